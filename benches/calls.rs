@@ -33,12 +33,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use toolhost::assembly::{self, FrontEnd, Options};
+use toolhost::assembly::{self, AssemblyOptions, FrontEnd};
 use toolhost::audit::trace::write::TraceFile;
 use toolhost::config::discover::LoadRequest;
 use toolhost::config::environment::{Environment, FixedEnvironment, ProcessEnvironment};
 use toolhost::host::ToolHost;
-use toolhost::host::request::{Arguments, CallRequest};
+use toolhost::host::request::{CallArguments, CallRequest};
 use toolhost::mcp::tracer::Tracer;
 use toolhost::model::TrafficSink;
 
@@ -235,7 +235,7 @@ impl Bench {
         for (name, sink) in
             [("watched", counting), ("saved", saved.sink(|fault| panic!("{fault}")))]
         {
-            let front_end = FrontEnd { traffic: sink, ..FrontEnd::nobody() };
+            let front_end = FrontEnd { traffic: sink, ..FrontEnd::headless() };
             let host = self.host_for(&format!("p18-{name}"), "tools: []\n", &servers, front_end);
             call(&host, "null-echo", &hello).await;
             let pairs = pairs(
@@ -257,7 +257,7 @@ impl Bench {
 
     /// A host over these two files, with a home of its own.
     fn host(&self, name: &str, tools: &str, servers: &str) -> Arc<ToolHost> {
-        self.host_for(name, tools, servers, FrontEnd::nobody())
+        self.host_for(name, tools, servers, FrontEnd::headless())
     }
 
     /// The same for a front end.
@@ -281,10 +281,14 @@ impl Bench {
             cwd: self.dir.clone(),
             root: Some(self.dir.join(name)),
         });
-        let options = Options { files, ..Options::default() };
+        let options = AssemblyOptions { files, ..AssemblyOptions::default() };
         let built = assembly::assemble(&options, &environment, front_end);
         let built = built.unwrap_or_else(|fault| panic!("{fault}"));
-        assert!(built.configuration.problems.is_empty(), "{:?}", built.configuration.problems);
+        assert!(
+            built.configuration.diagnostics.is_empty(),
+            "{:?}",
+            built.configuration.diagnostics
+        );
         built.host
     }
 
@@ -302,7 +306,7 @@ impl Bench {
 /// One call that has to succeed.
 async fn call(host: &ToolHost, name: &str, arguments: &Value) -> Value {
     let Value::Object(arguments) = arguments.clone() else { return Value::Null };
-    let mut request = CallRequest::new(name, Arguments::Object(arguments));
+    let mut request = CallRequest::new(name, CallArguments::Object(arguments));
     request.assume_yes = true;
     let outcome = host.call(request).await.unwrap_or_else(|fault| panic!("{fault}"));
     match outcome.result {

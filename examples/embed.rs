@@ -11,11 +11,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use async_trait::async_trait;
 use serde_json::json;
 use toolhost::host::ToolHost;
-use toolhost::host::registry::Handler;
-use toolhost::host::request::{Arguments, CallRequest, Reach};
+use toolhost::host::registry::ToolHandler;
+use toolhost::host::request::{CallArguments, CallRequest, ListScope};
 use toolhost::host::sessions::SessionInfo;
 use toolhost::model::{
-    Fault, JsonObject, Origin, Source, ToolCall, ToolContext, ToolDefinition, ToolName, ToolResult,
+    Error, JsonObject, Origin, ToolCall, ToolContext, ToolDefinition, ToolName, ToolResult,
+    ToolSource,
 };
 use toolhost::provider::{Preview, ToolProvider};
 
@@ -31,7 +32,7 @@ impl ToolProvider for Greeter {
     fn declared(&self) -> Vec<Arc<ToolDefinition>> {
         let name = ToolName::of("greeter", "hello");
         let origin = Origin::Server("greeter".to_owned());
-        let mut hello = ToolDefinition::new(name, Source::Internal, "greeter", origin);
+        let mut hello = ToolDefinition::new(name, ToolSource::Internal, "greeter", origin);
         hello.description = Some("Says hello".to_owned());
         hello.input_schema = Arc::new(json!({
             "type": "object",
@@ -42,40 +43,40 @@ impl ToolProvider for Greeter {
         vec![Arc::new(hello)]
     }
 
-    async fn call(&self, _context: &ToolContext, call: &ToolCall) -> Result<ToolResult, Fault> {
+    async fn call(&self, _context: &ToolContext, call: &ToolCall) -> Result<ToolResult, Error> {
         // The host has checked the arguments against the schema, so the name is there.
         let name = call.arguments.get("name").and_then(|name| name.as_str()).unwrap_or_default();
         Ok(ToolResult::text(format!("hello {name}")))
     }
 
-    async fn preview(&self, call: &ToolCall) -> Result<Preview, Fault> {
+    async fn preview(&self, call: &ToolCall) -> Result<Preview, Error> {
         Ok(Preview { summary: "says hello".to_owned(), request: json!(call.arguments) })
     }
 }
 
-fn arguments(value: serde_json::Value) -> Arguments {
+fn arguments(value: serde_json::Value) -> CallArguments {
     match value {
-        serde_json::Value::Object(object) => Arguments::Object(object),
-        _ => Arguments::Object(JsonObject::new()),
+        serde_json::Value::Object(object) => CallArguments::Object(object),
+        _ => CallArguments::Object(JsonObject::new()),
     }
 }
 
 #[expect(clippy::print_stdout, reason = "an example shows what it got")]
 #[tokio::main(flavor = "current_thread")]
-async fn main() -> Result<(), Fault> {
+async fn main() -> Result<(), Error> {
     let host = ToolHost::builder().provider(Arc::new(Greeter)).build();
 
-    for tool in host.catalogue(&Reach::Everything).await.tools {
+    for tool in host.catalogue(&ListScope::Everything).await.tools {
         println!("{}: {}", tool.name, tool.description.as_deref().unwrap_or_default());
     }
 
     let request = CallRequest::new("greeter-hello", arguments(json!({ "name": "Ada" })));
     println!("{}", host.call(request).await?.result?.output);
 
-    // Arguments that do not fit never reach the provider.
+    // CallArguments that do not fit never reach the provider.
     let request = CallRequest::new("greeter-hello", arguments(json!({ "nome": "Ada" })));
-    if let Err(fault) = host.call(request).await {
-        println!("{fault}: {}", fault.detail_lines().join(", "));
+    if let Err(error) = host.call(request).await {
+        println!("{error}: {}", error.details().join(", "));
     }
 
     // Tools may come and go while the host runs: any async function of this shape is one. What
@@ -83,8 +84,8 @@ async fn main() -> Result<(), Fault> {
     host.register(definition("welcome", "Greets somebody twice"), welcome)?;
     let request = CallRequest::new("welcome", arguments(json!({ "name": "Ada" })));
     println!("{}", host.call(request).await?.result?.output);
-    if let Err(fault) = host.register(definition("welcome", "Another one"), welcome) {
-        println!("{fault}");
+    if let Err(error) = host.register(definition("welcome", "Another one"), welcome) {
+        println!("{error}");
     }
 
     // A session tool is made for each session, from that session's context.
@@ -107,7 +108,7 @@ async fn main() -> Result<(), Fault> {
 /// A tool that takes a name.
 fn definition(name: &str, description: &str) -> ToolDefinition {
     let name = ToolName::plain(name);
-    let mut tool = ToolDefinition::new(name, Source::Internal, "program", Origin::Program);
+    let mut tool = ToolDefinition::new(name, ToolSource::Internal, "program", Origin::Program);
     tool.description = Some(description.to_owned());
     tool.input_schema = Arc::new(json!({
         "type": "object",
@@ -117,15 +118,15 @@ fn definition(name: &str, description: &str) -> ToolDefinition {
     tool
 }
 
-async fn welcome(arguments: JsonObject, context: ToolContext) -> Result<ToolResult, Fault> {
+async fn welcome(arguments: JsonObject, context: ToolContext) -> Result<ToolResult, Error> {
     let Some(caller) = context.caller.clone() else {
-        return Err(Fault::internal("there is no host to call"));
+        return Err(Error::internal("there is no host to call"));
     };
     let hello = caller.call(&context, "greeter-hello", arguments).await?.output;
     Ok(ToolResult::text(format!("{0}, {0}", hello.as_str().unwrap_or_default())))
 }
 
-fn counter(session: &SessionInfo) -> impl Handler + use<> {
+fn counter(session: &SessionInfo) -> impl ToolHandler + use<> {
     let (id, calls) = (session.session_id.clone(), AtomicUsize::new(0));
     move |_: JsonObject, _: ToolContext| {
         let count = calls.fetch_add(1, Ordering::Relaxed) + 1;

@@ -49,7 +49,7 @@
 //! | entry | one tool or server in a file |
 //! | era | which lifecycle a server speaks: legacy (`initialize`) or modern (stateless) |
 //! | event | something that happened, for viewers; may be lost |
-//! | fault | a failure as a value: kind, words, evidence, place, hint |
+//! | error | a failure as a value: kind, words, evidence, place, hint |
 //! | grant | the proof of consent to a file; the only way to an expander |
 //! | host | the gateway to all tools |
 //! | intent, outcome | the two records of a call |
@@ -115,18 +115,18 @@
 //!         vec![Arc::new(tool)]
 //!     }
 //!
-//!     async fn call(&self, _: &ToolContext, call: &ToolCall) -> Result<ToolResult, Fault> {
+//!     async fn call(&self, _: &ToolContext, call: &ToolCall) -> Result<ToolResult, Error> {
 //!         let n = call.arguments["n"].as_i64().unwrap_or_default();
 //!         Ok(ToolResult::json(json!({ "twice": n * 2 })))
 //!     }
 //!
-//!     async fn preview(&self, call: &ToolCall) -> Result<Preview, Fault> {
+//!     async fn preview(&self, call: &ToolCall) -> Result<Preview, Error> {
 //!         Ok(Preview { summary: "doubles a number".into(), request: json!(call.arguments) })
 //!     }
 //! }
 //!
 //! # #[tokio::main(flavor = "current_thread")]
-//! # async fn main() -> Result<(), Fault> {
+//! # async fn main() -> Result<(), Error> {
 //! let host = ToolHost::builder().provider(Arc::new(Doubler)).build();
 //!
 //! // A word is text until the schema says what it should be.
@@ -137,8 +137,8 @@
 //! assert_eq!(host.call(word("21")).await?.result?.output, json!({ "twice": 42 }));
 //!
 //! // What does not fit never reaches the provider.
-//! let fault = host.call(word("many")).await.unwrap_err();
-//! assert_eq!(fault.kind(), FaultKind::Usage);
+//! let error = host.call(word("many")).await.unwrap_err();
+//! assert_eq!(error.kind(), FaultKind::Usage);
 //!
 //! host.close().await;
 //! # Ok(())
@@ -153,16 +153,16 @@
 //! use toolhost::host::ToolHost;
 //! use toolhost::host::request::{Arguments, CallRequest};
 //! use toolhost::model::{
-//!     Fault, JsonObject, Origin, Source, ToolContext, ToolDefinition, ToolName, ToolResult,
+//!     Error, JsonObject, Origin, Source, ToolContext, ToolDefinition, ToolName, ToolResult,
 //! };
 //!
-//! async fn shout(arguments: JsonObject, _: ToolContext) -> Result<ToolResult, Fault> {
+//! async fn shout(arguments: JsonObject, _: ToolContext) -> Result<ToolResult, Error> {
 //!     let text = arguments.get("text").and_then(|text| text.as_str()).unwrap_or_default();
 //!     Ok(ToolResult::text(text.to_uppercase()))
 //! }
 //!
 //! # #[tokio::main(flavor = "current_thread")]
-//! # async fn main() -> Result<(), Fault> {
+//! # async fn main() -> Result<(), Error> {
 //! let host = ToolHost::builder().build();
 //! let name = ToolName::plain("shout");
 //! host.register(ToolDefinition::new(name, Source::Internal, "program", Origin::Program), shout)?;

@@ -15,7 +15,7 @@ use crate::config::spec::Endpoint;
 fn the_embedded_files_are_right() {
     let environment = FixedEnvironment { cwd: "/nowhere".into(), ..FixedEnvironment::default() };
     let configuration = load(&LoadRequest::default(), &kind_words(), &environment);
-    assert!(configuration.problems.is_empty(), "{:?}", configuration.problems);
+    assert!(configuration.diagnostics.is_empty(), "{:?}", configuration.diagnostics);
     assert!(configuration.disabled.is_empty());
     assert_eq!(configuration.tools.len(), 17);
     assert_eq!(configuration.servers.len(), 1);

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use crate::config::environment::Environment;
-use crate::mcp::auth::vault::Login;
+use crate::mcp::auth::vault::OAuthLogin;
 use crate::mcp::auth::{FileVault, KEY_VARIABLE, KEYCHAIN_VARIABLE, MemoryVault, Vault};
-use crate::model::{Fault, LoginReport};
+use crate::model::{Error, LoginReport};
 
 /// Where logins are kept; without a state directory as long as the process lives.
 pub(super) fn vault(environment: &dyn Environment) -> Arc<dyn Vault> {
@@ -26,16 +26,16 @@ fn file(environment: &dyn Environment) -> Option<FileVault> {
 ///
 /// # Errors
 /// When they cannot be read.
-pub async fn list(environment: &dyn Environment) -> Result<Vec<LoginReport>, Fault> {
+pub async fn list(environment: &dyn Environment) -> Result<Vec<LoginReport>, Error> {
     let logins = vault(environment).load().await?;
-    Ok(logins.iter().filter_map(Login::report).collect())
+    Ok(logins.iter().filter_map(OAuthLogin::report).collect())
 }
 
 /// Forgets all logins, also when they cannot be read any more; says whether there were any.
 ///
 /// # Errors
 /// When the file cannot be removed.
-pub async fn forget_all(environment: &dyn Environment) -> Result<bool, Fault> {
+pub async fn forget_all(environment: &dyn Environment) -> Result<bool, Error> {
     match file(environment) {
         Some(file) => file.clear().await,
         None => Ok(false),

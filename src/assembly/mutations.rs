@@ -1,6 +1,6 @@
 //! Property tests: files of all kinds, mutated, through the whole of loading and building.
 //!
-//! Whatever a file says, an answer comes: problems, or tools that can be listed. Nothing panics,
+//! Whatever a file says, an answer comes: diagnostics, or tools that can be listed. Nothing panics,
 //! and nothing waits for a pipe or reads a device without end; a test that did would never finish.
 
 use std::path::Path;
@@ -11,7 +11,7 @@ use rustix::fs::{CWD, FileType, Mode, mknodat};
 use serde_json::{Map, Value, json};
 
 use super::FrontEnd;
-use super::{Options, internal_providers, servers, stand_ins};
+use super::{AssemblyOptions, internal_providers, server_aliases, servers};
 use crate::config::discover::LoadRequest;
 use crate::config::environment::{Environment, FixedEnvironment};
 use crate::config::node::SourceText;
@@ -168,7 +168,7 @@ fn strange(number: usize) -> Value {
 
 /// One change of a tree; the numbers choose among what is there.
 #[derive(Debug, Clone, Copy)]
-enum Change {
+enum Mutation {
     /// A value becomes a strange one.
     Replace(usize, usize),
     /// A value becomes one of another file.
@@ -181,14 +181,14 @@ enum Change {
     Add(usize, usize),
 }
 
-fn change() -> impl Strategy<Value = Change> {
+fn change() -> impl Strategy<Value = Mutation> {
     let n = || 0..100_000_usize;
     prop_oneof![
-        4 => (n(), n()).prop_map(|(at, what)| Change::Replace(at, what)),
-        2 => (n(), n(), n()).prop_map(|(at, seed, from)| Change::Graft(at, seed, from)),
-        1 => n().prop_map(Change::Remove),
-        2 => (n(), n(), n()).prop_map(|(at, seed, key)| Change::Rename(at, seed, key)),
-        1 => (n(), n()).prop_map(|(at, what)| Change::Add(at, what)),
+        4 => (n(), n()).prop_map(|(at, what)| Mutation::Replace(at, what)),
+        2 => (n(), n(), n()).prop_map(|(at, seed, from)| Mutation::Graft(at, seed, from)),
+        1 => n().prop_map(Mutation::Remove),
+        2 => (n(), n(), n()).prop_map(|(at, seed, key)| Mutation::Rename(at, seed, key)),
+        1 => (n(), n()).prop_map(|(at, what)| Mutation::Add(at, what)),
     ]
 }
 
@@ -218,37 +218,37 @@ fn chosen(tree: &Value, number: usize) -> Option<String> {
     (!all.is_empty()).then(|| all[number % all.len()].clone())
 }
 
-fn apply(tree: &mut Value, change: Change) {
+fn apply(tree: &mut Value, change: Mutation) {
     let seed = |number: usize| &seeds()[number % seeds().len()].tree;
     let at = match change {
-        Change::Replace(at, _)
-        | Change::Graft(at, ..)
-        | Change::Remove(at)
-        | Change::Rename(at, ..)
-        | Change::Add(at, _) => at,
+        Mutation::Replace(at, _)
+        | Mutation::Graft(at, ..)
+        | Mutation::Remove(at)
+        | Mutation::Rename(at, ..)
+        | Mutation::Add(at, _) => at,
     };
     let Some(pointer) = chosen(tree, at) else { return };
     let (parent, key) = pointer.rsplit_once('/').unwrap();
     let key = key.replace("~1", "/").replace("~0", "~");
     match change {
-        Change::Replace(_, what) => *tree.pointer_mut(&pointer).unwrap() = strange(what),
-        Change::Graft(_, from, which) => {
+        Mutation::Replace(_, what) => *tree.pointer_mut(&pointer).unwrap() = strange(what),
+        Mutation::Graft(_, from, which) => {
             let graft = chosen(seed(from), which).and_then(|p| seed(from).pointer(&p)).cloned();
             *tree.pointer_mut(&pointer).unwrap() = graft.unwrap_or_default();
         }
-        Change::Remove(_) => match tree.pointer_mut(parent) {
+        Mutation::Remove(_) => match tree.pointer_mut(parent) {
             Some(Value::Array(items)) => drop(items.remove(key.parse().unwrap())),
             Some(Value::Object(map)) => drop(map.remove(&key)),
             _ => {}
         },
-        Change::Rename(_, from, which) => {
+        Mutation::Rename(_, from, which) => {
             let Some(Value::Object(map)) = tree.pointer_mut(parent) else { return };
             let Some(other) = chosen(seed(from), which) else { return };
             let name = other.rsplit('/').next().unwrap_or_default().to_owned();
             let value = map.remove(&key).unwrap();
             map.insert(name, value);
         }
-        Change::Add(_, what) => match tree.pointer_mut(&pointer) {
+        Mutation::Add(_, what) => match tree.pointer_mut(&pointer) {
             Some(Value::Array(items)) => {
                 let copy = items.get(what % items.len().max(1)).cloned();
                 items.push(copy.unwrap_or_else(|| strange(what)));
@@ -260,7 +260,7 @@ fn apply(tree: &mut Value, change: Change) {
 }
 
 /// Loads a file in a directory that holds what entries may name, and builds all of it.
-fn answered(servers_file: bool, extension: &str, text: &str) {
+fn assert_handled(servers_file: bool, extension: &str, text: &str) {
     let dir = tempfile::tempdir().unwrap();
     let (cwd, root) = (dir.path().join("work"), dir.path().join("root"));
     std::fs::create_dir_all(&cwd).unwrap();
@@ -279,15 +279,15 @@ fn answered(servers_file: bool, extension: &str, text: &str) {
     for trust_all in [false, true] {
         let files = LoadRequest { trust_all, ..LoadRequest::default() };
         let (mut configuration, _masker) = super::load(&files, environment.as_ref());
-        stand_ins::apply(&mut configuration);
-        let events = EventSink::nowhere();
-        let options = Options { files, ..Options::default() };
+        server_aliases::apply(&mut configuration);
+        let events = EventSink::discard();
+        let options = AssemblyOptions { files, ..AssemblyOptions::default() };
         let mut providers = internal_providers(&mut configuration, false, &environment, &events);
         providers.extend(servers(
             &configuration,
             &options,
             &environment,
-            &FrontEnd::nobody(),
+            &FrontEnd::headless(),
             &crate::audit::Masker::default(),
         ));
         for provider in providers {
@@ -295,8 +295,8 @@ fn answered(servers_file: bool, extension: &str, text: &str) {
                 assert!(!tool.name.full().is_empty());
             }
         }
-        for problem in &configuration.problems {
-            assert!(!problem.message.is_empty(), "{problem:?}");
+        for diagnostic in &configuration.diagnostics {
+            assert!(!diagnostic.message.is_empty(), "{diagnostic:?}");
         }
     }
 }
@@ -338,8 +338,8 @@ fn the_seeds_themselves_are_answered() {
     assert!(seeds().len() > 10, "{} files", seeds().len());
     assert!(seeds().iter().any(|seed| seed.servers));
     for seed in seeds() {
-        answered(seed.servers, "yaml", &seed.text);
-        answered(seed.servers, "json", &seed.tree.to_string());
+        assert_handled(seed.servers, "yaml", &seed.text);
+        assert_handled(seed.servers, "json", &seed.tree.to_string());
     }
 }
 
@@ -360,7 +360,7 @@ proptest! {
         for change in changes {
             apply(&mut tree, change);
         }
-        answered(seed.servers, "json", &tree.to_string());
+        assert_handled(seed.servers, "json", &tree.to_string());
     }
 
     #[test]
@@ -375,6 +375,6 @@ proptest! {
             let end = (at + removed.saturating_sub(20)).min(text.len());
             text.splice(at..end, PIECES[piece].chars());
         }
-        answered(seed.servers, "yaml", &text.into_iter().collect::<String>());
+        assert_handled(seed.servers, "yaml", &text.into_iter().collect::<String>());
     }
 }

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs::File;
-use std::io::ErrorKind;
+use std::io;
 use std::io::Read as _;
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::PathBuf;
@@ -16,15 +16,17 @@ use serde::Deserialize;
 use serde_json::json as tree;
 
 use crate::audit::Masker;
-use crate::catalogue::pins::{Book, Group, Known, Owner, PinnedEntry, Pins};
+use crate::catalogue::pins::{
+    ConfiguredServer, PinContext, PinFileContent, PinGroup, PinnedEntry, Pins,
+};
 use crate::config::environment::Environment;
 use crate::config::spec::Configuration;
-use crate::model::{Fault, Layer, Origin};
+use crate::model::{Error, Layer, Origin};
 use crate::providers::mcp::identity;
-use crate::util::{json, private, replace};
+use crate::util::{atomic_file, json, private_file};
 
 /// The name of the file in the state directory.
-pub const FILE: &str = "pins.json";
+pub const PIN_FILE_NAME: &str = "pins.json";
 /// The most bytes of a file of pins.
 const MAX_BYTES: u64 = 32 << 20;
 
@@ -41,7 +43,7 @@ pub struct PinFile {
 impl PinFile {
     /// The user's own; `None` without a state directory.
     pub fn own(environment: &dyn Environment) -> Option<Self> {
-        Some(Self { path: environment.state_dir()?.join(FILE), own: true })
+        Some(Self { path: environment.state_dir()?.join(PIN_FILE_NAME), own: true })
     }
 
     /// One that was named, such as one of a repository.
@@ -52,17 +54,17 @@ impl PinFile {
     /// Reads it; `None` when it is not there.
     ///
     /// # Errors
-    /// A configuration fault when it cannot be read or understood, or others may write to the
+    /// A configuration error when it cannot be read or understood, or others may write to the
     /// user's own. Nothing is taken from such a file.
-    pub fn read(&self) -> Result<Option<Book>, Fault> {
+    pub fn read(&self) -> Result<Option<PinFileContent>, Error> {
         self.content().map_err(|why| {
             let shown = self.path.display();
-            Fault::config(format!("the pins in {shown} cannot be used: {why}"))
-                .hint("repair the file, or remove it and pin again with `toolhost pin`")
+            Error::config(format!("the pins in {shown} cannot be used: {why}"))
+                .with_hint("repair the file, or remove it and pin again with `toolhost pin`")
         })
     }
 
-    fn content(&self) -> Result<Option<Book>, String> {
+    fn content(&self) -> Result<Option<PinFileContent>, String> {
         // Opening a pipe that somebody put there must not wait.
         let nonblocking = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
         let mut options = File::options();
@@ -70,7 +72,9 @@ impl PinFile {
         let file = match opened {
             Ok(file) => file,
             // Where there can be no file, nothing was pinned.
-            Err(why) if matches!(why.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            Err(why)
+                if matches!(why.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) =>
+            {
                 return Ok(None);
             }
             Err(why) => return Err(why.to_string()),
@@ -96,18 +100,18 @@ impl PinFile {
     ///
     /// # Errors
     /// When it cannot be read or written. Then it is what it was.
-    pub fn change(&self, change: impl FnOnce(&mut Book)) -> Result<(), Fault> {
+    pub fn change(&self, change: impl FnOnce(&mut PinFileContent)) -> Result<(), Error> {
         let failed = |why: &std::io::Error| {
-            Fault::config(format!("cannot write the pins to {}: {why}", self.path.display()))
+            Error::config(format!("cannot write the pins to {}: {why}", self.path.display()))
         };
-        let turn = replace::lock(&self.path).map_err(|why| failed(&why))?;
+        let turn = atomic_file::lock(&self.path).map_err(|why| failed(&why))?;
         let mut book = self.read()?.unwrap_or_default();
         change(&mut book);
-        book.tidy();
+        book.normalize();
         let written = if self.own {
-            private::replace(&self.path, text(&book).as_bytes())
+            private_file::replace(&self.path, text(&book).as_bytes())
         } else {
-            replace::replace(&self.path, &text(&book), 0o666)
+            atomic_file::replace(&self.path, &text(&book), 0o666)
         };
         written.map_err(|why| failed(&why))?;
         drop(turn);
@@ -123,13 +127,13 @@ pub(super) fn load(
     configuration: &Configuration,
     environment: &dyn Environment,
     masker: &Masker,
-) -> Result<Pins, Fault> {
+) -> Result<Pins, Error> {
     let book = PinFile::own(environment).map(|file| file.read()).transpose()?.flatten();
     Ok(Pins::new(Arc::new(known(configuration, masker)), book.unwrap_or_default()))
 }
 
 /// What is configured now, as far as pins are bound to it.
-fn known(configuration: &Configuration, masker: &Masker) -> Known {
+fn known(configuration: &Configuration, masker: &Masker) -> PinContext {
     let mut files: HashMap<PathBuf, String> = HashMap::new();
     let mut real = |path: &PathBuf| {
         let known = files.entry(path.clone()).or_insert_with(|| {
@@ -141,9 +145,9 @@ fn known(configuration: &Configuration, masker: &Masker) -> Known {
     };
     let servers = configuration.servers.iter().map(|server| {
         let endpoint = masker.text(&identity(&server.endpoint));
-        let file = real(&server.place.file);
+        let file = real(&server.location.file);
         let entry = PinnedEntry::of(&server.origin, &|text| masker.text(text));
-        (server.name.clone(), Owner { file, endpoint, entry, drift: server.drift() })
+        (server.name.clone(), ConfiguredServer { file, endpoint, entry, drift: server.drift() })
     });
     let servers = servers.collect();
     // A file that lost its last tool is still one whose tools were pinned.
@@ -158,26 +162,26 @@ fn known(configuration: &Configuration, masker: &Masker) -> Known {
         if let Origin::File(place) = &tool.definition.origin {
             real(&place.file);
         }
-        real(&tool.place.file);
+        real(&tool.location.file);
     }
-    Known { servers, files, own_files }
+    PinContext { servers, files, own_files }
 }
 
 #[derive(Deserialize)]
 struct Content {
     version: u32,
-    pins: Vec<Group>,
+    pins: Vec<PinGroup>,
 }
 
-fn parse(text: &str) -> Result<Book, String> {
+fn parse(text: &str) -> Result<PinFileContent, String> {
     let content: Content = serde_json::from_str(text).map_err(|why| why.to_string())?;
     if content.version != 1 {
         return Err(format!("its version {} is not known", content.version));
     }
-    Ok(Book { groups: content.pins })
+    Ok(PinFileContent { groups: content.pins })
 }
 
-fn text(book: &Book) -> String {
+fn text(book: &PinFileContent) -> String {
     let groups: Vec<_> = book.groups.iter().filter_map(|g| serde_json::to_value(g).ok()).collect();
     json::pretty(&tree!({ "version": 1, "pins": groups })) + "\n"
 }
@@ -188,11 +192,12 @@ mod tests {
 
     use super::*;
     use crate::catalogue::pins::Pin;
-    use crate::model::{Source, ToolDefinition, ToolName};
+    use crate::model::{ToolDefinition, ToolName, ToolSource};
 
     fn pin(description: &str) -> Pin {
         let name = ToolName::of("s", "t");
-        let mut tool = ToolDefinition::new(name, Source::Mcp, "mcp", Origin::Server("s".into()));
+        let mut tool =
+            ToolDefinition::new(name, ToolSource::Mcp, "mcp", Origin::Server("s".into()));
         tool.description = Some(description.to_owned());
         Pin::of(&tool, &|text| text.to_owned())
     }
@@ -236,8 +241,8 @@ mod tests {
         for text in ["", "nonsense", "{\"version\":2,\"pins\":[]}", "{\"version\":1}"] {
             std::fs::write(&file.path, text).unwrap();
             std::fs::set_permissions(&file.path, std::fs::Permissions::from_mode(0o600)).unwrap();
-            let fault = file.read().unwrap_err();
-            assert_eq!(fault.kind().exit_code(), 9, "{text}");
+            let error = file.read().unwrap_err();
+            assert_eq!(error.kind().exit_code(), 9, "{text}");
             assert!(file.change(|_| {}).is_err());
         }
         std::fs::write(&file.path, "{\"version\":1,\"pins\":[]}").unwrap();

@@ -8,9 +8,9 @@ use crate::audit::mask::names_secret;
 use crate::config::environment::Environment;
 use crate::config::spec::{Configuration, Endpoint};
 use crate::mcp::tracer::Tracer;
-use crate::model::{Fault, Phase, TrafficSink};
+use crate::model::{Error, ErrorPhase, TrafficSink};
 use crate::providers::mcp;
-use crate::serve::record::Recorded;
+use crate::serve::record::RecordedServer;
 use crate::util::orphans;
 use crate::util::process::{Process, Program, resolve};
 
@@ -19,28 +19,30 @@ use super::secrets;
 /// Starts the server of an entry as a connection would, to be recorded in `traffic`.
 ///
 /// # Errors
-/// A usage fault for a server that is reached over the network; else why it cannot be started.
-pub fn of_server(
+/// A usage error for a server that is reached over the network; else why it cannot be started.
+pub fn start_server(
     configuration: &Configuration,
     name: &str,
     environment: &dyn Environment,
     traffic: TrafficSink,
-) -> Result<Recorded, Fault> {
+) -> Result<RecordedServer, Error> {
     let Some(spec) = configuration.servers.iter().find(|spec| spec.name == name) else {
-        return Err(Fault::usage(format!("there is no server '{name}'")));
+        return Err(Error::usage(format!("there is no server '{name}'")));
     };
     if !matches!(spec.endpoint, Endpoint::Stdio { .. }) {
-        return Err(Fault::usage(format!(
+        return Err(Error::usage(format!(
             "'{name}' is reached over the network; record stands before servers that are started"
         ))
-        .hint("--trace-save of any command records what toolhost itself and such a server say"));
+        .with_hint(
+            "--trace-save of any command records what toolhost itself and such a server say",
+        ));
     }
     let traffic = secrets::masker(configuration, environment).traffic(traffic);
     let tracer = Tracer::new(name, traffic);
-    let named = |fault: Fault| fault.server(name).phase(Phase::Start);
+    let named = |error: Error| error.with_server(name).with_phase(ErrorPhase::Start);
     tracer.opened(&mcp::describe(&spec.endpoint));
     let process = mcp::start(spec, environment, &configuration.expanded).map_err(named)?;
-    Ok(Recorded { process, tracer })
+    Ok(RecordedServer { process, tracer })
 }
 
 /// Starts a command line as it would be without us: in this directory and with all variables of
@@ -48,15 +50,15 @@ pub fn of_server(
 ///
 /// # Errors
 /// Why it cannot be started.
-pub fn of_command(
+pub fn start_command(
     words: &[String],
     environment: &dyn Environment,
     traffic: TrafficSink,
-) -> Result<Recorded, Fault> {
+) -> Result<RecordedServer, Error> {
     let Some((command, args)) = words.split_first() else {
-        return Err(Fault::usage("no command was given"));
+        return Err(Error::usage("no command was given"));
     };
-    let cannot = |why: &dyn std::fmt::Display| Fault::unreachable(format!("cannot start: {why}"));
+    let cannot = |why: &dyn std::fmt::Display| Error::unreachable(format!("cannot start: {why}"));
     let (env, cwd) = (environment.vars(), environment.cwd());
     let path = env.get("PATH").map(String::as_str);
     let path = resolve(command, path, &cwd).map_err(|error| cannot(&error))?;
@@ -66,9 +68,9 @@ pub fn of_command(
     let tracer = Tracer::new(&name, masker.traffic(traffic));
     tracer.opened(&words.join(" "));
     // Whatever it leaves behind becomes ours to end.
-    orphans::adopt();
+    orphans::become_subreaper();
     let program = Program { path, args: args.to_vec(), env, cwd, stdin: true };
     let process = Process::start(&program)
         .map_err(|error| cannot(&format!("'{}': {error}", program.path.display())))?;
-    Ok(Recorded { process, tracer })
+    Ok(RecordedServer { process, tracer })
 }

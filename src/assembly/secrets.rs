@@ -10,29 +10,31 @@ use secrecy::ExposeSecret as _;
 use crate::audit::Masker;
 use crate::config::environment::Environment;
 use crate::config::expanded::ExpandedValues;
-use crate::config::node::Node;
+use crate::config::node::ConfigNode;
 use crate::config::secrets::names_secret;
-use crate::config::spec::{AuthSpec, ClientProof, Configuration, Endpoint, ServerSpec, ToolSpec};
+use crate::config::spec::{
+    AuthSpec, ClientProofSpec, Configuration, Endpoint, ServerSpec, ToolSpec,
+};
 
 /// A masker that knows every value a reference was replaced by, hears of those that will be, and
 /// knows the secrets that stand in the files themselves by the names they have there.
 pub(super) fn masker(configuration: &Configuration, environment: &dyn Environment) -> Masker {
     let masker = Masker::default();
     let learning = masker.clone();
-    configuration.expanded.listen(move |written, value| learning.learn_reference(written, value));
+    configuration.expanded.listen(move |written, value| learning.add_reference(written, value));
     let mut secrets = Secrets::default();
     configuration.servers.iter().for_each(|server| secrets.of_server(server));
-    let surroundings = (environment, &configuration.expanded);
-    configuration.tools.iter().for_each(|tool| secrets.of_tool(tool, surroundings));
-    secrets.0.iter().for_each(|(name, value)| masker.learn(name, value));
+    let sources = (environment, &configuration.expanded);
+    configuration.tools.iter().for_each(|tool| secrets.of_tool(tool, sources));
+    secrets.0.iter().for_each(|(name, value)| masker.add_secret(name, value));
     masker
 }
 
 /// Takes values out of what the configuration says about itself. The question of trust holds none:
 /// it is made of the files as they are written.
-pub(super) fn hide(configuration: &mut Configuration, masker: &Masker) {
-    configuration.problems.iter_mut().for_each(|problem| masker.problem(problem));
-    configuration.disabled.iter_mut().for_each(|entry| masker.problem(&mut entry.problem));
+pub(super) fn mask_problems(configuration: &mut Configuration, masker: &Masker) {
+    configuration.diagnostics.iter_mut().for_each(|diagnostic| masker.diagnostic(diagnostic));
+    configuration.disabled.iter_mut().for_each(|entry| masker.diagnostic(&mut entry.diagnostic));
 }
 
 /// Pairs of name and value. Not printable, and gone when the masker stands.
@@ -101,10 +103,10 @@ impl Secrets {
                     self.add("client_secret", secret.expose_secret());
                 }
             }
-            AuthSpec::ClientCredentials { proof: ClientProof::Secret(secret), .. } => {
+            AuthSpec::ClientCredentials { proof: ClientProofSpec::Secret(secret), .. } => {
                 self.add("client_secret", secret.expose_secret());
             }
-            AuthSpec::ClientCredentials { proof: ClientProof::Key { pem, .. }, .. } => {
+            AuthSpec::ClientCredentials { proof: ClientProofSpec::Key { pem, .. }, .. } => {
                 // Whole, and line by line: it may be quoted either way.
                 self.add("private_key", pem.expose_secret());
                 let lines = pem.expose_secret().lines().filter(|line| !line.starts_with("-----"));
@@ -122,7 +124,7 @@ impl Secrets {
         for (key, value) in texts(tool.entry.get("headers")) {
             self.header(key, value);
         }
-        for (key, value) in tool.entry.get("env").map(Node::entries).unwrap_or_default() {
+        for (key, value) in tool.entry.get("env").map(ConfigNode::entries).unwrap_or_default() {
             if let Ok(value) = value.as_scalar_text() {
                 self.variable(&key.text, &value);
             }
@@ -179,7 +181,7 @@ fn percent_decoded(text: &str) -> String {
 }
 
 /// The texts of a mapping, with their keys.
-fn texts(node: Option<&Node>) -> impl Iterator<Item = (&str, &str)> {
-    let entries = node.map(Node::entries).unwrap_or_default();
+fn texts(node: Option<&ConfigNode>) -> impl Iterator<Item = (&str, &str)> {
+    let entries = node.map(ConfigNode::entries).unwrap_or_default();
     entries.iter().filter_map(|(key, value)| Some((key.text.as_str(), value.as_text().ok()?)))
 }

@@ -9,10 +9,10 @@ use async_trait::async_trait;
 
 use crate::config::spec::{FileRole, UntrustedEntry};
 use crate::model::{
-    Fault, Listing, ServerState, ServerStatus, ToolCall, ToolContext, ToolDefinition, ToolResult,
-    ToolStatus,
+    Error, ServerState, ServerStatus, ToolCall, ToolContext, ToolDefinition, ToolListing,
+    ToolResult, ToolStatus,
 };
-use crate::provider::{Preview, Server, ToolProvider};
+use crate::provider::{ManagedServer, Preview, ToolProvider};
 
 /// Stands for one entry.
 pub(super) struct UntrustedProvider {
@@ -29,7 +29,7 @@ impl UntrustedProvider {
             .iter()
             .map(|definition| {
                 let mut definition = definition.clone();
-                definition.withdraw(refusal.clone());
+                definition.mark_unavailable(refusal.clone());
                 definition.status = ToolStatus::Untrusted;
                 definition.touches.clone_from(&entry.effects);
                 Arc::new(definition)
@@ -38,7 +38,7 @@ impl UntrustedProvider {
         Self { entry, tools }
     }
 
-    fn refusal(&self) -> Fault {
+    fn refusal(&self) -> Error {
         self.entry.refusal()
     }
 
@@ -61,28 +61,28 @@ impl ToolProvider for UntrustedProvider {
         self.is_server()
     }
 
-    async fn list(&self) -> Result<Listing, Fault> {
+    async fn list(&self) -> Result<ToolListing, Error> {
         if self.is_server() {
             return Err(self.refusal());
         }
-        Ok(Listing { tools: self.declared(), ..Listing::default() })
+        Ok(ToolListing { tools: self.declared(), ..ToolListing::default() })
     }
 
-    async fn call(&self, _: &ToolContext, _: &ToolCall) -> Result<ToolResult, Fault> {
+    async fn call(&self, _: &ToolContext, _: &ToolCall) -> Result<ToolResult, Error> {
         Err(self.refusal())
     }
 
-    async fn preview(&self, _: &ToolCall) -> Result<Preview, Fault> {
+    async fn preview(&self, _: &ToolCall) -> Result<Preview, Error> {
         Err(self.refusal())
     }
 
-    fn as_server(&self) -> Option<&dyn Server> {
-        self.is_server().then_some(self as &dyn Server)
+    fn as_server(&self) -> Option<&dyn ManagedServer> {
+        self.is_server().then_some(self as &dyn ManagedServer)
     }
 }
 
 #[async_trait]
-impl Server for UntrustedProvider {
+impl ManagedServer for UntrustedProvider {
     fn status(&self) -> ServerStatus {
         ServerStatus {
             state: ServerState::Untrusted(self.refusal()),

@@ -10,9 +10,9 @@ use std::time::Duration;
 use serde::Serialize;
 
 use crate::model::JsonObject;
-use crate::util::append::{AppendError, Location};
-use crate::util::row::Row;
-use crate::util::segments::{Keep, Segments};
+use crate::util::append::{AppendError, RecordLocation};
+use crate::util::json_line::JsonLineWriter;
+use crate::util::segments::{SegmentRetention, SegmentedLog};
 
 /// The file's name in the state directory.
 pub const FILE: &str = "audit.jsonl";
@@ -105,14 +105,14 @@ pub struct RefusedRow<'a> {
 /// Where rows are appended; opened with the first one.
 #[derive(Debug)]
 pub struct AuditLog {
-    file: Segments,
+    file: SegmentedLog,
 }
 
 impl AuditLog {
     /// The log at `location`. With `sync` each row is forced to the disk; `keep` says when a file
     /// is set aside and which are removed.
-    pub fn new(location: Location, sync: bool, keep: Keep) -> Self {
-        Self { file: Segments::new(location, sync, keep) }
+    pub fn new(location: RecordLocation, sync: bool, keep: SegmentRetention) -> Self {
+        Self { file: SegmentedLog::new(location, sync, keep) }
     }
 
     /// Where the rows go.
@@ -124,26 +124,27 @@ impl AuditLog {
     ///
     /// # Errors
     /// When the file is not safe to write to, or the system refuses.
-    pub fn intent(&self, now: Duration, row: &IntentRow<'_>) -> Result<(), AppendError> {
-        let mut line = begun("intent", now);
+    pub fn append_intent(&self, now: Duration, row: &IntentRow<'_>) -> Result<(), AppendError> {
+        let mut line = start_row("intent", now);
         line.text("call", row.call).text_if("parent", row.parent).value("pid", &row.pid);
-        line.text_or_null("user", row.user).text("session", &cut(row.session));
-        line.text("tool", &cut(row.tool)).text_or_null("server", row.server.map(cut).as_deref());
-        line.text("source", row.source).text("decision", &cut(row.decision));
+        line.text_or_null("user", row.user).text("session", &truncate(row.session));
+        line.text("tool", &truncate(row.tool))
+            .text_or_null("server", row.server.map(truncate).as_deref());
+        line.text("source", row.source).text("decision", &truncate(row.decision));
         arguments(&mut line, row.arguments);
-        self.file.append(now, &line.end())
+        self.file.append(now, &line.finish())
     }
 
     /// Appends an outcome; `now` is the time since the Unix epoch.
     ///
     /// # Errors
     /// When the file is not safe to write to, or the system refuses.
-    pub fn outcome(&self, now: Duration, row: &OutcomeRow<'_>) -> Result<(), AppendError> {
-        let mut line = begun("outcome", now);
+    pub fn append_outcome(&self, now: Duration, row: &OutcomeRow<'_>) -> Result<(), AppendError> {
+        let mut line = start_row("outcome", now);
         line.text("call", row.call).text_if("parent", row.parent).value("pid", &row.pid);
-        line.text_or_null("user", row.user).text("tool", &cut(row.tool));
-        line.text_or_null("server", row.server.map(cut).as_deref()).text("result", row.result);
-        line.text_or_null("message", row.message.map(cut).as_deref());
+        line.text_or_null("user", row.user).text("tool", &truncate(row.tool));
+        line.text_or_null("server", row.server.map(truncate).as_deref()).text("result", row.result);
+        line.text_or_null("message", row.message.map(truncate).as_deref());
         let duration = u64::try_from(row.duration.as_micros()).unwrap_or(u64::MAX);
         line.value("duration_us", &duration).value("attempts", &row.attempts);
         line.value("bytes", &row.bytes);
@@ -151,10 +152,10 @@ impl AuditLog {
             line.value("questions", &row.questions);
         }
         if let Some(refused) = row.refused {
-            line.text("source", refused.source).text("session", &cut(refused.session));
+            line.text("source", refused.source).text("session", &truncate(refused.session));
             arguments(&mut line, refused.arguments);
         }
-        self.file.append(now, &line.end())
+        self.file.append(now, &line.finish())
     }
 
     /// What was put right when the file was opened; each note is handed out once.
@@ -165,25 +166,25 @@ impl AuditLog {
 
 /// A row with its event and time: seconds since the Unix epoch for programs, RFC 3339 with
 /// microseconds for people.
-fn begun(event: &'static str, now: Duration) -> Row {
+fn start_row(event: &'static str, now: Duration) -> JsonLineWriter {
     let micros = i64::try_from(now.as_micros()).unwrap_or(i64::MAX);
     let time = jiff::Timestamp::from_microsecond(micros)
         .map(|time| format!("{time:.6}"))
         .unwrap_or_default();
-    let mut line = Row::new();
+    let mut line = JsonLineWriter::new();
     line.text("event", event).value("unix", &now.as_secs_f64()).text("time", &time);
     line
 }
 
 /// The arguments, or what fits of them inside a marker that is valid JSON too.
-fn arguments(line: &mut Row, arguments: &JsonObject) {
-    line.value_within("arguments", arguments, ARGUMENTS_LIMIT, |whole| {
+fn arguments(line: &mut JsonLineWriter, arguments: &JsonObject) {
+    line.value_bounded("arguments", arguments, ARGUMENTS_LIMIT, |whole| {
         let head = whole.get(..whole.floor_char_boundary(ARGUMENTS_HEAD)).unwrap_or_default();
         serde_json::json!({ "_cut": true, "_bytes": whole.len(), "_head": head })
     });
 }
 
-fn cut(text: &str) -> Cow<'_, str> {
+fn truncate(text: &str) -> Cow<'_, str> {
     if text.len() <= TEXT_LIMIT {
         return Cow::Borrowed(text);
     }
@@ -223,10 +224,14 @@ mod tests {
     #[test]
     fn an_intent_and_an_outcome_are_one_line_each() {
         let root = tempfile::tempdir().unwrap();
-        let log = AuditLog::new(Location::own(root.path(), FILE), false, Keep::default());
+        let log = AuditLog::new(
+            RecordLocation::own(root.path(), FILE),
+            false,
+            SegmentRetention::default(),
+        );
         let now = Duration::from_millis(1_700_000_000_500);
-        log.intent(now, &intent(&object(&json!({"key": "a\nb"})))).unwrap();
-        log.outcome(
+        log.append_intent(now, &intent(&object(&json!({"key": "a\nb"})))).unwrap();
+        log.append_outcome(
             now,
             &OutcomeRow {
                 call: "id-1",
@@ -254,10 +259,14 @@ mod tests {
     #[test]
     fn a_row_is_bounded_and_stays_json() {
         let root = tempfile::tempdir().unwrap();
-        let log = AuditLog::new(Location::own(root.path(), FILE), false, Keep::default());
+        let log = AuditLog::new(
+            RecordLocation::own(root.path(), FILE),
+            false,
+            SegmentRetention::default(),
+        );
         let large = object(&json!({ "text": "é\"\n".repeat(100_000) }));
         let tool = "é".repeat(50_000);
-        log.intent(Duration::ZERO, &IntentRow { tool: &tool, ..intent(&large) }).unwrap();
+        log.append_intent(Duration::ZERO, &IntentRow { tool: &tool, ..intent(&large) }).unwrap();
         let lines = lines(&log);
         assert_eq!(lines.len(), 1);
         assert!(lines[0].len() < 32 * 1024);

@@ -10,22 +10,22 @@ use serde::Deserialize;
 use crate::model::JsonObject;
 use crate::util::append::AppendError;
 use crate::util::pattern;
-use crate::util::segments::Line;
+use crate::util::segments::RecordLine;
 
 /// The wall clock is said to have been put back when a line is older than the one before it by more
 /// than this, in seconds: the lines of several processes do not come in perfect order.
-const STEP: f64 = 2.0;
+const CLOCK_STEP: f64 = 2.0;
 
 /// How many lines further back the intent of an outcome is looked for, once everything else was
 /// found.
-const PATIENCE: usize = 100_000;
+const MAX_INTENT_DISTANCE: usize = 100_000;
 
 /// Lines older than what is asked for by more than this, in seconds, end the search: a clock that
 /// was put back hides no newer ones behind them.
-const SLACK: f64 = 86_400.0;
+const CLOCK_SLACK: f64 = 86_400.0;
 
 /// The most calls under way that are remembered while following.
-const OPEN: usize = 10_000;
+const MAX_OPEN_CALLS: usize = 10_000;
 
 /// One call, as far as the log tells.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -35,7 +35,7 @@ pub struct AuditedCall {
     /// When it began, or was refused: seconds since the Unix epoch.
     pub at: f64,
     /// How many seconds the wall clock was put back just before its last line.
-    pub clock_back: Option<f64>,
+    pub clock_set_back_by: Option<f64>,
     /// The process.
     pub pid: Option<u32>,
     /// The user it ran as.
@@ -55,12 +55,12 @@ pub struct AuditedCall {
     /// The arguments, secrets masked; long ones are cut.
     pub arguments: Option<JsonObject>,
     /// How it ended; `None` when nothing was written about that.
-    pub outcome: Option<Outcome>,
+    pub outcome: Option<AuditOutcome>,
 }
 
 /// How a call ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Outcome {
+pub struct AuditOutcome {
     /// `ok`, or the word of the failure's kind.
     pub result: String,
     /// The failure in words.
@@ -75,12 +75,12 @@ pub struct Outcome {
 
 impl AuditedCall {
     /// Whether it did not end well, or is not known to.
-    pub fn failed(&self) -> bool {
+    pub fn has_failed(&self) -> bool {
         self.outcome.as_ref().is_none_or(|outcome| outcome.result != "ok")
     }
 
     /// Whether it never ran: policy or a person refused it.
-    pub fn refused(&self) -> bool {
+    pub fn was_refused(&self) -> bool {
         self.outcome.as_ref().is_some_and(|outcome| outcome.attempts == 0)
             && self.decision.is_none()
     }
@@ -88,7 +88,7 @@ impl AuditedCall {
 
 /// Which calls are asked for.
 #[derive(Debug, Clone, Default)]
-pub struct Filter {
+pub struct AuditFilter {
     /// Not before this, in seconds since the Unix epoch.
     pub since: Option<f64>,
     /// Only tools whose full name matches this pattern.
@@ -97,18 +97,18 @@ pub struct Filter {
     pub failed: bool,
     /// Only this session.
     pub session: Option<String>,
-    /// Only decisions with these words in them; `refused` is one.
+    /// Only decisions with these words in them; `was_refused` is one.
     pub decision: Option<String>,
 }
 
-impl Filter {
+impl AuditFilter {
     /// Whether a call is asked for.
-    pub fn wants(&self, call: &AuditedCall) -> bool {
+    pub fn matches(&self, call: &AuditedCall) -> bool {
         let said =
-            || call.decision.as_deref().unwrap_or(if call.refused() { "refused" } else { "" });
+            || call.decision.as_deref().unwrap_or(if call.was_refused() { "refused" } else { "" });
         self.since.is_none_or(|since| call.at >= since)
             && self.tool.as_ref().is_none_or(|tool| pattern::matches(tool, &call.tool))
-            && (!self.failed || call.failed())
+            && (!self.failed || call.has_failed())
             && self.session.as_ref().is_none_or(|session| call.session.as_ref() == Some(session))
             && self.decision.as_ref().is_none_or(|words| said().contains(words.as_str()))
     }
@@ -116,7 +116,7 @@ impl Filter {
 
 /// What was found.
 #[derive(Debug, Default)]
-pub struct Found {
+pub struct AuditCalls {
     /// The calls, in the order of their last lines.
     pub calls: Vec<AuditedCall>,
     /// Lines that could not be read.
@@ -129,11 +129,11 @@ pub struct Found {
 /// # Errors
 /// When the log cannot be read.
 pub fn newest(
-    lines: impl Iterator<Item = Result<Line, AppendError>>,
-    filter: &Filter,
+    lines: impl Iterator<Item = Result<RecordLine, AppendError>>,
+    filter: &AuditFilter,
     limit: usize,
-) -> Result<Found, AppendError> {
-    let mut found = Found::default();
+) -> Result<AuditCalls, AppendError> {
+    let mut found = AuditCalls::default();
     // Newest first; `None` is a call that nobody asked for.
     let mut slots: Vec<Option<AuditedCall>> = Vec::new();
     // Outcomes whose intent was not met yet, and their slots.
@@ -146,18 +146,18 @@ pub fn newest(
     let mut later: Option<(f64, String)> = None;
     for line in lines {
         let row = match line? {
-            Line::Text(text) => Row::parse(&text),
-            Line::TooLong => None,
+            RecordLine::Text(text) => AuditRow::parse(&text),
+            RecordLine::TooLong => None,
         };
         let Some(row) = row else {
             found.damaged += 1;
             continue;
         };
         if let Some((written, call)) = later.replace((row.unix, row.call.clone()))
-            && row.unix - written > STEP
+            && row.unix - written > CLOCK_STEP
             && let Some(call) = slots.iter_mut().rev().flatten().find(|slot| slot.call == call)
         {
-            call.clock_back = Some(row.unix - written);
+            call.clock_set_back_by = Some(row.unix - written);
         }
         let full = wanted >= limit;
         match pending.remove(&row.call) {
@@ -165,8 +165,8 @@ pub fn newest(
                 if let Some(slot) = slots.get_mut(at)
                     && let Some(call) = slot
                 {
-                    row.begin(call);
-                    if !filter.wants(call) {
+                    row.add_intent(call);
+                    if !filter.matches(call) {
                         *slot = None;
                         wanted -= 1;
                     }
@@ -178,21 +178,21 @@ pub fn newest(
             }
             None if full => {}
             None if row.is_intent() && rejected.remove(&row.call) => {}
-            None if filter.since.is_some_and(|since| row.unix < since - SLACK) => {
+            None if filter.since.is_some_and(|since| row.unix < since - CLOCK_SLACK) => {
                 if pending.is_empty() {
                     break;
                 }
             }
             None => {
                 let waits = row.has_intent();
-                let call = row.alone();
+                let call = row.into_call();
                 // What an intent would still tell cannot be judged yet.
-                let known = Filter {
+                let known = AuditFilter {
                     session: if waits { None } else { filter.session.clone() },
                     decision: if waits { None } else { filter.decision.clone() },
                     ..filter.clone()
                 };
-                if known.wants(&call) {
+                if known.matches(&call) {
                     if waits {
                         pending.insert(call.call.clone(), slots.len());
                     }
@@ -204,7 +204,7 @@ pub fn newest(
             }
         }
         if wanted >= limit {
-            if pending.is_empty() || waited == PATIENCE {
+            if pending.is_empty() || waited == MAX_INTENT_DISTANCE {
                 break;
             }
             waited += 1;
@@ -215,7 +215,7 @@ pub fn newest(
     // An intent that was never found tells nothing, and what was asked for is not known of it.
     for at in pending.into_values() {
         if let Some(slot) = slots.get_mut(at) {
-            *slot = slot.take().filter(|call| filter.wants(call));
+            *slot = slot.take().filter(|call| filter.matches(call));
         }
     }
     found.calls = slots.into_iter().flatten().take(limit).collect();
@@ -225,26 +225,26 @@ pub fn newest(
 
 /// Joins lines as they are appended.
 #[derive(Debug, Default)]
-pub struct Joiner {
+pub struct AuditJoiner {
     open: HashMap<String, AuditedCall>,
     last: Option<f64>,
     /// Lines that could not be read.
     pub damaged: usize,
 }
 
-impl Joiner {
+impl AuditJoiner {
     /// Knows the calls that were under way before.
     pub fn after(calls: &[AuditedCall]) -> Self {
-        let open = calls.iter().filter(|call| call.outcome.is_none()).take(OPEN);
+        let open = calls.iter().filter(|call| call.outcome.is_none()).take(MAX_OPEN_CALLS);
         let open = open.map(|call| (call.call.clone(), call.clone())).collect();
         Self { open, ..Self::default() }
     }
 
     /// Takes a line; gives the call that it ends.
-    pub fn push(&mut self, line: &Line) -> Option<AuditedCall> {
+    pub fn push(&mut self, line: &RecordLine) -> Option<AuditedCall> {
         let row = match line {
-            Line::Text(text) => Row::parse(text),
-            Line::TooLong => None,
+            RecordLine::Text(text) => AuditRow::parse(text),
+            RecordLine::TooLong => None,
         };
         let Some(row) = row else {
             self.damaged += 1;
@@ -252,25 +252,25 @@ impl Joiner {
         };
         let back = self.last.replace(row.unix).map(|last| last - row.unix);
         if row.is_intent() {
-            if self.open.len() < OPEN {
-                let call = row.alone();
+            if self.open.len() < MAX_OPEN_CALLS {
+                let call = row.into_call();
                 self.open.insert(call.call.clone(), call);
             }
             return None;
         }
         let begun = self.open.remove(&row.call);
-        let mut call = row.alone();
+        let mut call = row.into_call();
         if let Some(begun) = begun {
             call = AuditedCall { outcome: call.outcome, ..begun };
         }
-        call.clock_back = back.filter(|back| *back > STEP);
+        call.clock_set_back_by = back.filter(|back| *back > CLOCK_STEP);
         Some(call)
     }
 }
 
 /// A line as it stands in the file.
 #[derive(Debug, Deserialize)]
-struct Row {
+struct AuditRow {
     event: String,
     unix: f64,
     call: String,
@@ -290,7 +290,7 @@ struct Row {
     bytes: Option<u64>,
 }
 
-impl Row {
+impl AuditRow {
     fn parse(line: &[u8]) -> Option<Self> {
         let row: Self = serde_json::from_slice(line).ok()?;
         let known = row.is_intent() || (row.event == "outcome" && row.result.is_some());
@@ -307,15 +307,15 @@ impl Row {
     }
 
     /// Adds what the intent tells to what the outcome told.
-    fn begin(self, call: &mut AuditedCall) {
+    fn add_intent(self, call: &mut AuditedCall) {
         let outcome = call.outcome.take();
-        let clock_back = call.clock_back;
-        *call = AuditedCall { clock_back, outcome, ..self.alone() };
+        let clock_back = call.clock_set_back_by;
+        *call = AuditedCall { clock_set_back_by: clock_back, outcome, ..self.into_call() };
     }
 
     /// What this line tells by itself.
-    fn alone(self) -> AuditedCall {
-        let outcome = self.result.map(|result| Outcome {
+    fn into_call(self) -> AuditedCall {
+        let outcome = self.result.map(|result| AuditOutcome {
             result,
             message: self.message,
             duration_us: self.duration_us.unwrap_or(0),
@@ -325,7 +325,7 @@ impl Row {
         AuditedCall {
             call: self.call,
             at: self.unix,
-            clock_back: None,
+            clock_set_back_by: None,
             pid: self.pid,
             user: self.user,
             session: self.session,
@@ -356,9 +356,9 @@ mod tests {
                "result": result, "duration_us": 5, "attempts": attempts, "bytes": 2})
     }
 
-    fn find(lines: &[Value], filter: &Filter, limit: usize) -> Found {
+    fn find(lines: &[Value], filter: &AuditFilter, limit: usize) -> AuditCalls {
         let lines = lines.iter().rev().map(|line| {
-            Ok(Line::Text(match line {
+            Ok(RecordLine::Text(match line {
                 Value::String(raw) => raw.clone().into_bytes(),
                 line => line.to_string().into_bytes(),
             }))
@@ -366,7 +366,7 @@ mod tests {
         newest(lines, filter, limit).unwrap()
     }
 
-    fn ids(found: &Found) -> Vec<&str> {
+    fn ids(found: &AuditCalls) -> Vec<&str> {
         found.calls.iter().map(|call| call.call.as_str()).collect()
     }
 
@@ -380,14 +380,14 @@ mod tests {
             intent("d", 5.0),
             outcome("a", 6.0, "ok", 1),
         ];
-        let found = find(&lines, &Filter::default(), 10);
+        let found = find(&lines, &AuditFilter::default(), 10);
         assert_eq!(ids(&found), ["b", "c", "d", "a"]);
         let [b, c, d, a] = &found.calls[..] else { panic!() };
-        assert_eq!((a.at, a.session.as_deref(), a.failed()), (1.0, Some("s"), false));
+        assert_eq!((a.at, a.session.as_deref(), a.has_failed()), (1.0, Some("s"), false));
         assert_eq!(a.arguments.as_ref().unwrap()["a"], "a");
         assert_eq!(b.outcome.as_ref().unwrap().result, "timeout");
-        assert!(c.refused() && c.failed() && !b.refused());
-        assert!(d.outcome.is_none() && d.failed());
+        assert!(c.was_refused() && c.has_failed() && !b.was_refused());
+        assert!(d.outcome.is_none() && d.has_failed());
         assert_eq!(found.damaged, 0);
     }
 
@@ -401,16 +401,16 @@ mod tests {
                 [intent(&call, at), outcome(&call, at + 0.5, result, 1)]
             })
             .collect();
-        assert_eq!(ids(&find(&lines, &Filter::default(), 3)), ["17", "18", "19"]);
-        let failed = Filter { failed: true, ..Filter::default() };
+        assert_eq!(ids(&find(&lines, &AuditFilter::default(), 3)), ["17", "18", "19"]);
+        let failed = AuditFilter { failed: true, ..AuditFilter::default() };
         assert_eq!(ids(&find(&lines, &failed, 3)), ["15", "17", "19"]);
-        let tool = Filter { tool: Some("tool-0*".into()), ..Filter::default() };
+        let tool = AuditFilter { tool: Some("tool-0*".into()), ..AuditFilter::default() };
         assert_eq!(ids(&find(&lines, &tool, 2)), ["08", "09"]);
-        let since = Filter { since: Some(18.0), ..Filter::default() };
+        let since = AuditFilter { since: Some(18.0), ..AuditFilter::default() };
         assert_eq!(ids(&find(&lines, &since, 9)), ["18", "19"]);
-        let session = Filter { session: Some("other".into()), ..Filter::default() };
+        let session = AuditFilter { session: Some("other".into()), ..AuditFilter::default() };
         assert_eq!(ids(&find(&lines, &session, 9)), [""; 0]);
-        let decision = Filter { decision: Some("allow".into()), ..Filter::default() };
+        let decision = AuditFilter { decision: Some("allow".into()), ..AuditFilter::default() };
         assert_eq!(find(&lines, &decision, 9).calls.len(), 9);
     }
 
@@ -418,9 +418,9 @@ mod tests {
     fn reading_stops_when_enough_was_found() {
         let lines = [intent("a", 1.0), outcome("a", 2.0, "ok", 1)];
         let mut newest_first =
-            lines.iter().rev().map(|line| Ok(Line::Text(line.to_string().into_bytes())));
+            lines.iter().rev().map(|line| Ok(RecordLine::Text(line.to_string().into_bytes())));
         let rest = std::iter::from_fn(|| panic!("it read on"));
-        let found = newest(newest_first.by_ref().chain(rest), &Filter::default(), 1).unwrap();
+        let found = newest(newest_first.by_ref().chain(rest), &AuditFilter::default(), 1).unwrap();
         assert_eq!(ids(&found), ["a"]);
     }
 
@@ -436,7 +436,7 @@ mod tests {
             json!({"event": "note", "unix": 1, "call": "x", "tool": "t"}),
             outcome("a", 2.0, "ok", 1),
         ];
-        let found = find(&lines, &Filter::default(), 10);
+        let found = find(&lines, &AuditFilter::default(), 10);
         assert_eq!((ids(&found), found.damaged), (vec!["a"], 6));
     }
 
@@ -450,20 +450,20 @@ mod tests {
             intent("c", 50_000.5),
             outcome("c", 50_002.0, "ok", 1),
         ];
-        let found = find(&lines, &Filter::default(), 10);
-        let back: Vec<_> = found.calls.iter().map(|call| call.clock_back).collect();
+        let found = find(&lines, &AuditFilter::default(), 10);
+        let back: Vec<_> = found.calls.iter().map(|call| call.clock_set_back_by).collect();
         assert_eq!(back, [None, Some(50_001.0), None]);
     }
 
     #[test]
     fn followed_lines_are_joined_at_the_outcome() {
-        let mut joiner = Joiner::default();
-        let mut push = |line: &Value| joiner.push(&Line::Text(line.to_string().into_bytes()));
+        let mut joiner = AuditJoiner::default();
+        let mut push = |line: &Value| joiner.push(&RecordLine::Text(line.to_string().into_bytes()));
         assert_eq!(push(&intent("a", 5.0)), None);
         assert_eq!(push(&json!("x")), None);
         let a = push(&outcome("a", 6.0, "ok", 1)).unwrap();
-        assert_eq!((a.at, a.decision.as_deref(), a.failed()), (5.0, Some("allowed"), false));
-        assert!(push(&outcome("b", 1.0, "denied", 0)).unwrap().clock_back.is_some());
+        assert_eq!((a.at, a.decision.as_deref(), a.has_failed()), (5.0, Some("allowed"), false));
+        assert!(push(&outcome("b", 1.0, "denied", 0)).unwrap().clock_set_back_by.is_some());
         assert_eq!(joiner.damaged, 1);
     }
 }

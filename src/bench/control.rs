@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 /// Stops and pauses a run; clones are the same switches.
 #[derive(Debug, Clone, Default)]
-pub struct Control(Arc<Switches>);
+pub struct RunControl(Arc<Switches>);
 
 #[derive(Debug, Default)]
 struct Switches {
@@ -19,11 +19,11 @@ struct Switches {
     listeners: Mutex<Vec<Arc<Notify>>>,
 }
 
-impl Control {
+impl RunControl {
     /// Makes no more calls; what is in flight may end.
     pub fn stop(&self) {
         self.0.stopped.cancel();
-        self.tell();
+        self.notify_listeners();
     }
 
     /// Whether it was stopped.
@@ -35,13 +35,13 @@ impl Control {
     /// move by as long as the pause lasts, so that no call is late because of it.
     pub fn pause(&self) {
         self.0.paused.store(true, Ordering::Relaxed);
-        self.tell();
+        self.notify_listeners();
     }
 
     /// Goes on after a pause.
     pub fn resume(&self) {
         self.0.paused.store(false, Ordering::Relaxed);
-        self.tell();
+        self.notify_listeners();
     }
 
     /// Whether it is paused.
@@ -59,7 +59,7 @@ impl Control {
         self.0.listeners.lock().unwrap_or_else(PoisonError::into_inner).push(listener);
     }
 
-    fn tell(&self) {
+    fn notify_listeners(&self) {
         let listeners = self.0.listeners.lock().unwrap_or_else(PoisonError::into_inner);
         for listener in listeners.iter() {
             listener.notify_one();

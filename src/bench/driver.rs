@@ -1,4 +1,4 @@
-//! Makes the load of one target: hands out calls when the course says so, and meters their ends.
+//! Makes the load of one target: hands out calls when the scheduler says so, and meters their ends.
 //!
 //! Owns: the calls of this target that are in flight. Pure but for the clock it is given.
 
@@ -9,30 +9,32 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
 
-use crate::provider::repeat::{End, Load, Next, Payload, Shot, Verdict};
+use crate::provider::load::{
+    BenchRequest, CompletedRequest, EncodedArguments, Load, LoadDecision, LoadOutcome,
+};
 use crate::util::clock::Clock;
 
-pub use super::control::Control;
-use super::course::{Course, Runner, Say};
-use super::meter::{Meter, Metered};
-use super::moments::Moments;
-use super::plan::Plan;
-use super::watch::Watch;
+pub use super::control::RunControl;
+use super::meter::{Meter, PendingCall};
+use super::monitor::RunMonitor;
+use super::plan::BenchPlan;
+use super::scheduler::{ScheduleDecision, ScheduledTarget, Scheduler};
+use super::target_arrivals::TargetArrivals;
 
 /// The arguments of the calls, one after the other.
-pub trait Arguments: Send {
+pub trait ArgumentStream: Send {
     /// The arguments of the call with this number; the same ones whenever it is asked for.
-    fn of(&mut self, ticket: u64) -> Arc<Payload>;
+    fn payload(&mut self, ticket: u64) -> Arc<EncodedArguments>;
 }
 
 /// Numbers that nobody else chooses need no protection from those who would choose them badly.
-type Numbered = BuildHasherDefault<Spread>;
+type TicketHash = BuildHasherDefault<TicketHasher>;
 
 /// Spreads a number over all bits.
 #[derive(Debug, Default)]
-struct Spread(u64);
+struct TicketHasher(u64);
 
-impl Hasher for Spread {
+impl Hasher for TicketHasher {
     fn finish(&self) -> u64 {
         self.0
     }
@@ -51,59 +53,64 @@ impl Hasher for Spread {
 }
 
 /// The load of one target.
-pub struct Driver {
+pub struct LoadDriver {
     clock: Arc<dyn Clock>,
-    arguments: Box<dyn Arguments>,
+    arguments: Box<dyn ArgumentStream>,
     meter: Arc<Mutex<Meter>>,
-    news: Arc<Notify>,
-    course: Arc<Mutex<Course>>,
-    /// Which one of the targets of the course it is.
-    who: usize,
-    moments: Option<Moments>,
+    wake: Arc<Notify>,
+    scheduler: Arc<Mutex<Scheduler>>,
+    /// Which one of the targets of the scheduler it is.
+    target: usize,
+    arrivals: Option<TargetArrivals>,
     /// Calls that were handed out, ever and before the current repeater.
-    made: u64,
-    before: u64,
-    flying: HashMap<u64, Metered, Numbered>,
+    sent: u64,
+    first_number: u64,
+    in_flight: HashMap<u64, PendingCall, TicketHash>,
     /// When patience with what is in flight ends.
-    over: Option<Instant>,
+    drain_deadline: Option<Instant>,
 }
 
-impl Driver {
-    /// A load that has nothing to do before it enters a course.
+impl LoadDriver {
+    /// A load that has nothing to do before it enters a scheduler.
     pub(super) fn idle(
         clock: Arc<dyn Clock>,
-        control: &Control,
-        arguments: Box<dyn Arguments>,
+        control: &RunControl,
+        arguments: Box<dyn ArgumentStream>,
     ) -> Self {
         let news = Arc::new(Notify::new());
         control.listen(Arc::clone(&news));
-        let nothing = Course::new(Plan::default(), control.clone(), Watch::default(), Vec::new());
+        let nothing = Scheduler::new(
+            BenchPlan::default(),
+            control.clone(),
+            RunMonitor::default(),
+            Vec::new(),
+        );
         Self {
             clock,
             arguments,
             meter: Arc::default(),
-            news,
-            course: Arc::new(Mutex::new(nothing)),
-            who: 0,
-            moments: None,
-            made: 0,
-            before: 0,
-            flying: HashMap::default(),
-            over: None,
+            wake: news,
+            scheduler: Arc::new(Mutex::new(nothing)),
+            target: 0,
+            arrivals: None,
+            sent: 0,
+            first_number: 0,
+            in_flight: HashMap::default(),
+            drain_deadline: None,
         }
     }
 
-    /// What a course has to know of it.
-    pub(super) fn runner(&self, weight: f64) -> Runner {
-        Runner { weight, news: Arc::clone(&self.news), meter: Arc::clone(&self.meter) }
+    /// What a scheduler has to know of it.
+    pub(super) fn scheduled_target(&self, weight: f64) -> ScheduledTarget {
+        ScheduledTarget { weight, wake: Arc::clone(&self.wake), meter: Arc::clone(&self.meter) }
     }
 
-    /// Takes part in a course from now on, as the target with this number.
-    pub(super) fn enter(&mut self, course: &Arc<Mutex<Course>>, who: usize) {
-        self.course = Arc::clone(course);
-        self.who = who;
-        self.moments = locked(course).moments(who);
-        self.over = None;
+    /// Takes part in a scheduler from now on, as the target with this number.
+    pub(super) fn join(&mut self, scheduler: &Arc<Mutex<Scheduler>>, who: usize) {
+        self.scheduler = Arc::clone(scheduler);
+        self.target = who;
+        self.arrivals = lock(scheduler).arrivals_of(who);
+        self.drain_deadline = None;
     }
 
     /// What was metered so far, to be looked at while the run goes on.
@@ -112,122 +119,128 @@ impl Driver {
     }
 
     /// The arguments of the call with this number.
-    pub(super) fn arguments_of(&mut self, number: u64) -> Arc<Payload> {
-        self.arguments.of(number)
+    pub(super) fn arguments_of(&mut self, number: u64) -> Arc<EncodedArguments> {
+        self.arguments.payload(number)
     }
 
     /// Whether nothing is left to send.
-    pub(super) fn is_over(&mut self) -> bool {
+    pub(super) fn is_done(&mut self) -> bool {
         let now = self.clock.now();
-        self.over.is_some() || locked(&self.course).is_over(self.moments.as_mut(), now)
+        self.drain_deadline.is_some() || lock(&self.scheduler).is_done(self.arrivals.as_mut(), now)
     }
 
     /// How many calls the tool answered in whatever way.
     pub(super) fn answered(&self) -> u64 {
-        let meter = self.metered();
-        meter.ok + meter.tool_errors + meter.warmed
+        let meter = self.lock_meter();
+        meter.ok + meter.tool_errors + meter.warm_up_answered
     }
 
     /// What carried the calls is gone: nobody will tell how those in flight ended. Calls of the next
     /// repeater are numbered from 0 again.
-    pub(super) fn abandon(&mut self) {
+    pub(super) fn give_up_in_flight(&mut self) {
         let at = self.clock.now();
-        let mut lost: Vec<u64> = self.flying.keys().copied().collect();
+        let mut lost: Vec<u64> = self.in_flight.keys().copied().collect();
         lost.sort_unstable();
         for number in lost {
-            self.ended(End::unanswered(number - self.before, at, at));
+            self.on_completed(CompletedRequest::unanswered(number - self.first_number, at, at));
         }
     }
 
     /// A new repeater begins.
-    pub(super) fn renew(&mut self) {
-        self.before = self.made;
+    pub(super) fn restart_numbering(&mut self) {
+        self.first_number = self.sent;
     }
 
     /// The way to the tool is closed, or open again.
-    pub(super) fn set_up(&self, up: bool) {
-        self.on_course().set_up(self.who, up, self.clock.now());
+    pub(super) fn set_connected(&self, up: bool) {
+        self.lock_scheduler().set_connected(self.target, up, self.clock.now());
     }
 
-    fn on_course(&self) -> MutexGuard<'_, Course> {
-        locked(&self.course)
+    fn lock_scheduler(&self) -> MutexGuard<'_, Scheduler> {
+        lock(&self.scheduler)
     }
 
-    fn metered(&self) -> MutexGuard<'_, Meter> {
-        locked(&self.meter)
+    fn lock_meter(&self) -> MutexGuard<'_, Meter> {
+        lock(&self.meter)
     }
 
-    fn finish(&mut self, now: Instant, patience: Duration) -> Next {
-        if self.over.is_none() {
-            self.on_course().drains(self.who);
+    fn drain(&mut self, now: Instant, patience: Duration) -> LoadDecision {
+        if self.drain_deadline.is_none() {
+            self.lock_scheduler().begin_draining(self.target);
         }
-        Next::Drain(*self.over.get_or_insert(now + patience))
+        LoadDecision::Drain(*self.drain_deadline.get_or_insert(now + patience))
     }
 }
 
-/// A course that several can take part in.
-pub(super) fn shared(
-    plan: Plan,
-    control: &Control,
-    watch: &Watch,
-    runners: Vec<Runner>,
-) -> Arc<Mutex<Course>> {
-    Arc::new(Mutex::new(Course::new(plan, control.clone(), watch.clone(), runners)))
+/// A scheduler that several can take part in.
+pub(super) fn shared_scheduler(
+    plan: BenchPlan,
+    control: &RunControl,
+    watch: &RunMonitor,
+    targets: Vec<ScheduledTarget>,
+) -> Arc<Mutex<Scheduler>> {
+    Arc::new(Mutex::new(Scheduler::new(plan, control.clone(), watch.clone(), targets)))
 }
 
-pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Load for Driver {
+impl Load for LoadDriver {
     fn now(&self) -> Instant {
         self.clock.now()
     }
 
-    fn next(&mut self, now: Instant) -> Next {
-        if let Some(over) = self.over {
-            return Next::Drain(over);
+    fn next(&mut self, now: Instant) -> LoadDecision {
+        if let Some(over) = self.drain_deadline {
+            return LoadDecision::Drain(over);
         }
         loop {
-            let mut course = locked(&self.course);
-            let say = course.next(self.who, self.moments.as_mut(), now);
-            let patience = course.patience();
-            drop(course);
+            let mut scheduler = lock(&self.scheduler);
+            let say = scheduler.next(self.target, self.arrivals.as_mut(), now);
+            let patience = scheduler.drain_timeout();
+            drop(scheduler);
             match say {
-                Say::At(moment) => return Next::At(moment),
-                Say::Wait => return Next::Wait,
-                Say::Over => return self.finish(now, patience),
-                Say::Drop => self.metered().dropped += 1,
-                Say::Go(go) => {
-                    let number = self.made;
-                    self.made += 1;
+                ScheduleDecision::WaitUntil(moment) => return LoadDecision::WaitUntil(moment),
+                ScheduleDecision::Wait => return LoadDecision::WaitForWakeup,
+                ScheduleDecision::Done => return self.drain(now, patience),
+                ScheduleDecision::Drop => self.lock_meter().dropped += 1,
+                ScheduleDecision::Send(go) => {
+                    let number = self.sent;
+                    self.sent += 1;
                     let from = go.planned.map_or(now, |(intended, _)| intended);
-                    let call =
-                        Metered { first: number == 0, counts: go.counts, planned: go.planned };
-                    self.flying.insert(number, call);
-                    self.metered().sent(from, go.counts);
-                    let arguments = self.arguments.of(number);
-                    return Next::Shot(Shot { ticket: number - self.before, arguments });
+                    let call = PendingCall {
+                        first: number == 0,
+                        is_counted: go.is_counted,
+                        planned: go.planned,
+                    };
+                    self.in_flight.insert(number, call);
+                    self.lock_meter().call_sent(from, go.is_counted);
+                    let arguments = self.arguments.payload(number);
+                    return LoadDecision::Send(BenchRequest {
+                        ticket: number - self.first_number,
+                        arguments,
+                    });
                 }
             }
         }
     }
 
-    fn ended(&mut self, end: End) {
-        let Some(call) = self.flying.remove(&(self.before + end.ticket)) else { return };
-        let failed = !matches!(end.verdict, Verdict::Ok | Verdict::Unanswered);
-        let mut meter = self.metered();
-        meter.ended(&end, call);
-        let row = meter.failures_in_a_row;
+    fn on_completed(&mut self, end: CompletedRequest) {
+        let Some(call) = self.in_flight.remove(&(self.first_number + end.ticket)) else { return };
+        let failed = !matches!(end.outcome, LoadOutcome::Ok | LoadOutcome::Unanswered);
+        let mut meter = self.lock_meter();
+        meter.call_ended(&end, call);
+        let row = meter.consecutive_failures;
         drop(meter);
-        let mut course = self.on_course();
-        course.ended(self.who, end.at, call.counts, failed);
-        if failed && call.counts {
-            course.judge(row, end.at);
+        let mut scheduler = self.lock_scheduler();
+        scheduler.call_ended(self.target, end.ended_at, call.is_counted, failed);
+        if failed && call.is_counted {
+            scheduler.apply_stop_rules(row, end.ended_at);
         }
     }
 
-    fn news(&self) -> Arc<Notify> {
-        Arc::clone(&self.news)
+    fn wakeup(&self) -> Arc<Notify> {
+        Arc::clone(&self.wake)
     }
 }

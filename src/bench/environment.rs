@@ -79,8 +79,9 @@ impl BenchEnvironment {
     /// Looks at the machine before a run.
     pub fn before(machine: &dyn Machine) -> Self {
         let file = |path: &str| machine.file(path);
-        let word =
-            |path: &str| file(path).map(|text| cut(text.trim())).filter(|word| !word.is_empty());
+        let word = |path: &str| {
+            file(path).map(|text| truncate(text.trim())).filter(|word| !word.is_empty())
+        };
         let kernel = word("/proc/sys/kernel/osrelease").map(|release| {
             match word("/proc/sys/kernel/ostype") {
                 Some(kind) => format!("{kind} {release}"),
@@ -147,13 +148,13 @@ fn value_of(text: &str, separator: char, keys: &[&str]) -> Option<String> {
         text.lines()
             .filter_map(|line| line.split_once(separator))
             .find(|(key, _)| key.trim() == *wanted)
-            .map(|(_, value)| cut(value.trim().trim_matches('"')))
+            .map(|(_, value)| truncate(value.trim().trim_matches('"')))
             .filter(|value| !value.is_empty())
     };
     keys.iter().find_map(value)
 }
 
-fn cut(text: &str) -> String {
+fn truncate(text: &str) -> String {
     text.chars().take(LONGEST_NAME).collect()
 }
 

@@ -2,49 +2,52 @@
 //!
 //! Owns: the order: compare, judge, read; and whether the run failed what was asked of it.
 
-use super::baseline::{self, BaselineReport, Change, Saved};
-use super::compare::{self, Comparison};
+use super::baseline::{self, BaselineChange, BaselineReport, SavedRun};
+use super::bottlenecks;
+use super::compare::{self, TargetComparison};
 use super::environment::BenchEnvironment;
-use super::reading;
-use super::report::Report;
-use super::threshold::{self, Judgement, Threshold};
-use crate::model::{Fault, FaultKind};
+use super::report::BenchReport;
+use super::threshold::{self, Threshold, ThresholdResult};
+use crate::model::{Error, ErrorKind};
 
 /// What a run is held to.
 #[derive(Debug, Clone, Default)]
-pub struct Demands {
+pub struct AcceptanceCriteria {
     /// What must not be true of it.
     pub thresholds: Vec<Threshold>,
     /// The run that it is compared with.
-    pub baseline: Option<Saved>,
+    pub baseline: Option<SavedRun>,
     /// The share by which it may be worse than that: 0.1 for 10%.
     pub max_regression: Option<f64>,
 }
 
 /// What was concluded.
 #[derive(Debug, Clone, Default)]
-pub struct Findings {
+pub struct BenchFindings {
     /// Every other target against the first one, when they took turns.
-    pub comparisons: Vec<Comparison>,
+    pub comparisons: Vec<TargetComparison>,
     /// What changed since the saved run.
     pub baseline: Option<BaselineReport>,
     /// What became of the thresholds.
-    pub thresholds: Vec<Judgement>,
+    pub thresholds: Vec<ThresholdResult>,
     /// What limits the run, a sentence each.
-    pub reading: Vec<String>,
+    pub bottlenecks: Vec<String>,
     /// What a reader should know before believing the figures: those of the run, of the machine and
     /// of the comparisons.
     pub warnings: Vec<String>,
 }
 
-impl Findings {
+impl BenchFindings {
     /// Concludes what there is to conclude.
-    pub fn of(report: &Report, environment: &BenchEnvironment, demands: &Demands) -> Self {
+    pub fn conclude(
+        report: &BenchReport,
+        environment: &BenchEnvironment,
+        demands: &AcceptanceCriteria,
+    ) -> Self {
         let comparisons = compare::compare(report);
-        let baseline = demands
-            .baseline
-            .as_ref()
-            .map(|saved| baseline::against(saved, report, environment, demands.max_regression));
+        let baseline = demands.baseline.as_ref().map(|saved| {
+            baseline::compare_with_baseline(saved, report, environment, demands.max_regression)
+        });
         let mut warnings = report.warnings.clone();
         warnings.extend(environment.warnings());
         warnings.extend(comparisons.iter().flat_map(|one| one.warnings.clone()));
@@ -53,13 +56,13 @@ impl Findings {
             comparisons,
             baseline,
             thresholds: threshold::judge(&demands.thresholds, report),
-            reading: reading::read(report),
+            bottlenecks: bottlenecks::find(report),
             warnings,
         }
     }
 
     /// Why the run failed what was asked of it (exit code 8); `None` when it did not.
-    pub fn fault(&self) -> Option<Fault> {
+    pub fn failure(&self) -> Option<Error> {
         let mut lines: Vec<String> = self
             .thresholds
             .iter()
@@ -74,12 +77,15 @@ impl Findings {
         }
         if let Some(baseline) = self.baseline.as_ref().filter(|baseline| baseline.failed()) {
             what.push(format!("the comparison with {}", baseline.file));
-            let gates = baseline.targets.iter().flat_map(Change::lines);
+            let gates = baseline.targets.iter().flat_map(BaselineChange::lines);
             lines.extend(gates.filter(|line| line.ends_with(": FAIL")));
         }
         if what.is_empty() {
             return None;
         }
-        Some(Fault::new(FaultKind::Check, format!("failed: {}", what.join(" and "))).details(lines))
+        Some(
+            Error::new(ErrorKind::Check, format!("failed: {}", what.join(" and ")))
+                .with_details(lines),
+        )
     }
 }

@@ -3,22 +3,25 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::plan::Plan;
-use super::report::{ColdStart, Ending, GeneratorReport, Report, Round, Slice, TargetReport, Turn};
+use super::plan::BenchPlan;
+use super::report::{
+    BenchReport, ColdStart, GeneratorReport, Round, RunStatus, SampleBlock, TargetReport,
+    TimelineSlice,
+};
 use crate::util::histogram::Durations;
 
 /// A target that answered in these times, one after the other.
 pub(crate) fn target(tool: &str, times: impl IntoIterator<Item = Duration>) -> TargetReport {
     const SLICE: Duration = Duration::from_millis(100);
     let mut response = Durations::default();
-    let mut timeline: Vec<Slice> = Vec::new();
+    let mut timeline: Vec<TimelineSlice> = Vec::new();
     let mut now = Duration::ZERO;
     for time in times {
         response.record(time);
         now += time;
         let at = usize::try_from(now.as_nanos() / SLICE.as_nanos()).unwrap();
         while timeline.len() <= at {
-            timeline.push(Slice {
+            timeline.push(TimelineSlice {
                 from: SLICE * u32::try_from(timeline.len()).unwrap(),
                 lasting: SLICE,
                 ok: 0,
@@ -53,24 +56,24 @@ pub(crate) fn target(tool: &str, times: impl IntoIterator<Item = Duration>) -> T
         bytes_in: 200 * ok,
         restarts: 0,
         timeline,
-        doubts: Vec::new(),
-        fault: None,
+        protocol_warnings: Vec::new(),
+        error: None,
     }
 }
 
 /// A finished run on these targets.
-pub(crate) fn report(targets: Vec<TargetReport>) -> Report {
+pub(crate) fn report(targets: Vec<TargetReport>) -> BenchReport {
     let elapsed = targets
         .iter()
         .filter_map(|target| target.timeline.last())
         .map(|last| last.from + last.lasting)
         .max()
         .unwrap_or_default();
-    Report {
-        plan: Plan::default(),
+    BenchReport {
+        plan: BenchPlan::default(),
         began: Duration::from_hours(500_000),
         elapsed,
-        ending: Ending::Complete,
+        status: RunStatus::Complete,
         targets,
         rounds: Vec::new(),
         generator: GeneratorReport::default(),
@@ -96,7 +99,7 @@ pub(crate) fn rounds(micros: &[u64], rounds: usize) -> Vec<Round> {
     let turn = |micros: &u64| {
         let mut response = Durations::default();
         (1..=100).for_each(|n| response.record(Duration::from_micros(n * micros)));
-        Turn { elapsed: Duration::from_micros(5_050 * micros), ok: 100, failed: 0, response }
+        SampleBlock { elapsed: Duration::from_micros(5_050 * micros), ok: 100, failed: 0, response }
     };
     let round = || Round { turns: micros.iter().map(turn).collect() };
     std::iter::repeat_with(round).take(rounds).collect()

@@ -5,17 +5,17 @@
 
 use std::time::Duration;
 
-use super::report::{Slice, Turn};
+use super::report::{SampleBlock, TimelineSlice};
 use super::statistic::Statistic;
 
 /// How often is drawn.
-const DRAWS: usize = 2_000;
+const RESAMPLES: usize = 2_000;
 
 /// Stretches below this number say nothing about how much they vary.
-pub const FEWEST: usize = 5;
+pub const MIN_BLOCKS: usize = 5;
 
 /// Stretches that a timeline is made into at most.
-const MOST: usize = 20;
+const MAX_BLOCKS: usize = 20;
 
 /// Classes of equal ratio, per factor e: a thousandth apart, like the histogram's own.
 const CLASSES: f64 = 1_000.0;
@@ -24,16 +24,16 @@ const CLASSES: f64 = 1_000.0;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Pairing {
     /// One of each was measured at the same time: what the machine did then hit both.
-    Rounds,
+    Paired,
     /// They have nothing to do with each other.
-    Apart,
+    Independent,
 }
 
 /// The stretches of a run, ready to be drawn many times.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Stretches {
+pub(super) struct BlockSet {
     /// Calls of one class in one stretch, quick classes first.
-    counted: Vec<Counted>,
+    counts: Vec<BlockCount>,
     /// For each stretch: calls, the sum of their times in nanoseconds, and its length in seconds.
     totals: Vec<(u64, f64, f64)>,
     /// The share by which a percentile may be wrong because calls are counted in classes.
@@ -41,23 +41,23 @@ pub(super) struct Stretches {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Counted {
+struct BlockCount {
     class: i32,
-    stretch: usize,
+    block: usize,
     calls: u64,
 }
 
-impl Stretches {
+impl BlockSet {
     /// Stretches that were measured as such.
-    pub(super) fn of<'a>(turns: impl IntoIterator<Item = &'a Turn>) -> Self {
+    pub(super) fn of<'a>(turns: impl IntoIterator<Item = &'a SampleBlock>) -> Self {
         let mut all = Self::default();
         for (stretch, turn) in turns.into_iter().enumerate() {
-            let start = all.counted.len();
-            for (duration, calls) in turn.response.classes() {
+            let start = all.counts.len();
+            for (duration, calls) in turn.response.buckets() {
                 let class = class_of(duration);
-                match all.counted.get_mut(start..).and_then(<[Counted]>::last_mut) {
+                match all.counts.get_mut(start..).and_then(<[BlockCount]>::last_mut) {
                     Some(last) if last.class == class => last.calls += calls,
-                    _ => all.counted.push(Counted { class, stretch, calls }),
+                    _ => all.counts.push(BlockCount { class, block: stretch, calls }),
                 }
             }
             let mean = turn.response.mean().map_or(0.0, nanos);
@@ -65,7 +65,7 @@ impl Stretches {
             all.totals.push((calls, mean * float(calls), turn.elapsed.as_secs_f64()));
             all.resolution = all.resolution.max(turn.response.resolution());
         }
-        all.counted.sort_by_key(|counted| counted.class);
+        all.counts.sort_by_key(|counted| counted.class);
         all
     }
 
@@ -87,7 +87,7 @@ impl Stretches {
     }
 
     /// The logarithm of each figure when each stretch is taken so many times.
-    fn drawn(&self, times: &[u32]) -> [Option<f64>; Statistic::ALL.len()] {
+    fn log_statistics(&self, times: &[u32]) -> [Option<f64>; Statistic::ALL.len()] {
         let mut found = [None; Statistic::ALL.len()];
         let (mut calls, mut sum, mut seconds) = (0, 0.0, 0.0);
         for ((n, nanos, length), times) in self.totals.iter().zip(times) {
@@ -107,8 +107,8 @@ impl Stretches {
             .map(|(index, share)| (index, share * float(calls)))
             .peekable();
         let mut passed = 0.0;
-        for counted in &self.counted {
-            passed += float(counted.calls) * f64::from(times[counted.stretch]);
+        for counted in &self.counts {
+            passed += float(counted.calls) * f64::from(times[counted.block]);
             while let Some((index, _)) = wanted.next_if(|(_, rank)| passed >= *rank) {
                 found[index] = Some(f64::from(counted.class) / CLASSES);
             }
@@ -121,12 +121,12 @@ impl Stretches {
 }
 
 /// A timeline as a few stretches of about equal length; the last one ends with the run.
-pub fn stretches(timeline: &[Slice], elapsed: Duration) -> Vec<Turn> {
-    let each = timeline.len().div_ceil(MOST).max(1);
-    let joined = |slices: &[Slice]| {
+pub fn blocks(timeline: &[TimelineSlice], elapsed: Duration) -> Vec<SampleBlock> {
+    let each = timeline.len().div_ceil(MAX_BLOCKS).max(1);
+    let joined = |slices: &[TimelineSlice]| {
         let mut slices = slices.iter();
         let first = slices.next()?;
-        let mut turn = Turn {
+        let mut turn = SampleBlock {
             elapsed: first.lasting.min(elapsed.saturating_sub(first.from)),
             ok: first.ok,
             failed: first.failed,
@@ -144,22 +144,22 @@ pub fn stretches(timeline: &[Slice], elapsed: Duration) -> Vec<Turn> {
 }
 
 /// The standard error of the logarithm of each ratio, where it can be told.
-pub(super) fn errors(
-    a: &Stretches,
-    b: &Stretches,
+pub(super) fn standard_errors(
+    a: &BlockSet,
+    b: &BlockSet,
     pairing: Pairing,
     seed: u64,
 ) -> [Option<f64>; Statistic::ALL.len()] {
     let mut random = fastrand::Rng::with_seed(seed);
     let mut seen: [Vec<f64>; Statistic::ALL.len()] = std::array::from_fn(|_| Vec::new());
     let (mut of_a, mut of_b) = (vec![0; a.totals.len()], vec![0; b.totals.len()]);
-    for _ in 0..DRAWS {
-        draw(&mut random, &mut of_a);
+    for _ in 0..RESAMPLES {
+        resample(&mut random, &mut of_a);
         match pairing {
-            Pairing::Rounds => of_b.clone_from(&of_a),
-            Pairing::Apart => draw(&mut random, &mut of_b),
+            Pairing::Paired => of_b.clone_from(&of_a),
+            Pairing::Independent => resample(&mut random, &mut of_b),
         }
-        let drawn = a.drawn(&of_a).into_iter().zip(b.drawn(&of_b));
+        let drawn = a.log_statistics(&of_a).into_iter().zip(b.log_statistics(&of_b));
         for (seen, (a, b)) in seen.iter_mut().zip(drawn) {
             seen.extend(a.zip(b).map(|(a, b)| b - a));
         }
@@ -167,12 +167,12 @@ pub(super) fn errors(
     // The bootstrap sees too little variance in few stretches, by this factor.
     let stretches = float_len(a.len().min(b.len()));
     let factor = (stretches / (stretches - 1.0).max(1.0)).sqrt();
-    seen.map(|seen| (seen.len() == DRAWS).then(|| deviation(&seen) * factor))
+    seen.map(|seen| (seen.len() == RESAMPLES).then(|| deviation(&seen) * factor))
 }
 
 /// So many standard errors are within an interval of this level, when as many stretches were
 /// looked at: the quantile of Student's distribution.
-pub(super) fn reach(level: f64, stretches: usize) -> f64 {
+pub(super) fn student_quantile(level: f64, stretches: usize) -> f64 {
     let z = normal_quantile(f64::midpoint(1.0, level));
     let freedom = float_len(stretches.saturating_sub(1).max(1));
     // The Cornish-Fisher expansion: within a hundredth from four degrees of freedom on.
@@ -183,7 +183,7 @@ pub(super) fn reach(level: f64, stretches: usize) -> f64 {
     z + first + second + third
 }
 
-fn draw(random: &mut fastrand::Rng, times: &mut [u32]) {
+fn resample(random: &mut fastrand::Rng, times: &mut [u32]) {
     times.fill(0);
     for _ in 0..times.len() {
         times[random.usize(..times.len())] += 1;
@@ -248,7 +248,7 @@ mod tests {
         for (level, stretches, table) in
             [(0.95, 5, 2.776), (0.95, 10, 2.262), (0.95, 1_000, 1.962), (0.99, 10, 3.250)]
         {
-            let reach = reach(level, stretches);
+            let reach = student_quantile(level, stretches);
             assert!((reach - table).abs() < 0.02, "{level} {stretches}: {reach}, not {table}");
         }
     }
@@ -256,7 +256,7 @@ mod tests {
     #[test]
     fn drawn_once_each_stretches_give_the_figures_of_the_whole() {
         let mut whole = Durations::default();
-        let turns: Vec<Turn> = (1..=4_u64)
+        let turns: Vec<SampleBlock> = (1..=4_u64)
             .map(|turn| {
                 let mut response = Durations::default();
                 for call in 1..=500 {
@@ -264,10 +264,10 @@ mod tests {
                     response.record(duration);
                     whole.record(duration);
                 }
-                Turn { elapsed: Duration::from_secs(1), ok: 500, failed: 0, response }
+                SampleBlock { elapsed: Duration::from_secs(1), ok: 500, failed: 0, response }
             })
             .collect();
-        let drawn = Stretches::of(&turns).drawn(&[1; 4]);
+        let drawn = BlockSet::of(&turns).log_statistics(&[1; 4]);
         for statistic in Statistic::ALL {
             let expected = statistic.of(&whole, 500.0).unwrap().ln();
             let found = drawn[statistic.index()].unwrap();
@@ -278,8 +278,8 @@ mod tests {
     #[test]
     fn a_timeline_becomes_a_few_stretches_that_end_with_the_run() {
         let slice = Duration::from_millis(100);
-        let timeline: Vec<Slice> = (0..50)
-            .map(|number| Slice {
+        let timeline: Vec<TimelineSlice> = (0..50)
+            .map(|number| TimelineSlice {
                 from: slice * number,
                 lasting: slice,
                 ok: 1,
@@ -287,7 +287,7 @@ mod tests {
                 response: Durations::coarse(),
             })
             .collect();
-        let stretches = stretches(&timeline, Duration::from_millis(4_950));
+        let stretches = blocks(&timeline, Duration::from_millis(4_950));
         assert_eq!(stretches.len(), 17);
         assert_eq!(stretches.iter().map(|turn| turn.ok).sum::<u64>(), 50);
         let elapsed: Duration = stretches.iter().map(|turn| turn.elapsed).sum();

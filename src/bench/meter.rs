@@ -5,18 +5,18 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use crate::model::FaultKind;
-use crate::provider::repeat::{End, Verdict};
+use crate::model::ErrorKind;
+use crate::provider::load::{CompletedRequest, LoadOutcome};
 use crate::util::histogram::Durations;
 
-use super::report::{ErrorReport, Slice, Turn};
+use super::report::{ErrorReport, SampleBlock, TimelineSlice};
 
 /// Slices of the timeline at most; when one more is needed, pairs of them become one.
-const SLICES: usize = 128;
+const MAX_SLICES: usize = 128;
 /// The length of a slice at first.
-const SLICE: Duration = Duration::from_millis(100);
+const INITIAL_SLICE: Duration = Duration::from_millis(100);
 /// Kinds of failures that are told apart at most.
-const KINDS: usize = 32;
+const MAX_ERROR_KINDS: usize = 32;
 
 /// Counts the calls of one target.
 #[derive(Debug, Clone)]
@@ -31,7 +31,7 @@ pub struct Meter {
     /// Calls that were sent to warm up.
     pub warm_up: u64,
     /// Of those: the tool answered, in whatever way.
-    pub warmed: u64,
+    pub warm_up_answered: u64,
     /// Calls that were sent and count.
     pub requests: u64,
     /// Calls in flight now, and at most so far.
@@ -51,7 +51,7 @@ pub struct Meter {
     /// Not made, because too many were in flight.
     pub dropped: u64,
     /// Failures since the last answered call.
-    pub failures_in_a_row: u64,
+    pub consecutive_failures: u64,
     /// From the intended moment, of answered calls.
     pub response: Durations,
     /// From the sending, of answered calls; of closed loads it is the response and not counted
@@ -69,21 +69,21 @@ pub struct Meter {
     pub lag: Durations,
     /// Calls that waited because too many were in flight.
     pub queued: u64,
-    timeline: Vec<Slice>,
+    timeline: Vec<TimelineSlice>,
     slice: Duration,
     /// How long earlier turns took.
-    before: Duration,
+    earlier_turns: Duration,
     /// The account of the current turn; its counts are those of everything before it.
-    turn: Option<Turn>,
+    turn: Option<SampleBlock>,
 }
 
 /// What is known of a call beside its end.
 #[derive(Debug, Clone, Copy)]
-pub struct Metered {
+pub struct PendingCall {
     /// It was the very first one.
     pub first: bool,
     /// It counts, or was made to warm up.
-    pub counts: bool,
+    pub is_counted: bool,
     /// Open loads: its moment, and from when on it could be sent.
     pub planned: Option<(Instant, Instant)>,
 }
@@ -95,7 +95,7 @@ impl Default for Meter {
             last: None,
             first_call: None,
             warm_up: 0,
-            warmed: 0,
+            warm_up_answered: 0,
             requests: 0,
             in_flight: 0,
             peak_in_flight: 0,
@@ -105,7 +105,7 @@ impl Default for Meter {
             timeouts: 0,
             unanswered: 0,
             dropped: 0,
-            failures_in_a_row: 0,
+            consecutive_failures: 0,
             response: Durations::default(),
             service: Durations::default(),
             failed: Durations::default(),
@@ -115,8 +115,8 @@ impl Default for Meter {
             lag: Durations::default(),
             queued: 0,
             timeline: Vec::new(),
-            slice: SLICE,
-            before: Duration::ZERO,
+            slice: INITIAL_SLICE,
+            earlier_turns: Duration::ZERO,
             turn: None,
         }
     }
@@ -124,7 +124,7 @@ impl Default for Meter {
 
 impl Meter {
     /// A call is sent that was to be sent `from` this moment on.
-    pub fn sent(&mut self, from: Instant, counts: bool) {
+    pub fn call_sent(&mut self, from: Instant, counts: bool) {
         self.in_flight += 1;
         self.peak_in_flight = self.peak_in_flight.max(self.in_flight);
         if counts {
@@ -136,32 +136,33 @@ impl Meter {
     }
 
     /// A call ended.
-    pub fn ended(&mut self, end: &End, call: Metered) {
+    pub fn call_ended(&mut self, end: &CompletedRequest, call: PendingCall) {
         self.in_flight = self.in_flight.saturating_sub(1);
-        let service = end.at.saturating_duration_since(end.sent);
-        if call.first && !matches!(end.verdict, Verdict::Unanswered) {
+        let service = end.ended_at.saturating_duration_since(end.sent_at);
+        if call.first && !matches!(end.outcome, LoadOutcome::Unanswered) {
             self.first_call = Some(service);
         }
-        if !call.counts {
-            self.warmed += u64::from(matches!(end.verdict, Verdict::Ok | Verdict::No(_)));
+        if !call.is_counted {
+            self.warm_up_answered +=
+                u64::from(matches!(end.outcome, LoadOutcome::Ok | LoadOutcome::ToolError(_)));
             return;
         }
-        let from = call.planned.map_or(end.sent, |(intended, _)| intended);
-        let response = end.at.saturating_duration_since(from);
+        let from = call.planned.map_or(end.sent_at, |(intended, _)| intended);
+        let response = end.ended_at.saturating_duration_since(from);
         let began = *self.began.get_or_insert(from);
-        if !matches!(end.verdict, Verdict::Unanswered) {
-            self.last = self.last.max(Some(end.at));
+        if !matches!(end.outcome, LoadOutcome::Unanswered) {
+            self.last = self.last.max(Some(end.ended_at));
         }
         self.bytes_out += end.bytes_out;
         self.bytes_in += end.bytes_in;
         if let Some((intended, ready)) = call.planned {
-            self.lag.record(end.sent.saturating_duration_since(ready));
+            self.lag.record(end.sent_at.saturating_duration_since(ready));
             self.queued += u64::from(ready > intended);
         }
-        let since = self.before + end.at.saturating_duration_since(began);
-        if matches!(end.verdict, Verdict::Ok) {
+        let since = self.earlier_turns + end.ended_at.saturating_duration_since(began);
+        if matches!(end.outcome, LoadOutcome::Ok) {
             self.ok += 1;
-            self.failures_in_a_row = 0;
+            self.consecutive_failures = 0;
             self.response.record(response);
             if call.planned.is_some() {
                 self.service.record(service);
@@ -175,30 +176,30 @@ impl Meter {
             return;
         }
         self.slice_at(since).failed += 1;
-        match &end.verdict {
-            Verdict::Ok => {}
-            Verdict::Unanswered => self.unanswered += 1,
-            Verdict::No(words) => {
+        match &end.outcome {
+            LoadOutcome::Ok => {}
+            LoadOutcome::Unanswered => self.unanswered += 1,
+            LoadOutcome::ToolError(words) => {
                 self.tool_errors += 1;
-                self.failure(FaultKind::Tool.as_str(), since, service, words);
+                self.failure(ErrorKind::Tool.as_str(), since, service, words);
             }
-            Verdict::Failed(fault) => {
-                if fault.kind() == FaultKind::Timeout {
+            LoadOutcome::Failed(error) => {
+                if error.kind() == ErrorKind::Timeout {
                     self.timeouts += 1;
                 } else {
                     self.errors += 1;
                 }
-                self.failure(fault.kind().as_str(), since, service, fault.message());
+                self.failure(error.kind().as_str(), since, service, error.message());
             }
         }
     }
 
     fn failure(&mut self, kind: &str, since: Duration, took: Duration, words: &str) {
-        self.failures_in_a_row += 1;
+        self.consecutive_failures += 1;
         self.failed.record(took);
         if let Some(known) = self.errors_by_kind.get_mut(kind) {
             known.count += 1;
-        } else if self.errors_by_kind.len() < KINDS {
+        } else if self.errors_by_kind.len() < MAX_ERROR_KINDS {
             let first = ErrorReport { count: 1, first_seen: since, sample: words.to_owned() };
             self.errors_by_kind.insert(kind.to_owned(), first);
         }
@@ -211,19 +212,20 @@ impl Meter {
 
     /// The time from the first call that counts to the last end, pauses and the turns of others left
     /// out.
-    pub fn active(&self) -> Duration {
+    pub fn active_time(&self) -> Duration {
         let now = self.began.zip(self.last);
-        self.before + now.map_or(Duration::ZERO, |(from, to)| to.saturating_duration_since(from))
+        self.earlier_turns
+            + now.map_or(Duration::ZERO, |(from, to)| to.saturating_duration_since(from))
     }
 
     /// The run was paused for so long.
-    pub fn paused(&mut self, pause: Duration) {
+    pub fn exclude_pause(&mut self, pause: Duration) {
         self.began = self.began.and_then(|began| began.checked_add(pause));
     }
 
     /// A turn begins: from now on there is an account of it, beside that of everything.
     pub fn begin_turn(&mut self) {
-        self.turn = Some(Turn {
+        self.turn = Some(SampleBlock {
             elapsed: Duration::ZERO,
             ok: self.ok,
             failed: self.failures() + self.unanswered,
@@ -232,13 +234,13 @@ impl Meter {
     }
 
     /// The account of the turn that ends.
-    pub fn end_turn(&mut self) -> Option<Turn> {
-        let active = self.active();
+    pub fn end_turn(&mut self) -> Option<SampleBlock> {
+        let active = self.active_time();
         let mut turn = self.turn.take()?;
-        turn.elapsed = active.saturating_sub(self.before);
+        turn.elapsed = active.saturating_sub(self.earlier_turns);
         turn.ok = self.ok - turn.ok;
         turn.failed = self.failures() + self.unanswered - turn.failed;
-        self.before = active;
+        self.earlier_turns = active;
         (self.began, self.last) = (None, None);
         Some(turn)
     }
@@ -249,23 +251,23 @@ impl Meter {
     }
 
     /// The timeline so far.
-    pub fn timeline(&self) -> &[Slice] {
+    pub fn timeline(&self) -> &[TimelineSlice] {
         &self.timeline
     }
 
-    fn slice_at(&mut self, since: Duration) -> &mut Slice {
+    fn slice_at(&mut self, since: Duration) -> &mut TimelineSlice {
         let at = |slice: Duration| {
             usize::try_from(since.as_nanos() / slice.as_nanos()).unwrap_or(usize::MAX)
         };
-        while at(self.slice) >= SLICES {
+        while at(self.slice) >= MAX_SLICES {
             self.slice *= 2;
             let halves = std::mem::take(&mut self.timeline);
-            self.timeline = halves.chunks(2).map(|pair| joined(pair, self.slice)).collect();
+            self.timeline = halves.chunks(2).map(|pair| merge_slices(pair, self.slice)).collect();
         }
         let at = at(self.slice);
         while self.timeline.len() <= at {
             let number = u32::try_from(self.timeline.len()).unwrap_or(u32::MAX);
-            self.timeline.push(Slice {
+            self.timeline.push(TimelineSlice {
                 from: self.slice * number,
                 lasting: self.slice,
                 ok: 0,
@@ -277,12 +279,12 @@ impl Meter {
     }
 }
 
-fn joined(pair: &[Slice], lasting: Duration) -> Slice {
+fn merge_slices(pair: &[TimelineSlice], lasting: Duration) -> TimelineSlice {
     let mut response = Durations::coarse();
     for slice in pair {
         response.merge(&slice.response);
     }
-    Slice {
+    TimelineSlice {
         from: pair.first().map_or(Duration::ZERO, |slice| slice.from),
         lasting,
         ok: pair.iter().map(|slice| slice.ok).sum(),

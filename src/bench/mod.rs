@@ -1,48 +1,48 @@
 //! The load engine: calls of tools at a rate or side by side, and what can be said about them.
 //!
-//! Owns: what a run is to do ([`plan`]), when each call is made ([`schedule`]), what became of them
+//! Owns: what a run is to do ([`plan`]), when each call is made ([`arrival_schedule`]), what became of them
 //! ([`meter`]), the account of it all ([`report`]), what follows from it ([`compare`], [`baseline`],
-//! [`threshold`], [`reading`]) and the forms it is written in ([`json`], [`export`]). Never does:
+//! [`threshold`], [`bottlenecks`]) and the forms it is written in ([`json`], [`export`]). Never does:
 //! know how calls are carried (`provider::repeat`), ask whether a tool may be called (`host`), or
 //! print.
 //!
 //! Time comes in by a clock, chance by a seed: the same plan on a simulated tool gives the same
 //! report.
 
-pub mod account;
-pub mod advice;
 pub mod arguments;
+pub mod arrival_schedule;
 pub mod baseline;
-pub mod brief;
+pub mod bench_result;
+pub mod bench_runner;
+pub mod bottlenecks;
 pub mod buckets;
-mod carry;
+pub mod caveats;
 pub mod compare;
 pub mod control;
-mod course;
+pub mod distribution;
 pub mod driver;
 pub mod environment;
 pub mod export;
 pub mod findings;
 #[cfg(test)]
 pub(crate) mod fixtures;
+pub mod formatting;
 pub mod interval;
 pub mod json;
 pub mod meter;
-mod moments;
+pub mod monitor;
 pub mod plan;
-pub mod reading;
+pub mod plan_options;
 pub mod report;
-pub mod run;
-pub mod schedule;
-pub mod seen;
+mod report_builder;
+mod scheduler;
 #[cfg(test)]
 pub(crate) mod simulation;
-pub mod spelling;
-pub mod spread;
+pub mod snapshot;
 pub mod statistic;
-mod stock;
+pub mod syntax;
+mod target_arrivals;
+mod target_worker;
 pub mod targets;
 pub mod template;
 pub mod threshold;
-pub mod watch;
-pub mod words;

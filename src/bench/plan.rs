@@ -5,46 +5,49 @@ use std::time::Duration;
 use crate::model::JsonObject;
 
 /// How long what is in flight at the end may take to end.
-pub const PATIENCE: Duration = Duration::from_secs(5);
+pub const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Calls of a run that nobody bounded.
-pub const REQUESTS: u64 = 1_000;
+pub const DEFAULT_REQUESTS: u64 = 1_000;
 
 /// The time that a run which nobody bounded may take.
-pub const DURATION: Duration = Duration::from_secs(10);
+pub const DEFAULT_DURATION: Duration = Duration::from_secs(10);
 
 /// A run.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Plan {
+pub struct BenchPlan {
     /// When calls are made.
-    pub model: Model,
+    pub model: LoadModel,
     /// When no more calls are made; whatever comes first.
-    pub until: Bounds,
+    pub limits: RunLimits,
     /// How several targets share the run.
     pub sharing: Sharing,
     /// Calls before the first one that counts.
     pub warm_up: WarmUp,
     /// How long what is in flight at the end may take to end.
-    pub patience: Duration,
+    pub drain_timeout: Duration,
     /// Ends the run early.
     pub stop_rules: Vec<StopRule>,
     /// Before that the stop rules are not looked at.
-    pub grace: Grace,
+    pub minimum_sample: MinimumSample,
     /// Whatever is left to chance follows from it.
     pub seed: u64,
 }
 
-impl Default for Plan {
+impl Default for BenchPlan {
     /// One call after the other, 1,000 of them or 10 s, after a tenth as many to warm up.
     fn default() -> Self {
         Self {
-            model: Model::Closed { concurrency: 1 },
-            until: Bounds { requests: Some(REQUESTS), duration: Some(DURATION) },
+            model: LoadModel::Closed { concurrency: 1 },
+            limits: RunLimits {
+                requests: Some(DEFAULT_REQUESTS),
+                duration: Some(DEFAULT_DURATION),
+            },
             sharing: Sharing::default(),
-            warm_up: WarmUp::Calls(REQUESTS / 10),
-            patience: PATIENCE,
+            warm_up: WarmUp::Calls(DEFAULT_REQUESTS / 10),
+            drain_timeout: DRAIN_TIMEOUT,
             stop_rules: Vec::new(),
-            grace: Grace::default(),
+            minimum_sample: MinimumSample::default(),
             seed: 42,
         }
     }
@@ -52,7 +55,7 @@ impl Default for Plan {
 
 /// When calls are made.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Model {
+pub enum LoadModel {
     /// As soon as one of so many has ended. Such a load waits for a slow tool and so hides how long
     /// others would have waited: it knows service times only.
     Closed {
@@ -66,7 +69,7 @@ pub enum Model {
         /// Calls in flight at most; at least 1.
         in_flight: usize,
         /// What becomes of a call that finds that many in flight.
-        over: Over,
+        overflow: OverflowPolicy,
     },
 }
 
@@ -84,12 +87,12 @@ pub enum Arrivals {
         rate: f64,
     },
     /// Evenly, at rates that change; the run ends with the last step.
-    Steps(Vec<Step>),
+    Steps(Vec<RateStep>),
 }
 
 /// A rate for a while.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Step {
+pub struct RateStep {
     /// Calls a second.
     pub rate: f64,
     /// For how long.
@@ -98,7 +101,7 @@ pub struct Step {
 
 /// What becomes of a call that finds too many in flight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Over {
+pub enum OverflowPolicy {
     /// It waits, and the wait is part of its response time.
     #[default]
     Queue,
@@ -108,7 +111,7 @@ pub enum Over {
 
 /// What bounds a run; at least one is set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Bounds {
+pub struct RunLimits {
     /// Calls that are made, to all targets together; when they take turns, to each.
     pub requests: Option<u64>,
     /// Time in which calls are made; when targets take turns, for each of them.
@@ -124,7 +127,7 @@ pub enum Sharing {
     /// One after the other in so many rounds, in an order that chance changes from round to round,
     /// so that whatever else the machine does hits all alike. Each target has the whole load while it
     /// is its turn.
-    Turns {
+    Interleaved {
         /// The rounds; at least 1.
         rounds: u32,
     },
@@ -143,14 +146,14 @@ pub enum WarmUp {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StopRule {
     /// So many calls failed one after the other.
-    FailuresInARow(u64),
+    ConsecutiveFailures(u64),
     /// So many calls failed.
     Failures(u64),
 }
 
 /// How much has to be known of a run before it may be ended early: all of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Grace {
+pub struct MinimumSample {
     /// So many calls that count have ended.
     pub calls: u64,
     /// So much time has passed since the first call that counts.
@@ -172,7 +175,7 @@ pub struct TargetPlan {
 #[derive(Debug, Clone, PartialEq)]
 pub enum ArgumentSource {
     /// The same for all.
-    One(JsonObject),
+    Constant(JsonObject),
     /// One after the other, and from the beginning again; at least one.
     Rows(Vec<JsonObject>),
     /// Made for each call; see `bench::template`.

@@ -6,22 +6,22 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
-use crate::model::{Fault, FaultKind};
+use crate::model::{Error, ErrorKind};
 use crate::util::histogram::Durations;
 
-use super::plan::{Model, Plan};
+use super::plan::{BenchPlan, LoadModel};
 
 /// A run, whole.
 #[derive(Debug, Clone)]
-pub struct Report {
+pub struct BenchReport {
     /// What was to be done.
-    pub plan: Plan,
+    pub plan: BenchPlan,
     /// When it began: since the Unix epoch.
     pub began: Duration,
     /// From the first call that counts to the end of the last one.
     pub elapsed: Duration,
     /// How it ended.
-    pub ending: Ending,
+    pub status: RunStatus,
     /// What became of the calls, for each target.
     pub targets: Vec<TargetReport>,
     /// What became of each round, when the targets took turns; else empty.
@@ -29,14 +29,14 @@ pub struct Report {
     /// How well the load was made.
     pub generator: GeneratorReport,
     /// Why the run failed although its calls did not: its record was required and is lost.
-    pub lost_record: Option<Fault>,
+    pub lost_record: Option<Error>,
     /// What a reader should know before believing the figures, gravest first.
     pub warnings: Vec<String>,
 }
 
 /// Why a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ending {
+pub enum RunStatus {
     /// It did what was planned.
     Complete,
     /// A person stopped it.
@@ -89,11 +89,11 @@ pub struct TargetReport {
     /// How often the way to the tool had to be opened again.
     pub restarts: u64,
     /// What happened when: slices of equal length, first one first.
-    pub timeline: Vec<Slice>,
+    pub timeline: Vec<TimelineSlice>,
     /// What was odd about the tool's traffic.
-    pub doubts: Vec<String>,
+    pub protocol_warnings: Vec<String>,
     /// Why it was not called any more, when that was before the plan was done.
-    pub fault: Option<Fault>,
+    pub error: Option<Error>,
 }
 
 /// What came before the first counted call.
@@ -118,7 +118,7 @@ pub struct ErrorReport {
 
 /// What happened in one stretch of time.
 #[derive(Debug, Clone)]
-pub struct Slice {
+pub struct TimelineSlice {
     /// When it begins, since the first call that counts.
     pub from: Duration,
     /// How long it is.
@@ -135,12 +135,12 @@ pub struct Slice {
 #[derive(Debug, Clone)]
 pub struct Round {
     /// What became of each turn.
-    pub turns: Vec<Turn>,
+    pub turns: Vec<SampleBlock>,
 }
 
 /// What became of the calls of one target in one round.
 #[derive(Debug, Clone)]
-pub struct Turn {
+pub struct SampleBlock {
     /// How long it took.
     pub elapsed: Duration,
     /// Calls that were answered.
@@ -165,30 +165,30 @@ pub struct GeneratorReport {
     pub paused: Duration,
 }
 
-impl Report {
+impl BenchReport {
     /// The kind of failure that decides the exit code: none when any call succeeded, else the
     /// commonest one, which of equally common ones the table of exit codes puts first.
-    pub fn deciding(&self) -> Option<FaultKind> {
+    pub fn exit_kind(&self) -> Option<ErrorKind> {
         if self.targets.iter().any(|target| target.ok > 0) {
             return None;
         }
-        let mut counts: HashMap<FaultKind, u64> = HashMap::new();
+        let mut counts: HashMap<ErrorKind, u64> = HashMap::new();
         for target in &self.targets {
             for (kind, report) in &target.errors_by_kind {
-                if let Some(kind) = FaultKind::of(kind) {
+                if let Some(kind) = ErrorKind::parse(kind) {
                     *counts.entry(kind).or_default() += report.count;
                 }
             }
-            if let Some(fault) = &target.fault {
-                *counts.entry(fault.kind()).or_default() += 1;
+            if let Some(error) = &target.error {
+                *counts.entry(error.kind()).or_default() += 1;
             }
         }
-        let commonest = |(kind, count): &(FaultKind, u64)| (*count, Reverse(kind.precedence()));
+        let commonest = |(kind, count): &(ErrorKind, u64)| (*count, Reverse(kind.precedence()));
         counts.into_iter().max_by_key(commonest).map(|(kind, _)| kind)
     }
 
     /// Whether times count from intended moments.
     pub fn is_open(&self) -> bool {
-        matches!(self.plan.model, Model::Open { .. })
+        matches!(self.plan.model, LoadModel::Open { .. })
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Owns: their names, their order, and which way is better.
 
-use super::words;
+use super::formatting;
 use crate::util::histogram::Durations;
 use crate::util::units::show_duration;
 
@@ -52,14 +52,14 @@ impl Statistic {
     }
 
     /// Whether more of it is worse. It is, but for the throughput.
-    pub fn grows_worse(self) -> bool {
+    pub fn is_higher_worse(self) -> bool {
         self != Self::Throughput
     }
 
     /// A value of it (nanoseconds, or calls a second) in its unit.
     pub fn show(self, value: f64) -> String {
         if self == Self::Throughput {
-            return format!("{}/s", words::per_second(value));
+            return format!("{}/s", formatting::per_second(value));
         }
         let duration = std::time::Duration::try_from_secs_f64(value / 1e9);
         duration.map_or_else(|_| "-".to_owned(), show_duration)
@@ -71,8 +71,8 @@ impl Statistic {
     }
 
     /// Whether so many calls are enough for it to say something.
-    pub fn is_sure(self, response: &Durations) -> bool {
-        self.share().is_none_or(|share| response.is_sure_of(share))
+    pub fn is_reliable(self, response: &Durations) -> bool {
+        self.share().is_none_or(|share| response.is_reliable_at(share))
     }
 
     /// Its value in nanoseconds, or calls a second.

@@ -9,46 +9,46 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use super::arguments;
-use super::driver::Arguments;
+use super::bench_runner::PreparedTarget;
+use super::driver::ArgumentStream;
 use super::environment::ServerIdentity;
 use super::plan::ArgumentSource;
-use super::report::{Report, TargetReport};
-use super::run::Prepared;
+use super::report::{BenchReport, TargetReport};
 use crate::host::ToolHost;
-use crate::host::repeat::{Target, TargetRequest};
-use crate::host::request::Arguments as Said;
-use crate::model::{Fault, JsonObject};
+use crate::host::load::{LoadTarget, LoadTargetRequest};
+use crate::host::request::CallArguments as Said;
+use crate::model::{Error, JsonObject};
 use crate::util::clock::Clock;
 
 /// A tool as it was asked for.
 #[derive(Debug, Clone)]
-pub struct Wanted {
+pub struct TargetSpec {
     /// The name as typed.
     pub name: String,
     /// Its arguments.
-    pub given: Given,
+    pub arguments: ArgumentInput,
     /// How often it is chosen among several.
     pub weight: f64,
 }
 
 /// Arguments that no tool has looked at yet.
 #[derive(Debug, Clone)]
-pub enum Given {
+pub enum ArgumentInput {
     /// The same for all calls, or a template of them.
-    One(Said),
+    Single(Said),
     /// One object for each call, from the beginning again after the last.
     Lines(Vec<JsonObject>),
 }
 
 /// How tools are called.
 #[derive(Debug, Clone, Default)]
-pub struct Terms {
+pub struct TargetOptions {
     /// Only these servers are considered (empty: everything).
     pub servers: Vec<String>,
     /// Overrides every configured timeout.
     pub timeout: Option<Duration>,
     /// Send arguments that do not fit the schema, too.
-    pub is_unchecked: bool,
+    pub skips_validation: bool,
     /// Call even what would ask a person first, or says that it changes something.
     pub allow_writes: bool,
     /// Approve the calls that a tool makes without asking, too.
@@ -62,13 +62,13 @@ pub struct Terms {
 }
 
 /// A tool that was found, with checked arguments.
-pub struct Found {
+pub struct ResolvedTarget {
     /// The tool.
-    pub target: Target,
+    pub target: LoadTarget,
     /// Where its arguments come from.
     pub source: ArgumentSource,
     /// Its arguments, checked.
-    pub arguments: Box<dyn Arguments>,
+    pub arguments: Box<dyn ArgumentStream>,
     /// How often it is chosen among several.
     pub weight: f64,
 }
@@ -78,26 +78,26 @@ pub struct Found {
 ///
 /// # Errors
 /// As for a call of each; and what is refused unless writes are allowed.
-pub async fn find(
-    wanted: Vec<Wanted>,
-    terms: &Terms,
+pub async fn resolve(
+    wanted: Vec<TargetSpec>,
+    terms: &TargetOptions,
     host: &ToolHost,
     clock: &Arc<dyn Clock>,
     mut warn: impl FnMut(&str),
-) -> Result<Vec<Found>, Fault> {
+) -> Result<Vec<ResolvedTarget>, Error> {
     let mut all = Vec::with_capacity(wanted.len());
-    for Wanted { name, given, weight } in wanted {
-        let request = TargetRequest {
+    for TargetSpec { name, arguments: given, weight } in wanted {
+        let request = LoadTargetRequest {
             servers: terms.servers.clone(),
             timeout: terms.timeout,
-            validate: !terms.is_unchecked,
+            validate: !terms.skips_validation,
             allow_writes: terms.allow_writes,
             assume_yes_nested: terms.assume_yes_nested,
             inspect_every: terms.inspect_every,
             cancel: terms.cancel.clone(),
-            ..TargetRequest::new(&name)
+            ..LoadTargetRequest::new(&name)
         };
-        let target = host.target(&request).await?;
+        let target = host.load_target(&request).await?;
         target.warnings().iter().for_each(|warning| warn(warning));
         let tool = target.definition();
         if !terms.allow_writes && tool.annotations.read_only.is_none() {
@@ -105,31 +105,38 @@ pub async fn find(
             warn(&format!("'{name}' does not say whether it is read-only"));
         }
         let source = match given {
-            Given::One(arguments) => arguments::typed(arguments, &target, terms.seed).await?,
-            Given::Lines(rows) => ArgumentSource::Rows(rows),
+            ArgumentInput::Single(arguments) => {
+                arguments::parse(arguments, &target, terms.seed).await?
+            }
+            ArgumentInput::Lines(rows) => ArgumentSource::Rows(rows),
         };
         let clock = Arc::clone(clock);
-        let arguments = arguments::ready(source.clone(), &target, terms.seed, clock).await?;
-        all.push(Found { target, source, arguments, weight });
+        let arguments = arguments::prepare(source.clone(), &target, terms.seed, clock).await?;
+        all.push(ResolvedTarget { target, source, arguments, weight });
     }
     Ok(all)
 }
 
 /// The server of each tool, for [`identities`].
-pub fn servers(found: &[Found]) -> Vec<Option<String>> {
-    let server = |found: &Found| found.target.definition().name.component().map(str::to_owned);
+pub fn servers(found: &[ResolvedTarget]) -> Vec<Option<String>> {
+    let server =
+        |found: &ResolvedTarget| found.target.definition().name.component().map(str::to_owned);
     found.iter().map(server).collect()
 }
 
 /// What a run begins with.
-pub fn prepared(found: Vec<Found>) -> Vec<Prepared> {
-    let prepared = |Found { target, arguments, weight, .. }| Prepared { target, arguments, weight };
+pub fn prepare(found: Vec<ResolvedTarget>) -> Vec<PreparedTarget> {
+    let prepared = |ResolvedTarget { target, arguments, weight, .. }| PreparedTarget {
+        target,
+        arguments,
+        weight,
+    };
     found.into_iter().map(prepared).collect()
 }
 
 /// Who the servers of the tools said they are.
 pub fn identities(
-    report: &Report,
+    report: &BenchReport,
     servers: &[Option<String>],
     host: &ToolHost,
 ) -> Vec<ServerIdentity> {

@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use serde_json::{Number, Value};
 
 use crate::catalogue::naming;
-use crate::model::{Fault, JsonObject};
+use crate::model::{Error, JsonObject};
 
 /// The words a placeholder may begin with.
 const KNOWN: [&str; 7] = ["seq", "int", "float", "pick", "uuid", "word", "now"];
@@ -33,52 +33,52 @@ enum Placeholder {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-enum Piece {
+enum TextSegment {
     Text(String),
-    Made(Placeholder),
+    Generated(Placeholder),
 }
 
 #[derive(Debug, Clone, PartialEq)]
-enum Part {
-    Fixed(Value),
+enum TemplateNode {
+    Literal(Value),
     /// Exactly one placeholder: the value has its type.
-    Made(Placeholder),
-    Text(Vec<Piece>),
+    Generated(Placeholder),
+    Text(Vec<TextSegment>),
     List(Vec<Self>),
     Object(Vec<(String, Self)>),
 }
 
 /// An object with placeholders.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Template {
-    parts: Vec<(String, Part)>,
+pub struct ArgumentTemplate {
+    parts: Vec<(String, TemplateNode)>,
     seed: u64,
 }
 
 /// What is known when a call is made.
 #[derive(Debug)]
-struct Moment {
+struct FillContext {
     number: u64,
     random: fastrand::Rng,
     unix_millis: u64,
 }
 
-impl Template {
+impl ArgumentTemplate {
     /// Reads an object; placeholders are looked for in all its texts, however deep.
     ///
     /// # Errors
-    /// A usage fault about a placeholder that means nothing.
-    pub fn read(object: &JsonObject, seed: u64) -> Result<Self, Fault> {
+    /// A usage error about a placeholder that means nothing.
+    pub fn read(object: &JsonObject, seed: u64) -> Result<Self, Error> {
         Ok(Self { parts: entries(object)?, seed })
     }
 
     /// Makes the values of some properties texts, also where a placeholder has another type.
-    pub fn write_out(&mut self, is_text: impl Fn(&str) -> bool) {
+    pub fn stringify(&mut self, is_text: impl Fn(&str) -> bool) {
         for (key, part) in &mut self.parts {
-            if let Part::Made(one) = part
+            if let TemplateNode::Generated(one) = part
                 && is_text(key)
             {
-                *part = Part::Text(vec![Piece::Made(one.clone())]);
+                *part = TemplateNode::Text(vec![TextSegment::Generated(one.clone())]);
             }
         }
     }
@@ -94,8 +94,8 @@ impl Template {
         let mixed = self.seed ^ number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let mut random = fastrand::Rng::with_seed(mixed);
         random.seed(random.clone().u64(..));
-        let mut moment = Moment { number, random, unix_millis };
-        let filled = |(key, part): &(String, Part)| (key.clone(), part.fill(&mut moment));
+        let mut moment = FillContext { number, random, unix_millis };
+        let filled = |(key, part): &(String, TemplateNode)| (key.clone(), part.fill(&mut moment));
         self.parts.iter().map(filled).collect()
     }
 }
@@ -105,60 +105,60 @@ pub fn has_placeholder(text: &str) -> bool {
     text.contains("{{")
 }
 
-fn entries(object: &JsonObject) -> Result<Vec<(String, Part)>, Fault> {
+fn entries(object: &JsonObject) -> Result<Vec<(String, TemplateNode)>, Error> {
     object.iter().map(|(key, value)| Ok((key.clone(), part(value)?))).collect()
 }
 
-fn part(value: &Value) -> Result<Part, Fault> {
+fn part(value: &Value) -> Result<TemplateNode, Error> {
     Ok(match value {
         Value::String(text) if has_placeholder(text) => match &mut pieces(text)?[..] {
-            [Piece::Made(one)] => Part::Made(one.clone()),
-            several => Part::Text(several.to_vec()),
+            [TextSegment::Generated(one)] => TemplateNode::Generated(one.clone()),
+            several => TemplateNode::Text(several.to_vec()),
         },
         Value::Array(items) => {
             let parts = items.iter().map(part).collect::<Result<Vec<_>, _>>()?;
-            if parts.iter().all(Part::is_fixed) {
-                Part::Fixed(value.clone())
+            if parts.iter().all(TemplateNode::is_fixed) {
+                TemplateNode::Literal(value.clone())
             } else {
-                Part::List(parts)
+                TemplateNode::List(parts)
             }
         }
         Value::Object(object) => {
             let parts = entries(object)?;
             if parts.iter().all(|(_, part)| part.is_fixed()) {
-                Part::Fixed(value.clone())
+                TemplateNode::Literal(value.clone())
             } else {
-                Part::Object(parts)
+                TemplateNode::Object(parts)
             }
         }
-        fixed => Part::Fixed(fixed.clone()),
+        fixed => TemplateNode::Literal(fixed.clone()),
     })
 }
 
-fn pieces(text: &str) -> Result<Vec<Piece>, Fault> {
+fn pieces(text: &str) -> Result<Vec<TextSegment>, Error> {
     let mut all = Vec::new();
     let mut rest = text;
     while let Some((before, after)) = rest.split_once("{{") {
         if !before.is_empty() {
-            all.push(Piece::Text(before.to_owned()));
+            all.push(TextSegment::Text(before.to_owned()));
         }
         let Some((words, after)) = after.split_once("}}") else {
-            return Err(Fault::usage(format!("in '{text}' a '{{{{' has no '}}}}'")));
+            return Err(Error::usage(format!("in '{text}' a '{{{{' has no '}}}}'")));
         };
-        all.push(Piece::Made(placeholder(words)?));
+        all.push(TextSegment::Generated(placeholder(words)?));
         rest = after;
     }
     if !rest.is_empty() {
-        all.push(Piece::Text(rest.to_owned()));
+        all.push(TextSegment::Text(rest.to_owned()));
     }
     Ok(all)
 }
 
-fn placeholder(words: &str) -> Result<Placeholder, Fault> {
+fn placeholder(words: &str) -> Result<Placeholder, Error> {
     let mut parts = words.split_whitespace();
     let name = parts.next().unwrap_or_default();
     let given: Vec<&str> = parts.collect();
-    let wrong = |form: &str| Fault::usage(format!("'{{{{{words}}}}}' is not of the form {form}"));
+    let wrong = |form: &str| Error::usage(format!("'{{{{{words}}}}}' is not of the form {form}"));
     let found = match (name, &given[..]) {
         ("seq", []) => Placeholder::Seq,
         ("uuid", []) => Placeholder::Uuid,
@@ -180,10 +180,10 @@ fn placeholder(words: &str) -> Result<Placeholder, Fault> {
         ("pick", []) => return Err(wrong("{{pick red green blue}}")),
         ("pick", all) => Placeholder::Pick(all.iter().map(ToString::to_string).collect()),
         (unknown, _) => {
-            let fault = Fault::usage(format!("'{{{{{words}}}}}' is no placeholder"));
+            let error = Error::usage(format!("'{{{{{words}}}}}' is no placeholder"));
             return Err(match naming::nearest(unknown, KNOWN) {
-                Some(near) => fault.hint(format!("did you mean '{{{{{near}}}}}'?")),
-                None => fault.hint(format!("there are: {}", KNOWN.join(", "))),
+                Some(near) => error.with_hint(format!("did you mean '{{{{{near}}}}}'?")),
+                None => error.with_hint(format!("there are: {}", KNOWN.join(", "))),
             });
         }
     };
@@ -191,7 +191,7 @@ fn placeholder(words: &str) -> Result<Placeholder, Fault> {
 }
 
 impl Placeholder {
-    fn fill(&self, moment: &mut Moment) -> Value {
+    fn fill(&self, moment: &mut FillContext) -> Value {
         match self {
             Self::Seq => moment.number.into(),
             Self::Int(low, high) => moment.random.i64(*low..=*high).into(),
@@ -210,21 +210,21 @@ impl Placeholder {
     }
 }
 
-impl Part {
+impl TemplateNode {
     fn is_fixed(&self) -> bool {
-        matches!(self, Self::Fixed(_))
+        matches!(self, Self::Literal(_))
     }
 
-    fn fill(&self, moment: &mut Moment) -> Value {
+    fn fill(&self, moment: &mut FillContext) -> Value {
         match self {
-            Self::Fixed(value) => value.clone(),
-            Self::Made(one) => one.fill(moment),
+            Self::Literal(value) => value.clone(),
+            Self::Generated(one) => one.fill(moment),
             Self::Text(pieces) => {
                 let mut text = String::new();
                 for piece in pieces {
                     match piece {
-                        Piece::Text(fixed) => text.push_str(fixed),
-                        Piece::Made(one) => match one.fill(moment) {
+                        TextSegment::Text(fixed) => text.push_str(fixed),
+                        TextSegment::Generated(one) => match one.fill(moment) {
                             Value::String(made) => text.push_str(&made),
                             made => {
                                 // Writing to a string cannot fail.
@@ -250,9 +250,9 @@ mod tests {
 
     use super::*;
 
-    fn read(value: Value) -> Result<Template, Fault> {
+    fn read(value: Value) -> Result<ArgumentTemplate, Error> {
         let Value::Object(object) = value else { panic!("no object") };
-        Template::read(&object, 7)
+        ArgumentTemplate::read(&object, 7)
     }
 
     #[test]
@@ -281,7 +281,7 @@ mod tests {
     #[test]
     fn where_a_text_is_wanted_a_number_is_written_out() {
         let mut template = read(json!({"a": "{{seq}}", "b": "{{seq}}"})).unwrap();
-        template.write_out(|key| key == "b");
+        template.stringify(|key| key == "b");
         assert_eq!(Value::Object(template.fill(4, 0)), json!({"a": 4, "b": "4"}));
     }
 
@@ -293,9 +293,9 @@ mod tests {
 
     #[test]
     fn a_wrong_placeholder_is_named_with_what_was_meant() {
-        let fault = read(json!({"a": "{{sec}}"})).unwrap_err();
-        assert_eq!(fault.message(), "'{{sec}}' is no placeholder");
-        assert_eq!(fault.hint_text(), Some("did you mean '{{seq}}'?"));
+        let error = read(json!({"a": "{{sec}}"})).unwrap_err();
+        assert_eq!(error.message(), "'{{sec}}' is no placeholder");
+        assert_eq!(error.hint(), Some("did you mean '{{seq}}'?"));
         for wrong in
             ["{{int 1}}", "{{int 9 1}}", "{{float a b}}", "{{pick}}", "{{seq 1}}", "{{seq", "{{}}"]
         {

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::{Catalogue, LocalFailure, ServerListing};
-use crate::model::{Fault, Origin, Problem, ToolDefinition};
+use crate::model::{Diagnostic, Error, Origin, ToolDefinition};
 
 /// What one provider has to say.
 #[derive(Debug, Clone, Default)]
@@ -18,11 +18,11 @@ pub struct Contribution {
     /// Its tools, in its own order.
     pub tools: Vec<Arc<ToolDefinition>>,
     /// Findings about single items.
-    pub problems: Vec<Problem>,
+    pub diagnostics: Vec<Diagnostic>,
     /// Why nothing could be listed; `tools` may still hold declared ones.
-    pub fault: Option<Fault>,
+    pub error: Option<Error>,
     /// Whether something is missing from `tools`.
-    pub partial: bool,
+    pub is_partial: bool,
 }
 
 /// Builds the list: local tools in file order, then each server's in the server's order.
@@ -34,28 +34,28 @@ pub fn build(version: u64, local: Vec<Contribution>, servers: Vec<Contribution>)
     let mut tools = Vec::new();
     for part in local {
         let kind = part.tools.first().map_or("", |tool| tool.kind);
-        catalogue.failures.extend(part.fault.map(|fault| LocalFailure { kind, fault }));
+        catalogue.failures.extend(part.error.map(|error| LocalFailure { kind, error }));
         tools.extend(part.tools);
-        catalogue.problems.extend(part.problems);
+        catalogue.diagnostics.extend(part.diagnostics);
     }
-    sort_by_place(&mut tools);
+    sort_by_location(&mut tools);
     for part in servers {
         tools.extend(part.tools);
-        catalogue.problems.extend(part.problems);
+        catalogue.diagnostics.extend(part.diagnostics);
         if let Some(name) = part.server {
-            let listing = ServerListing { name, fault: part.fault, partial: part.partial };
+            let listing = ServerListing { name, error: part.error, is_partial: part.is_partial };
             catalogue.servers.push(listing);
         }
     }
     let (tools, clashes) = keep_first(tools);
     catalogue.tools = tools;
-    catalogue.problems.extend(clashes);
+    catalogue.diagnostics.extend(clashes);
     catalogue
 }
 
 /// File order over providers: each kind has its own provider, so tools of one file arrive apart.
 /// Files keep the order in which they were first seen; tools without a place come last.
-pub fn sort_by_place(tools: &mut [Arc<ToolDefinition>]) {
+pub fn sort_by_location(tools: &mut [Arc<ToolDefinition>]) {
     let mut files: HashMap<Arc<PathBuf>, usize> = HashMap::new();
     for tool in tools.iter() {
         if let Origin::File(place) = &tool.origin {
@@ -72,38 +72,38 @@ pub fn sort_by_place(tools: &mut [Arc<ToolDefinition>]) {
     });
 }
 
-fn keep_first(tools: Vec<Arc<ToolDefinition>>) -> (Vec<Arc<ToolDefinition>>, Vec<Problem>) {
+fn keep_first(tools: Vec<Arc<ToolDefinition>>) -> (Vec<Arc<ToolDefinition>>, Vec<Diagnostic>) {
     let mut seen: HashMap<String, usize> = HashMap::with_capacity(tools.len());
     let mut kept: Vec<Arc<ToolDefinition>> = Vec::with_capacity(tools.len());
-    let mut problems = Vec::new();
+    let mut diagnostics = Vec::new();
     for tool in tools {
         let name = tool.name.full();
         if let Some(first) = seen.get(&name).and_then(|at| kept.get(*at)) {
-            problems.push(clash(&name, first, &tool));
+            diagnostics.push(duplicate_name(&name, first, &tool));
         } else {
             seen.insert(name, kept.len());
             kept.push(tool);
         }
     }
-    (kept, problems)
+    (kept, diagnostics)
 }
 
-fn clash(name: &str, first: &ToolDefinition, later: &ToolDefinition) -> Problem {
-    let problem = Problem::error(format!(
+fn duplicate_name(name: &str, first: &ToolDefinition, later: &ToolDefinition) -> Diagnostic {
+    let diagnostic = Diagnostic::error(format!(
         "the tool '{name}' {} is left out: the name is taken by the one {}",
-        where_from(&later.origin),
-        where_from(&first.origin)
+        describe_origin(&later.origin),
+        describe_origin(&first.origin)
     ))
-    .hint("give one of the two another name, or exclude it")
-    .entry(name);
+    .with_hint("give one of the two another name, or exclude it")
+    .with_entry(name);
     match &later.origin {
-        Origin::File(place) => problem.at(place.clone()),
-        Origin::Server(_) | Origin::Program => problem,
+        Origin::File(place) => diagnostic.with_location(place.clone()),
+        Origin::Server(_) | Origin::Program => diagnostic,
     }
 }
 
-/// Where a definition was read, as the end of a phrase: `at tools.yaml:3:5`, `of server 'x'`.
-pub fn where_from(origin: &Origin) -> String {
+/// Where a definition was read, as the end of a phrase: `with_location tools.yaml:3:5`, `of server 'x'`.
+pub fn describe_origin(origin: &Origin) -> String {
     match origin {
         Origin::File(place) => {
             format!("at {}:{}:{}", place.file.display(), place.line, place.column)
@@ -116,18 +116,27 @@ pub fn where_from(origin: &Origin) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Place, Source, ToolName};
+    use crate::model::{SourceLocation, ToolName, ToolSource};
 
     fn in_file(name: &str, line: u32) -> ToolDefinition {
-        let place =
-            Place { file: Arc::new("tools.yaml".into()), line, column: 5, text: Arc::from("") };
-        ToolDefinition::new(ToolName::plain(name), Source::Internal, "builtin", Origin::File(place))
+        let place = SourceLocation {
+            file: Arc::new("tools.yaml".into()),
+            line,
+            column: 5,
+            text: Arc::from(""),
+        };
+        ToolDefinition::new(
+            ToolName::plain(name),
+            ToolSource::Internal,
+            "builtin",
+            Origin::File(place),
+        )
     }
 
     fn of_server(server: &str, tool: &str) -> ToolDefinition {
         ToolDefinition::new(
             ToolName::of(server, tool),
-            Source::Mcp,
+            ToolSource::Mcp,
             "mcp",
             Origin::Server(server.to_owned()),
         )
@@ -149,7 +158,7 @@ mod tests {
             vec![tools(vec![of_server("s", "z"), of_server("s", "y")])],
         );
         assert_eq!(names(&catalogue), ["a", "b", "c", "s-z", "s-y"]);
-        assert!(catalogue.problems.is_empty());
+        assert!(catalogue.diagnostics.is_empty());
     }
 
     #[test]
@@ -160,9 +169,9 @@ mod tests {
             vec![tools(vec![of_server("s", "z"), of_server("s", "y")])],
         );
         assert_eq!(names(&catalogue), ["s-z", "s-y"]);
-        assert_eq!(catalogue.tools[0].source, Source::Internal);
+        assert_eq!(catalogue.tools[0].source, ToolSource::Internal);
         assert_eq!(
-            catalogue.problems[0].message,
+            catalogue.diagnostics[0].message,
             "the tool 's-z' of server 's' is left out: the name is taken by the one at tools.yaml:3:5"
         );
     }
@@ -176,6 +185,6 @@ mod tests {
         );
         assert_eq!(catalogue.tools.len(), 1);
         assert_eq!(catalogue.tools[0].name.component(), Some("a"));
-        assert!(catalogue.problems[0].is_error());
+        assert!(catalogue.diagnostics[0].is_error());
     }
 }

@@ -7,7 +7,7 @@
 use serde_json::{Value, json};
 
 use super::fingerprint::canonical;
-use crate::util::difference::{self, Hunk};
+use crate::util::diff::{self, Hunk};
 use crate::util::text::shorten;
 
 /// The parts of a definition that count, by their names in MCP.
@@ -15,16 +15,16 @@ pub const PARTS: [&str; 6] =
     ["name", "title", "description", "inputSchema", "outputSchema", "annotations"];
 
 /// The most bytes of a part that are compared line by line.
-const COMPARED: usize = 256 << 10;
+const MAX_COMPARED_BYTES: usize = 256 << 10;
 /// Prose is broken after a sentence, or at this many characters, so that a difference stays near
 /// its place.
 const LONGEST_LINE: usize = 300;
 /// Lines around a difference that are kept.
-const AROUND: usize = 2;
+const CONTEXT_LINES: usize = 2;
 
 /// A part that is not what it was.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Change {
+pub struct DefinitionChange {
     /// Its name: one of [`PARTS`], `instructions`, `entry`, `endpoint` or `touches`.
     pub part: &'static str,
     /// What it was; `None` when it was not there.
@@ -33,31 +33,31 @@ pub struct Change {
     pub after: Option<String>,
 }
 
-impl Change {
+impl DefinitionChange {
     /// The difference line by line. Empty when all that differs lies beyond what is compared.
     pub fn hunks(&self) -> Vec<Hunk> {
-        let side = |text: &Option<String>| text.as_deref().map(broken).unwrap_or_default();
-        difference::hunks(&side(&self.before), &side(&self.after), AROUND)
+        let side = |text: &Option<String>| text.as_deref().map(wrap_lines).unwrap_or_default();
+        diff::hunks(&side(&self.before), &side(&self.after), CONTEXT_LINES)
     }
 }
 
 /// The parts in which two definitions differ. Both are objects with the keys of [`PARTS`]; others
 /// do not count. The order of keys and the form of numbers do not count either.
-pub fn between(before: &Value, after: &Value) -> Vec<Change> {
+pub fn between(before: &Value, after: &Value) -> Vec<DefinitionChange> {
     let differs = |part: &&str| match (before.get(part), after.get(part)) {
         (Some(old), Some(new)) => old != new && canonical(old) != canonical(new),
         (old, new) => old.is_some() != new.is_some(),
     };
-    let change = |part: &'static str| Change {
+    let change = |part: &'static str| DefinitionChange {
         part,
-        before: before.get(part).map(shown),
-        after: after.get(part).map(shown),
+        before: before.get(part).map(format_value),
+        after: after.get(part).map(format_value),
     };
     PARTS.into_iter().filter(differs).map(change).collect()
 }
 
 /// The difference in at most `most` lines, for the details of a failure.
-pub fn lines(changes: &[Change], most: usize) -> Vec<String> {
+pub fn lines(changes: &[DefinitionChange], most: usize) -> Vec<String> {
     const LONGEST: usize = 400;
     let mut all = Vec::new();
     for change in changes {
@@ -79,12 +79,12 @@ pub fn lines(changes: &[Change], most: usize) -> Vec<String> {
 }
 
 /// The names of the changed parts, for one line.
-pub fn names(changes: &[Change]) -> String {
+pub fn names(changes: &[DefinitionChange]) -> String {
     changes.iter().map(|change| change.part).collect::<Vec<_>>().join(", ")
 }
 
 /// A difference in JSON.
-pub fn json(changes: &[Change]) -> Value {
+pub fn json(changes: &[DefinitionChange]) -> Value {
     let all = changes.iter().map(|change| {
         let lines: Vec<String> = change
             .hunks()
@@ -103,7 +103,7 @@ pub fn json(changes: &[Change]) -> Value {
 }
 
 /// Text as it is; everything else as indented JSON with sorted keys.
-fn shown(value: &Value) -> String {
+fn format_value(value: &Value) -> String {
     if let Value::String(text) = value {
         return text.clone();
     }
@@ -112,8 +112,8 @@ fn shown(value: &Value) -> String {
 }
 
 /// The text in lines of a readable length, no more of it than is compared.
-fn broken(text: &str) -> String {
-    let mut end = text.len().min(COMPARED);
+fn wrap_lines(text: &str) -> String {
+    let mut end = text.len().min(MAX_COMPARED_BYTES);
     while !text.is_char_boundary(end) {
         end -= 1;
     }
@@ -199,7 +199,7 @@ mod tests {
     #[test]
     fn a_long_difference_is_cut_and_says_so() {
         let text = |word: &str| format!("{word}\n").repeat(500);
-        let change = Change {
+        let change = DefinitionChange {
             part: "description",
             before: Some(text("old")),
             after: Some(text("new") + &"x".repeat(1 << 20)),
@@ -212,7 +212,7 @@ mod tests {
     #[test]
     fn one_long_word_is_broken() {
         let side = |end: &str| Some(format!("{}{end}", "x".repeat(1000)));
-        let change = Change { part: "description", before: side("a"), after: side("b") };
+        let change = DefinitionChange { part: "description", before: side("a"), after: side("b") };
         let lines = lines(&[change], 40);
         assert!(lines.iter().all(|line| line.chars().count() < 310), "{lines:?}");
         assert!(lines.iter().any(|line| line.starts_with("  -") && line.ends_with('a')));

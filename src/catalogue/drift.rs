@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::fingerprint::canonical;
-use crate::model::{Fault, Problem, ToolDefinition, ToolStatus};
+use crate::model::{Diagnostic, Error, ToolDefinition, ToolStatus};
 
 /// How the live tools of a server differ from the declared ones.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -56,7 +56,7 @@ impl Drift {
     }
 }
 
-/// Marks the live tools of `server` that differ from what is declared, and keeps declared tools
+/// Marks the live tools of `with_server` that differ from what is declared, and keeps declared tools
 /// that are not offered as unavailable. Returns the findings.
 ///
 /// A server without declarations cannot drift. When the live list is known to be `partial`, a
@@ -66,7 +66,7 @@ pub fn apply(
     declared: &[Arc<ToolDefinition>],
     live: &mut Vec<Arc<ToolDefinition>>,
     partial: bool,
-) -> Vec<Problem> {
+) -> Vec<Diagnostic> {
     if declared.is_empty() {
         return Vec::new();
     }
@@ -74,33 +74,33 @@ pub fn apply(
     if partial {
         drift.missing.clear();
     }
-    let mut problems = Vec::new();
+    let mut diagnostics = Vec::new();
     for (tool, line) in live.iter_mut().filter_map(|tool| {
-        let line = line_about(&drift, tool.name.tool())?;
+        let line = describe_tool(&drift, tool.name.tool())?;
         Some((tool, line))
     }) {
         let tool = Arc::make_mut(tool);
         tool.status = ToolStatus::Drifted;
-        problems.push(Problem::warning(line.clone()).entry(server));
+        diagnostics.push(Diagnostic::warning(line.clone()).with_entry(server));
         tool.warnings.push(line);
     }
     for tool in declared.iter().filter(|t| drift.missing.iter().any(|m| m == t.name.tool())) {
         let line =
             format!("the server does not offer '{}' although it is declared", tool.name.tool());
-        problems.push(Problem::warning(line.clone()).entry(server));
+        diagnostics.push(Diagnostic::warning(line.clone()).with_entry(server));
         let mut gone = ToolDefinition::clone(tool);
         gone.status = ToolStatus::Unavailable;
-        gone.unavailable = Some(
-            Fault::usage(line)
-                .server(server)
-                .hint(format!("`toolhost list --server {server}` shows what it offers")),
+        gone.unavailable_reason = Some(
+            Error::usage(line)
+                .with_server(server)
+                .with_hint(format!("`toolhost list --server {server}` shows what it offers")),
         );
         live.push(Arc::new(gone));
     }
-    problems
+    diagnostics
 }
 
-fn line_about(drift: &Drift, tool: &str) -> Option<String> {
+fn describe_tool(drift: &Drift, tool: &str) -> Option<String> {
     let (_, what) = drift.changed.iter().find(|(name, _)| name == tool)?;
     Some(format!("'{tool}' differs from its declaration in {}", what.join(", ")))
 }
@@ -134,7 +134,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::model::{Origin, Source, ToolName};
+    use crate::model::{Origin, ToolName, ToolSource};
 
     fn tool(
         name: &str,
@@ -143,7 +143,7 @@ mod tests {
     ) -> Arc<ToolDefinition> {
         let mut tool = ToolDefinition::new(
             ToolName::of("s", name),
-            Source::Mcp,
+            ToolSource::Mcp,
             "mcp",
             Origin::Server("s".into()),
         );
@@ -182,8 +182,8 @@ mod tests {
             lines,
             ["'gone' is declared but not offered", "'other' differs in description, inputSchema"]
         );
-        let problems = apply("s", &declared, &mut live, false);
-        assert_eq!(problems.len(), 2);
+        let diagnostics = apply("s", &declared, &mut live, false);
+        assert_eq!(diagnostics.len(), 2);
         let status: Vec<_> = live.iter().map(|t| (t.name.tool(), t.status)).collect();
         assert_eq!(
             status,
@@ -193,7 +193,7 @@ mod tests {
                 ("gone", ToolStatus::Unavailable)
             ]
         );
-        assert!(live[2].unavailable.is_some());
+        assert!(live[2].unavailable_reason.is_some());
     }
 
     #[test]

@@ -165,12 +165,12 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::model::{Origin, Source, ToolName};
+    use crate::model::{Origin, ToolName, ToolSource};
 
     fn tool() -> ToolDefinition {
         let mut tool = ToolDefinition::new(
             ToolName::of("server", "echo"),
-            Source::Mcp,
+            ToolSource::Mcp,
             "mcp",
             Origin::Server("server".into()),
         );

@@ -6,15 +6,15 @@
 pub mod build;
 pub mod changes;
 pub mod drift;
-pub mod filter;
 pub mod fingerprint;
 pub mod naming;
 pub mod pins;
+pub mod query;
 pub mod scan;
 
 use std::sync::Arc;
 
-use crate::model::{Fault, Problem, ToolDefinition};
+use crate::model::{Diagnostic, Error, ToolDefinition};
 
 /// One list of everything, as it was at one moment.
 #[derive(Debug, Clone, Default)]
@@ -28,7 +28,7 @@ pub struct Catalogue {
     /// Why internal tools that others have to tell could not be listed.
     pub failures: Vec<LocalFailure>,
     /// Findings about single items.
-    pub problems: Vec<Problem>,
+    pub diagnostics: Vec<Diagnostic>,
 }
 
 /// Internal tools that could not be listed.
@@ -37,7 +37,7 @@ pub struct LocalFailure {
     /// Their kind.
     pub kind: &'static str,
     /// Why.
-    pub fault: Fault,
+    pub error: Error,
 }
 
 /// What came of asking one server for its tools.
@@ -46,7 +46,7 @@ pub struct ServerListing {
     /// The server.
     pub name: String,
     /// Why nothing could be listed.
-    pub fault: Option<Fault>,
+    pub error: Option<Error>,
     /// Whether something is missing.
-    pub partial: bool,
+    pub is_partial: bool,
 }

@@ -16,7 +16,7 @@ const LIKENESS: f64 = 0.7;
 
 /// What a typed name means.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Resolution {
+pub enum NameResolution {
     /// This one: its place in the list that was given.
     Found(usize),
     /// Any of these, all with the same bare name.
@@ -29,9 +29,9 @@ pub enum Resolution {
 /// followed by a separator and one of its tools, then a bare tool name.
 ///
 /// Of two equal full names the first in the list is meant, as in the catalogue.
-pub fn resolve(input: &str, names: &[&ToolName]) -> Resolution {
+pub fn resolve(input: &str, names: &[&ToolName]) -> NameResolution {
     if let Some(at) = names.iter().position(|name| is_full(name, input)) {
-        return Resolution::Found(at);
+        return NameResolution::Found(at);
     }
     let qualified = names
         .iter()
@@ -44,14 +44,14 @@ pub fn resolve(input: &str, names: &[&ToolName]) -> Resolution {
         // The first of the longest: `max_by_key` would take the last.
         .reduce(|best, next| if next.0 > best.0 { next } else { best });
     if let Some((_, at)) = qualified {
-        return Resolution::Found(at);
+        return NameResolution::Found(at);
     }
     let bare: Vec<usize> =
         names.iter().enumerate().filter(|(_, n)| n.tool() == input).map(|(at, _)| at).collect();
     match bare.as_slice() {
-        [] => Resolution::Unknown,
-        [one] => Resolution::Found(*one),
-        _ => Resolution::Ambiguous(bare),
+        [] => NameResolution::Unknown,
+        [one] => NameResolution::Found(*one),
+        _ => NameResolution::Ambiguous(bare),
     }
 }
 
@@ -120,7 +120,7 @@ mod tests {
 
     use super::*;
 
-    fn find(input: &str, names: &[ToolName]) -> Resolution {
+    fn find(input: &str, names: &[ToolName]) -> NameResolution {
         resolve(input, &names.iter().collect::<Vec<_>>())
     }
 
@@ -145,29 +145,29 @@ mod tests {
             "github__search_issues",
             "search_issues",
         ] {
-            assert_eq!(find(input, &some_names()), Resolution::Found(3), "{input}");
+            assert_eq!(find(input, &some_names()), NameResolution::Found(3), "{input}");
         }
     }
 
     #[test]
     fn the_longest_component_wins() {
         let names = [ToolName::of("a", "b.c"), ToolName::of("a.b", "c")];
-        assert_eq!(find("a.b.c", &names), Resolution::Found(1));
+        assert_eq!(find("a.b.c", &names), NameResolution::Found(1));
         assert_eq!(components("a.b.c", ["a", "a.b", "b"]), ["a.b", "a"]);
     }
 
     #[test]
     fn an_exact_full_name_wins_over_everything() {
         let names = [ToolName::of("x", "a-b"), ToolName::of("a", "b"), ToolName::plain("a-b")];
-        assert_eq!(find("a-b", &names), Resolution::Found(1));
+        assert_eq!(find("a-b", &names), NameResolution::Found(1));
     }
 
     #[test]
     fn a_bare_name_that_several_have_is_ambiguous() {
-        assert_eq!(find("read", &some_names()), Resolution::Ambiguous(vec![1, 2]));
-        assert_eq!(find("nothing", &some_names()), Resolution::Unknown);
-        assert_eq!(find("notes-", &some_names()), Resolution::Unknown);
-        assert_eq!(find("", &some_names()), Resolution::Unknown);
+        assert_eq!(find("read", &some_names()), NameResolution::Ambiguous(vec![1, 2]));
+        assert_eq!(find("nothing", &some_names()), NameResolution::Unknown);
+        assert_eq!(find("notes-", &some_names()), NameResolution::Unknown);
+        assert_eq!(find("", &some_names()), NameResolution::Unknown);
     }
 
     #[test]
@@ -198,7 +198,7 @@ mod tests {
             pick in any::<proptest::sample::Index>(),
         ) {
             let wanted = pick.get(&names).full();
-            let Resolution::Found(at) = find(&wanted, &names) else {
+            let NameResolution::Found(at) = find(&wanted, &names) else {
                 return Err(TestCaseError::fail(format!("{wanted} was not found")));
             };
             prop_assert_eq!(names[at].full(), wanted);
@@ -216,11 +216,11 @@ mod tests {
                     || name.component().and_then(|c| after_component(&input, c)) == Some(name.tool())
             };
             match find(&input, &names) {
-                Resolution::Found(at) => prop_assert!(fits(at)),
-                Resolution::Ambiguous(all) => {
+                NameResolution::Found(at) => prop_assert!(fits(at)),
+                NameResolution::Ambiguous(all) => {
                     prop_assert!(all.len() > 1 && all.iter().all(|at| fits(*at)));
                 }
-                Resolution::Unknown => prop_assert!((0..names.len()).all(|at| !fits(at))),
+                NameResolution::Unknown => prop_assert!((0..names.len()).all(|at| !fits(at))),
             }
         }
     }

@@ -3,7 +3,6 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand};
 use clap_complete::ArgValueCompleter;
 
@@ -12,11 +11,11 @@ use super::commands::{
     prompts, record, replay, resources, servers, stats, trace, trust, verify,
 };
 use super::complete;
-use super::context::Outcome;
-use super::output::door::Wishes;
-use super::output::{ColourChoice, Door, Format, Label, Line, Page};
-use super::trace::EVERYTHING;
-use crate::model::Fault;
+use super::context::CommandResult;
+use super::output::streams::OutputOptions;
+use super::output::{ColourChoice, Format, Output, SpanStyle, StyledLine, StyledPage};
+use super::trace::ALL_METHODS;
+use crate::model::Error;
 
 /// The end of `--help`.
 const EXIT_CODES: &str = "\
@@ -51,16 +50,16 @@ Exit codes:
 pub struct Cli {
     /// Options of every command.
     #[command(flatten)]
-    pub global: Global,
+    pub global: GlobalOptions,
     /// What to do.
     #[command(subcommand)]
-    pub command: Option<Command>,
+    pub command: Option<CliCommand>,
 }
 
 /// Options of every command.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Global options")]
-pub struct Global {
+pub struct GlobalOptions {
     /// Print help
     // The short form for both spellings: the long one says the same on three times as many lines.
     #[arg(short, long, action = clap::ArgAction::HelpShort, global = true)]
@@ -136,7 +135,7 @@ pub struct Global {
         num_args = 0..=1,
         require_equals = true,
         value_delimiter = ',',
-        default_missing_value = EVERYTHING
+        default_missing_value = ALL_METHODS
     )]
     pub trace: Option<Vec<String>>,
     /// Save all that crosses the wires of servers to this file, for replay
@@ -174,10 +173,10 @@ impl LogThreshold {
     }
 }
 
-impl Global {
+impl GlobalOptions {
     /// What was said about output.
-    pub fn wishes(&self) -> Wishes {
-        Wishes {
+    pub fn output_options(&self) -> OutputOptions {
+        OutputOptions {
             colour: self.color,
             ascii: self.ascii,
             plain: self.plain,
@@ -195,7 +194,7 @@ impl Global {
 
 /// The commands.
 #[derive(Debug, Subcommand)]
-pub enum Command {
+pub enum CliCommand {
     /// List the tools of the catalogue.
     List(list::ListArgs),
     /// Show everything about a tool or a server.
@@ -244,10 +243,10 @@ pub enum Command {
 }
 
 /// What `toolhost` says without a command.
-pub fn short_help() -> Page {
-    let mut page = Page::default();
-    page.push(Line::of(Label::Heading, "toolhost: a terminal console for tools"));
-    page.gap();
+pub fn short_help() -> StyledPage {
+    let mut page = StyledPage::default();
+    page.push(StyledLine::styled(SpanStyle::Heading, "toolhost: a terminal console for tools"));
+    page.blank_line();
     for (line, about) in [
         ("toolhost list [QUERY]", "the tools of the catalogue"),
         ("toolhost inspect NAME", "everything about a tool or a server"),
@@ -263,17 +262,17 @@ pub fn short_help() -> Page {
         ("toolhost config check", "what is wrong with the configuration"),
         ("toolhost --help", "all commands and options"),
     ] {
-        let mut row = Line::of(Label::Name, line).indented(2);
+        let mut row = StyledLine::styled(SpanStyle::Name, line).indented(2);
         row.pad_to(37);
-        row.push(Label::Plain, about);
+        row.push(SpanStyle::Plain, about);
         page.push(row);
     }
-    page.gap();
+    page.blank_line();
     page
 }
 
 /// Whether a command line that may be wrong asks for JSON.
-pub fn asks_for_json(arguments: &[OsString]) -> bool {
+pub fn requests_json(arguments: &[OsString]) -> bool {
     let words: Vec<_> = arguments.iter().map(|word| word.to_string_lossy()).collect();
     let options = words.iter().take_while(|word| *word != "--");
     options.enumerate().any(|(index, word)| {
@@ -286,36 +285,36 @@ pub fn asks_for_json(arguments: &[OsString]) -> bool {
 /// Prints the help or version that was asked for, or turns an error into ours.
 ///
 /// # Errors
-/// A usage fault for a wrong command line.
-pub fn explain(error: &clap::Error, door: &Door) -> Outcome {
+/// A usage error for a wrong command line.
+pub fn print_parse_error(error: &clap::Error, output: &Output) -> CommandResult {
     let rendered = error.render().to_string();
     match error.kind() {
-        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
-            let mut page = Page::default();
-            page.text(Label::Plain, 0, rendered.trim_end());
-            door.page(&page)
+        clap::error::ErrorKind::DisplayHelp | clap::error::ErrorKind::DisplayVersion => {
+            let mut page = StyledPage::default();
+            page.text(SpanStyle::Plain, 0, rendered.trim_end());
+            output.page(&page)
         }
-        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            if !door.speaks_json() {
-                let mut page = Page::default();
-                page.text(Label::Plain, 0, rendered.trim_end());
-                page.gap();
-                door.tell(&page);
+        clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            if !output.has_json_errors() {
+                let mut page = StyledPage::default();
+                page.text(SpanStyle::Plain, 0, rendered.trim_end());
+                page.blank_line();
+                output.stderr_page(&page);
             }
-            Err(Fault::usage("no command was given").into())
+            Err(Error::usage("no command was given").into())
         }
-        _ => Err(usage_fault(&rendered).into()),
+        _ => Err(usage_error(&rendered).into()),
     }
 }
 
 /// The message of an error on one line.
 pub fn message(error: &clap::Error) -> String {
-    usage_fault(&error.render().to_string()).message().to_owned()
+    usage_error(&error.render().to_string()).message().to_owned()
 }
 
-/// The parser's own text as a fault: its first paragraph is the message, its tips and its usage
+/// The parser's own text as an error: its first paragraph is the message, its tips and its usage
 /// are the hint.
-fn usage_fault(rendered: &str) -> Fault {
+fn usage_error(rendered: &str) -> Error {
     let text = rendered.strip_prefix("error: ").unwrap_or(rendered);
     let mut paragraphs = text.split("\n\n").map(|paragraph| {
         let lines = paragraph.lines().map(str::trim).filter(|line| !line.is_empty());
@@ -323,20 +322,20 @@ fn usage_fault(rendered: &str) -> Fault {
     });
     let message = paragraphs.next().unwrap_or_default();
     let mut hints = Vec::new();
-    let mut fault = Fault::usage(message.trim_end_matches('.'));
+    let mut error = Error::usage(message.trim_end_matches('.'));
     for paragraph in paragraphs {
         if let Some(usage) = paragraph.strip_prefix("Usage: ") {
-            fault = fault.detail(format!("usage: {usage}"));
+            error = error.with_detail(format!("usage: {usage}"));
         } else if let Some(tip) = paragraph.strip_prefix("tip: ") {
             hints.extend(tip.split(" tip: ").map(str::to_owned));
         } else if let Some(values) = paragraph.strip_prefix('[') {
-            fault = fault.detail(format!("[{values}"));
+            error = error.with_detail(format!("[{values}"));
         }
     }
     if hints.is_empty() {
         hints.push("try --help".to_owned());
     }
-    fault.hint(hints.join("; "))
+    error.with_hint(hints.join("; "))
 }
 
 #[cfg(test)]
@@ -506,26 +505,26 @@ mod tests {
 
     #[test]
     fn every_code_of_the_table_is_in_the_help() {
-        use crate::model::{FaultKind, Signal};
+        use crate::model::{ErrorKind, Signal};
         for kind in [
-            FaultKind::Internal,
-            FaultKind::Usage,
-            FaultKind::Tool,
-            FaultKind::Unreachable,
-            FaultKind::Auth,
-            FaultKind::Denied,
-            FaultKind::Timeout,
-            FaultKind::Check,
-            FaultKind::Config,
-            FaultKind::Protocol,
-            FaultKind::Partial,
+            ErrorKind::Internal,
+            ErrorKind::Usage,
+            ErrorKind::Tool,
+            ErrorKind::Unreachable,
+            ErrorKind::Auth,
+            ErrorKind::Denied,
+            ErrorKind::Timeout,
+            ErrorKind::Check,
+            ErrorKind::Config,
+            ErrorKind::Protocol,
+            ErrorKind::Partial,
         ] {
             let row = format!("{:>5}  {}", kind.exit_code(), kind.as_str());
             assert!(EXIT_CODES.contains(&row), "{row}");
         }
         let signals = [Signal::Hangup, Signal::Interrupt, Signal::Terminate];
         for signal in signals {
-            let code = FaultKind::Interrupted(signal).exit_code().to_string();
+            let code = ErrorKind::Interrupted(signal).exit_code().to_string();
             assert!(EXIT_CODES.contains(&code), "{code}");
         }
     }
@@ -547,18 +546,18 @@ mod tests {
     #[test]
     fn aliases_are_the_same_commands() {
         let is = |words: &[&str]| Cli::try_parse_from(words).unwrap().command;
-        assert!(matches!(is(&["toolhost", "show", "x"]), Some(Command::Inspect(_))));
-        assert!(matches!(is(&["toolhost", "invoke", "x"]), Some(Command::Call(_))));
+        assert!(matches!(is(&["toolhost", "show", "x"]), Some(CliCommand::Inspect(_))));
+        assert!(matches!(is(&["toolhost", "invoke", "x"]), Some(CliCommand::Call(_))));
         assert!(is(&["toolhost"]).is_none());
     }
 
-    fn fault(words: &[&str]) -> Fault {
-        usage_fault(&Cli::try_parse_from(words).unwrap_err().render().to_string())
+    fn error(words: &[&str]) -> Error {
+        usage_error(&Cli::try_parse_from(words).unwrap_err().render().to_string())
     }
 
     #[test]
     fn errors_of_the_command_line_look_like_all_others() {
-        use crate::cli::output::{Palette, fault as shape};
+        use crate::cli::output::{LineRenderer, messages};
         let mut text = String::new();
         for words in [
             &["toolhost", "lst"][..],
@@ -568,7 +567,7 @@ mod tests {
             &["toolhost", "call", "x", "--timeout", "soon"],
             &["toolhost", "-q", "-v", "list"],
         ] {
-            text.push_str(&Palette::default().page(&shape::page(&fault(words))));
+            text.push_str(&LineRenderer::default().page(&messages::page(&error(words))));
         }
         assert_snapshot!(text, @r"
         error: unrecognized subcommand 'lst'
@@ -594,7 +593,7 @@ mod tests {
     fn a_wrong_command_line_can_ask_for_json() {
         let asks = |words: &[&str]| {
             let words: Vec<OsString> = words.iter().map(OsString::from).collect();
-            asks_for_json(&words)
+            requests_json(&words)
         };
         assert!(
             asks(&["t", "--json", "x"]) && asks(&["t", "-o", "json"]) && asks(&["t", "-ojson"])

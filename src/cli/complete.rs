@@ -16,19 +16,19 @@ use sha2::{Digest as _, Sha256};
 
 use super::args::Cli;
 use super::commands::completions::VARIABLE;
-use super::output::door::Stop;
-use super::{literal, records, views};
-use crate::assembly::{self, Assembly, FrontEnd, Options};
-use crate::catalogue::{Catalogue, filter};
+use super::output::streams::CommandError;
+use super::{records, shell_quoting, views};
+use crate::assembly::{self, Assembly, AssemblyOptions, FrontEnd};
+use crate::catalogue::{Catalogue, query};
 use crate::config;
 use crate::config::environment::{Environment, ProcessEnvironment};
 use crate::config::spec::{Configuration, ProfileSpec};
 use crate::history;
-use crate::host::offers::Offerings;
-use crate::host::request::Reach;
-use crate::model::{Fault, Origin, Prompt, Source, ToolDefinition, ToolName};
-use crate::util::private;
-use crate::util::segments::Backwards;
+use crate::host::offerings::Offerings;
+use crate::host::request::ListScope;
+use crate::model::{Error, Origin, Prompt, ToolDefinition, ToolName, ToolSource};
+use crate::util::private_file;
+use crate::util::segments::ReverseLines;
 use crate::util::text;
 
 /// The most names that are kept.
@@ -44,22 +44,25 @@ const MAX_BYTES: u64 = 4 << 20;
 ///
 /// # Errors
 /// An unknown shell, or an answer that cannot be written.
-pub fn answer(arguments: &[OsString], environment: &dyn Environment) -> Result<bool, Stop> {
+pub fn complete_if_requested(
+    arguments: &[OsString],
+    environment: &dyn Environment,
+) -> Result<bool, CommandError> {
     if environment.var(VARIABLE).is_none_or(|shell| shell.is_empty()) {
         return Ok(false);
     }
     CompleteEnv::with_factory(Cli::command)
-        .shells(literal::SHELLS)
+        .shells(shell_quoting::SHELLS)
         .var(VARIABLE)
         .bin("toolhost")
         .completer("toolhost")
         .try_complete(arguments.iter().cloned(), Some(&environment.cwd()))
-        .map_err(|error| Fault::usage(super::args::message(&error)).into())
+        .map_err(|error| Error::usage(super::args::message(&error)).into())
 }
 
 /// Candidates for a tool.
 pub fn tools(current: &OsStr) -> Vec<CompletionCandidate> {
-    candidates(current, known().tools)
+    candidates(current, known_names().tools)
 }
 
 /// Candidates for an argument of the tool that is being called: `key=`.
@@ -67,8 +70,8 @@ pub fn arguments(current: &OsStr) -> Vec<CompletionCandidate> {
     let words: Vec<String> =
         std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
     let Some((tool, given)) = call_on_line(&words) else { return Vec::new() };
-    let known = known();
-    let keys = named(&known.arguments, tool).cloned().unwrap_or_default();
+    let known = known_names();
+    let keys = find_by_name(&known.arguments, tool).cloned().unwrap_or_default();
     let left = keys.into_iter().filter(|(key, _)| {
         let is_key = |word: &&str| word.split_once('=').is_some_and(|(k, _)| k == key);
         !given.iter().any(is_key)
@@ -78,41 +81,45 @@ pub fn arguments(current: &OsStr) -> Vec<CompletionCandidate> {
 
 /// Candidates for a server.
 pub fn servers(current: &OsStr) -> Vec<CompletionCandidate> {
-    candidates(current, known().servers)
+    candidates(current, known_names().servers)
 }
 
 /// Candidates for a prompt.
 pub fn prompts(current: &OsStr) -> Vec<CompletionCandidate> {
-    candidates(current, known().prompts)
+    candidates(current, known_names().prompts)
 }
 
 /// Candidates for a tool or a server.
 pub fn names(current: &OsStr) -> Vec<CompletionCandidate> {
-    let mut known = known();
+    let mut known = known_names();
     known.tools.extend(known.servers);
     candidates(current, known.tools)
 }
 
 /// Candidates for a call of the past.
 pub fn calls(current: &OsStr) -> Vec<CompletionCandidate> {
-    candidates(current, past().unwrap_or_default())
+    candidates(current, past_calls().unwrap_or_default())
 }
 
 /// The newest calls, each with its time and tool.
-fn past() -> Option<Names> {
+fn past_calls() -> Option<CandidateNames> {
     let environment = ProcessEnvironment;
     let files = options(std::env::args_os()).files;
     let configuration = config::load(&files, &assembly::kind_words(), &environment);
     let state_dir = environment.state_dir();
-    let location =
-        assembly::place_of(&configuration.history, history::log::FILE, state_dir.as_deref())?;
-    let lines = Backwards::all(&location).ok()?;
-    let found = history::read::newest(lines, &history::read::Filter::default(), MAX_CALLS).ok()?;
-    let about = |entry: &history::Entry| {
+    let location = assembly::record_location(
+        &configuration.history,
+        history::log::FILE,
+        state_dir.as_deref(),
+    )?;
+    let lines = ReverseLines::all(&location).ok()?;
+    let found =
+        history::read::newest(lines, &history::read::HistoryFilter::default(), MAX_CALLS).ok()?;
+    let about = |entry: &history::HistoryEntry| {
         let about = format!("{} {}", records::local_time(entry.unix), entry.tool);
         text::safe_line(&about).into_owned()
     };
-    let mut names: Names =
+    let mut names: CandidateNames =
         found.entries.iter().map(|entry| (entry.id.clone(), about(entry))).collect();
     names.insert("last".to_owned(), "the newest call".to_owned());
     names.retain(|name, _| is_word(name));
@@ -121,12 +128,12 @@ fn past() -> Option<Names> {
 
 /// Candidates for a profile.
 pub fn profiles(current: &OsStr) -> Vec<CompletionCandidate> {
-    candidates(current, known().profiles)
+    candidates(current, known_names().profiles)
 }
 
-fn candidates(current: &OsStr, names: Names) -> Vec<CompletionCandidate> {
+fn candidates(current: &OsStr, names: CandidateNames) -> Vec<CompletionCandidate> {
     let start = current.to_string_lossy();
-    let plain = literal::unquoted(&start);
+    let plain = shell_quoting::unquoted(&start);
     names
         .into_iter()
         .filter(|(name, _)| name.starts_with(&*start) || name.starts_with(&plain))
@@ -138,35 +145,36 @@ fn candidates(current: &OsStr, names: Names) -> Vec<CompletionCandidate> {
 }
 
 /// Names, each with a word about it.
-type Names = BTreeMap<String, String>;
+type CandidateNames = BTreeMap<String, String>;
 
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-struct Known {
-    tools: Names,
+struct KnownNames {
+    tools: CandidateNames,
     /// The arguments of each tool.
-    arguments: BTreeMap<String, Names>,
+    arguments: BTreeMap<String, CandidateNames>,
     /// The prompts of servers, each with its server.
-    prompts: Names,
-    servers: Names,
-    profiles: Names,
+    prompts: CandidateNames,
+    servers: CandidateNames,
+    profiles: CandidateNames,
 }
 
 /// Everything that is known without asking anybody; nothing when the configuration is unusable.
-fn known() -> Known {
+fn known_names() -> KnownNames {
     let environment: Arc<dyn Environment> = Arc::new(ProcessEnvironment);
     // A completer is given the current word only.
     let options = options(std::env::args_os());
     let assemble =
-        |options: &Options| assembly::assemble(options, &environment, FrontEnd::nobody());
+        |options: &AssemblyOptions| assembly::assemble(options, &environment, FrontEnd::headless());
     let profile = options.profile.clone();
     // A profile may be half typed.
-    let assembly = assemble(&options).or_else(|_| assemble(&Options { profile: None, ..options }));
+    let assembly =
+        assemble(&options).or_else(|_| assemble(&AssemblyOptions { profile: None, ..options }));
     match assembly {
         Ok(assembly) => {
             let profile = profile.and_then(|name| assembly.configuration.profiles.get(&name));
-            look(&assembly, environment.as_ref(), profile)
+            collect_names(&assembly, environment.as_ref(), profile)
         }
-        Err(_) => Known::default(),
+        Err(_) => KnownNames::default(),
     }
 }
 
@@ -201,7 +209,7 @@ fn call_on_line(words: &[String]) -> Option<(&str, Vec<&str>)> {
 }
 
 /// The entry of a tool, however its name is written.
-fn named<'a, T>(all: &'a BTreeMap<String, T>, name: &str) -> Option<&'a T> {
+fn find_by_name<'a, T>(all: &'a BTreeMap<String, T>, name: &str) -> Option<&'a T> {
     let plain = name.replace("__", "-").replace(['.', '/', ':'], "-");
     let mut bare = all.iter().filter(|(full, _)| {
         full.strip_suffix(name).is_some_and(|component| component.ends_with('-'))
@@ -213,8 +221,8 @@ fn named<'a, T>(all: &'a BTreeMap<String, T>, name: &str) -> Option<&'a T> {
 }
 
 /// The files named on the line that is being completed.
-fn options(words: impl Iterator<Item = OsString>) -> Options {
-    let mut options = Options::default();
+fn options(words: impl Iterator<Item = OsString>) -> AssemblyOptions {
+    let mut options = AssemblyOptions::default();
     let mut words = words.map(|word| word.to_string_lossy().into_owned());
     while let Some(word) = words.next() {
         let (flag, value) = match word.split_once('=') {
@@ -235,20 +243,20 @@ fn options(words: impl Iterator<Item = OsString>) -> Options {
     options
 }
 
-fn look(
+fn collect_names(
     assembly: &Assembly,
     environment: &dyn Environment,
     profile: Option<&ProfileSpec>,
-) -> Known {
+) -> KnownNames {
     let configuration = &assembly.configuration;
     let mut known = read(environment, configuration);
     if let Some(profile) = profile {
-        known.tools.retain(|name, server| shows(profile, name, server));
+        known.tools.retain(|name, server| profile_includes(profile, name, server));
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     if let Ok(runtime) = runtime {
-        let mut declared = runtime.block_on(assembly.host.catalogue(&Reach::Declared));
-        declared.tools = assembly.host.shown(&declared.tools);
+        let mut declared = runtime.block_on(assembly.host.catalogue(&ListScope::Declared));
+        declared.tools = assembly.host.masked_definitions(&declared.tools);
         known.tools.extend(tool_names(&declared));
         let arguments = declared.tools.iter().take(MAX_NAMES);
         known.arguments.extend(arguments.map(|tool| (tool.name.full(), keys(tool))));
@@ -266,13 +274,13 @@ fn look(
 }
 
 /// Whether a profile shows a tool of which only the names are kept.
-fn shows(profile: &ProfileSpec, full: &str, server: &str) -> bool {
+fn profile_includes(profile: &ProfileSpec, full: &str, server: &str) -> bool {
     let tool = full.strip_prefix(server).and_then(|rest| rest.strip_prefix('-')).unwrap_or(full);
     let (name, origin) = (ToolName::of(server, tool), Origin::Server(server.to_owned()));
-    filter::shows(profile, &ToolDefinition::new(name, Source::Mcp, "mcp", origin))
+    query::is_in_profile(profile, &ToolDefinition::new(name, ToolSource::Mcp, "mcp", origin))
 }
 
-fn tool_names(catalogue: &Catalogue) -> Names {
+fn tool_names(catalogue: &Catalogue) -> CandidateNames {
     let tools = catalogue.tools.iter().take(MAX_NAMES);
     tools
         .map(|tool| {
@@ -285,7 +293,7 @@ fn tool_names(catalogue: &Catalogue) -> Names {
 }
 
 /// The arguments of a tool.
-fn keys(tool: &ToolDefinition) -> Names {
+fn keys(tool: &ToolDefinition) -> CandidateNames {
     let properties = tool.input_schema.get("properties").and_then(Value::as_object);
     let properties = properties.into_iter().flatten().take(MAX_KEYS);
     properties
@@ -308,15 +316,15 @@ fn is_word(name: &str) -> bool {
 }
 
 /// Keeps the names of a listing for the next completion. A failure costs only completions.
-pub fn remember(
+pub fn save_tools(
     environment: &dyn Environment,
     configuration: &Configuration,
     catalogue: &Catalogue,
 ) {
-    let remote: Names = catalogue
+    let remote: CandidateNames = catalogue
         .tools
         .iter()
-        .filter(|tool| tool.source == Source::Mcp)
+        .filter(|tool| tool.source == ToolSource::Mcp)
         .take(MAX_NAMES)
         .map(|tool| (tool.name.full(), tool.name.component().unwrap_or_default().to_owned()))
         .collect();
@@ -328,10 +336,10 @@ pub fn remember(
     let answered: Vec<&str> = catalogue
         .servers
         .iter()
-        .filter(|server| server.fault.is_none() && !server.partial)
+        .filter(|server| server.error.is_none() && !server.is_partial)
         .map(|server| server.name.as_str())
         .collect();
-    let mut now = Known { prompts: before.prompts.clone(), ..Known::default() };
+    let mut now = KnownNames { prompts: before.prompts.clone(), ..KnownNames::default() };
     for (name, server) in &before.tools {
         if !answered.contains(&server.as_str()) {
             now.tools.insert(name.clone(), server.clone());
@@ -340,13 +348,14 @@ pub fn remember(
         }
     }
     now.tools.extend(remote);
-    let listed = catalogue.tools.iter().filter(|tool| tool.source == Source::Mcp).take(MAX_NAMES);
+    let listed =
+        catalogue.tools.iter().filter(|tool| tool.source == ToolSource::Mcp).take(MAX_NAMES);
     now.arguments.extend(listed.map(|tool| (tool.name.full(), keys(tool))));
-    keep(environment, configuration, &before, &now);
+    save(environment, configuration, &before, &now);
 }
 
 /// Keeps the names of the prompts of a listing for the next completion.
-pub fn remember_prompts(
+pub fn save_prompts(
     environment: &dyn Environment,
     configuration: &Configuration,
     listed: &Offerings<Prompt>,
@@ -354,17 +363,22 @@ pub fn remember_prompts(
     let before = read(environment, configuration);
     let answered = |server: &str| {
         let known = listed.servers.iter().find(|listing| listing.name == server);
-        known.is_some_and(|listing| listing.fault.is_none() && !listing.partial)
+        known.is_some_and(|listing| listing.error.is_none() && !listing.is_partial)
     };
     let mut now = before.clone();
     // The names of a server that did not answer this time are not forgotten.
     now.prompts.retain(|_, server| !answered(server));
     let names = listed.items.iter().map(|prompt| &prompt.name).take(MAX_NAMES);
     now.prompts.extend(names.map(|n| (n.full(), n.component().unwrap_or_default().to_owned())));
-    keep(environment, configuration, &before, &now);
+    save(environment, configuration, &before, &now);
 }
 
-fn keep(environment: &dyn Environment, configuration: &Configuration, before: &Known, now: &Known) {
+fn save(
+    environment: &dyn Environment,
+    configuration: &Configuration,
+    before: &KnownNames,
+    now: &KnownNames,
+) {
     if now == before {
         return;
     }
@@ -375,16 +389,16 @@ fn keep(environment: &dyn Environment, configuration: &Configuration, before: &K
         "prompts": now.prompts,
     });
     if let Some(directory) = path.parent()
-        && private::own_directory(directory).is_ok()
+        && private_file::make_own_directory(directory).is_ok()
     {
         // A cache that cannot be written is a slower or poorer completion and nothing else.
-        let _unwritten = private::replace(&path, kept.to_string().as_bytes());
+        let _unwritten = private_file::replace(&path, kept.to_string().as_bytes());
     }
 }
 
 /// The names kept for these configuration files, each with its server.
-fn read(environment: &dyn Environment, configuration: &Configuration) -> Known {
-    let mut known = Known::default();
+fn read(environment: &dyn Environment, configuration: &Configuration) -> KnownNames {
+    let mut known = KnownNames::default();
     let Some(path) = path(environment, configuration) else { return known };
     if std::fs::metadata(&path).is_ok_and(|found| found.len() > MAX_BYTES) {
         return known;
@@ -443,12 +457,12 @@ mod tests {
         let tools = tools.iter().map(|(server, tool)| {
             let origin = Origin::Server((*server).to_owned());
             let name = ToolName::of(*server, *tool);
-            Arc::new(ToolDefinition::new(name, Source::Mcp, "mcp", origin))
+            Arc::new(ToolDefinition::new(name, ToolSource::Mcp, "mcp", origin))
         });
         let servers = servers.iter().map(|(name, ok)| ServerListing {
             name: (*name).to_owned(),
-            fault: (!ok).then(|| Fault::unreachable("gone")),
-            partial: false,
+            error: (!ok).then(|| Error::unreachable("gone")),
+            is_partial: false,
         });
         Catalogue { tools: tools.collect(), servers: servers.collect(), ..Catalogue::default() }
     }
@@ -466,12 +480,12 @@ mod tests {
         };
         let here = files("/here/mcp.yaml");
         let both = [("a", true), ("b", true)];
-        remember(&environment, &here, &catalogue(&[("a", "x"), ("b", "y")], &both));
+        save_tools(&environment, &here, &catalogue(&[("a", "x"), ("b", "y")], &both));
         assert_eq!(kept(&environment, &here), ["a-x", "b-y"]);
         assert_eq!(kept(&environment, &files("/there/mcp.yaml")), [""; 0]);
         // `a` answers with another tool, `b` does not answer.
         let one = [("a", true), ("b", false)];
-        remember(&environment, &here, &catalogue(&[("a", "z")], &one));
+        save_tools(&environment, &here, &catalogue(&[("a", "z")], &one));
         assert_eq!(kept(&environment, &here), ["a-z", "b-y"]);
     }
 
@@ -488,9 +502,9 @@ mod tests {
     fn a_tool_is_found_however_its_name_is_written() {
         let all = BTreeMap::from([("demo-add".to_owned(), 1), ("now".to_owned(), 2)]);
         for name in ["demo-add", "demo.add", "demo/add", "demo:add", "demo__add", "add"] {
-            assert_eq!(named(&all, name), Some(&1), "{name}");
+            assert_eq!(find_by_name(&all, name), Some(&1), "{name}");
         }
-        assert_eq!(named(&all, "dd"), None);
+        assert_eq!(find_by_name(&all, "dd"), None);
     }
 
     #[test]
@@ -504,9 +518,9 @@ mod tests {
         Arc::make_mut(&mut listed.tools[0]).input_schema = Arc::new(json!({
             "properties": { "city": { "description": "Where. In words." }, "a\nb": {} }
         }));
-        remember(&environment, &files("f"), &listed);
+        save_tools(&environment, &files("f"), &listed);
         let known = read(&environment, &files("f"));
-        assert_eq!(known.arguments["a-x"], Names::from([("city".into(), "Where".into())]));
+        assert_eq!(known.arguments["a-x"], CandidateNames::from([("city".into(), "Where".into())]));
     }
 
     #[test]
@@ -539,8 +553,10 @@ mod tests {
         for name in ["", "-x", " a", "a\u{a0}b", "a\nb", "a\u{1b}[2J", "a\u{202e}b"] {
             assert!(!is_word(name), "{name:?}");
         }
-        let names =
-            Names::from([("ab".to_owned(), "one".to_owned()), ("b".to_owned(), String::new())]);
+        let names = CandidateNames::from([
+            ("ab".to_owned(), "one".to_owned()),
+            ("b".to_owned(), String::new()),
+        ]);
         let found = candidates(OsStr::new("a"), names);
         assert_eq!(found.len(), 1);
         assert_eq!(found[0].get_value(), "ab");

@@ -1,4 +1,4 @@
-//! What every command is given: the options, the door, the environment, and the way to the host.
+//! What every command is given: the options, the output, the environment, and the way to the host.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -7,43 +7,43 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
-use super::answers::{AnsweringInbox, Answers};
-use super::args::Global;
-use super::entries::owns;
+use super::answers::{AnswerRules, AnsweringInbox};
+use super::args::GlobalOptions;
+use super::entry_checks::is_entry_or_tool;
 use super::named_files;
-use super::output::{Door, Format, Stop};
-use super::progress::Progress;
+use super::output::{CommandError, Format, Output};
+use super::progress::ProgressDisplay;
 use super::prompt::{self, TerminalApprover, TerminalInbox, TrustAnswer};
-use super::trace::Watchers;
-use crate::assembly::{self, Assembly, FrontEnd, Options};
+use super::trace::TraceOutputs;
+use crate::assembly::{self, Assembly, AssemblyOptions, FrontEnd};
 use crate::config::LoadRequest;
 use crate::config::consent::TrustRequest;
 use crate::config::consent::store::TrustStore;
 use crate::config::environment::Environment;
 use crate::config::spec::{Configuration, FileRole, UntrustedEntry};
 use crate::host::ToolHost;
-use crate::model::{EventSink, Fault, FaultKind, Inbox, Problem};
+use crate::model::{Diagnostic, Error, ErrorKind, EventSink, QuestionHandler};
 use crate::util::clock::{Clock as _, SystemClock};
-use crate::util::regular;
+use crate::util::regular_file;
 
 /// What every command is given.
-pub struct Context {
+pub struct CommandContext {
     /// Options of every command.
-    pub global: Global,
+    pub global: GlobalOptions,
     /// Where everything is written.
-    pub door: Arc<Door>,
+    pub output: Arc<Output>,
     /// Variables and directories.
     pub environment: Arc<dyn Environment>,
     /// Fires when a signal asks the command to stop.
     pub cancel: CancellationToken,
     /// Fires when a second signal asks the command to stop at once, if it asked for time.
-    pub hurry: CancellationToken,
+    pub abort: CancellationToken,
     /// How long the command may take to end after the first signal, if it asked for time.
-    grace: OnceLock<Duration>,
+    grace_period: OnceLock<Duration>,
     /// Who looks at the wires of servers.
-    pub watchers: Watchers,
+    pub trace_outputs: TraceOutputs,
     /// Answers to servers' questions that were given with the command.
-    answers: OnceLock<Arc<Answers>>,
+    answers: OnceLock<Arc<AnswerRules>>,
     /// The host that was built last, so that it can be closed however the command ends.
     host: Mutex<Option<Arc<ToolHost>>>,
 }
@@ -51,7 +51,7 @@ pub struct Context {
 /// Which of the things that were never allowed a command may start, so that a person is asked
 /// about those and no others.
 #[derive(Debug, Clone, Copy)]
-pub enum Starts<'a> {
+pub enum StartScope<'a> {
     /// None.
     Nothing,
     /// Every server, or those named.
@@ -60,28 +60,42 @@ pub enum Starts<'a> {
     Named(&'a str, &'a [String]),
 }
 
-impl Context {
+impl CommandContext {
     /// The context of one run.
-    pub fn new(global: Global, door: Arc<Door>, environment: Arc<dyn Environment>) -> Self {
+    pub fn new(
+        global: GlobalOptions,
+        output: Arc<Output>,
+        environment: Arc<dyn Environment>,
+    ) -> Self {
         let (cancel, hurry) = (CancellationToken::new(), CancellationToken::new());
-        let watchers = Watchers::new(&global, &door);
+        let watchers = TraceOutputs::new(&global, &output);
         let (answers, grace, host) = (OnceLock::new(), OnceLock::new(), Mutex::default());
-        Self { global, door, environment, cancel, hurry, grace, watchers, answers, host }
+        Self {
+            global,
+            output,
+            environment,
+            cancel,
+            abort: hurry,
+            grace_period: grace,
+            trace_outputs: watchers,
+            answers,
+            host,
+        }
     }
 
     /// Asks for so much time after the first signal, for a command that has something to tell even
     /// then. Such a command is also told of a second one, and has a moment for its last words.
-    pub fn ask_for_time(&self, grace: Duration) {
-        let _asked_before = self.grace.set(grace);
+    pub fn request_grace_period(&self, grace: Duration) {
+        let _asked_before = self.grace_period.set(grace);
     }
 
     /// The time that was asked for.
-    pub fn grace(&self) -> Option<Duration> {
-        self.grace.get().copied()
+    pub fn grace_period(&self) -> Option<Duration> {
+        self.grace_period.get().copied()
     }
 
     /// Answers what servers ask by these rules first. To be said once, before the host is built.
-    pub fn answer_with(&self, answers: Answers) {
+    pub fn set_answers(&self, answers: AnswerRules) {
         let _said_before = self.answers.set(Arc::new(answers));
     }
 
@@ -89,13 +103,13 @@ impl Context {
     /// terminal.
     ///
     /// # Errors
-    /// A usage fault when standard output is a terminal.
-    pub fn expect_client(&self, command: &str) -> Result<(), Fault> {
-        if !self.door.is_terminal() {
+    /// A usage error when standard output is a terminal.
+    pub fn require_piped_stdout(&self, command: &str) -> Result<(), Error> {
+        if !self.output.is_terminal() {
             return Ok(());
         }
         let what = format!("{command} speaks to a client, and standard output is a terminal");
-        Err(Fault::usage(what).hint(
+        Err(Error::usage(what).with_hint(
             "let a client start it as its server; to see a server's wire: toolhost trace SERVER",
         ))
     }
@@ -113,28 +127,28 @@ impl Context {
     /// The format asked for, when the command knows it.
     ///
     /// # Errors
-    /// A usage fault that lists the formats the command knows.
-    pub fn format(&self, known: &[Format]) -> Result<Format, Fault> {
+    /// A usage error that lists the formats the command knows.
+    pub fn format(&self, known: &[Format]) -> Result<Format, Error> {
         let format = self.global.format();
         if known.contains(&format) {
             return Ok(format);
         }
         let words: Vec<&str> = known.iter().map(|format| format.as_str()).collect();
-        Err(Fault::usage(format!("this command has no {} output", format.as_str()))
-            .hint(format!("it can print {}", words.join(", "))))
+        Err(Error::usage(format!("this command has no {} output", format.as_str()))
+            .with_hint(format!("it can print {}", words.join(", "))))
     }
 
     /// Reads the configuration and builds the host; asks about what was never allowed.
     ///
     /// # Errors
     /// What is wrong with the configuration as a whole, and with `--strict` any problem in it.
-    pub async fn assemble(&self, starts: Starts<'_>) -> Result<Assembly, Fault> {
+    pub async fn assemble(&self, starts: StartScope<'_>) -> Result<Assembly, Error> {
         let assembly = self.build()?;
-        self.expect_readable(&assembly.configuration)?;
-        self.judge(&assembly.configuration)?;
+        self.require_readable(&assembly.configuration)?;
+        self.report_diagnostics(&assembly.configuration)?;
         let Some(request) = &assembly.configuration.trust_request else { return Ok(assembly) };
         let needed = needs_consent(&assembly.configuration, starts);
-        if !needed || request.refused || !prompt::is_possible() {
+        if !needed || request.was_refused || !prompt::is_possible() {
             return Ok(assembly);
         }
         if !self.ask_trust(request).await? {
@@ -143,15 +157,15 @@ impl Context {
         // Nothing was started yet, so building again is all it takes to see the answer.
         let again = self.build()?;
         if again.configuration.trust_request.is_some() {
-            self.door.warn("the project changed while the question stood; it is not trusted");
+            self.output.warn("the project changed while the question stood; it is not trusted");
         }
         Ok(again)
     }
 
     /// Ends when a file that was named on the command line cannot be read.
-    fn expect_readable(&self, configuration: &Configuration) -> Result<(), Fault> {
+    fn require_readable(&self, configuration: &Configuration) -> Result<(), Error> {
         let (request, cwd) = (self.load_request(), self.environment.cwd());
-        named_files::expect_readable(&request, &cwd, configuration)
+        named_files::require_readable(&request, &cwd, configuration)
     }
 
     /// Reads the configuration and builds the host for another front end, which asks by itself
@@ -159,10 +173,10 @@ impl Context {
     ///
     /// # Errors
     /// What is wrong with the configuration as a whole, and with `--strict` any problem in it.
-    pub fn assemble_for(&self, front_end: FrontEnd) -> Result<Assembly, Fault> {
+    pub fn assemble_for(&self, front_end: FrontEnd) -> Result<Assembly, Error> {
         let assembly = self.build_for(front_end)?;
-        self.expect_readable(&assembly.configuration)?;
-        self.judge(&assembly.configuration)?;
+        self.require_readable(&assembly.configuration)?;
+        self.report_diagnostics(&assembly.configuration)?;
         Ok(assembly)
     }
 
@@ -170,12 +184,12 @@ impl Context {
     ///
     /// # Errors
     /// When the answer cannot be kept.
-    pub async fn ask_trust(&self, request: &TrustRequest) -> Result<bool, Fault> {
-        match prompt::ask_trust(Arc::clone(&self.door), request).await {
+    pub async fn ask_trust(&self, request: &TrustRequest) -> Result<bool, Error> {
+        match prompt::ask_trust(Arc::clone(&self.output), request).await {
             TrustAnswer::Trusted => self.trust(request, false).map(|()| true),
             TrustAnswer::Author => self.trust(request, true).map(|()| true),
             TrustAnswer::Refused => self.trust_store()?.refuse(request).map(|()| false),
-            TrustAnswer::Nobody => Ok(false),
+            TrustAnswer::Unavailable => Ok(false),
         }
     }
 
@@ -183,9 +197,9 @@ impl Context {
     ///
     /// # Errors
     /// What is wrong with the configuration as a whole.
-    pub fn build(&self) -> Result<Assembly, Fault> {
-        let approver = TerminalApprover::new(Arc::clone(&self.door));
-        let traffic = self.watchers.sink(&self.door)?;
+    pub fn build(&self) -> Result<Assembly, Error> {
+        let approver = TerminalApprover::new(Arc::clone(&self.output));
+        let traffic = self.trace_outputs.sink(&self.output)?;
         self.build_for(FrontEnd {
             approver: Arc::new(approver),
             inbox: self.inbox(),
@@ -194,13 +208,13 @@ impl Context {
         })
     }
 
-    /// As [`Context::build`], for another front end.
+    /// As [`CommandContext::build`], for another front end.
     ///
     /// # Errors
     /// What is wrong with the configuration as a whole.
-    fn build_for(&self, front_end: FrontEnd) -> Result<Assembly, Fault> {
+    fn build_for(&self, front_end: FrontEnd) -> Result<Assembly, Error> {
         let assembly = assembly::assemble(&self.options(), &self.environment, front_end)?;
-        self.door.hide(assembly.masker.clone());
+        self.output.set_masker(assembly.masker.clone());
         self.keep_host(Arc::clone(&assembly.host));
         Ok(assembly)
     }
@@ -209,7 +223,7 @@ impl Context {
     ///
     /// # Errors
     /// When the trust store cannot be used.
-    pub fn trust(&self, request: &TrustRequest, author: bool) -> Result<(), Fault> {
+    pub fn trust(&self, request: &TrustRequest, author: bool) -> Result<(), Error> {
         self.trust_store()?.trust(request, author, SystemClock.unix())
     }
 
@@ -217,12 +231,12 @@ impl Context {
     ///
     /// # Errors
     /// When it cannot be read, or others may write to it.
-    pub fn trust_store(&self) -> Result<TrustStore, Fault> {
+    pub fn trust_store(&self) -> Result<TrustStore, Error> {
         TrustStore::open(self.environment.state_dir().as_deref()).map_err(|problem| {
-            let fault = Fault::config(problem.message);
+            let error = Error::config(problem.message);
             match problem.hint {
-                Some(hint) => fault.hint(hint),
-                None => fault,
+                Some(hint) => error.with_hint(hint),
+                None => error,
             }
         })
     }
@@ -237,7 +251,7 @@ impl Context {
     ///
     /// # Errors
     /// When the directory is not there, or holds no project.
-    pub fn load_untrusting(&self, directory: Option<&Path>) -> Result<Configuration, Fault> {
+    pub fn load_untrusting(&self, directory: Option<&Path>) -> Result<Configuration, Error> {
         let mut request = LoadRequest { trust_all: false, ..self.load_request() };
         if let Some(directory) = directory {
             let cwd = self.environment.cwd();
@@ -245,8 +259,8 @@ impl Context {
             let whole =
                 if whole.is_file() { whole.parent().map_or(cwd, Path::to_path_buf) } else { whole };
             let real = whole.canonicalize().map_err(|why| {
-                let why = regular::reason(&why);
-                Fault::usage(format!("cannot read {}: {why}", directory.display()))
+                let why = regular_file::reason(&why);
+                Error::usage(format!("cannot read {}: {why}", directory.display()))
             })?;
             request.project = Some(real);
         }
@@ -255,7 +269,7 @@ impl Context {
 
     fn load_as(&self, request: &LoadRequest) -> Configuration {
         let (configuration, masker) = assembly::load(request, &*self.environment);
-        self.door.hide(masker);
+        self.output.set_masker(masker);
         configuration
     }
 
@@ -269,7 +283,12 @@ impl Context {
         LoadRequest {
             tools: self.global.tools.clone(),
             servers: self.global.mcp.clone(),
-            given: self.global.tools_module.iter().map(|m| assembly::tools_of_module(m)).collect(),
+            inline_tools: self
+                .global
+                .tools_module
+                .iter()
+                .map(|m| assembly::tools_module_file(m))
+                .collect(),
             trust_all: self.trusts_all(),
             project: None,
         }
@@ -281,8 +300,8 @@ impl Context {
     }
 
     /// What the command line says about the whole run.
-    pub fn options(&self) -> Options {
-        Options {
+    pub fn options(&self) -> AssemblyOptions {
+        AssemblyOptions {
             files: self.load_request(),
             profile: self.global.profile.clone(),
             insecure: self.global.insecure,
@@ -296,50 +315,50 @@ impl Context {
         }
     }
 
-    fn inbox(&self) -> Arc<dyn Inbox> {
-        let person = Arc::new(TerminalInbox::new(Arc::clone(&self.door)));
+    fn inbox(&self) -> Arc<dyn QuestionHandler> {
+        let person = Arc::new(TerminalInbox::new(Arc::clone(&self.output)));
         match self.answers.get() {
             Some(answers) => Arc::new(AnsweringInbox {
                 answers: Arc::clone(answers),
                 next: person,
-                door: Arc::clone(&self.door),
+                output: Arc::clone(&self.output),
             }),
             None => person,
         }
     }
 
     fn events(&self) -> EventSink {
-        let progress = Progress::new(Arc::clone(&self.door), Arc::new(SystemClock))
+        let progress = ProgressDisplay::new(Arc::clone(&self.output), Arc::new(SystemClock))
             .with_logs(self.global.log_level.is_some());
         EventSink::new(move |event| progress.show(&event))
     }
 
     /// One line about problems in the files, or with `--strict` the end.
-    fn judge(&self, configuration: &Configuration) -> Result<(), Fault> {
-        let (errors, warnings) = count(configuration);
+    fn report_diagnostics(&self, configuration: &Configuration) -> Result<(), Error> {
+        let (errors, warnings) = count_diagnostics(configuration);
         if self.global.insecure {
-            self.door.warn("--insecure: TLS certificates are not verified in this run");
+            self.output.warn("--insecure: TLS certificates are not verified in this run");
         }
         if self.global.strict && errors + warnings > 0 {
-            let place = configuration.problems.first().and_then(|p| p.place.clone());
-            let message = match configuration.problems.first() {
+            let place = configuration.diagnostics.first().and_then(|p| p.location.clone());
+            let message = match configuration.diagnostics.first() {
                 Some(first) => first.message.clone(),
                 None => "the configuration has problems".to_owned(),
             };
-            let mut fault = Fault::new(FaultKind::Config, message)
-                .hint("--strict was given; 'toolhost config check' lists every problem");
+            let mut error = Error::new(ErrorKind::Config, message)
+                .with_hint("--strict was given; 'toolhost config check' lists every problem");
             if let Some(place) = place {
-                fault = fault.place(place);
+                error = error.with_location(place);
             }
-            return Err(fault);
+            return Err(error);
         }
-        if errors > 0 && self.door.verbosity() > 0 {
-            self.door.warn(&format!(
+        if errors > 0 && self.output.verbosity() > 0 {
+            self.output.warn(&format!(
                 "{} out of service, see 'toolhost config check'",
-                plural(out_of_service(&configuration.problems), "entry is", "entries are")
+                plural(out_of_service(&configuration.diagnostics), "entry is", "entries are")
             ));
-        } else if warnings > 0 && self.door.verbosity() > 0 {
-            self.door.warn(&format!(
+        } else if warnings > 0 && self.output.verbosity() > 0 {
+            self.output.warn(&format!(
                 "{} about the configuration, see 'toolhost config check'",
                 plural(warnings, "remark", "remarks")
             ));
@@ -349,13 +368,13 @@ impl Context {
 }
 
 /// The number of errors and of warnings.
-pub fn count(configuration: &Configuration) -> (usize, usize) {
-    let errors = configuration.problems.iter().filter(|problem| problem.is_error()).count();
-    (errors, configuration.problems.len() - errors)
+pub fn count_diagnostics(configuration: &Configuration) -> (usize, usize) {
+    let errors = configuration.diagnostics.iter().filter(|problem| problem.is_error()).count();
+    (errors, configuration.diagnostics.len() - errors)
 }
 
 /// How many entries are out of service; one may have several errors.
-pub fn out_of_service(problems: &[Problem]) -> usize {
+pub fn out_of_service(problems: &[Diagnostic]) -> usize {
     let errors = || problems.iter().filter(|problem| problem.is_error());
     let entries: BTreeSet<&str> = errors().filter_map(|p| p.entry.as_deref()).collect();
     entries.len() + errors().filter(|problem| problem.entry.is_none()).count()
@@ -367,18 +386,18 @@ pub fn plural(count: usize, one: &str, many: &str) -> String {
 }
 
 /// Whether a command needs an entry that nobody agreed to yet.
-fn needs_consent(configuration: &Configuration, starts: Starts<'_>) -> bool {
+fn needs_consent(configuration: &Configuration, starts: StartScope<'_>) -> bool {
     let untrusted = &configuration.untrusted;
     let is_server = |entry: &&UntrustedEntry| entry.role == FileRole::Servers;
     match starts {
-        Starts::Nothing => false,
-        Starts::Servers([]) => !untrusted.is_empty(),
-        Starts::Servers(names) => untrusted.iter().any(|entry| names.contains(&entry.name)),
-        Starts::Named(name, servers) => {
-            let owned = untrusted.iter().any(|entry| owns(&entry.name, name));
+        StartScope::Nothing => false,
+        StartScope::Servers([]) => !untrusted.is_empty(),
+        StartScope::Servers(names) => untrusted.iter().any(|entry| names.contains(&entry.name)),
+        StartScope::Named(name, servers) => {
+            let owned = untrusted.iter().any(|entry| is_entry_or_tool(&entry.name, name));
             let servers_known = configuration.servers.iter().map(|server| server.name.as_str());
             let tools = configuration.tools.iter().map(|tool| tool.definition.name.tool());
-            let known = servers_known.chain(tools).any(|entry| owns(entry, name));
+            let known = servers_known.chain(tools).any(|entry| is_entry_or_tool(entry, name));
             // A bare name may be that of a tool of any server.
             let may_have =
                 |entry: &UntrustedEntry| servers.is_empty() || servers.contains(&entry.name);
@@ -388,12 +407,12 @@ fn needs_consent(configuration: &Configuration, starts: Starts<'_>) -> bool {
 }
 
 /// What a command gives back.
-pub type Outcome = Result<(), Stop>;
+pub type CommandResult = Result<(), CommandError>;
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Place;
+    use crate::model::SourceLocation;
 
     fn untrusted(name: &str, role: FileRole) -> UntrustedEntry {
         UntrustedEntry {
@@ -403,13 +422,18 @@ mod tests {
             description: None,
             definitions: Vec::new(),
             effects: Vec::new(),
-            allowed_by: String::new(),
+            trust_command: String::new(),
             has_changed: false,
-            place: Place { file: Arc::default(), line: 1, column: 1, text: Arc::from("") },
+            location: SourceLocation {
+                file: Arc::default(),
+                line: 1,
+                column: 1,
+                text: Arc::from(""),
+            },
         }
     }
 
-    fn needs(starts: Starts<'_>) -> bool {
+    fn needs(starts: StartScope<'_>) -> bool {
         let configuration = Configuration {
             untrusted: vec![
                 untrusted("github", FileRole::Servers),
@@ -423,25 +447,28 @@ mod tests {
     #[test]
     fn a_command_asks_only_when_it_needs_what_is_not_trusted() {
         let (git, github) = (["git".to_owned()], ["github".to_owned()]);
-        assert!(!needs(Starts::Nothing));
-        assert!(needs(Starts::Servers(&[])));
-        assert!(needs(Starts::Servers(&github)) && !needs(Starts::Servers(&git)));
-        assert!(needs(Starts::Named("github-search", &[])));
-        assert!(needs(Starts::Named("log", &[])));
+        assert!(!needs(StartScope::Nothing));
+        assert!(needs(StartScope::Servers(&[])));
+        assert!(needs(StartScope::Servers(&github)) && !needs(StartScope::Servers(&git)));
+        assert!(needs(StartScope::Named("github-search", &[])));
+        assert!(needs(StartScope::Named("log", &[])));
         // A bare name may be that of a tool of any server.
-        assert!(needs(Starts::Named("search", &[])));
-        assert!(needs(Starts::Named("search", &github)) && !needs(Starts::Named("search", &git)));
+        assert!(needs(StartScope::Named("search", &[])));
+        assert!(
+            needs(StartScope::Named("search", &github))
+                && !needs(StartScope::Named("search", &git))
+        );
     }
 
     #[test]
     fn an_entry_with_several_errors_is_one_entry() {
-        let error = |entry: &str| Problem::error("wrong").entry(entry);
+        let error = |entry: &str| Diagnostic::error("wrong").with_entry(entry);
         let problems = [
             error("a"),
             error("a"),
             error("b"),
-            Problem::error("no entry"),
-            Problem::warning("hm").entry("c"),
+            Diagnostic::error("no entry"),
+            Diagnostic::warning("hm").with_entry("c"),
         ];
         assert_eq!(out_of_service(&problems), 3);
     }

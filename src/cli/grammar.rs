@@ -2,15 +2,14 @@
 //!
 //! Owns: which part of the grammar that is. Building the whole one, each command with all global
 //! options, takes longer than everything else a short run does; a line that is right needs the one
-//! command it names. Never does: word a fault; any line that the part cannot read is read again by
+//! command it names. Never does: word an error; any line that the part cannot read is read again by
 //! the whole.
 
 use std::ffi::OsString;
 
-use clap::error::ErrorKind;
 use clap::{Args as _, FromArgMatches as _, Parser as _};
 
-use super::args::{Cli, Global};
+use super::args::{Cli, GlobalOptions};
 use super::commands::{
     audit, auth, bench, call, complete, completions, config, history, inspect, list, pin, prompts,
     record, replay, resources, servers, stats, trace, trust, verify,
@@ -21,29 +20,29 @@ use super::commands::{
 /// # Errors
 /// What the whole grammar says about a line that is wrong, or asks for help or the version.
 pub fn parse(arguments: &[OsString]) -> Result<Cli, clap::Error> {
-    let named = arguments.iter().skip(1).filter_map(|word| word.to_str()).find_map(alone);
-    match partly(arguments, named) {
+    let named = arguments.iter().skip(1).filter_map(|word| word.to_str()).find_map(command_grammar);
+    match parse_partial(arguments, named) {
         Ok(cli) => Ok(cli),
         // All that stood before it was read, and the answer is the same for every command.
-        Err(error) if error.kind() == ErrorKind::DisplayVersion => Err(error),
+        Err(error) if error.kind() == clap::error::ErrorKind::DisplayVersion => Err(error),
         Err(_) => Cli::try_parse_from(arguments),
     }
 }
 
 /// Reads a line by the global options and the command that it seems to name. Whoever is wrong about
 /// that meets an unknown word: there are no arguments before the command.
-fn partly(arguments: &[OsString], named: Option<clap::Command>) -> Result<Cli, clap::Error> {
+fn parse_partial(arguments: &[OsString], named: Option<clap::Command>) -> Result<Cli, clap::Error> {
     let program = clap::Command::new("toolhost")
         .version(env!("CARGO_PKG_VERSION"))
         .disable_help_flag(true)
         .disable_help_subcommand(true);
-    let program = Global::augment_args(program).subcommands(named);
+    let program = GlobalOptions::augment_args(program).subcommands(named);
     Cli::from_arg_matches_mut(&mut program.try_get_matches_from(arguments)?)
 }
 
 /// The grammar of one command, without its words for people. A name that is not here is no mistake:
 /// the whole grammar knows it.
-fn alone(name: &str) -> Option<clap::Command> {
+fn command_grammar(name: &str) -> Option<clap::Command> {
     let named = clap::Command::new;
     Some(match name {
         "list" => list::ListArgs::augment_args(named("list")),
@@ -96,8 +95,8 @@ mod tests {
     fn each_command_alone_is_what_it_is_in_the_whole_grammar() {
         for command in Cli::command().get_subcommands() {
             for name in std::iter::once(command.get_name()).chain(command.get_all_aliases()) {
-                let alone =
-                    alone(name).unwrap_or_else(|| panic!("'{name}' needs a line in `alone`"));
+                let alone = command_grammar(name)
+                    .unwrap_or_else(|| panic!("'{name}' needs a line in `alone`"));
                 assert_eq!(alone.get_name(), command.get_name());
                 let aliases = |command: &clap::Command| {
                     command.get_all_aliases().map(str::to_owned).collect::<Vec<_>>()
@@ -121,8 +120,10 @@ mod tests {
             "toolhost -o json config check",
         ] {
             let words = words(line);
-            let named = words.iter().skip(1).filter_map(|word| word.to_str()).find_map(alone);
-            let read = partly(&words, named).unwrap_or_else(|error| panic!("{line}: {error}"));
+            let named =
+                words.iter().skip(1).filter_map(|word| word.to_str()).find_map(command_grammar);
+            let read =
+                parse_partial(&words, named).unwrap_or_else(|error| panic!("{line}: {error}"));
             let whole = Cli::try_parse_from(&words).unwrap();
             assert_eq!(format!("{read:?}"), format!("{whole:?}"), "{line}");
         }

@@ -6,31 +6,31 @@ use std::path::Path;
 
 use crate::config::LoadRequest;
 use crate::config::spec::Configuration;
-use crate::model::Fault;
+use crate::model::Error;
 
 /// Expects that every file named with `--tools` or `--mcp` could be read: without it nothing of what
 /// was asked for is there.
 ///
 /// # Errors
-/// A configuration fault that names the first of them.
-pub fn expect_readable(
+/// A configuration error that names the first of them.
+pub fn require_readable(
     request: &LoadRequest,
     cwd: &Path,
     configuration: &Configuration,
-) -> Result<(), Fault> {
+) -> Result<(), Error> {
     let named: Vec<_> =
         request.tools.iter().chain(&request.servers).map(|path| cwd.join(path)).collect();
     // What is wrong inside of a file has a line, or the name of an entry.
-    let unreadable = configuration.problems.iter().find(|problem| {
-        let place = problem.place.as_ref().filter(|place| place.line == 0);
+    let unreadable = configuration.diagnostics.iter().find(|problem| {
+        let place = problem.location.as_ref().filter(|place| place.line == 0);
         problem.is_error()
             && problem.entry.is_none()
             && place.is_some_and(|place| named.contains(&place.file))
     });
     let Some(problem) = unreadable else { return Ok(()) };
-    let fault = Fault::config(problem.message.clone());
+    let error = Error::config(problem.message.clone());
     Err(match &problem.hint {
-        Some(hint) => fault.hint(hint),
-        None => fault,
+        Some(hint) => error.with_hint(hint),
+        None => error,
     })
 }

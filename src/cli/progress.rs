@@ -8,8 +8,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::output::{Door, Label, Line};
-use crate::model::{CallId, Event, ListOwner, ServerState, Verdict};
+use super::output::{Output, SpanStyle, StyledLine};
+use crate::model::{CallId, HostEvent, ListOwner, QuestionOutcome, ServerState};
 use crate::util::clock::Clock;
 use crate::util::{text, units};
 
@@ -20,46 +20,46 @@ const LOG_LINES: u32 = 10;
 /// How many characters of a log line are shown.
 const LOG_TEXT: usize = 4_000;
 /// How many characters of a question are shown once it is answered.
-const ASKED_TEXT: usize = 200;
+const MAX_QUESTION_TEXT: usize = 200;
 /// How long silence needs no explanation.
-const PATIENCE: Duration = Duration::from_secs(1);
+const WAIT_NOTICE_DELAY: Duration = Duration::from_secs(1);
 
 /// Shows events.
-pub struct Progress {
-    door: Arc<Door>,
+pub struct ProgressDisplay {
+    output: Arc<Output>,
     clock: Arc<dyn Clock>,
-    pace: Mutex<Pace>,
-    waits: Arc<Mutex<Waits>>,
-    nested: Mutex<HashMap<CallId, Nested>>,
+    limiter: Mutex<RepaintLimiter>,
+    waits: Arc<Mutex<PendingWaits>>,
+    nested: Mutex<HashMap<CallId, NestedProgress>>,
     /// Log lines were asked for.
     logs: bool,
 }
 
 /// A call that is part of another one.
-struct Nested {
+struct NestedProgress {
     tool: String,
     /// How many calls are around it.
     depth: usize,
 }
 
 /// What is waited for without a sign of it, oldest first: an identity and a line.
-type Waits = Vec<(String, String)>;
+type PendingWaits = Vec<(String, String)>;
 
 #[derive(Default)]
-struct Pace {
+struct RepaintLimiter {
     painted: Option<Instant>,
     second: Option<Instant>,
     logged: u32,
     dropped: u64,
 }
 
-impl Progress {
-    /// Shows events at `door`.
-    pub fn new(door: Arc<Door>, clock: Arc<dyn Clock>) -> Self {
+impl ProgressDisplay {
+    /// Shows events at `output`.
+    pub fn new(output: Arc<Output>, clock: Arc<dyn Clock>) -> Self {
         Self {
-            door,
+            output,
             clock,
-            pace: Mutex::default(),
+            limiter: Mutex::default(),
             waits: Arc::default(),
             nested: Mutex::default(),
             logs: false,
@@ -73,122 +73,125 @@ impl Progress {
     }
 
     /// Shows one event, or not.
-    pub fn show(&self, event: &Event) {
-        let verbose = self.door.verbosity() > 0;
+    pub fn show(&self, event: &HostEvent) {
+        let verbose = self.output.verbosity() > 0;
         match event {
-            Event::Warning { text } => return self.door.warn(text),
-            Event::Asked { verdict, .. } if is_remarkable(*verdict) => {
+            HostEvent::Warning { text } => return self.output.warn(text),
+            HostEvent::QuestionAnswered { outcome: verdict, .. } if was_unattended(*verdict) => {
                 // Whoever reads the log of a script has to see why a server got a no.
                 if verbose || self.may_log() {
-                    self.door.warn(&asked(event));
+                    self.output.warn(&question_line(event));
                 }
                 return;
             }
             _ => {}
         }
-        self.place(event);
-        let asked_for = self.logs && matches!(event, Event::Log { .. });
-        if !(verbose || asked_for || self.door.is_watched()) {
+        self.track_nesting(event);
+        let asked_for = self.logs && matches!(event, HostEvent::Log { .. });
+        if !(verbose || asked_for || self.output.is_stderr_terminal()) {
             return;
         }
         match event {
-            Event::Progress { call_id, progress, total, message } => {
-                self.arrived(&call_id.0);
+            HostEvent::Progress { call_id, progress, total, message } => {
+                self.stop_waiting(&call_id.0);
                 let line = progress_line(*progress, *total, message.as_deref());
-                let line = self.titled(call_id, line);
-                if self.door.is_watched() {
+                let line = self.with_tool_name(call_id, line);
+                if self.output.is_stderr_terminal() {
                     if self.may_paint() {
-                        self.door.transient(&line);
+                        self.output.status_line(&line);
                     }
                 } else {
-                    self.door.note(&line);
+                    self.output.note(&line);
                 }
             }
-            Event::Log { origin, level, text: line } => {
+            HostEvent::Log { origin, level, text: line } => {
                 if verbose || self.logs || self.may_log() {
-                    self.door.note(
-                        &Line::of(Label::Dim, format!("{origin} {}: ", level.0))
-                            .then(Label::Plain, text::shorten(line, LOG_TEXT)),
+                    self.output.note(
+                        &StyledLine::styled(SpanStyle::Dim, format!("{origin} {}: ", level.0))
+                            .then(SpanStyle::Plain, text::shorten(line, LOG_TEXT)),
                     );
                 }
             }
-            Event::AttemptFailed { attempt, fault, delay, .. } => {
+            HostEvent::AttemptFailed { attempt, error, delay, .. } => {
                 let wait = units::show_duration(*delay);
-                self.door.warn(&format!("attempt {attempt} failed: {fault}; next one in {wait}"));
+                self.output.warn(&format!("attempt {attempt} failed: {error}; next one in {wait}"));
             }
-            Event::Notice { origin, text } => {
+            HostEvent::Notice { origin, text } => {
                 if verbose || self.may_log() {
-                    self.door.warn(&format!("{origin}: {text}"));
+                    self.output.warn(&format!("{origin}: {text}"));
                 }
             }
-            Event::Asked { .. } => {
+            HostEvent::QuestionAnswered { .. } => {
                 if verbose || self.may_log() {
-                    self.door.note(&Line::of(Label::Dim, asked(event)));
+                    self.output.note(&StyledLine::styled(SpanStyle::Dim, question_line(event)));
                 }
             }
-            Event::Server { server, state } if verbose => {
-                let line = Line::of(Label::Dim, format!("{server}: {}", state.as_str()));
-                self.door.note(&line);
+            HostEvent::ServerStateChanged { server, state } if verbose => {
+                let line =
+                    StyledLine::styled(SpanStyle::Dim, format!("{server}: {}", state.as_str()));
+                self.output.note(&line);
             }
-            Event::Server { server, state: ServerState::Starting } => {
+            HostEvent::ServerStateChanged { server, state: ServerState::Starting } => {
                 self.wait_for(server, format!("starting {server}…"));
             }
-            Event::Server { server, .. } => self.arrived(server),
-            Event::CallStarted { call_id, tool, .. } => {
+            HostEvent::ServerStateChanged { server, .. } => self.stop_waiting(server),
+            HostEvent::CallStarted { call_id, tool, .. } => {
                 self.wait_for(&call_id.0, format!("waiting for {tool}…"));
             }
-            Event::CallFinished { call_id, .. } => self.arrived(&call_id.0),
-            Event::ListChanged { owner: ListOwner::Server(server), list } if verbose => {
+            HostEvent::CallFinished { call_id, .. } => self.stop_waiting(&call_id.0),
+            HostEvent::ListChanged { owner: ListOwner::Server(server), list } if verbose => {
                 let text = format!("{server}: its {} changed", list.as_str());
-                self.door.note(&Line::of(Label::Dim, text));
+                self.output.note(&StyledLine::styled(SpanStyle::Dim, text));
             }
-            Event::ListChanged { .. } | Event::ResourceUpdated { .. } | Event::Warning { .. } => {}
+            HostEvent::ListChanged { .. }
+            | HostEvent::ResourceUpdated { .. }
+            | HostEvent::Warning { .. } => {}
         }
     }
 
     /// Remembers where a call stands, as long as it runs.
-    fn place(&self, event: &Event) {
+    fn track_nesting(&self, event: &HostEvent) {
         let mut nested = self.nested.lock().unwrap_or_else(PoisonError::into_inner);
         match event {
-            Event::CallStarted { call_id, tool, parent: Some(parent) } => {
+            HostEvent::CallStarted { call_id, tool, parent: Some(parent) } => {
                 let depth = nested.get(parent).map_or(0, |outer| outer.depth) + 1;
-                nested.insert(call_id.clone(), Nested { tool: tool.clone(), depth });
+                nested.insert(call_id.clone(), NestedProgress { tool: tool.clone(), depth });
             }
-            Event::CallFinished { call_id, .. } => drop(nested.remove(call_id)),
+            HostEvent::CallFinished { call_id, .. } => drop(nested.remove(call_id)),
             _ => {}
         }
     }
 
     /// The progress of a call inside another one says whose it is.
-    fn titled(&self, call_id: &CallId, line: Line) -> Line {
+    fn with_tool_name(&self, call_id: &CallId, line: StyledLine) -> StyledLine {
         let nested = self.nested.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(Nested { tool, depth }) = nested.get(call_id) else { return line };
-        let indent = if self.door.is_watched() { 0 } else { 2 * depth };
-        line.then(Label::Dim, format!("  {tool}")).indented(indent)
+        let Some(NestedProgress { tool, depth }) = nested.get(call_id) else { return line };
+        let indent = if self.output.is_stderr_terminal() { 0 } else { 2 * depth };
+        line.then(SpanStyle::Dim, format!("  {tool}")).indented(indent)
     }
 
     /// Shows `line` if nothing is heard of `what` for a while.
     fn wait_for(&self, what: &str, line: String) {
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
         lock(&self.waits).push((what.to_owned(), line));
-        let (door, waits, what) =
-            (Arc::clone(&self.door), Arc::clone(&self.waits), what.to_owned());
+        let (output, waits, what) =
+            (Arc::clone(&self.output), Arc::clone(&self.waits), what.to_owned());
         runtime.spawn(async move {
-            tokio::time::sleep(PATIENCE).await;
+            tokio::time::sleep(WAIT_NOTICE_DELAY).await;
             // The newest of several says enough.
             if let Some((_, line)) = lock(&waits).iter().rfind(|(waiting, _)| *waiting == what) {
-                door.transient(&Line::of(Label::Dim, line));
+                output.status_line(&StyledLine::styled(SpanStyle::Dim, line));
             }
         });
     }
 
-    fn arrived(&self, what: &str) {
+    fn stop_waiting(&self, what: &str) {
         lock(&self.waits).retain(|(waiting, _)| waiting != what);
     }
 
     fn may_paint(&self) -> bool {
         let now = self.clock.now();
-        let mut pace = self.pace.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut pace = self.limiter.lock().unwrap_or_else(PoisonError::into_inner);
         let due = pace.painted.is_none_or(|last| now.duration_since(last) >= REPAINT);
         if due {
             pace.painted = Some(now);
@@ -198,12 +201,12 @@ impl Progress {
 
     fn may_log(&self) -> bool {
         let now = self.clock.now();
-        let mut pace = self.pace.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut pace = self.limiter.lock().unwrap_or_else(PoisonError::into_inner);
         if pace.second.is_none_or(|start| now.duration_since(start) >= Duration::from_secs(1)) {
             let dropped = std::mem::take(&mut pace.dropped);
             if dropped > 0 {
                 let line = format!("({dropped} log lines left out, -v shows all)");
-                self.door.note(&Line::of(Label::Dim, line));
+                self.output.note(&StyledLine::styled(SpanStyle::Dim, line));
             }
             pace.second = Some(now);
             pace.logged = 0;
@@ -216,17 +219,20 @@ impl Progress {
 }
 
 /// Whether nobody saw a question who could have answered it.
-fn is_remarkable(verdict: Verdict) -> bool {
-    matches!(verdict, Verdict::Nobody | Verdict::Refused)
+fn was_unattended(verdict: QuestionOutcome) -> bool {
+    matches!(verdict, QuestionOutcome::Unattended | QuestionOutcome::Refused)
 }
 
 /// A question of a server and what came of it, in one line.
-fn asked(event: &Event) -> String {
-    let Event::Asked { server, round, kind, words, verdict, .. } = event else {
+fn question_line(event: &HostEvent) -> String {
+    let HostEvent::QuestionAnswered {
+        server, round, kind, message: words, outcome: verdict, ..
+    } = event
+    else {
         return String::new();
     };
     let round = round.map(|round| format!("round {round}: ")).unwrap_or_default();
-    let words = text::shorten(words, ASKED_TEXT);
+    let words = text::shorten(words, MAX_QUESTION_TEXT);
     let what = match *kind {
         "form" => format!("asked \"{words}\""),
         "url" => format!("asked to open a page: {words}"),
@@ -234,42 +240,44 @@ fn asked(event: &Event) -> String {
         _ => "asked for its roots".to_owned(),
     };
     let verdict = match verdict {
-        Verdict::Accepted => "answered",
-        Verdict::Declined => "declined",
-        Verdict::Cancelled => "cancelled",
-        Verdict::Nobody => "declined, because nobody can be asked; --answers FILE answers",
-        Verdict::Refused => "declined: only http and https addresses are ever shown",
+        QuestionOutcome::Accepted => "answered",
+        QuestionOutcome::Declined => "declined",
+        QuestionOutcome::Cancelled => "cancelled",
+        QuestionOutcome::Unattended => {
+            "declined, because nobody can be asked; --answers FILE answers"
+        }
+        QuestionOutcome::Refused => "declined: only http and https addresses are ever shown",
     };
     format!("{server}: {round}{what}; {verdict}")
 }
 
-fn lock(waits: &Mutex<Waits>) -> std::sync::MutexGuard<'_, Waits> {
+fn lock(waits: &Mutex<PendingWaits>) -> std::sync::MutexGuard<'_, PendingWaits> {
     waits.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// `[####      ]  40 %  copying`, or what is known of it.
-fn progress_line(progress: f64, total: Option<f64>, message: Option<&str>) -> Line {
+fn progress_line(progress: f64, total: Option<f64>, message: Option<&str>) -> StyledLine {
     let share = total.filter(|t| *t > 0.0 && t.is_finite()).map(|t| (progress / t).clamp(0.0, 1.0));
     let mut line = match share.filter(|share| share.is_finite()) {
         Some(share) => {
             let full = (0..20_u8).filter(|cell| (f64::from(*cell) + 0.5) / 20.0 < share).count();
-            Line::of(Label::Good, format!("[{}", "#".repeat(full)))
-                .then(Label::Good, format!("{}]", " ".repeat(20 - full)))
-                .then(Label::Plain, format!(" {:>3.0} %", share * 100.0))
+            StyledLine::styled(SpanStyle::Success, format!("[{}", "#".repeat(full)))
+                .then(SpanStyle::Success, format!("{}]", " ".repeat(20 - full)))
+                .then(SpanStyle::Plain, format!(" {:>3.0} %", share * 100.0))
         }
-        None => Line::of(Label::Dim, format!("progress {progress}")),
+        None => StyledLine::styled(SpanStyle::Dim, format!("progress {progress}")),
     };
     if let Some(message) = message.filter(|message| !message.is_empty()) {
-        line.push(Label::Plain, format!("  {message}"));
+        line.push(SpanStyle::Plain, format!("  {message}"));
     }
     line
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::output::Palette;
-    use super::super::output::door::Wishes;
-    use super::super::output::door::tests::captured;
+    use super::super::output::LineRenderer;
+    use super::super::output::streams::OutputOptions;
+    use super::super::output::streams::tests::captured;
     use super::*;
     use crate::model::LogLevel;
 
@@ -290,29 +298,29 @@ mod tests {
         Arc::new(Stopped(Instant::now()))
     }
 
-    fn progress(value: f64) -> Event {
+    fn progress(value: f64) -> HostEvent {
         let call_id = CallId("1".to_owned());
-        Event::Progress { call_id, progress: value, total: Some(4.0), message: None }
+        HostEvent::Progress { call_id, progress: value, total: Some(4.0), message: None }
     }
 
     #[test]
     fn log_lines_that_were_asked_for_are_shown_without_a_terminal() {
         for (asked_for, shown) in [(false, ""), (true, "s info: hi\n")] {
-            let (door, _, err) = captured(Wishes::default(), false);
-            Progress::new(Arc::new(door), stopped()).with_logs(asked_for).show(&log());
+            let (output, _, err) = captured(OutputOptions::default(), false);
+            ProgressDisplay::new(Arc::new(output), stopped()).with_logs(asked_for).show(&log());
             assert_eq!(err.text(), shown);
         }
     }
 
-    fn log() -> Event {
+    fn log() -> HostEvent {
         let level = LogLevel("info".to_owned());
-        Event::Log { origin: "s".to_owned(), level, text: "hi".to_owned() }
+        HostEvent::Log { origin: "s".to_owned(), level, text: "hi".to_owned() }
     }
 
     #[test]
     fn a_terminal_is_repainted_at_a_bounded_pace() {
-        let (door, _, err) = captured(Wishes::default(), true);
-        let view = Progress::new(Arc::new(door), stopped());
+        let (output, _, err) = captured(OutputOptions::default(), true);
+        let view = ProgressDisplay::new(Arc::new(output), stopped());
         for step in 0..50 {
             view.show(&progress(f64::from(step)));
         }
@@ -321,15 +329,15 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_slow_start_is_explained_and_a_fast_one_passes_unseen() {
-        let server = |state| Event::Server { server: "slow".to_owned(), state };
+        let server = |state| HostEvent::ServerStateChanged { server: "slow".to_owned(), state };
         for (ready, expected) in [(false, "\r\x1b[Kstarting slow…\x1b[J"), (true, "")] {
-            let (door, _, err) = captured(Wishes::default(), true);
-            let view = Progress::new(Arc::new(door), stopped());
+            let (output, _, err) = captured(OutputOptions::default(), true);
+            let view = ProgressDisplay::new(Arc::new(output), stopped());
             view.show(&server(ServerState::Starting));
             if ready {
                 view.show(&server(ServerState::Ready));
             }
-            tokio::time::sleep(PATIENCE * 2).await;
+            tokio::time::sleep(WAIT_NOTICE_DELAY * 2).await;
             assert_eq!(err.text(), expected);
         }
     }
@@ -338,25 +346,26 @@ mod tests {
     async fn a_silent_call_is_explained_until_it_is_heard_of() {
         let call_id = || CallId("1".to_owned());
         let started =
-            Event::CallStarted { call_id: call_id(), tool: "wait".to_owned(), parent: None };
-        let (door, _, err) = captured(Wishes::default(), true);
-        let view = Progress::new(Arc::new(door), stopped());
+            HostEvent::CallStarted { call_id: call_id(), tool: "wait".to_owned(), parent: None };
+        let (output, _, err) = captured(OutputOptions::default(), true);
+        let view = ProgressDisplay::new(Arc::new(output), stopped());
         view.show(&started);
         view.show(&progress(1.0));
-        tokio::time::sleep(PATIENCE * 2).await;
+        tokio::time::sleep(WAIT_NOTICE_DELAY * 2).await;
         assert!(!err.text().contains("waiting"), "{:?}", err.text());
         view.show(&started);
-        tokio::time::sleep(PATIENCE * 2).await;
+        tokio::time::sleep(WAIT_NOTICE_DELAY * 2).await;
         assert!(err.text().ends_with("waiting for wait…\x1b[J"), "{:?}", err.text());
     }
 
     #[test]
     fn a_pipe_sees_nothing_unless_asked() {
-        let (door, _, err) = captured(Wishes::default(), false);
-        Progress::new(Arc::new(door), stopped()).show(&progress(1.0));
+        let (output, _, err) = captured(OutputOptions::default(), false);
+        ProgressDisplay::new(Arc::new(output), stopped()).show(&progress(1.0));
         assert_eq!(err.text(), "");
-        let (door, _, err) = captured(Wishes { verbose: 1, ..Wishes::default() }, false);
-        let view = Progress::new(Arc::new(door), stopped());
+        let (output, _, err) =
+            captured(OutputOptions { verbose: 1, ..OutputOptions::default() }, false);
+        let view = ProgressDisplay::new(Arc::new(output), stopped());
         view.show(&progress(1.0));
         view.show(&log());
         assert_eq!(err.text(), "[#####               ]  25 %\ns info: hi\n");
@@ -364,14 +373,15 @@ mod tests {
 
     #[test]
     fn the_progress_of_a_step_is_set_in_and_says_whose_it_is() {
-        let (door, _, err) = captured(Wishes { verbose: 1, ..Wishes::default() }, false);
-        let view = Progress::new(Arc::new(door), stopped());
+        let (output, _, err) =
+            captured(OutputOptions { verbose: 1, ..OutputOptions::default() }, false);
+        let view = ProgressDisplay::new(Arc::new(output), stopped());
         let call_id = || CallId("1".to_owned());
         let parent = Some(CallId("0".to_owned()));
-        view.show(&Event::CallStarted { call_id: call_id(), tool: "slow".to_owned(), parent });
+        view.show(&HostEvent::CallStarted { call_id: call_id(), tool: "slow".to_owned(), parent });
         view.show(&progress(1.0));
         let (tool, duration) = ("slow".to_owned(), Duration::ZERO);
-        view.show(&Event::CallFinished { call_id: call_id(), tool, success: true, duration });
+        view.show(&HostEvent::CallFinished { call_id: call_id(), tool, success: true, duration });
         view.show(&progress(1.0));
         assert_eq!(
             err.text(),
@@ -381,10 +391,10 @@ mod tests {
 
     #[test]
     fn a_flood_of_log_lines_or_questions_is_thinned_out() {
-        let asked = Event::Notice { origin: "s".to_owned(), text: "asked".to_owned() };
+        let asked = HostEvent::Notice { origin: "s".to_owned(), text: "asked".to_owned() };
         for event in [log(), asked] {
-            let (door, _, err) = captured(Wishes::default(), true);
-            let view = Progress::new(Arc::new(door), stopped());
+            let (output, _, err) = captured(OutputOptions::default(), true);
+            let view = ProgressDisplay::new(Arc::new(output), stopped());
             for _ in 0..100 {
                 view.show(&event);
             }
@@ -394,16 +404,16 @@ mod tests {
 
     #[test]
     fn a_warning_of_our_own_is_seen_in_a_pipe_too() {
-        let (door, _, err) = captured(Wishes::default(), false);
+        let (output, _, err) = captured(OutputOptions::default(), false);
         let text = "was set to 0600\u{1b}".to_owned();
-        Progress::new(Arc::new(door), stopped()).show(&Event::Warning { text });
+        ProgressDisplay::new(Arc::new(output), stopped()).show(&HostEvent::Warning { text });
         assert_eq!(err.text(), "warning: was set to 0600␛\n");
     }
 
     #[test]
     fn odd_numbers_are_no_trouble() {
         for (progress, total) in [(1.0, Some(0.0)), (f64::NAN, Some(1.0)), (-5.0, Some(2.0))] {
-            let _line = Palette::default().line(&progress_line(progress, total, Some("m")));
+            let _line = LineRenderer::default().line(&progress_line(progress, total, Some("m")));
         }
     }
 }

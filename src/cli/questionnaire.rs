@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use crate::host::form::{self, Schema};
-pub use crate::host::form::{Choice, Field, Kind};
-use crate::host::validate::Checker;
+use crate::host::form::{self, ResolvedSchema};
+pub use crate::host::form::{FieldChoice, FieldKind, FormField};
+use crate::host::validate::SchemaChecker;
 use crate::model::JsonObject;
 
 /// How many fields a form may have.
@@ -19,7 +19,7 @@ const FIELDS: usize = 64;
 #[derive(Debug, Clone)]
 pub struct Questionnaire {
     /// Its fields, in the order of the schema.
-    pub fields: Vec<Field>,
+    pub fields: Vec<FormField>,
     schema: Arc<Value>,
 }
 
@@ -42,7 +42,7 @@ impl Questionnaire {
             return Err(format!("its form has {} fields, more than {FIELDS}", properties.len()));
         }
         let schema = Arc::new(schema.clone());
-        Ok(Self { fields: form::fields(&Schema::of(&schema), FIELDS), schema })
+        Ok(Self { fields: form::fields(&ResolvedSchema::of(&schema), FIELDS), schema })
     }
 
     /// What the form is when nobody touches it.
@@ -51,8 +51,8 @@ impl Questionnaire {
     }
 
     /// What does not fit in a whole answer; nothing when it can be sent.
-    pub async fn faults(&self, answer: &JsonObject) -> Vec<String> {
-        form::problems(&self.schema, answer).await.iter().map(ToString::to_string).collect()
+    pub async fn violations(&self, answer: &JsonObject) -> Vec<String> {
+        form::validate(&self.schema, answer).await.iter().map(ToString::to_string).collect()
     }
 }
 
@@ -60,7 +60,7 @@ impl Questionnaire {
 ///
 /// # Errors
 /// What was expected.
-pub async fn read(field: &Field, typed: &str) -> Result<Option<Value>, String> {
+pub async fn read(field: &FormField, typed: &str) -> Result<Option<Value>, String> {
     let trimmed = typed.trim();
     if trimmed.is_empty() {
         return match &field.default {
@@ -69,11 +69,11 @@ pub async fn read(field: &Field, typed: &str) -> Result<Option<Value>, String> {
             None => Ok(None),
         };
     }
-    let value = understand(field, typed, trimmed)?;
-    form::format_fault(&field.schema, &value)?;
+    let value = parse_value(field, typed, trimmed)?;
+    form::format_error(&field.schema, &value)?;
     let schema = Arc::new(field.schema.value().clone());
-    let faults = Checker::compile(&schema).await.check(&value).await;
-    match faults.as_deref() {
+    let errors = SchemaChecker::compile(&schema).await.check(&value).await;
+    match errors.as_deref() {
         Ok([first, ..]) => Err(match first.path.0.as_slice() {
             [] => first.message.clone(),
             _ => first.to_string(),
@@ -83,12 +83,12 @@ pub async fn read(field: &Field, typed: &str) -> Result<Option<Value>, String> {
     }
 }
 
-fn understand(field: &Field, typed: &str, trimmed: &str) -> Result<Value, String> {
+fn parse_value(field: &FormField, typed: &str, trimmed: &str) -> Result<Value, String> {
     match &field.kind {
         // Two quotes are the way to say "no text" where Enter takes the default.
-        Kind::Text if trimmed == "\"\"" => Ok(Value::String(String::new())),
-        Kind::Text => Ok(Value::String(typed.to_owned())),
-        Kind::Number { whole } => {
+        FieldKind::Text if trimmed == "\"\"" => Ok(Value::String(String::new())),
+        FieldKind::Text => Ok(Value::String(typed.to_owned())),
+        FieldKind::Number { whole } => {
             let expected = if *whole { "a whole number" } else { "a number" };
             let number: serde_json::Number =
                 serde_json::from_str(trimmed).map_err(|_| format!("this is not {expected}"))?;
@@ -97,17 +97,17 @@ fn understand(field: &Field, typed: &str, trimmed: &str) -> Result<Value, String
             }
             Ok(Value::Number(number))
         }
-        Kind::Flag => match trimmed.to_lowercase().as_str() {
+        FieldKind::Boolean => match trimmed.to_lowercase().as_str() {
             "y" | "yes" | "true" => Ok(Value::Bool(true)),
             "n" | "no" | "false" => Ok(Value::Bool(false)),
             _ => Err("type yes or no".to_owned()),
         },
-        Kind::One(choices) => chosen(choices, trimmed),
-        Kind::Many(choices) => {
+        FieldKind::Choice(choices) => parse_choice(choices, trimmed),
+        FieldKind::MultiChoice(choices) => {
             let words = trimmed.split(',').map(str::trim).filter(|word| !word.is_empty());
             let mut values = Vec::new();
             for word in words {
-                let value = chosen(choices, word)?;
+                let value = parse_choice(choices, word)?;
                 if !values.contains(&value) {
                     values.push(value);
                 }
@@ -119,14 +119,14 @@ fn understand(field: &Field, typed: &str, trimmed: &str) -> Result<Value, String
 }
 
 /// What may be typed, in words.
-pub fn expectation(field: &Field) -> String {
+pub fn expectation(field: &FormField) -> String {
     match field.kind {
-        Kind::Text
-        | Kind::Number { .. }
-        | Kind::Flag
-        | Kind::One(_)
-        | Kind::Many(_)
-        | Kind::Json => field.expectation(),
+        FieldKind::Text
+        | FieldKind::Number { .. }
+        | FieldKind::Boolean
+        | FieldKind::Choice(_)
+        | FieldKind::MultiChoice(_)
+        | FieldKind::Json => field.expectation(),
         _ => {
             let mut words = "JSON".to_owned();
             field.add_bounds(&mut words);
@@ -136,7 +136,7 @@ pub fn expectation(field: &Field) -> String {
 }
 
 /// The choice with this number, value or title, in this order.
-fn chosen(choices: &[Choice], typed: &str) -> Result<Value, String> {
+fn parse_choice(choices: &[FieldChoice], typed: &str) -> Result<Value, String> {
     let by_number = typed.parse::<usize>().ok().and_then(|n| choices.get(n.checked_sub(1)?));
     let by_value = || choices.iter().find(|choice| choice.value.as_str() == Some(typed));
     let by_title = || choices.iter().find(|choice| choice.title.eq_ignore_ascii_case(typed));
@@ -153,8 +153,8 @@ mod tests {
 
     use super::*;
 
-    fn one(schema: &Value, required: bool) -> Field {
-        Field::of("f", Schema::of(&Arc::new(schema.clone())), required)
+    fn one(schema: &Value, required: bool) -> FormField {
+        FormField::of("f", ResolvedSchema::of(&Arc::new(schema.clone())), required)
     }
 
     async fn read(schema: &Value, typed: &str) -> Result<Option<Value>, String> {
@@ -237,17 +237,18 @@ mod tests {
             "size": { "type": "integer", "default": 3 } } });
         let form = Questionnaire::of(&schema).unwrap();
         assert_eq!(form.defaults(), *json!({ "size": 3 }).as_object().unwrap());
-        let faults = async |answer: Value| form.faults(answer.as_object().unwrap()).await;
-        assert!(faults(json!({ "name": "Ada" })).await.is_empty());
-        assert_eq!(faults(json!({})).await, ["name: is required"]);
-        assert_eq!(faults(json!({ "name": "Ada", "mail": "x" })).await.len(), 1);
-        assert_eq!(faults(json!({ "name": 1 })).await, ["name: must be string, not integer"]);
+        let errors = async |answer: Value| form.violations(answer.as_object().unwrap()).await;
+        assert!(errors(json!({ "name": "Ada" })).await.is_empty());
+        assert_eq!(errors(json!({})).await, ["name: is required"]);
+        assert_eq!(errors(json!({ "name": "Ada", "mail": "x" })).await.len(), 1);
+        assert_eq!(errors(json!({ "name": 1 })).await, ["name: must be string, not integer"]);
     }
 
     #[test]
     fn what_asks_for_a_secret_is_known_by_its_name_or_its_mark() {
-        let secret =
-            |key: &str, schema: Value| Field::of(key, Schema::of(&Arc::new(schema)), true).secret;
+        let secret = |key: &str, schema: Value| {
+            FormField::of(key, ResolvedSchema::of(&Arc::new(schema)), true).secret
+        };
         assert!(secret("password", json!({ "type": "string" })));
         assert!(secret("apiKey", json!({ "type": "string" })));
         assert!(secret("f", json!({ "type": "string", "format": "password" })));
@@ -284,7 +285,7 @@ mod tests {
                 let whole = json!({ "type": "object", "properties": { "f": schemas[at] } });
                 let form = Questionnaire::of(&whole).unwrap();
                 let answer = JsonObject::from_iter([("f".to_owned(), value)]);
-                prop_assert_eq!(runtime.block_on(form.faults(&answer)), [""; 0]);
+                prop_assert_eq!(runtime.block_on(form.violations(&answer)), [""; 0]);
             }
         }
     }

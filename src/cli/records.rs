@@ -4,15 +4,15 @@
 //! Never does: read a record.
 
 use super::context::plural;
-use super::output::Door;
+use super::output::Output;
 pub use crate::history::read::unreadable;
 pub use crate::util::json::short as short_arguments;
-pub use crate::util::moment::{Since, local_time, parse_since, rfc3339};
+pub use crate::util::timestamp::{Since, local_time, parse_since, rfc3339};
 
 /// Says how many lines could not be read.
-pub fn tell_damage(door: &Door, lines: usize, path: &std::path::Path) {
+pub fn warn_unreadable_lines(output: &Output, lines: usize, path: &std::path::Path) {
     if lines > 0 {
         let count = plural(lines, "line", "lines");
-        door.warn(&format!("{count} of {} cannot be read and left out", path.display()));
+        output.warn(&format!("{count} of {} cannot be read and left out", path.display()));
     }
 }

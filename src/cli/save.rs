@@ -1,32 +1,32 @@
 //! `--save`: a result's bytes in files the user named.
 //!
-//! Owns: writing each of them whole or not at all; their names are [`targets`]'s.
+//! Owns: writing each of them whole or not at all; their names are [`output_paths`]'s.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use crate::model::Fault;
+use crate::model::Error;
 
-pub use crate::util::targets::targets;
+pub use crate::util::output_paths::output_paths;
 
 /// Checks before a call that its result can be saved there.
 ///
 /// # Errors
-/// A usage fault when the path is a directory or stands in none.
-pub fn check(path: &Path) -> Result<(), Fault> {
+/// A usage error when the path is a directory or stands in none.
+pub fn check(path: &Path) -> Result<(), Error> {
     if path.is_dir() || path.file_name().is_none() {
-        return Err(Fault::usage(format!(
+        return Err(Error::usage(format!(
             "cannot save to '{}': it is a directory",
             path.display()
         ))
-        .hint("name a file inside of it"));
+        .with_hint("name a file inside of it"));
     }
     let directory = parent(path);
     if directory.is_dir() {
         return Ok(());
     }
-    Err(Fault::usage(format!(
+    Err(Error::usage(format!(
         "cannot save to '{}': there is no directory '{}'",
         path.display(),
         directory.display()
@@ -36,26 +36,26 @@ pub fn check(path: &Path) -> Result<(), Fault> {
 /// Checks that a file can be made or replaced there, without doing it.
 ///
 /// # Errors
-/// As [`check`]; and a usage fault when the system forbids it.
-pub fn check_writable(path: &Path) -> Result<(), Fault> {
+/// As [`check`]; and a usage error when the system forbids it.
+pub fn check_writable(path: &Path) -> Result<(), Error> {
     check(path)?;
     // A file is replaced by a new one beside it; a device or a pipe is written itself.
     let special = fs::metadata(path).is_ok_and(|found| !found.is_file());
     let written = if special { path.to_path_buf() } else { parent(path) };
     rustix::fs::access(&written, rustix::fs::Access::WRITE_OK).map_err(|errno| {
         let why = io::Error::from(errno);
-        Fault::usage(format!("cannot write to '{}': {why}", written.display()))
+        Error::usage(format!("cannot write to '{}': {why}", written.display()))
     })
 }
 
 /// Writes a file so that it is either the whole of `bytes` or what it was before.
 ///
 /// # Errors
-/// An internal fault that names the file and the system's reason.
-pub fn write(path: &Path, bytes: &[u8]) -> Result<(), Fault> {
+/// An internal error that names the file and the system's reason.
+pub fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     replace(path, bytes).map_err(|error| {
-        Fault::internal(format!("cannot write '{}': {error}", path.display()))
-            .hint("the call itself was made; its result is lost unless it is printed")
+        Error::internal(format!("cannot write '{}': {error}", path.display()))
+            .with_hint("the call itself was made; its result is lost unless it is printed")
     })
 }
 
@@ -70,7 +70,7 @@ pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     }
     // A link is followed, so that it stays one.
     let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
-    let (draft, file) = draft(path)?;
+    let (draft, file) = create_temporary(path)?;
     let written = fill(file, bytes, path).and_then(|()| fs::rename(&draft, path));
     if written.is_err() {
         // The error that is reported is the first one.
@@ -88,7 +88,7 @@ fn fill(mut file: File, bytes: &[u8], path: &Path) -> io::Result<()> {
 }
 
 /// A new file beside `path`; never one that exists.
-fn draft(path: &Path) -> io::Result<(PathBuf, File)> {
+fn create_temporary(path: &Path) -> io::Result<(PathBuf, File)> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let mut last = io::Error::from(io::ErrorKind::AlreadyExists);
     for attempt in 0..16 {

@@ -33,7 +33,7 @@ impl Signals {
 ///
 /// # Errors
 /// When the system refuses.
-pub fn survive_file_limit() -> io::Result<()> {
+pub fn ignore_file_size_signal() -> io::Result<()> {
     // Without a limit nobody sends it, and a runtime is much to build for nothing.
     if rustix::process::getrlimit(rustix::process::Resource::Fsize).current.is_none() {
         return Ok(());

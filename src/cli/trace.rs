@@ -9,19 +9,19 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
-use super::args::Global;
-use super::output::door::Stop;
-use super::output::{Door, Format};
-use super::views::traffic::{Look, page};
-use crate::audit::trace::Row;
+use super::args::GlobalOptions;
+use super::output::streams::CommandError;
+use super::output::{Format, Output};
+use super::views::traffic::{TrafficLayout, page};
+use crate::audit::trace::TraceRow;
 use crate::audit::trace::write::TraceFile;
-use crate::model::traffic::{Filter, Passed};
-use crate::model::{Fault, Traffic, TrafficSink};
+use crate::model::traffic::{TrafficFilter, TrafficKind};
+use crate::model::{Error, Traffic, TrafficSink};
 use crate::util::clock::{Clock as _, SystemClock};
 
 /// Where traffic is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum TraceStream {
     /// It is the result of the command.
     Stdout,
     /// It is shown beside the result.
@@ -29,52 +29,67 @@ pub enum Place {
 }
 
 /// Shows traffic while it happens.
-pub struct Viewer {
-    door: Arc<Door>,
-    filter: Filter,
-    place: Place,
+pub struct TracePrinter {
+    output: Arc<Output>,
+    filter: TrafficFilter,
+    stream: TraceStream,
     json: bool,
     /// When the run began, since the Unix epoch.
-    begun: Duration,
-    stopped: Mutex<Option<Stop>>,
+    started: Duration,
+    stop_error: Mutex<Option<CommandError>>,
     /// Told when the output cannot be written any more, and when a wire was closed.
-    pub woken: Notify,
+    pub wake: Notify,
 }
 
-impl Viewer {
+impl TracePrinter {
     /// A viewer that starts to count the time now.
-    pub fn new(door: Arc<Door>, filter: Filter, place: Place, json: bool) -> Arc<Self> {
+    pub fn new(
+        output: Arc<Output>,
+        filter: TrafficFilter,
+        place: TraceStream,
+        json: bool,
+    ) -> Arc<Self> {
         let (begun, stopped) = (SystemClock.unix(), Mutex::default());
-        Arc::new(Self { door, filter, place, json, begun, stopped, woken: Notify::new() })
+        Arc::new(Self {
+            output,
+            filter,
+            stream: place,
+            json,
+            started: begun,
+            stop_error: stopped,
+            wake: Notify::new(),
+        })
     }
 
-    /// Why nothing can be shown any more, once; told by [`Viewer::woken`].
-    pub fn stopped(&self) -> Option<Stop> {
-        self.stopped.lock().unwrap_or_else(PoisonError::into_inner).take()
+    /// Why nothing can be shown any more, once; told by [`TracePrinter::woken`].
+    pub fn stopped(&self) -> Option<CommandError> {
+        self.stop_error.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     fn show(&self, traffic: &Traffic) {
-        if self.filter.takes(&traffic.what)
+        if self.filter.matches(&traffic.kind)
             && let Err(stop) = self.print(traffic)
         {
-            *self.stopped.lock().unwrap_or_else(PoisonError::into_inner) = Some(stop);
-            self.woken.notify_one();
+            *self.stop_error.lock().unwrap_or_else(PoisonError::into_inner) = Some(stop);
+            self.wake.notify_one();
         }
-        if matches!(traffic.what, Passed::Closed(_)) {
-            self.woken.notify_one();
+        if matches!(traffic.kind, TrafficKind::Closed(_)) {
+            self.wake.notify_one();
         }
     }
 
-    fn print(&self, traffic: &Traffic) -> Result<(), Stop> {
+    fn print(&self, traffic: &Traffic) -> Result<(), CommandError> {
         let page = |width| {
-            let look = Look { verbose: self.door.verbosity() > 0, width };
-            page(traffic, traffic.at.saturating_sub(self.begun), look)
+            let look = TrafficLayout { verbose: self.output.verbosity() > 0, width };
+            page(traffic, traffic.at.saturating_sub(self.started), look)
         };
-        match (self.place, self.json) {
-            (Place::Stdout, true) => return self.door.line(&Row::of(traffic)),
-            (Place::Stdout, false) => return self.door.page(&page(self.door.width())),
-            (Place::Stderr, true) => self.door.tell_value(&Row::of(traffic)),
-            (Place::Stderr, false) => self.door.tell(&page(self.door.talk_width())),
+        match (self.stream, self.json) {
+            (TraceStream::Stdout, true) => return self.output.line(&TraceRow::of(traffic)),
+            (TraceStream::Stdout, false) => return self.output.page(&page(self.output.width())),
+            (TraceStream::Stderr, true) => self.output.stderr_value(&TraceRow::of(traffic)),
+            (TraceStream::Stderr, false) => {
+                self.output.stderr_page(&page(self.output.stderr_width()))
+            }
         }
         Ok(())
     }
@@ -82,28 +97,28 @@ impl Viewer {
 
 /// Everybody who looks at the wires in one run.
 #[derive(Default)]
-pub struct Watchers {
-    viewer: Mutex<Option<Arc<Viewer>>>,
+pub struct TraceOutputs {
+    viewer: Mutex<Option<Arc<TracePrinter>>>,
     file: Mutex<Option<Arc<TraceFile>>>,
     save: Option<PathBuf>,
 }
 
-impl Watchers {
+impl TraceOutputs {
     /// What the command line asks for.
-    pub fn new(global: &Global, door: &Arc<Door>) -> Self {
+    pub fn new(global: &GlobalOptions, output: &Arc<Output>) -> Self {
         let viewer = global.trace.as_ref().map(|methods| {
-            let everything = methods.iter().any(|method| method == EVERYTHING);
+            let everything = methods.iter().any(|method| method == ALL_METHODS);
             let methods = if everything { Vec::new() } else { methods.clone() };
-            let filter = Filter { methods, only: None };
+            let filter = TrafficFilter { methods, direction: None };
             let json = global.format() == Format::Json;
-            Viewer::new(Arc::clone(door), filter, Place::Stderr, json)
+            TracePrinter::new(Arc::clone(output), filter, TraceStream::Stderr, json)
         });
         let save = global.trace_save.clone();
         Self { viewer: Mutex::new(viewer), file: Mutex::default(), save }
     }
 
     /// Shows the traffic in this way, and in no other.
-    pub fn show(&self, viewer: Arc<Viewer>) {
+    pub fn show(&self, viewer: Arc<TracePrinter>) {
         *self.viewer.lock().unwrap_or_else(PoisonError::into_inner) = Some(viewer);
     }
 
@@ -111,10 +126,10 @@ impl Watchers {
     ///
     /// # Errors
     /// When it cannot be written, or both are named.
-    pub fn file(&self, other: Option<&PathBuf>) -> Result<Option<Arc<TraceFile>>, Fault> {
+    pub fn file(&self, other: Option<&PathBuf>) -> Result<Option<Arc<TraceFile>>, Error> {
         if let (Some(_), Some(_)) = (&self.save, other) {
-            return Err(Fault::usage("--save and --trace-save name the same thing here")
-                .hint("give one of them"));
+            return Err(Error::usage("--save and --trace-save name the same thing here")
+                .with_hint("give one of them"));
         }
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         if let (None, Some(path)) = (&*file, self.save.as_ref().or(other)) {
@@ -127,14 +142,14 @@ impl Watchers {
     ///
     /// # Errors
     /// When the file cannot be written.
-    pub fn sink(&self, door: &Arc<Door>) -> Result<TrafficSink, Fault> {
+    pub fn sink(&self, output: &Arc<Output>) -> Result<TrafficSink, Error> {
         let saved = self.file(None)?.map(|file| {
-            let door = Arc::clone(door);
-            file.sink(move |fault| door.warn(&fault.to_string()))
+            let output = Arc::clone(output);
+            file.sink(move |error| output.warn(&error.to_string()))
         });
         let viewer = self.viewer.lock().unwrap_or_else(PoisonError::into_inner).clone();
         Ok(match (viewer, saved) {
-            (None, None) => TrafficSink::off(),
+            (None, None) => TrafficSink::disabled(),
             (None, Some(saved)) => saved,
             (Some(viewer), None) => TrafficSink::new(move |traffic| viewer.show(&traffic)),
             (Some(viewer), Some(saved)) => TrafficSink::new(move |traffic| {
@@ -146,28 +161,39 @@ impl Watchers {
 }
 
 /// What `--trace` without methods stands for.
-pub const EVERYTHING: &str = "*";
+pub const ALL_METHODS: &str = "*";
 
 #[cfg(test)]
 mod tests {
-    use super::super::output::door::Wishes;
-    use super::super::output::door::tests::captured;
+    use super::super::output::streams::OutputOptions;
+    use super::super::output::streams::tests::captured;
     use super::*;
 
-    fn item(what: Passed) -> Traffic {
+    fn item(what: TrafficKind) -> Traffic {
         let at = SystemClock.unix();
-        Traffic { server: "a".to_owned(), sequence: 1, at, call: None, what }
+        Traffic { server: "a".to_owned(), sequence: 1, at, call: None, kind: what }
     }
 
     #[test]
     fn a_trace_beside_a_result_goes_to_stderr_even_when_quiet() {
-        let (door, out, err) = captured(Wishes { quiet: true, ..Wishes::default() }, false);
-        let viewer = Viewer::new(Arc::new(door), Filter::default(), Place::Stderr, false);
-        viewer.show(&item(Passed::Opened("there".to_owned())));
+        let (output, out, err) =
+            captured(OutputOptions { quiet: true, ..OutputOptions::default() }, false);
+        let viewer = TracePrinter::new(
+            Arc::new(output),
+            TrafficFilter::default(),
+            TraceStream::Stderr,
+            false,
+        );
+        viewer.show(&item(TrafficKind::Opened("there".to_owned())));
         assert!(err.text().contains("** opened: there") && out.text().is_empty());
-        let (door, out, err) = captured(Wishes::default(), false);
-        let viewer = Viewer::new(Arc::new(door), Filter::default(), Place::Stdout, true);
-        viewer.show(&item(Passed::Opened("there".to_owned())));
+        let (output, out, err) = captured(OutputOptions::default(), false);
+        let viewer = TracePrinter::new(
+            Arc::new(output),
+            TrafficFilter::default(),
+            TraceStream::Stdout,
+            true,
+        );
+        viewer.show(&item(TrafficKind::Opened("there".to_owned())));
         assert!(out.text().trim_end().ends_with(r#""what":"opened","text":"there"}"#));
         assert!(err.text().is_empty());
     }

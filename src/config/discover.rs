@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::environment::Environment;
 use super::read;
 use super::spec::{FileRole, Layer};
-use crate::model::Problem;
+use crate::model::Diagnostic;
 
 /// The tutorial files at the top of the repository, used when nothing else is found.
 pub const EMBEDDED_TOOLS: &str = include_str!("../../tools.yaml");
@@ -17,7 +17,7 @@ pub const EMBEDDED_TOOLS: &str = include_str!("../../tools.yaml");
 pub const EMBEDDED_SERVERS: &str = include_str!("../../mcp.yaml");
 
 /// The most files a `discover:` directory may hold.
-const MAX_DISCOVERED: usize = 1_000;
+const MAX_DIRECTORY_FILES: usize = 1_000;
 
 /// What a person asked to load.
 #[derive(Debug, Clone, Default)]
@@ -29,7 +29,7 @@ pub struct LoadRequest {
     /// Files of tools that are not on a disk: a name for messages, and the text. Somebody who is
     /// not configuration wrote them for what was said on the command line, so they count as named
     /// there. Relative paths in them are relative to the working directory.
-    pub given: Vec<(PathBuf, String)>,
+    pub inline_tools: Vec<(PathBuf, String)>,
     /// `--trust`, `TOOLHOST_TRUST=1`: a project's files may start what they name, for this run.
     pub trust_all: bool,
     /// Look for the project in this directory alone; `None` looks from the working directory
@@ -39,7 +39,7 @@ pub struct LoadRequest {
 
 /// A file to read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Candidate {
+pub struct ConfigFileCandidate {
     /// Where it is; the embedded default has a made-up path.
     pub path: PathBuf,
     /// Whether it holds tools or servers.
@@ -47,13 +47,13 @@ pub struct Candidate {
     /// How it was found.
     pub layer: Layer,
     /// The text, when it was given and stands in no file.
-    pub given: Option<Arc<str>>,
+    pub inline_text: Option<Arc<str>>,
 }
 
-impl Candidate {
+impl ConfigFileCandidate {
     /// The text, if it is on no disk: that of the embedded default, or one that was given.
     pub fn text(&self) -> Option<&str> {
-        if let Some(given) = &self.given {
+        if let Some(given) = &self.inline_text {
             return Some(given);
         }
         (self.layer == Layer::Embedded).then_some(match self.role {
@@ -65,20 +65,20 @@ impl Candidate {
 
 /// The outcome of the look-up.
 #[derive(Debug, Default)]
-pub struct Found {
+pub struct DiscoveredFiles {
     /// Files to read, those that win first.
-    pub files: Vec<Candidate>,
+    pub files: Vec<ConfigFileCandidate>,
     /// Every place that was looked at, in order.
     pub searched: Vec<PathBuf>,
     /// Doubts about the look-up itself.
-    pub problems: Vec<Problem>,
+    pub diagnostics: Vec<Diagnostic>,
 }
 
-impl Found {
+impl DiscoveredFiles {
     fn add(&mut self, path: PathBuf, role: FileRole, layer: Layer) {
         self.searched.push(path.clone());
         if !self.files.iter().any(|c| c.path == path && c.role == role) {
-            self.files.push(Candidate { path, role, layer, given: None });
+            self.files.push(ConfigFileCandidate { path, role, layer, inline_text: None });
         }
     }
 
@@ -94,9 +94,9 @@ impl Found {
                 }
                 if let Some(taken) = &taken {
                     let name = taken.file_name().unwrap_or_default().to_string_lossy();
-                    self.problems.push(
-                        Problem::warning(format!("ignored, because {name} stands beside it"))
-                            .at(read::place(&path)),
+                    self.diagnostics.push(
+                        Diagnostic::warning(format!("ignored, because {name} stands beside it"))
+                            .with_location(read::file_location(&path)),
                     );
                 } else {
                     self.add(path.clone(), role, layer);
@@ -113,8 +113,8 @@ impl Found {
 }
 
 /// Looks for the files to read. An explicit flag switches every other place off, for both kinds.
-pub fn find(request: &LoadRequest, environment: &dyn Environment) -> Found {
-    let mut found = Found::default();
+pub fn find(request: &LoadRequest, environment: &dyn Environment) -> DiscoveredFiles {
+    let mut found = DiscoveredFiles::default();
     let cwd = environment.cwd();
     let named = [(FileRole::Tools, &request.tools), (FileRole::Servers, &request.servers)];
     for (role, paths) in named {
@@ -122,12 +122,12 @@ pub fn find(request: &LoadRequest, environment: &dyn Environment) -> Found {
             found.add(cwd.join(path), role, Layer::Flag);
         }
     }
-    for (path, text) in &request.given {
-        found.files.push(Candidate {
+    for (path, text) in &request.inline_tools {
+        found.files.push(ConfigFileCandidate {
             path: path.clone(),
             role: FileRole::Tools,
             layer: Layer::Flag,
-            given: Some(Arc::from(text.as_str())),
+            inline_text: Some(Arc::from(text.as_str())),
         });
     }
     if !found.files.is_empty() {
@@ -159,7 +159,12 @@ pub fn find(request: &LoadRequest, environment: &dyn Environment) -> Found {
             [(FileRole::Tools, "embedded/tools.yaml"), (FileRole::Servers, "embedded/mcp.yaml")]
         {
             let layer = Layer::Embedded;
-            found.files.push(Candidate { path: path.into(), role, layer, given: None });
+            found.files.push(ConfigFileCandidate {
+                path: path.into(),
+                role,
+                layer,
+                inline_text: None,
+            });
         }
     }
     found
@@ -178,8 +183,11 @@ pub fn directory(dir: &Path) -> Result<Vec<PathBuf>, String> {
         let hidden = path.file_name().is_some_and(|n| n.as_encoded_bytes().starts_with(b"."));
         let extension = path.extension().and_then(|e| e.to_str());
         if !hidden && matches!(extension, Some("yaml" | "yml" | "json" | "jsonc")) {
-            if files.len() == MAX_DISCOVERED {
-                return Err(format!("{} holds more than {MAX_DISCOVERED} files", dir.display()));
+            if files.len() == MAX_DIRECTORY_FILES {
+                return Err(format!(
+                    "{} holds more than {MAX_DIRECTORY_FILES} files",
+                    dir.display()
+                ));
             }
             files.push(path);
         }
@@ -202,7 +210,7 @@ mod tests {
         (dir, FixedEnvironment { cwd, root, ..FixedEnvironment::default() })
     }
 
-    fn names(found: &Found, base: &Path) -> Vec<(String, Layer)> {
+    fn names(found: &DiscoveredFiles, base: &Path) -> Vec<(String, Layer)> {
         let name = |p: &Path| p.strip_prefix(base).unwrap_or(p).display().to_string();
         found.files.iter().map(|c| (name(&c.path), c.layer)).collect()
     }
@@ -255,7 +263,7 @@ mod tests {
         }
         let found = find(&LoadRequest::default(), &environment);
         assert_eq!(found.files.len(), 1);
-        assert_eq!(found.problems[0].message, "ignored, because tools.yaml stands beside it");
+        assert_eq!(found.diagnostics[0].message, "ignored, because tools.yaml stands beside it");
     }
 
     #[test]

@@ -19,16 +19,16 @@ use std::path::Path;
 use super::consent::Grant;
 use super::environment::Environment;
 use super::expanded::ExpandedValues;
-use super::node::{Node, NodeValue};
-use crate::model::Problem;
-use crate::util::regular;
+use super::node::{ConfigNode, NodeValue};
+use crate::model::Diagnostic;
+use crate::util::regular_file;
 
 /// The most bytes a `${file:…}` may hold.
 const MAX_SECRET_BYTES: u64 = 64 << 10;
 
 /// Which references a value may hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Allowed {
+pub enum AllowedReferences {
     /// Variables and `~`.
     Variables,
     /// Those and `${file:…}`: values that are secrets.
@@ -36,12 +36,12 @@ pub enum Allowed {
 }
 
 /// What a key's children may hold, from the list that holds for every entry.
-pub fn allowed_in(key: &str) -> Option<Allowed> {
+pub fn allowed_in(key: &str) -> Option<AllowedReferences> {
     match key {
-        "headers" | "auth" | "oauth" | "env" => Some(Allowed::Secrets),
+        "headers" | "auth" | "oauth" | "env" => Some(AllowedReferences::Secrets),
         "command" | "args" | "cwd" | "url" | "baseUrl" | "serverUrl" | "httpUrl"
         | "endpoint_url" | "base_url" | "root_dir" | "scopes" | "path" | "paths" | "discover"
-        | "server_path" | "roots" | "sandbox" => Some(Allowed::Variables),
+        | "server_path" | "roots" | "sandbox" => Some(AllowedReferences::Variables),
         _ => None,
     }
 }
@@ -58,7 +58,7 @@ pub struct Expander<'a> {
 impl<'a> Expander<'a> {
     /// An expander for a file in `base_dir`, which `${file:…}` is relative to. Whatever it puts in
     /// is recorded in `expanded`.
-    pub(super) fn granted(
+    pub(super) fn with_grant(
         _proof: &Grant,
         environment: &'a dyn Environment,
         base_dir: &'a Path,
@@ -73,20 +73,21 @@ impl<'a> Expander<'a> {
     }
 
     /// Expands the values of a mapping in place, under the keys of the common list and those in
-    /// `more`. All problems are appended, so that an entry names all its missing variables at once.
-    pub fn entry(&self, entry: &mut Node, more: &[&str], problems: &mut Vec<Problem>) {
+    /// `more`. All diagnostics are appended, so that an entry names all its missing variables at once.
+    pub fn entry(&self, entry: &mut ConfigNode, more: &[&str], diagnostics: &mut Vec<Diagnostic>) {
         let NodeValue::Map(pairs) = &mut entry.value else { return };
         for (key, value) in pairs {
-            let allowed = allowed_in(&key.text)
-                .or_else(|| more.contains(&key.text.as_str()).then_some(Allowed::Variables));
+            let allowed = allowed_in(&key.text).or_else(|| {
+                more.contains(&key.text.as_str()).then_some(AllowedReferences::Variables)
+            });
             if let Some(allowed) = allowed {
-                self.value(value, &key.text, allowed, problems);
+                self.value(value, &key.text, allowed, diagnostics);
             }
         }
     }
 
     /// Whether [`Expander::entry`] would change anything, or have something to say.
-    pub fn concerns(entry: &Node, more: &[&str]) -> bool {
+    pub fn has_references_in(entry: &ConfigNode, more: &[&str]) -> bool {
         let NodeValue::Map(pairs) = &entry.value else { return false };
         let concerned = |key: &str| allowed_in(key).is_some() || more.contains(&key);
         pairs.iter().any(|(key, value)| concerned(&key.text) && holds_references(value))
@@ -95,29 +96,29 @@ impl<'a> Expander<'a> {
     /// Expands every text at or below `node`; `path` names it in messages.
     pub fn value(
         &self,
-        node: &mut Node,
+        node: &mut ConfigNode,
         path: &str,
-        allowed: Allowed,
-        problems: &mut Vec<Problem>,
+        allowed: AllowedReferences,
+        diagnostics: &mut Vec<Diagnostic>,
     ) {
         match &mut node.value {
             NodeValue::Text(text) if needs_expansion(text) => match self.text(text, allowed) {
                 Ok(expanded) => *text = expanded,
                 Err(why) => {
                     let message = format!("in '{path}': {}", why.message);
-                    let mut problem = Problem::error(message).at(node.place());
-                    problem.hint = why.hint;
-                    problems.push(problem);
+                    let mut diagnostic = Diagnostic::error(message).with_location(node.location());
+                    diagnostic.hint = why.hint;
+                    diagnostics.push(diagnostic);
                 }
             },
             NodeValue::List(items) => {
                 for (index, item) in items.iter_mut().enumerate() {
-                    self.value(item, &format!("{path}[{index}]"), allowed, problems);
+                    self.value(item, &format!("{path}[{index}]"), allowed, diagnostics);
                 }
             }
             NodeValue::Map(pairs) => {
                 for (key, value) in pairs {
-                    self.value(value, &format!("{path}.{}", key.text), allowed, problems);
+                    self.value(value, &format!("{path}.{}", key.text), allowed, diagnostics);
                 }
             }
             _ => {}
@@ -128,18 +129,19 @@ impl<'a> Expander<'a> {
     ///
     /// # Errors
     /// A missing variable, a reference that is not allowed here, a form that does not exist.
-    pub fn text(&self, text: &str, allowed: Allowed) -> Result<String, Wrong> {
+    pub fn text(&self, text: &str, allowed: AllowedReferences) -> Result<String, ExpandError> {
         let mut out = String::with_capacity(text.len());
         let rest = self.tilde(text, &mut out)?;
         for piece in pieces(rest) {
             match piece {
-                Piece::Text(text) => out.push_str(text),
-                Piece::Escaped => out.push_str("${"),
-                Piece::Reference(reference) => self.reference(reference, allowed, &mut out)?,
-                Piece::Unclosed => {
-                    return Err(
-                        Wrong::new("a '${' without its '}'").hint("write '$${' for a literal '${'")
-                    );
+                ReferencePiece::Text(text) => out.push_str(text),
+                ReferencePiece::Escaped => out.push_str("${"),
+                ReferencePiece::Reference(reference) => {
+                    self.reference(reference, allowed, &mut out)?
+                }
+                ReferencePiece::Unclosed => {
+                    return Err(ExpandError::new("a '${' without its '}'")
+                        .hint("write '$${' for a literal '${'"));
                 }
             }
         }
@@ -147,11 +149,11 @@ impl<'a> Expander<'a> {
     }
 
     /// Writes the home directory for a leading `~`, and gives the rest of the text.
-    fn tilde<'t>(&self, text: &'t str, out: &mut String) -> Result<&'t str, Wrong> {
+    fn tilde<'t>(&self, text: &'t str, out: &mut String) -> Result<&'t str, ExpandError> {
         match text.strip_prefix('~') {
             Some(rest) if rest.is_empty() || rest.starts_with('/') => {
                 let home = self.environment.home().ok_or_else(|| {
-                    Wrong::new("'~' cannot be expanded: there is no home directory")
+                    ExpandError::new("'~' cannot be expanded: there is no home directory")
                 })?;
                 out.push_str(&home.to_string_lossy());
                 Ok(rest)
@@ -160,16 +162,21 @@ impl<'a> Expander<'a> {
         }
     }
 
-    fn reference(&self, reference: &str, allowed: Allowed, out: &mut String) -> Result<(), Wrong> {
+    fn reference(
+        &self,
+        reference: &str,
+        allowed: AllowedReferences,
+        out: &mut String,
+    ) -> Result<(), ExpandError> {
         if let Some(path) = reference.strip_prefix("file:") {
-            if allowed != Allowed::Secrets {
-                return Err(Wrong::new("${file:…} is allowed in headers, auth and env only"));
+            if allowed != AllowedReferences::Secrets {
+                return Err(ExpandError::new("${file:…} is allowed in headers, auth and env only"));
             }
             out.push_str(&self.file(path)?);
             return Ok(());
         }
         if reference.starts_with("keyring:") {
-            return Err(Wrong::new(
+            return Err(ExpandError::new(
                 "${keyring:…} needs a keychain, which this build does not have",
             )
             .hint("use ${VAR} or ${file:PATH}"));
@@ -182,7 +189,7 @@ impl<'a> Expander<'a> {
         let well_formed = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
             && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
         if !well_formed {
-            return Err(Wrong::new(format!("'${{{reference}}}' is no reference")).hint(
+            return Err(ExpandError::new(format!("'${{{reference}}}' is no reference")).hint(
                 "use ${VAR}, ${VAR:-default}, ${env:VAR} or ${file:PATH}; '$${' is a literal '${'",
             ));
         }
@@ -195,27 +202,27 @@ impl<'a> Expander<'a> {
             (Some(value), Some(_)) if !value.is_empty() => out.push_str(&value),
             (_, Some(default)) => {
                 if default.contains("${") {
-                    return Err(Wrong::new("a default cannot hold another '${…}'"));
+                    return Err(ExpandError::new("a default cannot hold another '${…}'"));
                 }
                 let rest = if out.is_empty() { self.tilde(default, out)? } else { default };
                 out.push_str(rest);
             }
             (None, None) => {
-                return Err(Wrong::new(format!("the variable {name} is not set"))
+                return Err(ExpandError::new(format!("the variable {name} is not set"))
                     .hint(format!("set {name}, or write ${{{name}:-default}}")));
             }
         }
         Ok(())
     }
 
-    fn file(&self, written: &str) -> Result<String, Wrong> {
+    fn file(&self, written: &str) -> Result<String, ExpandError> {
         let mut expanded = String::new();
         let rest = self.tilde(written, &mut expanded)?;
         expanded.push_str(rest);
         let path = self.base_dir.join(expanded);
         let shown = path.display();
-        let content = regular::text(&path, MAX_SECRET_BYTES)
-            .map_err(|why| Wrong::new(format!("cannot read {shown}: {why}")))?;
+        let content = regular_file::text(&path, MAX_SECRET_BYTES)
+            .map_err(|why| ExpandError::new(format!("cannot read {shown}: {why}")))?;
         let content = content.strip_suffix('\n').unwrap_or(&content);
         let content = content.strip_suffix('\r').unwrap_or(content).to_owned();
         self.expanded.file(written, &content);
@@ -224,7 +231,7 @@ impl<'a> Expander<'a> {
 }
 
 /// Whether a text at or below `node` would be expanded.
-fn holds_references(node: &Node) -> bool {
+fn holds_references(node: &ConfigNode) -> bool {
     match &node.value {
         NodeValue::Text(text) => needs_expansion(text),
         NodeValue::List(items) => items.iter().any(holds_references),
@@ -235,14 +242,14 @@ fn holds_references(node: &Node) -> bool {
 
 /// Why a text could not be expanded. Never holds a value.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Wrong {
+pub struct ExpandError {
     /// What is wrong.
     pub message: String,
     /// What to do about it.
     pub hint: Option<String>,
 }
 
-impl Wrong {
+impl ExpandError {
     fn new(message: impl Into<String>) -> Self {
         Self { message: message.into(), hint: None }
     }
@@ -255,7 +262,7 @@ impl Wrong {
 
 /// A piece of a text that may hold references.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Piece<'t> {
+pub enum ReferencePiece<'t> {
     /// Text that stands for itself.
     Text(&'t str),
     /// `$${`, which stands for `${`.
@@ -267,7 +274,7 @@ pub enum Piece<'t> {
 }
 
 /// The pieces of a text, in order.
-pub fn pieces(text: &str) -> Vec<Piece<'_>> {
+pub fn pieces(text: &str) -> Vec<ReferencePiece<'_>> {
     let mut pieces = Vec::new();
     let mut rest = text;
     while let Some((before, after)) = rest.split_once("${") {
@@ -276,21 +283,21 @@ pub fn pieces(text: &str) -> Vec<Piece<'_>> {
             None => (before, false),
         };
         if !before.is_empty() {
-            pieces.push(Piece::Text(before));
+            pieces.push(ReferencePiece::Text(before));
         }
         if escaped {
-            pieces.push(Piece::Escaped);
+            pieces.push(ReferencePiece::Escaped);
             rest = after;
         } else if let Some((reference, tail)) = after.split_once('}') {
-            pieces.push(Piece::Reference(reference));
+            pieces.push(ReferencePiece::Reference(reference));
             rest = tail;
         } else {
-            pieces.push(Piece::Unclosed);
+            pieces.push(ReferencePiece::Unclosed);
             return pieces;
         }
     }
     if !rest.is_empty() {
-        pieces.push(Piece::Text(rest));
+        pieces.push(ReferencePiece::Text(rest));
     }
     pieces
 }
@@ -318,7 +325,11 @@ mod tests {
     use super::*;
     use crate::config::environment::FixedEnvironment;
 
-    fn expand(text: &str, vars: &[(&str, &str)], allowed: Allowed) -> Result<String, Wrong> {
+    fn expand(
+        text: &str,
+        vars: &[(&str, &str)],
+        allowed: AllowedReferences,
+    ) -> Result<String, ExpandError> {
         let environment = FixedEnvironment {
             vars: vars.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect(),
             root: Some("/r".into()),
@@ -345,13 +356,17 @@ mod tests {
             ("${TOOLHOST}", "/usr/bin/toolhost"),
             ("${MISSING:-}", ""),
         ] {
-            assert_eq!(expand(text, &vars, Allowed::Variables).as_deref(), Ok(expected), "{text}");
+            assert_eq!(
+                expand(text, &vars, AllowedReferences::Variables).as_deref(),
+                Ok(expected),
+                "{text}"
+            );
         }
     }
 
     #[test]
     fn what_cannot_be_expanded_says_why() {
-        let why = |text| expand(text, &[], Allowed::Variables).unwrap_err().message;
+        let why = |text| expand(text, &[], AllowedReferences::Variables).unwrap_err().message;
         assert_eq!(why("${NOPE}"), "the variable NOPE is not set");
         assert_eq!(why("${NOPE"), "a '${' without its '}'");
         assert_eq!(why("${input:id}"), "'${input:id}' is no reference");
@@ -370,7 +385,7 @@ mod tests {
         let environment = FixedEnvironment::default();
         let expanded = ExpandedValues::default();
         let expander = Grant::own().expander(&environment, dir.path(), &expanded);
-        let text = expander.text("Bearer ${file:token}", Allowed::Secrets);
+        let text = expander.text("Bearer ${file:token}", AllowedReferences::Secrets);
         assert_eq!(text.as_deref(), Ok("Bearer t0p ${A}"));
     }
 
@@ -382,14 +397,14 @@ mod tests {
         ) {
             let text = format!("{before}${{A}}${{A:-x}}");
             let vars = [("A", value.as_str()), ("SECRET", "leaked")];
-            let expanded = expand(&text, &vars, Allowed::Variables).unwrap();
+            let expanded = expand(&text, &vars, AllowedReferences::Variables).unwrap();
             let second = if value.is_empty() { "x" } else { &value };
             prop_assert_eq!(expanded, format!("{before}{value}{second}"));
         }
 
         #[test]
         fn no_text_panics(text in any::<String>()) {
-            drop(expand(&text, &[], Allowed::Secrets));
+            drop(expand(&text, &[], AllowedReferences::Secrets));
         }
     }
 }

@@ -14,7 +14,7 @@ const SHORTEST: usize = 4;
 /// Variables that tell where and who, not what is secret.
 const PUBLIC: [&str; 7] = ["HOME", "USER", "PATH", "PWD", "LANG", "TMPDIR", "TOOLHOST"];
 
-type Listener = Box<dyn Fn(&str, &str) + Send + Sync>;
+type ExpansionListener = Box<dyn Fn(&str, &str) + Send + Sync>;
 
 /// Expanded values, each with its reference as a file writes it (`${NAME}`, `${file:PATH}`).
 ///
@@ -26,7 +26,7 @@ pub struct ExpandedValues(Arc<Mutex<CollectedValues>>);
 struct CollectedValues {
     /// Pairs of reference and value, in the order in which they were expanded.
     values: Vec<(String, String)>,
-    listeners: Vec<Listener>,
+    listeners: Vec<ExpansionListener>,
 }
 
 impl ExpandedValues {
@@ -74,7 +74,7 @@ impl ExpandedValues {
     }
 
     /// Whether a value stands in a text as it is, so that the text should not be kept.
-    pub fn stand_in(&self, text: &str) -> bool {
+    pub fn occur_in(&self, text: &str) -> bool {
         self.collected().values.iter().any(|(_, value)| text.contains(value.as_str()))
     }
 
@@ -140,6 +140,6 @@ mod tests {
         values.clone().variable("B", "after-it");
         assert_eq!(*heard.lock().unwrap(), ["before-it", "after-it"]);
         assert_eq!(format!("{values:?}"), "ExpandedValues(2)");
-        assert!(values.stand_in("an after-it.") && !values.stand_in("another"));
+        assert!(values.occur_in("an after-it.") && !values.occur_in("another"));
     }
 }

@@ -1,30 +1,32 @@
-//! Table test over `tests/fixtures/config`: files that are right give no problem, files that are
-//! wrong give exactly the problems of their snapshot. Each file's name begins with what it holds.
+//! Table test over `tests/fixtures/config`: files that are right give no diagnostic, files that are
+//! wrong give exactly the diagnostics of their snapshot. Each file's name begins with what it holds.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use super::consent::{Effect, ProgramEffect};
+use super::consent::{EntryEffect, ProgramEffect};
 use super::environment::FixedEnvironment;
-use super::node::Node;
-use super::spec::{Claim, Configuration, Endpoint, FileRole, HttpTransport, KindWords, RecordSpec};
+use super::node::ConfigNode;
+use super::spec::{
+    Configuration, Endpoint, FileRole, HttpTransport, KindClaim, KindDescriptor, RecordSpec,
+};
 use super::{LoadRequest, load};
 
 /// Two kinds, so that the tests need no provider.
-pub(super) const KINDS: [KindWords; 2] = [
-    KindWords {
+pub(super) const KINDS: [KindDescriptor; 2] = [
+    KindDescriptor {
         key: "builtin",
         aliases: &[],
         keys: &["module", "function"],
         expand: &[],
-        claims: |entry: &Node, _| {
+        claims: |entry: &ConfigNode, _| {
             let module = entry.get("module").and_then(|n| n.as_text().ok());
-            Claim::certain_if(module.is_some_and(|m| m.starts_with("builtin.")))
+            KindClaim::certain_if(module.is_some_and(|m| m.starts_with("builtin.")))
         },
         effects: |_, _| Vec::new(),
         code: None,
     },
-    KindWords {
+    KindDescriptor {
         key: "command",
         aliases: &["shell_command"],
         keys: &[
@@ -39,10 +41,10 @@ pub(super) const KINDS: [KindWords; 2] = [
             "sandbox",
         ],
         expand: &["command", "cwd", "env"],
-        claims: |entry: &Node, _| Claim::certain_if(entry.get("command").is_some()),
+        claims: |entry: &ConfigNode, _| KindClaim::certain_if(entry.get("command").is_some()),
         effects: |entry, site| {
             let argv = entry.get("command").and_then(|n| n.as_texts().ok()).unwrap_or_default();
-            vec![Effect::Runs(ProgramEffect {
+            vec![EntryEffect::Runs(ProgramEffect {
                 argv,
                 found_from: Some(site.base_dir.to_path_buf()),
                 usual_cwd: site.cwd(),
@@ -94,7 +96,7 @@ fn shown(configuration: &Configuration, base: &Path) -> String {
             out,
             "tool {} kind={} speed={} safety={} timeout={:?} retries={} approval={} scope={} repeatable={} version={:?}\n  in  {}\n  out {:?}",
             d.name, tool.kind, d.speed.as_str(), d.safety.as_str(), d.timeout, d.retries,
-            d.requires_approval, d.scope.as_str(), d.repeatable, d.version, d.input_schema,
+            d.requires_approval, d.scope.as_str(), d.is_repeatable, d.version, d.input_schema,
             d.output_schema.as_ref().map(ToString::to_string)
         )
         .unwrap();
@@ -121,7 +123,7 @@ fn shown(configuration: &Configuration, base: &Path) -> String {
             out,
             "server {} {endpoint}\n  {:?} timeout={:?} exclude={:?} include={:?} roots={:?} weight={:?} dev={} retries={} approval={}",
             server.name, server.protocol, server.timeout, server.exclude, server.include,
-            server.roots, server.routing_weight, server.dev, server.retries,
+            server.roots, server.routing_weight, server.is_dev, server.retries,
             server.requires_approval
         )
         .unwrap();
@@ -130,21 +132,21 @@ fn shown(configuration: &Configuration, base: &Path) -> String {
             writeln!(out, "  provides {} {status} {safety} {:?}", tool.name, tool.timeout).unwrap();
         }
     }
-    for problem in &configuration.problems {
-        let place = problem
-            .place
+    for diagnostic in &configuration.diagnostics {
+        let place = diagnostic
+            .location
             .as_ref()
             .map_or_else(String::new, |p| format!("{}:{}:{}", p.file.display(), p.line, p.column));
-        let entry = problem.entry.as_deref().map_or_else(String::new, |e| format!("[{e}] "));
-        write!(out, "{place}: {:?}: {entry}{}", problem.severity, problem.message).unwrap();
-        if let Some(hint) = &problem.hint {
+        let entry = diagnostic.entry.as_deref().map_or_else(String::new, |e| format!("[{e}] "));
+        write!(out, "{place}: {:?}: {entry}{}", diagnostic.severity, diagnostic.message).unwrap();
+        if let Some(hint) = &diagnostic.hint {
             write!(out, " ({hint})").unwrap();
         }
         out.push('\n');
     }
     for entry in &configuration.disabled {
         let role = if entry.role == FileRole::Tools { "tool" } else { "server" };
-        writeln!(out, "disabled {role} {}: {}", entry.name, entry.problem.message).unwrap();
+        writeln!(out, "disabled {role} {}: {}", entry.name, entry.diagnostic.message).unwrap();
     }
     let c = configuration;
     let mut setting = |name: &str, value: String| {
@@ -182,10 +184,10 @@ fn right_files_give_no_problem() {
     for path in files("valid") {
         let configuration = load_one(&path);
         assert!(
-            configuration.problems.is_empty(),
+            configuration.diagnostics.is_empty(),
             "{}: {:?}",
             path.display(),
-            configuration.problems
+            configuration.diagnostics
         );
         check(&path, "valid", &shown(&configuration, &directory("valid")));
     }
@@ -195,10 +197,10 @@ fn right_files_give_no_problem() {
 fn wrong_files_give_the_problems_of_their_snapshot() {
     for path in files("invalid") {
         let configuration = load_one(&path);
-        assert!(!configuration.problems.is_empty(), "{}", path.display());
+        assert!(!configuration.diagnostics.is_empty(), "{}", path.display());
         let text = shown(&configuration, &directory("invalid"));
-        for problem in &configuration.problems {
-            let quoted = format!("{problem:?}");
+        for diagnostic in &configuration.diagnostics {
+            let quoted = format!("{diagnostic:?}");
             for secret in ["hunter2", "ghp_0123", "sk-abcdefgh", "t0ken-of"] {
                 assert!(!quoted.contains(secret), "{quoted}");
             }

@@ -5,32 +5,32 @@
 
 /// One key.
 #[derive(Debug, Clone, Copy)]
-pub struct KeyWord {
+pub struct KeySpec {
     /// The spelling used in messages.
     pub name: &'static str,
     /// Other spellings that mean the same.
     pub aliases: &'static [&'static str],
     /// The JSON Schema of its value, as JSON text.
-    pub shape: &'static str,
+    pub schema: &'static str,
     /// What it says, for people who hover over it.
-    pub about: &'static str,
+    pub description: &'static str,
 }
 
-const fn key(name: &'static str, shape: &'static str, about: &'static str) -> KeyWord {
-    KeyWord { name, aliases: &[], shape, about }
+const fn key(name: &'static str, shape: &'static str, about: &'static str) -> KeySpec {
+    KeySpec { name, aliases: &[], schema: shape, description: about }
 }
 
-const fn also(
+const fn key_with_aliases(
     name: &'static str,
     aliases: &'static [&'static str],
     shape: &'static str,
     about: &'static str,
-) -> KeyWord {
-    KeyWord { name, aliases, shape, about }
+) -> KeySpec {
+    KeySpec { name, aliases, schema: shape, description: about }
 }
 
 /// The canonical name of `text` in `table`.
-pub fn canonical(table: &'static [KeyWord], text: &str) -> Option<&'static str> {
+pub fn canonical(table: &'static [KeySpec], text: &str) -> Option<&'static str> {
     table.iter().find(|k| k.name == text || k.aliases.contains(&text)).map(|k| k.name)
 }
 
@@ -52,7 +52,7 @@ const SERVER_MAP: &str =
     r##"{"type":["object","null"],"additionalProperties":{"$ref":"#/$defs/server"}}"##;
 
 /// Top-level keys of a file of tools.
-pub const TOOLS_FILE: &[KeyWord] = &[
+pub const TOOLS_FILE: &[KeySpec] = &[
     key("version", r#"{"enum":[1,"1"]}"#, "The version of this file's form: 1."),
     key("$schema", TEXT, "The schema an editor checks this file against."),
     key("defaults", r##"{"$ref":"#/$defs/defaults"}"##, "Values for entries that name none."),
@@ -67,7 +67,7 @@ pub const TOOLS_FILE: &[KeyWord] = &[
         "JSON Schemas that param_schema_ref and response_schema_ref name.",
     ),
     key("discover", PATTERNS, "Directories of more files like this one."),
-    also("tools", &["tools_config"], TOOL_LIST, "The tools."),
+    key_with_aliases("tools", &["tools_config"], TOOL_LIST, "The tools."),
     key("toolkits", TOOL_LIST, "Entries that give several tools each."),
     key("components", TOOL_LIST, "Configured instances whose tools are named {component}-{tool}."),
     key(
@@ -86,8 +86,8 @@ pub const TOOLS_FILE: &[KeyWord] = &[
 ];
 
 /// Keys every entry of a file of tools may have; its kind adds its own.
-pub const TOOL: &[KeyWord] = &[
-    also(
+pub const TOOL: &[KeySpec] = &[
+    key_with_aliases(
         "name",
         &["tool_name"],
         r#"{"type":["string","number"]}"#,
@@ -95,13 +95,18 @@ pub const TOOL: &[KeyWord] = &[
     ),
     key("title", TEXT, "A title for people."),
     key("description", TEXT, "What it does, for people and models."),
-    also(
+    key_with_aliases(
         "parameters_schema",
         &["parameters", "inputSchema", "input_schema"],
         SCHEMA,
         "JSON Schema of the arguments.",
     ),
-    also("output_schema", &["outputSchema"], SCHEMA, "JSON Schema of the structured result."),
+    key_with_aliases(
+        "output_schema",
+        &["outputSchema"],
+        SCHEMA,
+        "JSON Schema of the structured result.",
+    ),
     key("param_schema_ref", TEXT, "The name of the arguments' schema under 'schemas'."),
     key("response_schema_ref", TEXT, "The name of the result's schema under 'schemas'."),
     key("category", TEXT, "The heading it is listed under."),
@@ -136,7 +141,7 @@ pub const TOOL: &[KeyWord] = &[
         r#"{"type":"array","items":{"type":"string","pattern":"^[A-Za-z_][A-Za-z0-9_]*$"}}"#,
         "Names of variables that a call may set with --context NAME=VALUE.",
     ),
-    also(
+    key_with_aliases(
         "kind",
         &["provider_type", "type"],
         TEXT,
@@ -147,7 +152,7 @@ pub const TOOL: &[KeyWord] = &[
 ];
 
 /// MCP's hints.
-pub const ANNOTATIONS: &[KeyWord] = &[
+pub const ANNOTATIONS: &[KeySpec] = &[
     key("title", TEXT, "A title for people."),
     key("readOnlyHint", BOOL, "It changes nothing."),
     key("destructiveHint", BOOL, "It may destroy something; a call asks first."),
@@ -156,7 +161,7 @@ pub const ANNOTATIONS: &[KeyWord] = &[
 ];
 
 /// Keys of `defaults`.
-pub const DEFAULTS: &[KeyWord] = &[
+pub const DEFAULTS: &[KeySpec] = &[
     key("timeout", DURATION, "The limit of one attempt, for entries that name none."),
     key("retries", COUNT, "How often a failed attempt is repeated, for entries that name none."),
     key("base_url", TEXT, "What a relative endpoint_url is joined to."),
@@ -168,7 +173,7 @@ pub const DEFAULTS: &[KeyWord] = &[
 ];
 
 /// Keys of a profile.
-pub const PROFILE: &[KeyWord] = &[
+pub const PROFILE: &[KeySpec] = &[
     key("include", PATTERNS, "Only names that match one of these patterns."),
     key("exclude", PATTERNS, "Not these."),
     key("servers", PATTERNS, "Only tools of these servers."),
@@ -178,7 +183,7 @@ pub const PROFILE: &[KeyWord] = &[
 ];
 
 /// Keys of `stats`, `audit` and `history`.
-pub const RECORD: &[KeyWord] = &[
+pub const RECORD: &[KeySpec] = &[
     key("enabled", BOOL, "Whether it is kept."),
     key("path", TEXT, "Where it is kept, when not in the state directory."),
     key("sync", BOOL, "Whether each line is forced to the disk."),
@@ -186,7 +191,7 @@ pub const RECORD: &[KeyWord] = &[
 ];
 
 /// Keys of a policy rule.
-pub const RULE: &[KeyWord] = &[
+pub const RULE: &[KeySpec] = &[
     key("match", TEXT, "A pattern over full names."),
     key("action", r#"{"enum":["allow","ask","deny"]}"#, "What to do."),
     key(
@@ -197,11 +202,16 @@ pub const RULE: &[KeyWord] = &[
 ];
 
 /// Top-level keys of a file of servers.
-pub const SERVERS_FILE: &[KeyWord] = &[
+pub const SERVERS_FILE: &[KeySpec] = &[
     key("version", r#"{"enum":[1,"1"]}"#, "The version of this file's form: 1."),
     key("$schema", TEXT, "The schema an editor checks this file against."),
     key("defaults", r##"{"$ref":"#/$defs/defaults"}"##, "Values for entries that name none."),
-    also("mcp_servers", &["mcpServers", "servers"], SERVER_MAP, "The servers, by name."),
+    key_with_aliases(
+        "mcp_servers",
+        &["mcpServers", "servers"],
+        SERVER_MAP,
+        "The servers, by name.",
+    ),
     key(
         "clients",
         r##"{"type":"array","items":{"$ref":"#/$defs/server"}}"##,
@@ -213,8 +223,8 @@ pub const SERVERS_FILE: &[KeyWord] = &[
 ];
 
 /// Keys of a server.
-pub const SERVER: &[KeyWord] = &[
-    also("name", &["client_id"], TEXT, "The server's name, where it is not the key."),
+pub const SERVER: &[KeySpec] = &[
+    key_with_aliases("name", &["client_id"], TEXT, "The server's name, where it is not the key."),
     key("description", TEXT, "What it is for."),
     key("command", ONE_OR_TEXTS, "The program to start; with a list, its arguments too."),
     key("args", TEXTS, "The program's arguments."),
@@ -222,20 +232,20 @@ pub const SERVER: &[KeyWord] = &[
     key("env", VALUES, "Variables for the program."),
     key("env_keys", TEXTS, "Names of variables passed through from this environment."),
     key("cwd", TEXT, "The program's working directory; default: this file's."),
-    also(
+    key_with_aliases(
         "url",
         &["baseUrl", "serverUrl", "httpUrl"],
         TEXT,
         "Where the server listens: http, https, or a socket: unix:///path.sock, with :/path behind it for another path than /mcp.",
     ),
     key("headers", VALUES, "Headers of every request."),
-    also(
+    key_with_aliases(
         "auth",
         &["oauth"],
         r##"{"anyOf":[{"$ref":"#/$defs/auth"},{"enum":["none",false]}]}"##,
         "How to authenticate.",
     ),
-    also(
+    key_with_aliases(
         "transport",
         &["type"],
         r#"{"enum":["stdio","http","streamable-http","streamable_http","streamableHttp","sse"]}"#,
@@ -248,19 +258,19 @@ pub const SERVER: &[KeyWord] = &[
     ),
     key("timeout", DURATION, "Silence that ends a call."),
     key("max_total", DURATION, "Bound on a whole call; shortens the built-in 300 s."),
-    also(
+    key_with_aliases(
         "start_timeout",
         &["startup_timeout", "startup_timeout_sec"],
         DURATION,
         "Bound on starting and agreeing on a version.",
     ),
-    also(
+    key_with_aliases(
         "exclude",
         &["disabledTools", "blockedTools", "excludedTools", "excludeTools"],
         PATTERNS,
         "Tools, prompts and resources to leave out; patterns with *.",
     ),
-    also(
+    key_with_aliases(
         "include",
         &["allowedTools", "includeTools", "available_tools"],
         PATTERNS,
@@ -314,7 +324,7 @@ pub const SERVER: &[KeyWord] = &[
 ];
 
 /// Keys of `auth`.
-pub const AUTH: &[KeyWord] = &[
+pub const AUTH: &[KeySpec] = &[
     key(
         "type",
         r#"{"enum":["bearer","none","oauth","client_credentials"]}"#,
@@ -322,17 +332,27 @@ pub const AUTH: &[KeyWord] = &[
     ),
     key("token_env_var", TEXT, "The variable that holds the bearer token."),
     key("token", TEXT, "The bearer token itself, as a reference such as ${VAR} or ${file:PATH}."),
-    also("client_id", &["clientId"], TEXT, "oauth: a client registered beforehand."),
-    also("client_secret", &["clientSecret"], TEXT, "oauth: its secret, as a reference."),
-    also(
+    key_with_aliases("client_id", &["clientId"], TEXT, "oauth: a client registered beforehand."),
+    key_with_aliases(
+        "client_secret",
+        &["clientSecret"],
+        TEXT,
+        "oauth: its secret, as a reference.",
+    ),
+    key_with_aliases(
         "client_metadata_url",
         &["clientMetadataUrl"],
         TEXT,
         "oauth: the https address of a document that describes the client.",
     ),
-    also("scopes", &["scope"], PATTERNS, "oauth: what to ask for; default: what the server says."),
+    key_with_aliases(
+        "scopes",
+        &["scope"],
+        PATTERNS,
+        "oauth: what to ask for; default: what the server says.",
+    ),
     key("issuer", TEXT, "oauth: the only authorization server to trust; it may be private."),
-    also(
+    key_with_aliases(
         "redirect_port",
         &["callbackPort", "redirectPort"],
         r#"{"type":"integer","minimum":1,"maximum":65535}"#,
@@ -345,11 +365,16 @@ pub const AUTH: &[KeyWord] = &[
         r#"{"enum":["ES256","RS256","EdDSA"]}"#,
         "client_credentials: how the key signs; default: by its kind.",
     ),
-    also("token_url", &["tokenUrl"], TEXT, "client_credentials: where tokens are given."),
+    key_with_aliases(
+        "token_url",
+        &["tokenUrl"],
+        TEXT,
+        "client_credentials: where tokens are given.",
+    ),
 ];
 
 /// Keys of `sandbox`.
-pub const SANDBOX: &[KeyWord] = &[
+pub const SANDBOX: &[KeySpec] = &[
     key(
         "level",
         r#"{"enum":["none","auto","limits","landlock","namespaces","bwrap"]}"#,
@@ -381,7 +406,7 @@ pub fn suggestion<'k>(text: &str, known: impl Iterator<Item = &'k str>) -> Optio
 }
 
 /// All spellings of a table.
-pub fn spellings(table: &[KeyWord]) -> impl Iterator<Item = &str> {
+pub fn spellings(table: &[KeySpec]) -> impl Iterator<Item = &str> {
     table.iter().flat_map(|k| std::iter::once(k.name).chain(k.aliases.iter().copied()))
 }
 
@@ -389,7 +414,7 @@ pub fn spellings(table: &[KeyWord]) -> impl Iterator<Item = &str> {
 mod tests {
     use super::*;
 
-    const TABLES: [&[KeyWord]; 11] = [
+    const TABLES: [&[KeySpec]; 11] = [
         TOOLS_FILE,
         TOOL,
         ANNOTATIONS,
@@ -411,9 +436,9 @@ mod tests {
                 assert!(seen.insert(word), "{word} stands twice");
             }
             for key in table {
-                let shape: Result<serde_json::Value, _> = serde_json::from_str(key.shape);
+                let shape: Result<serde_json::Value, _> = serde_json::from_str(key.schema);
                 assert!(shape.is_ok(), "{}", key.name);
-                assert!(key.about.ends_with('.'), "{}", key.name);
+                assert!(key.description.ends_with('.'), "{}", key.name);
             }
         }
     }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::consent::store::TrustStore;
-use super::consent::{QuestionLine, TrustRequest};
+use super::consent::{TrustRequest, TrustRequestLine};
 use super::environment::{Environment as _, FixedEnvironment};
 use super::fixtures::KINDS;
 use super::spec::{Configuration, Layer, PolicyAction};
@@ -62,8 +62,8 @@ fn asked(configuration: &Configuration) -> &TrustRequest {
 
 /// The question in lines.
 fn shown(configuration: &Configuration) -> String {
-    let lines = asked(configuration).difference();
-    lines.iter().map(QuestionLine::text).collect::<Vec<_>>().join("\n")
+    let lines = asked(configuration).difference_lines();
+    lines.iter().map(TrustRequestLine::text).collect::<Vec<_>>().join("\n")
 }
 
 fn untrusted(configuration: &Configuration) -> Vec<&str> {
@@ -88,7 +88,7 @@ fn a_later_layer_fills_what_an_earlier_one_leaves_out() {
     room.environment.vars.insert("TOOLHOST_TOOLS".to_owned(), named.display().to_string());
     let configuration = room.load();
     assert_eq!(names(&configuration), ["a", "b"]);
-    assert!(configuration.problems.is_empty(), "{:?}", configuration.problems);
+    assert!(configuration.diagnostics.is_empty(), "{:?}", configuration.diagnostics);
     let layers: Vec<Layer> = configuration.files.iter().map(|f| f.layer).collect();
     assert_eq!(layers, [Layer::Variable, Layer::User]);
 }
@@ -102,7 +102,7 @@ fn a_name_of_the_users_stays_the_users_until_a_stored_answer_showed_the_replacem
     let room = Room::new().project("tools.yaml", project).user("tools.yaml", user);
     let origin = |configuration: &Configuration, name: &str| {
         let tool = configuration.tools.iter().find(|t| t.definition.name.to_string() == name);
-        tool.map(|tool| tool.place.file.ends_with("project/tools.yaml"))
+        tool.map(|tool| tool.location.file.ends_with("project/tools.yaml"))
     };
     // Neither before an answer, nor by consent for one run.
     for trust_all in [false, true] {
@@ -110,8 +110,9 @@ fn a_name_of_the_users_stays_the_users_until_a_stored_answer_showed_the_replacem
         let configuration = load(&request, &KINDS, &room.environment);
         assert_eq!(origin(&configuration, "a"), Some(false));
         assert_eq!(origin(&configuration, "kit-read"), None);
-        let kept = configuration.problems.iter().filter(|p| p.message.contains("your own")).count();
-        assert_eq!(kept, 2, "{:?}", configuration.problems);
+        let kept =
+            configuration.diagnostics.iter().filter(|p| p.message.contains("your own")).count();
+        assert_eq!(kept, 2, "{:?}", configuration.diagnostics);
     }
     let question = shown(&room.load());
     assert!(question.contains("replaces your own 'a'"), "{question}");
@@ -151,7 +152,7 @@ fn a_broken_entry_is_not_replaced_by_one_of_a_later_layer() {
     let configuration = room.load();
     assert!(configuration.tools.is_empty());
     assert_eq!(configuration.disabled.len(), 2);
-    assert_eq!(configuration.problems.len(), 1, "switching off is no problem");
+    assert_eq!(configuration.diagnostics.len(), 1, "switching off is no problem");
 }
 
 #[test]
@@ -217,12 +218,12 @@ fn nothing_of_a_project_is_expanded_before_consent() {
         assert!(question.contains(said), "{said} is missing in\n{question}");
     }
     // `discover` of a project names plain directories, before and after.
-    let problems = |configuration: &Configuration| {
-        configuration.problems.iter().filter(|p| p.message.contains("plain directories")).count()
+    let diagnostics = |configuration: &Configuration| {
+        configuration.diagnostics.iter().filter(|p| p.message.contains("plain directories")).count()
     };
-    assert_eq!(problems(&configuration), 1);
+    assert_eq!(diagnostics(&configuration), 1);
     let trusted = room.trust(false);
-    assert_eq!(problems(&trusted), 1);
+    assert_eq!(diagnostics(&trusted), 1);
     assert!(trusted.untrusted.is_empty() && trusted.tools.len() == 1);
 }
 
@@ -322,7 +323,7 @@ fn a_project_may_only_tighten() {
         [("a-*", PolicyAction::Deny), ("a-*", PolicyAction::Allow), ("b-*", PolicyAction::Ask)]
     );
     let errors: Vec<&str> = configuration
-        .problems
+        .diagnostics
         .iter()
         .filter(|p| p.is_error())
         .map(|p| p.message.as_str())
@@ -332,8 +333,8 @@ fn a_project_may_only_tighten() {
         ["trust", "limits", "state_dir"]
             .map(|k| format!("'{k}' cannot be set by a project's file"))
     );
-    let warnings = configuration.problems.iter().filter(|p| !p.is_error()).count();
-    assert_eq!(warnings, 5, "{:?}", configuration.problems);
+    let warnings = configuration.diagnostics.iter().filter(|p| !p.is_error()).count();
+    assert_eq!(warnings, 5, "{:?}", configuration.diagnostics);
 }
 
 #[test]
@@ -375,7 +376,7 @@ fn discovered_files_belong_to_the_file_that_names_them() {
     let configuration = room.trust(false);
     assert_eq!(names(&configuration), ["a", "b"]);
     assert_eq!(configuration.tools[1].base_dir, more);
-    assert_eq!(configuration.problems.len(), 1, "the second 'a'");
+    assert_eq!(configuration.diagnostics.len(), 1, "the second 'a'");
     // They are part of what was trusted.
     std::fs::write(&one, "tools: [{ name: b, command: [./z] }]\n").unwrap();
     assert!(room.load().tools.is_empty());
@@ -387,8 +388,8 @@ fn discovered_files_belong_to_the_file_that_names_them() {
     let text = "discover: [./tools.d, ../outside]\n";
     let configuration = room.project_again("tools.yaml", text);
     assert_eq!(untrusted(&configuration), ["b"]);
-    let refused = configuration.problems.iter().filter(|p| p.is_error()).count();
-    assert_eq!(refused, 2, "{:?}", configuration.problems);
+    let refused = configuration.diagnostics.iter().filter(|p| p.is_error()).count();
+    assert_eq!(refused, 2, "{:?}", configuration.diagnostics);
 }
 
 #[test]
@@ -396,7 +397,7 @@ fn a_named_file_that_is_missing_is_a_problem() {
     let room = Room::new();
     let request = LoadRequest { servers: vec!["none.yaml".into()], ..LoadRequest::default() };
     let configuration = load(&request, &KINDS, &room.environment);
-    assert!(configuration.problems[0].message.ends_with("no such file or directory"));
+    assert!(configuration.diagnostics[0].message.ends_with("no such file or directory"));
     assert!(configuration.files.is_empty());
 }
 

@@ -3,37 +3,37 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::consent::{self, Access, Consent};
+use super::consent::{self, Consent, EnvironmentAccess};
 use super::discover::{self, LoadRequest};
 use super::environment::Environment;
 use super::expanded::ExpandedValues;
 use super::keys::{self, TOOLS_FILE, canonical};
-use super::node::{Node, NodeValue};
+use super::node::{ConfigNode, NodeValue};
 use super::parse;
-use super::resolve::settings::{self, Settings};
-use super::resolve::{FileContext, Findings, Gathered, servers, tools};
-use super::sources::{SourceFile, Sources};
-use super::spec::{Configuration, FileRole, KindWords, Layer, LoadedFile};
-use crate::model::Problem;
+use super::resolve::settings::{self, SettingsLayers};
+use super::resolve::{ConfigurationBuilder, EntryDiagnostics, FileContext, servers, tools};
+use super::sources::{ConfigSources, SourceFile};
+use super::spec::{Configuration, FileRole, KindDescriptor, Layer, LoadedFile};
+use crate::model::Diagnostic;
 
 /// Finds, reads and understands all configuration files. Never fails as a whole: what is wrong is
-/// in [`Configuration::problems`], entries out of service are in [`Configuration::disabled`], and
+/// in [`Configuration::diagnostics`], entries out of service are in [`Configuration::disabled`], and
 /// entries that nobody agreed to yet in [`Configuration::untrusted`].
 pub fn load(
     request: &LoadRequest,
-    kinds: &[KindWords],
+    kinds: &[KindDescriptor],
     environment: &dyn Environment,
 ) -> Configuration {
     let expanded = ExpandedValues::default();
     let found = discover::find(request, environment);
-    let sources = Sources::read(found, environment, &expanded);
+    let sources = ConfigSources::read(found, environment, &expanded);
     let consent = consent::decide(&sources.files, kinds, environment, request.trust_all);
     let mut loader = Loader {
         environment,
         kinds,
         consent: &consent,
-        gathered: Gathered::new(&consent),
-        settings: Settings::default(),
+        builder: ConfigurationBuilder::new(&consent),
+        settings: SettingsLayers::default(),
         project_root: environment.cwd(),
         project: sources
             .files
@@ -41,9 +41,9 @@ pub fn load(
             .find(|file| file.candidate.layer == Layer::Project)
             .and_then(|file| file.candidate.path.parent().map(Path::to_path_buf)),
     };
-    loader.gathered.configuration.expanded = expanded;
-    loader.gathered.configuration.problems = sources.problems;
-    loader.gathered.configuration.searched = sources.searched;
+    loader.builder.configuration.expanded = expanded;
+    loader.builder.configuration.diagnostics = sources.diagnostics;
+    loader.builder.configuration.searched = sources.searched;
     loader.scopes(&sources.files);
     for file in sources.files {
         loader.file(&file);
@@ -57,10 +57,10 @@ pub fn load(
 
 struct Loader<'a> {
     environment: &'a dyn Environment,
-    kinds: &'a [KindWords],
+    kinds: &'a [KindDescriptor],
     consent: &'a Consent,
-    gathered: Gathered<'a>,
-    settings: Settings,
+    builder: ConfigurationBuilder<'a>,
+    settings: SettingsLayers,
     /// What the scope `PROJECT_ROOT` is when no file says so.
     project_root: PathBuf,
     /// The directory in which the project's configuration was found.
@@ -81,16 +81,16 @@ impl<'a> Loader<'a> {
             }
             if let Some(node) = file.parsed.root.get("scopes") {
                 let file = self.context(file, Vec::new());
-                let mut findings = Findings::default();
-                self.settings.scopes(node, &file, &mut findings);
-                self.gathered.configuration.problems.extend(findings.problems);
+                let mut entry_diagnostics = EntryDiagnostics::default();
+                self.settings.scopes(node, &file, &mut entry_diagnostics);
+                self.builder.configuration.diagnostics.extend(entry_diagnostics.diagnostics);
             }
         }
     }
 
     fn file(&mut self, source: &SourceFile) {
         let role = source.candidate.role;
-        self.gathered.configuration.files.push(LoadedFile {
+        self.builder.configuration.files.push(LoadedFile {
             path: source.candidate.path.clone(),
             role,
             layer: source.candidate.layer,
@@ -100,33 +100,33 @@ impl<'a> Loader<'a> {
         match role {
             FileRole::Servers => {
                 file.defaults = root.get("defaults").cloned();
-                let mut findings = Findings::default();
-                reserved_keys(&root, file.layer, &mut findings);
+                let mut entry_diagnostics = EntryDiagnostics::default();
+                reserved_keys(&root, file.layer, &mut entry_diagnostics);
                 if let Some(node) = &file.defaults {
-                    self.settings.read("defaults", node, &file, &mut findings);
+                    self.settings.read("defaults", node, &file, &mut entry_diagnostics);
                 }
-                self.gathered.configuration.problems.extend(findings.problems);
-                servers::file(root, &mut file, &mut self.gathered);
+                self.builder.configuration.diagnostics.extend(entry_diagnostics.diagnostics);
+                servers::file(root, &mut file, &mut self.builder);
             }
             FileRole::Tools => {
                 if source.is_discovered
                     && let Some(node) = root.get("discover").filter(|node| !node.is_null())
                 {
-                    let problem = Problem::warning("a discovered file cannot discover more");
-                    self.problem(problem.at(node.place()));
+                    let diagnostic = Diagnostic::warning("a discovered file cannot discover more");
+                    self.add_diagnostic(diagnostic.with_location(node.location()));
                 }
                 self.tools(root, &mut file);
             }
         }
         // What no entry owned: keys repeated in settings and at the top.
-        let rest = file.duplicates.into_iter().map(|duplicate| duplicate.problem);
-        self.gathered.configuration.problems.extend(rest);
+        let rest = file.duplicates.into_iter().map(|duplicate| duplicate.diagnostic);
+        self.builder.configuration.diagnostics.extend(rest);
     }
 
     fn context<'f>(
         &self,
         source: &'f SourceFile,
-        duplicates: Vec<parse::Duplicate>,
+        duplicates: Vec<parse::DuplicateKey>,
     ) -> FileContext<'f>
     where
         'a: 'f,
@@ -139,10 +139,10 @@ impl<'a> Loader<'a> {
             _ => base_dir.clone(),
         };
         FileContext {
-            access: Access::new(
+            access: EnvironmentAccess::new(
                 self.environment,
                 self.consent.grant(source),
-                self.gathered.configuration.expanded.clone(),
+                self.builder.configuration.expanded.clone(),
             ),
             kinds: self.kinds,
             layer: candidate.layer,
@@ -163,61 +163,62 @@ impl<'a> Loader<'a> {
     }
 
     /// Resolves a file of tools.
-    fn tools(&mut self, root: Node, file: &mut FileContext<'_>) {
+    fn tools(&mut self, root: ConfigNode, file: &mut FileContext<'_>) {
         if root.is_null() {
             return;
         }
         if root.as_map().is_err() {
-            self.problem(root.expected("a mapping with 'tools'"));
+            self.add_diagnostic(root.expected("a mapping with 'tools'"));
             return;
         }
         file.schemas = root.get("schemas").cloned();
         file.defaults = root.get("defaults").cloned();
         if let Some(mut defaults) = file.defaults.take() {
             if let Some(expander) = file.expander() {
-                let problems = &mut self.gathered.configuration.problems;
-                expander.entry(&mut defaults, &[], problems);
+                let diagnostics = &mut self.builder.configuration.diagnostics;
+                expander.entry(&mut defaults, &[], diagnostics);
             }
             file.defaults = Some(defaults);
         }
-        let mut findings = Findings::default();
-        reserved_keys(&root, file.layer, &mut findings);
+        let mut entry_diagnostics = EntryDiagnostics::default();
+        reserved_keys(&root, file.layer, &mut entry_diagnostics);
         let NodeValue::Map(pairs) = root.value else { return };
-        let owner = Node { value: NodeValue::Null, position: root.position, source: root.source };
+        let owner =
+            ConfigNode { value: NodeValue::Null, position: root.position, source: root.source };
         for (key, value) in pairs {
             let Some(word) = canonical(TOOLS_FILE, &key.text) else {
                 if settings::reserved(&key.text, file.layer).is_none() {
-                    findings.unknown_key(&owner, &key, TOOLS_FILE, &[]);
+                    entry_diagnostics.unknown_key(&owner, &key, TOOLS_FILE, &[]);
                     if keys::canonical(keys::SERVERS_FILE, &key.text).is_some()
-                        && let Some(problem) = findings.problems.last_mut()
+                        && let Some(diagnostic) = entry_diagnostics.diagnostics.last_mut()
                     {
-                        problem.hint = Some("servers belong in mcp.yaml (--mcp)".to_owned());
+                        diagnostic.hint = Some("servers belong in mcp.yaml (--mcp)".to_owned());
                     }
                 }
                 continue;
             };
             match word {
-                "tools" => tools::list(value, "tools", file, &mut self.gathered),
-                "toolkits" => tools::list(value, "toolkits", file, &mut self.gathered),
-                "components" => tools::list(value, "components", file, &mut self.gathered),
-                "version" => check_version(&value, &mut findings),
+                "tools" => tools::list(value, "tools", file, &mut self.builder),
+                "toolkits" => tools::list(value, "toolkits", file, &mut self.builder),
+                "components" => tools::list(value, "components", file, &mut self.builder),
+                "version" => check_version(&value, &mut entry_diagnostics),
                 // Read before the entries of any file.
                 "scopes" | "discover" => {}
                 _ => {
-                    self.settings.read(word, &value, file, &mut findings);
+                    self.settings.read(word, &value, file, &mut entry_diagnostics);
                 }
             }
         }
-        self.gathered.configuration.problems.extend(findings.problems);
+        self.builder.configuration.diagnostics.extend(entry_diagnostics.diagnostics);
     }
 
-    fn problem(&mut self, problem: Problem) {
-        self.gathered.configuration.problems.push(problem);
+    fn add_diagnostic(&mut self, diagnostic: Diagnostic) {
+        self.builder.configuration.diagnostics.push(diagnostic);
     }
 
     fn finish(self) -> Configuration {
-        let Gathered { mut configuration, literals, .. } = self.gathered;
-        let settings = self.settings.in_force(&self.project_root, self.environment);
+        let ConfigurationBuilder { mut configuration, literals, .. } = self.builder;
+        let settings = self.settings.effective(&self.project_root, self.environment);
         configuration.profiles = settings.profiles;
         configuration.policy = settings.policy;
         configuration.stats = settings.stats;
@@ -225,38 +226,41 @@ impl<'a> Loader<'a> {
         configuration.history = settings.history;
         configuration.scopes = settings.scopes;
         configuration.tools.shrink_to_fit();
-        configuration.problems.extend(self.consent.problems.iter().cloned());
-        order(&mut configuration);
-        configuration.problems.iter_mut().for_each(|p| literals.mask(p));
-        configuration.disabled.iter_mut().for_each(|entry| literals.mask(&mut entry.problem));
+        configuration.diagnostics.extend(self.consent.diagnostics.iter().cloned());
+        sort_diagnostics(&mut configuration);
+        configuration.diagnostics.iter_mut().for_each(|p| literals.mask(p));
+        configuration.disabled.iter_mut().for_each(|entry| literals.mask(&mut entry.diagnostic));
         configuration
     }
 }
 
-/// Puts the findings into the order of the files and of the lines in them.
-fn order(configuration: &mut Configuration) {
+/// Puts the entry_diagnostics into the order of the files and of the lines in them.
+fn sort_diagnostics(configuration: &mut Configuration) {
     let files = &configuration.files;
-    configuration.problems.sort_by_key(|problem| {
-        let place = problem.place.as_ref();
+    configuration.diagnostics.sort_by_key(|diagnostic| {
+        let place = diagnostic.location.as_ref();
         let file = place.and_then(|p| files.iter().position(|f| f.path == **p.file));
         (file.unwrap_or(files.len()), place.map(|p| (p.line, p.column)))
     });
 }
 
-fn check_version(node: &Node, findings: &mut Findings) {
-    if let Some(text) = findings.take(node.as_scalar_text())
+fn check_version(node: &ConfigNode, entry_diagnostics: &mut EntryDiagnostics) {
+    if let Some(text) = entry_diagnostics.ok_or_report(node.as_scalar_text())
         && text != "1"
     {
-        let problem = Problem::error(format!("version {text} of this file's form is not known"));
-        findings.problems.push(problem.hint("this build reads version 1").at(node.place()));
+        let diagnostic =
+            Diagnostic::error(format!("version {text} of this file's form is not known"));
+        entry_diagnostics.diagnostics.push(
+            diagnostic.with_hint("this build reads version 1").with_location(node.location()),
+        );
     }
 }
 
 /// Finds keys with which a project's file would decide what only the user may.
-fn reserved_keys(root: &Node, layer: Layer, findings: &mut Findings) {
+fn reserved_keys(root: &ConfigNode, layer: Layer, entry_diagnostics: &mut EntryDiagnostics) {
     for (key, _) in root.entries() {
         if let Some(message) = settings::reserved(&key.text, layer) {
-            findings.error(root.place_of(key), message);
+            entry_diagnostics.error(root.location_of(key), message);
         }
     }
 }

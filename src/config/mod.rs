@@ -1,7 +1,7 @@
 //! Configuration as a small compiler: discover → read → parse → consent → expand → resolve → spec.
 //!
 //! Owns: finding and understanding `tools.yaml` and `mcp.yaml`, and saying exactly what is wrong
-//! with them. Every value knows its file, line and column; all problems are reported at once; one
+//! with them. Every value knows its file, line and column; all diagnostics are reported at once; one
 //! bad entry never stops the rest. Nothing of a project's file is expanded without a [`Grant`] of
 //! [`consent`]. Never does: start or contact anything an entry names, or ask a person.
 //!
@@ -16,16 +16,16 @@ pub mod keys;
 pub mod load;
 pub mod node;
 pub mod parse;
+pub mod plain_http;
 pub mod read;
 mod resolve;
 pub mod sandbox;
 pub mod schema;
 pub mod secrets;
 pub mod show;
-pub mod socket;
 mod sources;
 pub mod spec;
-pub mod transport;
+pub mod unix_socket;
 pub mod variables;
 
 pub use discover::LoadRequest;

@@ -1,6 +1,6 @@
 //! A configuration file as a tree in which every key and value knows where it stands.
 //!
-//! Owns: [`Node`], its positions and the typed look-ups with their error messages. Never does:
+//! Owns: [`ConfigNode`], its positions and the typed look-ups with their error messages. Never does:
 //! read files (see `parse`), expand variables (see `expand`), or know what a key means.
 
 use std::collections::HashMap;
@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::Value;
 
-use crate::model::{Place, Problem};
+use crate::model::{Diagnostic, SourceLocation};
 
 /// One file's text, shared by all its nodes.
 #[derive(Debug)]
@@ -49,7 +49,7 @@ impl SourceText {
 
 /// A line and a column, both from 1; 0 means unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Position {
+pub struct TextPosition {
     /// Line, from 1.
     pub line: u32,
     /// Column in characters, from 1.
@@ -58,11 +58,11 @@ pub struct Position {
 
 /// A value of a file with its position.
 #[derive(Debug, Clone)]
-pub struct Node {
+pub struct ConfigNode {
     /// The value.
     pub value: NodeValue,
     /// Where it starts.
-    pub position: Position,
+    pub position: TextPosition,
     /// The file it stands in.
     pub source: Arc<SourceText>,
 }
@@ -79,29 +79,29 @@ pub enum NodeValue {
     /// Text.
     Text(String),
     /// A sequence.
-    List(Vec<Node>),
+    List(Vec<ConfigNode>),
     /// A mapping, in file order.
-    Map(Vec<(Key, Node)>),
+    Map(Vec<(ConfigKey, ConfigNode)>),
 }
 
 /// A key of a mapping.
 #[derive(Debug, Clone)]
-pub struct Key {
+pub struct ConfigKey {
     /// The key's text.
     pub text: String,
     /// Where it stands.
-    pub position: Position,
+    pub position: TextPosition,
 }
 
-impl Node {
+impl ConfigNode {
     /// The place of this node, for a message.
-    pub fn place(&self) -> Place {
-        place_in(&self.source, self.position)
+    pub fn location(&self) -> SourceLocation {
+        location_in(&self.source, self.position)
     }
 
     /// The place of a key of this mapping, for a message.
-    pub fn place_of(&self, key: &Key) -> Place {
-        place_in(&self.source, key.position)
+    pub fn location_of(&self, key: &ConfigKey) -> SourceLocation {
+        location_in(&self.source, key.position)
     }
 
     /// The value under `key`; `None` too when this is no mapping.
@@ -115,12 +115,12 @@ impl Node {
     }
 
     /// The key as it stands in the file.
-    pub fn key(&self, key: &str) -> Option<&Key> {
+    pub fn key(&self, key: &str) -> Option<&ConfigKey> {
         self.entries().iter().find(|(k, _)| k.text == key).map(|(k, _)| k)
     }
 
     /// The entries of a mapping; empty for anything else.
-    pub fn entries(&self) -> &[(Key, Self)] {
+    pub fn entries(&self) -> &[(ConfigKey, Self)] {
         match &self.value {
             NodeValue::Map(entries) => entries,
             _ => &[],
@@ -144,20 +144,20 @@ impl Node {
         }
     }
 
-    /// A problem that points here: "expected …, found …".
-    pub fn expected(&self, what: &str) -> Problem {
+    /// A diagnostic that points here: "expected …, found …".
+    pub fn expected(&self, what: &str) -> Diagnostic {
         let found = match &self.value {
             NodeValue::Text(text) if text.is_empty() => "an empty text",
             _ => self.kind(),
         };
-        Problem::error(format!("expected {what}, found {found}")).at(self.place())
+        Diagnostic::error(format!("expected {what}, found {found}")).with_location(self.location())
     }
 
     /// The text of a text node.
     ///
     /// # Errors
-    /// A problem pointing here when it is something else.
-    pub fn as_text(&self) -> Result<&str, Problem> {
+    /// A diagnostic pointing here when it is something else.
+    pub fn as_text(&self) -> Result<&str, Diagnostic> {
         match &self.value {
             NodeValue::Text(text) => Ok(text),
             _ => Err(self.expected("text")),
@@ -167,8 +167,8 @@ impl Node {
     /// Text, or a scalar written as text (`port: 80`, `flag: true`).
     ///
     /// # Errors
-    /// A problem pointing here when it is a list, a mapping or nothing.
-    pub fn as_scalar_text(&self) -> Result<String, Problem> {
+    /// A diagnostic pointing here when it is a list, a mapping or nothing.
+    pub fn as_scalar_text(&self) -> Result<String, Diagnostic> {
         match &self.value {
             NodeValue::Text(text) => Ok(text.clone()),
             NodeValue::Bool(value) => Ok(value.to_string()),
@@ -180,8 +180,8 @@ impl Node {
     /// The value of a boolean node.
     ///
     /// # Errors
-    /// A problem pointing here when it is something else.
-    pub fn as_bool(&self) -> Result<bool, Problem> {
+    /// A diagnostic pointing here when it is something else.
+    pub fn as_bool(&self) -> Result<bool, Diagnostic> {
         match &self.value {
             NodeValue::Bool(value) => Ok(*value),
             _ => Err(self.expected("true or false")),
@@ -191,8 +191,8 @@ impl Node {
     /// A whole number that is not negative.
     ///
     /// # Errors
-    /// A problem pointing here when it is something else.
-    pub fn as_count(&self) -> Result<u64, Problem> {
+    /// A diagnostic pointing here when it is something else.
+    pub fn as_count(&self) -> Result<u64, Diagnostic> {
         match &self.value {
             NodeValue::Number(number) => {
                 number.as_u64().ok_or_else(|| self.expected("a whole number, 0 or more"))
@@ -204,8 +204,8 @@ impl Node {
     /// The items of a list.
     ///
     /// # Errors
-    /// A problem pointing here when it is something else.
-    pub fn as_list(&self) -> Result<&[Self], Problem> {
+    /// A diagnostic pointing here when it is something else.
+    pub fn as_list(&self) -> Result<&[Self], Diagnostic> {
         match &self.value {
             NodeValue::List(items) => Ok(items),
             _ => Err(self.expected("a list")),
@@ -215,8 +215,8 @@ impl Node {
     /// The entries of a mapping.
     ///
     /// # Errors
-    /// A problem pointing here when it is something else.
-    pub fn as_map(&self) -> Result<&[(Key, Self)], Problem> {
+    /// A diagnostic pointing here when it is something else.
+    pub fn as_map(&self) -> Result<&[(ConfigKey, Self)], Diagnostic> {
         match &self.value {
             NodeValue::Map(entries) => Ok(entries),
             _ => Err(self.expected("a mapping")),
@@ -226,8 +226,8 @@ impl Node {
     /// A list of texts, or one text as a list of one.
     ///
     /// # Errors
-    /// A problem pointing at the first thing that is not text.
-    pub fn as_texts(&self) -> Result<Vec<String>, Problem> {
+    /// A diagnostic pointing at the first thing that is not text.
+    pub fn as_texts(&self) -> Result<Vec<String>, Diagnostic> {
         match &self.value {
             NodeValue::Text(text) => Ok(vec![text.clone()]),
             NodeValue::List(items) => items.iter().map(Self::as_scalar_text).collect(),
@@ -238,8 +238,8 @@ impl Node {
     /// A duration: a number of seconds, or text such as `500ms`, `30s`, `2m`, `1h`.
     ///
     /// # Errors
-    /// A problem pointing here when it cannot be read.
-    pub fn as_duration(&self) -> Result<std::time::Duration, Problem> {
+    /// A diagnostic pointing here when it cannot be read.
+    pub fn as_duration(&self) -> Result<std::time::Duration, Diagnostic> {
         let parsed = match &self.value {
             NodeValue::Number(number) => crate::util::units::duration(&number.to_string()),
             NodeValue::Text(text) => crate::util::units::duration(text),
@@ -263,12 +263,17 @@ impl Node {
     }
 }
 
-fn place_in(source: &SourceText, position: Position) -> Place {
+fn location_in(source: &SourceText, position: TextPosition) -> SourceLocation {
     let text = match position.line.checked_sub(1) {
         Some(index) => source.quoted(index as usize),
         None => Arc::from(""),
     };
-    Place { file: Arc::clone(&source.path), line: position.line, column: position.column, text }
+    SourceLocation {
+        file: Arc::clone(&source.path),
+        line: position.line,
+        column: position.column,
+        text,
+    }
 }
 
 #[cfg(test)]
@@ -278,7 +283,7 @@ mod tests {
     #[test]
     fn places_in_one_line_share_its_text() {
         let source = SourceText::new("f", "{a: 1, b: 2}\n");
-        let place = |column| place_in(&source, Position { line: 1, column });
+        let place = |column| location_in(&source, TextPosition { line: 1, column });
         assert_eq!(&*place(2).text, "{a: 1, b: 2}");
         assert!(Arc::ptr_eq(&place(2).text, &place(8).text));
     }

@@ -13,10 +13,10 @@ use std::sync::Arc;
 use rustix::fs::OFlags;
 
 use super::node::SourceText;
-use crate::model::{Place, Problem};
-use crate::util::regular::{self, UnreadableFile};
+use crate::model::{Diagnostic, SourceLocation};
+use crate::util::regular_file::{self, UnreadableFile};
 
-pub(super) use crate::util::regular::reason;
+pub(super) use crate::util::regular_file::reason;
 
 /// The largest file that is read: room for some 25,000 tools.
 pub const MAX_BYTES: u64 = 8 << 20;
@@ -27,10 +27,11 @@ pub const MAX_BYTES: u64 = 8 << 20;
 /// # Errors
 /// When it cannot be read, is too large, is not UTF-8, is writable by everybody or belongs to
 /// another user who is not root.
-pub fn read(path: &Path, named: bool) -> Result<(Arc<SourceText>, String), Problem> {
+pub fn read(path: &Path, named: bool) -> Result<(Arc<SourceText>, String), Diagnostic> {
     let shown = path.display();
     let failed = |why: std::io::Error| {
-        Problem::error(format!("cannot read {shown}: {}", reason(&why))).at(place(path))
+        Diagnostic::error(format!("cannot read {shown}: {}", reason(&why)))
+            .with_location(file_location(path))
     };
     let mut bytes = Vec::new();
     let is_pipe = || std::fs::metadata(path).is_ok_and(|meta| meta.file_type().is_fifo());
@@ -38,15 +39,18 @@ pub fn read(path: &Path, named: bool) -> Result<(Arc<SourceText>, String), Probl
         read_pipe(path, &mut bytes).map_err(failed)?;
         if bytes.is_empty() {
             let what = format!("{shown} is a pipe that nobody writes to");
-            return Err(Problem::error(what).at(place(path)));
+            return Err(Diagnostic::error(what).with_location(file_location(path)));
         }
     } else {
-        let (file, meta) = regular::open(path).map_err(|why| match why {
+        let (file, meta) = regular_file::open(path).map_err(|why| match why {
             UnreadableFile::System(why) => failed(why),
             UnreadableFile::Special(what) => {
-                Problem::error(format!("{shown} is {what}, not a regular file")).at(place(path))
+                Diagnostic::error(format!("{shown} is {what}, not a regular file"))
+                    .with_location(file_location(path))
             }
-            other => Problem::error(format!("{shown}: {other}")).at(place(path)),
+            other => {
+                Diagnostic::error(format!("{shown}: {other}")).with_location(file_location(path))
+            }
         })?;
         check(path, &meta)?;
         file.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(failed)?;
@@ -79,56 +83,59 @@ fn read_pipe(path: &Path, bytes: &mut Vec<u8>) -> std::io::Result<()> {
     pipe.take(MAX_BYTES + 1).read_to_end(bytes).map(drop)
 }
 
-fn check(path: &Path, meta: &Metadata) -> Result<(), Problem> {
+fn check(path: &Path, meta: &Metadata) -> Result<(), Diagnostic> {
     let shown = path.display();
     if meta.len() > MAX_BYTES {
         return Err(too_large(path));
     }
     if meta.permissions().mode() & 0o002 != 0 {
-        return Err(Problem::error(format!("{shown} is refused: everybody may write to it"))
-            .hint(format!("chmod o-w {shown}"))
-            .at(place(path)));
+        return Err(Diagnostic::error(format!("{shown} is refused: everybody may write to it"))
+            .with_hint(format!("chmod o-w {shown}"))
+            .with_location(file_location(path)));
     }
     let owner = meta.uid();
     if owner != 0 && owner != rustix::process::geteuid().as_raw() {
-        return Err(Problem::error(format!(
+        return Err(Diagnostic::error(format!(
             "{shown} is refused: it belongs to another user (uid {owner})"
         ))
-        .hint("take it over with chown, or copy it")
-        .at(place(path)));
+        .with_hint("take it over with chown, or copy it")
+        .with_location(file_location(path)));
     }
     Ok(())
 }
 
-fn too_large(path: &Path) -> Problem {
+fn too_large(path: &Path) -> Diagnostic {
     let limit = crate::util::units::show_size(MAX_BYTES);
-    Problem::error(format!("{} is larger than {limit}", path.display())).at(place(path))
+    Diagnostic::error(format!("{} is larger than {limit}", path.display()))
+        .with_location(file_location(path))
 }
 
-fn not_utf8(path: &Path, error: &std::string::FromUtf8Error) -> Problem {
+fn not_utf8(path: &Path, error: &std::string::FromUtf8Error) -> Diagnostic {
     let valid = error.as_bytes().get(..error.utf8_error().valid_up_to()).unwrap_or_default();
     let valid = String::from_utf8_lossy(valid);
     let line = valid.rsplit('\n').next().unwrap_or_default();
     let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
-    let place = Place {
+    let place = SourceLocation {
         file: Arc::new(path.to_path_buf()),
         line: count(valid.matches('\n').count() + 1),
         column: count(line.chars().count() + 1),
         text: Arc::from(line),
     };
-    Problem::error("this byte is not UTF-8").hint("save the file as UTF-8").at(place)
+    Diagnostic::error("this byte is not UTF-8")
+        .with_hint("save the file as UTF-8")
+        .with_location(place)
 }
 
 /// The place of a whole file.
-pub(super) fn place(path: &Path) -> Place {
-    Place { file: Arc::new(path.to_path_buf()), line: 0, column: 0, text: Arc::from("") }
+pub(super) fn file_location(path: &Path) -> SourceLocation {
+    SourceLocation { file: Arc::new(path.to_path_buf()), line: 0, column: 0, text: Arc::from("") }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn refused(bytes: &[u8], mode: u32) -> Problem {
+    fn refused(bytes: &[u8], mode: u32) -> Diagnostic {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("tools.yaml");
         std::fs::write(&path, bytes).unwrap();
@@ -138,21 +145,21 @@ mod tests {
 
     #[test]
     fn a_file_that_everybody_may_write_is_refused() {
-        let problem = refused(b"tools: []\n", 0o666);
-        assert!(problem.message.contains("everybody may write"), "{}", problem.message);
-        assert!(problem.hint.unwrap().starts_with("chmod o-w"));
+        let diagnostic = refused(b"tools: []\n", 0o666);
+        assert!(diagnostic.message.contains("everybody may write"), "{}", diagnostic.message);
+        assert!(diagnostic.hint.unwrap().starts_with("chmod o-w"));
     }
 
     #[test]
     fn a_byte_that_is_not_utf8_is_pointed_at() {
-        let place = refused(b"a: 1\nb: \xc3\xa9\xff\n", 0o600).place.unwrap();
+        let place = refused(b"a: 1\nb: \xc3\xa9\xff\n", 0o600).location.unwrap();
         assert_eq!((place.line, place.column), (2, 5));
     }
 
     #[test]
     fn a_file_that_is_too_large_is_not_read() {
-        let problem = refused(&vec![b'#'; 1 + usize::try_from(MAX_BYTES).unwrap()], 0o600);
-        assert!(problem.message.contains("larger than 8.0 MiB"), "{}", problem.message);
+        let diagnostic = refused(&vec![b'#'; 1 + usize::try_from(MAX_BYTES).unwrap()], 0o600);
+        assert!(diagnostic.message.contains("larger than 8.0 MiB"), "{}", diagnostic.message);
     }
 
     #[test]

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::keys::{self, SANDBOX, canonical};
-use super::node::{Node, NodeValue};
-use crate::model::{Place, Problem};
+use super::node::{ConfigNode, NodeValue};
+use crate::model::{Diagnostic, SourceLocation};
 use crate::util::units;
 
 /// By what something is to be confined.
@@ -81,12 +81,12 @@ pub struct SandboxSpec {
     /// Files open at once.
     pub open_files: Option<u64>,
     /// Where it stands.
-    pub place: Place,
+    pub location: SourceLocation,
 }
 
 impl SandboxSpec {
     /// One that says no more than its level.
-    pub fn plain(level: SandboxLevel, place: Place) -> Self {
+    pub fn plain(level: SandboxLevel, place: SourceLocation) -> Self {
         Self {
             level,
             read: None,
@@ -98,7 +98,7 @@ impl SandboxSpec {
             processes: None,
             file_size: None,
             open_files: None,
-            place,
+            location: place,
         }
     }
 
@@ -128,32 +128,40 @@ impl SandboxSpec {
 
 /// Reads the value of `sandbox`, with paths relative to `base_dir`. All that is wrong is appended;
 /// unknown keys are warnings.
-pub fn read(node: &Node, base_dir: &Path, problems: &mut Vec<Problem>) -> Option<SandboxSpec> {
-    let plain = |level| Some(SandboxSpec::plain(level, node.place()));
+pub fn read(
+    node: &ConfigNode,
+    base_dir: &Path,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<SandboxSpec> {
+    let plain = |level| Some(SandboxSpec::plain(level, node.location()));
     match &node.value {
         NodeValue::Null | NodeValue::Bool(false) => plain(SandboxLevel::None),
         NodeValue::Bool(true) => plain(SandboxLevel::Auto),
-        NodeValue::Text(_) => keep(level(node), problems).and_then(plain),
-        NodeValue::Map(_) => mapping(node, base_dir, problems),
+        NodeValue::Text(_) => ok_or_report(level(node), diagnostics).and_then(plain),
+        NodeValue::Map(_) => mapping(node, base_dir, diagnostics),
         NodeValue::Number(_) | NodeValue::List(_) => {
             let words = "none, auto, limits, landlock, namespaces, bwrap, or a mapping";
-            problems.push(node.expected(words));
+            diagnostics.push(node.expected(words));
             None
         }
     }
 }
 
-fn mapping(node: &Node, base_dir: &Path, problems: &mut Vec<Problem>) -> Option<SandboxSpec> {
-    let before = problems.len();
-    let mut spec = SandboxSpec::plain(SandboxLevel::Auto, node.place());
+fn mapping(
+    node: &ConfigNode,
+    base_dir: &Path,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<SandboxSpec> {
+    let before = diagnostics.len();
+    let mut spec = SandboxSpec::plain(SandboxLevel::Auto, node.location());
     for (key, value) in node.entries() {
         let Some(word) = canonical(SANDBOX, &key.text) else {
             if !key.text.starts_with("x-") {
-                let mut unknown = Problem::warning(format!("unknown key '{}'", key.text));
+                let mut unknown = Diagnostic::warning(format!("unknown key '{}'", key.text));
                 if let Some(meant) = keys::suggestion(&key.text, keys::spellings(SANDBOX)) {
-                    unknown = unknown.hint(format!("did you mean '{meant}'?"));
+                    unknown = unknown.with_hint(format!("did you mean '{meant}'?"));
                 }
-                problems.push(unknown.at(node.place_of(key)));
+                diagnostics.push(unknown.with_location(node.location_of(key)));
             }
             continue;
         };
@@ -161,27 +169,31 @@ fn mapping(node: &Node, base_dir: &Path, problems: &mut Vec<Problem>) -> Option<
             continue;
         }
         match word {
-            "level" => spec.level = keep(level(value), problems).unwrap_or(SandboxLevel::Auto),
-            "read" => spec.read = keep(paths(value, base_dir), problems),
-            "write" => spec.write = keep(paths(value, base_dir), problems).unwrap_or_default(),
-            "network" => spec.network = keep(value.as_bool(), problems),
-            "metadata" => spec.metadata = keep(value.as_bool(), problems),
-            "memory" => spec.memory = keep(size(value), problems),
-            "cpu" => spec.cpu = keep(seconds(value), problems),
-            "processes" => spec.processes = keep(count(value), problems),
-            "file_size" => spec.file_size = keep(size(value), problems),
-            "open_files" => spec.open_files = keep(count(value), problems),
+            "level" => {
+                spec.level = ok_or_report(level(value), diagnostics).unwrap_or(SandboxLevel::Auto)
+            }
+            "read" => spec.read = ok_or_report(paths(value, base_dir), diagnostics),
+            "write" => {
+                spec.write = ok_or_report(paths(value, base_dir), diagnostics).unwrap_or_default()
+            }
+            "network" => spec.network = ok_or_report(value.as_bool(), diagnostics),
+            "metadata" => spec.metadata = ok_or_report(value.as_bool(), diagnostics),
+            "memory" => spec.memory = ok_or_report(size(value), diagnostics),
+            "cpu" => spec.cpu = ok_or_report(seconds(value), diagnostics),
+            "processes" => spec.processes = ok_or_report(count(value), diagnostics),
+            "file_size" => spec.file_size = ok_or_report(size(value), diagnostics),
+            "open_files" => spec.open_files = ok_or_report(count(value), diagnostics),
             _ => {}
         }
     }
-    problems.extend(contradictions(node, &spec));
-    let failed = problems.get(before..).unwrap_or_default().iter().any(Problem::is_error);
+    diagnostics.extend(contradictions(node, &spec));
+    let failed = diagnostics.get(before..).unwrap_or_default().iter().any(Diagnostic::is_error);
     (!failed).then_some(spec)
 }
 
 /// Limits alone confine no files and no network, and no sandbox confines nothing: asking for more
 /// beside such a level would be answered with less.
-fn contradictions(node: &Node, spec: &SandboxSpec) -> Vec<Problem> {
+fn contradictions(node: &ConfigNode, spec: &SandboxSpec) -> Vec<Diagnostic> {
     let beyond: &[&str] = match spec.level {
         SandboxLevel::None => &[
             "read",
@@ -208,32 +220,32 @@ fn contradictions(node: &Node, spec: &SandboxSpec) -> Vec<Problem> {
     });
     said.map(|(key, _)| {
         let level = spec.level.as_str();
-        Problem::error(format!("'{}' has no effect at the level '{level}'", key.text))
-            .hint("use the level auto, landlock, namespaces or bwrap")
-            .at(node.place_of(key))
+        Diagnostic::error(format!("'{}' has no effect at the level '{level}'", key.text))
+            .with_hint("use the level auto, landlock, namespaces or bwrap")
+            .with_location(node.location_of(key))
     })
     .collect()
 }
 
-fn keep<T>(result: Result<T, Problem>, problems: &mut Vec<Problem>) -> Option<T> {
-    result.map_err(|problem| problems.push(problem)).ok()
+fn ok_or_report<T>(result: Result<T, Diagnostic>, diagnostics: &mut Vec<Diagnostic>) -> Option<T> {
+    result.map_err(|diagnostic| diagnostics.push(diagnostic)).ok()
 }
 
-fn level(node: &Node) -> Result<SandboxLevel, Problem> {
+fn level(node: &ConfigNode) -> Result<SandboxLevel, Diagnostic> {
     let word = node.as_text()?;
     SandboxLevel::parse(word).ok_or_else(|| {
         let words = ["none", "auto", "limits", "landlock", "namespaces", "bwrap"];
-        let problem =
-            Problem::error(format!("'{word}' is no sandbox; it is one of {}", words.join(", ")));
+        let diagnostic =
+            Diagnostic::error(format!("'{word}' is no sandbox; it is one of {}", words.join(", ")));
         match keys::suggestion(word, words.into_iter()) {
-            Some(meant) => problem.hint(format!("did you mean '{meant}'?")),
-            None => problem,
+            Some(meant) => diagnostic.with_hint(format!("did you mean '{meant}'?")),
+            None => diagnostic,
         }
-        .at(node.place())
+        .with_location(node.location())
     })
 }
 
-fn paths(node: &Node, base_dir: &Path) -> Result<Vec<PathBuf>, Problem> {
+fn paths(node: &ConfigNode, base_dir: &Path) -> Result<Vec<PathBuf>, Diagnostic> {
     let texts = node.as_texts()?;
     if texts.iter().any(|text| text.is_empty() || text.contains('\0')) {
         return Err(node.expected("paths"));
@@ -242,23 +254,23 @@ fn paths(node: &Node, base_dir: &Path) -> Result<Vec<PathBuf>, Problem> {
     Ok(texts.iter().map(|text| base_dir.join(text).components().collect()).collect())
 }
 
-fn size(node: &Node) -> Result<u64, Problem> {
+fn size(node: &ConfigNode) -> Result<u64, Diagnostic> {
     units::size(&node.as_scalar_text()?)
         .filter(|size| *size > 0)
         .ok_or_else(|| node.expected("a size such as 256MiB"))
 }
 
-fn count(node: &Node) -> Result<u64, Problem> {
+fn count(node: &ConfigNode) -> Result<u64, Diagnostic> {
     let count = node.as_count()?;
     if count == 0 { Err(node.expected("a whole number, 1 or more")) } else { Ok(count) }
 }
 
 /// The kernel counts whole seconds; rounding would give more or less than was asked.
-fn seconds(node: &Node) -> Result<Duration, Problem> {
+fn seconds(node: &ConfigNode) -> Result<Duration, Diagnostic> {
     let time = node.as_duration()?;
     if time.is_zero() || time.subsec_nanos() != 0 {
-        return Err(Problem::error("a limit of processor time is in whole seconds, 1 or more")
-            .at(node.place()));
+        return Err(Diagnostic::error("a limit of processor time is in whole seconds, 1 or more")
+            .with_location(node.location()));
     }
     Ok(time)
 }
@@ -272,13 +284,13 @@ mod tests {
     fn of(yaml: &str) -> (Option<SandboxSpec>, Vec<String>) {
         let text = format!("sandbox: {yaml}");
         let node = parse(&SourceText::new("tools.yaml", &text), &text).unwrap().root;
-        let mut problems = Vec::new();
-        let spec = read(node.get("sandbox").unwrap(), Path::new("/srv"), &mut problems);
-        let shown = |p: &Problem| match &p.hint {
+        let mut diagnostics = Vec::new();
+        let spec = read(node.get("sandbox").unwrap(), Path::new("/srv"), &mut diagnostics);
+        let shown = |p: &Diagnostic| match &p.hint {
             Some(hint) => format!("{} ({hint})", p.message),
             None => p.message.clone(),
         };
-        (spec, problems.iter().map(shown).collect())
+        (spec, diagnostics.iter().map(shown).collect())
     }
 
     #[test]
@@ -289,10 +301,10 @@ mod tests {
         assert_eq!(level("true"), SandboxLevel::Auto);
         assert_eq!(level("bwrap"), SandboxLevel::Bwrap);
         assert_eq!(level("{ level: limits, memory: 1MiB, network: true }"), SandboxLevel::Limits);
-        let (spec, problems) = of(
+        let (spec, diagnostics) = of(
             "{ read: [./a, /b], write: out, network: false, metadata: true, memory: 256MiB, cpu: 5s, processes: 64, file_size: 64MiB, open_files: 9 }",
         );
-        assert!(problems.is_empty(), "{problems:?}");
+        assert!(diagnostics.is_empty(), "{diagnostics:?}");
         assert_eq!(
             spec.unwrap().lines(),
             [
@@ -303,30 +315,32 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_said() {
-        let problems = |yaml| of(yaml).1.join("\n");
+        let diagnostics = |yaml| of(yaml).1.join("\n");
         assert_eq!(
-            problems("landlok"),
+            diagnostics("landlok"),
             "'landlok' is no sandbox; it is one of none, auto, limits, landlock, namespaces, bwrap (did you mean 'landlock'?)"
         );
-        assert_eq!(problems("{ memry: 1MiB }"), "unknown key 'memry' (did you mean 'memory'?)");
+        assert_eq!(diagnostics("{ memry: 1MiB }"), "unknown key 'memry' (did you mean 'memory'?)");
         assert_eq!(
-            problems("{ cpu: 500ms }"),
+            diagnostics("{ cpu: 500ms }"),
             "a limit of processor time is in whole seconds, 1 or more"
         );
-        assert_eq!(problems("{ memory: lots }"), "expected a size such as 256MiB, found text");
+        assert_eq!(diagnostics("{ memory: lots }"), "expected a size such as 256MiB, found text");
         assert_eq!(
-            problems("{ processes: 0 }"),
+            diagnostics("{ processes: 0 }"),
             "expected a whole number, 1 or more, found a number"
         );
         assert_eq!(
-            problems("3"),
+            diagnostics("3"),
             "expected none, auto, limits, landlock, namespaces, bwrap, or a mapping, found a number"
         );
         assert!(
-            problems("{ level: limits, network: false }")
+            diagnostics("{ level: limits, network: false }")
                 .contains("'network' has no effect at the level 'limits'")
         );
-        assert!(problems("{ level: none, metadata: false }").contains("'metadata' has no effect"));
-        assert!(problems("{ level: none, memory: 1 }").contains("'memory' has no effect"));
+        assert!(
+            diagnostics("{ level: none, metadata: false }").contains("'metadata' has no effect")
+        );
+        assert!(diagnostics("{ level: none, memory: 1 }").contains("'memory' has no effect"));
     }
 }

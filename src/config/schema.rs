@@ -6,17 +6,17 @@
 use serde_json::{Map, Value, json};
 
 use super::keys::{
-    ANNOTATIONS, AUTH, DEFAULTS, KeyWord, PROFILE, RECORD, RULE, SANDBOX, SERVER, SERVERS_FILE,
+    ANNOTATIONS, AUTH, DEFAULTS, KeySpec, PROFILE, RECORD, RULE, SANDBOX, SERVER, SERVERS_FILE,
     TOOL, TOOLS_FILE,
 };
-use super::node::{Node, NodeValue};
-use super::spec::{Configuration, KindWords};
-use crate::model::{Problem, ToolDefinition};
+use super::node::{ConfigNode, NodeValue};
+use super::spec::{Configuration, KindDescriptor};
+use crate::model::{Diagnostic, ToolDefinition};
 
 const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
 
 /// The schema of a file of tools; the keys of `kinds` are allowed beside the common ones.
-pub fn tools_file(kinds: &[KindWords]) -> Value {
+pub fn tools_file(kinds: &[KindDescriptor]) -> Value {
     let mut tool = object(TOOL, &[]);
     if let Some(Value::Object(properties)) = tool.get_mut("properties") {
         for kind in kinds {
@@ -64,17 +64,17 @@ pub fn servers_file() -> Value {
     schema
 }
 
-fn object(table: &[KeyWord], required: &[&str]) -> Value {
+fn object(table: &[KeySpec], required: &[&str]) -> Value {
     let mut properties = Map::new();
     for key in table {
-        let shape: Value = serde_json::from_str(key.shape).unwrap_or_else(|_| json!({}));
+        let shape: Value = serde_json::from_str(key.schema).unwrap_or_else(|_| json!({}));
         for spelling in std::iter::once(key.name).chain(key.aliases.iter().copied()) {
             let mut property = shape.clone();
             if let Value::Object(property) = &mut property {
                 let about = if spelling == key.name {
-                    key.about.to_owned()
+                    key.description.to_owned()
                 } else {
-                    format!("Another spelling of '{}'. {}", key.name, key.about)
+                    format!("Another spelling of '{}'. {}", key.name, key.description)
                 };
                 property.insert("description".to_owned(), Value::String(about));
             }
@@ -115,18 +115,22 @@ fn add_kind(property: &mut Value, kind: &str) {
 
 /// Checks every schema of the configuration against its meta-schema. Too slow for every start;
 /// `config check` does it.
-pub fn check_schemas(configuration: &Configuration) -> Vec<Problem> {
-    let mut problems = Vec::new();
+pub fn check_schemas(configuration: &Configuration) -> Vec<Diagnostic> {
+    let mut diagnostics = Vec::new();
     for tool in &configuration.tools {
-        check_tool(&tool.definition, Some(&tool.entry), &mut problems);
+        check_tool(&tool.definition, Some(&tool.entry), &mut diagnostics);
     }
     for tool in configuration.servers.iter().flat_map(|server| &server.provides_tools) {
-        check_tool(tool, None, &mut problems);
+        check_tool(tool, None, &mut diagnostics);
     }
-    problems
+    diagnostics
 }
 
-fn check_tool(tool: &ToolDefinition, entry: Option<&Node>, problems: &mut Vec<Problem>) {
+fn check_tool(
+    tool: &ToolDefinition,
+    entry: Option<&ConfigNode>,
+    diagnostics: &mut Vec<Diagnostic>,
+) {
     let input = (
         Some(&tool.input_schema),
         "arguments",
@@ -142,7 +146,7 @@ fn check_tool(tool: &ToolDefinition, entry: Option<&Node>, problems: &mut Vec<Pr
         let Err(why) = jsonschema::meta::validate(schema) else { continue };
         let pointer = why.instance_path().to_string();
         let place = match entry.and_then(|e| e.get_any(keys)) {
-            Some((_, node)) => Some(at_pointer(node, &pointer).place()),
+            Some((_, node)) => Some(at_pointer(node, &pointer).location()),
             None => match &tool.origin {
                 crate::model::Origin::File(place) => Some(place.clone()),
                 crate::model::Origin::Server(_) | crate::model::Origin::Program => None,
@@ -150,14 +154,14 @@ fn check_tool(tool: &ToolDefinition, entry: Option<&Node>, problems: &mut Vec<Pr
         };
         let spot = if pointer.is_empty() { String::new() } else { format!(" at {pointer}") };
         let message = format!("the schema of the {what} is not valid{spot}: {why}");
-        let mut problem = Problem::error(message).entry(tool.name.to_string());
-        problem.place = place;
-        problems.push(problem);
+        let mut diagnostic = Diagnostic::error(message).with_entry(tool.name.to_string());
+        diagnostic.location = place;
+        diagnostics.push(diagnostic);
     }
 }
 
 /// The node a JSON pointer leads to, or the last one on the way.
-fn at_pointer<'n>(root: &'n Node, pointer: &str) -> &'n Node {
+fn at_pointer<'n>(root: &'n ConfigNode, pointer: &str) -> &'n ConfigNode {
     let mut node = root;
     for step in pointer.split('/').skip(1) {
         let step = step.replace("~1", "/").replace("~0", "~");
@@ -243,10 +247,14 @@ mod tests {
         std::fs::write(&path, text).unwrap();
         let request = LoadRequest { tools: vec![path], ..LoadRequest::default() };
         let configuration = load(&request, &KINDS, &FixedEnvironment::default());
-        assert!(configuration.problems.is_empty(), "start-up does not look");
-        let problems = check_schemas(&configuration);
-        let place = problems[0].place.as_ref().unwrap();
-        assert_eq!((place.line, place.column), (6, 20), "{}", problems[0].message);
-        assert!(problems[0].message.contains("at /properties/b/type"), "{}", problems[0].message);
+        assert!(configuration.diagnostics.is_empty(), "start-up does not look");
+        let diagnostics = check_schemas(&configuration);
+        let place = diagnostics[0].location.as_ref().unwrap();
+        assert_eq!((place.line, place.column), (6, 20), "{}", diagnostics[0].message);
+        assert!(
+            diagnostics[0].message.contains("at /properties/b/type"),
+            "{}",
+            diagnostics[0].message
+        );
     }
 }

@@ -6,8 +6,8 @@
 use std::sync::Arc;
 
 use super::expand::has_reference;
-use super::node::{Node, NodeValue};
-use crate::model::Problem;
+use super::node::{ConfigNode, NodeValue};
+use crate::model::Diagnostic;
 
 /// How tokens of well-known services begin.
 const PREFIXES: [&str; 14] = [
@@ -58,64 +58,72 @@ pub fn names_secret(key: &str) -> bool {
 
 /// The literal secrets met during one load.
 #[derive(Debug, Default)]
-pub struct Literals(Vec<String>);
+pub struct LiteralSecrets(Vec<String>);
 
-impl Literals {
+impl LiteralSecrets {
     /// Warns about literal secrets in an entry as it stands in the file, and remembers them.
-    pub fn inspect(&mut self, entry: &Node, problems: &mut Vec<Problem>) {
+    pub fn inspect(&mut self, entry: &ConfigNode, diagnostics: &mut Vec<Diagnostic>) {
         for (key, value) in entry.entries() {
             match key.text.as_str() {
                 "env" | "headers" | "auth" | "oauth" => {
                     for (name, value) in value.entries() {
                         let path = format!("{}.{}", key.text, name.text);
-                        self.value(value, &path, names_secret(&name.text), problems);
+                        self.value(value, &path, names_secret(&name.text), diagnostics);
                     }
                 }
                 "args" | "command" | "url" | "endpoint_url" | "baseUrl" | "serverUrl"
-                | "httpUrl" => self.value(value, &key.text, false, problems),
+                | "httpUrl" => self.value(value, &key.text, false, diagnostics),
                 _ => {}
             }
         }
     }
 
-    fn value(&mut self, node: &Node, path: &str, named: bool, problems: &mut Vec<Problem>) {
+    fn value(
+        &mut self,
+        node: &ConfigNode,
+        path: &str,
+        named: bool,
+        diagnostics: &mut Vec<Diagnostic>,
+    ) {
         match &node.value {
             NodeValue::Text(text) => {
                 let literal = named && !has_reference(text) && text.len() >= SHORTEST;
                 if literal || looks_secret(text) {
                     self.0.push(text.clone());
-                    problems.push(
-                        Problem::warning(format!("'{path}' looks like a secret written out"))
-                            .hint("write a reference instead: ${VAR}, ${file:PATH}, or env_keys")
-                            .at(node.place()),
+                    diagnostics.push(
+                        Diagnostic::warning(format!("'{path}' looks like a secret written out"))
+                            .with_hint(
+                                "write a reference instead: ${VAR}, ${file:PATH}, or env_keys",
+                            )
+                            .with_location(node.location()),
                     );
                 }
             }
             NodeValue::List(items) => {
                 for item in items {
-                    self.value(item, path, named, problems);
+                    self.value(item, path, named, diagnostics);
                 }
             }
             _ => {}
         }
     }
 
-    /// Hides the secrets in what a problem says and in the line it quotes.
-    pub fn mask(&self, problem: &mut Problem) {
-        self.hide(&mut problem.message);
-        if let Some(hint) = &mut problem.hint {
-            self.hide(hint);
+    /// Hides the secrets in what a diagnostic says and in the line it quotes.
+    pub fn mask(&self, diagnostic: &mut Diagnostic) {
+        self.replace_secrets(&mut diagnostic.message);
+        if let Some(hint) = &mut diagnostic.hint {
+            self.replace_secrets(hint);
         }
-        if let Some(place) = &mut problem.place {
+        if let Some(place) = &mut diagnostic.location {
             let mut text = place.text.to_string();
-            self.hide(&mut text);
+            self.replace_secrets(&mut text);
             if *text != *place.text {
                 place.text = Arc::from(text);
             }
         }
     }
 
-    fn hide(&self, text: &mut String) {
+    fn replace_secrets(&self, text: &mut String) {
         for literal in &self.0 {
             // A value over several lines has a piece on each.
             for piece in literal.lines().map(str::trim).filter(|p| p.len() >= SHORTEST) {
@@ -132,7 +140,7 @@ impl Literals {
 }
 
 /// A value for people: references stay, what looks like a secret does not.
-pub fn shown(key: &str, text: &str) -> String {
+pub fn display_value(key: &str, text: &str) -> String {
     let hide = looks_secret(text) || (names_secret(key) && !has_reference(text));
     if hide { "***".to_owned() } else { text.to_owned() }
 }
@@ -186,13 +194,13 @@ mod tests {
     fn the_warning_never_holds_the_value() {
         let text = "env: { API_KEY: hunter2hunter2, HOME: /x }\nheaders: { A: Bearer abcdefghij }\nargs: [--k=sk-abcdefgh123456]\n";
         let entry = parse(&SourceText::new("m.yaml", text), text).unwrap().root;
-        let (mut literals, mut problems) = (Literals::default(), Vec::new());
-        literals.inspect(&entry, &mut problems);
-        for problem in &mut problems {
-            literals.mask(problem);
+        let (mut literals, mut diagnostics) = (LiteralSecrets::default(), Vec::new());
+        literals.inspect(&entry, &mut diagnostics);
+        for diagnostic in &mut diagnostics {
+            literals.mask(diagnostic);
         }
-        let shown = format!("{problems:?}");
-        assert_eq!(problems.len(), 3, "{shown}");
+        let shown = format!("{diagnostics:?}");
+        assert_eq!(diagnostics.len(), 3, "{shown}");
         for secret in ["hunter2", "abcdefghij", "sk-abcdefgh"] {
             assert!(!shown.contains(secret), "{shown}");
         }

@@ -6,34 +6,34 @@
 
 use std::collections::HashSet;
 
-use super::discover::{self, Candidate, LoadRequest};
+use super::discover::{self, ConfigFileCandidate, LoadRequest};
 use super::environment::Environment;
 use super::keys::{SERVERS_FILE, TOOLS_FILE, canonical};
-use super::node::{Node, NodeValue};
+use super::node::{ConfigNode, NodeValue};
 use super::secrets;
 use super::sources::open;
 use super::spec::{FileRole, Layer};
-use crate::model::Place;
+use crate::model::SourceLocation;
 
 /// One value of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ShownValue {
+pub struct ConfigValue {
     /// Its path, such as `tools.calculator.timeout` or `mcp_servers.demo.args[0]`.
     pub path: String,
     /// The value as one line of JSON; secrets written out are `***`.
     pub value: String,
     /// Where it stands; without the line's text.
-    pub place: Place,
+    pub location: SourceLocation,
     /// How its file was found.
     pub layer: Layer,
     /// Whether a file that wins has an entry of this name, so that this one is not used.
-    pub shadowed: bool,
+    pub is_shadowed: bool,
 }
 
 /// Every value of every file that `load` would read, in order of precedence. Files that cannot be
 /// read are left out: `load` tells what is wrong with them.
-pub fn show(request: &LoadRequest, environment: &dyn Environment) -> Vec<ShownValue> {
-    let mut listing = Listing { values: Vec::new(), taken: HashSet::new() };
+pub fn show(request: &LoadRequest, environment: &dyn Environment) -> Vec<ConfigValue> {
+    let mut listing = ValueListing { values: Vec::new(), taken: HashSet::new() };
     for candidate in discover::find(request, environment).files {
         let Ok(file) = open(&candidate) else { continue };
         listing.file(&candidate, &file.parsed.root);
@@ -41,13 +41,13 @@ pub fn show(request: &LoadRequest, environment: &dyn Environment) -> Vec<ShownVa
     listing.values
 }
 
-struct Listing {
-    values: Vec<ShownValue>,
+struct ValueListing {
+    values: Vec<ConfigValue>,
     taken: HashSet<(&'static str, String)>,
 }
 
-impl Listing {
-    fn file(&mut self, candidate: &Candidate, root: &Node) {
+impl ValueListing {
+    fn file(&mut self, candidate: &ConfigFileCandidate, root: &ConfigNode) {
         let (table, role) = match candidate.role {
             FileRole::Tools => (TOOLS_FILE, "tool"),
             FileRole::Servers => (SERVERS_FILE, "server"),
@@ -77,13 +77,20 @@ impl Listing {
         }
     }
 
-    fn entry(&mut self, role: &'static str, list: &str, name: &str, item: &Node, layer: Layer) {
+    fn entry(
+        &mut self,
+        role: &'static str,
+        list: &str,
+        name: &str,
+        item: &ConfigNode,
+        layer: Layer,
+    ) {
         let shadowed = !self.taken.insert((role, name.to_owned()));
         let path = if list.is_empty() { name.to_owned() } else { format!("{list}.{name}") };
         self.value(&path, name, item, layer, shadowed);
     }
 
-    fn value(&mut self, path: &str, key: &str, node: &Node, layer: Layer, shadowed: bool) {
+    fn value(&mut self, path: &str, key: &str, node: &ConfigNode, layer: Layer, shadowed: bool) {
         match &node.value {
             NodeValue::Map(entries) if !entries.is_empty() => {
                 for (key, value) in entries {
@@ -98,19 +105,19 @@ impl Listing {
             scalar => {
                 let value = match scalar {
                     NodeValue::Text(text) => {
-                        serde_json::Value::String(secrets::shown(key, text)).to_string()
+                        serde_json::Value::String(secrets::display_value(key, text)).to_string()
                     }
                     _ => node.to_json().to_string(),
                 };
-                let mut place = node.place();
+                let mut place = node.location();
                 // The line may hold a secret beside this value.
                 place.text = std::sync::Arc::from("");
-                self.values.push(ShownValue {
+                self.values.push(ConfigValue {
                     path: path.to_owned(),
                     value,
-                    place,
+                    location: place,
                     layer,
-                    shadowed,
+                    is_shadowed: shadowed,
                 });
             }
         }
@@ -139,7 +146,7 @@ mod tests {
             .map(|v| {
                 format!(
                     "{} = {} :{}:{} {}",
-                    v.path, v.value, v.place.line, v.place.column, v.shadowed
+                    v.path, v.value, v.location.line, v.location.column, v.is_shadowed
                 )
             })
             .collect();

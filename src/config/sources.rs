@@ -6,21 +6,23 @@
 use std::path::{Path, PathBuf};
 
 use super::consent::{Grant, is_literal};
-use super::discover::{self, Candidate, EMBEDDED_SERVERS, EMBEDDED_TOOLS, Found};
+use super::discover::{
+    self, ConfigFileCandidate, DiscoveredFiles, EMBEDDED_SERVERS, EMBEDDED_TOOLS,
+};
 use super::environment::Environment;
-use super::expand::Allowed;
+use super::expand::AllowedReferences;
 use super::expanded::ExpandedValues;
 use super::node::SourceText;
-use super::parse::{self, Parsed};
+use super::parse::{self, ParsedFile};
 use super::read;
 use super::spec::{FileRole, Layer};
-use crate::model::Problem;
+use crate::model::Diagnostic;
 
 /// One file that was read and parsed.
 #[derive(Debug)]
 pub(super) struct SourceFile {
-    pub candidate: Candidate,
-    pub parsed: Parsed,
+    pub candidate: ConfigFileCandidate,
+    pub parsed: ParsedFile,
     /// Whether its text is that of the embedded default, which is trusted wherever it lies.
     pub is_embedded: bool,
     /// Whether a `discover:` directory gave it.
@@ -37,7 +39,7 @@ impl SourceFile {
     pub fn base_dir(&self, cwd: &Path) -> PathBuf {
         match self.candidate.layer {
             Layer::Embedded => cwd.to_path_buf(),
-            _ if self.candidate.given.is_some() => cwd.to_path_buf(),
+            _ if self.candidate.inline_text.is_some() => cwd.to_path_buf(),
             _ => {
                 let parent = self.candidate.path.parent();
                 parent.map_or_else(|| cwd.to_path_buf(), Path::to_path_buf)
@@ -48,24 +50,28 @@ impl SourceFile {
 
 /// All files of one load, those that win first.
 #[derive(Debug, Default)]
-pub(super) struct Sources {
+pub(super) struct ConfigSources {
     pub files: Vec<SourceFile>,
-    pub problems: Vec<Problem>,
+    pub diagnostics: Vec<Diagnostic>,
     /// Every place that was looked at.
     pub searched: Vec<PathBuf>,
 }
 
-impl Sources {
+impl ConfigSources {
     /// Reads what was found.
-    pub fn read(found: Found, environment: &dyn Environment, expanded: &ExpandedValues) -> Self {
+    pub fn read(
+        found: DiscoveredFiles,
+        environment: &dyn Environment,
+        expanded: &ExpandedValues,
+    ) -> Self {
         let mut sources =
-            Self { problems: found.problems, searched: found.searched, files: Vec::new() };
+            Self { diagnostics: found.diagnostics, searched: found.searched, files: Vec::new() };
         let opened = open_all(&found.files);
         for (candidate, opened) in found.files.into_iter().zip(opened) {
             let file = match opened {
                 Ok(file) => SourceFile { candidate, ..file },
-                Err(problem) => {
-                    sources.problems.push(problem);
+                Err(diagnostic) => {
+                    sources.diagnostics.push(diagnostic);
                     continue;
                 }
             };
@@ -94,61 +100,70 @@ impl Sources {
         let base_dir = file.base_dir(&environment.cwd());
         if file.is_project() {
             if !is_literal(&node) {
-                let problem = Problem::error("'discover' of a project names plain directories")
-                    .hint("variables are filled in only after the project was trusted");
-                self.problems.push(problem.at(node.place()));
+                let diagnostic =
+                    Diagnostic::error("'discover' of a project names plain directories")
+                        .with_hint("variables are filled in only after the project was trusted");
+                self.diagnostics.push(diagnostic.with_location(node.location()));
                 return Vec::new();
             }
         } else {
             let expander = Grant::own().expander(environment, &base_dir, expanded);
-            expander.value(&mut node, "discover", Allowed::Variables, &mut self.problems);
+            expander.value(
+                &mut node,
+                "discover",
+                AllowedReferences::Variables,
+                &mut self.diagnostics,
+            );
         }
         let texts = match node.as_texts() {
             Ok(texts) => texts,
-            Err(problem) => {
-                self.problems.push(problem);
+            Err(diagnostic) => {
+                self.diagnostics.push(diagnostic);
                 return Vec::new();
             }
         };
         let root = file.is_project().then(|| base_dir.canonicalize().unwrap_or(base_dir.clone()));
         let directory = |text: String| Directory {
             path: base_dir.join(text).components().collect(),
-            place: node.place(),
+            place: node.location(),
             root: root.clone(),
         };
         texts.into_iter().map(directory).collect()
     }
 
-    fn discovered(&mut self, directory: &Directory, from: &Candidate) {
+    fn discovered(&mut self, directory: &Directory, from: &ConfigFileCandidate) {
         self.searched.push(directory.path.clone());
         if !directory.may_be_read(&directory.path) {
-            let problem = Problem::error("'discover' of a project stays below its own directory")
-                .hint("name the files with --tools, or 'discover' them from your own");
-            self.problems.push(problem.at(directory.place.clone()));
+            let diagnostic =
+                Diagnostic::error("'discover' of a project stays below its own directory")
+                    .with_hint("name the files with --tools, or 'discover' them from your own");
+            self.diagnostics.push(diagnostic.with_location(directory.place.clone()));
             return;
         }
         let paths = match discover::directory(&directory.path) {
             Ok(paths) => paths,
             Err(why) => {
-                self.problems.push(Problem::error(why).at(directory.place.clone()));
+                self.diagnostics
+                    .push(Diagnostic::error(why).with_location(directory.place.clone()));
                 return;
             }
         };
         let (inside, outside): (Vec<PathBuf>, Vec<PathBuf>) =
             paths.into_iter().partition(|path| directory.may_be_read(path));
         for path in outside {
-            let problem = Problem::error("a link that leads out of the project is not followed");
-            self.problems.push(problem.at(read::place(&path)));
+            let diagnostic =
+                Diagnostic::error("a link that leads out of the project is not followed");
+            self.diagnostics.push(diagnostic.with_location(read::file_location(&path)));
         }
-        let candidates: Vec<Candidate> =
-            inside.into_iter().map(|path| Candidate { path, ..from.clone() }).collect();
+        let candidates: Vec<ConfigFileCandidate> =
+            inside.into_iter().map(|path| ConfigFileCandidate { path, ..from.clone() }).collect();
         let opened = open_all(&candidates);
         for (candidate, opened) in candidates.into_iter().zip(opened) {
             match opened {
                 Ok(file) => {
                     self.files.push(SourceFile { candidate, is_discovered: true, ..file });
                 }
-                Err(problem) => self.problems.push(problem),
+                Err(diagnostic) => self.diagnostics.push(diagnostic),
             }
         }
     }
@@ -157,7 +172,7 @@ impl Sources {
 /// A directory of more files.
 struct Directory {
     path: PathBuf,
-    place: crate::model::Place,
+    place: crate::model::SourceLocation,
     /// The root that a project's directories stay below, links resolved.
     root: Option<PathBuf>,
 }
@@ -171,7 +186,7 @@ impl Directory {
 }
 
 /// Opens files, several at a time when there are many: parsing is most of the work of loading.
-fn open_all(candidates: &[Candidate]) -> Vec<Result<SourceFile, Problem>> {
+fn open_all(candidates: &[ConfigFileCandidate]) -> Vec<Result<SourceFile, Diagnostic>> {
     /// Fewer files are not worth a thread.
     const MANY: usize = 4;
     const MOST_THREADS: usize = 8;
@@ -189,17 +204,19 @@ fn open_all(candidates: &[Candidate]) -> Vec<Result<SourceFile, Problem>> {
             .chunks(share)
             .map(|chunk| (chunk, scope.spawn(|| chunk.iter().map(open).collect::<Vec<_>>())))
             .collect();
-        let finish =
-            |(chunk, worker): (&[Candidate], std::thread::ScopedJoinHandle<'_, Vec<_>>)| {
-                // A worker that panicked met a bug; its files are opened here, where it shows.
-                worker.join().unwrap_or_else(|_| chunk.iter().map(open).collect())
-            };
+        let finish = |(chunk, worker): (
+            &[ConfigFileCandidate],
+            std::thread::ScopedJoinHandle<'_, Vec<_>>,
+        )| {
+            // A worker that panicked met a bug; its files are opened here, where it shows.
+            worker.join().unwrap_or_else(|_| chunk.iter().map(open).collect())
+        };
         workers.into_iter().flat_map(finish).collect()
     })
 }
 
 /// Reads and parses one file.
-pub(super) fn open(candidate: &Candidate) -> Result<SourceFile, Problem> {
+pub(super) fn open(candidate: &ConfigFileCandidate) -> Result<SourceFile, Diagnostic> {
     let (source, text) = if let Some(text) = candidate.text() {
         (SourceText::new(&candidate.path, text), text.to_owned())
     } else {

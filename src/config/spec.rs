@@ -11,12 +11,12 @@ use std::time::Duration;
 use secrecy::SecretString;
 
 use super::consent::store::ProjectRecord;
-use super::consent::{Effect, Grant, Seal, Site, TrustRequest};
+use super::consent::{EntryEffect, EntrySite, Grant, Seal, TrustRequest};
 use super::expanded::ExpandedValues;
-use super::node::Node;
+use super::node::ConfigNode;
 use super::sandbox::SandboxSpec;
 pub use crate::model::Layer;
-use crate::model::{EntryOrigin, Fault, Place, Problem, ToolDefinition};
+use crate::model::{Diagnostic, EntryOrigin, Error, SourceLocation, ToolDefinition};
 
 /// Everything that was loaded.
 #[derive(Debug, Default)]
@@ -37,8 +37,8 @@ pub struct Configuration {
     pub history: RecordSpec,
     /// Named directories.
     pub scopes: BTreeMap<String, PathBuf>,
-    /// All findings, errors and warnings, in file order.
-    pub problems: Vec<Problem>,
+    /// All entry_diagnostics, errors and warnings, in file order.
+    pub diagnostics: Vec<Diagnostic>,
     /// Entries that exist but are out of service, with the reason.
     pub disabled: Vec<DisabledEntry>,
     /// Entries of a project that nobody agreed to yet.
@@ -85,11 +85,11 @@ pub struct DisabledEntry {
     /// A tool entry or a server entry.
     pub role: FileRole,
     /// Why.
-    pub problem: Problem,
+    pub diagnostic: Diagnostic,
     /// The names of the tools that a server's entry declares.
     pub declares: Vec<String>,
     /// What is answered to whoever wants it, when it is not simply out of service.
-    pub refusal: Option<Fault>,
+    pub refusal: Option<Error>,
 }
 
 /// An entry of a project that nobody agreed to yet: only what its file says of it.
@@ -108,36 +108,36 @@ pub struct UntrustedEntry {
     /// What it would do, in lines for people.
     pub effects: Vec<String>,
     /// The command that allows it.
-    pub allowed_by: String,
+    pub trust_command: String,
     /// Whether the project was trusted before it became what it is.
     pub has_changed: bool,
     /// Where it stands.
-    pub place: Place,
+    pub location: SourceLocation,
 }
 
 impl UntrustedEntry {
     /// The refusal of everything that would make it act.
-    pub fn refusal(&self) -> Fault {
+    pub fn refusal(&self) -> Error {
         let why = if self.has_changed {
             "not trusted any more: its project changed"
         } else {
             "not trusted yet"
         };
-        let fault = match self.role {
-            FileRole::Servers => Fault::denied(why).server(&self.name),
-            FileRole::Tools => Fault::denied(format!("'{}' is {why}", self.name)),
+        let error = match self.role {
+            FileRole::Servers => Error::denied(why).with_server(&self.name),
+            FileRole::Tools => Error::denied(format!("'{}' is {why}", self.name)),
         };
-        fault
-            .place(self.place.clone())
-            .details(self.effects.iter().cloned())
-            .hint(format!("see what it would do and allow it: {}", self.allowed_by))
+        error
+            .with_location(self.location.clone())
+            .with_details(self.effects.iter().cloned())
+            .with_hint(format!("see what it would do and allow it: {}", self.trust_command))
     }
 }
 
 /// How files speak of one kind of internal tool. The registry of kinds hands these to the config
 /// compiler, which so never has to know a kind.
 #[derive(Debug, Clone, Copy)]
-pub struct KindWords {
+pub struct KindDescriptor {
     /// The type key, as in `kind: command`.
     pub key: &'static str,
     /// Other words for it in `kind`, `provider_type` and `type`.
@@ -148,18 +148,18 @@ pub struct KindWords {
     /// list that holds for every entry.
     pub expand: &'static [&'static str],
     /// Whether an entry that names no kind is one of these; the path is the directory of its file.
-    pub claims: fn(&Node, &Path) -> Claim,
+    pub claims: fn(&ConfigNode, &Path) -> KindClaim,
     /// What an entry would do, told from the entry as it is written. A person reads it before the
     /// entry acts; an entry without effects reaches nothing and acts at once.
-    pub effects: fn(&Node, &Site<'_>) -> Vec<Effect>,
+    pub effects: fn(&ConfigNode, &EntrySite<'_>) -> Vec<EntryEffect>,
     /// For kinds that load code by themselves: the files they would load, to be bound by content.
     /// Called only when a person is asked.
-    pub code: Option<CodeFiles>,
+    pub code: Option<CodeFilesFn>,
 }
 
 /// How sure a kind is that an entry which names no kind is its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Claim {
+pub enum KindClaim {
     /// It is not.
     No,
     /// It is, unless some kind is certain.
@@ -168,7 +168,7 @@ pub enum Claim {
     Certain,
 }
 
-impl Claim {
+impl KindClaim {
     /// Certain when `holds`.
     pub fn certain_if(holds: bool) -> Self {
         if holds { Self::Certain } else { Self::No }
@@ -176,7 +176,7 @@ impl Claim {
 }
 
 /// Lists the code that an entry would load.
-pub type CodeFiles = fn(&Node, &Site<'_>) -> Result<Vec<PathBuf>, Problem>;
+pub type CodeFilesFn = fn(&ConfigNode, &EntrySite<'_>) -> Result<Vec<PathBuf>, Diagnostic>;
 
 /// One internal tool, ready for its kind.
 #[derive(Debug, Clone)]
@@ -186,16 +186,16 @@ pub struct ToolSpec {
     /// The type key of its kind.
     pub kind: &'static str,
     /// The whole entry after expansion, for the keys that only the kind understands.
-    pub entry: Arc<Node>,
+    pub entry: Arc<ConfigNode>,
     /// The entry as it is written, before variables are filled in: it tells which values are
     /// references, and to what. The same tree where there was nothing to fill in.
-    pub written: Arc<Node>,
+    pub unexpanded: Arc<ConfigNode>,
     /// The directory relative paths are relative to: that of the file.
     pub base_dir: PathBuf,
     /// Where the entry stands.
-    pub place: Place,
+    pub location: SourceLocation,
     /// The defaults of its file, for kinds that have defaults of their own (`base_url`, …).
-    pub defaults: Option<Node>,
+    pub defaults: Option<ConfigNode>,
     /// Named directories, as its file may use them: what a project's file says about a name holds
     /// for the project's entries only, so that it cannot move an entry of the user.
     pub scopes: Arc<BTreeMap<String, PathBuf>>,
@@ -232,9 +232,9 @@ pub struct ServerSpec {
     /// Share of calls when several servers offer one tool; `None` when the file is silent.
     pub routing_weight: Option<f64>,
     /// Definition changes never block.
-    pub dev: bool,
+    pub is_dev: bool,
     /// What a changed definition means; `None` when the file is silent.
-    pub drift: Option<Drift>,
+    pub drift: Option<DriftPolicy>,
     /// Tools declared in the file.
     pub provides_tools: Vec<ToolDefinition>,
     /// How often a failed attempt is repeated, for tools marked safe to repeat.
@@ -248,7 +248,7 @@ pub struct ServerSpec {
     /// Whose entry it is.
     pub origin: Arc<EntryOrigin>,
     /// Where the entry stands.
-    pub place: Place,
+    pub location: SourceLocation,
     /// What has to be unchanged when it starts something.
     pub seal: Seal,
 }
@@ -256,14 +256,14 @@ pub struct ServerSpec {
 impl ServerSpec {
     /// What a changed definition means: what the entry says, otherwise that it blocks, unless the
     /// server is under development.
-    pub fn drift(&self) -> Drift {
-        self.drift.unwrap_or(if self.dev { Drift::Allow } else { Drift::Block })
+    pub fn drift(&self) -> DriftPolicy {
+        self.drift.unwrap_or(if self.is_dev { DriftPolicy::Allow } else { DriftPolicy::Block })
     }
 }
 
 /// What it means that a tool is not what was pinned, or not what was listed before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Drift {
+pub enum DriftPolicy {
     /// It is not called.
     #[default]
     Block,
@@ -273,7 +273,7 @@ pub enum Drift {
     Allow,
 }
 
-impl Drift {
+impl DriftPolicy {
     /// The word used in files and output.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -359,24 +359,24 @@ pub enum AuthSpec {
         /// The port a login ends at.
         redirect_port: Option<u16>,
         /// What is asked for.
-        asks: Box<OAuthAsks>,
+        request: Box<OAuthRequestSpec>,
     },
     /// As a program (OAuth, client credentials).
     ClientCredentials {
         /// The client.
         client_id: String,
         /// How it proves to be that client.
-        proof: ClientProof,
+        proof: ClientProofSpec,
         /// Where tokens are given, when that is not to be found out.
         token_url: Option<url::Url>,
         /// What is asked for.
-        asks: Box<OAuthAsks>,
+        request: Box<OAuthRequestSpec>,
     },
 }
 
 /// What is asked for with OAuth, and of whom.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct OAuthAsks {
+pub struct OAuthRequestSpec {
     /// The scopes; empty means what the server says.
     pub scopes: Vec<String>,
     /// The only issuer whose tokens are taken.
@@ -387,7 +387,7 @@ pub struct OAuthAsks {
 
 /// How a program proves which client it is.
 #[derive(Debug, Clone)]
-pub enum ClientProof {
+pub enum ClientProofSpec {
     /// A secret.
     Secret(SecretString),
     /// Assertions, signed with a private key.
@@ -407,7 +407,7 @@ pub enum ProtocolChoice {
     Auto,
     /// `initialize`.
     Legacy,
-    /// `server/discover`.
+    /// `with_server/discover`.
     Modern,
 }
 
@@ -437,7 +437,7 @@ pub struct PolicyRule {
     /// rule that allows is about the user's own entries, and every other rule about all entries.
     pub project: Option<PathBuf>,
     /// Where the rule stands.
-    pub place: Place,
+    pub location: SourceLocation,
 }
 
 /// What a rule decides.

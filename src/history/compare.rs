@@ -4,9 +4,9 @@
 
 use std::time::Duration;
 
-use super::Entry;
-use super::read::KeptResult;
-use crate::util::difference::{self, Hunk};
+use super::HistoryEntry;
+use super::read::StoredResult;
+use crate::util::diff::{self, Hunk};
 use crate::util::json;
 
 /// Lines around a difference that are shown.
@@ -14,42 +14,42 @@ const AROUND: usize = 3;
 
 /// What one call gave, as text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Side {
+pub struct CallText {
     /// The call's identity.
     pub name: String,
     /// Its result, or why there is none.
     pub text: String,
     /// Whether only the beginning is known.
-    pub cut: bool,
+    pub is_truncated: bool,
 }
 
-impl Side {
+impl CallText {
     /// What a call of the past gave.
-    pub fn of(entry: &Entry) -> Self {
-        let fault = entry.fault.as_ref().map(|f| (f.kind.as_str(), f.message.as_str()));
-        Self::new(&entry.id, entry.result.as_ref(), fault)
+    pub fn of(entry: &HistoryEntry) -> Self {
+        let error = entry.error.as_ref().map(|f| (f.kind.as_str(), f.message.as_str()));
+        Self::new(&entry.id, entry.result.as_ref(), error)
     }
 
     /// What a call gave: a result, or the kind of a failure and the failure in words.
-    pub fn new(name: &str, result: Option<&KeptResult>, fault: Option<(&str, &str)>) -> Self {
-        let text = match (result, fault) {
+    pub fn new(name: &str, result: Option<&StoredResult>, error: Option<(&str, &str)>) -> Self {
+        let text = match (result, error) {
             (Some(result), _) => result.text(),
             (None, Some((kind, message))) => format!("no result: {kind}: {message}"),
             (None, None) => String::new(),
         };
         let cut = result.is_some_and(|result| result.cut);
-        Self { name: name.to_owned(), text: ended(text), cut }
+        Self { name: name.to_owned(), text: with_final_newline(text), is_truncated: cut }
     }
 
     /// The lines in which this differs from what came later.
     pub fn hunks(&self, later: &Self) -> Vec<Hunk> {
-        difference::hunks(&self.text, &later.text, AROUND)
+        diff::hunks(&self.text, &later.text, AROUND)
     }
 }
 
 /// How two calls differ.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Comparison {
+pub struct CallComparison {
     /// The identities, the earlier one first.
     pub ids: [String; 2],
     /// The tools, in the same order.
@@ -61,38 +61,38 @@ pub struct Comparison {
     /// Lines of the results that differ.
     pub results: Vec<Hunk>,
     /// Whether only the beginning of a result was kept.
-    pub cut: bool,
+    pub is_truncated: bool,
     /// Whether both were calls of the same definition; `None` when that was not kept.
     pub same_definition: Option<bool>,
 }
 
-impl Comparison {
+impl CallComparison {
     /// Compares two calls, whichever was made first.
-    pub fn of(one: &Entry, other: &Entry) -> Self {
+    pub fn of(one: &HistoryEntry, other: &HistoryEntry) -> Self {
         let (then, now) = if one.unix <= other.unix { (one, other) } else { (other, one) };
-        let (before, behind) = (Side::of(then), Side::of(now));
+        let (before, behind) = (CallText::of(then), CallText::of(now));
         let fingerprints = then.fingerprint.as_ref().zip(now.fingerprint.as_ref());
         Self {
             ids: [then.id.clone(), now.id.clone()],
             tools: [then.tool.clone(), now.tool.clone()],
             durations: [then.duration(), now.duration()],
-            arguments: difference::hunks(&arguments(then), &arguments(now), AROUND),
+            arguments: diff::hunks(&arguments(then), &arguments(now), AROUND),
             results: before.hunks(&behind),
-            cut: before.cut || behind.cut,
+            is_truncated: before.is_truncated || behind.is_truncated,
             same_definition: fingerprints.map(|(then, now)| then == now),
         }
     }
 }
 
-fn arguments(entry: &Entry) -> String {
+fn arguments(entry: &HistoryEntry) -> String {
     match &entry.arguments {
-        Some(arguments) => ended(json::pretty(arguments)),
+        Some(arguments) => with_final_newline(json::pretty(arguments)),
         None => "too large to be kept\n".to_owned(),
     }
 }
 
 /// A text whose last line is a line.
-fn ended(mut text: String) -> String {
+fn with_final_newline(mut text: String) -> String {
     if !text.is_empty() && !text.ends_with('\n') {
         text.push('\n');
     }
@@ -102,11 +102,11 @@ fn ended(mut text: String) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::util::difference::Mark;
+    use crate::util::diff::DiffMark;
 
     #[test]
     fn a_failure_without_a_result_is_compared_by_its_words() {
-        let side = Side::new("a", None, Some(("timeout", "too late")));
+        let side = CallText::new("a", None, Some(("timeout", "too late")));
         assert_eq!(side.text, "no result: timeout: too late\n");
     }
 
@@ -116,18 +116,18 @@ mod tests {
             let line = format!(
                 r#"{{"id":"{id}","unix":{unix},"tool":"t","fingerprint":"{print}","duration_us":{n},"arguments":{{"n":{n}}},"result":{{"success":true,"output":"same"}}}}"#
             );
-            Entry::parse(line.as_bytes()).unwrap()
+            HistoryEntry::parse(line.as_bytes()).unwrap()
         };
         let (old, new) = (entry("a", 1, 10, "x"), entry("b", 2, 20, "y"));
-        let compared = Comparison::of(&new, &old);
-        assert_eq!(compared, Comparison::of(&old, &new));
+        let compared = CallComparison::of(&new, &old);
+        assert_eq!(compared, CallComparison::of(&old, &new));
         assert_eq!(compared.ids, ["a", "b"]);
         assert_eq!(compared.durations.map(|d| d.as_micros()), [10, 20]);
         assert_eq!(compared.same_definition, Some(false));
         assert_eq!(compared.results, []);
         let lines = compared.arguments.iter().flat_map(|hunk| &hunk.lines);
         let changed: Vec<_> = lines
-            .filter(|line| line.mark != Mark::Same)
+            .filter(|line| line.mark != DiffMark::Same)
             .map(|line| format!("{}{}", line.mark.sign(), line.text.trim()))
             .collect();
         assert_eq!(changed, [r#"-"n": 10"#, r#"+"n": 20"#]);

@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::Entry;
-use crate::util::moment::rfc3339;
+use super::HistoryEntry;
+use crate::util::timestamp::rfc3339;
 
 /// A call without its result.
-pub fn short(entry: &Entry) -> Value {
+pub fn summary(entry: &HistoryEntry) -> Value {
     #[expect(clippy::cast_precision_loss, reason = "2^53 microseconds are 285 years")]
     let millis = entry.duration_us as f64 / 1000.0;
     json!({
@@ -21,8 +21,8 @@ pub fn short(entry: &Entry) -> Value {
         "protocol": entry.protocol,
         "fingerprint": entry.fingerprint,
         "decision": entry.decision,
-        "success": entry.fault.is_none(),
-        "error": entry.fault,
+        "success": entry.error.is_none(),
+        "error": entry.error,
         "duration_ms": millis,
         "attempts": entry.attempts,
         "arguments": entry.arguments,
@@ -32,8 +32,8 @@ pub fn short(entry: &Entry) -> Value {
 }
 
 /// A call with its result.
-pub fn whole(entry: &Entry) -> Value {
-    let mut value = short(entry);
+pub fn full(entry: &HistoryEntry) -> Value {
+    let mut value = summary(entry);
     if let Some(fields) = value.as_object_mut() {
         let result = entry.result.as_ref();
         fields.insert("output".to_owned(), json!(result.map(|result| &result.output)));

@@ -10,11 +10,11 @@ use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::read::KeptResult;
+use super::read::StoredResult;
 use crate::model::{JsonObject, ToolResult};
-use crate::util::append::{AppendError, Location};
-use crate::util::row::Row as Line;
-use crate::util::segments::{Keep, Segments};
+use crate::util::append::{AppendError, RecordLocation};
+use crate::util::json_line::JsonLineWriter as Line;
+use crate::util::segments::{SegmentRetention, SegmentedLog};
 
 /// The file's name in the state directory.
 pub const FILE: &str = "history.jsonl";
@@ -33,7 +33,7 @@ const MAX_KINDS: usize = 100;
 
 /// One call and what came of it.
 #[derive(Debug, Clone, Copy)]
-pub struct Row<'a> {
+pub struct HistoryRow<'a> {
     /// The call's identity.
     pub id: &'a str,
     /// The full tool name.
@@ -59,7 +59,7 @@ pub struct Row<'a> {
     /// Attempts made.
     pub attempts: u32,
     /// The word of the failure's kind, and the failure in words.
-    pub fault: Option<(&'a str, &'a str)>,
+    pub error: Option<(&'a str, &'a str)>,
     /// What the tool gave, when it gave anything.
     pub result: Option<&'a ToolResult>,
     /// Bytes of the result as JSON.
@@ -69,14 +69,14 @@ pub struct Row<'a> {
 /// Where rows are appended; opened with the first one.
 #[derive(Debug)]
 pub struct HistoryLog {
-    file: Segments,
+    file: SegmentedLog,
 }
 
 impl HistoryLog {
     /// The history at `location`. With `sync` each row is forced to the disk; `keep` says when a
     /// file is set aside and which are removed.
-    pub fn new(location: Location, sync: bool, keep: Keep) -> Self {
-        Self { file: Segments::new(location, sync, keep) }
+    pub fn new(location: RecordLocation, sync: bool, keep: SegmentRetention) -> Self {
+        Self { file: SegmentedLog::new(location, sync, keep) }
     }
 
     /// Where the rows go.
@@ -88,25 +88,26 @@ impl HistoryLog {
     ///
     /// # Errors
     /// When the file is not safe to write to, or the system refuses.
-    pub fn append(&self, now: Duration, row: &Row<'_>) -> Result<(), AppendError> {
+    pub fn append(&self, now: Duration, row: &HistoryRow<'_>) -> Result<(), AppendError> {
         let mut line = Line::new();
         // The identity stands first, so that a line can be told by its beginning.
         line.text("id", row.id).value("unix", &now.saturating_sub(row.duration).as_secs_f64());
-        line.text("tool", cut(row.tool)).text_if("server", row.server.map(cut));
-        line.text("source", row.source).text("session", cut(row.session));
-        line.text_if("parent", row.parent.map(cut)).text_if("protocol", row.protocol.map(cut));
-        line.text("fingerprint", row.fingerprint).text("decision", cut(row.decision));
+        line.text("tool", truncate(row.tool)).text_if("server", row.server.map(truncate));
+        line.text("source", row.source).text("session", truncate(row.session));
+        line.text_if("parent", row.parent.map(truncate))
+            .text_if("protocol", row.protocol.map(truncate));
+        line.text("fingerprint", row.fingerprint).text("decision", truncate(row.decision));
         let duration = u64::try_from(row.duration.as_micros()).unwrap_or(u64::MAX);
         line.value("duration_us", &duration).value("attempts", &row.attempts);
         // `null` when they were too large to keep.
-        line.value_within("arguments", row.arguments, ARGUMENTS_LIMIT, |_| ());
-        if let Some((kind, message)) = row.fault {
-            line.value("fault", &FaultLine { kind, message: cut(message) });
+        line.value_bounded("arguments", row.arguments, ARGUMENTS_LIMIT, |_| ());
+        if let Some((kind, message)) = row.error {
+            line.value("fault", &ErrorLine { kind, message: truncate(message) });
         }
         if let Some(result) = row.result {
             line.value("result", &ResultLine::of(result, row.bytes));
         }
-        self.file.append(now, &line.end())
+        self.file.append(now, &line.finish())
     }
 
     /// What was put right when the file was opened; each note is handed out once.
@@ -116,7 +117,7 @@ impl HistoryLog {
 }
 
 #[derive(Serialize)]
-struct FaultLine<'a> {
+struct ErrorLine<'a> {
     kind: &'a str,
     message: &'a str,
 }
@@ -142,9 +143,9 @@ impl ResultLine {
 }
 
 /// What is kept of a result.
-pub fn kept(result: &ToolResult) -> KeptResult {
+pub fn stored_result(result: &ToolResult) -> StoredResult {
     let line = ResultLine::of(result, 0);
-    KeptResult {
+    StoredResult {
         success: line.success,
         bytes: line.bytes,
         kinds: line.kinds,
@@ -160,7 +161,7 @@ fn output(result: &ToolResult) -> &Value {
 
 /// A value as JSON, or the beginning of its text as a JSON string, and whether it was cut.
 fn head(value: &Value) -> (Box<RawValue>, bool) {
-    let whole = match bounded(value, RESULT_HEAD) {
+    let whole = match bounded_json(value, RESULT_HEAD) {
         Ok(whole) => return (whole, false),
         Err(written) => written,
     };
@@ -175,7 +176,7 @@ fn head(value: &Value) -> (Box<RawValue>, bool) {
 }
 
 /// A value as JSON of at most `limit` bytes; of a larger one what fits. No more is written of it.
-fn bounded(value: &impl Serialize, limit: usize) -> Result<Box<RawValue>, Vec<u8>> {
+fn bounded_json(value: &impl Serialize, limit: usize) -> Result<Box<RawValue>, Vec<u8>> {
     struct Room {
         bytes: Vec<u8>,
         limit: usize,
@@ -202,7 +203,7 @@ fn bounded(value: &impl Serialize, limit: usize) -> Result<Box<RawValue>, Vec<u8
     RawValue::from_string(text).map_err(|error| error.to_string().into_bytes())
 }
 
-fn cut(text: &str) -> &str {
+fn truncate(text: &str) -> &str {
     text.get(..text.floor_char_boundary(TEXT_LIMIT)).unwrap_or_default()
 }
 
@@ -212,8 +213,8 @@ mod tests {
 
     use super::*;
 
-    fn row<'a>(arguments: &'a JsonObject, result: Option<&'a ToolResult>) -> Row<'a> {
-        Row {
+    fn row<'a>(arguments: &'a JsonObject, result: Option<&'a ToolResult>) -> HistoryRow<'a> {
+        HistoryRow {
             id: "id-1",
             tool: "notes-read",
             server: None,
@@ -226,15 +227,19 @@ mod tests {
             arguments,
             duration: Duration::from_millis(3),
             attempts: 1,
-            fault: None,
+            error: None,
             result,
             bytes: 7,
         }
     }
 
-    fn written(row: &Row<'_>) -> String {
+    fn written(row: &HistoryRow<'_>) -> String {
         let root = tempfile::tempdir().unwrap();
-        let log = HistoryLog::new(Location::own(root.path(), FILE), false, Keep::default());
+        let log = HistoryLog::new(
+            RecordLocation::own(root.path(), FILE),
+            false,
+            SegmentRetention::default(),
+        );
         log.append(Duration::from_millis(1_700_000_000_503), row).unwrap();
         std::fs::read_to_string(log.path()).unwrap()
     }
@@ -244,8 +249,8 @@ mod tests {
         let arguments = json!({ "key": "a\nb", "n": 1.10 });
         let result = ToolResult::text("hi");
         insta::assert_snapshot!(written(&row(arguments.as_object().unwrap(), Some(&result))), @r#"{"id":"id-1","unix":1700000000.5,"tool":"notes-read","source":"internal","session":"s","fingerprint":"sha256:00","decision":"allowed","duration_us":3000,"attempts":1,"arguments":{"key":"a\nb","n":1.1},"result":{"success":true,"bytes":7,"kinds":["text"],"output":"hi"}}"#);
-        let failed = Row {
-            fault: Some(("timeout", "too late")),
+        let failed = HistoryRow {
+            error: Some(("timeout", "too late")),
             server: Some("s"),
             ..row(arguments.as_object().unwrap(), None)
         };

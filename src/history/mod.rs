@@ -8,5 +8,5 @@ pub mod json;
 pub mod log;
 pub mod read;
 
-pub use log::{HistoryLog, Row};
-pub use read::Entry;
+pub use log::{HistoryLog, HistoryRow};
+pub use read::HistoryEntry;

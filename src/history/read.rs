@@ -8,18 +8,18 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::model::{Fault, JsonObject};
+use crate::model::{Error, JsonObject};
 use crate::util::append::AppendError;
 use crate::util::json;
 use crate::util::pattern;
-use crate::util::segments::Line;
+use crate::util::segments::RecordLine;
 
 /// How many calls are named when several begin alike.
-const SHOWN: usize = 5;
+const MAX_CANDIDATES: usize = 5;
 
 /// One call and what came of it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Entry {
+pub struct HistoryEntry {
     /// The call's identity.
     pub id: String,
     /// When it began: seconds since the Unix epoch.
@@ -49,14 +49,14 @@ pub struct Entry {
     /// The arguments, secrets replaced; `None` when they were too large to keep.
     pub arguments: Option<JsonObject>,
     /// Why it failed, when it did.
-    pub fault: Option<KeptFault>,
+    pub error: Option<StoredError>,
     /// What the tool gave, when it gave anything.
-    pub result: Option<KeptResult>,
+    pub result: Option<StoredResult>,
 }
 
 /// A failure.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct KeptFault {
+pub struct StoredError {
     /// The word of its kind.
     pub kind: String,
     /// The failure in words.
@@ -65,7 +65,7 @@ pub struct KeptFault {
 
 /// What was kept of a result.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct KeptResult {
+pub struct StoredResult {
     /// Whether the tool said it worked.
     pub success: bool,
     /// Bytes of the whole result as JSON.
@@ -82,7 +82,7 @@ pub struct KeptResult {
     pub output: Value,
 }
 
-impl KeptResult {
+impl StoredResult {
     /// The result as text: text as it is, everything else as indented JSON.
     pub fn text(&self) -> String {
         match &self.output {
@@ -92,7 +92,7 @@ impl KeptResult {
     }
 }
 
-impl Entry {
+impl HistoryEntry {
     /// Reads one line; `None` for a torn or foreign one.
     pub fn parse(line: &[u8]) -> Option<Self> {
         let entry: Self = serde_json::from_slice(line).ok()?;
@@ -107,7 +107,7 @@ impl Entry {
 
 /// Which calls are asked for.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Filter {
+pub struct HistoryFilter {
     /// Not before this, in seconds since the Unix epoch.
     pub since: Option<f64>,
     /// Only tools whose full name matches this pattern.
@@ -118,24 +118,24 @@ pub struct Filter {
     pub session: Option<String>,
 }
 
-impl Filter {
-    fn wants(&self, entry: &Entry) -> bool {
+impl HistoryFilter {
+    fn matches(&self, entry: &HistoryEntry) -> bool {
         self.since.is_none_or(|since| entry.unix >= since)
             && self.tool.as_ref().is_none_or(|tool| pattern::matches(tool, &entry.tool))
-            && self.failed.is_none_or(|failed| failed == entry.fault.is_some())
+            && self.failed.is_none_or(|failed| failed == entry.error.is_some())
             && self.session.as_ref().is_none_or(|session| entry.session.as_ref() == Some(session))
     }
 }
 
 /// What was found.
 #[derive(Debug)]
-pub struct Found<T = Entry> {
+pub struct HistoryPage<T = HistoryEntry> {
     /// The calls, newest first.
     pub entries: Vec<T>,
     /// Lines that could not be read.
     pub damaged: usize,
     /// Whether there may be more than were asked for.
-    pub more: bool,
+    pub has_more: bool,
 }
 
 /// The newest `limit` calls that `filter` wants, from lines that come newest first.
@@ -143,10 +143,10 @@ pub struct Found<T = Entry> {
 /// # Errors
 /// When the history cannot be read.
 pub fn newest(
-    lines: impl Iterator<Item = Result<Line, AppendError>>,
-    filter: &Filter,
+    lines: impl Iterator<Item = Result<RecordLine, AppendError>>,
+    filter: &HistoryFilter,
     limit: usize,
-) -> Result<Found, AppendError> {
+) -> Result<HistoryPage, AppendError> {
     select(lines, filter, limit, |entry| entry)
 }
 
@@ -155,27 +155,27 @@ pub fn newest(
 /// # Errors
 /// When the history cannot be read.
 pub fn select<T>(
-    lines: impl Iterator<Item = Result<Line, AppendError>>,
-    filter: &Filter,
+    lines: impl Iterator<Item = Result<RecordLine, AppendError>>,
+    filter: &HistoryFilter,
     limit: usize,
-    mut keep: impl FnMut(Entry) -> T,
-) -> Result<Found<T>, AppendError> {
+    mut keep: impl FnMut(HistoryEntry) -> T,
+) -> Result<HistoryPage<T>, AppendError> {
     /// A clock that was put back by less than this hides no newer calls.
     const SLACK: f64 = 86_400.0;
-    let mut found = Found { entries: Vec::new(), damaged: 0, more: false };
+    let mut found = HistoryPage { entries: Vec::new(), damaged: 0, has_more: false };
     for line in lines {
         if found.entries.len() >= limit {
-            found.more = true;
+            found.has_more = true;
             break;
         }
         let entry = match line? {
-            Line::Text(text) => Entry::parse(&text),
-            Line::TooLong => None,
+            RecordLine::Text(text) => HistoryEntry::parse(&text),
+            RecordLine::TooLong => None,
         };
         match entry {
             None => found.damaged += 1,
             Some(entry) if filter.since.is_some_and(|since| entry.unix < since - SLACK) => break,
-            Some(entry) if filter.wants(&entry) => found.entries.push(keep(entry)),
+            Some(entry) if filter.matches(&entry) => found.entries.push(keep(entry)),
             Some(_) => {}
         }
     }
@@ -183,24 +183,24 @@ pub fn select<T>(
 }
 
 /// Why a record cannot be read.
-pub fn unreadable(error: AppendError) -> Fault {
+pub fn unreadable(error: AppendError) -> Error {
     match error {
         AppendError::Unsafe(why) => {
-            Fault::denied(format!("not read: {why}")).hint("look who made it, and remove it")
+            Error::denied(format!("not read: {why}")).with_hint("look who made it, and remove it")
         }
-        AppendError::Failed(why) => Fault::internal(why),
+        AppendError::Failed(why) => Error::internal(why),
     }
 }
 
 /// What looking for one call came to.
 #[derive(Debug)]
-pub enum Lookup {
+pub enum HistoryLookup {
     /// The call.
-    One(Box<Entry>),
+    One(Box<HistoryEntry>),
     /// No call has an identity that begins so.
-    Nothing,
+    NotFound,
     /// Several have; some of them.
-    Several(Vec<String>),
+    Ambiguous(Vec<String>),
 }
 
 /// The call whose identity is, or begins with, `id`; `last` is the newest.
@@ -208,35 +208,35 @@ pub enum Lookup {
 /// # Errors
 /// When the history cannot be read.
 pub fn find(
-    lines: impl Iterator<Item = Result<Line, AppendError>>,
+    lines: impl Iterator<Item = Result<RecordLine, AppendError>>,
     id: &str,
-) -> Result<Lookup, AppendError> {
+) -> Result<HistoryLookup, AppendError> {
     // An identity that holds what JSON escapes was not made by us.
     let head = format!("{{\"id\":\"{id}");
-    let mut first: Option<Entry> = None;
+    let mut first: Option<HistoryEntry> = None;
     let mut more = Vec::new();
     for line in lines {
-        let Line::Text(text) = line? else { continue };
+        let RecordLine::Text(text) = line? else { continue };
         if id != "last" && !text.starts_with(head.as_bytes()) {
             continue;
         }
-        let Some(entry) = Entry::parse(&text) else { continue };
+        let Some(entry) = HistoryEntry::parse(&text) else { continue };
         if id == "last" || entry.id == id {
-            return Ok(Lookup::One(Box::new(entry)));
+            return Ok(HistoryLookup::One(Box::new(entry)));
         }
         match &first {
             None => first = Some(entry),
             Some(first) if first.id == entry.id => {}
-            Some(_) if more.len() < SHOWN => more.push(entry.id),
+            Some(_) if more.len() < MAX_CANDIDATES => more.push(entry.id),
             Some(_) => break,
         }
     }
     Ok(match first {
-        None => Lookup::Nothing,
-        Some(entry) if more.is_empty() => Lookup::One(Box::new(entry)),
+        None => HistoryLookup::NotFound,
+        Some(entry) if more.is_empty() => HistoryLookup::One(Box::new(entry)),
         Some(entry) => {
             more.insert(0, entry.id);
-            Lookup::Several(more)
+            HistoryLookup::Ambiguous(more)
         }
     })
 }
@@ -245,20 +245,20 @@ pub fn find(
 mod tests {
     use super::*;
 
-    fn line(id: &str, tool: &str, fault: bool) -> Line {
-        let fault = if fault { r#""fault":{"kind":"tool","message":"no"},"# } else { "" };
+    fn line(id: &str, tool: &str, error: bool) -> RecordLine {
+        let error = if error { r#""fault":{"kind":"tool","message":"no"},"# } else { "" };
         let text = format!(
-            r#"{{"id":"{id}","unix":5,"tool":"{tool}",{fault}"session":"s","arguments":{{"n":1.10}},"result":{{"success":true,"output":[1]}}}}"#
+            r#"{{"id":"{id}","unix":5,"tool":"{tool}",{error}"session":"s","arguments":{{"n":1.10}},"result":{{"success":true,"output":[1]}}}}"#
         );
-        Line::Text(text.into_bytes())
+        RecordLine::Text(text.into_bytes())
     }
 
-    fn lines() -> impl Iterator<Item = Result<Line, AppendError>> {
+    fn lines() -> impl Iterator<Item = Result<RecordLine, AppendError>> {
         [
             line("aa-3", "x", true),
-            Line::TooLong,
+            RecordLine::TooLong,
             line("ab-2", "y", false),
-            Line::Text(b"{\"id\":\"aa".to_vec()),
+            RecordLine::Text(b"{\"id\":\"aa".to_vec()),
             line("aa-1", "x", false),
         ]
         .into_iter()
@@ -267,26 +267,35 @@ mod tests {
 
     #[test]
     fn the_newest_come_first_and_damage_is_counted() {
-        let ids = |filter: &Filter, limit| -> (Vec<String>, usize) {
+        let ids = |filter: &HistoryFilter, limit| -> (Vec<String>, usize) {
             let found = newest(lines(), filter, limit).unwrap();
             (found.entries.into_iter().map(|entry| entry.id).collect(), found.damaged)
         };
         assert_eq!(
-            ids(&Filter::default(), 9),
+            ids(&HistoryFilter::default(), 9),
             (vec!["aa-3".into(), "ab-2".into(), "aa-1".into()], 2)
         );
-        assert_eq!(ids(&Filter::default(), 1).0, ["aa-3"]);
-        assert_eq!(ids(&Filter { failed: Some(true), ..Filter::default() }, 9).0, ["aa-3"]);
-        assert_eq!(ids(&Filter { tool: Some("y".into()), ..Filter::default() }, 9).0, ["ab-2"]);
-        assert_eq!(ids(&Filter { since: Some(6.0), ..Filter::default() }, 9).0, [""; 0]);
+        assert_eq!(ids(&HistoryFilter::default(), 1).0, ["aa-3"]);
+        assert_eq!(
+            ids(&HistoryFilter { failed: Some(true), ..HistoryFilter::default() }, 9).0,
+            ["aa-3"]
+        );
+        assert_eq!(
+            ids(&HistoryFilter { tool: Some("y".into()), ..HistoryFilter::default() }, 9).0,
+            ["ab-2"]
+        );
+        assert_eq!(
+            ids(&HistoryFilter { since: Some(6.0), ..HistoryFilter::default() }, 9).0,
+            [""; 0]
+        );
     }
 
     #[test]
     fn a_unique_beginning_is_enough() {
         let found = |id: &str| match find(lines(), id).unwrap() {
-            Lookup::One(entry) => entry.id,
-            Lookup::Nothing => "nothing".to_owned(),
-            Lookup::Several(ids) => ids.join(" "),
+            HistoryLookup::One(entry) => entry.id,
+            HistoryLookup::NotFound => "nothing".to_owned(),
+            HistoryLookup::Ambiguous(ids) => ids.join(" "),
         };
         assert_eq!(found("ab"), "ab-2");
         assert_eq!(found("aa-1"), "aa-1");
@@ -298,8 +307,8 @@ mod tests {
 
     #[test]
     fn numbers_come_back_as_they_were_written() {
-        let Line::Text(text) = line("a", "x", false) else { panic!() };
-        let entry = Entry::parse(&text).unwrap();
+        let RecordLine::Text(text) = line("a", "x", false) else { panic!() };
+        let entry = HistoryEntry::parse(&text).unwrap();
         assert_eq!(entry.arguments.unwrap()["n"].to_string(), "1.10");
     }
 }

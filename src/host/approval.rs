@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use serde_json::json;
 
 use crate::catalogue::fingerprint;
-use crate::model::{CallId, Fault, JsonObject, ToolDefinition};
+use crate::model::{CallId, Error, JsonObject, ToolDefinition};
 use crate::provider::Preview;
 
 /// What a person is asked to approve.
@@ -17,7 +17,7 @@ pub struct ApprovalRequest<'a> {
     /// Why a person is asked: the rule, the entry's key, the server's hint.
     pub reason: String,
     /// Exactly what would be sent or started, secrets masked; or why that cannot be shown.
-    pub preview: Result<Preview, Fault>,
+    pub preview: Result<Preview, Error>,
     /// What makes it the same call again, see [`identity`].
     pub identity: String,
     /// What the call is called in records, when whoever makes it said so.
@@ -42,7 +42,7 @@ pub enum Approval {
     /// A person said no.
     Refused,
     /// Nobody could be asked.
-    Nobody,
+    Unavailable,
 }
 
 /// Asks a person.
@@ -59,6 +59,6 @@ pub struct NoApprover;
 #[async_trait]
 impl Approver for NoApprover {
     async fn ask(&self, _request: &ApprovalRequest<'_>) -> Approval {
-        Approval::Nobody
+        Approval::Unavailable
     }
 }

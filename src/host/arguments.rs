@@ -1,6 +1,6 @@
 //! Whether arguments fit a tool, and what to tell a person when they do not.
 //!
-//! Owns: the rule about unknown keys, and the fault that lists all problems. The checking itself is
+//! Owns: the rule about unknown keys, and the error that lists all problems. The checking itself is
 //! in `validate`.
 
 use std::collections::HashMap;
@@ -8,11 +8,11 @@ use std::collections::HashMap;
 use serde_json::Value;
 
 use super::example;
-use super::validate::{Path, Step, Violation};
-use crate::model::{Fault, JsonObject, Phase, ToolDefinition};
+use super::validate::{ValuePath, ValuePathSegment, Violation};
+use crate::model::{Error, ErrorPhase, JsonObject, ToolDefinition};
 
 /// Keywords that may allow properties which `properties` does not list.
-const OPENING: [&str; 11] = [
+const OPEN_SCHEMA_KEYWORDS: [&str; 11] = [
     "patternProperties",
     "unevaluatedProperties",
     "propertyNames",
@@ -33,11 +33,11 @@ pub fn unknown_keys(arguments: &JsonObject, schema: &Value) -> Vec<Violation> {
         return Vec::new();
     };
     let open = schema.get("additionalProperties").is_some()
-        || OPENING.iter().any(|keyword| schema.get(keyword).is_some());
+        || OPEN_SCHEMA_KEYWORDS.iter().any(|keyword| schema.get(keyword).is_some());
     if open {
         return Vec::new();
     }
-    let root = Path::default();
+    let root = ValuePath::default();
     let known = || properties.keys().map(String::as_str);
     arguments
         .keys()
@@ -46,9 +46,9 @@ pub fn unknown_keys(arguments: &JsonObject, schema: &Value) -> Vec<Violation> {
         .collect()
 }
 
-/// The fault that lists every problem, in the order of the schema, and shows how a call looks. It
+/// The error that lists every problem, in the order of the schema, and shows how a call looks. It
 /// names no server: none was asked.
-pub fn misfit(tool: &ToolDefinition, problems: &[Violation]) -> Fault {
+pub fn invalid_arguments(tool: &ToolDefinition, problems: &[Violation]) -> Error {
     let properties = tool.input_schema.get("properties").and_then(Value::as_object);
     let ranks: HashMap<&str, usize> = properties
         .into_iter()
@@ -57,7 +57,7 @@ pub fn misfit(tool: &ToolDefinition, problems: &[Violation]) -> Fault {
         .map(|((name, _), at)| (name.as_str(), at))
         .collect();
     let rank = |problem: &Violation| {
-        let Some(Step::Key(key)) = problem.path.0.first() else { return 0 };
+        let Some(ValuePathSegment::Key(key)) = problem.path.0.first() else { return 0 };
         ranks.get(key.as_str()).copied().unwrap_or(usize::MAX)
     };
     let mut problems: Vec<&Violation> = problems.iter().collect();
@@ -67,10 +67,10 @@ pub fn misfit(tool: &ToolDefinition, problems: &[Violation]) -> Fault {
         n => format!("{n} problems"),
     };
     let name = tool.name.full();
-    Fault::usage(format!("{count} with the arguments of '{name}'"))
-        .phase(Phase::Call)
-        .details(problems.iter().map(ToString::to_string))
-        .hint(format!("for example: {}", example::command_line(tool)))
+    Error::usage(format!("{count} with the arguments of '{name}'"))
+        .with_phase(ErrorPhase::Call)
+        .with_details(problems.iter().map(ToString::to_string))
+        .with_hint(format!("for example: {}", example::command_line(tool)))
 }
 
 #[cfg(test)]
@@ -80,12 +80,12 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::model::{Origin, Source, ToolName};
+    use crate::model::{Origin, ToolName, ToolSource};
 
     fn tool(schema: Value) -> ToolDefinition {
         let mut tool = ToolDefinition::new(
             ToolName::of("notes", "write"),
-            Source::Internal,
+            ToolSource::Internal,
             "storage",
             Origin::Server(String::new()),
         );
@@ -115,25 +115,22 @@ mod tests {
     }
 
     #[test]
-    fn the_fault_lists_everything_and_shows_a_call() {
+    fn the_error_lists_everything_and_shows_a_call() {
         let tool = tool(json!({
             "properties": {"key": {"type": "string"}, "ttl": {"type": "integer", "minimum": 5}},
             "required": ["key", "ttl"]
         }));
         let problems = [
-            Violation::new(Path::default().key("extra"), "is not known"),
-            Violation::new(Path::default().key("ttl"), "must be integer, not string"),
-            Violation::required(&Path::default(), "key"),
+            Violation::new(ValuePath::default().key("extra"), "is not known"),
+            Violation::new(ValuePath::default().key("ttl"), "must be integer, not string"),
+            Violation::required(&ValuePath::default(), "key"),
         ];
-        let fault = misfit(&tool, &problems);
-        assert_eq!(fault.message(), "3 problems with the arguments of 'notes-write'");
+        let error = invalid_arguments(&tool, &problems);
+        assert_eq!(error.message(), "3 problems with the arguments of 'notes-write'");
         assert_eq!(
-            fault.detail_lines(),
+            error.details(),
             ["key: is required", "ttl: must be integer, not string", "extra: is not known"]
         );
-        assert_eq!(
-            fault.hint_text(),
-            Some("for example: toolhost call notes-write key=text ttl=5")
-        );
+        assert_eq!(error.hint(), Some("for example: toolhost call notes-write key=text ttl=5"));
     }
 }

@@ -1,6 +1,6 @@
 //! One attempt of a call: let the provider work until it is done or must stop.
 //!
-//! Owns: the deadlines of an attempt, telling the provider to stop, and the fault that names
+//! Owns: the deadlines of an attempt, telling the provider to stop, and the error that names
 //! which limit fired. Never does: decide whether another attempt follows.
 
 use std::panic::AssertUnwindSafe;
@@ -11,19 +11,20 @@ use futures_util::FutureExt as _;
 use tokio::time::Sleep;
 use tokio_util::sync::CancellationToken;
 
-use super::limits::{self, Limits};
+use super::limits::{self, CallLimits};
 use crate::model::{
-    Fault, FaultKind, Phase, Signal, Source, ToolCall, ToolContext, ToolDefinition, ToolResult,
+    Error, ErrorKind, ErrorPhase, Signal, ToolCall, ToolContext, ToolDefinition, ToolResult,
+    ToolSource,
 };
 use crate::provider::ToolProvider;
 use crate::util::units::show_duration;
 
 /// Why an attempt had to stop.
 #[derive(Debug, Clone, Copy)]
-enum Stop {
+enum StopReason {
     Interrupt,
-    Attempt,
-    Total,
+    AttemptTimeout,
+    TotalTimeout,
 }
 
 /// What one attempt works with.
@@ -31,7 +32,7 @@ pub(super) struct Attempt<'a> {
     pub(super) provider: &'a dyn ToolProvider,
     pub(super) definition: &'a ToolDefinition,
     pub(super) call: &'a ToolCall,
-    pub(super) limits: &'a Limits,
+    pub(super) limits: &'a CallLimits,
     /// Fires when the caller wants the call to stop.
     pub(super) interrupt: &'a CancellationToken,
 }
@@ -44,7 +45,7 @@ impl Attempt<'_> {
         &self,
         mut context: ToolContext,
         mut total: Pin<&mut Sleep>,
-    ) -> Result<ToolResult, Fault> {
+    ) -> Result<ToolResult, Error> {
         let cancel = CancellationToken::new();
         context.cancel = cancel.clone();
         // When the caller drops the call, whatever the provider left running is told too.
@@ -52,39 +53,39 @@ impl Attempt<'_> {
         let call = self.provider.call(&context, self.call);
         let mut work = std::pin::pin!(AssertUnwindSafe(call).catch_unwind());
         // The silence of a server is watched by its provider, which hears signs of life.
-        let timed = self.definition.source == Source::Internal;
+        let timed = self.definition.source == ToolSource::Internal;
         let stop = tokio::select! {
             biased;
             done = &mut work => {
                 dropped.disarm();
-                return self.answer(done);
+                return self.finish(done);
             }
-            () = self.interrupt.cancelled() => Stop::Interrupt,
-            () = &mut total => Stop::Total,
-            () = tokio::time::sleep(self.limits.attempt), if timed => Stop::Attempt,
+            () = self.interrupt.cancelled() => StopReason::Interrupt,
+            () = &mut total => StopReason::TotalTimeout,
+            () = tokio::time::sleep(self.limits.attempt), if timed => StopReason::AttemptTimeout,
         };
         cancel.cancel();
         let grace = match stop {
-            Stop::Interrupt => limits::INTERRUPT_GRACE,
-            Stop::Attempt | Stop::Total => limits::GRACE,
+            StopReason::Interrupt => limits::INTERRUPT_GRACE_PERIOD,
+            StopReason::AttemptTimeout | StopReason::TotalTimeout => limits::STOP_GRACE_PERIOD,
         };
         let last = tokio::time::timeout(grace, &mut work).await;
-        Err(self.stopped(stop, grace, last.ok().map(|done| self.answer(done))))
+        Err(self.stop_error(stop, grace, last.ok().map(|done| self.finish(done))))
     }
 
-    fn answer(
+    fn finish(
         &self,
-        done: Result<Result<ToolResult, Fault>, Box<dyn std::any::Any + Send>>,
-    ) -> Result<ToolResult, Fault> {
+        done: Result<Result<ToolResult, Error>, Box<dyn std::any::Any + Send>>,
+    ) -> Result<ToolResult, Error> {
         match done {
-            Ok(answer) => answer.map_err(|fault| self.about(fault)),
+            Ok(answer) => answer.map_err(|error| self.with_context(error)),
             Err(panic) => {
                 let words = panic
                     .downcast_ref::<&str>()
                     .map(ToString::to_string)
                     .or_else(|| panic.downcast_ref::<String>().cloned())
                     .unwrap_or_default();
-                Err(self.about(Fault::internal(format!(
+                Err(self.with_context(Error::internal(format!(
                     "the code behind '{}' panicked: {words}",
                     self.definition.name
                 ))))
@@ -92,47 +93,47 @@ impl Attempt<'_> {
         }
     }
 
-    /// The fault of an attempt that had to stop, with the provider's last words.
-    fn stopped(
+    /// The error of an attempt that had to stop, with the provider's last words.
+    fn stop_error(
         &self,
-        stop: Stop,
+        stop: StopReason,
         grace: Duration,
-        last: Option<Result<ToolResult, Fault>>,
-    ) -> Fault {
+        last: Option<Result<ToolResult, Error>>,
+    ) -> Error {
         let name = &self.definition.name;
-        let Limits { attempt, set_by, remedy, total } = self.limits;
-        let fault = match stop {
-            Stop::Interrupt => Fault::new(
-                FaultKind::Interrupted(Signal::Interrupt),
+        let CallLimits { attempt, set_by, remedy, total } = self.limits;
+        let error = match stop {
+            StopReason::Interrupt => Error::new(
+                ErrorKind::Interrupted(Signal::Interrupt),
                 format!("'{name}' was interrupted"),
             ),
-            Stop::Attempt => Fault::timeout(format!(
+            StopReason::AttemptTimeout => Error::timeout(format!(
                 "'{name}' did not finish within {} ({set_by})",
                 show_duration(*attempt)
             ))
-            .hint(*remedy),
-            Stop::Total => Fault::timeout(format!(
+            .with_hint(*remedy),
+            StopReason::TotalTimeout => Error::timeout(format!(
                 "'{name}' did not finish within {}, the bound on a whole call",
                 show_duration(*total)
             ))
-            .hint("a longer --timeout raises the bound"),
+            .with_hint("a longer --timeout raises the bound"),
         };
-        let fault = self.about(fault);
+        let error = self.with_context(error);
         // Whether it may be repeated is for the provider to say, whoever ended the attempt.
-        let fault = match &last {
-            Some(Err(last)) => fault.again(last.tried_again()),
-            _ => fault,
+        let error = match &last {
+            Some(Err(last)) => error.with_retry_advice(last.retry_advice()),
+            _ => error,
         };
         match last {
-            // A fault that only says "cancelled" adds nothing to what is known.
-            Some(Err(last)) if matches!(last.kind(), FaultKind::Interrupted(_)) => {
-                fault.details(last.detail_lines().to_vec())
+            // An error that only says "cancelled" adds nothing to what is known.
+            Some(Err(last)) if matches!(last.kind(), ErrorKind::Interrupted(_)) => {
+                error.with_details(last.details().to_vec())
             }
             Some(Err(last)) => {
-                fault.detail(last.message().to_owned()).details(last.detail_lines().to_vec())
+                error.with_detail(last.message().to_owned()).with_details(last.details().to_vec())
             }
-            Some(Ok(_)) => fault.detail("an answer came after that and was dropped"),
-            None => fault.detail(format!(
+            Some(Ok(_)) => error.with_detail("an answer came after that and was dropped"),
+            None => error.with_detail(format!(
                 "it did not stop within {} after being told",
                 show_duration(grace)
             )),
@@ -140,18 +141,18 @@ impl Attempt<'_> {
     }
 
     /// Says which server and which step, where the provider did not.
-    fn about(&self, fault: Fault) -> Fault {
-        let fault = match fault.at_phase() {
-            Some(_) => fault,
-            None => fault.phase(Phase::Call),
+    fn with_context(&self, error: Error) -> Error {
+        let error = match error.phase() {
+            Some(_) => error,
+            None => error.with_phase(ErrorPhase::Call),
         };
         match self.definition.name.component() {
             Some(server)
-                if self.definition.source == Source::Mcp && fault.server_name().is_none() =>
+                if self.definition.source == ToolSource::Mcp && error.server().is_none() =>
             {
-                fault.server(server)
+                error.with_server(server)
             }
-            _ => fault,
+            _ => error,
         }
     }
 }

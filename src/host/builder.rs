@@ -7,13 +7,13 @@ use std::sync::{Arc, Weak};
 
 use super::ToolHost;
 use super::approval::{Approver, NoApprover};
-use super::balance::Balance;
+use super::balancer::Balancer;
 use super::circuit::Circuits;
-use super::limits::Permits;
-use super::listings::{ListWatch, Member};
-use super::questions::Questions;
+use super::limits::CallPermits;
+use super::listings::{ListWatch, RegisteredProvider};
+use super::questions::QuestionQueue;
 use super::recorder::{NoRecorder, Recorder};
-use super::registry::Registry;
+use super::registry::ToolRegistry;
 use super::sessions::Sessions;
 use crate::audit::Masker;
 use crate::catalogue::pins::Pins;
@@ -36,13 +36,14 @@ pub struct ToolHostBuilder {
 impl Default for ToolHostBuilder {
     fn default() -> Self {
         let sessions = Arc::new(Sessions::default());
-        let registry = Arc::new(Registry::new(Arc::clone(&sessions)));
+        let registry = Arc::new(ToolRegistry::new(Arc::clone(&sessions)));
         let watch = ListWatch::default();
-        let registered = Arc::new(Member::new(Arc::clone(&registry) as _, &watch, Arc::default()));
+        let registered =
+            Arc::new(RegisteredProvider::new(Arc::clone(&registry) as _, &watch, Arc::default()));
         Self {
             providers: Vec::new(),
             host: ToolHost {
-                members: Vec::new(),
+                providers: Vec::new(),
                 pins: Arc::default(),
                 policy: Vec::new(),
                 approver: Arc::new(NoApprover),
@@ -50,7 +51,7 @@ impl Default for ToolHostBuilder {
                 masker: Masker::default(),
                 clock: Arc::new(SystemClock),
                 ids: Arc::new(RandomIds),
-                events: EventSink::nowhere(),
+                events: EventSink::discard(),
                 profile: None,
                 require_record: false,
                 cwd: PathBuf::from("."),
@@ -58,16 +59,16 @@ impl Default for ToolHostBuilder {
                 metadata: JsonObject::new(),
                 session: String::new(),
                 routing_weights: HashMap::new(),
-                balance: Balance::default(),
+                balance: Balancer::default(),
                 circuits: Circuits::default(),
                 disabled: Vec::new(),
-                permits: Permits::default(),
+                permits: CallPermits::default(),
                 questions: Arc::default(),
                 registry,
-                registered,
+                registry_provider: registered,
                 sessions,
                 version: AtomicU64::new(0),
-                me: Weak::new(),
+                weak_self: Weak::new(),
             },
             watch,
             pins: Arc::default(),
@@ -107,7 +108,7 @@ impl ToolHostBuilder {
 
     /// What the providers' questions pass through, so that a person is asked one thing at a time.
     #[must_use]
-    pub fn questions(mut self, questions: Arc<Questions>) -> Self {
+    pub fn questions(mut self, questions: Arc<QuestionQueue>) -> Self {
         self.host.questions = questions;
         self
     }
@@ -223,12 +224,13 @@ impl ToolHostBuilder {
     pub fn build(self) -> Arc<ToolHost> {
         let Self { providers, mut host, watch, pins, session } = self;
         host.session = session.unwrap_or_else(|| host.ids.next());
-        let member = |provider| Arc::new(Member::new(provider, &watch, Arc::clone(&pins)));
-        host.members = providers.into_iter().map(member).collect();
+        let provider =
+            |provider| Arc::new(RegisteredProvider::new(provider, &watch, Arc::clone(&pins)));
+        host.providers = providers.into_iter().map(provider).collect();
         host.pins = pins;
-        host.members.push(Arc::clone(&host.registered));
+        host.providers.push(Arc::clone(&host.registry_provider));
         Arc::new_cyclic(|me| {
-            host.me = Weak::clone(me);
+            host.weak_self = Weak::clone(me);
             host
         })
     }

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::model::{Circuit, Fault, FaultKind, ToolResult};
+use crate::model::{CircuitState, Error, ErrorKind, ToolResult};
 use crate::util::units::show_duration;
 
 /// Failures in a row that open a circuit.
@@ -22,7 +22,7 @@ const LONGEST: Duration = Duration::from_mins(1);
 
 /// What a server's answers came to lately.
 #[derive(Debug, Default)]
-struct Breaker {
+struct CircuitBreaker {
     /// Failures in a row.
     failures: u32,
     /// Since when it is open, and for how long.
@@ -30,35 +30,35 @@ struct Breaker {
     /// When the call that tries it out was begun.
     trial: Option<Instant>,
     /// The newest failure.
-    last: Option<Fault>,
+    last: Option<Error>,
 }
 
-impl Breaker {
-    fn state(&self, now: Instant) -> Circuit {
-        let Some((since, wait)) = self.open else { return Circuit::Closed };
+impl CircuitBreaker {
+    fn state(&self, now: Instant) -> CircuitState {
+        let Some((since, wait)) = self.open else { return CircuitState::Closed };
         match (since + wait).saturating_duration_since(now) {
-            Duration::ZERO => Circuit::HalfOpen,
-            left => Circuit::Open { left },
+            Duration::ZERO => CircuitState::HalfOpen,
+            left => CircuitState::Open { remaining: left },
         }
     }
 
     /// Whether a call may be sent to it. A trial that never came to an end is forgotten.
     fn admits(&self, now: Instant) -> bool {
         match self.state(now) {
-            Circuit::Closed => true,
-            Circuit::Open { .. } => false,
-            Circuit::HalfOpen => self.trial.is_none_or(|begun| now >= begun + LONGEST),
+            CircuitState::Closed => true,
+            CircuitState::Open { .. } => false,
+            CircuitState::HalfOpen => self.trial.is_none_or(|begun| now >= begun + LONGEST),
         }
     }
 
-    fn begin(&mut self, now: Instant) {
+    fn begin_trial(&mut self, now: Instant) {
         if self.open.is_some() {
             self.trial = Some(now);
         }
     }
 
-    fn failed(&mut self, now: Instant, fault: &Fault) {
-        self.last = Some(fault.clone());
+    fn record_failure(&mut self, now: Instant, error: &Error) {
+        self.last = Some(error.clone());
         self.failures = self.failures.saturating_add(1);
         match self.open {
             None if self.failures >= FAILURES => self.open = Some((now, FIRST)),
@@ -74,28 +74,30 @@ impl Breaker {
 
 /// What the end of a call says about its server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Verdict {
-    Works,
-    Fails,
+enum HealthSignal {
+    Healthy,
+    Failing,
     /// It says something about the call only.
-    Nothing,
+    Neutral,
 }
 
-fn verdict(outcome: Result<&ToolResult, &Fault>) -> Verdict {
-    match outcome.map_err(Fault::kind) {
+fn health_signal(outcome: Result<&ToolResult, &Error>) -> HealthSignal {
+    match outcome.map_err(Error::kind) {
         // A no is an answer.
-        Ok(_) | Err(FaultKind::Tool) => Verdict::Works,
-        Err(FaultKind::Unreachable | FaultKind::Timeout | FaultKind::Protocol) => Verdict::Fails,
-        Err(_) => Verdict::Nothing,
+        Ok(_) | Err(ErrorKind::Tool) => HealthSignal::Healthy,
+        Err(ErrorKind::Unreachable | ErrorKind::Timeout | ErrorKind::Protocol) => {
+            HealthSignal::Failing
+        }
+        Err(_) => HealthSignal::Neutral,
     }
 }
 
 /// The circuits of all servers.
 #[derive(Debug, Default)]
-pub(super) struct Circuits(Mutex<HashMap<String, Breaker>>);
+pub(super) struct Circuits(Mutex<HashMap<String, CircuitBreaker>>);
 
 impl Circuits {
-    fn all(&self) -> MutexGuard<'_, HashMap<String, Breaker>> {
+    fn all(&self) -> MutexGuard<'_, HashMap<String, CircuitBreaker>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -105,22 +107,22 @@ impl Circuits {
     }
 
     /// The router sends a call to this server; if it is on trial, no other call follows.
-    pub(super) fn begin(&self, server: &str) {
+    pub(super) fn begin_trial(&self, server: &str) {
         if let Some(breaker) = self.all().get_mut(server) {
-            breaker.begin(Instant::now());
+            breaker.begin_trial(Instant::now());
         }
     }
 
     /// Notes how a call of this server ended.
-    pub(super) fn note(&self, server: &str, outcome: Result<&ToolResult, &Fault>) {
+    pub(super) fn record_outcome(&self, server: &str, outcome: Result<&ToolResult, &Error>) {
         let mut all = self.all();
-        match (verdict(outcome), outcome) {
-            (Verdict::Works, _) => drop(all.remove(server)),
+        match (health_signal(outcome), outcome) {
+            (HealthSignal::Healthy, _) => drop(all.remove(server)),
             // Names come from the configuration, which bounds the map.
-            (Verdict::Fails, Err(fault)) => {
-                all.entry(server.to_owned()).or_default().failed(Instant::now(), fault);
+            (HealthSignal::Failing, Err(error)) => {
+                all.entry(server.to_owned()).or_default().record_failure(Instant::now(), error);
             }
-            (Verdict::Fails | Verdict::Nothing, _) => {
+            (HealthSignal::Failing | HealthSignal::Neutral, _) => {
                 if let Some(breaker) = all.get_mut(server) {
                     breaker.trial = None;
                 }
@@ -129,23 +131,23 @@ impl Circuits {
     }
 
     /// What is shown of it.
-    pub(super) fn state(&self, server: &str) -> Circuit {
-        self.all().get(server).map_or(Circuit::Closed, |breaker| breaker.state(Instant::now()))
+    pub(super) fn state(&self, server: &str) -> CircuitState {
+        self.all().get(server).map_or(CircuitState::Closed, |breaker| breaker.state(Instant::now()))
     }
 
     /// Why nothing is sent to it now.
-    pub(super) fn refusal(&self, server: &str) -> Fault {
+    pub(super) fn unavailable_error(&self, server: &str) -> Error {
         let all = self.all();
         let breaker = all.get(server);
-        let fault = match breaker.map(|breaker| breaker.state(Instant::now())) {
-            Some(Circuit::Open { left }) => Fault::unreachable(format!(
+        let error = match breaker.map(|breaker| breaker.state(Instant::now())) {
+            Some(CircuitState::Open { remaining: left }) => Error::unreachable(format!(
                 "it keeps failing and is left alone for another {}",
                 show_duration(left)
             )),
-            _ => Fault::unreachable("it keeps failing, and another call is trying it out"),
+            _ => Error::unreachable("it keeps failing, and another call is trying it out"),
         };
         let last = breaker.and_then(|breaker| breaker.last.as_ref());
-        fault.server(server).details(last.map(|last| format!("last: {}", last.message())))
+        error.with_server(server).with_details(last.map(|last| format!("last: {}", last.message())))
     }
 }
 
@@ -156,11 +158,11 @@ mod tests {
     use super::*;
 
     fn fail(circuits: &Circuits) {
-        circuits.note("s", Err(&Fault::unreachable("connection refused")));
+        circuits.record_outcome("s", Err(&Error::unreachable("connection refused")));
     }
 
     fn answer(circuits: &Circuits) {
-        circuits.note("s", Ok(&ToolResult::text("hi")));
+        circuits.record_outcome("s", Ok(&ToolResult::text("hi")));
     }
 
     #[tokio::test(start_paused = true)]
@@ -171,13 +173,13 @@ mod tests {
         answer(&circuits);
         fail(&circuits);
         fail(&circuits);
-        assert_eq!(circuits.state("s"), Circuit::Closed);
+        assert_eq!(circuits.state("s"), CircuitState::Closed);
         fail(&circuits);
-        assert_eq!(circuits.state("s"), Circuit::Open { left: FIRST });
+        assert_eq!(circuits.state("s"), CircuitState::Open { remaining: FIRST });
         assert!(!circuits.admits("s") && circuits.admits("other"));
-        let refusal = circuits.refusal("s");
+        let refusal = circuits.unavailable_error("s");
         assert!(refusal.message().contains("another 5 s"), "{refusal}");
-        assert_eq!(refusal.detail_lines(), ["last: connection refused"]);
+        assert_eq!(refusal.details(), ["last: connection refused"]);
         answer(&circuits);
         assert!(circuits.admits("s"));
     }
@@ -188,20 +190,20 @@ mod tests {
         (0..3).for_each(|_| fail(&circuits));
         let mut waits = Vec::new();
         for _ in 0..6 {
-            let Circuit::Open { left } = circuits.state("s") else { panic!("not open") };
-            waits.push(left.as_secs());
-            tokio::time::advance(left).await;
-            assert_eq!(circuits.state("s"), Circuit::HalfOpen);
+            let CircuitState::Open { remaining } = circuits.state("s") else { panic!("not open") };
+            waits.push(remaining.as_secs());
+            tokio::time::advance(remaining).await;
+            assert_eq!(circuits.state("s"), CircuitState::HalfOpen);
             assert!(circuits.admits("s"));
-            circuits.begin("s");
+            circuits.begin_trial("s");
             assert!(!circuits.admits("s"), "a second trial");
             fail(&circuits);
         }
         assert_eq!(waits, [5, 10, 20, 40, 60, 60]);
         tokio::time::advance(LONGEST).await;
-        circuits.begin("s");
+        circuits.begin_trial("s");
         answer(&circuits);
-        assert_eq!(circuits.state("s"), Circuit::Closed);
+        assert_eq!(circuits.state("s"), CircuitState::Closed);
     }
 
     #[tokio::test(start_paused = true)]
@@ -209,22 +211,22 @@ mod tests {
         let circuits = Circuits::default();
         (0..3).for_each(|_| fail(&circuits));
         tokio::time::advance(FIRST).await;
-        circuits.begin("s");
-        circuits.note("s", Err(&Fault::denied("a person refused")));
+        circuits.begin_trial("s");
+        circuits.record_outcome("s", Err(&Error::denied("a person refused")));
         assert!(circuits.admits("s"));
-        circuits.begin("s");
+        circuits.begin_trial("s");
         tokio::time::advance(LONGEST).await;
         assert!(circuits.admits("s"), "a trial that was dropped blocks for ever");
     }
 
     #[test]
     fn only_what_a_server_does_counts() {
-        let of = |fault: Fault| verdict(Err(&fault));
-        assert_eq!(of(Fault::timeout("t")), Verdict::Fails);
-        assert_eq!(of(Fault::protocol("p")), Verdict::Fails);
-        assert_eq!(of(Fault::tool("no")), Verdict::Works);
-        for fault in [Fault::denied("d"), Fault::auth("a"), Fault::usage("u")] {
-            assert_eq!(of(fault), Verdict::Nothing);
+        let of = |error: Error| health_signal(Err(&error));
+        assert_eq!(of(Error::timeout("t")), HealthSignal::Failing);
+        assert_eq!(of(Error::protocol("p")), HealthSignal::Failing);
+        assert_eq!(of(Error::tool("no")), HealthSignal::Healthy);
+        for error in [Error::denied("d"), Error::auth("a"), Error::usage("u")] {
+            assert_eq!(of(error), HealthSignal::Neutral);
         }
     }
 
@@ -233,19 +235,19 @@ mod tests {
         fn it_is_never_open_without_three_failures_nor_longer_than_a_minute(
             steps in prop::collection::vec((0_u8..3, 0_u64..20), 0..60),
         ) {
-            let (start, fault) = (Instant::now(), Fault::unreachable("x"));
-            let (mut breaker, mut now, mut row) = (Breaker::default(), start, 0);
+            let (start, error) = (Instant::now(), Error::unreachable("x"));
+            let (mut breaker, mut now, mut row) = (CircuitBreaker::default(), start, 0);
             for (step, seconds) in steps {
                 now += Duration::from_secs(seconds);
                 match step {
-                    0 => { breaker = Breaker::default(); row = 0; }
-                    1 => { breaker.failed(now, &fault); row += 1; }
-                    _ => if breaker.admits(now) { breaker.begin(now) },
+                    0 => { breaker = CircuitBreaker::default(); row = 0; }
+                    1 => { breaker.record_failure(now, &error); row += 1; }
+                    _ => if breaker.admits(now) { breaker.begin_trial(now) },
                 }
                 match breaker.state(now) {
-                    Circuit::Closed => prop_assert!(row < FAILURES),
-                    Circuit::Open { left } => prop_assert!(row >= FAILURES && left <= LONGEST),
-                    Circuit::HalfOpen => prop_assert!(row >= FAILURES),
+                    CircuitState::Closed => prop_assert!(row < FAILURES),
+                    CircuitState::Open { remaining } => prop_assert!(row >= FAILURES && remaining <= LONGEST),
+                    CircuitState::HalfOpen => prop_assert!(row >= FAILURES),
                 }
             }
         }

@@ -7,7 +7,7 @@
 use serde_json::Value;
 
 use super::request::ArgumentWord;
-use super::validate::{Path, Violation};
+use super::validate::{ValuePath, Violation};
 use crate::model::JsonObject;
 
 /// How many references and alternatives are followed to find out what a property wants.
@@ -25,19 +25,23 @@ pub fn coerce(words: &[ArgumentWord], schema: &Value) -> Result<JsonObject, Vec<
             ArgumentWord::Json { key, value } => (key, value.clone()),
             ArgumentWord::Text { key, value } => {
                 let property = schema.get("properties").and_then(|p| p.get(key));
-                (key, property.map_or_else(|| value.as_str().into(), |p| text(value, p, schema)))
+                (
+                    key,
+                    property
+                        .map_or_else(|| value.as_str().into(), |p| coerce_text(value, p, schema)),
+                )
             }
         };
         if arguments.insert(key.clone(), value).is_some() {
-            twice.push(Violation::new(Path::default().key(key), "is given twice"));
+            twice.push(Violation::new(ValuePath::default().key(key), "is given twice"));
         }
     }
     if twice.is_empty() { Ok(arguments) } else { Err(twice) }
 }
 
-/// What `text` means to a property with this schema, of which `root` is the whole.
-pub fn text(text: &str, property: &Value, root: &Value) -> Value {
-    let mut wants = Wants::default();
+/// What `coerce_text` means to a property with this schema, of which `root` is the whole.
+pub fn coerce_text(text: &str, property: &Value, root: &Value) -> Value {
+    let mut wants = AcceptedValues::default();
     wants.collect(property, root);
     let parsed = || serde_json::from_str::<Value>(text).ok();
     let as_text = Value::from(text);
@@ -50,7 +54,7 @@ pub fn text(text: &str, property: &Value, root: &Value) -> Value {
         }
     }
     for kind in wants.types.iter().filter(|kind| **kind != "string") {
-        if let Some(value) = parsed().filter(|value| is_a(value, kind)) {
+        if let Some(value) = parsed().filter(|value| is_of_type(value, kind)) {
             return value;
         }
     }
@@ -59,13 +63,13 @@ pub fn text(text: &str, property: &Value, root: &Value) -> Value {
 
 /// What a property's schema accepts, as far as it says so plainly.
 #[derive(Default)]
-struct Wants<'a> {
+struct AcceptedValues<'a> {
     types: Vec<&'a str>,
     values: Vec<&'a Value>,
     steps: usize,
 }
 
-impl<'a> Wants<'a> {
+impl<'a> AcceptedValues<'a> {
     fn collect(&mut self, schema: &'a Value, root: &'a Value) {
         self.steps += 1;
         if self.steps > MAX_STEPS {
@@ -93,7 +97,7 @@ impl<'a> Wants<'a> {
     }
 }
 
-pub(super) fn is_a(value: &Value, kind: &str) -> bool {
+pub(super) fn is_of_type(value: &Value, kind: &str) -> bool {
     match kind {
         "number" => value.is_number(),
         "integer" => value.as_number().is_some_and(|n| {

@@ -25,7 +25,7 @@ pub fn call(tool: &str, arguments: &JsonObject) -> String {
 }
 
 /// The command that makes a call of the past again; what was secret is asked for.
-pub fn replay(id: &str) -> String {
+pub fn rerun(id: &str) -> String {
     format!("toolhost history replay {}", operand(id))
 }
 
@@ -94,9 +94,9 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::cli::arguments::{Sources, read as read_words};
+    use crate::cli::raw_arguments::{RawArguments, read as read_words};
     use crate::host::coerce::coerce;
-    use crate::host::request::Arguments;
+    use crate::host::request::CallArguments;
 
     fn object(value: &Value) -> JsonObject {
         value.as_object().cloned().unwrap()
@@ -127,7 +127,7 @@ mod tests {
             prompt("demo-greet", &arguments),
             r"toolhost prompts get demo-greet 'name=O'\''Brien' mail=@@x"
         );
-        assert_eq!(replay("-1"), "toolhost history replay -- -1");
+        assert_eq!(rerun("-1"), "toolhost history replay -- -1");
     }
 
     fn any_json() -> impl Strategy<Value = Value> {
@@ -159,11 +159,11 @@ mod tests {
             let words: Vec<String> =
                 said.split_terminator('\0').filter(|word| !word.is_empty()).map(str::to_owned).collect();
             prop_assert!(words.iter().all(|word| !word.starts_with('-')), "{line}");
-            let sources = Sources { words, whole: None, cwd: "/nonexistent".into() };
+            let sources = RawArguments { words, json_option: None, cwd: "/nonexistent".into() };
             let back = match read_words(&sources, &mut std::io::empty()).unwrap() {
-                Arguments::Object(object) => object,
+                CallArguments::Object(object) => object,
                 // The schema that makes the most of a text.
-                Arguments::Words(words) => {
+                CallArguments::Words(words) => {
                     let types = json!({ "type": ["integer", "boolean", "array", "object", "null", "string"] });
                     let properties: JsonObject =
                         arguments.keys().map(|key| (key.clone(), types.clone())).collect();

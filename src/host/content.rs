@@ -12,7 +12,7 @@ use crate::util::{base64, json};
 
 /// One block that has bytes of its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Payload {
+pub struct ContentPayload {
     /// The bytes, decoded.
     pub bytes: Vec<u8>,
     /// What they are, as the block says.
@@ -21,7 +21,7 @@ pub struct Payload {
 
 /// The value a filter works on: the structured result, text that is JSON as what it says, or the
 /// output itself.
-pub fn value(result: &ToolResult) -> Value {
+pub fn filter_input(result: &ToolResult) -> Value {
     if let Some(value) = &result.structured {
         return value.clone();
     }
@@ -37,17 +37,17 @@ pub fn value(result: &ToolResult) -> Value {
 ///
 /// # Errors
 /// The number (from 1) of a block whose binary data cannot be decoded.
-pub fn payloads(result: &ToolResult) -> Result<Vec<Payload>, usize> {
+pub fn payloads(result: &ToolResult) -> Result<Vec<ContentPayload>, usize> {
     let mut payloads = Vec::new();
     for (index, block) in result.content.iter().enumerate() {
-        let text = |value: &Value| Payload {
+        let text = |value: &Value| ContentPayload {
             bytes: value.as_str().unwrap_or_default().as_bytes().to_vec(),
             media_type: "text/plain".to_owned(),
         };
-        let binary = |holder: &Value, field: &str| -> Result<Payload, usize> {
+        let binary = |holder: &Value, field: &str| -> Result<ContentPayload, usize> {
             let data = holder.get(field).and_then(Value::as_str).unwrap_or_default();
             let bytes = base64::decode(data).ok_or(index + 1)?;
-            Ok(Payload { bytes, media_type: media_type(holder) })
+            Ok(ContentPayload { bytes, media_type: media_type(holder) })
         };
         match kind(block) {
             "text" => payloads.push(text(&block["text"])),
@@ -63,7 +63,7 @@ pub fn payloads(result: &ToolResult) -> Result<Vec<Payload>, usize> {
         && let Some(value) = result.structured.as_ref().or_else(|| json_output(&result.output))
     {
         let bytes = json::pretty(value).into_bytes();
-        payloads.push(Payload { bytes, media_type: "application/json".to_owned() });
+        payloads.push(ContentPayload { bytes, media_type: "application/json".to_owned() });
     }
     Ok(payloads)
 }
@@ -84,8 +84,8 @@ pub fn json_output(output: &Value) -> Option<&Value> {
     (!output.is_string() && !output.is_null()).then_some(output)
 }
 
-/// Whether the blocks only repeat `value` as text, as MCP asks of servers.
-pub fn says_nothing_else(content: &[Value], value: &Value) -> bool {
+/// Whether the blocks only repeat `filter_input` as text, as MCP asks of servers.
+pub fn is_text_copy_of(content: &[Value], value: &Value) -> bool {
     content.iter().all(|block| {
         kind(block) == "text"
             && block["text"]

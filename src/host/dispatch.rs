@@ -10,24 +10,24 @@ use tokio_util::sync::CancellationToken;
 
 use super::approval::{self, Approval, ApprovalRequest};
 use super::attempt::Attempt;
+use super::call_record::ActiveCallRecord;
 use super::failover::is_unsent;
-use super::ledger::Ledger;
-use super::limits::{self, Limits};
-use super::listings::Tool;
-use super::nested::{Nested, Nesting};
+use super::limits::{self, CallLimits};
+use super::listings::ListedTool;
+use super::nested::{HostCaller, Nesting};
 use super::policy::{self, Decision};
-use super::request::{Arguments, CallOutcome, CallRequest, Rehearsal};
+use super::request::{CallArguments, CallOutcome, CallRequest, DryRun};
 use super::router::{Route, Search};
-use super::{ToolHost, arguments, coerce, content, output, retry, variables};
+use super::{ToolHost, arguments, coerce, content, output_check, retry, variables};
 use crate::model::{
-    CallId, CallMetadata, Event, Fault, FaultKind, JsonObject, Signal, Skipped, ToolCall,
+    CallId, CallMetadata, Error, ErrorKind, HostEvent, JsonObject, Signal, SkippedServer, ToolCall,
     ToolContext, ToolDefinition, ToolResult, map_json,
 };
 use crate::provider::Preview;
 use crate::util::units::show_duration;
 
 /// A call whose tool is found and whose arguments are ready.
-struct Prepared {
+struct PreparedCall {
     route: Route,
     call: ToolCall,
 }
@@ -37,23 +37,24 @@ impl ToolHost {
     ///
     /// # Errors
     /// As [`ToolHost::call`], as far as nothing is sent.
-    pub async fn preview(&self, request: &CallRequest) -> Result<Rehearsal, Fault> {
+    pub async fn dry_run(&self, request: &CallRequest) -> Result<DryRun, Error> {
         let work = async {
             let search = Self::search(request, false, &[]);
             let prepared = self.prepare(request, &Nesting::default(), &search).await?;
-            let Prepared { route, call } = prepared;
+            let PreparedCall { route, call } = prepared;
             let tool = &route.tool.definition;
             let masked = self.masker.arguments(&call.arguments, &tool.input_schema);
-            Ok(Rehearsal {
+            Ok(DryRun {
                 definition: Arc::clone(tool),
                 preview: self.masked_preview(&route, &masked).await?,
                 decision: policy::decide(&self.policy, tool),
-                warnings: [self.admitted(tool)?, route.warnings, self.forewarnings(tool)].concat(),
+                warnings: [self.check_pin(tool)?, route.warnings, self.nested_call_warnings(tool)]
+                    .concat(),
             })
         };
         tokio::select! {
             biased;
-            () = request.cancel.cancelled() => Err(interrupted(&request.name)),
+            () = request.cancel.cancelled() => Err(interrupted_error(&request.name)),
             preview = work => preview,
         }
     }
@@ -62,8 +63,8 @@ impl ToolHost {
     ///
     /// # Errors
     /// When nothing was dispatched: unknown name, bad arguments, refusal, unreachable server.
-    /// After dispatch the fault is inside the outcome.
-    pub async fn call(&self, request: CallRequest) -> Result<CallOutcome, Fault> {
+    /// After dispatch the error is inside the outcome.
+    pub async fn call(&self, request: CallRequest) -> Result<CallOutcome, Error> {
         self.call_within(request, &Nesting::default()).await
     }
 
@@ -77,8 +78,8 @@ impl ToolHost {
         &self,
         request: &CallRequest,
         nesting: &Nesting,
-        skipped: &[Skipped],
-    ) -> Result<(CallOutcome, bool), Fault> {
+        skipped: &[SkippedServer],
+    ) -> Result<(CallOutcome, bool), Error> {
         let call_id = request.id.clone().unwrap_or_else(|| self.new_call_id());
         let before = async {
             let search = Self::search(request, true, skipped);
@@ -86,23 +87,23 @@ impl ToolHost {
             let tool = &prepared.route.tool.definition;
             let decision = match self.decide(&prepared, request, nesting).await {
                 Ok(decision) => decision,
-                Err(fault) => {
+                Err(error) => {
                     let session = request.session.as_deref().unwrap_or(&self.session);
                     let asked = (session, &prepared.call.arguments);
-                    Ledger::refused(self, tool, &call_id, nesting, asked, &fault);
-                    return Err(fault);
+                    ActiveCallRecord::record_refusal(self, tool, &call_id, nesting, asked, &error);
+                    return Err(error);
                 }
             };
             Ok((prepared, decision))
         };
-        let (Prepared { route, call }, decision) = tokio::select! {
+        let (PreparedCall { route, call }, decision) = tokio::select! {
             biased;
-            () = request.cancel.cancelled() => return Err(interrupted(&request.name)),
+            () = request.cancel.cancelled() => return Err(interrupted_error(&request.name)),
             ready = before => ready?,
         };
         let tool = Arc::clone(&route.tool);
         let session = request.session.as_deref().unwrap_or(&self.session);
-        let mut ledger = Ledger::open(
+        let mut record = ActiveCallRecord::open(
             self,
             Arc::clone(&tool),
             call_id.clone(),
@@ -111,36 +112,36 @@ impl ToolHost {
             &call.arguments,
             &decision,
         )?;
-        ledger.protocol.clone_from(&route.protocol);
+        record.protocol.clone_from(&route.protocol);
         // Refusals ended the call before; what is left are warnings.
-        ledger.warnings.extend(self.admitted(&tool.definition).unwrap_or_default());
-        ledger.warnings.extend(route.warnings.iter().cloned());
+        record.warnings.extend(self.check_pin(&tool.definition).unwrap_or_default());
+        record.warnings.extend(route.warnings.iter().cloned());
         if request.retries.is_some_and(|asked| asked > 0)
-            && retry::allowance(&tool.definition, request.retries) == 0
+            && retry::max_retries(&tool.definition, request.retries) == 0
         {
-            ledger.warnings.push("not repeated: it is not marked safe to repeat".into());
+            record.warnings.push("not repeated: it is not marked safe to repeat".into());
         }
-        let total = Limits::of(&tool.definition, request.timeout).total;
-        self.questions.begun(&call_id, total);
-        let mut result = self.run(request, nesting, &route, &call, &mut ledger).await;
-        ledger.asked_for = self.questions.ended(&call_id);
+        let total = CallLimits::of(&tool.definition, request.timeout).total;
+        self.questions.begin_call(&call_id, total);
+        let mut result = self.run(request, nesting, &route, &call, &mut record).await;
+        record.call_questions = self.questions.end_call(&call_id);
         if let Ok(result) = &mut result {
-            output::examine(&tool, result, request.validate).await;
+            output_check::check_output(&tool, result, request.validate).await;
         }
         let mut result = self.masker.result(result);
         let metadata = CallMetadata {
             call_id,
-            duration: self.clock.now().saturating_duration_since(ledger.started),
-            waited: ledger.asked_for.waited,
+            duration: self.clock.now().saturating_duration_since(record.started),
+            question_wait: record.call_questions.waited,
             connect: route.connect,
-            attempts: ledger.attempts,
+            attempts: record.attempts,
             protocol: route.protocol.clone(),
             routing: route.routing.clone().map(|routing| self.masked_routing(routing)),
         };
         let bytes = result.as_ref().map_or(0, content::size);
-        ledger.close(&mut result, bytes);
+        record.close(&mut result, bytes);
         let outcome = CallOutcome { definition: Arc::clone(&tool.definition), result, metadata };
-        Ok((outcome, route.has_others()))
+        Ok((outcome, route.has_alternatives()))
     }
 
     /// Finds the tool and readies the arguments; contacts at most the tool's server.
@@ -149,44 +150,53 @@ impl ToolHost {
         request: &CallRequest,
         nesting: &Nesting,
         search: &Search<'_>,
-    ) -> Result<Prepared, Fault> {
+    ) -> Result<PreparedCall, Error> {
         let route = self.route(search).await;
-        let mut route = route.map_err(|fault| self.masker.fault(fault))?;
-        nesting.admit(&route.tool.definition.name.full())?;
-        if let Some(fault) = &route.tool.definition.unavailable {
-            return Err(fault.clone());
+        let mut route = route.map_err(|error| self.masker.error(error))?;
+        nesting.check_nesting(&route.tool.definition.name.full())?;
+        if let Some(error) = &route.tool.definition.unavailable_reason {
+            return Err(error.clone());
         }
         if !nesting.is_nested() {
             variables::check(&request.environment, &route.tool.definition)?;
         }
-        let (arguments, unchecked) = ready(&route.tool, request).await?;
+        let (arguments, unchecked) = prepare_arguments(&route.tool, request).await?;
         route.warnings.extend(unchecked);
         let call = ToolCall { name: route.tool.definition.name.clone(), arguments };
-        Ok(Prepared { route, call })
+        Ok(PreparedCall { route, call })
     }
 
     /// What a call looks for.
-    fn search<'a>(request: &'a CallRequest, calls: bool, skipped: &'a [Skipped]) -> Search<'a> {
+    fn search<'a>(
+        request: &'a CallRequest,
+        calls: bool,
+        skipped: &'a [SkippedServer],
+    ) -> Search<'a> {
         // A caller's own limit also bounds starting; a longer one does not lengthen it, for
         // starting has limits of its own.
-        let limit = request.timeout.unwrap_or(limits::LISTING).min(limits::LISTING);
-        Search { servers: &request.servers, calls, skipped, ..Search::of(&request.name, limit) }
+        let limit = request.timeout.unwrap_or(limits::LISTING_TIMEOUT).min(limits::LISTING_TIMEOUT);
+        Search {
+            servers: &request.servers,
+            is_call: calls,
+            skipped,
+            ..Search::of(&request.name, limit)
+        }
     }
 
     /// What a call would send. Masked before and after: a provider may encode an argument in its
     /// own way, and may add secrets that are no arguments.
-    async fn masked_preview(&self, route: &Route, masked: &JsonObject) -> Result<Preview, Fault> {
+    async fn masked_preview(&self, route: &Route, masked: &JsonObject) -> Result<Preview, Error> {
         let name = route.tool.definition.name.clone();
         let call = ToolCall { name, arguments: masked.clone() };
-        let preview = route.member.provider.preview(&call);
-        match tokio::time::timeout(limits::LISTING, preview).await {
+        let preview = route.provider.inner.preview(&call);
+        match tokio::time::timeout(limits::LISTING_TIMEOUT, preview).await {
             Ok(Ok(preview)) => {
                 let mask = |text: &str| self.masker.text(text);
                 let request = map_json(&preview.request, &mask);
                 Ok(Preview { summary: mask(&preview.summary), request })
             }
-            Ok(Err(fault)) => Err(self.masker.fault(fault)),
-            Err(_elapsed) => Err(Fault::timeout(format!(
+            Ok(Err(error)) => Err(self.masker.error(error)),
+            Err(_elapsed) => Err(Error::timeout(format!(
                 "the request to '{}' takes too long to build",
                 call.name
             ))),
@@ -197,17 +207,17 @@ impl ToolHost {
     /// words of the audit log.
     async fn decide(
         &self,
-        ready: &Prepared,
+        ready: &PreparedCall,
         request: &CallRequest,
         nesting: &Nesting,
-    ) -> Result<String, Fault> {
+    ) -> Result<String, Error> {
         let tool = &ready.route.tool.definition;
         let name = &tool.name;
-        self.admitted(tool)?;
+        self.check_pin(tool)?;
         let reason = match policy::decide(&self.policy, tool) {
             Decision::Allow(why) => return Ok(why),
             Decision::Deny(why) => {
-                return Err(Fault::denied(format!("'{name}' is refused by {why}")));
+                return Err(Error::denied(format!("'{name}' is refused by {why}")));
             }
             Decision::Ask(reason) => reason,
         };
@@ -228,16 +238,16 @@ impl ToolHost {
             call: request.id.clone(),
         };
         // One question at a time: calls that are made of others may ask several at once.
-        let _the_floor = self.questions.floor().await;
+        let _prompt_lock = self.questions.lock_prompt().await;
         match self.approver.ask(&asked).await {
             Approval::Granted => Ok(format!("approved by a person: {reason}")),
             Approval::Refused => {
-                Err(Fault::denied(format!("a person refused the call of '{name}'")))
+                Err(Error::denied(format!("a person refused the call of '{name}'")))
             }
-            Approval::Nobody => Err(Fault::denied(format!(
+            Approval::Unavailable => Err(Error::denied(format!(
                 "'{name}' needs approval and nobody can be asked: {reason}"
             ))
-            .hint(if nesting.is_nested() {
+            .with_hint(if nesting.is_nested() {
                 "--yes approves the outer call only; --yes-nested approves those it makes too"
             } else {
                 "--yes approves without asking"
@@ -252,77 +262,77 @@ impl ToolHost {
         nesting: &Nesting,
         route: &Route,
         call: &ToolCall,
-        ledger: &mut Ledger<'_>,
-    ) -> Result<ToolResult, Fault> {
+        record: &mut ActiveCallRecord<'_>,
+    ) -> Result<ToolResult, Error> {
         let definition = &route.tool.definition;
         let limits = if nesting.is_nested() {
-            Limits::nested(definition, request.timeout)
+            CallLimits::nested(definition, request.timeout)
         } else {
-            Limits::of(definition, request.timeout)
+            CallLimits::of(definition, request.timeout)
         };
-        let further = retry::allowance(definition, request.retries);
+        let further = retry::max_retries(definition, request.retries);
         let mut total = std::pin::pin!(tokio::time::sleep(limits.total));
         let permit = tokio::select! {
             biased;
-            () = request.cancel.cancelled() => return Err(interrupted(&request.name)),
+            () = request.cancel.cancelled() => return Err(interrupted_error(&request.name)),
             permit = self.permits.acquire(definition, nesting.chain.len()) => permit,
             () = &mut total => None,
         };
         let Some(_permit) = permit else {
-            return Err(Fault::timeout(format!(
+            return Err(Error::timeout(format!(
                 "'{}' got no turn: {} calls of its component are running",
                 call.name,
-                limits::PARALLEL
+                limits::MAX_PARALLEL_CALLS
             )));
         };
         // What was waited for a turn is no time of the tool's.
-        ledger.started = self.clock.now();
+        record.started = self.clock.now();
         let attempt = Attempt {
-            provider: &*route.member.provider,
+            provider: &*route.provider.inner,
             definition,
             call,
             limits: &limits,
             interrupt: &request.cancel,
         };
         loop {
-            ledger.attempts += 1;
+            record.attempts += 1;
             let ended = CancellationToken::new();
             let _ends_what_it_calls = ended.clone().drop_guard();
-            let owner = (ledger.call_id.clone(), call.name.full());
-            let caller = Nested::new(self, request, nesting, owner, ended);
+            let owner = (record.call_id.clone(), call.name.full());
+            let caller = HostCaller::new(self, request, nesting, owner, ended);
             let context = ToolContext {
                 caller: Some(Arc::new(caller)),
-                chain: nesting.chain.clone(),
-                ..self.context(request, ledger.call_id.clone(), definition, &limits)
+                ancestors: nesting.chain.clone(),
+                ..self.context(request, record.call_id.clone(), definition, &limits)
             };
             let outcome = attempt.run(context, total.as_mut()).await;
-            if let Some(server) = &route.member.server {
-                self.circuits.note(server, outcome.as_ref());
+            if let Some(server) = &route.provider.server {
+                self.circuits.record_outcome(server, outcome.as_ref());
             }
-            if route.has_others() && outcome.as_ref().err().is_some_and(is_unsent) {
+            if route.has_alternatives() && outcome.as_ref().err().is_some_and(is_unsent) {
                 return outcome;
             }
-            let Some(fault) = retry::reason(&outcome).cloned() else { return outcome };
-            if ledger.attempts > further || total.is_elapsed() {
+            let Some(error) = retry::retryable_error(&outcome).cloned() else { return outcome };
+            if record.attempts > further || total.is_elapsed() {
                 return outcome;
             }
             let jitter = retry::jitter(&self.ids.next());
-            let delay = retry::delay(&fault, definition, ledger.attempts, jitter);
+            let delay = retry::delay(&error, definition, record.attempts, jitter);
             let left = total.deadline().saturating_duration_since(tokio::time::Instant::now());
             if delay >= left {
-                return given_up(outcome, delay, left);
+                return no_time_for_retry(outcome, delay, left);
             }
-            self.events.emit(Event::AttemptFailed {
-                call_id: ledger.call_id.clone(),
-                attempt: ledger.attempts,
-                fault: fault.clone(),
+            self.events.emit(HostEvent::AttemptFailed {
+                call_id: record.call_id.clone(),
+                attempt: record.attempts,
+                error: error.clone(),
                 delay,
             });
             tokio::select! {
                 biased;
-                () = request.cancel.cancelled() => return Err(interrupted(&request.name)),
+                () = request.cancel.cancelled() => return Err(interrupted_error(&request.name)),
                 () = &mut total => {
-                    return Err(fault.detail("no time is left for another attempt"));
+                    return Err(error.with_detail("no time is left for another attempt"));
                 }
                 () = tokio::time::sleep(delay) => {}
             }
@@ -334,7 +344,7 @@ impl ToolHost {
         request: &CallRequest,
         call_id: CallId,
         tool: &ToolDefinition,
-        limits: &Limits,
+        limits: &CallLimits,
     ) -> ToolContext {
         let session_id = request.session.clone().unwrap_or_else(|| self.session.clone());
         let mut environment = self.environment.clone();
@@ -358,29 +368,29 @@ impl ToolHost {
             events: self.events.clone(),
             idle_limit: limits.attempt,
             caller: None,
-            chain: Vec::new(),
+            ancestors: Vec::new(),
         }
     }
 }
 
 /// Coerces and checks the arguments; all problems at once. Beside them stands a warning when they
 /// could not be checked.
-pub(super) async fn ready(
-    tool: &Tool,
+pub(super) async fn prepare_arguments(
+    tool: &ListedTool,
     request: &CallRequest,
-) -> Result<(JsonObject, Option<String>), Fault> {
+) -> Result<(JsonObject, Option<String>), Error> {
     let schema = &*tool.definition.input_schema;
     let given = match &request.arguments {
-        Arguments::Object(object) => object.clone(),
-        Arguments::Words(words) => coerce::coerce(words, schema)
-            .map_err(|problems| arguments::misfit(&tool.definition, &problems))?,
+        CallArguments::Object(object) => object.clone(),
+        CallArguments::Words(words) => coerce::coerce(words, schema)
+            .map_err(|problems| arguments::invalid_arguments(&tool.definition, &problems))?,
     };
     if !request.validate {
         return Ok((given, None));
     }
     let mut problems = arguments::unknown_keys(&given, schema);
     let value = Value::Object(given);
-    let unchecked = match tool.input().await.check(&value).await {
+    let unchecked = match tool.input_checker().await.check(&value).await {
         Ok(more) => {
             problems.extend(more);
             None
@@ -389,16 +399,16 @@ pub(super) async fn ready(
     };
     match value {
         Value::Object(given) if problems.is_empty() => Ok((given, unchecked)),
-        _ => Err(arguments::misfit(&tool.definition, &problems)),
+        _ => Err(arguments::invalid_arguments(&tool.definition, &problems)),
     }
 }
 
 /// An outcome after which there is no time for the wait before another attempt.
-fn given_up(
-    outcome: Result<ToolResult, Fault>,
+fn no_time_for_retry(
+    outcome: Result<ToolResult, Error>,
     delay: Duration,
     left: Duration,
-) -> Result<ToolResult, Fault> {
+) -> Result<ToolResult, Error> {
     let why = format!(
         "not repeated: the next attempt would be in {}, and the call ends in {}",
         show_duration(delay),
@@ -409,10 +419,10 @@ fn given_up(
             result.warnings.push(why);
             Ok(result)
         }
-        Err(fault) => Err(fault.detail(why)),
+        Err(error) => Err(error.with_detail(why)),
     }
 }
 
-fn interrupted(name: &str) -> Fault {
-    Fault::new(FaultKind::Interrupted(Signal::Interrupt), format!("'{name}' was interrupted"))
+fn interrupted_error(name: &str) -> Error {
+    Error::new(ErrorKind::Interrupted(Signal::Interrupt), format!("'{name}' was interrupted"))
 }

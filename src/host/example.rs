@@ -19,7 +19,7 @@ const MAX_VALUES: usize = 64;
 /// ones, or the first when none is required.
 pub fn arguments(schema: &Value) -> JsonObject {
     let top = resolve(schema, schema, 0);
-    let sketch = Sketch { root: schema, left: Cell::new(MAX_VALUES) };
+    let sketch = ExampleBuilder { root: schema, left: Cell::new(MAX_VALUES) };
     let whole = top.get("examples").and_then(|examples| examples.get(0)?.as_object());
     whole.cloned().unwrap_or_else(|| sketch.object(top, 0))
 }
@@ -27,11 +27,11 @@ pub fn arguments(schema: &Value) -> JsonObject {
 /// The command line of an example call with [`arguments`].
 pub fn command_line(definition: &ToolDefinition) -> String {
     let schema = &*definition.input_schema;
-    command(&definition.name.full(), schema, &arguments(schema))
+    format_command(&definition.name.full(), schema, &arguments(schema))
 }
 
 /// The command line of a call with these arguments, as a POSIX shell takes it.
-pub fn command(tool: &str, schema: &Value, arguments: &JsonObject) -> String {
+pub fn format_command(tool: &str, schema: &Value, arguments: &JsonObject) -> String {
     let mut line = format!("toolhost call {}", quote(tool));
     let top = resolve(schema, schema, 0);
     let properties = top.get("properties");
@@ -57,13 +57,13 @@ pub fn command(tool: &str, schema: &Value, arguments: &JsonObject) -> String {
 }
 
 /// A value in the making.
-struct Sketch<'s> {
+struct ExampleBuilder<'s> {
     root: &'s Value,
     /// How many values may still be made.
     left: Cell<usize>,
 }
 
-impl Sketch<'_> {
+impl ExampleBuilder<'_> {
     /// A value that fits `schema`, as far as the common keywords say.
     fn value(&self, schema: &Value, depth: usize) -> Value {
         let schema = resolve(self.root, schema, 0);
@@ -179,11 +179,11 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::model::{Origin, Source, ToolName};
+    use crate::model::{Origin, ToolName, ToolSource};
 
     fn line(schema: Value) -> String {
         let origin = Origin::Server("s".to_owned());
-        let mut tool = ToolDefinition::new(ToolName::of("s", "t"), Source::Mcp, "mcp", origin);
+        let mut tool = ToolDefinition::new(ToolName::of("s", "t"), ToolSource::Mcp, "mcp", origin);
         tool.input_schema = Arc::new(schema);
         command_line(&tool)
     }

@@ -12,33 +12,33 @@ use serde_json::{Value, json};
 use super::ToolHost;
 use super::approval::{Approval, ApprovalRequest, Approver};
 use super::builder::ToolHostBuilder;
-use super::recorder::{Intent, Outcome, RecordError, Recorder};
-use super::request::{Arguments, CallRequest};
+use super::recorder::{IntentRecord, OutcomeRecord, RecordError, Recorder};
+use super::request::{CallArguments, CallRequest};
 use crate::model::{
-    CallId, Circuit, Fault, Origin, Place, ServerState, ServerStatus, Source, ToolCall,
-    ToolContext, ToolDefinition, ToolName, ToolResult,
+    CallId, CircuitState, Error, Origin, ServerState, ServerStatus, SourceLocation, ToolCall,
+    ToolContext, ToolDefinition, ToolName, ToolResult, ToolSource,
 };
-use crate::provider::{Listing, Preview, Server, ToolProvider};
+use crate::provider::{ManagedServer, Preview, ToolListing, ToolProvider};
 use crate::util::ids::CountingIds;
 
-type Answer = Box<
-    dyn Fn(ToolContext, ToolCall) -> BoxFuture<'static, Result<ToolResult, Fault>> + Send + Sync,
+type FakeAnswer = Box<
+    dyn Fn(ToolContext, ToolCall) -> BoxFuture<'static, Result<ToolResult, Error>> + Send + Sync,
 >;
 
 /// A provider that does what a test tells it.
-pub(super) struct Fake {
+pub(super) struct FakeProvider {
     pub(super) server: Option<String>,
     pub(super) declared: Vec<ToolDefinition>,
-    pub(super) live: Mutex<Result<Vec<ToolDefinition>, Fault>>,
+    pub(super) live: Mutex<Result<Vec<ToolDefinition>, Error>>,
     pub(super) lists: AtomicUsize,
     pub(super) calls: AtomicUsize,
     pub(super) closed: AtomicUsize,
     /// What it tells models, as a server.
     pub(super) instructions: Option<String>,
-    pub(super) answer: Answer,
+    pub(super) answer: FakeAnswer,
 }
 
-impl Fake {
+impl FakeProvider {
     /// Local tools, which echo their arguments.
     pub(super) fn local(tools: Vec<ToolDefinition>) -> Self {
         Self {
@@ -63,8 +63,8 @@ impl Fake {
 
     /// A server that cannot be reached.
     pub(super) fn dead(name: &str) -> Self {
-        let fault = Fault::unreachable("connection refused");
-        Self { live: Mutex::new(Err(fault)), ..Self::server(name, &[]) }
+        let error = Error::unreachable("connection refused");
+        Self { live: Mutex::new(Err(error)), ..Self::server(name, &[]) }
     }
 
     /// Answers calls in another way.
@@ -73,7 +73,7 @@ impl Fake {
         answer: impl Fn(ToolContext, ToolCall) -> F + Send + Sync + 'static,
     ) -> Self
     where
-        F: Future<Output = Result<ToolResult, Fault>> + Send + 'static,
+        F: Future<Output = Result<ToolResult, Error>> + Send + 'static,
     {
         self.answer = Box::new(move |context, call| Box::pin(answer(context, call)));
         self
@@ -93,7 +93,7 @@ impl Fake {
 }
 
 #[async_trait]
-impl ToolProvider for Fake {
+impl ToolProvider for FakeProvider {
     fn component(&self) -> Option<&str> {
         self.server.as_deref()
     }
@@ -106,22 +106,22 @@ impl ToolProvider for Fake {
         self.server.is_some()
     }
 
-    async fn list(&self) -> Result<Listing, Fault> {
+    async fn list(&self) -> Result<ToolListing, Error> {
         self.lists.fetch_add(1, Ordering::Relaxed);
         if self.server.is_none() {
-            return Ok(Listing { tools: self.declared(), ..Listing::default() });
+            return Ok(ToolListing { tools: self.declared(), ..ToolListing::default() });
         }
         let tools = self.live.lock().unwrap().clone()?;
         let tools = tools.into_iter().map(Arc::new).collect();
-        Ok(Listing { tools, ..Listing::default() })
+        Ok(ToolListing { tools, ..ToolListing::default() })
     }
 
-    async fn call(&self, context: &ToolContext, call: &ToolCall) -> Result<ToolResult, Fault> {
+    async fn call(&self, context: &ToolContext, call: &ToolCall) -> Result<ToolResult, Error> {
         self.calls.fetch_add(1, Ordering::Relaxed);
         (self.answer)(context.clone(), call.clone()).await
     }
 
-    async fn preview(&self, call: &ToolCall) -> Result<Preview, Fault> {
+    async fn preview(&self, call: &ToolCall) -> Result<Preview, Error> {
         let request = json!({ "name": call.name.full(), "arguments": call.arguments });
         Ok(Preview { summary: "would call".into(), request })
     }
@@ -130,13 +130,13 @@ impl ToolProvider for Fake {
         self.closed.fetch_add(1, Ordering::Relaxed);
     }
 
-    fn as_server(&self) -> Option<&dyn Server> {
-        self.server.as_ref().map(|_| self as &dyn Server)
+    fn as_server(&self) -> Option<&dyn ManagedServer> {
+        self.server.as_ref().map(|_| self as &dyn ManagedServer)
     }
 }
 
 #[async_trait]
-impl Server for Fake {
+impl ManagedServer for FakeProvider {
     fn status(&self) -> ServerStatus {
         let state = if self.listed() == 0 { ServerState::Idle } else { ServerState::Ready };
         ServerStatus {
@@ -164,7 +164,7 @@ impl Server for Fake {
             uptime: None,
             last_error: None,
             weight: None,
-            circuit: Circuit::Closed,
+            circuit: CircuitState::Closed,
             warnings: Vec::new(),
             stderr_tail: Vec::new(),
         }
@@ -184,15 +184,16 @@ impl Server for Fake {
 
 /// A tool of `tools.yaml`, standing at `line`.
 pub(super) fn internal(name: ToolName, line: u32) -> ToolDefinition {
-    let place = Place { file: Arc::new("tools.yaml".into()), line, column: 1, text: "".into() };
-    ToolDefinition::new(name, Source::Internal, "fake", Origin::File(place))
+    let place =
+        SourceLocation { file: Arc::new("tools.yaml".into()), line, column: 1, text: "".into() };
+    ToolDefinition::new(name, ToolSource::Internal, "fake", Origin::File(place))
 }
 
 /// A tool of a server, taking a message.
 pub(super) fn of_server(server: &str, tool: &str) -> ToolDefinition {
     let mut tool = ToolDefinition::new(
         ToolName::of(server, tool),
-        Source::Mcp,
+        ToolSource::Mcp,
         "mcp",
         Origin::Server(server.into()),
     );
@@ -204,19 +205,19 @@ pub(super) fn of_server(server: &str, tool: &str) -> ToolDefinition {
 }
 
 /// A person with one answer; remembers what was asked.
-pub(super) struct Person {
+pub(super) struct FakeApprover {
     pub(super) answer: Approval,
     pub(super) asked: Mutex<Vec<(String, Value)>>,
 }
 
-impl Person {
-    pub(super) fn saying(answer: Approval) -> Arc<Self> {
+impl FakeApprover {
+    pub(super) fn with_answer(answer: Approval) -> Arc<Self> {
         Arc::new(Self { answer, asked: Mutex::default() })
     }
 }
 
 #[async_trait]
-impl Approver for Person {
+impl Approver for FakeApprover {
     async fn ask(&self, request: &ApprovalRequest<'_>) -> Approval {
         let arguments = Value::Object(request.arguments.clone());
         self.asked.lock().unwrap().push((request.reason.clone(), arguments));
@@ -226,21 +227,21 @@ impl Approver for Person {
 
 /// Records in memory; fails when told to.
 #[derive(Default)]
-pub(super) struct Book {
+pub(super) struct MemoryRecorder {
     pub(super) lines: Mutex<Vec<String>>,
     pub(super) error: Option<RecordError>,
     /// What becomes of outcomes, when intents are written well.
     pub(super) lost: Option<RecordError>,
 }
 
-impl Book {
+impl MemoryRecorder {
     pub(super) fn lines(&self) -> Vec<String> {
         self.lines.lock().unwrap().clone()
     }
 }
 
-impl Recorder for Book {
-    fn intent(&self, intent: &Intent<'_>) -> Result<(), RecordError> {
+impl Recorder for MemoryRecorder {
+    fn record_intent(&self, intent: &IntentRecord<'_>) -> Result<(), RecordError> {
         self.lines.lock().unwrap().push(format!(
             "intent {} {} {}{}",
             intent.tool,
@@ -251,8 +252,8 @@ impl Recorder for Book {
         self.error.clone().map_or(Ok(()), Err)
     }
 
-    fn outcome(&self, outcome: &Outcome<'_>) -> Result<(), RecordError> {
-        let result = outcome.failure.map_or("ok", crate::model::FaultKind::as_str);
+    fn record_outcome(&self, outcome: &OutcomeRecord<'_>) -> Result<(), RecordError> {
+        let result = outcome.failure.map_or("ok", crate::model::ErrorKind::as_str);
         self.lines.lock().unwrap().push(format!(
             "outcome {} {result} after {}{}",
             outcome.tool,
@@ -268,7 +269,7 @@ fn part_of(parent: Option<&CallId>) -> String {
 }
 
 /// A host of these providers, with identities that can be told.
-pub(super) fn host(providers: &[&Arc<Fake>]) -> ToolHostBuilder {
+pub(super) fn host(providers: &[&Arc<FakeProvider>]) -> ToolHostBuilder {
     providers.iter().fold(ToolHost::builder().ids(Arc::new(CountingIds::default())), |b, p| {
         b.provider(Arc::clone(p) as _)
     })
@@ -276,7 +277,7 @@ pub(super) fn host(providers: &[&Arc<Fake>]) -> ToolHostBuilder {
 
 /// A call without arguments.
 pub(super) fn call(name: &str) -> CallRequest {
-    CallRequest::new(name, Arguments::Words(Vec::new()))
+    CallRequest::new(name, CallArguments::Words(Vec::new()))
 }
 
 pub(super) fn variables(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {

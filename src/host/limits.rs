@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::model::{Source, Speed, ToolDefinition};
+use crate::model::{Speed, ToolDefinition, ToolSource};
 
 /// Bounds every call, all attempts and pauses together.
 pub const MAX_TOTAL: Duration = Duration::from_mins(5);
@@ -18,20 +18,20 @@ pub const MAX_TOTAL: Duration = Duration::from_mins(5);
 pub const IDLE: Duration = Duration::from_mins(1);
 
 /// Bounds starting a server and listing its tools, should its provider fail to.
-pub const LISTING: Duration = Duration::from_secs(65);
+pub const LISTING_TIMEOUT: Duration = Duration::from_secs(65);
 
 /// How long a provider gets to stop after a limit fired.
-pub const GRACE: Duration = Duration::from_secs(5);
+pub const STOP_GRACE_PERIOD: Duration = Duration::from_secs(5);
 
 /// How long a provider gets to stop after a person interrupted.
-pub const INTERRUPT_GRACE: Duration = Duration::from_secs(1);
+pub const INTERRUPT_GRACE_PERIOD: Duration = Duration::from_secs(1);
 
 /// Parallel calls of one component or server.
-pub const PARALLEL: usize = 8;
+pub const MAX_PARALLEL_CALLS: usize = 8;
 
 /// The limits of one call.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Limits {
+pub struct CallLimits {
     /// For an attempt (internal) or for silence (MCP).
     pub attempt: Duration,
     /// Who set that, for messages.
@@ -42,7 +42,7 @@ pub struct Limits {
     pub total: Duration,
 }
 
-impl Limits {
+impl CallLimits {
     /// What the caller asks for wins, then the entry (with the defaults of its file), the speed
     /// it declares, and the built-in default. An entry may shorten [`MAX_TOTAL`]; only a caller who
     /// asks for more raises it.
@@ -66,7 +66,7 @@ impl Limits {
             (asked, caller)
         } else if let Some(own) = tool.timeout {
             (own, "the timeout of its entry")
-        } else if tool.source == Source::Mcp && tool.speed == Speed::default() {
+        } else if tool.source == ToolSource::Mcp && tool.speed == Speed::default() {
             // Servers do not declare a speed, so the default speed says nothing.
             (IDLE, "the default")
         } else {
@@ -77,16 +77,16 @@ impl Limits {
     }
 }
 
-/// Permits for calls, [`PARALLEL`] for each component, server or single tool at each depth of
+/// Permits for calls, [`MAX_PARALLEL_CALLS`] for each component, server or single tool at each depth of
 /// nesting.
 ///
 /// A call keeps its permit while it waits for the calls it is made of. Those take theirs one level
 /// deeper, so that every wait leads inwards and the innermost calls wait for nobody: no set of
 /// calls can block itself, whatever calls whatever.
 #[derive(Debug, Default)]
-pub struct Permits(Mutex<HashMap<(usize, String), Arc<Semaphore>>>);
+pub struct CallPermits(Mutex<HashMap<(usize, String), Arc<Semaphore>>>);
 
-impl Permits {
+impl CallPermits {
     /// Waits for a permit for a call of `tool` inside `depth` others; it is given back when
     /// dropped. `None` only while closing.
     pub async fn acquire(
@@ -99,7 +99,9 @@ impl Permits {
         let semaphore = {
             // Names come from the catalogue and depths have a bound, which bounds the map.
             let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            Arc::clone(all.entry(key).or_insert_with(|| Arc::new(Semaphore::new(PARALLEL))))
+            Arc::clone(
+                all.entry(key).or_insert_with(|| Arc::new(Semaphore::new(MAX_PARALLEL_CALLS))),
+            )
         };
         semaphore.acquire_owned().await.ok()
     }
@@ -110,44 +112,44 @@ mod tests {
     use super::*;
     use crate::model::{Origin, ToolName};
 
-    fn tool(source: Source) -> ToolDefinition {
+    fn tool(source: ToolSource) -> ToolDefinition {
         ToolDefinition::new(ToolName::of("c", "t"), source, "kind", Origin::Server("c".into()))
     }
 
     #[test]
     fn the_nearest_word_about_time_counts() {
-        let seconds = |tool: &ToolDefinition, asked| Limits::of(tool, asked).attempt.as_secs();
-        let mut internal = tool(Source::Internal);
+        let seconds = |tool: &ToolDefinition, asked| CallLimits::of(tool, asked).attempt.as_secs();
+        let mut internal = tool(ToolSource::Internal);
         assert_eq!(seconds(&internal, None), 30);
         internal.speed = Speed::Fast;
         assert_eq!(seconds(&internal, None), 5);
         internal.timeout = Some(Duration::from_secs(7));
         assert_eq!(seconds(&internal, None), 7);
         assert_eq!(seconds(&internal, Some(Duration::from_secs(2))), 2);
-        assert_eq!(seconds(&tool(Source::Mcp), None), 60);
+        assert_eq!(seconds(&tool(ToolSource::Mcp), None), 60);
     }
 
     #[test]
     fn only_a_caller_raises_the_total_and_an_entry_may_shorten_it() {
-        let mut hasty = tool(Source::Mcp);
+        let mut hasty = tool(ToolSource::Mcp);
         hasty.max_total = Some(Duration::from_secs(4));
-        assert_eq!(Limits::of(&hasty, None).total.as_secs(), 4);
+        assert_eq!(CallLimits::of(&hasty, None).total.as_secs(), 4);
         hasty.max_total = Some(Duration::from_hours(4));
-        assert_eq!(Limits::of(&hasty, None).total, MAX_TOTAL);
-        let mut patient = tool(Source::Internal);
+        assert_eq!(CallLimits::of(&hasty, None).total, MAX_TOTAL);
+        let mut patient = tool(ToolSource::Internal);
         patient.timeout = Some(Duration::from_secs(1_000));
-        assert_eq!(Limits::of(&patient, None).total, MAX_TOTAL);
+        assert_eq!(CallLimits::of(&patient, None).total, MAX_TOTAL);
         let asked = Duration::from_mins(15);
-        assert_eq!(Limits::of(&patient, Some(asked)).total, asked);
-        assert_eq!(Limits::of(&patient, Some(Duration::from_secs(1))).total, MAX_TOTAL);
+        assert_eq!(CallLimits::of(&patient, Some(asked)).total, asked);
+        assert_eq!(CallLimits::of(&patient, Some(Duration::from_secs(1))).total, MAX_TOTAL);
     }
 
     #[tokio::test]
     async fn a_component_has_so_many_permits_and_another_or_a_deeper_level_its_own() {
-        let permits = Permits::default();
-        let one = tool(Source::Internal);
+        let permits = CallPermits::default();
+        let one = tool(ToolSource::Internal);
         let mut held = Vec::new();
-        for _ in 0..PARALLEL {
+        for _ in 0..MAX_PARALLEL_CALLS {
             held.push(permits.acquire(&one, 0).await);
         }
         {

@@ -11,15 +11,15 @@ use std::time::Duration;
 use tokio::sync::OnceCell;
 
 use super::limits;
-use super::validate::{Checker, survey};
+use super::validate::{SchemaChecker, complexity};
 use crate::catalogue::build::Contribution;
 use crate::catalogue::drift;
 use crate::catalogue::pins::Pins;
 use crate::model::{
-    Event, EventSink, Fault, ListOwner, OfferList, Phase, Problem, ServerState, ToolDefinition,
-    ToolStatus,
+    Diagnostic, Error, ErrorPhase, EventSink, HostEvent, ListKind, ListOwner, ServerState,
+    ToolDefinition, ToolStatus,
 };
-use crate::provider::{Server, ToolProvider};
+use crate::provider::{ManagedServer, ToolProvider};
 use crate::util::units::show_duration;
 
 /// Notices that lists have changed. The assembly sends the events of the providers through
@@ -33,8 +33,14 @@ impl ListWatch {
         let watch = self.clone();
         EventSink::new(move |event| {
             match &event {
-                Event::ListChanged { owner: ListOwner::Server(server), list: OfferList::Tools }
-                | Event::Server { server, state: ServerState::Failed(_) | ServerState::Closed } => {
+                HostEvent::ListChanged {
+                    owner: ListOwner::Server(server),
+                    list: ListKind::Tools,
+                }
+                | HostEvent::ServerStateChanged {
+                    server,
+                    state: ServerState::Failed(_) | ServerState::Closed,
+                } => {
                     watch.counter(server).fetch_add(1, Ordering::Release);
                 }
                 _ => {}
@@ -52,33 +58,33 @@ impl ListWatch {
 
 /// One tool of a list, with its schemas compiled at first use.
 #[derive(Debug)]
-pub(super) struct Tool {
+pub(super) struct ListedTool {
     pub(super) definition: Arc<ToolDefinition>,
-    input: OnceCell<Checker>,
-    output: OnceCell<Checker>,
+    input: OnceCell<SchemaChecker>,
+    output: OnceCell<SchemaChecker>,
 }
 
-impl Tool {
+impl ListedTool {
     fn new(definition: Arc<ToolDefinition>) -> Self {
         Self { definition, input: OnceCell::new(), output: OnceCell::new() }
     }
 
-    pub(super) async fn input(&self) -> &Checker {
-        self.input.get_or_init(|| Checker::compile(&self.definition.input_schema)).await
+    pub(super) async fn input_checker(&self) -> &SchemaChecker {
+        self.input.get_or_init(|| SchemaChecker::compile(&self.definition.input_schema)).await
     }
 
-    pub(super) async fn output(&self) -> Option<&Checker> {
+    pub(super) async fn output_checker(&self) -> Option<&SchemaChecker> {
         let schema = self.definition.output_schema.as_ref()?;
-        Some(self.output.get_or_init(|| Checker::compile(schema)).await)
+        Some(self.output.get_or_init(|| SchemaChecker::compile(schema)).await)
     }
 }
 
 /// What a provider offered at one moment.
 #[derive(Debug, Default)]
-pub(super) struct Snapshot {
-    pub(super) tools: Vec<Arc<Tool>>,
+pub(super) struct ToolListSnapshot {
+    pub(super) tools: Vec<Arc<ListedTool>>,
     by_name: HashMap<String, usize>,
-    pub(super) problems: Vec<Problem>,
+    pub(super) diagnostics: Vec<Diagnostic>,
     pub(super) partial: bool,
     /// How long connecting took, when this list was the reason to connect.
     pub(super) connect: Option<Duration>,
@@ -87,7 +93,7 @@ pub(super) struct Snapshot {
     generation: u64,
 }
 
-impl Snapshot {
+impl ToolListSnapshot {
     fn new(tools: Vec<Arc<ToolDefinition>>) -> Self {
         let mut by_name = HashMap::with_capacity(tools.len());
         for (at, tool) in tools.iter().enumerate() {
@@ -98,12 +104,12 @@ impl Snapshot {
                 by_name.entry(alias.full()).or_insert(at);
             }
         }
-        let tools = tools.into_iter().map(|tool| Arc::new(Tool::new(tool))).collect();
+        let tools = tools.into_iter().map(|tool| Arc::new(ListedTool::new(tool))).collect();
         Self { tools, by_name, ..Self::default() }
     }
 
     /// The tool with exactly this full name.
-    pub(super) fn exact(&self, full: &str) -> Option<&Arc<Tool>> {
+    pub(super) fn find(&self, full: &str) -> Option<&Arc<ListedTool>> {
         self.by_name.get(full).and_then(|at| self.tools.get(*at))
     }
 
@@ -111,48 +117,48 @@ impl Snapshot {
         Contribution {
             server: None,
             tools: self.tools.iter().map(|tool| Arc::clone(&tool.definition)).collect(),
-            problems: self.problems.clone(),
-            fault: None,
-            partial: self.partial,
+            diagnostics: self.diagnostics.clone(),
+            error: None,
+            is_partial: self.partial,
         }
     }
 }
 
 /// A provider and what is remembered of it.
-pub(super) struct Member {
-    pub(super) provider: Arc<dyn ToolProvider>,
+pub(super) struct RegisteredProvider {
+    pub(super) inner: Arc<dyn ToolProvider>,
     /// The server's name, when the provider is one.
     pub(super) server: Option<String>,
     pins: Arc<Pins>,
     changes: Arc<AtomicU64>,
-    declared: Mutex<Option<Arc<Snapshot>>>,
-    listed: Mutex<Option<Arc<Snapshot>>>,
+    declared: Mutex<Option<Arc<ToolListSnapshot>>>,
+    cached: Mutex<Option<Arc<ToolListSnapshot>>>,
     /// Held while listing, so that callers at the same time ask only once.
-    listing: tokio::sync::Mutex<()>,
+    listing_lock: tokio::sync::Mutex<()>,
 }
 
-impl Member {
+impl RegisteredProvider {
     pub(super) fn new(provider: Arc<dyn ToolProvider>, watch: &ListWatch, pins: Arc<Pins>) -> Self {
         let server = provider.as_server().and_then(|_| provider.component()).map(str::to_owned);
         let changes = server.as_deref().map_or_else(Arc::default, |name| watch.counter(name));
         Self {
-            provider,
+            inner: provider,
             server,
             pins,
             changes,
             declared: Mutex::default(),
-            listed: Mutex::default(),
-            listing: tokio::sync::Mutex::default(),
+            cached: Mutex::default(),
+            listing_lock: tokio::sync::Mutex::default(),
         }
     }
 
     /// Whether listing has to start or contact something.
     pub(super) fn is_remote(&self) -> bool {
-        self.server.is_some() || self.provider.is_remote()
+        self.server.is_some() || self.inner.is_remote()
     }
 
     /// What is known without contacting anything.
-    pub(super) fn declared(&self) -> Arc<Snapshot> {
+    pub(super) fn declared(&self) -> Arc<ToolListSnapshot> {
         // What a server declares stands in a file; what is local may change.
         let generation = self.changes.load(Ordering::Acquire);
         let mut declared = self.declared.lock().unwrap_or_else(PoisonError::into_inner);
@@ -161,7 +167,7 @@ impl Member {
         {
             return Arc::clone(known);
         }
-        let mut tools = self.provider.declared();
+        let mut tools = self.inner.declared();
         for tool in &mut tools {
             if self.is_remote() && tool.status == ToolStatus::Live {
                 Arc::make_mut(tool).status = ToolStatus::Declared;
@@ -170,29 +176,32 @@ impl Member {
             }
         }
         if !self.is_remote() {
-            self.pins.mark(&mut tools, None);
+            self.pins.mark_tools(&mut tools, None);
         }
-        let fresh = Arc::new(Snapshot { generation, ..Snapshot::new(tools) });
+        let fresh = Arc::new(ToolListSnapshot { generation, ..ToolListSnapshot::new(tools) });
         *declared = Some(Arc::clone(&fresh));
         fresh
     }
 
     /// Notes that the provider's tools are others now.
-    pub(super) fn changed(&self) {
+    pub(super) fn mark_changed(&self) {
         self.changes.fetch_add(1, Ordering::Release);
     }
 
     /// The remembered list, or a fresh one. The flag says that it is fresh.
-    pub(super) async fn listed(&self, limit: Duration) -> Result<(Arc<Snapshot>, bool), Fault> {
-        if let Some(known) = self.remembered() {
+    pub(super) async fn get_or_list(
+        &self,
+        limit: Duration,
+    ) -> Result<(Arc<ToolListSnapshot>, bool), Error> {
+        if let Some(known) = self.cached_snapshot() {
             return Ok((known, false));
         }
         if !self.is_remote() {
             return Ok((self.declared(), false));
         }
-        self.bounded(limit, async {
-            let _one_at_a_time = self.listing.lock().await;
-            match self.remembered() {
+        self.with_timeout(limit, async {
+            let _one_at_a_time = self.listing_lock.lock().await;
+            match self.cached_snapshot() {
                 Some(known) => Ok((known, false)),
                 None => self.list().await.map(|fresh| (fresh, true)),
             }
@@ -201,9 +210,9 @@ impl Member {
     }
 
     /// A fresh list, remembered from now on.
-    pub(super) async fn refresh(&self, limit: Duration) -> Result<Arc<Snapshot>, Fault> {
-        self.bounded(limit, async {
-            let _one_at_a_time = self.listing.lock().await;
+    pub(super) async fn refresh(&self, limit: Duration) -> Result<Arc<ToolListSnapshot>, Error> {
+        self.with_timeout(limit, async {
+            let _one_at_a_time = self.listing_lock.lock().await;
             self.list().await
         })
         .await
@@ -211,18 +220,18 @@ impl Member {
 
     /// What this provider adds to a catalogue after being asked.
     pub(super) async fn contribute(&self) -> Contribution {
-        let mut part = match self.refresh(limits::LISTING).await {
+        let mut part = match self.refresh(limits::LISTING_TIMEOUT).await {
             Ok(snapshot) => snapshot.contribution(),
-            Err(fault) => {
+            Err(error) => {
                 let mut part = self.declared().contribution();
                 for tool in &mut part.tools {
-                    Arc::make_mut(tool).withdraw(fault.clone());
+                    Arc::make_mut(tool).mark_unavailable(error.clone());
                 }
                 if self.server.is_none() {
                     // Only servers have a row of their own in a catalogue.
-                    part.problems.push(Problem::error(fault.message()));
+                    part.diagnostics.push(Diagnostic::error(error.message()));
                 }
-                part.fault = Some(fault);
+                part.error = Some(error);
                 part
             }
         };
@@ -236,56 +245,56 @@ impl Member {
     }
 
     /// The list as it was asked for last, unless it changed since.
-    pub(super) fn remembered(&self) -> Option<Arc<Snapshot>> {
-        let listed = self.listed.lock().unwrap_or_else(PoisonError::into_inner);
+    pub(super) fn cached_snapshot(&self) -> Option<Arc<ToolListSnapshot>> {
+        let listed = self.cached.lock().unwrap_or_else(PoisonError::into_inner);
         let now = self.changes.load(Ordering::Acquire);
         listed.as_ref().filter(|snapshot| snapshot.generation == now).map(Arc::clone)
     }
 
-    async fn bounded<T>(
+    async fn with_timeout<T>(
         &self,
         limit: Duration,
-        work: impl Future<Output = Result<T, Fault>>,
-    ) -> Result<T, Fault> {
-        let fault = match tokio::time::timeout(limit, work).await {
+        work: impl Future<Output = Result<T, Error>>,
+    ) -> Result<T, Error> {
+        let error = match tokio::time::timeout(limit, work).await {
             Ok(Ok(done)) => return Ok(done),
-            Ok(Err(fault)) => fault,
-            Err(_elapsed) => Fault::timeout(format!(
+            Ok(Err(error)) => error,
+            Err(_elapsed) => Error::timeout(format!(
                 "did not start and list its tools within {}",
                 show_duration(limit)
             ))
-            .phase(Phase::List),
+            .with_phase(ErrorPhase::List),
         };
         Err(match &self.server {
-            Some(name) if fault.server_name().is_none() => fault.server(name),
-            _ => fault,
+            Some(name) if error.server().is_none() => error.with_server(name),
+            _ => error,
         })
     }
 
-    async fn list(&self) -> Result<Arc<Snapshot>, Fault> {
+    async fn list(&self) -> Result<Arc<ToolListSnapshot>, Error> {
         // A change that comes while listing makes this list old already.
         let generation = self.changes.load(Ordering::Acquire);
-        let server = self.provider.as_server();
-        let was_ready = server.is_some_and(|server| server.introduction().is_ready);
-        let listing = self.provider.list().await?;
+        let server = self.inner.as_server();
+        let was_ready = server.is_some_and(|server| server.connection_summary().is_ready);
+        let listing = self.inner.list().await?;
         let mut tools = listing.tools;
-        let mut problems = listing.problems;
+        let mut problems = listing.diagnostics;
         tools.iter_mut().for_each(mark_unchecked);
         if let Some(name) = &self.server {
-            let declared = self.provider.declared();
-            problems.extend(drift::apply(name, &declared, &mut tools, listing.partial));
+            let declared = self.inner.declared();
+            problems.extend(drift::apply(name, &declared, &mut tools, listing.is_partial));
         }
-        let known = server.map(Server::introduction).unwrap_or_default();
-        self.pins.mark(&mut tools, known.instructions.as_deref());
-        let snapshot = Arc::new(Snapshot {
-            problems,
-            partial: listing.partial,
+        let known = server.map(ManagedServer::connection_summary).unwrap_or_default();
+        self.pins.mark_tools(&mut tools, known.instructions.as_deref());
+        let snapshot = Arc::new(ToolListSnapshot {
+            diagnostics: problems,
+            partial: listing.is_partial,
             connect: known.connect.filter(|_| !was_ready),
             protocol: known.protocol,
             generation,
-            ..Snapshot::new(tools)
+            ..ToolListSnapshot::new(tools)
         });
-        *self.listed.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&snapshot));
+        *self.cached.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&snapshot));
         Ok(snapshot)
     }
 }
@@ -293,7 +302,7 @@ impl Member {
 /// Schemas beyond the limits are known at a glance; others show when they are compiled.
 fn mark_unchecked(tool: &mut Arc<ToolDefinition>) {
     if tool.status == ToolStatus::Live
-        && let Err(reason) = survey::survey(&tool.input_schema)
+        && let Err(reason) = complexity::measure(&tool.input_schema)
     {
         let tool = Arc::make_mut(tool);
         tool.status = ToolStatus::Unchecked;

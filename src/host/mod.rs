@@ -11,34 +11,34 @@ pub mod builder;
 pub mod coerce;
 pub mod command;
 pub mod content;
+pub mod describe;
 pub mod example;
 pub mod form;
 pub mod limits;
 pub mod listings;
+pub mod load;
 pub mod nested;
-pub mod offers;
+pub mod offerings;
 pub mod pinning;
 pub mod policy;
 pub mod questions;
 pub mod recorder;
-pub mod records;
+pub mod recorder_set;
 pub mod registry;
-pub mod repeat;
-pub mod replay;
 pub mod request;
+pub mod rerun;
 pub mod retry;
 pub mod servers;
 pub mod sessions;
 pub mod validate;
-pub mod wording;
 
 mod attempt;
-mod balance;
+mod balancer;
+mod call_record;
 mod circuit;
 mod dispatch;
 mod failover;
-mod ledger;
-mod output;
+mod output_check;
 mod registration;
 mod router;
 mod variables;
@@ -58,32 +58,32 @@ use futures_util::future::join_all;
 use crate::audit::Masker;
 use crate::catalogue::build::{self, Contribution};
 use crate::catalogue::pins::Pins;
-use crate::catalogue::{Catalogue, ServerListing, filter, naming};
+use crate::catalogue::{Catalogue, ServerListing, naming, query};
 use crate::config::spec::{DisabledEntry, PolicyRule, ProfileSpec};
 use crate::model::{
-    Browser, EventSink, Fault, FaultKind, JsonObject, LoginReport, ServerState, ServerStatus,
+    Browser, Error, ErrorKind, EventSink, JsonObject, LoginReport, ServerState, ServerStatus,
     ToolDefinition, ToolResult,
 };
-use crate::provider::Login;
+use crate::provider::LoginSupport;
 use crate::util::clock::Clock;
 use crate::util::ids::Ids;
 use approval::Approver;
-use balance::Balance;
+use balancer::Balancer;
 use builder::ToolHostBuilder;
 use circuit::Circuits;
-use limits::Permits;
-use listings::Member;
+use limits::CallPermits;
+use listings::RegisteredProvider;
 use policy::Decision;
-use questions::Questions;
+use questions::QuestionQueue;
 use recorder::Recorder;
-use registry::Registry;
-use request::Reach;
+use registry::ToolRegistry;
+use request::ListScope;
 use router::Search;
 use sessions::Sessions;
 
 /// The single gateway to all tools.
 pub struct ToolHost {
-    members: Vec<Arc<Member>>,
+    providers: Vec<Arc<RegisteredProvider>>,
     pins: Arc<Pins>,
     policy: Vec<PolicyRule>,
     approver: Arc<dyn Approver>,
@@ -99,18 +99,18 @@ pub struct ToolHost {
     metadata: JsonObject,
     session: String,
     routing_weights: HashMap<String, f64>,
-    balance: Balance,
+    balance: Balancer,
     circuits: Circuits,
     disabled: Vec<DisabledEntry>,
-    permits: Permits,
-    questions: Arc<Questions>,
-    registry: Arc<Registry>,
-    /// The registry's place among the members.
-    registered: Arc<Member>,
+    permits: CallPermits,
+    questions: Arc<QuestionQueue>,
+    registry: Arc<ToolRegistry>,
+    /// The registry's place among the providers.
+    registry_provider: Arc<RegisteredProvider>,
     sessions: Arc<Sessions>,
     version: AtomicU64,
     /// This host, for the calls that tools make.
-    me: Weak<Self>,
+    weak_self: Weak<Self>,
 }
 
 impl ToolHost {
@@ -124,19 +124,19 @@ impl ToolHost {
         &self.session
     }
 
-    /// One list of everything; contacts what `reach` says, all at once. One bad server costs only
+    /// One list of everything; contacts what `scope` says, all at once. One bad server costs only
     /// itself: its declared tools stay, marked unavailable. The host's profile is applied.
-    pub async fn catalogue(&self, reach: &Reach) -> Catalogue {
-        let asked = |member: &Member| match (reach, &member.server) {
-            (Reach::Declared, _) => !member.is_remote(),
-            (Reach::Everything, _) | (Reach::Servers(_), None) => true,
-            (Reach::Servers(names), Some(server)) => names.contains(server),
+    pub async fn catalogue(&self, scope: &ListScope) -> Catalogue {
+        let asked = |provider: &RegisteredProvider| match (scope, &provider.server) {
+            (ListScope::Declared, _) => !provider.is_remote(),
+            (ListScope::Everything, _) | (ListScope::Servers(_), None) => true,
+            (ListScope::Servers(names), Some(server)) => names.contains(server),
         };
-        let parts = join_all(self.members.iter().map(|member| async {
-            if asked(member) {
-                Some(member.contribute().await)
-            } else if *reach == Reach::Declared {
-                Some(member.contribute_declared())
+        let parts = join_all(self.providers.iter().map(|provider| async {
+            if asked(provider) {
+                Some(provider.contribute().await)
+            } else if *scope == ListScope::Declared {
+                Some(provider.contribute_declared())
             } else {
                 None
             }
@@ -144,9 +144,9 @@ impl ToolHost {
         .await;
         let mut local = Vec::new();
         let mut servers: Vec<Contribution> = Vec::new();
-        for (member, part) in self.members.iter().zip(parts) {
+        for (provider, part) in self.providers.iter().zip(parts) {
             match part {
-                Some(part) if member.server.is_some() => servers.push(part),
+                Some(part) if provider.server.is_some() => servers.push(part),
                 Some(part) => local.push(part),
                 None => {}
             }
@@ -154,25 +154,26 @@ impl ToolHost {
         let version = self.version.fetch_add(1, Ordering::Relaxed) + 1;
         let mut catalogue = build::build(version, local, servers);
         for server in &mut catalogue.servers {
-            server.fault = server.fault.take().map(|fault| self.masker.fault(fault));
+            server.error = server.error.take().map(|error| self.masker.error(error));
         }
         for failure in &mut catalogue.failures {
-            failure.fault = self.masker.fault(failure.fault.clone());
+            failure.error = self.masker.error(failure.error.clone());
         }
         for tool in &mut catalogue.tools {
-            if tool.unavailable.is_some() {
+            if tool.unavailable_reason.is_some() {
                 let tool = Arc::make_mut(tool);
-                tool.unavailable = tool.unavailable.take().map(|fault| self.masker.fault(fault));
+                tool.unavailable_reason =
+                    tool.unavailable_reason.take().map(|error| self.masker.error(error));
             }
         }
-        catalogue.problems.iter_mut().for_each(|problem| self.masker.problem(problem));
+        catalogue.diagnostics.iter_mut().for_each(|problem| self.masker.diagnostic(problem));
         if let Some(profile) = &self.profile {
-            catalogue.tools.retain(|tool| filter::shows(profile, tool));
+            catalogue.tools.retain(|tool| query::is_in_profile(profile, tool));
         }
-        if let Reach::Servers(names) = reach {
+        if let ListScope::Servers(names) = scope {
             catalogue.servers.extend(names.iter().filter(|n| !self.has_server(n)).map(|name| {
-                let fault = Fault::usage(format!("unknown server '{name}'"));
-                ServerListing { name: name.clone(), fault: Some(fault), partial: false }
+                let error = Error::usage(format!("unknown server '{name}'"));
+                ServerListing { name: name.clone(), error: Some(error), is_partial: false }
             }));
         }
         catalogue
@@ -180,7 +181,7 @@ impl ToolHost {
 
     /// The same definitions without known values, to be shown or kept. They are no longer what a pin
     /// or a fingerprint is made of.
-    pub fn shown(&self, tools: &[Arc<ToolDefinition>]) -> Vec<Arc<ToolDefinition>> {
+    pub fn masked_definitions(&self, tools: &[Arc<ToolDefinition>]) -> Vec<Arc<ToolDefinition>> {
         let mut tools = tools.to_vec();
         for tool in &mut tools {
             self.masker.definition(tool);
@@ -193,45 +194,47 @@ impl ToolHost {
     ///
     /// # Errors
     /// Unknown and ambiguous names (with suggestions), and what finding out ran into.
-    pub async fn find(&self, name: &str, servers: &[String]) -> Result<ToolDefinition, Fault> {
-        let search = Search { servers, ..Search::of(name, limits::LISTING) };
+    pub async fn find(&self, name: &str, servers: &[String]) -> Result<ToolDefinition, Error> {
+        let search = Search { servers, ..Search::of(name, limits::LISTING_TIMEOUT) };
         let route = match self.route(&search).await {
             Ok(route) => route,
-            Err(fault) => {
-                let fault = self.masker.fault(fault);
-                return self.declared_by_unreachable(name, &fault).ok_or(fault);
+            Err(error) => {
+                let error = self.masker.error(error);
+                return self.declared_fallback(name, &error).ok_or(error);
             }
         };
         let mut tool = ToolDefinition::clone(&route.tool.definition);
-        tool.unavailable = tool.unavailable.take().map(|fault| self.masker.fault(fault));
-        tool.warnings.extend(self.forewarnings(&route.tool.definition));
+        tool.unavailable_reason =
+            tool.unavailable_reason.take().map(|error| self.masker.error(error));
+        tool.warnings.extend(self.nested_call_warnings(&route.tool.definition));
         Ok(tool)
     }
 
     /// What a file declares of a tool whose server did not answer: enough to read about, with the
     /// reason why it cannot be called.
-    fn declared_by_unreachable(&self, name: &str, fault: &Fault) -> Option<ToolDefinition> {
+    fn declared_fallback(&self, name: &str, error: &Error) -> Option<ToolDefinition> {
         let unanswered = matches!(
-            fault.kind(),
-            FaultKind::Unreachable | FaultKind::Timeout | FaultKind::Auth | FaultKind::Protocol
+            error.kind(),
+            ErrorKind::Unreachable | ErrorKind::Timeout | ErrorKind::Auth | ErrorKind::Protocol
         );
-        let server = fault.server_name().filter(|_| unanswered)?;
-        let member = self.members.iter().find(|m| m.server.as_deref() == Some(server))?;
-        let mut tool = ToolDefinition::clone(&member.declared().exact(name)?.definition);
-        tool.withdraw(fault.clone());
+        let server = error.server().filter(|_| unanswered)?;
+        let provider = self.providers.iter().find(|m| m.server.as_deref() == Some(server))?;
+        let mut tool = ToolDefinition::clone(&provider.declared().find(name)?.definition);
+        tool.mark_unavailable(error.clone());
         Some(tool)
     }
 
     /// What is known beforehand about the tools that a tool calls: which are asked about or
     /// refused, and which nobody declares. Contacts nobody.
-    fn forewarnings(&self, tool: &ToolDefinition) -> Vec<String> {
-        let remote = || self.members.iter().filter(|member| member.is_remote());
+    fn nested_call_warnings(&self, tool: &ToolDefinition) -> Vec<String> {
+        let remote = || self.providers.iter().filter(|provider| provider.is_remote());
         let known = |name: &str| {
-            let lists = self.members.iter().flat_map(|m| [Some(m.declared()), m.remembered()]);
-            lists.flatten().find_map(|list| list.exact(name).map(Arc::clone))
+            let lists =
+                self.providers.iter().flat_map(|m| [Some(m.declared()), m.cached_snapshot()]);
+            lists.flatten().find_map(|list| list.find(name).map(Arc::clone))
         };
         let may_be_remote = |name: &str| {
-            let all: Vec<&str> = remote().filter_map(|m| m.provider.component()).collect();
+            let all: Vec<&str> = remote().filter_map(|m| m.inner.component()).collect();
             let owned = !naming::components(name, all.iter().copied()).is_empty();
             owned || (!all.is_empty() && !name.contains(['-', '.', '/', ':']))
         };
@@ -254,18 +257,18 @@ impl ToolHost {
 
     /// Arguments as they are recorded: what is secret, by its value, its name or the schema, is
     /// replaced.
-    pub fn masked(&self, arguments: &JsonObject, schema: &serde_json::Value) -> JsonObject {
+    pub fn mask_arguments(&self, arguments: &JsonObject, schema: &serde_json::Value) -> JsonObject {
         self.masker.arguments(arguments, schema)
     }
 
     /// The servers, as far as known without asking.
     pub fn servers(&self) -> Vec<ServerStatus> {
-        let servers = self.members.iter().filter_map(|member| member.provider.as_server());
-        servers.map(|server| self.completed(server.status())).collect()
+        let servers = self.providers.iter().filter_map(|provider| provider.inner.as_server());
+        servers.map(|server| self.with_host_state(server.status())).collect()
     }
 
     /// A server's status with what the host knows of it.
-    fn completed(&self, mut status: ServerStatus) -> ServerStatus {
+    fn with_host_state(&self, mut status: ServerStatus) -> ServerStatus {
         status.weight = self.routing_weights.get(&status.name).copied();
         status.circuit = self.circuits.state(&status.name);
         self.masker.status(status)
@@ -281,39 +284,39 @@ impl ToolHost {
         server: &str,
         browser: &dyn Browser,
         scopes: &[String],
-    ) -> Result<LoginReport, Fault> {
+    ) -> Result<LoginReport, Error> {
         let login = self.login_at(server)?.login(browser, scopes).await;
-        login.map_err(|fault| self.masker.fault(fault))
+        login.map_err(|error| self.masker.error(error))
     }
 
     /// Forgets the logins at a server; says how many there were.
     ///
     /// # Errors
     /// An unknown server, and what is kept but cannot be changed.
-    pub async fn logout(&self, server: &str) -> Result<usize, Fault> {
+    pub async fn logout(&self, server: &str) -> Result<usize, Error> {
         self.login_at(server)?.logout().await
     }
 
-    fn login_at(&self, server: &str) -> Result<&dyn Login, Fault> {
-        let member = self.members.iter().find(|m| m.server.as_deref() == Some(server));
-        let login = member.and_then(|member| member.provider.as_login());
+    fn login_at(&self, server: &str) -> Result<&dyn LoginSupport, Error> {
+        let provider = self.providers.iter().find(|m| m.server.as_deref() == Some(server));
+        let login = provider.and_then(|provider| provider.inner.as_login());
         login.ok_or_else(|| {
-            Fault::usage(format!("'{server}' is no server that somebody can log in to"))
+            Error::usage(format!("'{server}' is no server that somebody can log in to"))
         })
     }
 
     /// Asks the named servers (all when empty) for a sign of life, all at once.
     pub async fn check_servers(&self, names: &[String]) -> Vec<ServerStatus> {
-        let wanted = self.members.iter().filter(|member| {
-            names.is_empty() || member.server.as_ref().is_some_and(|name| names.contains(name))
+        let wanted = self.providers.iter().filter(|provider| {
+            names.is_empty() || provider.server.as_ref().is_some_and(|name| names.contains(name))
         });
-        let checks = wanted.filter_map(|member| member.provider.as_server()).map(|server| async {
-            match tokio::time::timeout(limits::LISTING, server.check()).await {
+        let checks = wanted.filter_map(|provider| provider.inner.as_server()).map(|server| async {
+            match tokio::time::timeout(limits::LISTING_TIMEOUT, server.check()).await {
                 Ok(status) => status,
                 Err(_elapsed) => {
                     let mut status = server.status();
-                    let fault = Fault::timeout("gives no sign of life").server(&status.name);
-                    status.state = ServerState::Failed(fault);
+                    let error = Error::timeout("gives no sign of life").with_server(&status.name);
+                    status.state = ServerState::Failed(error);
                     status
                 }
             }
@@ -322,23 +325,27 @@ impl ToolHost {
         for status in &all {
             // A sign of life is as good as an answered call.
             match &status.state {
-                ServerState::Ready => self.circuits.note(&status.name, Ok(&ToolResult::default())),
-                ServerState::Failed(fault) => self.circuits.note(&status.name, Err(fault)),
+                ServerState::Ready => {
+                    self.circuits.record_outcome(&status.name, Ok(&ToolResult::default()))
+                }
+                ServerState::Failed(error) => {
+                    self.circuits.record_outcome(&status.name, Err(error))
+                }
                 _ => {}
             }
         }
-        all.into_iter().map(|status| self.completed(status)).collect()
+        all.into_iter().map(|status| self.with_host_state(status)).collect()
     }
 
     /// Ends everything that was started, all providers at once. Idempotent.
     pub async fn close(&self) {
-        // Each provider bounds its farewell; the bound here is for one that does not.
-        let all = join_all(self.members.iter().map(|member| member.provider.close()));
-        let _elapsed = tokio::time::timeout(limits::GRACE * 2, all).await;
+        // Each provider bounds its shutdown; the bound here is for one that does not.
+        let all = join_all(self.providers.iter().map(|provider| provider.inner.close()));
+        let _elapsed = tokio::time::timeout(limits::STOP_GRACE_PERIOD * 2, all).await;
         self.sessions.clear();
     }
 
     fn has_server(&self, name: &str) -> bool {
-        self.members.iter().any(|member| member.server.as_deref() == Some(name))
+        self.providers.iter().any(|provider| provider.server.as_deref() == Some(name))
     }
 }

@@ -5,9 +5,9 @@
 
 use super::ToolHost;
 use crate::catalogue::Catalogue;
-use crate::catalogue::pins::book::Words;
-use crate::catalogue::pins::{Pin, Pins, Report};
-use crate::model::{Fault, ToolDefinition};
+use crate::catalogue::pins::content::PinnedText;
+use crate::catalogue::pins::{Pin, PinReport, Pins};
+use crate::model::{Error, ToolDefinition};
 
 impl ToolHost {
     /// The pins that hold.
@@ -16,8 +16,8 @@ impl ToolHost {
     }
 
     /// Compares a listing with pins: the host's own, or others.
-    pub fn compare(&self, pins: &Pins, catalogue: &Catalogue) -> Report {
-        let mut report = Report::new(pins, catalogue, &|server| self.instructions(server));
+    pub fn compare(&self, pins: &Pins, catalogue: &Catalogue) -> PinReport {
+        let mut report = PinReport::new(pins, catalogue, &|server| self.instructions(server));
         let servers = report.servers.iter_mut().flat_map(|server| &mut server.changes);
         let tools = report.tools.iter_mut().flat_map(|tool| &mut tool.changes);
         for change in servers.chain(tools) {
@@ -25,7 +25,7 @@ impl ToolHost {
                 *side = side.take().map(|text| self.masker.text(&text));
             }
         }
-        report.failures = report.failures.into_iter().map(|f| self.masker.fault(f)).collect();
+        report.failures = report.failures.into_iter().map(|f| self.masker.error(f)).collect();
         report
     }
 
@@ -35,19 +35,19 @@ impl ToolHost {
     }
 
     /// What a connected server tells models, to be pinned.
-    pub fn pinned_words(&self, server: &str) -> Option<Words> {
-        Some(Words::of(&self.instructions(server)?, &|text| self.masker.text(text)))
+    pub fn pin_instructions(&self, server: &str) -> Option<PinnedText> {
+        Some(PinnedText::of(&self.instructions(server)?, &|text| self.masker.text(text)))
     }
 
     /// What a connected server tells models, with whatever secrets are in it.
     fn instructions(&self, server: &str) -> Option<String> {
-        let member = self.members.iter().find(|m| m.server.as_deref() == Some(server))?;
-        member.provider.as_server()?.status().instructions
+        let provider = self.providers.iter().find(|m| m.server.as_deref() == Some(server))?;
+        provider.inner.as_server()?.status().instructions
     }
 
     /// Whether a tool may be called as far as its pin goes. Gives what to warn about.
-    pub(super) fn admitted(&self, tool: &ToolDefinition) -> Result<Vec<String>, Fault> {
-        let warnings = self.pins.admit(tool).map_err(|fault| self.masker.fault(fault))?;
+    pub(super) fn check_pin(&self, tool: &ToolDefinition) -> Result<Vec<String>, Error> {
+        let warnings = self.pins.check_call(tool).map_err(|error| self.masker.error(error))?;
         Ok(warnings.iter().map(|line| self.masker.text(line)).collect())
     }
 }

@@ -25,11 +25,11 @@ pub enum Decision {
 pub fn decide(rules: &[PolicyRule], tool: &ToolDefinition) -> Decision {
     let name = tool.name.full();
     let rule =
-        rules.iter().find(|rule| concerns(rule, tool) && pattern::matches(&rule.pattern, &name));
+        rules.iter().find(|rule| applies_to(rule, tool) && pattern::matches(&rule.pattern, &name));
     if let Some(rule) = rule
         && rule.action == PolicyAction::Deny
     {
-        return Decision::Deny(said_by(rule));
+        return Decision::Deny(describe_rule(rule));
     }
     if tool.requires_approval {
         return Decision::Ask("its entry requires approval".into());
@@ -37,13 +37,13 @@ pub fn decide(rules: &[PolicyRule], tool: &ToolDefinition) -> Decision {
     if let Some(rule) = rule
         && rule.action == PolicyAction::Ask
     {
-        return Decision::Ask(said_by(rule));
+        return Decision::Ask(describe_rule(rule));
     }
     if tool.annotations.destructive == Some(true) {
         return Decision::Ask("the tool says that it may destroy something".into());
     }
     Decision::Allow(match rule {
-        Some(rule) => format!("allowed: {}", said_by(rule)),
+        Some(rule) => format!("allowed: {}", describe_rule(rule)),
         None => "allowed".into(),
     })
 }
@@ -51,7 +51,7 @@ pub fn decide(rules: &[PolicyRule], tool: &ToolDefinition) -> Decision {
 /// Whether a rule is about the entry that a tool comes from. A project may use any name, so what
 /// the user allows by a name is meant for the user's own entries; what they ask about or refuse is
 /// meant for everybody's.
-fn concerns(rule: &PolicyRule, tool: &ToolDefinition) -> bool {
+fn applies_to(rule: &PolicyRule, tool: &ToolDefinition) -> bool {
     let project = tool.entry.as_ref().and_then(|entry| entry.project());
     match &rule.project {
         Some(wanted) => project == Some(wanted),
@@ -59,13 +59,13 @@ fn concerns(rule: &PolicyRule, tool: &ToolDefinition) -> bool {
     }
 }
 
-fn said_by(rule: &PolicyRule) -> String {
+fn describe_rule(rule: &PolicyRule) -> String {
     let action = match rule.action {
         PolicyAction::Allow => "allow",
         PolicyAction::Ask => "ask",
         PolicyAction::Deny => "deny",
     };
-    let place = &rule.place;
+    let place = &rule.location;
     format!("the rule '{}: {action}' at {}:{}", rule.pattern, place.file.display(), place.line)
 }
 
@@ -74,18 +74,22 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::model::{EntryOrigin, Layer, Origin, Place, Source, ToolName};
+    use crate::model::{EntryOrigin, Layer, Origin, SourceLocation, ToolName, ToolSource};
 
     fn rule(pattern: &str, action: PolicyAction) -> PolicyRule {
-        let place =
-            Place { file: Arc::new("tools.yaml".into()), line: 7, column: 1, text: Arc::from("") };
-        PolicyRule { pattern: pattern.into(), action, project: None, place }
+        let place = SourceLocation {
+            file: Arc::new("tools.yaml".into()),
+            line: 7,
+            column: 1,
+            text: Arc::from(""),
+        };
+        PolicyRule { pattern: pattern.into(), action, project: None, location: place }
     }
 
     fn tool(change: impl FnOnce(&mut ToolDefinition)) -> ToolDefinition {
         let mut tool = ToolDefinition::new(
             ToolName::of("notes", "delete"),
-            Source::Internal,
+            ToolSource::Internal,
             "storage",
             Origin::Server(String::new()),
         );

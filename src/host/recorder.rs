@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use thiserror::Error;
 
-use super::questions::AskedOnce;
-use crate::model::{CallId, FaultKind, JsonObject, Source, ToolDefinition, ToolResult};
+use super::questions::QuestionRecord;
+use crate::model::{CallId, ErrorKind, JsonObject, ToolDefinition, ToolResult, ToolSource};
 
 /// Why a record was not kept.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -22,7 +22,7 @@ pub enum RecordError {
 
 /// A call that is about to be dispatched.
 #[derive(Debug, Clone)]
-pub struct Intent<'a> {
+pub struct IntentRecord<'a> {
     /// The call's identity.
     pub call_id: &'a CallId,
     /// The call it is part of, when it is nested in one.
@@ -32,7 +32,7 @@ pub struct Intent<'a> {
     /// The server, for MCP tools.
     pub server: Option<&'a str>,
     /// Internal or MCP.
-    pub source: Source,
+    pub source: ToolSource,
     /// The session.
     pub session: &'a str,
     /// The arguments, secrets masked.
@@ -43,7 +43,7 @@ pub struct Intent<'a> {
 
 /// How a call ended (or that it was refused, which has no intent).
 #[derive(Debug, Clone)]
-pub struct Outcome<'a> {
+pub struct OutcomeRecord<'a> {
     /// The call's identity.
     pub call_id: &'a CallId,
     /// The call it is part of, when it is nested in one.
@@ -53,7 +53,7 @@ pub struct Outcome<'a> {
     /// The server, for MCP tools.
     pub server: Option<&'a str>,
     /// `None` is success.
-    pub failure: Option<FaultKind>,
+    pub failure: Option<ErrorKind>,
     /// The failure in words.
     pub message: Option<&'a str>,
     /// From first attempt to answer.
@@ -63,16 +63,16 @@ pub struct Outcome<'a> {
     /// Bytes of the result as JSON.
     pub result_bytes: u64,
     /// What its server asked on the way, and what came of it.
-    pub questions: &'a [AskedOnce],
+    pub questions: &'a [QuestionRecord],
     /// What was refused: such a call has no intent that would tell it.
-    pub refused: Option<Refused<'a>>,
+    pub refusal: Option<RefusedCall<'a>>,
 }
 
 /// A call that was refused before it began.
 #[derive(Debug, Clone, Copy)]
-pub struct Refused<'a> {
+pub struct RefusedCall<'a> {
     /// Internal or MCP.
-    pub source: Source,
+    pub source: ToolSource,
     /// The session.
     pub session: &'a str,
     /// The arguments, secrets masked.
@@ -81,7 +81,7 @@ pub struct Refused<'a> {
 
 /// What was asked and what came of it, whole: told after the outcome, to those who keep it.
 #[derive(Debug, Clone)]
-pub struct Exchange<'a> {
+pub struct ExchangeRecord<'a> {
     /// The call's identity.
     pub call_id: &'a CallId,
     /// The call this one was part of.
@@ -97,7 +97,7 @@ pub struct Exchange<'a> {
     /// What was decided and by which rule.
     pub decision: &'a str,
     /// How it ended.
-    pub outcome: &'a Outcome<'a>,
+    pub outcome: &'a OutcomeRecord<'a>,
     /// What the tool gave, known secrets masked; `None` when nothing came.
     pub result: Option<&'a ToolResult>,
 }
@@ -108,21 +108,21 @@ pub trait Recorder: Send + Sync {
     ///
     /// # Errors
     /// Why the record could not be written.
-    fn intent(&self, intent: &Intent<'_>) -> Result<(), RecordError>;
+    fn record_intent(&self, intent: &IntentRecord<'_>) -> Result<(), RecordError>;
 
     /// Writes the outcome.
     ///
     /// # Errors
     /// Why the record could not be written.
-    fn outcome(&self, outcome: &Outcome<'_>) -> Result<(), RecordError>;
+    fn record_outcome(&self, outcome: &OutcomeRecord<'_>) -> Result<(), RecordError>;
 
     /// Writes the one outcome of many calls, whose number stands for the attempts. It is no part of
     /// statistics: nobody used the tool.
     ///
     /// # Errors
     /// Why the record could not be written.
-    fn outcome_of_many(&self, outcome: &Outcome<'_>) -> Result<(), RecordError> {
-        self.outcome(outcome)
+    fn record_batch_outcome(&self, outcome: &OutcomeRecord<'_>) -> Result<(), RecordError> {
+        self.record_outcome(outcome)
     }
 
     /// Whether it keeps arguments and results, so that it is told them.
@@ -134,7 +134,7 @@ pub trait Recorder: Send + Sync {
     ///
     /// # Errors
     /// Why they could not be kept.
-    fn exchange(&self, _exchange: &Exchange<'_>) -> Result<(), RecordError> {
+    fn record_exchange(&self, _exchange: &ExchangeRecord<'_>) -> Result<(), RecordError> {
         Ok(())
     }
 }
@@ -144,11 +144,11 @@ pub trait Recorder: Send + Sync {
 pub struct NoRecorder;
 
 impl Recorder for NoRecorder {
-    fn intent(&self, _intent: &Intent<'_>) -> Result<(), RecordError> {
+    fn record_intent(&self, _intent: &IntentRecord<'_>) -> Result<(), RecordError> {
         Ok(())
     }
 
-    fn outcome(&self, _outcome: &Outcome<'_>) -> Result<(), RecordError> {
+    fn record_outcome(&self, _outcome: &OutcomeRecord<'_>) -> Result<(), RecordError> {
         Ok(())
     }
 }

@@ -1,6 +1,6 @@
 //! Tools that a program registers while it runs: functions in its own code.
 //!
-//! Owns: [`Handler`], the tools that are registered, and the provider that runs them. Never does:
+//! Owns: [`ToolHandler`], the tools that are registered, and the provider that runs them. Never does:
 //! compare names with those of other providers; [`ToolHost::register`](super::ToolHost::register)
 //! does.
 
@@ -13,69 +13,69 @@ use serde_json::json;
 
 use super::sessions::{SessionInfo, Sessions};
 use crate::model::{
-    Fault, JsonObject, ToolCall, ToolContext, ToolDefinition, ToolName, ToolResult,
+    Error, JsonObject, ToolCall, ToolContext, ToolDefinition, ToolName, ToolResult,
 };
-use crate::provider::{Listing, Preview, ToolProvider};
+use crate::provider::{Preview, ToolListing, ToolProvider};
 
 /// The code behind a registered tool. Every async function of this shape is one:
-/// `async fn(JsonObject, ToolContext) -> Result<ToolResult, Fault>`.
+/// `async fn(JsonObject, ToolContext) -> Result<ToolResult, Error>`.
 ///
 /// The arguments were checked against the tool's schema. The context carries the session, where
 /// progress goes, the token that fires when the call should stop, and the way to call other tools.
-pub trait Handler: Send + Sync {
+pub trait ToolHandler: Send + Sync {
     /// Runs one attempt of a call.
     fn call(
         &self,
         arguments: JsonObject,
         context: ToolContext,
-    ) -> BoxFuture<'static, Result<ToolResult, Fault>>;
+    ) -> BoxFuture<'static, Result<ToolResult, Error>>;
 }
 
-impl<F, R> Handler for F
+impl<F, R> ToolHandler for F
 where
     F: Fn(JsonObject, ToolContext) -> R + Send + Sync,
-    R: Future<Output = Result<ToolResult, Fault>> + Send + 'static,
+    R: Future<Output = Result<ToolResult, Error>> + Send + 'static,
 {
     fn call(
         &self,
         arguments: JsonObject,
         context: ToolContext,
-    ) -> BoxFuture<'static, Result<ToolResult, Fault>> {
+    ) -> BoxFuture<'static, Result<ToolResult, Error>> {
         Box::pin(self(arguments, context))
     }
 }
 
 /// Makes the handler of a session tool for one session.
-pub(super) type Factory = dyn Fn(&SessionInfo) -> Arc<dyn Handler> + Send + Sync;
+pub(super) type HandlerFactory = dyn Fn(&SessionInfo) -> Arc<dyn ToolHandler> + Send + Sync;
 
 /// Where the handler of a call comes from.
-pub(super) enum Code {
+pub(super) enum HandlerSource {
     /// One for all.
-    Global(Arc<dyn Handler>),
+    Global(Arc<dyn ToolHandler>),
     /// One for each session.
-    Session(Arc<Factory>),
+    Session(Arc<HandlerFactory>),
 }
 
-struct Registered {
+struct RegisteredTool {
     definition: Arc<ToolDefinition>,
-    code: Code,
+    handler: HandlerSource,
     /// Its place in the list: that of its registration.
     at: u64,
 }
 
 /// The registered tools, as a provider.
-pub(super) struct Registry {
-    tools: RwLock<Tools>,
+pub(super) struct ToolRegistry {
+    tools: RwLock<ToolTable>,
     sessions: Arc<Sessions>,
 }
 
 #[derive(Default)]
-struct Tools {
-    by_name: HashMap<String, Arc<Registered>>,
+struct ToolTable {
+    by_name: HashMap<String, Arc<RegisteredTool>>,
     next: u64,
 }
 
-impl Registry {
+impl ToolRegistry {
     pub(super) fn new(sessions: Arc<Sessions>) -> Self {
         Self { tools: RwLock::default(), sessions }
     }
@@ -84,7 +84,11 @@ impl Registry {
     ///
     /// # Errors
     /// The registered tool that has one of its names already.
-    pub(super) fn add(&self, definition: ToolDefinition, code: Code) -> Result<(), ToolName> {
+    pub(super) fn add(
+        &self,
+        definition: ToolDefinition,
+        code: HandlerSource,
+    ) -> Result<(), ToolName> {
         let mut tools = self.tools.write().unwrap_or_else(PoisonError::into_inner);
         let names = |tool: &ToolDefinition| -> Vec<String> {
             std::iter::once(&tool.name).chain(&tool.aliases).map(ToolName::full).collect()
@@ -100,9 +104,10 @@ impl Registry {
         let at = tools.next;
         tools.next += 1;
         let full = definition.name.full();
-        tools
-            .by_name
-            .insert(full, Arc::new(Registered { definition: Arc::new(definition), code, at }));
+        tools.by_name.insert(
+            full,
+            Arc::new(RegisteredTool { definition: Arc::new(definition), handler: code, at }),
+        );
         Ok(())
     }
 
@@ -111,29 +116,29 @@ impl Registry {
         let mut tools = self.tools.write().unwrap_or_else(PoisonError::into_inner);
         let removed = tools.by_name.remove(full);
         drop(tools);
-        self.sessions.forget(full);
+        self.sessions.drop_tool(full);
         removed.is_some()
     }
 
     /// The tools, in the order in which they were registered.
     pub(super) fn definitions(&self) -> Vec<Arc<ToolDefinition>> {
         let tools = self.tools.read().unwrap_or_else(PoisonError::into_inner);
-        let mut all: Vec<&Arc<Registered>> = tools.by_name.values().collect();
+        let mut all: Vec<&Arc<RegisteredTool>> = tools.by_name.values().collect();
         all.sort_unstable_by_key(|tool| tool.at);
         all.into_iter().map(|tool| Arc::clone(&tool.definition)).collect()
     }
 
-    fn tool(&self, name: &ToolName) -> Result<Arc<Registered>, Fault> {
+    fn tool(&self, name: &ToolName) -> Result<Arc<RegisteredTool>, Error> {
         let tools = self.tools.read().unwrap_or_else(PoisonError::into_inner);
         tools.by_name.get(&name.full()).cloned().ok_or_else(|| {
-            Fault::usage(format!("'{name}' was unregistered"))
-                .hint("it was there when the call began")
+            Error::usage(format!("'{name}' was unregistered"))
+                .with_hint("it was there when the call began")
         })
     }
 }
 
 #[async_trait]
-impl ToolProvider for Registry {
+impl ToolProvider for ToolRegistry {
     fn component(&self) -> Option<&str> {
         None
     }
@@ -142,34 +147,34 @@ impl ToolProvider for Registry {
         self.definitions()
     }
 
-    async fn list(&self) -> Result<Listing, Fault> {
-        Ok(Listing { tools: self.definitions(), ..Listing::default() })
+    async fn list(&self) -> Result<ToolListing, Error> {
+        Ok(ToolListing { tools: self.definitions(), ..ToolListing::default() })
     }
 
-    async fn call(&self, context: &ToolContext, call: &ToolCall) -> Result<ToolResult, Fault> {
+    async fn call(&self, context: &ToolContext, call: &ToolCall) -> Result<ToolResult, Error> {
         let tool = self.tool(&call.name)?;
         let arguments = call.arguments.clone();
-        match &tool.code {
-            Code::Global(handler) => handler.call(arguments, context.clone()).await,
-            Code::Session(factory) => {
+        match &tool.handler {
+            HandlerSource::Global(handler) => handler.call(arguments, context.clone()).await,
+            HandlerSource::Session(factory) => {
                 let info = SessionInfo {
                     session_id: context.session_id.clone(),
                     cwd: context.cwd.clone(),
                     environment: context.environment.clone(),
                     metadata: context.metadata.clone(),
                 };
-                let stay = self.sessions.enter(info, &call.name.full())?;
+                let stay = self.sessions.acquire(info, &call.name.full())?;
                 let handler = stay.instance.get_or_init(|| factory(&stay.info));
                 handler.call(arguments, context.clone()).await
             }
         }
     }
 
-    async fn preview(&self, call: &ToolCall) -> Result<Preview, Fault> {
+    async fn preview(&self, call: &ToolCall) -> Result<Preview, Error> {
         let tool = self.tool(&call.name)?;
-        let whose = match tool.code {
-            Code::Global(_) => "calls a function of this program",
-            Code::Session(_) => "calls a function of this program, made for the session",
+        let whose = match tool.handler {
+            HandlerSource::Global(_) => "calls a function of this program",
+            HandlerSource::Session(_) => "calls a function of this program, made for the session",
         };
         Ok(Preview { summary: whose.to_owned(), request: json!({ "arguments": call.arguments }) })
     }

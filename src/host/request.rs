@@ -7,12 +7,12 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use super::policy::Decision;
-use crate::model::{CallId, CallMetadata, Fault, JsonObject, ToolDefinition, ToolResult};
+use crate::model::{CallId, CallMetadata, Error, JsonObject, ToolDefinition, ToolResult};
 use crate::provider::Preview;
 
 /// How far a listing reaches.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum Reach {
+pub enum ListScope {
     /// Contact nothing: local tools and declared ones.
     Declared,
     /// Contact every server.
@@ -24,7 +24,7 @@ pub enum Reach {
 
 /// The arguments of a call as a person or program gave them.
 #[derive(Debug, Clone)]
-pub enum Arguments {
+pub enum CallArguments {
     /// A whole object: used as it is.
     Object(JsonObject),
     /// `key=value` and `key:=json` words: texts are coerced by the tool's schema, and only by it.
@@ -62,7 +62,7 @@ pub struct CallRequest {
     /// Only these servers are considered (empty: everything).
     pub servers: Vec<String>,
     /// The arguments.
-    pub arguments: Arguments,
+    pub arguments: CallArguments,
     /// Overrides every configured timeout.
     pub timeout: Option<Duration>,
     /// Overrides every configured number of retries; still only for tools marked safe to repeat.
@@ -85,7 +85,7 @@ pub struct CallRequest {
 
 impl CallRequest {
     /// A call with checked arguments and every default.
-    pub fn new(name: impl Into<String>, arguments: Arguments) -> Self {
+    pub fn new(name: impl Into<String>, arguments: CallArguments) -> Self {
         Self {
             id: None,
             name: name.into(),
@@ -106,7 +106,7 @@ impl CallRequest {
 
 /// A call that is not made: what it would come to.
 #[derive(Debug, Clone)]
-pub struct Rehearsal {
+pub struct DryRun {
     /// The tool.
     pub definition: Arc<ToolDefinition>,
     /// What would be sent or started; secrets masked.
@@ -122,18 +122,18 @@ pub struct Rehearsal {
 pub struct CallOutcome {
     /// The tool that ran.
     pub definition: Arc<ToolDefinition>,
-    /// What it gave, or why nothing usable came. A result may carry a fault of its own.
-    pub result: Result<ToolResult, Fault>,
+    /// What it gave, or why nothing usable came. A result may carry an error of its own.
+    pub result: Result<ToolResult, Error>,
     /// How it went.
     pub metadata: CallMetadata,
 }
 
 impl CallOutcome {
-    /// The fault that decides the exit code, from either place.
-    pub fn fault(&self) -> Option<&Fault> {
+    /// The error that decides the exit code, from either place.
+    pub fn error(&self) -> Option<&Error> {
         match &self.result {
-            Ok(result) => result.fault.as_ref(),
-            Err(fault) => Some(fault),
+            Ok(result) => result.error.as_ref(),
+            Err(error) => Some(error),
         }
     }
 }

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use crate::model::{Again, Fault, FaultKind, ToolDefinition, ToolResult};
+use crate::model::{Error, ErrorKind, RetryAdvice, ToolDefinition, ToolResult};
 
 /// The first pause of a tool that names none.
 const FIRST: Duration = Duration::from_millis(500);
@@ -17,40 +17,40 @@ const LONGEST: Duration = Duration::from_secs(30);
 ///
 /// A tool of a server is repeated only when its author marked it safe to repeat. An internal tool
 /// also when its entry configures retries: whoever wrote the entry knows the tool.
-pub fn allowance(tool: &ToolDefinition, asked: Option<u32>) -> u32 {
-    let repeatable = tool.repeatable || (tool.kind != "mcp" && tool.retries > 0);
+pub fn max_retries(tool: &ToolDefinition, asked: Option<u32>) -> u32 {
+    let repeatable = tool.is_repeatable || (tool.kind != "mcp" && tool.retries > 0);
     if repeatable { asked.unwrap_or(tool.retries) } else { 0 }
 }
 
 /// Whether a failure of this kind may be gone the next time. A tool that said no, refused
 /// credentials and a broken protocol will not be different.
-pub fn is_passing(kind: FaultKind) -> bool {
-    matches!(kind, FaultKind::Unreachable | FaultKind::Timeout)
+pub fn is_transient(kind: ErrorKind) -> bool {
+    matches!(kind, ErrorKind::Unreachable | ErrorKind::Timeout)
 }
 
 /// Why an attempt should be repeated, if it should: what its provider says about that, else what
 /// the kind of its failure means. A tool that answered with a no is only repeated when its
 /// provider asks for it.
-pub fn reason(outcome: &Result<ToolResult, Fault>) -> Option<&Fault> {
-    let (fault, unsaid) = match outcome {
-        Err(fault) => (fault, is_passing(fault.kind())),
+pub fn retryable_error(outcome: &Result<ToolResult, Error>) -> Option<&Error> {
+    let (error, unsaid) = match outcome {
+        Err(error) => (error, is_transient(error.kind())),
         Ok(result) if result.success => return None,
-        Ok(result) => (result.fault.as_ref()?, false),
+        Ok(result) => (result.error.as_ref()?, false),
     };
-    let passing = match fault.tried_again() {
-        Again::Unsaid => unsaid,
-        Again::Never => false,
-        Again::Soon | Again::After(_) => true,
+    let passing = match error.retry_advice() {
+        RetryAdvice::Unspecified => unsaid,
+        RetryAdvice::Never => false,
+        RetryAdvice::AfterBackoff | RetryAdvice::After(_) => true,
     };
-    passing.then_some(fault)
+    passing.then_some(error)
 }
 
-/// The wait before the attempt that follows the `failed`-th: [`pause`], or longer when the fault
+/// The wait before the attempt that follows the `failed`-th: [`pause`], or longer when the error
 /// says so.
-pub fn delay(fault: &Fault, tool: &ToolDefinition, failed: u32, jitter: f64) -> Duration {
+pub fn delay(error: &Error, tool: &ToolDefinition, failed: u32, jitter: f64) -> Duration {
     let own = pause(tool.backoff.unwrap_or(FIRST), failed, jitter);
-    match fault.tried_again() {
-        Again::After(least) => own.max(least),
+    match error.retry_advice() {
+        RetryAdvice::After(least) => own.max(least),
         _ => own,
     }
 }
@@ -79,31 +79,31 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::model::{Origin, Source, ToolName};
+    use crate::model::{Origin, ToolName, ToolSource};
 
     fn tool(kind: &'static str, retries: u32, repeatable: bool) -> ToolDefinition {
-        let source = if kind == "mcp" { Source::Mcp } else { Source::Internal };
+        let source = if kind == "mcp" { ToolSource::Mcp } else { ToolSource::Internal };
         let mut tool =
             ToolDefinition::new(ToolName::plain("t"), source, kind, Origin::Server(String::new()));
         tool.retries = retries;
-        tool.repeatable = repeatable;
+        tool.is_repeatable = repeatable;
         tool
     }
 
     #[test]
     fn only_what_is_safe_to_repeat_is_repeated() {
-        assert_eq!(allowance(&tool("mcp", 3, false), Some(5)), 0);
-        assert_eq!(allowance(&tool("mcp", 3, true), None), 3);
-        assert_eq!(allowance(&tool("mcp", 0, true), Some(2)), 2);
-        assert_eq!(allowance(&tool("http", 2, false), None), 2);
-        assert_eq!(allowance(&tool("http", 2, false), Some(0)), 0);
-        assert_eq!(allowance(&tool("http", 0, false), Some(2)), 0);
+        assert_eq!(max_retries(&tool("mcp", 3, false), Some(5)), 0);
+        assert_eq!(max_retries(&tool("mcp", 3, true), None), 3);
+        assert_eq!(max_retries(&tool("mcp", 0, true), Some(2)), 2);
+        assert_eq!(max_retries(&tool("http", 2, false), None), 2);
+        assert_eq!(max_retries(&tool("http", 2, false), Some(0)), 0);
+        assert_eq!(max_retries(&tool("http", 0, false), Some(2)), 0);
     }
 
     #[test]
     fn a_no_is_final() {
-        for kind in [FaultKind::Tool, FaultKind::Auth, FaultKind::Denied, FaultKind::Protocol] {
-            assert!(!is_passing(kind));
+        for kind in [ErrorKind::Tool, ErrorKind::Auth, ErrorKind::Denied, ErrorKind::Protocol] {
+            assert!(!is_transient(kind));
         }
     }
 
@@ -116,30 +116,38 @@ mod tests {
 
     #[test]
     fn what_the_provider_says_about_another_attempt_counts_more_than_the_kind() {
-        let failed = |fault: Fault| Err(fault);
-        assert!(reason(&failed(Fault::timeout("t"))).is_some());
-        assert!(reason(&failed(Fault::timeout("t").again(Again::Never))).is_none());
-        assert!(reason(&failed(Fault::protocol("p"))).is_none());
-        assert!(reason(&failed(Fault::protocol("p").again(Again::Soon))).is_some());
+        let failed = |error: Error| Err(error);
+        assert!(retryable_error(&failed(Error::timeout("t"))).is_some());
+        assert!(
+            retryable_error(&failed(Error::timeout("t").with_retry_advice(RetryAdvice::Never)))
+                .is_none()
+        );
+        assert!(retryable_error(&failed(Error::protocol("p"))).is_none());
+        assert!(
+            retryable_error(&failed(
+                Error::protocol("p").with_retry_advice(RetryAdvice::AfterBackoff)
+            ))
+            .is_some()
+        );
         let said_no = |again| {
-            let fault = Some(Fault::tool("429").again(again));
-            Ok(ToolResult { fault, ..ToolResult::failure("429") })
+            let error = Some(Error::tool("429").with_retry_advice(again));
+            Ok(ToolResult { error, ..ToolResult::failure("429") })
         };
-        assert!(reason(&said_no(Again::Unsaid)).is_none());
-        assert!(reason(&said_no(Again::After(Duration::ZERO))).is_some());
-        assert!(reason(&Ok(ToolResult::text("fine"))).is_none());
+        assert!(retryable_error(&said_no(RetryAdvice::Unspecified)).is_none());
+        assert!(retryable_error(&said_no(RetryAdvice::After(Duration::ZERO))).is_some());
+        assert!(retryable_error(&Ok(ToolResult::text("fine"))).is_none());
     }
 
     #[test]
     fn the_longer_of_both_waits_is_kept() {
         let mut tool = tool("http", 1, true);
         let wait = |tool: &ToolDefinition, again| {
-            delay(&Fault::tool("busy").again(again), tool, 1, 1.0).as_millis()
+            delay(&Error::tool("busy").with_retry_advice(again), tool, 1, 1.0).as_millis()
         };
-        assert_eq!(wait(&tool, Again::Soon), 500);
-        assert_eq!(wait(&tool, Again::After(Duration::from_secs(45))), 45_000);
+        assert_eq!(wait(&tool, RetryAdvice::AfterBackoff), 500);
+        assert_eq!(wait(&tool, RetryAdvice::After(Duration::from_secs(45))), 45_000);
         tool.backoff = Some(Duration::from_secs(2));
-        assert_eq!(wait(&tool, Again::After(Duration::from_secs(1))), 2_000);
+        assert_eq!(wait(&tool, RetryAdvice::After(Duration::from_secs(1))), 2_000);
     }
 
     proptest! {

@@ -4,19 +4,19 @@
 //! how a server is started or ended, which is the provider's work.
 
 use super::{ToolHost, limits};
-use crate::model::{Fault, ServerState, ServerStatus, ToolResult};
-use crate::provider::{Server, ToolProvider};
+use crate::model::{Error, ServerState, ServerStatus, ToolResult};
+use crate::provider::{ManagedServer, ToolProvider};
 
 impl ToolHost {
     /// Ends a server. Whoever asks for it next starts it again.
     ///
     /// # Errors
     /// A server that is not there.
-    pub async fn stop_server(&self, name: &str) -> Result<ServerStatus, Fault> {
-        let (provider, server) = self.server_named(name)?;
-        // Each provider bounds its farewell; the bound here is for one that does not.
-        let _elapsed = tokio::time::timeout(limits::GRACE * 2, provider.close()).await;
-        Ok(self.completed(server.status()))
+    pub async fn stop_server(&self, name: &str) -> Result<ServerStatus, Error> {
+        let (provider, server) = self.find_server(name)?;
+        // Each provider bounds its shutdown; the bound here is for one that does not.
+        let _elapsed = tokio::time::timeout(limits::STOP_GRACE_PERIOD * 2, provider.close()).await;
+        Ok(self.with_host_state(server.status()))
     }
 
     /// Ends a server and starts it again at once, whatever it did before: failures that kept it
@@ -25,19 +25,19 @@ impl ToolHost {
     ///
     /// # Errors
     /// A server that is not there.
-    pub async fn restart_server(&self, name: &str) -> Result<ServerStatus, Fault> {
-        let (_, server) = self.server_named(name)?;
-        let status = match tokio::time::timeout(limits::LISTING, server.restart()).await {
+    pub async fn restart_server(&self, name: &str) -> Result<ServerStatus, Error> {
+        let (_, server) = self.find_server(name)?;
+        let status = match tokio::time::timeout(limits::LISTING_TIMEOUT, server.restart()).await {
             Ok(status) => status,
             Err(_elapsed) => {
-                let fault = Fault::timeout("is not started yet").server(name);
-                ServerStatus { state: ServerState::Failed(fault), ..server.status() }
+                let error = Error::timeout("is not started yet").with_server(name);
+                ServerStatus { state: ServerState::Failed(error), ..server.status() }
             }
         };
         if matches!(status.state, ServerState::Ready) {
-            self.circuits.note(name, Ok(&ToolResult::default()));
+            self.circuits.record_outcome(name, Ok(&ToolResult::default()));
         }
-        Ok(self.completed(status))
+        Ok(self.with_host_state(status))
     }
 
     /// Chooses the least level of the log lines that a server is asked for from now on, one of
@@ -45,17 +45,18 @@ impl ToolHost {
     ///
     /// # Errors
     /// A server that is not there, or that refuses.
-    pub async fn set_log_level(&self, name: &str, level: &'static str) -> Result<(), Fault> {
-        let (provider, _) = self.server_named(name)?;
-        let Some(offers) = provider.as_offers() else {
-            return Err(Fault::usage(format!("'{name}' takes no log level")));
+    pub async fn set_log_level(&self, name: &str, level: &'static str) -> Result<(), Error> {
+        let (provider, _) = self.find_server(name)?;
+        let Some(offers) = provider.as_offerings() else {
+            return Err(Error::usage(format!("'{name}' takes no log level")));
         };
-        offers.set_log_level(level).await.map_err(|fault| self.masker.fault(fault))
+        offers.set_log_level(level).await.map_err(|error| self.masker.error(error))
     }
 
-    fn server_named(&self, name: &str) -> Result<(&dyn ToolProvider, &dyn Server), Fault> {
-        let member = self.members.iter().find(|member| member.server.as_deref() == Some(name));
-        let found = member.and_then(|m| Some((&*m.provider, m.provider.as_server()?)));
+    fn find_server(&self, name: &str) -> Result<(&dyn ToolProvider, &dyn ManagedServer), Error> {
+        let provider =
+            self.providers.iter().find(|provider| provider.server.as_deref() == Some(name));
+        let found = provider.and_then(|m| Some((&*m.inner, m.inner.as_server()?)));
         found.ok_or_else(|| self.unknown_server(name))
     }
 }
@@ -64,13 +65,13 @@ impl ToolHost {
 mod tests {
     use std::sync::Arc;
 
-    use crate::host::fake::{Fake, host};
+    use crate::host::fake::{FakeProvider, host};
     use crate::model::ServerState;
 
     #[tokio::test]
     async fn one_server_is_ended_or_started_again_and_no_other() {
-        let one = Arc::new(Fake::server("one", &["echo"]));
-        let two = Arc::new(Fake::server("two", &["echo"]));
+        let one = Arc::new(FakeProvider::server("one", &["echo"]));
+        let two = Arc::new(FakeProvider::server("two", &["echo"]));
         let host = host(&[&one, &two]).build();
         let status = host.restart_server("one").await.unwrap();
         assert!(matches!(status.state, ServerState::Ready), "{status:?}");
@@ -80,15 +81,15 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_server_that_is_not_there_is_a_usage_fault() {
-        let host = host(&[&Arc::new(Fake::server("one", &["echo"]))]).build();
-        for fault in [
+    async fn a_server_that_is_not_there_is_a_usage_error() {
+        let host = host(&[&Arc::new(FakeProvider::server("one", &["echo"]))]).build();
+        for error in [
             host.stop_server("two").await.unwrap_err(),
             host.restart_server("two").await.unwrap_err(),
             host.set_log_level("two", "debug").await.unwrap_err(),
             host.set_log_level("one", "debug").await.unwrap_err(),
         ] {
-            assert_eq!(fault.kind().exit_code(), 2, "{fault}");
+            assert_eq!(error.kind().exit_code(), 2, "{error}");
         }
     }
 }

@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use super::registry::Handler;
-use crate::model::{Fault, JsonObject};
+use super::registry::ToolHandler;
+use crate::model::{Error, JsonObject};
 
 /// How many sessions may live at once. When one more begins, the one that was idle the longest
 /// ends.
@@ -28,21 +28,21 @@ pub struct SessionInfo {
 }
 
 /// An instance of a session tool, made by whoever needs it first.
-type Instance = Arc<OnceLock<Arc<dyn Handler>>>;
+type ToolInstance = Arc<OnceLock<Arc<dyn ToolHandler>>>;
 
 #[derive(Default)]
-struct Session {
+struct LiveSession {
     info: Arc<SessionInfo>,
     /// Whether somebody opened it, so that its context holds for every call.
-    opened: bool,
-    instances: HashMap<String, Instance>,
+    is_explicit: bool,
+    instances: HashMap<String, ToolInstance>,
     /// When it was used last, as a number that grows.
     used: u64,
     /// Each call under way holds one more.
     busy: Arc<()>,
 }
 
-impl Session {
+impl LiveSession {
     fn is_idle(&self) -> bool {
         Arc::strong_count(&self.busy) == 1
     }
@@ -50,18 +50,18 @@ impl Session {
 
 /// The sessions that live.
 #[derive(Default)]
-pub(super) struct Sessions(Mutex<Table>);
+pub(super) struct Sessions(Mutex<SessionTable>);
 
 #[derive(Default)]
-struct Table {
-    live: HashMap<String, Session>,
+struct SessionTable {
+    live: HashMap<String, LiveSession>,
     uses: u64,
 }
 
 /// Keeps a session from being dropped while one of its tools runs.
-pub(super) struct Stay {
+pub(super) struct SessionLease {
     pub(super) info: Arc<SessionInfo>,
-    pub(super) instance: Instance,
+    pub(super) instance: ToolInstance,
     _busy: Arc<()>,
 }
 
@@ -69,11 +69,11 @@ impl Sessions {
     /// Begins a session, or gives one that lives a new context; then its tools are made anew.
     ///
     /// # Errors
-    /// A usage fault when too many sessions live and none is idle.
-    pub(super) fn open(&self, info: SessionInfo) -> Result<(), Fault> {
+    /// A usage error when too many sessions live and none is idle.
+    pub(super) fn open(&self, info: SessionInfo) -> Result<(), Error> {
         let mut table = self.lock();
         let session = table.session(&info.session_id)?;
-        session.opened = true;
+        session.is_explicit = true;
         session.info = Arc::new(info);
         session.instances.clear();
         Ok(())
@@ -89,7 +89,7 @@ impl Sessions {
     /// The context of a session that somebody opened.
     pub(super) fn info(&self, id: &str) -> Option<Arc<SessionInfo>> {
         let table = self.lock();
-        table.live.get(id).filter(|session| session.opened).map(|s| Arc::clone(&s.info))
+        table.live.get(id).filter(|session| session.is_explicit).map(|s| Arc::clone(&s.info))
     }
 
     /// Enters a session to use its instance of `tool`. One that nobody opened begins now, with
@@ -97,13 +97,13 @@ impl Sessions {
     ///
     /// # Errors
     /// As [`Sessions::open`].
-    pub(super) fn enter(&self, info: SessionInfo, tool: &str) -> Result<Stay, Fault> {
+    pub(super) fn acquire(&self, info: SessionInfo, tool: &str) -> Result<SessionLease, Error> {
         let mut table = self.lock();
         let session = table.session(&info.session_id)?;
-        if !session.opened && session.instances.is_empty() {
+        if !session.is_explicit && session.instances.is_empty() {
             session.info = Arc::new(info);
         }
-        Ok(Stay {
+        Ok(SessionLease {
             info: Arc::clone(&session.info),
             instance: Arc::clone(session.instances.entry(tool.to_owned()).or_default()),
             _busy: Arc::clone(&session.busy),
@@ -111,7 +111,7 @@ impl Sessions {
     }
 
     /// Drops all instances of a tool.
-    pub(super) fn forget(&self, tool: &str) {
+    pub(super) fn drop_tool(&self, tool: &str) {
         let mut table = self.lock();
         let gone: Vec<_> =
             table.live.values_mut().filter_map(|s| s.instances.remove(tool)).collect();
@@ -125,20 +125,20 @@ impl Sessions {
         drop(ended);
     }
 
-    fn lock(&self) -> MutexGuard<'_, Table> {
+    fn lock(&self) -> MutexGuard<'_, SessionTable> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Table {
+impl SessionTable {
     /// The session of this name, which now is the one used last.
-    fn session(&mut self, id: &str) -> Result<&mut Session, Fault> {
+    fn session(&mut self, id: &str) -> Result<&mut LiveSession, Error> {
         if !self.live.contains_key(id) && self.live.len() >= MAX_SESSIONS {
             let idle = self.live.iter().filter(|(_, session)| session.is_idle());
             let oldest = idle.min_by_key(|(_, session)| session.used).map(|(id, _)| id.clone());
             let Some(oldest) = oldest else {
-                return Err(Fault::usage(format!("{MAX_SESSIONS} sessions are in use"))
-                    .hint("end one of them first"));
+                return Err(Error::usage(format!("{MAX_SESSIONS} sessions are in use"))
+                    .with_hint("end one of them first"));
             };
             self.live.remove(&oldest);
         }
@@ -160,7 +160,7 @@ mod tests {
     #[test]
     fn the_session_idle_the_longest_makes_room() {
         let sessions = Sessions::default();
-        let busy = sessions.enter(info("0"), "t").unwrap();
+        let busy = sessions.acquire(info("0"), "t").unwrap();
         for id in 1..MAX_SESSIONS {
             sessions.open(info(&id.to_string())).unwrap();
         }
@@ -178,8 +178,8 @@ mod tests {
     #[test]
     fn when_all_are_in_use_none_is_dropped() {
         let sessions = Sessions::default();
-        let _all: Vec<Stay> = (0..MAX_SESSIONS)
-            .map(|id| sessions.enter(info(&id.to_string()), "t").unwrap())
+        let _all: Vec<SessionLease> = (0..MAX_SESSIONS)
+            .map(|id| sessions.acquire(info(&id.to_string()), "t").unwrap())
             .collect();
         assert_eq!(sessions.open(info("new")).unwrap_err().message(), "1000 sessions are in use");
     }
@@ -187,7 +187,7 @@ mod tests {
     #[test]
     fn a_session_that_nobody_opened_has_no_context_of_its_own() {
         let sessions = Sessions::default();
-        drop(sessions.enter(info("s"), "t").unwrap());
+        drop(sessions.acquire(info("s"), "t").unwrap());
         assert!(sessions.info("s").is_none());
         assert!(sessions.end("s"));
         assert!(!sessions.end("s"));

@@ -7,23 +7,23 @@
 use std::collections::BTreeMap;
 
 use crate::config::variables::{call_may_set, decides_code};
-use crate::model::{Fault, ToolDefinition};
+use crate::model::{Error, ToolDefinition};
 
 /// Checks the variables that a call names itself.
 ///
 /// # Errors
-/// A usage fault for the first one that the entry does not declare; it says how to declare it.
+/// A usage error for the first one that the entry does not declare; it says how to declare it.
 pub(super) fn check(
     environment: &BTreeMap<String, String>,
     tool: &ToolDefinition,
-) -> Result<(), Fault> {
+) -> Result<(), Error> {
     let refused = environment.keys().find(|name| !call_may_set(name, &tool.context_env));
     let Some(name) = refused else { return Ok(()) };
-    let fault = Fault::usage(format!("'{name}' cannot be set by a call of '{}'", tool.name));
+    let error = Error::usage(format!("'{name}' cannot be set by a call of '{}'", tool.name));
     Err(if decides_code(name) {
-        fault.hint("it decides which code runs: set it under 'env' in the entry")
+        error.with_hint("it decides which code runs: set it under 'env' in the entry")
     } else {
-        fault.hint(format!(
+        error.with_hint(format!(
             "declare it in the entry: 'context_env: [{name}]'; --context {name}:=JSON is metadata"
         ))
     })

@@ -7,12 +7,12 @@
 use serde_json::{Value, json};
 
 use super::connection::{Connection, RequestOptions};
-use super::results::{self, broken};
-use super::rounds::{self, Settled};
+use super::results::{self, unusable_result};
+use super::rounds::{self, RequestResult};
 use super::tasks::{self, Dialect};
-use crate::model::{Era, Fault, JsonObject, Phase, ToolDefinition, ToolResult};
+use crate::model::{Era, Error, ErrorPhase, JsonObject, ToolDefinition, ToolResult};
 
-/// Calls `tool`; `as_task` asks for a task (see [`wants_task`]).
+/// Calls `tool`; `as_task` asks for a task (see [`requires_task`]).
 ///
 /// # Errors
 /// As [`rounds::request`]; and when the answer is no tool result.
@@ -22,32 +22,34 @@ pub async fn call(
     arguments: &JsonObject,
     as_task: bool,
     options: &RequestOptions,
-) -> Result<ToolResult, Fault> {
-    let named = |fault: Fault| connection.named(fault, Phase::Call);
+) -> Result<ToolResult, Error> {
+    let named = |error: Error| connection.in_context(error, ErrorPhase::Call);
     let mut params = params(tool, arguments);
     if as_task {
         params.insert("task".to_owned(), json!({ "ttl": tasks::TIME_TO_LIVE }));
     }
-    let Settled { result, raw } =
+    let RequestResult { result, raw } =
         rounds::request(connection, "tools/call", params, options).await?;
     let kind = result.get("resultType").map(|t| t.as_str().unwrap_or_default());
     let result = match kind {
         None if as_task && result.get("task").is_some_and(Value::is_object) => {
             let first = result.get("task").and_then(Value::as_object).cloned().unwrap_or_default();
-            tasks::follow(connection, &first, Dialect::Core, options).await
+            tasks::await_result(connection, &first, Dialect::Core, options).await
         }
         None | Some("complete") => results::read(result, raw.get()),
-        Some("task") => tasks::follow(connection, &result, Dialect::Extension, options).await,
-        Some(other) => Err(broken(&format!("has the unknown resultType {other:?}"), raw.get())),
+        Some("task") => tasks::await_result(connection, &result, Dialect::Extension, options).await,
+        Some(other) => {
+            Err(unusable_result(&format!("has the unknown resultType {other:?}"), raw.get()))
+        }
     };
     let mut result = result.map_err(named)?;
-    result.fault = result.fault.map(named);
+    result.error = result.error.map(named);
     Ok(result)
 }
 
 /// Whether a tool has to be called as a task, as revision 2025-11-25 has them. Later ones leave it
 /// to the server.
-pub fn wants_task(connection: &Connection, definition: Option<&ToolDefinition>) -> bool {
+pub fn requires_task(connection: &Connection, definition: Option<&ToolDefinition>) -> bool {
     if connection.agreement.era != Era::Legacy {
         return false;
     }

@@ -10,11 +10,11 @@ use async_trait::async_trait;
 use secrecy::{ExposeSecret as _, SecretString};
 use url::Url;
 
-use crate::model::Fault;
+use crate::model::Error;
 
 /// The request that credentials are asked for.
 #[derive(Debug, Clone, Copy)]
-pub struct Asked<'a> {
+pub struct CredentialRequest<'a> {
     /// The HTTP method.
     pub method: &'a str,
     /// Where it goes; always of the origin the wire was made for.
@@ -23,14 +23,14 @@ pub struct Asked<'a> {
 
 /// What goes with one request.
 #[derive(Debug, Clone)]
-pub struct Shown {
+pub struct AuthHeaders {
     /// The whole value of `Authorization`, such as `Bearer xyz`.
     pub authorization: SecretString,
     /// The value of `DPoP`, when the token is bound to a key (RFC 9449).
     pub proof: Option<SecretString>,
 }
 
-impl Shown {
+impl AuthHeaders {
     /// `Bearer` and this token.
     pub fn bearer(token: &SecretString) -> Self {
         let text = format!("Bearer {}", token.expose_secret());
@@ -50,24 +50,24 @@ pub struct Challenge {
     /// The request's address.
     pub url: Url,
     /// What had been shown, if anything.
-    pub shown: Option<Shown>,
+    pub auth_headers: Option<AuthHeaders>,
 }
 
 impl Challenge {
     /// Whether this token had been shown.
-    pub fn shows(&self, token: &str) -> bool {
-        let shown = self.shown.as_ref().map(|shown| shown.authorization.expose_secret());
+    pub fn used_token(&self, token: &str) -> bool {
+        let shown = self.auth_headers.as_ref().map(|shown| shown.authorization.expose_secret());
         shown.and_then(|shown| shown.split_once(' ')).is_some_and(|(_, shown)| shown == token)
     }
 }
 
 /// What follows a challenge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Retry {
+pub enum ChallengeOutcome {
     /// Nothing can be done: the refusal is the outcome.
-    No,
+    Refused,
     /// Something changed: the same request is worth sending again.
-    Again,
+    Retry,
 }
 
 /// How a wire proves who it is. Asked before every request to the server's own origin and never
@@ -78,17 +78,20 @@ pub trait Credentials: Send + Sync + std::fmt::Debug {
     ///
     /// # Errors
     /// When there should be something and it cannot be had; the request is not sent.
-    async fn show(&self, asked: Asked<'_>) -> Result<Option<Shown>, Fault>;
+    async fn auth_headers(
+        &self,
+        asked: CredentialRequest<'_>,
+    ) -> Result<Option<AuthHeaders>, Error>;
 
     /// Hears a refusal. The wire asks at most three times for one request.
     ///
     /// # Errors
     /// A better account of the refusal than the wire has.
-    async fn challenged(&self, challenge: Challenge) -> Result<Retry, Fault>;
+    async fn handle_challenge(&self, challenge: Challenge) -> Result<ChallengeOutcome, Error>;
 
     /// Whether a secret is sent from the first request on, so that a target reached in the clear
     /// is refused before anything is sent.
-    fn always(&self) -> bool {
+    fn always_sends_secret(&self) -> bool {
         true
     }
 }
@@ -99,15 +102,15 @@ pub struct NoCredentials;
 
 #[async_trait]
 impl Credentials for NoCredentials {
-    async fn show(&self, _: Asked<'_>) -> Result<Option<Shown>, Fault> {
+    async fn auth_headers(&self, _: CredentialRequest<'_>) -> Result<Option<AuthHeaders>, Error> {
         Ok(None)
     }
 
-    async fn challenged(&self, _: Challenge) -> Result<Retry, Fault> {
-        Ok(Retry::No)
+    async fn handle_challenge(&self, _: Challenge) -> Result<ChallengeOutcome, Error> {
+        Ok(ChallengeOutcome::Refused)
     }
 
-    fn always(&self) -> bool {
+    fn always_sends_secret(&self) -> bool {
         false
     }
 }
@@ -125,12 +128,12 @@ impl StaticBearer {
 
 #[async_trait]
 impl Credentials for StaticBearer {
-    async fn show(&self, _: Asked<'_>) -> Result<Option<Shown>, Fault> {
-        Ok(Some(Shown::bearer(&self.0)))
+    async fn auth_headers(&self, _: CredentialRequest<'_>) -> Result<Option<AuthHeaders>, Error> {
+        Ok(Some(AuthHeaders::bearer(&self.0)))
     }
 
-    async fn challenged(&self, _: Challenge) -> Result<Retry, Fault> {
-        Ok(Retry::No)
+    async fn handle_challenge(&self, _: Challenge) -> Result<ChallengeOutcome, Error> {
+        Ok(ChallengeOutcome::Refused)
     }
 }
 

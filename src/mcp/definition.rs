@@ -8,8 +8,8 @@ use std::sync::Arc;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::listing::{Item, List};
-use crate::model::{Annotations, Origin, Source, ToolDefinition, ToolName, ToolStatus};
+use super::listing::{ListSpec, Listable};
+use crate::model::{Annotations, Origin, ToolDefinition, ToolName, ToolSource, ToolStatus};
 use crate::util::text::{is_invisible, safe_line};
 
 /// The longest name a tool may have (SEP-986).
@@ -20,15 +20,15 @@ const SCHEMA_BYTES: usize = 1 << 20;
 /// Root types that cannot hold named arguments.
 const OTHER_TYPES: [&str; 6] = ["array", "boolean", "integer", "null", "number", "string"];
 
-impl Item for ToolDefinition {
-    const LIST: List = List {
+impl Listable for ToolDefinition {
+    const LIST: ListSpec = ListSpec {
         method: "tools/list",
         field: "tools",
         capability: "tools",
-        one: "tool",
-        many: "tools",
-        undeclared: true,
-        optional: false,
+        singular: "tool",
+        plural: "tools",
+        is_requested_undeclared: true,
+        is_method_optional: false,
     };
 
     fn read(server: &str, raw: Box<RawValue>, item: Value, modern: bool) -> Result<Self, String> {
@@ -47,15 +47,16 @@ fn read(
     modern: bool,
 ) -> Result<ToolDefinition, String> {
     let Value::Object(mut map) = item else {
-        return Err(format!("a tool is {}, not an object", short(&item)));
+        return Err(format!("a tool is {}, not an object", abbreviated(&item)));
     };
     let name = match map.get("name") {
         Some(Value::String(name)) => name.clone(),
-        Some(other) => return Err(format!("a tool's name is {}, not text", short(other))),
+        Some(other) => return Err(format!("a tool's name is {}, not text", abbreviated(other))),
         None => return Err("a tool has no name".to_owned()),
     };
     check_name(&name)?;
-    let bad = |what: &str, value: &Value| format!("tool \"{name}\": {what} is {}", short(value));
+    let bad =
+        |what: &str, value: &Value| format!("tool \"{name}\": {what} is {}", abbreviated(value));
     let schema = match map.get("inputSchema") {
         Some(schema @ Value::Object(object)) => match object.get("type") {
             None => schema,
@@ -75,7 +76,7 @@ fn read(
     };
     let mut tool = ToolDefinition::new(
         ToolName::of(server, &name),
-        Source::Mcp,
+        ToolSource::Mcp,
         "mcp",
         Origin::Server(server.to_owned()),
     );
@@ -92,13 +93,13 @@ fn read(
         Some(schema @ Value::Object(_)) => tool.output_schema = Some(Arc::new(schema)),
         Some(other) => return Err(bad("its outputSchema", &other)),
     }
-    warn(&mut tool);
+    add_warnings(&mut tool);
     tool.touches.push(format!("whatever the server '{server}' can reach"));
     tool.raw = Some(Arc::from(raw));
     Ok(tool)
 }
 
-fn warn(tool: &mut ToolDefinition) {
+fn add_warnings(tool: &mut ToolDefinition) {
     if tool.input_schema.get("type").and_then(Value::as_str) != Some("object") {
         tool.warnings.push("its inputSchema does not say \"type\": \"object\"".to_owned());
     }
@@ -107,7 +108,7 @@ fn warn(tool: &mut ToolDefinition) {
         tool.warnings
             .push("its inputSchema is larger than 1 MiB; arguments are not checked".into());
     }
-    tool.warnings.extend(hidden([&tool.title, &tool.description]));
+    tool.warnings.extend(invisible_characters_warning([&tool.title, &tool.description]));
     let name = tool.name.tool();
     if !name.chars().all(|c| c.is_ascii_alphanumeric() || "_-./".contains(c)) {
         tool.warnings.push("its name has characters beyond A-Z a-z 0-9 _ - . /".to_owned());
@@ -115,7 +116,9 @@ fn warn(tool: &mut ToolDefinition) {
 }
 
 /// A warning about characters in texts that a reader cannot see.
-pub(super) fn hidden<'a>(texts: impl IntoIterator<Item = &'a Option<String>>) -> Option<String> {
+pub(super) fn invisible_characters_warning<'a>(
+    texts: impl IntoIterator<Item = &'a Option<String>>,
+) -> Option<String> {
     let count = texts
         .into_iter()
         .flatten()
@@ -151,7 +154,7 @@ fn annotations(value: Option<&Value>) -> Annotations {
 }
 
 /// A value in a few characters, for messages.
-pub(super) fn short(value: &Value) -> String {
+pub(super) fn abbreviated(value: &Value) -> String {
     let text = value.to_string();
     match text.char_indices().nth(60) {
         Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default()),

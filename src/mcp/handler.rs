@@ -1,8 +1,8 @@
 //! What the SDK's session asks us for: who we are, and answers to the server's requests.
 //!
 //! Owns: how long a request of the server may wait for its answer. Every request arrives as the
-//! method and parameters it was sent with (see [`Session`]); what the answer is says the
-//! [`Respondent`].
+//! method and parameters it was sent with (see [`McpSession`]); what the answer is says the
+//! [`QuestionResponder`].
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,25 +13,25 @@ use rmcp::service::RequestContext;
 use serde_json::Value;
 use tokio::time::timeout;
 
-use super::respondent::{self, Occasion, Refusal, Respondent};
-use super::session::Session;
+use super::responder::{self, QuestionContext, QuestionRefusal, QuestionResponder};
+use super::session::McpSession;
 
 /// How long a question may wait that no request of ours waits for…
-const ALONE: Duration = Duration::from_mins(5);
+const UNRELATED_QUESTION_TIMEOUT: Duration = Duration::from_mins(5);
 /// …and any other, should the request that waits for it never end.
-const LONGEST: Duration = Duration::from_hours(24);
+const QUESTION_TIMEOUT: Duration = Duration::from_hours(24);
 
 /// The client's side of the conversation.
-pub struct Handler {
+pub struct SdkHandler {
     /// What we told the server about ourselves.
     pub config: ClientConfig,
     /// Which questions are open, and for whom.
-    pub session: Arc<Session>,
+    pub session: Arc<McpSession>,
     /// Who answers.
-    pub respondent: Arc<Respondent>,
+    pub respondent: Arc<QuestionResponder>,
 }
 
-impl rmcp::ClientHandler for Handler {
+impl rmcp::ClientHandler for SdkHandler {
     fn get_info(&self) -> ClientConfig {
         self.config.clone()
     }
@@ -44,28 +44,28 @@ impl rmcp::ClientHandler for Handler {
         let CustomRequest { method, params, .. } = request;
         let params = params.unwrap_or(Value::Null);
         let Some(open) = self.session.question(&context.id) else {
-            return answered(respondent::too_late(&method));
+            return custom_result(responder::withdrawn_answer(&method));
         };
         if let Some(page) = params.get("elicitationId").and_then(Value::as_str) {
             self.session.remember_page(page);
         }
-        let occasion = Occasion { call: open.call, round: None };
-        let limit = if open.alone { ALONE } else { LONGEST };
+        let occasion = QuestionContext { call: open.call, round: None };
+        let limit = if open.is_unrelated { UNRELATED_QUESTION_TIMEOUT } else { QUESTION_TIMEOUT };
         let answer = timeout(limit, self.respondent.answer(&method, &params, &occasion));
         let answer = tokio::select! {
             biased;
-            () = open.over.cancelled() => respondent::too_late(&method),
-            () = context.ct.cancelled() => respondent::too_late(&method),
+            () = open.cancelled.cancelled() => responder::withdrawn_answer(&method),
+            () = context.ct.cancelled() => responder::withdrawn_answer(&method),
             answer = answer => match answer {
                 Ok(answer) => answer.map(|answered| answered.result),
-                Err(_elapsed) => respondent::too_late(&method),
+                Err(_elapsed) => responder::withdrawn_answer(&method),
             },
         };
-        answered(answer)
+        custom_result(answer)
     }
 }
 
-fn answered(answer: Result<Value, Refusal>) -> Result<CustomResult, ErrorData> {
+fn custom_result(answer: Result<Value, QuestionRefusal>) -> Result<CustomResult, ErrorData> {
     answer.map(CustomResult::new).map_err(|refusal| {
         let (code, message) = refusal.error();
         ErrorData::new(ErrorCode(code), message, None)

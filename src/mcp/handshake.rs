@@ -12,28 +12,30 @@ use rmcp::model::{ClientCapabilities, ClientConfig, Implementation, ProtocolVers
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::lifecycle::{Action, Agreement, Heard, Lifecycle, MODERN, Step};
-use super::message::{self, Message, Reading};
-use super::session::{DOUBT_LENGTH, noise, unreadable};
-use super::wire::{Arrival, Frame, FrameKind, Wire};
+use super::lifecycle::{
+    Agreement, HandshakeAction, HandshakeEvent, HandshakeRequest, Lifecycle, MODERN,
+};
+use super::message::{self, ParsedInput, RpcMessage};
+use super::session::{WARNING_CHARS, non_json_line, unreadable_message};
+use super::wire::{Arrival, FrameKind, OutgoingFrame, Wire};
 use crate::config::spec::ProtocolChoice;
-use crate::model::{Era, EventSink, Fault, FaultKind, Inbox};
+use crate::model::{Era, Error, ErrorKind, EventSink, QuestionHandler};
 
 /// Ids of the handshake, far from those the SDK counts up from 0.
 pub(super) const DISCOVER_ID: i64 = 2_147_483_001;
 pub(super) const INITIALIZE_ID: i64 = 2_147_483_002;
 /// How long a stdio server may be silent after `server/discover` before it gets `initialize` too.
-const PROBE: Duration = Duration::from_secs(2);
+const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
 /// How many messages of a server are kept that come before the handshake is over…
-const EARLY_KEPT: usize = 100;
+const MAX_EARLY_MESSAGES: usize = 100;
 /// …and how many bytes of them.
-const EARLY_BYTES: usize = 1 << 20;
+const MAX_EARLY_BYTES: usize = 1 << 20;
 
 /// The extension by which a server may answer a call with a task (SEP-2663).
-const TASKS: &str = "io.modelcontextprotocol/tasks";
+const TASKS_EXTENSION: &str = "io.modelcontextprotocol/tasks";
 
 /// Opens a fresh wire; called again when the handshake needs a fresh start.
-pub type Opener = Arc<dyn Fn() -> Result<Arc<dyn Wire>, Fault> + Send + Sync>;
+pub type WireOpener = Arc<dyn Fn() -> Result<Arc<dyn Wire>, Error> + Send + Sync>;
 
 /// What a connection needs to know.
 #[derive(Clone)]
@@ -43,17 +45,17 @@ pub struct ConnectOptions {
     /// Which lifecycle to speak.
     pub protocol: ProtocolChoice,
     /// What was true last time.
-    pub remembered: Option<Era>,
+    pub cached_era: Option<Era>,
     /// Bound on opening and agreeing, restarts included.
     pub start_timeout: Duration,
     /// Whether silence after `server/discover` brings `initialize` on the same wire.
-    pub probe_silence: bool,
+    pub falls_back_on_silence: bool,
     /// The roots the server may know.
     pub roots: Vec<String>,
     /// Where events go.
     pub events: EventSink,
     /// Who answers what the server asks.
-    pub inbox: Arc<dyn Inbox>,
+    pub inbox: Arc<dyn QuestionHandler>,
 }
 
 /// The handshake over one wire, or two.
@@ -61,8 +63,8 @@ pub(super) struct Handshake<'a> {
     options: &'a ConnectOptions,
     lifecycle: Lifecycle,
     pub(super) wire: Option<Arc<dyn Wire>>,
-    pub(super) doubts: Vec<String>,
-    pub(super) early: Vec<Message>,
+    pub(super) warnings: Vec<String>,
+    pub(super) early_messages: Vec<RpcMessage>,
     early_bytes: usize,
     started: Instant,
 }
@@ -71,27 +73,27 @@ impl<'a> Handshake<'a> {
     pub(super) fn new(options: &'a ConnectOptions, started: Instant) -> Self {
         Self {
             options,
-            lifecycle: Lifecycle::new(options.protocol, options.remembered),
+            lifecycle: Lifecycle::new(options.protocol, options.cached_era),
             wire: None,
-            doubts: Vec::new(),
-            early: Vec::new(),
+            warnings: Vec::new(),
+            early_messages: Vec::new(),
             early_bytes: 0,
             started,
         }
     }
 
-    pub(super) async fn run(&mut self, open: &Opener) -> Result<Agreement, Fault> {
+    pub(super) async fn run(&mut self, open: &WireOpener) -> Result<Agreement, Error> {
         let deadline = self.started + self.options.start_timeout;
         loop {
             let wire = open()?;
             self.wire = Some(Arc::clone(&wire));
             let first = self.lifecycle.start();
-            match tokio::time::timeout_at(deadline, self.talk(&wire, first)).await {
-                Err(_) => return Err(self.silent(&wire)),
-                Ok(Ended::Agreed(agreement)) => return Ok(*agreement),
-                Ok(Ended::Failed(fault)) => return Err(fault),
-                Ok(Ended::StartAgain) => {
-                    self.early.clear();
+            match tokio::time::timeout_at(deadline, self.negotiate(&wire, first)).await {
+                Err(_) => return Err(self.timeout_error(&wire)),
+                Ok(HandshakeEnd::Agreed(agreement)) => return Ok(*agreement),
+                Ok(HandshakeEnd::Failed(error)) => return Err(error),
+                Ok(HandshakeEnd::Restart) => {
+                    self.early_messages.clear();
                     self.early_bytes = 0;
                     wire.close().await;
                 }
@@ -99,71 +101,73 @@ impl<'a> Handshake<'a> {
         }
     }
 
-    fn silent(&self, wire: &Arc<dyn Wire>) -> Fault {
+    fn timeout_error(&self, wire: &Arc<dyn Wire>) -> Error {
         let limit = self.options.start_timeout.as_secs_f64();
         let waiting = [DISCOVER_ID, INITIALIZE_ID]
             .into_iter()
             .find_map(|id| wire.waiting_for(&json!(id)))
             .map(|w| format!(", waiting for {w}"))
             .unwrap_or_default();
-        let fault = Fault::timeout(format!("no answer within {limit} s (start timeout){waiting}"))
-            .hint("give the entry a longer start_timeout if it is only slow");
-        let tail = wire.vitals().stderr_tail;
-        if tail.is_empty() && self.doubts.is_empty() {
-            fault.detail("it said nothing at all")
+        let error = Error::timeout(format!("no answer within {limit} s (start timeout){waiting}"))
+            .with_hint("give the entry a longer start_timeout if it is only slow");
+        let tail = wire.process_info().stderr_tail;
+        if tail.is_empty() && self.warnings.is_empty() {
+            error.with_detail("it said nothing at all")
         } else {
             let skip = tail.len().saturating_sub(5);
-            fault.details(tail.into_iter().skip(skip).map(|line| format!("stderr: {line}")))
+            error.with_details(tail.into_iter().skip(skip).map(|line| format!("stderr: {line}")))
         }
     }
 
     /// Talks over one wire until the lifecycle has decided.
-    async fn talk(&mut self, wire: &Arc<dyn Wire>, first: Step) -> Ended {
+    async fn negotiate(&mut self, wire: &Arc<dyn Wire>, first: HandshakeRequest) -> HandshakeEnd {
         let mut action = self.send(wire, first).await;
-        let mut probe = Instant::now() + PROBE;
+        let mut probe = Instant::now() + PROBE_TIMEOUT;
         loop {
             match action {
-                Action::Send(step) => {
+                HandshakeAction::Send(step) => {
                     action = self.send(wire, step).await;
                     continue;
                 }
-                Action::Ready(agreement) => return self.ready(wire, agreement).await,
-                Action::Fail(fault) => return Ended::Failed(fault),
-                Action::Restart => return Ended::StartAgain,
-                Action::Wait => {}
+                HandshakeAction::Ready(agreement) => return self.ready(wire, agreement).await,
+                HandshakeAction::Fail(error) => return HandshakeEnd::Failed(error),
+                HandshakeAction::Restart => return HandshakeEnd::Restart,
+                HandshakeAction::Wait => {}
             }
             action = tokio::select! {
                 biased;
-                arrival = wire.receive() => self.arrived(wire, arrival).await,
-                () = tokio::time::sleep_until(probe), if self.options.probe_silence => {
+                arrival = wire.receive() => self.handle_arrival(wire, arrival).await,
+                () = tokio::time::sleep_until(probe), if self.options.falls_back_on_silence => {
                     probe += Duration::from_hours(24);
-                    self.lifecycle.hear(Heard::Silence)
+                    self.lifecycle.handle(HandshakeEvent::Silence)
                 }
             };
         }
     }
 
-    async fn ready(&mut self, wire: &Arc<dyn Wire>, agreement: Box<Agreement>) -> Ended {
+    async fn ready(&mut self, wire: &Arc<dyn Wire>, agreement: Box<Agreement>) -> HandshakeEnd {
         if agreement.era == Era::Legacy {
-            wire.agreed(agreement.era, &agreement.version);
+            wire.set_agreement(agreement.era, &agreement.version);
             let method = "notifications/initialized";
             let bytes = json!({ "jsonrpc": "2.0", "method": method }).to_string();
             let kind = FrameKind::Notification { method: method.into(), cancels: None };
-            if let Err(fault) = wire.send(Frame { bytes: bytes.into(), kind, call: None }).await {
-                return Ended::Failed(fault);
+            if let Err(error) =
+                wire.send(OutgoingFrame { bytes: bytes.into(), kind, call: None }).await
+            {
+                return HandshakeEnd::Failed(error);
             }
         }
-        Ended::Agreed(agreement)
+        HandshakeEnd::Agreed(agreement)
     }
 
     /// Sends a step. It is small enough for the pipe of a server that talks before it reads.
-    async fn send(&mut self, wire: &Arc<dyn Wire>, step: Step) -> Action {
+    async fn send(&mut self, wire: &Arc<dyn Wire>, step: HandshakeRequest) -> HandshakeAction {
         let (id, method, params) = match step {
-            Step::Discover => {
+            HandshakeRequest::Discover => {
                 let meta = request_meta(MODERN, &self.options.roots);
                 (DISCOVER_ID, "server/discover", json!({ "_meta": meta }))
             }
-            Step::Initialize(version) => {
+            HandshakeRequest::Initialize(version) => {
                 let params = json!({
                     "protocolVersion": version,
                     "capabilities": capabilities(Era::Legacy, &self.options.roots),
@@ -179,15 +183,15 @@ impl<'a> Handshake<'a> {
             name: None,
             headers: Vec::new(),
         };
-        let frame = Frame { bytes: Bytes::from(message.to_string()), kind, call: None };
+        let frame = OutgoingFrame { bytes: Bytes::from(message.to_string()), kind, call: None };
         match wire.send(frame).await {
-            Ok(()) => Action::Wait,
-            Err(fault) => self.gone(wire, fault).await,
+            Ok(()) => HandshakeAction::Wait,
+            Err(error) => self.wire_failed(wire, error).await,
         }
     }
 
     /// The wire failed while sending: prefer what the other side has to say about it.
-    async fn gone(&mut self, wire: &Arc<dyn Wire>, fault: Fault) -> Action {
+    async fn wire_failed(&mut self, wire: &Arc<dyn Wire>, error: Error) -> HandshakeAction {
         let told = async {
             loop {
                 if let Arrival::Closed(told) = wire.receive().await {
@@ -196,116 +200,133 @@ impl<'a> Handshake<'a> {
             }
         };
         let told = tokio::time::timeout(Duration::from_millis(500), told).await;
-        let fault =
-            if fault.kind() == FaultKind::Unreachable { told.unwrap_or(fault) } else { fault };
-        self.lifecycle.hear(Heard::Gone(fault))
+        let error =
+            if error.kind() == ErrorKind::Unreachable { told.unwrap_or(error) } else { error };
+        self.lifecycle.handle(HandshakeEvent::WireClosed(error))
     }
 
-    async fn arrived(&mut self, wire: &Arc<dyn Wire>, arrival: Arrival) -> Action {
+    async fn handle_arrival(&mut self, wire: &Arc<dyn Wire>, arrival: Arrival) -> HandshakeAction {
         let bytes = match arrival {
             Arrival::Message { bytes, .. } => bytes,
-            Arrival::Noise(text) => {
-                self.doubt(&text);
-                return Action::Wait;
+            Arrival::Warning(text) => {
+                self.add_warning(&text);
+                return HandshakeAction::Wait;
             }
-            Arrival::Failed { id, fault } => {
+            Arrival::Failed { id, error } => {
                 // The wire reports the end of every exchange, settled or not.
                 let open = match id.as_i64() {
                     Some(DISCOVER_ID) => self.lifecycle.waits_for_discover(),
                     Some(INITIALIZE_ID) => self.lifecycle.waits_for_initialize(),
                     _ => false,
                 };
-                return if open { self.lifecycle.hear(Heard::Gone(fault)) } else { Action::Wait };
+                return if open {
+                    self.lifecycle.handle(HandshakeEvent::WireClosed(error))
+                } else {
+                    HandshakeAction::Wait
+                };
             }
-            Arrival::Closed(fault) => return self.lifecycle.hear(Heard::Gone(fault)),
+            Arrival::Closed(error) => {
+                return self.lifecycle.handle(HandshakeEvent::WireClosed(error));
+            }
         };
         match message::read(&bytes) {
-            Reading::Noise(line) => {
-                self.doubt(&noise(&line, wire.delimits_messages()));
-                Action::Wait
+            ParsedInput::NonMessage(line) => {
+                self.add_warning(&non_json_line(&line, wire.delimits_messages()));
+                HandshakeAction::Wait
             }
             // The transport tells when no other comes.
-            Reading::Unreadable(fault) if wire.delimits_messages() => {
-                self.doubt(&unreadable(&fault));
-                Action::Wait
+            ParsedInput::Unreadable(error) if wire.delimits_messages() => {
+                self.add_warning(&unreadable_message(&error));
+                HandshakeAction::Wait
             }
-            Reading::Unreadable(fault) | Reading::Broken(fault) => {
-                self.lifecycle.hear(Heard::Gone(fault))
+            ParsedInput::Unreadable(error) | ParsedInput::Broken(error) => {
+                self.lifecycle.handle(HandshakeEvent::WireClosed(error))
             }
-            Reading::Messages(messages, doubts) => {
-                for doubt in doubts {
-                    self.doubt(&doubt);
+            ParsedInput::Messages(messages, warnings) => {
+                for warning in warnings {
+                    self.add_warning(&warning);
                 }
-                self.messages(wire, messages).await
+                self.handle_messages(wire, messages).await
             }
         }
     }
 
-    async fn messages(&mut self, wire: &Arc<dyn Wire>, messages: Vec<Message>) -> Action {
-        let mut action = Action::Wait;
+    async fn handle_messages(
+        &mut self,
+        wire: &Arc<dyn Wire>,
+        messages: Vec<RpcMessage>,
+    ) -> HandshakeAction {
+        let mut action = HandshakeAction::Wait;
         for message in messages {
             match message {
                 // What is decided stays decided; the session knows these ids too.
-                message @ Message::Answer { .. } if !matches!(action, Action::Wait) => {
-                    self.keep(message);
+                message @ RpcMessage::Response { .. }
+                    if !matches!(action, HandshakeAction::Wait) =>
+                {
+                    self.keep_early(message);
                 }
-                Message::Answer { id, outcome }
+                RpcMessage::Response { id, outcome }
                     if id == DISCOVER_ID && self.lifecycle.waits_for_discover() =>
                 {
-                    action = self.lifecycle.hear(Heard::Discover(outcome));
+                    action = self.lifecycle.handle(HandshakeEvent::Discover(outcome));
                 }
-                Message::Answer { id, outcome }
+                RpcMessage::Response { id, outcome }
                     if id == INITIALIZE_ID && self.lifecycle.waits_for_initialize() =>
                 {
-                    action = self.lifecycle.hear(Heard::Initialize(outcome));
+                    action = self.lifecycle.handle(HandshakeEvent::Initialize(outcome));
                 }
-                Message::Answer { id, outcome } => {
+                RpcMessage::Response { id, outcome } => {
                     // An error without an id is all that some servers say to what they reject.
                     match outcome {
-                        Err(fault) if id.is_null() && matches!(action, Action::Wait) => {
-                            action = self.lifecycle.hear(self.lifecycle.refusal(fault));
+                        Err(error) if id.is_null() && matches!(action, HandshakeAction::Wait) => {
+                            action = self.lifecycle.handle(self.lifecycle.refusal(error));
                         }
-                        _ => self.doubt(&format!("an answer to unknown id {id}")),
+                        _ => self.add_warning(&format!("an answer to unknown id {id}")),
                     }
                 }
-                Message::Request { id, method, .. } if method == "ping" => {
+                RpcMessage::Request { id, method, .. } if method == "ping" => {
                     let bytes = json!({ "jsonrpc": "2.0", "id": id, "result": {} }).to_string();
-                    let frame =
-                        Frame { bytes: bytes.into(), kind: FrameKind::Response, call: None };
-                    if let Err(fault) = wire.send(frame).await {
-                        return self.gone(wire, fault).await;
+                    let frame = OutgoingFrame {
+                        bytes: bytes.into(),
+                        kind: FrameKind::Response,
+                        call: None,
+                    };
+                    if let Err(error) = wire.send(frame).await {
+                        return self.wire_failed(wire, error).await;
                     }
                 }
-                other => self.keep(other),
+                other => self.keep_early(other),
             }
         }
         action
     }
 
     /// Keeps a message for the session that is to come.
-    fn keep(&mut self, message: Message) {
+    fn keep_early(&mut self, message: RpcMessage) {
         let size = message.size();
-        if self.early.len() < EARLY_KEPT && self.early_bytes + size <= EARLY_BYTES {
+        if self.early_messages.len() < MAX_EARLY_MESSAGES
+            && self.early_bytes + size <= MAX_EARLY_BYTES
+        {
             self.early_bytes += size;
-            self.early.push(message);
+            self.early_messages.push(message);
         } else {
-            self.doubt("it talks too much before the handshake is over; not all was heard");
+            self.add_warning("it talks too much before the handshake is over; not all was heard");
         }
     }
 
-    fn doubt(&mut self, text: &str) {
-        let text = message::head(text, DOUBT_LENGTH);
-        if self.doubts.len() < 20 && !self.doubts.contains(&text) {
-            self.doubts.push(text);
+    fn add_warning(&mut self, text: &str) {
+        let text = message::truncate(text, WARNING_CHARS);
+        if self.warnings.len() < 20 && !self.warnings.contains(&text) {
+            self.warnings.push(text);
         }
     }
 }
 
 /// How a talk over one wire ended.
-enum Ended {
+enum HandshakeEnd {
     Agreed(Box<Agreement>),
-    Failed(Fault),
-    StartAgain,
+    Failed(Error),
+    Restart,
 }
 
 /// What we tell a server about ourselves. Depends on configuration only, so that a server offers
@@ -334,7 +355,7 @@ pub(super) fn capabilities(era: Era, roots: &[String]) -> Value {
     }
     if era == Era::Modern {
         // Legacy tasks need no word of ours, and that era knows no extensions.
-        capabilities["extensions"] = json!({ TASKS: {} });
+        capabilities["extensions"] = json!({ TASKS_EXTENSION: {} });
     }
     capabilities
 }

@@ -39,12 +39,12 @@ pub fn check(schema: &Value) -> Result<(), String> {
 }
 
 /// Whether any argument of a schema travels as a header.
-pub fn are_wanted(schema: &Value) -> bool {
+pub fn has_header_arguments(schema: &Value) -> bool {
     properties(schema).any(|(_, schema)| schema.get(KEY).is_some())
 }
 
 /// The headers of a call with these arguments; absent and null arguments have none.
-pub fn of_call(schema: &Value, arguments: &Map<String, Value>) -> Vec<(String, String)> {
+pub fn for_call(schema: &Value, arguments: &Map<String, Value>) -> Vec<(String, String)> {
     properties(schema)
         .filter_map(|(property, schema)| {
             let name = schema.get(KEY)?.as_str()?;
@@ -98,7 +98,7 @@ mod tests {
         let schema = schema(&json!({ "type": "string", "x-mcp-header": "Region" }));
         assert!(check(&schema).is_ok());
         let arguments = json!({ "region": "eu", "other": 1 });
-        let headers = of_call(&schema, arguments.as_object().unwrap());
+        let headers = for_call(&schema, arguments.as_object().unwrap());
         assert_eq!(headers, [("Mcp-Param-Region".to_owned(), "eu".to_owned())]);
     }
 }

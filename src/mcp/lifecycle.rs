@@ -10,9 +10,9 @@
 
 use serde_json::{Value, json};
 
-use super::message::{Raw, error_code};
+use super::message::{RawJson, error_code};
 use crate::config::spec::ProtocolChoice;
-use crate::model::{Era, Fault, FaultKind};
+use crate::model::{Era, Error, ErrorKind};
 
 /// The stateless revision.
 pub const MODERN: &str = "2026-07-28";
@@ -22,13 +22,13 @@ pub const LEGACY: &str = "2025-11-25";
 const LEGACY_VERSIONS: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", LEGACY];
 
 /// How many of the revisions that a server says it speaks are kept.
-const MOST_VERSIONS: usize = 50;
-/// "Unsupported protocol version", with the supported ones in `data.supported`.
+const MAX_VERSIONS: usize = 50;
+/// "Unsupported protocol version", with the supported ones in `with_data.supported`.
 const UNSUPPORTED_VERSION: i64 = -32022;
 
 /// A request of the handshake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Step {
+pub enum HandshakeRequest {
     /// `server/discover`.
     Discover,
     /// `initialize`, with the version to offer.
@@ -37,22 +37,22 @@ pub enum Step {
 
 /// What happened on the wire.
 #[derive(Debug)]
-pub enum Heard {
+pub enum HandshakeEvent {
     /// An answer to `server/discover`.
-    Discover(Result<Raw, Fault>),
+    Discover(Result<RawJson, Error>),
     /// An answer to `initialize`.
-    Initialize(Result<Raw, Fault>),
+    Initialize(Result<RawJson, Error>),
     /// Nothing, for the probe's time.
     Silence,
     /// The wire is gone.
-    Gone(Fault),
+    WireClosed(Error),
 }
 
 /// What to do next.
 #[derive(Debug)]
-pub enum Action {
+pub enum HandshakeAction {
     /// Send this.
-    Send(Step),
+    Send(HandshakeRequest),
     /// Keep listening.
     Wait,
     /// Start a fresh wire and send `initialize` on it.
@@ -60,7 +60,7 @@ pub enum Action {
     /// Agreed.
     Ready(Box<Agreement>),
     /// There is no way.
-    Fail(Fault),
+    Fail(Error),
 }
 
 /// What both sides agreed on, and what the server said about itself.
@@ -85,24 +85,24 @@ pub struct Agreement {
 pub struct Lifecycle {
     choice: ProtocolChoice,
     /// Whether a wire begins with `initialize` although the file leaves it open.
-    legacy_first: bool,
-    discover: Asked,
-    initialize: Asked,
-    restarted: bool,
-    version_retried: bool,
+    starts_with_legacy: bool,
+    discover: RequestState,
+    initialize: RequestState,
+    has_restarted: bool,
+    has_retried_version: bool,
 }
 
 #[derive(Debug, Default)]
-enum Asked {
+enum RequestState {
     #[default]
-    No,
+    NotSent,
     Pending,
-    Refused(Fault),
+    Refused(Error),
 }
 
-impl Asked {
-    fn is_no(&self) -> bool {
-        matches!(self, Self::No)
+impl RequestState {
+    fn is_unsent(&self) -> bool {
+        matches!(self, Self::NotSent)
     }
 }
 
@@ -111,72 +111,80 @@ impl Lifecycle {
     pub fn new(choice: ProtocolChoice, remembered: Option<Era>) -> Self {
         Self {
             choice,
-            legacy_first: remembered == Some(Era::Legacy),
-            discover: Asked::No,
-            initialize: Asked::No,
-            restarted: false,
-            version_retried: false,
+            starts_with_legacy: remembered == Some(Era::Legacy),
+            discover: RequestState::NotSent,
+            initialize: RequestState::NotSent,
+            has_restarted: false,
+            has_retried_version: false,
         }
     }
 
     /// The first thing to send.
-    pub fn start(&mut self) -> Step {
+    pub fn start(&mut self) -> HandshakeRequest {
         let legacy = match self.choice {
             ProtocolChoice::Legacy => true,
             ProtocolChoice::Modern => false,
-            ProtocolChoice::Auto => self.legacy_first,
+            ProtocolChoice::Auto => self.starts_with_legacy,
         };
         if legacy { self.send_initialize(LEGACY) } else { self.send_discover() }
     }
 
     /// Takes in what happened and says what to do.
-    pub fn hear(&mut self, heard: Heard) -> Action {
+    pub fn handle(&mut self, heard: HandshakeEvent) -> HandshakeAction {
         match heard {
-            Heard::Discover(answer) => match answer.and_then(|raw| read_discover(&raw)) {
-                Ok(agreement) => Action::Ready(Box::new(agreement)),
-                Err(fault) => self.discover_refused(fault),
+            HandshakeEvent::Discover(answer) => match answer.and_then(|raw| read_discover(&raw)) {
+                Ok(agreement) => HandshakeAction::Ready(Box::new(agreement)),
+                Err(error) => self.discover_refused(error),
             },
-            Heard::Initialize(answer) => match answer.and_then(|raw| read_initialize(&raw)) {
-                Ok(agreement) => Action::Ready(Box::new(agreement)),
-                Err(fault) => self.initialize_refused(fault),
-            },
-            Heard::Silence if self.may_initialize() && self.initialize.is_no() => {
-                Action::Send(self.send_initialize(LEGACY))
+            HandshakeEvent::Initialize(answer) => {
+                match answer.and_then(|raw| read_initialize(&raw)) {
+                    Ok(agreement) => HandshakeAction::Ready(Box::new(agreement)),
+                    Err(error) => self.initialize_refused(error),
+                }
             }
-            Heard::Silence => Action::Wait,
-            Heard::Gone(fault) => {
-                let final_word = matches!(fault.kind(), FaultKind::Auth | FaultKind::Denied);
-                if self.may_restart() && !final_word { self.restart() } else { Action::Fail(fault) }
+            HandshakeEvent::Silence if self.may_initialize() && self.initialize.is_unsent() => {
+                HandshakeAction::Send(self.send_initialize(LEGACY))
+            }
+            HandshakeEvent::Silence => HandshakeAction::Wait,
+            HandshakeEvent::WireClosed(error) => {
+                let final_word = matches!(error.kind(), ErrorKind::Auth | ErrorKind::Denied);
+                if self.may_restart() && !final_word {
+                    self.restart()
+                } else {
+                    HandshakeAction::Fail(error)
+                }
             }
         }
     }
 
     /// A refusal that does not say of what: it concerns the newest request.
-    pub fn refusal(&self, fault: Fault) -> Heard {
+    pub fn refusal(&self, error: Error) -> HandshakeEvent {
         match self.initialize {
-            Asked::Pending => Heard::Initialize(Err(fault)),
-            Asked::No | Asked::Refused(_) => Heard::Discover(Err(fault)),
+            RequestState::Pending => HandshakeEvent::Initialize(Err(error)),
+            RequestState::NotSent | RequestState::Refused(_) => {
+                HandshakeEvent::Discover(Err(error))
+            }
         }
     }
 
     /// Whether an answer to `server/discover` is still expected.
     pub fn waits_for_discover(&self) -> bool {
-        matches!(self.discover, Asked::Pending)
+        matches!(self.discover, RequestState::Pending)
     }
 
     /// Whether an answer to `initialize` is still expected.
     pub fn waits_for_initialize(&self) -> bool {
-        matches!(self.initialize, Asked::Pending)
+        matches!(self.initialize, RequestState::Pending)
     }
 
-    fn send_discover(&mut self) -> Step {
-        self.discover = Asked::Pending;
-        Step::Discover
+    fn send_discover(&mut self) -> HandshakeRequest {
+        self.discover = RequestState::Pending;
+        HandshakeRequest::Discover
     }
 
-    fn send_initialize(&mut self, version: &'static str) -> Step {
-        self.initialize = Asked::Pending;
-        Step::Initialize(version)
+    fn send_initialize(&mut self, version: &'static str) -> HandshakeRequest {
+        self.initialize = RequestState::Pending;
+        HandshakeRequest::Initialize(version)
     }
 
     fn may_initialize(&self) -> bool {
@@ -185,84 +193,84 @@ impl Lifecycle {
 
     /// Only a discover can have killed or confused a server; one fresh start is enough.
     fn may_restart(&self) -> bool {
-        self.choice == ProtocolChoice::Auto && !self.restarted && !self.discover.is_no()
+        self.choice == ProtocolChoice::Auto && !self.has_restarted && !self.discover.is_unsent()
     }
 
     /// Begins again with what did not fail: a modern server may die of `initialize` just as well.
-    fn restart(&mut self) -> Action {
-        self.restarted = true;
-        self.legacy_first = !matches!(self.initialize, Asked::Refused(_));
-        self.discover = Asked::No;
-        self.initialize = Asked::No;
-        Action::Restart
+    fn restart(&mut self) -> HandshakeAction {
+        self.has_restarted = true;
+        self.starts_with_legacy = !matches!(self.initialize, RequestState::Refused(_));
+        self.discover = RequestState::NotSent;
+        self.initialize = RequestState::NotSent;
+        HandshakeAction::Restart
     }
 
-    fn discover_refused(&mut self, fault: Fault) -> Action {
-        if error_code(&fault) == Some(UNSUPPORTED_VERSION) {
-            return self.other_version(&fault);
+    fn discover_refused(&mut self, error: Error) -> HandshakeAction {
+        if error_code(&error) == Some(UNSUPPORTED_VERSION) {
+            return self.other_version(&error);
         }
-        self.discover = Asked::Refused(fault.clone());
+        self.discover = RequestState::Refused(error.clone());
         if !self.may_initialize() {
-            return Action::Fail(self.insisted(fault));
+            return HandshakeAction::Fail(self.forced_choice_error(error));
         }
         match &self.initialize {
-            Asked::No => Action::Send(self.send_initialize(LEGACY)),
-            Asked::Pending => Action::Wait,
-            Asked::Refused(earlier) => Action::Fail(earlier.clone()),
+            RequestState::NotSent => HandshakeAction::Send(self.send_initialize(LEGACY)),
+            RequestState::Pending => HandshakeAction::Wait,
+            RequestState::Refused(earlier) => HandshakeAction::Fail(earlier.clone()),
         }
     }
 
     /// The server names the versions it speaks: take one of those, and only one more try.
-    fn other_version(&mut self, fault: &Fault) -> Action {
-        let supported = supported_versions(fault);
+    fn other_version(&mut self, error: &Error) -> HandshakeAction {
+        let supported = supported_versions(error);
         let mutual = LEGACY_VERSIONS.iter().rev().find(|v| supported.iter().any(|s| s == *v));
-        if supported.iter().any(|v| v == MODERN) && !self.version_retried {
-            self.version_retried = true;
-            return Action::Send(self.send_discover());
+        if supported.iter().any(|v| v == MODERN) && !self.has_retried_version {
+            self.has_retried_version = true;
+            return HandshakeAction::Send(self.send_discover());
         }
         match mutual {
-            Some(version) if self.may_initialize() && self.initialize.is_no() => {
-                Action::Send(self.send_initialize(version))
+            Some(version) if self.may_initialize() && self.initialize.is_unsent() => {
+                HandshakeAction::Send(self.send_initialize(version))
             }
-            _ => Action::Fail(no_common_version(&supported.join(", "))),
+            _ => HandshakeAction::Fail(no_common_version(&supported.join(", "))),
         }
     }
 
-    fn initialize_refused(&mut self, fault: Fault) -> Action {
-        self.initialize = Asked::Refused(fault.clone());
+    fn initialize_refused(&mut self, error: Error) -> HandshakeAction {
+        self.initialize = RequestState::Refused(error.clone());
         match &self.discover {
-            Asked::Pending => Action::Wait,
+            RequestState::Pending => HandshakeAction::Wait,
             // Remembered as legacy and changed since.
-            Asked::No
+            RequestState::NotSent
                 if self.choice == ProtocolChoice::Auto
-                    && !self.restarted
-                    && fault.kind() == FaultKind::Tool =>
+                    && !self.has_restarted
+                    && error.kind() == ErrorKind::Tool =>
             {
-                Action::Send(self.send_discover())
+                HandshakeAction::Send(self.send_discover())
             }
-            _ => Action::Fail(self.insisted(fault)),
+            _ => HandshakeAction::Fail(self.forced_choice_error(error)),
         }
     }
 
     /// A refusal of the only lifecycle that the file allows.
-    fn insisted(&self, fault: Fault) -> Fault {
+    fn forced_choice_error(&self, error: Error) -> Error {
         let word = match self.choice {
-            ProtocolChoice::Auto => return fault,
+            ProtocolChoice::Auto => return error,
             ProtocolChoice::Legacy => "legacy",
             ProtocolChoice::Modern => MODERN,
         };
-        if fault.hint_text().is_some() || fault.kind() == FaultKind::Auth {
-            return fault;
+        if error.hint().is_some() || error.kind() == ErrorKind::Auth {
+            return error;
         }
-        fault.hint(format!(
+        error.with_hint(format!(
             "its entry insists on `protocol: {word}`; without that line toolhost finds out what it speaks"
         ))
     }
 }
 
 /// The versions an error of kind "unsupported protocol version" lists.
-fn supported_versions(fault: &Fault) -> Vec<String> {
-    let listed = fault.evidence().and_then(|e| e.get("data")).and_then(|d| d.get("supported"));
+fn supported_versions(error: &Error) -> Vec<String> {
+    let listed = error.data().and_then(|e| e.get("data")).and_then(|d| d.get("supported"));
     texts(listed)
 }
 
@@ -271,29 +279,29 @@ fn texts(value: Option<&Value>) -> Vec<String> {
     items.iter().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
-fn no_common_version(theirs: &str) -> Fault {
-    Fault::protocol(format!(
+fn no_common_version(theirs: &str) -> Error {
+    Error::protocol(format!(
         "no common protocol version: the server speaks {theirs}; toolhost speaks {} and {MODERN}",
         LEGACY_VERSIONS.join(", ")
     ))
 }
 
 /// Reads a `DiscoverResult`; missing cache hints are forgiven, as servers leave them out.
-fn read_discover(raw: &Raw) -> Result<Agreement, Fault> {
+fn read_discover(raw: &RawJson) -> Result<Agreement, Error> {
     let value = raw.parse()?;
     let versions = texts(value.get("supportedVersions"));
     if versions.is_empty() {
-        return Err(Fault::protocol("the answer to server/discover has no supportedVersions"));
+        return Err(Error::protocol("the answer to server/discover has no supportedVersions"));
     }
     if !versions.iter().any(|v| v == MODERN) {
         let data = json!({ "code": UNSUPPORTED_VERSION, "data": { "supported": versions } });
-        return Err(no_common_version(&versions.join(", ")).data(data));
+        return Err(no_common_version(&versions.join(", ")).with_data(data));
     }
     let meta = value.get("_meta").and_then(|m| m.get("io.modelcontextprotocol/serverInfo"));
     Ok(Agreement {
         era: Era::Modern,
         version: MODERN.to_owned(),
-        supported_versions: versions.into_iter().take(MOST_VERSIONS).collect(),
+        supported_versions: versions.into_iter().take(MAX_VERSIONS).collect(),
         capabilities: value.get("capabilities").cloned().unwrap_or_else(|| json!({})),
         server_info: value.get("serverInfo").or(meta).cloned(),
         instructions: instructions(&value),
@@ -301,7 +309,7 @@ fn read_discover(raw: &Raw) -> Result<Agreement, Fault> {
 }
 
 /// Reads an `InitializeResult`, naming every required field that is missing.
-fn read_initialize(raw: &Raw) -> Result<Agreement, Fault> {
+fn read_initialize(raw: &RawJson) -> Result<Agreement, Error> {
     let value = raw.parse()?;
     let missing: Vec<&str> = ["protocolVersion", "capabilities", "serverInfo"]
         .into_iter()
@@ -309,7 +317,7 @@ fn read_initialize(raw: &Raw) -> Result<Agreement, Fault> {
         .collect();
     let version = value.get("protocolVersion").and_then(Value::as_str);
     let (Some(version), true) = (version, missing.is_empty()) else {
-        return Err(Fault::protocol(format!(
+        return Err(Error::protocol(format!(
             "the answer to initialize lacks {}",
             if missing.is_empty() {
                 "a protocolVersion that is text".into()
@@ -340,80 +348,90 @@ mod tests {
     use super::*;
 
     #[expect(clippy::unnecessary_wraps, reason = "it stands where an answer stands")]
-    fn raw(value: &Value) -> Result<Raw, Fault> {
-        Ok(Raw(serde_json::value::to_raw_value(value).unwrap()))
+    fn raw(value: &Value) -> Result<RawJson, Error> {
+        Ok(RawJson(serde_json::value::to_raw_value(value).unwrap()))
     }
 
-    fn discovered() -> Result<Raw, Fault> {
+    fn discovered() -> Result<RawJson, Error> {
         raw(&json!({ "supportedVersions": [MODERN], "capabilities": {} }))
     }
 
-    fn initialized(version: &str) -> Result<Raw, Fault> {
+    fn initialized(version: &str) -> Result<RawJson, Error> {
         raw(
             &json!({ "protocolVersion": version, "capabilities": {}, "serverInfo": { "name": "x" } }),
         )
     }
 
-    fn refused(code: i64, supported: &[&str]) -> Result<Raw, Fault> {
-        Err(Fault::tool("no").data(json!({ "code": code, "data": { "supported": supported } })))
+    fn refused(code: i64, supported: &[&str]) -> Result<RawJson, Error> {
+        Err(Error::tool("no")
+            .with_data(json!({ "code": code, "data": { "supported": supported } })))
     }
 
     fn auto() -> Lifecycle {
         let mut lifecycle = Lifecycle::new(ProtocolChoice::Auto, None);
-        assert_eq!(lifecycle.start(), Step::Discover);
+        assert_eq!(lifecycle.start(), HandshakeRequest::Discover);
         lifecycle
     }
 
     #[track_caller]
-    fn ready(action: Action, era: Era) {
+    fn ready(action: HandshakeAction, era: Era) {
         match action {
-            Action::Ready(agreement) => assert_eq!(agreement.era, era),
+            HandshakeAction::Ready(agreement) => assert_eq!(agreement.era, era),
             other => panic!("{other:?}"),
         }
     }
 
     #[track_caller]
-    fn sends(action: &Action, step: Step) {
-        assert!(matches!(action, Action::Send(s) if *s == step), "{action:?}");
+    fn sends(action: &HandshakeAction, step: HandshakeRequest) {
+        assert!(matches!(action, HandshakeAction::Send(s) if *s == step), "{action:?}");
     }
 
     #[test]
     fn a_modern_server_is_settled_by_discover() {
-        ready(auto().hear(Heard::Discover(discovered())), Era::Modern);
+        ready(auto().handle(HandshakeEvent::Discover(discovered())), Era::Modern);
     }
 
     #[test]
     fn a_refused_discover_brings_initialize_on_the_same_pipe() {
         let mut lifecycle = auto();
-        sends(&lifecycle.hear(Heard::Discover(refused(-32601, &[]))), Step::Initialize(LEGACY));
-        ready(lifecycle.hear(Heard::Initialize(initialized("2024-11-05"))), Era::Legacy);
+        sends(
+            &lifecycle.handle(HandshakeEvent::Discover(refused(-32601, &[]))),
+            HandshakeRequest::Initialize(LEGACY),
+        );
+        ready(lifecycle.handle(HandshakeEvent::Initialize(initialized("2024-11-05"))), Era::Legacy);
     }
 
     #[test]
     fn an_answer_that_is_no_discover_result_counts_as_a_refusal() {
-        sends(&auto().hear(Heard::Discover(raw(&json!({})))), Step::Initialize(LEGACY));
+        sends(
+            &auto().handle(HandshakeEvent::Discover(raw(&json!({})))),
+            HandshakeRequest::Initialize(LEGACY),
+        );
     }
 
     #[test]
     fn silence_brings_initialize_and_a_late_discover_still_wins() {
         let mut lifecycle = auto();
-        sends(&lifecycle.hear(Heard::Silence), Step::Initialize(LEGACY));
-        assert!(matches!(lifecycle.hear(Heard::Silence), Action::Wait));
-        ready(lifecycle.hear(Heard::Discover(discovered())), Era::Modern);
+        sends(&lifecycle.handle(HandshakeEvent::Silence), HandshakeRequest::Initialize(LEGACY));
+        assert!(matches!(lifecycle.handle(HandshakeEvent::Silence), HandshakeAction::Wait));
+        ready(lifecycle.handle(HandshakeEvent::Discover(discovered())), Era::Modern);
     }
 
     #[test]
     fn a_server_that_dies_of_discover_is_started_once_more_with_initialize() {
         let mut lifecycle = auto();
-        let gone = || Heard::Gone(Fault::unreachable("gone"));
-        assert!(matches!(lifecycle.hear(gone()), Action::Restart));
-        assert_eq!(lifecycle.start(), Step::Initialize(LEGACY));
-        assert!(matches!(lifecycle.hear(gone()), Action::Fail(_)));
+        let gone = || HandshakeEvent::WireClosed(Error::unreachable("gone"));
+        assert!(matches!(lifecycle.handle(gone()), HandshakeAction::Restart));
+        assert_eq!(lifecycle.start(), HandshakeRequest::Initialize(LEGACY));
+        assert!(matches!(lifecycle.handle(gone()), HandshakeAction::Fail(_)));
     }
 
     #[test]
     fn refusals_of_authority_are_final() {
-        assert!(matches!(auto().hear(Heard::Gone(Fault::auth("401"))), Action::Fail(_)));
+        assert!(matches!(
+            auto().handle(HandshakeEvent::WireClosed(Error::auth("401"))),
+            HandshakeAction::Fail(_)
+        ));
     }
 
     #[test]
@@ -421,12 +439,13 @@ mod tests {
         for version in ["1999-01-01", "2099-12-31"] {
             let mut lifecycle = Lifecycle::new(ProtocolChoice::Legacy, None);
             lifecycle.start();
-            let Action::Fail(fault) = lifecycle.hear(Heard::Initialize(initialized(version)))
+            let HandshakeAction::Fail(error) =
+                lifecycle.handle(HandshakeEvent::Initialize(initialized(version)))
             else {
                 panic!("accepted {version}")
             };
-            assert_eq!(fault.kind(), FaultKind::Protocol);
-            assert!(fault.message().contains(version) && fault.message().contains(LEGACY));
+            assert_eq!(error.kind(), ErrorKind::Protocol);
+            assert!(error.message().contains(version) && error.message().contains(LEGACY));
         }
     }
 
@@ -434,51 +453,62 @@ mod tests {
     fn missing_fields_are_named() {
         let mut lifecycle = Lifecycle::new(ProtocolChoice::Legacy, None);
         lifecycle.start();
-        let Action::Fail(fault) = lifecycle.hear(Heard::Initialize(raw(&json!({})))) else {
+        let HandshakeAction::Fail(error) =
+            lifecycle.handle(HandshakeEvent::Initialize(raw(&json!({}))))
+        else {
             panic!("accepted")
         };
-        assert!(fault.message().contains("protocolVersion, capabilities, serverInfo"));
+        assert!(error.message().contains("protocolVersion, capabilities, serverInfo"));
     }
 
     #[test]
     fn an_unsupported_version_is_retried_once_with_one_that_is_supported() {
         let mut lifecycle = auto();
-        sends(&lifecycle.hear(Heard::Discover(refused(-32022, &[MODERN]))), Step::Discover);
-        let action = lifecycle.hear(Heard::Discover(refused(-32022, &[MODERN])));
-        assert!(matches!(action, Action::Fail(_)));
+        sends(
+            &lifecycle.handle(HandshakeEvent::Discover(refused(-32022, &[MODERN]))),
+            HandshakeRequest::Discover,
+        );
+        let action = lifecycle.handle(HandshakeEvent::Discover(refused(-32022, &[MODERN])));
+        assert!(matches!(action, HandshakeAction::Fail(_)));
         let mut lifecycle = auto();
         sends(
-            &lifecycle.hear(Heard::Discover(refused(-32022, &["2025-06-18"]))),
-            Step::Initialize("2025-06-18"),
+            &lifecycle.handle(HandshakeEvent::Discover(refused(-32022, &["2025-06-18"]))),
+            HandshakeRequest::Initialize("2025-06-18"),
         );
     }
 
     #[test]
     fn a_remembered_era_is_tried_first_and_may_be_wrong() {
         let mut lifecycle = Lifecycle::new(ProtocolChoice::Auto, Some(Era::Legacy));
-        assert_eq!(lifecycle.start(), Step::Initialize(LEGACY));
-        sends(&lifecycle.hear(Heard::Initialize(refused(-32601, &[]))), Step::Discover);
-        ready(lifecycle.hear(Heard::Discover(discovered())), Era::Modern);
+        assert_eq!(lifecycle.start(), HandshakeRequest::Initialize(LEGACY));
+        sends(
+            &lifecycle.handle(HandshakeEvent::Initialize(refused(-32601, &[]))),
+            HandshakeRequest::Discover,
+        );
+        ready(lifecycle.handle(HandshakeEvent::Discover(discovered())), Era::Modern);
     }
 
     #[test]
     fn a_server_that_became_modern_and_dies_of_initialize_is_started_once_more() {
         let mut lifecycle = Lifecycle::new(ProtocolChoice::Auto, Some(Era::Legacy));
         lifecycle.start();
-        sends(&lifecycle.hear(Heard::Initialize(refused(-32601, &[]))), Step::Discover);
-        let gone = lifecycle.hear(Heard::Gone(Fault::unreachable("gone")));
-        assert!(matches!(gone, Action::Restart));
-        assert_eq!(lifecycle.start(), Step::Discover);
-        ready(lifecycle.hear(Heard::Discover(discovered())), Era::Modern);
+        sends(
+            &lifecycle.handle(HandshakeEvent::Initialize(refused(-32601, &[]))),
+            HandshakeRequest::Discover,
+        );
+        let gone = lifecycle.handle(HandshakeEvent::WireClosed(Error::unreachable("gone")));
+        assert!(matches!(gone, HandshakeAction::Restart));
+        assert_eq!(lifecycle.start(), HandshakeRequest::Discover);
+        ready(lifecycle.handle(HandshakeEvent::Discover(discovered())), Era::Modern);
     }
 
     #[test]
     fn a_forced_era_never_falls_back_and_says_what_forces_it() {
         let mut lifecycle = Lifecycle::new(ProtocolChoice::Modern, Some(Era::Legacy));
-        assert_eq!(lifecycle.start(), Step::Discover);
-        assert!(matches!(lifecycle.hear(Heard::Silence), Action::Wait));
-        let action = lifecycle.hear(Heard::Discover(refused(-32601, &[])));
-        let Action::Fail(fault) = action else { panic!("{action:?}") };
-        assert!(fault.hint_text().unwrap().contains("protocol: 2026-07-28"));
+        assert_eq!(lifecycle.start(), HandshakeRequest::Discover);
+        assert!(matches!(lifecycle.handle(HandshakeEvent::Silence), HandshakeAction::Wait));
+        let action = lifecycle.handle(HandshakeEvent::Discover(refused(-32601, &[])));
+        let HandshakeAction::Fail(error) = action else { panic!("{action:?}") };
+        assert!(error.hint().unwrap().contains("protocol: 2026-07-28"));
     }
 }

@@ -14,22 +14,24 @@ use tokio::time::Instant;
 
 use super::connection::{Connection, RequestOptions};
 use super::lifecycle::MODERN;
-use super::message::{self, Raw, error_code};
-use super::page::{ITEMS, Items, Next, Page};
-use crate::model::{Era, Fault, Listing, Offered, Phase, Problem, ToolDefinition};
+use super::message::{self, RawJson, error_code};
+use super::page::{ListPage, MAX_ITEMS, NextPage, PageItems};
+use crate::model::{
+    Diagnostic, Era, Error, ErrorPhase, OfferingListing, ToolDefinition, ToolListing,
+};
 
 /// Bounds of one listing.
-const TOTAL: Duration = Duration::from_secs(30);
-const PAGES: usize = 100;
+const LISTING_TIMEOUT: Duration = Duration::from_secs(30);
+const MAX_PAGES: usize = 100;
 /// How many findings about single items are kept.
-const FINDINGS: usize = 100;
+const MAX_FINDINGS: usize = 100;
 /// What all definitions together may take, as JSON: pages of 16 MiB each would add up.
-const BYTES: usize = 32 * 1024 * 1024;
+const MAX_BYTES: usize = 32 * 1024 * 1024;
 
 /// Something that servers list.
-pub trait Item: Sized {
+pub trait Listable: Sized {
     /// The list it stands in.
-    const LIST: List;
+    const LIST: ListSpec;
 
     /// Reads one item: its text, and the tree of that text.
     ///
@@ -43,7 +45,7 @@ pub trait Item: Sized {
 
 /// How one list is asked for and spoken of.
 #[derive(Debug, Clone, Copy)]
-pub struct List {
+pub struct ListSpec {
     /// The method that asks for it.
     pub method: &'static str,
     /// The member of the answer that holds the items.
@@ -51,13 +53,13 @@ pub struct List {
     /// The capability by which a server declares it.
     pub capability: &'static str,
     /// One item, in words.
-    pub one: &'static str,
+    pub singular: &'static str,
     /// Several items, in words.
-    pub many: &'static str,
+    pub plural: &'static str,
     /// Whether it is asked for although the server does not declare it.
-    pub undeclared: bool,
+    pub is_requested_undeclared: bool,
     /// Whether a server that declares the capability may still not know the method.
-    pub optional: bool,
+    pub is_method_optional: bool,
 }
 
 /// Lists all tools.
@@ -68,49 +70,55 @@ pub async fn tools(
     connection: &Connection,
     server: &str,
     timeout: Duration,
-) -> Result<Listing, Fault> {
-    let Offered { items, problems, partial, .. } =
+) -> Result<ToolListing, Error> {
+    let OfferingListing { items, diagnostics: problems, is_partial: partial, .. } =
         all::<ToolDefinition>(connection, server, timeout).await?;
-    Ok(Listing { tools: items.into_iter().map(Arc::new).collect(), problems, partial })
+    Ok(ToolListing {
+        tools: items.into_iter().map(Arc::new).collect(),
+        diagnostics: problems,
+        is_partial: partial,
+    })
 }
 
 /// Lists everything of one sort.
 ///
 /// # Errors
 /// When not even the first page could be had.
-pub async fn all<T: Item>(
+pub async fn all<T: Listable>(
     connection: &Connection,
     server: &str,
     timeout: Duration,
-) -> Result<Offered<T>, Fault> {
+) -> Result<OfferingListing<T>, Error> {
     let list = T::LIST;
-    let mut collected = Collected::<T>::new(connection, server);
+    let mut collected = ListCollector::<T>::new(connection, server);
     if !connection.declares(list.capability) {
-        if !list.undeclared {
-            return Ok(Offered::default());
+        if !list.is_requested_undeclared {
+            return Ok(OfferingListing::default());
         }
-        connection.doubt(format!("it does not declare the {} capability", list.capability));
+        connection.add_warning(format!("it does not declare the {} capability", list.capability));
     }
-    let deadline = Instant::now() + TOTAL;
+    let deadline = Instant::now() + LISTING_TIMEOUT;
     let mut cursor: Option<String> = None;
     let mut seen = HashSet::new();
-    for page_number in 1..=PAGES {
+    for page_number in 1..=MAX_PAGES {
         let left = deadline.saturating_duration_since(Instant::now());
-        let options = RequestOptions::within(timeout.min(left), left, Phase::List);
+        let options = RequestOptions::with_timeouts(timeout.min(left), left, ErrorPhase::List);
         let params = cursor.as_ref().map_or_else(|| json!({}), |c| json!({ "cursor": c }));
         let page = match connection.request(list.method, params, &options).await {
             Ok(raw) => raw,
-            Err(fault) if page_number == 1 => return first_page_failed(connection, list, fault),
-            Err(fault) => {
-                collected.cut(format!("page {page_number} failed: {}", fault.message()));
+            Err(error) if page_number == 1 => return first_page_failed(connection, list, error),
+            Err(error) => {
+                collected.mark_partial(format!("page {page_number} failed: {}", error.message()));
                 break;
             }
         };
-        let page = match Page::read(&page, list.field, list.one) {
+        let page = match ListPage::read(&page, list.field, list.singular) {
             Ok(page) => page,
-            Err(fault) if page_number == 1 => return Err(fault.server(server).phase(Phase::List)),
-            Err(fault) => {
-                collected.cut(format!("page {page_number}: {}", fault.message()));
+            Err(error) if page_number == 1 => {
+                return Err(error.with_server(server).with_phase(ErrorPhase::List));
+            }
+            Err(error) => {
+                collected.mark_partial(format!("page {page_number}: {}", error.message()));
                 break;
             }
         };
@@ -118,87 +126,90 @@ pub async fn all<T: Item>(
             collected.offered.freshness = page.freshness;
         }
         let next = match page.next {
-            Next::Nothing => None,
-            Next::Cursor(next) => Some(next),
-            Next::Nonsense(text) => {
-                collected.cut(format!("nextCursor is {text}, not text; later pages are unknown"));
+            NextPage::End => None,
+            NextPage::Cursor(next) => Some(next),
+            NextPage::Invalid(text) => {
+                collected.mark_partial(format!(
+                    "nextCursor is {text}, not text; later pages are unknown"
+                ));
                 None
             }
         };
         // A page whose cursor leads to itself is a repetition, not a list with doubles.
         if next.is_none() || next != cursor {
-            collected.take(page.items)?;
+            collected.add_page(page.items)?;
         }
         let Some(next) = next else { break };
-        if collected.offered.items.len() >= ITEMS {
-            collected.cut(format!("limit: {ITEMS} {} of more are shown", list.many));
+        if collected.offered.items.len() >= MAX_ITEMS {
+            collected.mark_partial(format!("limit: {MAX_ITEMS} {} of more are shown", list.plural));
             break;
         }
-        if collected.bytes >= BYTES {
+        if collected.bytes >= MAX_BYTES {
             break;
         }
         if !seen.insert(next.clone()) {
-            collected
-                .cut(format!("the cursor {next:?} came twice; stopped after {page_number} pages"));
+            collected.mark_partial(format!(
+                "the cursor {next:?} came twice; stopped after {page_number} pages"
+            ));
             break;
         }
-        if page_number == PAGES {
-            collected.cut(format!("limit: {PAGES} pages of more were read"));
+        if page_number == MAX_PAGES {
+            collected.mark_partial(format!("limit: {MAX_PAGES} pages of more were read"));
         }
         cursor = Some(next);
     }
-    Ok(collected.done())
+    Ok(collected.finish())
 }
 
 /// A server without such a list says so by not knowing the method; that is an empty list.
 fn first_page_failed<T>(
     connection: &Connection,
-    list: List,
-    fault: Fault,
-) -> Result<Offered<T>, Fault> {
-    let unknown = list.optional || !connection.declares(list.capability);
-    match error_code(&fault) {
-        Some(-32601) if unknown => Ok(Offered::default()),
+    list: ListSpec,
+    error: Error,
+) -> Result<OfferingListing<T>, Error> {
+    let unknown = list.is_method_optional || !connection.declares(list.capability);
+    match error_code(&error) {
+        Some(-32601) if unknown => Ok(OfferingListing::default()),
         Some(code @ (-32022 | -32021)) if connection.agreement.era == Era::Modern => {
-            Err(Fault::protocol(format!(
+            Err(Error::protocol(format!(
                 "the server offers {MODERN} and then refuses it (error {code})"
             ))
-            .detail(fault.message())
-            .phase(Phase::List)
-            .hint("try `protocol: legacy` in its entry"))
+            .with_detail(error.message())
+            .with_phase(ErrorPhase::List)
+            .with_hint("try `protocol: legacy` in its entry"))
         }
-        _ => Err(fault),
+        _ => Err(error),
     }
 }
 
-struct Collected<'a, T> {
+struct ListCollector<'a, T> {
     connection: &'a Connection,
     server: &'a str,
-    offered: Offered<T>,
+    offered: OfferingListing<T>,
     keys: HashSet<String>,
     bytes: usize,
-    unsaid: usize,
+    dropped_findings: usize,
 }
 
-impl<'a, T: Item> Collected<'a, T> {
+impl<'a, T: Listable> ListCollector<'a, T> {
     fn new(connection: &'a Connection, server: &'a str) -> Self {
-        let offered = Offered::default();
-        Self { connection, server, offered, keys: HashSet::new(), bytes: 0, unsaid: 0 }
+        let offered = OfferingListing::default();
+        Self { connection, server, offered, keys: HashSet::new(), bytes: 0, dropped_findings: 0 }
     }
 
-    fn cut(&mut self, reason: String) {
-        self.offered.partial = true;
-        if self.offered.problems.len() < FINDINGS {
-            self.offered.problems.push(Problem::error(reason).entry(self.server));
+    fn mark_partial(&mut self, reason: String) {
+        self.offered.is_partial = true;
+        if self.offered.diagnostics.len() < MAX_FINDINGS {
+            self.offered.diagnostics.push(Diagnostic::error(reason).with_entry(self.server));
         } else {
-            self.unsaid += 1;
+            self.dropped_findings += 1;
         }
     }
 
-    fn done(mut self) -> Offered<T> {
-        if self.unsaid > 0 {
-            let text = format!("and {} more findings like these", self.unsaid);
-            self.offered.problems.push(Problem::error(text).entry(self.server));
+    fn finish(mut self) -> OfferingListing<T> {
+        if self.dropped_findings > 0 {
+            let text = format!("and {} more findings like these", self.dropped_findings);
+            self.offered.diagnostics.push(Diagnostic::error(text).with_entry(self.server));
         }
         self.offered
     }
@@ -207,31 +218,40 @@ impl<'a, T: Item> Collected<'a, T> {
     ///
     /// # Errors
     /// When an item nests too deep: nothing about such a list can be trusted.
-    fn take(&mut self, items: Items) -> Result<(), Fault> {
-        let List { one, many, .. } = T::LIST;
+    fn add_page(&mut self, items: PageItems) -> Result<(), Error> {
+        let ListSpec { singular: one, plural: many, .. } = T::LIST;
         let modern = self.connection.agreement.era == Era::Modern;
         if items.skipped > 0 {
-            self.cut(format!("limit: {ITEMS} {many} of a page are read, and it holds more"));
+            self.mark_partial(format!(
+                "limit: {MAX_ITEMS} {many} of a page are read, and it holds more"
+            ));
         }
-        for item in items.kept {
-            if self.offered.items.len() >= ITEMS {
+        for item in items.items {
+            if self.offered.items.len() >= MAX_ITEMS {
                 return Ok(());
             }
             self.bytes += item.get().len();
-            if self.bytes > BYTES {
-                self.cut(format!("limit: the {many} take more than {} MiB", BYTES >> 20));
+            if self.bytes > MAX_BYTES {
+                self.mark_partial(format!(
+                    "limit: the {many} take more than {} MiB",
+                    MAX_BYTES >> 20
+                ));
                 return Ok(());
             }
-            let item = Raw(item);
+            let item = RawJson(item);
             if item.holds_too_many_values() {
-                let text = message::head(item.get(), 60);
-                self.cut(format!("limit: a {one}'s definition holds too many values: {text}"));
+                let text = message::truncate(item.get(), 60);
+                self.mark_partial(format!(
+                    "limit: a {one}'s definition holds too many values: {text}"
+                ));
                 continue;
             }
-            let value = item.parse().map_err(|f| f.server(self.server).phase(Phase::List))?;
+            let value = item
+                .parse()
+                .map_err(|f| f.with_server(self.server).with_phase(ErrorPhase::List))?;
             match T::read(self.server, item.0, value, modern) {
                 Ok(item) => self.add(item),
-                Err(reason) => self.cut(reason),
+                Err(reason) => self.mark_partial(reason),
             }
         }
         Ok(())
@@ -242,9 +262,9 @@ impl<'a, T: Item> Collected<'a, T> {
         if self.keys.insert(key.clone()) {
             self.offered.items.push(item);
         } else {
-            let one = T::LIST.one;
+            let one = T::LIST.singular;
             self.connection
-                .doubt(format!("it lists the {one} \"{key}\" twice; the first one counts"));
+                .add_warning(format!("it lists the {one} \"{key}\" twice; the first one counts"));
         }
     }
 }

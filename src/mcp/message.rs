@@ -1,6 +1,6 @@
 //! From bytes to a classified JSON-RPC message, without building a tree of it.
 //!
-//! Owns: what counts as a message, what is noise, and why something is neither. Every doubt is
+//! Owns: what counts as a message, what is noise, and why something is neither. Every warning is
 //! returned, never swallowed. Never does: know which requests are pending.
 //!
 //! Only the envelope is looked at; `params`, `result` and `error` stay the bytes they were, so
@@ -14,8 +14,8 @@ use serde::de::{Deserializer as _, IgnoredAny, MapAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::few::Few;
-use crate::model::Fault;
+use super::bounded_list::BoundedList;
+use crate::model::Error;
 
 /// How deep JSON of a server may nest; the limit of the tree parser too.
 const DEPTH_LIMIT: usize = 128;
@@ -23,17 +23,17 @@ const DEPTH_LIMIT: usize = 128;
 /// limit on the bytes of a message does not bound the memory that reading it takes.
 const VALUES_LIMIT: usize = 500_000;
 /// How many messages may come as one line or one body. No supported revision sends more than one.
-const TOGETHER: usize = 1_000;
+const MAX_BATCH: usize = 1_000;
 
 /// One message, classified.
 #[derive(Debug, Clone)]
-pub enum Message {
+pub enum RpcMessage {
     /// The answer to a request, or its refusal.
-    Answer {
+    Response {
         /// The id as sent.
         id: Value,
         /// The `result`, or what is wrong with the answer, or the server's error.
-        outcome: Result<Raw, Fault>,
+        outcome: Result<RawJson, Error>,
     },
     /// The server asks something.
     Request {
@@ -42,22 +42,22 @@ pub enum Message {
         /// The method.
         method: String,
         /// The parameters.
-        params: Option<Raw>,
+        params: Option<RawJson>,
     },
     /// The server tells something.
     Notification {
         /// The method.
         method: String,
         /// The parameters.
-        params: Option<Raw>,
+        params: Option<RawJson>,
     },
 }
 
 /// A JSON value as its text.
 #[derive(Debug, Clone)]
-pub struct Raw(pub Box<RawValue>);
+pub struct RawJson(pub Box<RawValue>);
 
-impl Raw {
+impl RawJson {
     /// The text.
     pub fn get(&self) -> &str {
         self.0.get()
@@ -71,71 +71,72 @@ impl Raw {
     /// The value as a tree.
     ///
     /// # Errors
-    /// A protocol fault when it nests deeper than 128, holds more values than a tree may, or what
+    /// A protocol error when it nests deeper than 128, holds more values than a tree may, or what
     /// a tree cannot.
-    pub fn parse(&self) -> Result<Value, Fault> {
+    pub fn parse(&self) -> Result<Value, Error> {
         parse(self.get())
     }
 }
 
 /// What a piece of input turned out to be.
 #[derive(Debug)]
-pub enum Reading {
-    /// One or more messages, with doubts about how they were written.
-    Messages(Vec<Message>, Vec<String>),
+pub enum ParsedInput {
+    /// One or more messages, with warnings about how they were written.
+    Messages(Vec<RpcMessage>, Vec<String>),
     /// Not a message; harmless.
-    Noise(String),
+    NonMessage(String),
     /// Begins like a message, but its JSON cannot be read. Where a line end is all that separates
     /// messages, nothing after it can be trusted; where the transport says what a message is, the
     /// next one can.
-    Unreadable(Fault),
+    Unreadable(Error),
     /// A message that breaks a limit; nothing more is read.
-    Broken(Fault),
+    Broken(Error),
 }
 
 /// Parses JSON text into a tree, with the cause named when it cannot be.
 ///
 /// # Errors
-/// A protocol fault: too deep, too many values, or not JSON.
-pub fn parse(text: &str) -> Result<Value, Fault> {
+/// A protocol error: too deep, too many values, or not JSON.
+pub fn parse(text: &str) -> Result<Value, Error> {
     if too_many(text) {
-        return Err(Fault::protocol(format!("limit: JSON of more than {VALUES_LIMIT} values")));
+        return Err(Error::protocol(format!("limit: JSON of more than {VALUES_LIMIT} values")));
     }
     serde_json::from_str(text).map_err(|error| not_json(&error, text))
 }
 
 /// Reads what came as one line or one body.
-pub fn read(bytes: &Bytes) -> Reading {
-    let mut doubts = Vec::new();
+pub fn read(bytes: &Bytes) -> ParsedInput {
+    let mut warnings = Vec::new();
     let lossy = String::from_utf8_lossy(bytes);
     if matches!(lossy, Cow::Owned(_)) {
-        doubts.push("a message is not valid UTF-8; the bad bytes are shown as \u{fffd}".to_owned());
+        warnings
+            .push("a message is not valid UTF-8; the bad bytes are shown as \u{fffd}".to_owned());
     }
     let repaired = replace_lone_surrogates(&lossy);
     if matches!(repaired, Cow::Owned(_)) {
-        doubts.push("a string holds half of a surrogate pair; shown as \u{fffd}".to_owned());
+        warnings.push("a string holds half of a surrogate pair; shown as \u{fffd}".to_owned());
     }
     let (text, nul) = without_nul(repaired.trim_start_matches('\u{feff}'));
     if nul {
-        doubts.push("raw NUL bytes stand between messages; ignored".to_owned());
+        warnings.push("raw NUL bytes stand between messages; ignored".to_owned());
     }
     if text.is_empty() {
-        return Reading::Messages(Vec::new(), doubts);
+        return ParsedInput::Messages(Vec::new(), warnings);
     }
     if !text.starts_with(['{', '[']) {
         return not_a_message(text);
     }
     if text.starts_with('[') {
-        return read_batch(text, doubts);
+        return read_batch(text, warnings);
     }
-    match read_objects(text, &mut doubts) {
-        Ok(messages) if messages.len() > TOGETHER => too_many_together(),
-        Ok(messages) => Reading::Messages(messages, doubts),
-        Err(error) if error.is_eof() && nul => {
-            let fault = Fault::protocol("a raw NUL byte stands inside a message");
-            Reading::Unreadable(fault.detail(head(text, 200)))
+    match read_objects(text, &mut warnings) {
+        Ok(messages) if messages.len() > MAX_BATCH => batch_too_large(),
+        Ok(messages) => ParsedInput::Messages(messages, warnings),
+        Err(cause) if cause.is_eof() && nul => {
+            let error = Error::protocol("a raw NUL byte stands inside a message");
+            ParsedInput::Unreadable(error.with_detail(truncate(text, 200)))
         }
-        Err(error) => broken_object(&error, text),
+        Err(cause) => broken_object(&cause, text),
     }
 }
 
@@ -147,7 +148,7 @@ fn without_nul(text: &str) -> (&str, bool) {
 }
 
 /// The same of bytes, for a look at a message that is not read yet.
-pub fn trimmed(bytes: &[u8]) -> &[u8] {
+pub fn trim_bytes(bytes: &[u8]) -> &[u8] {
     let outside = |byte: &u8| *byte == 0 || byte.is_ascii_whitespace();
     let from = bytes.iter().position(|byte| !outside(byte)).unwrap_or(bytes.len());
     let to = bytes.iter().rposition(|byte| !outside(byte)).map_or(from, |last| last + 1);
@@ -155,75 +156,78 @@ pub fn trimmed(bytes: &[u8]) -> &[u8] {
 }
 
 /// Whether something unreadable was meant to be a message: it names the protocol.
-pub fn names_the_protocol(bytes: &[u8]) -> bool {
+pub fn mentions_jsonrpc(bytes: &[u8]) -> bool {
     memchr::memmem::find(bytes, b"\"jsonrpc\"").is_some()
 }
 
-fn too_many_together() -> Reading {
-    Reading::Broken(Fault::protocol(format!("limit: more than {TOGETHER} messages came at once")))
+fn batch_too_large() -> ParsedInput {
+    ParsedInput::Broken(Error::protocol(format!(
+        "limit: more than {MAX_BATCH} messages came at once"
+    )))
 }
 
-fn not_a_message(text: &str) -> Reading {
+fn not_a_message(text: &str) -> ParsedInput {
     if text.get(..15).is_some_and(|head| head.eq_ignore_ascii_case("content-length:")) {
-        return Reading::Unreadable(
-            Fault::protocol(
+        return ParsedInput::Unreadable(
+            Error::protocol(
                 "the server frames its messages with Content-Length headers, as LSP does",
             )
-            .hint("MCP over stdio is one JSON message a line"),
+            .with_hint("MCP over stdio is one JSON message a line"),
         );
     }
-    Reading::Noise(head(text, 200))
+    ParsedInput::NonMessage(truncate(text, 200))
 }
 
-fn read_batch(text: &str, mut doubts: Vec<String>) -> Reading {
-    match serde_json::from_str::<Few<&RawValue, TOGETHER>>(text) {
-        Ok(items) if items.skipped > 0 => too_many_together(),
+fn read_batch(text: &str, mut warnings: Vec<String>) -> ParsedInput {
+    match serde_json::from_str::<BoundedList<&RawValue, MAX_BATCH>>(text) {
+        Ok(items) if items.skipped > 0 => batch_too_large(),
         Ok(items) => {
-            doubts.push("messages came as a batch array, which no supported revision sends".into());
+            warnings
+                .push("messages came as a batch array, which no supported revision sends".into());
             let mut messages = Vec::new();
-            for item in items.kept {
-                match read_objects(item.get(), &mut doubts) {
+            for item in items.items {
+                match read_objects(item.get(), &mut warnings) {
                     Ok(more) => messages.extend(more),
                     Err(error) => return broken_object(&error, item.get()),
                 }
             }
-            Reading::Messages(messages, doubts)
+            ParsedInput::Messages(messages, warnings)
         }
         // `[info] listening …` is a log line, not a broken batch.
-        Err(_) => Reading::Noise(head(text, 200)),
+        Err(_) => ParsedInput::NonMessage(truncate(text, 200)),
     }
 }
 
-fn read_objects(text: &str, doubts: &mut Vec<String>) -> serde_json::Result<Vec<Message>> {
+fn read_objects(text: &str, warnings: &mut Vec<String>) -> serde_json::Result<Vec<RpcMessage>> {
     let mut messages = Vec::new();
     let items = serde_json::Deserializer::from_str(text).into_iter::<&RawValue>();
-    for item in items.take(TOGETHER + 1) {
+    for item in items.take(MAX_BATCH + 1) {
         let item = item?;
-        let message = Envelope::read(item.get())?.classify(doubts);
-        messages.push(if too_deep(item.get()) { message.refused() } else { message });
+        let message = Envelope::read(item.get())?.classify(warnings);
+        messages.push(if too_deep(item.get()) { message.too_deep_response() } else { message });
     }
     if messages.len() > 1 {
-        doubts.push(format!("{} messages came on one line", messages.len()));
+        warnings.push(format!("{} messages came on one line", messages.len()));
     }
     Ok(messages)
 }
 
-impl Message {
+impl RpcMessage {
     /// Roughly how many bytes it holds.
     pub fn size(&self) -> usize {
-        let raw = |raw: Option<&Raw>| raw.map_or(0, |raw| raw.get().len());
+        let raw = |raw: Option<&RawJson>| raw.map_or(0, |raw| raw.get().len());
         let name = |id: &Value| id.as_str().map_or(0, str::len);
         match self {
-            Self::Answer { id, outcome } => name(id) + raw(outcome.as_ref().ok()),
+            Self::Response { id, outcome } => name(id) + raw(outcome.as_ref().ok()),
             Self::Request { id, method, params } => name(id) + method.len() + raw(params.as_ref()),
             Self::Notification { method, params } => method.len() + raw(params.as_ref()),
         }
     }
 
     /// An answer that is too deep is an answer still: its request ends at once.
-    fn refused(self) -> Self {
+    fn too_deep_response(self) -> Self {
         match self {
-            Self::Answer { id, .. } => Self::Answer { id, outcome: Err(deeper()) },
+            Self::Response { id, .. } => Self::Response { id, outcome: Err(too_deep_error()) },
             other => other,
         }
     }
@@ -270,34 +274,35 @@ fn too_many(text: &str) -> bool {
     values > VALUES_LIMIT
 }
 
-fn deeper() -> Fault {
-    Fault::protocol(format!("limit: JSON nested deeper than {DEPTH_LIMIT} levels"))
+fn too_deep_error() -> Error {
+    Error::protocol(format!("limit: JSON nested deeper than {DEPTH_LIMIT} levels"))
 }
 
-fn broken_object(error: &serde_json::Error, text: &str) -> Reading {
+fn broken_object(error: &serde_json::Error, text: &str) -> ParsedInput {
     // `{info} listening …` is a log line; the beginning of a message is `{`, or `{"`.
     let inside = text.trim_start_matches('{').trim_start();
     if !inside.is_empty() && !inside.starts_with('"') {
-        return Reading::Noise(head(text, 200));
+        return ParsedInput::NonMessage(truncate(text, 200));
     }
     if error.is_eof() {
-        return Reading::Unreadable(
-            Fault::protocol("a message spans lines or was cut: the line ends inside its JSON")
-                .detail(head(text, 200))
-                .hint("MCP over stdio is one JSON message a line, without line breaks inside"),
+        return ParsedInput::Unreadable(
+            Error::protocol("a message spans lines or was cut: the line ends inside its JSON")
+                .with_detail(truncate(text, 200))
+                .with_hint("MCP over stdio is one JSON message a line, without line breaks inside"),
         );
     }
     if is_too_deep(error) {
-        return Reading::Broken(deeper());
+        return ParsedInput::Broken(too_deep_error());
     }
-    Reading::Unreadable(not_json(error, text))
+    ParsedInput::Unreadable(not_json(error, text))
 }
 
-fn not_json(error: &serde_json::Error, text: &str) -> Fault {
+fn not_json(error: &serde_json::Error, text: &str) -> Error {
     if is_too_deep(error) {
-        deeper()
+        too_deep_error()
     } else {
-        Fault::protocol(format!("not valid JSON: {error}")).detail(around(text, error.column()))
+        Error::protocol(format!("not valid JSON: {error}"))
+            .with_detail(excerpt_around(text, error.column()))
     }
 }
 
@@ -306,13 +311,13 @@ fn is_too_deep(error: &serde_json::Error) -> bool {
 }
 
 /// The text around a column of its (only) line.
-fn around(text: &str, column: usize) -> String {
+fn excerpt_around(text: &str, column: usize) -> String {
     let from = column.saturating_sub(60);
     text.chars().skip(from).take(120).collect()
 }
 
 /// The first `limit` characters of a text, and `…` when that is not all of it.
-pub fn head(text: &str, limit: usize) -> String {
+pub fn truncate(text: &str, limit: usize) -> String {
     let mut out: String = text.chars().take(limit).collect();
     if out.len() < text.len() {
         out.push('…');
@@ -376,7 +381,7 @@ struct Envelope {
     params: Option<Box<RawValue>>,
     result: Option<Box<RawValue>>,
     error: Option<Box<RawValue>>,
-    doubled: Vec<&'static str>,
+    duplicate_keys: Vec<&'static str>,
 }
 
 impl Envelope {
@@ -399,7 +404,7 @@ impl Envelope {
                         "params" => e.params = Some(map.next_value()?),
                         "result" => {
                             if e.result.replace(map.next_value()?).is_some() {
-                                e.double("result");
+                                e.note_duplicate_key("result");
                             }
                         }
                         "error" => e.error = Some(map.next_value()?),
@@ -415,78 +420,78 @@ impl Envelope {
     }
 
     /// The last of several ids counts, as in most readers of JSON; that there were several is a
-    /// doubt.
+    /// warning.
     fn take_id(&mut self, text: &str) {
         let id = serde_json::from_str(text).unwrap_or(Value::Null);
         if self.id.replace(id).is_some() {
-            self.double("id");
+            self.note_duplicate_key("id");
         }
     }
 
-    fn double(&mut self, key: &'static str) {
-        if !self.doubled.contains(&key) {
-            self.doubled.push(key);
+    fn note_duplicate_key(&mut self, key: &'static str) {
+        if !self.duplicate_keys.contains(&key) {
+            self.duplicate_keys.push(key);
         }
     }
 
-    fn classify(self, doubts: &mut Vec<String>) -> Message {
-        for key in &self.doubled {
-            doubts.push(format!("a message has the key \"{key}\" twice; the last one counts"));
+    fn classify(self, warnings: &mut Vec<String>) -> RpcMessage {
+        for key in &self.duplicate_keys {
+            warnings.push(format!("a message has the key \"{key}\" twice; the last one counts"));
         }
         let version = self.check_version();
         if let Some(method) = &self.method {
             let method = method.as_str().unwrap_or_default().to_owned();
-            if let Err(fault) = version {
-                doubts.push(fault.message().to_owned());
+            if let Err(error) = version {
+                warnings.push(error.message().to_owned());
             }
-            let params = self.params.map(Raw);
+            let params = self.params.map(RawJson);
             return match self.id {
-                Some(id) if !id.is_null() => Message::Request { id, method, params },
-                _ => Message::Notification { method, params },
+                Some(id) if !id.is_null() => RpcMessage::Request { id, method, params },
+                _ => RpcMessage::Notification { method, params },
             };
         }
         let outcome = version.and_then(|()| match (self.result, self.error) {
-            (Some(_), Some(error)) => Err(Fault::protocol("an answer has both result and error")
-                .detail(format!("error: {}", head(error.get(), 200)))),
-            (Some(result), None) => Ok(Raw(result)),
-            (None, Some(error)) => Err(server_error(error.get())),
-            (None, None) => Err(Fault::protocol("an answer has neither result nor error")),
+            (Some(_), Some(cause)) => Err(Error::protocol("an answer has both result and error")
+                .with_detail(format!("error: {}", truncate(cause.get(), 200)))),
+            (Some(result), None) => Ok(RawJson(result)),
+            (None, Some(cause)) => Err(server_error(cause.get())),
+            (None, None) => Err(Error::protocol("an answer has neither result nor error")),
         });
-        Message::Answer { id: self.id.unwrap_or(Value::Null), outcome }
+        RpcMessage::Response { id: self.id.unwrap_or(Value::Null), outcome }
     }
 
-    fn check_version(&self) -> Result<(), Fault> {
+    fn check_version(&self) -> Result<(), Error> {
         match self.jsonrpc.as_ref().map(|raw| raw.get()) {
             Some("\"2.0\"") => Ok(()),
             Some(other) => {
-                Err(Fault::protocol(format!("\"jsonrpc\" is {}, not \"2.0\"", head(other, 40))))
+                Err(Error::protocol(format!("\"jsonrpc\" is {}, not \"2.0\"", truncate(other, 40))))
             }
-            None => Err(Fault::protocol("the message has no \"jsonrpc\": \"2.0\"")),
+            None => Err(Error::protocol("the message has no \"jsonrpc\": \"2.0\"")),
         }
     }
 }
 
-/// A JSON-RPC error as a fault: of kind tool when it is well formed, protocol when it is not.
-fn server_error(text: &str) -> Fault {
+/// A JSON-RPC error as an error: of kind tool when it is well formed, protocol when it is not.
+fn server_error(text: &str) -> Error {
     let value = match parse(text) {
         Ok(value) => value,
-        Err(fault) => return fault,
+        Err(error) => return error,
     };
     let code = value.get("code").and_then(Value::as_i64);
     let message = value.get("message").and_then(Value::as_str);
     let (Some(code), Some(message)) = (code, message) else {
-        return Fault::protocol(
+        return Error::protocol(
             "an answer's error is malformed: it needs a whole-number code and a text message",
         )
-        .detail(format!("error: {}", head(text, 200)));
+        .with_detail(format!("error: {}", truncate(text, 200)));
     };
-    Fault::tool(format!("error {code}: {message}"))
-        .data(serde_json::json!({ "code": code, "data": value.get("data") }))
+    Error::tool(format!("error {code}: {message}"))
+        .with_data(serde_json::json!({ "code": code, "data": value.get("data") }))
 }
 
-/// The code of a JSON-RPC error that became a fault.
-pub fn error_code(fault: &Fault) -> Option<i64> {
-    fault.evidence()?.get("code")?.as_i64()
+/// The code of a JSON-RPC error that became an error.
+pub fn error_code(error: &Error) -> Option<i64> {
+    error.data()?.get("code")?.as_i64()
 }
 
 #[cfg(test)]
@@ -494,25 +499,25 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::model::FaultKind;
+    use crate::model::ErrorKind;
 
-    fn one(text: &str) -> Message {
+    fn one(text: &str) -> RpcMessage {
         match read(&Bytes::copy_from_slice(text.as_bytes())) {
-            Reading::Messages(mut messages, _) if messages.len() == 1 => messages.remove(0),
+            ParsedInput::Messages(mut messages, _) if messages.len() == 1 => messages.remove(0),
             other => panic!("{other:?}"),
         }
     }
 
-    fn answer_fault(text: &str) -> Fault {
+    fn answer_error(text: &str) -> Error {
         match one(text) {
-            Message::Answer { outcome: Err(fault), .. } => fault,
+            RpcMessage::Response { outcome: Err(error), .. } => error,
             other => panic!("{other:?}"),
         }
     }
 
     #[test]
     fn a_result_keeps_its_exact_text() {
-        let Message::Answer { id, outcome: Ok(raw) } =
+        let RpcMessage::Response { id, outcome: Ok(raw) } =
             one(r#"{"jsonrpc":"2.0","id":7,"result":{"n":1180591620717411303424,"x":1e400}}"#)
         else {
             panic!("no answer")
@@ -530,79 +535,82 @@ mod tests {
             (r#"{"jsonrpc":"2.0","id":1,"error":"boom"}"#, "malformed"),
             (r#"{"jsonrpc":"2.0","id":1,"error":{"code":"x","message":"m"}}"#, "malformed"),
         ] {
-            let fault = answer_fault(text);
-            assert_eq!(fault.kind(), FaultKind::Protocol, "{text}");
-            assert!(fault.message().contains(words), "{}", fault.message());
+            let error = answer_error(text);
+            assert_eq!(error.kind(), ErrorKind::Protocol, "{text}");
+            assert!(error.message().contains(words), "{}", error.message());
         }
     }
 
     #[test]
     fn a_wellformed_error_is_the_servers_no() {
-        let fault =
-            answer_fault(r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"nope"}}"#);
-        assert_eq!(fault.kind(), FaultKind::Tool);
-        assert_eq!(error_code(&fault), Some(-32601));
+        let error =
+            answer_error(r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"nope"}}"#);
+        assert_eq!(error.kind(), ErrorKind::Tool);
+        assert_eq!(error_code(&error), Some(-32601));
     }
 
     #[test]
     fn requests_and_notifications_are_told_apart() {
         assert!(matches!(
             one(r#"{"jsonrpc":"2.0","id":"a","method":"ping"}"#),
-            Message::Request { .. }
+            RpcMessage::Request { .. }
         ));
         assert!(matches!(
             one(r#"{"jsonrpc":"2.0","method":"x","params":{}}"#),
-            Message::Notification { .. }
+            RpcMessage::Notification { .. }
         ));
     }
 
     #[test]
     fn log_lines_are_noise_and_broken_json_is_broken() {
         let read = |text: &'static str| read(&Bytes::from_static(text.as_bytes()));
-        assert!(matches!(read("listening on 3000"), Reading::Noise(_)));
-        assert!(matches!(read("[info] ready"), Reading::Noise(_)));
-        assert!(matches!(read("  \r"), Reading::Messages(m, _) if m.is_empty()));
+        assert!(matches!(read("listening on 3000"), ParsedInput::NonMessage(_)));
+        assert!(matches!(read("[info] ready"), ParsedInput::NonMessage(_)));
+        assert!(matches!(read("  \r"), ParsedInput::Messages(m, _) if m.is_empty()));
         for (text, words) in [
             ("{", "spans lines"),
             (r#"{"jsonrpc":"2.0","id":1,"result":{"x":NaN}}"#, "not valid JSON"),
             ("Content-Length: 120", "Content-Length"),
         ] {
-            let Reading::Unreadable(fault) = read(text) else { panic!("{text}") };
-            assert!(fault.message().contains(words), "{}", fault.message());
+            let ParsedInput::Unreadable(error) = read(text) else { panic!("{text}") };
+            assert!(error.message().contains(words), "{}", error.message());
         }
         // Text in braces is a log line too; what goes on like a message is one.
-        assert!(matches!(read("{info: ready}"), Reading::Noise(_)));
-        assert!(matches!(read(r#"{"level""#), Reading::Unreadable(_)));
+        assert!(matches!(read("{info: ready}"), ParsedInput::NonMessage(_)));
+        assert!(matches!(read(r#"{"level""#), ParsedInput::Unreadable(_)));
     }
 
     #[test]
     fn nul_bytes_are_noise_around_a_message_and_break_it_inside() {
         let read = |text: &'static str| read(&Bytes::from_static(text.as_bytes()));
         let answer = "\0\0{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\0\r";
-        let Reading::Messages(messages, doubts) = read(answer) else { panic!("unreadable") };
-        assert_eq!((messages.len(), doubts.len()), (1, 1));
-        assert!(doubts[0].contains("NUL"), "{doubts:?}");
-        let Reading::Messages(messages, doubts) = read("\0\0\0") else { panic!("unreadable") };
-        assert_eq!((messages.len(), doubts.len()), (0, 1));
+        let ParsedInput::Messages(messages, warnings) = read(answer) else { panic!("unreadable") };
+        assert_eq!((messages.len(), warnings.len()), (1, 1));
+        assert!(warnings[0].contains("NUL"), "{warnings:?}");
+        let ParsedInput::Messages(messages, warnings) = read("\0\0\0") else {
+            panic!("unreadable")
+        };
+        assert_eq!((messages.len(), warnings.len()), (0, 1));
         let cut = "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"t\":\"\0";
-        let Reading::Unreadable(fault) = read(cut) else { panic!("readable") };
-        assert_eq!(fault.message(), "a raw NUL byte stands inside a message");
-        assert!(fault.hint_text().is_none());
+        let ParsedInput::Unreadable(error) = read(cut) else { panic!("readable") };
+        assert_eq!(error.message(), "a raw NUL byte stands inside a message");
+        assert!(error.hint().is_none());
     }
 
     #[test]
     fn oddities_are_read_with_a_doubt() {
         let text = b"{\"jsonrpc\":\"2.0\",\"id\":1,\"id\":2,\"result\":{\"t\":\"\xff\"}}";
-        let Reading::Messages(messages, doubts) = read(&Bytes::from_static(text)) else {
+        let ParsedInput::Messages(messages, warnings) = read(&Bytes::from_static(text)) else {
             panic!("unreadable")
         };
-        assert_eq!(doubts.len(), 2);
-        assert!(matches!(&messages[0], Message::Answer { id, .. } if *id == 2));
+        assert_eq!(warnings.len(), 2);
+        assert!(matches!(&messages[0], RpcMessage::Response { id, .. } if *id == 2));
         let two = r#"{"jsonrpc":"2.0","method":"a"} {"jsonrpc":"2.0","method":"b"}"#;
-        let Reading::Messages(messages, doubts) = read(&Bytes::from_static(two.as_bytes())) else {
+        let ParsedInput::Messages(messages, warnings) = read(&Bytes::from_static(two.as_bytes()))
+        else {
             panic!("unreadable")
         };
-        assert_eq!((messages.len(), doubts.len()), (2, 1));
+        assert_eq!((messages.len(), warnings.len()), (2, 1));
     }
 
     #[test]
@@ -612,9 +620,9 @@ mod tests {
             "[".repeat(100_000),
             "]".repeat(100_000)
         );
-        assert!(answer_fault(&text).message().contains("128 levels"));
+        assert!(answer_error(&text).message().contains("128 levels"));
         let flat = format!(r#"{{"jsonrpc":"2.0","id":1,"result":["{}"]}}"#, "[".repeat(1000));
-        assert!(matches!(one(&flat), Message::Answer { outcome: Ok(_), .. }));
+        assert!(matches!(one(&flat), RpcMessage::Response { outcome: Ok(_), .. }));
     }
 
     /// A value that nests so deep.
@@ -626,12 +634,12 @@ mod tests {
     fn json_may_nest_128_levels_and_no_more() {
         // Each stands inside of the message's own level.
         let answer = |levels| format!(r#"{{"jsonrpc":"2.0","id":1,"result":{}}}"#, nested(levels));
-        assert!(matches!(one(&answer(127)), Message::Answer { outcome: Ok(_), .. }));
-        assert!(answer_fault(&answer(128)).message().contains("128 levels"));
+        assert!(matches!(one(&answer(127)), RpcMessage::Response { outcome: Ok(_), .. }));
+        assert!(answer_error(&answer(128)).message().contains("128 levels"));
         // `{"a":[…]}` mixes both kinds of brackets.
         let mixed = r#"{"a":["#.repeat(64) + &"]}".repeat(64);
         let mixed = format!(r#"{{"jsonrpc":"2.0","id":1,"result":{mixed}}}"#);
-        assert!(answer_fault(&mixed).message().contains("128 levels"));
+        assert!(answer_error(&mixed).message().contains("128 levels"));
         assert!(parse(&nested(127)).is_ok());
         assert!(parse(&nested(129)).unwrap_err().message().contains("128 levels"));
         // What is asked or told is read as a tree where it is used, and refused there.
@@ -639,7 +647,7 @@ mod tests {
             let params = nested(levels);
             format!(r#"{{"jsonrpc":"2.0","method":"notifications/x","params":{params}}}"#)
         };
-        let Message::Notification { params: Some(params), .. } = one(&told(200)) else {
+        let RpcMessage::Notification { params: Some(params), .. } = one(&told(200)) else {
             panic!("no notification")
         };
         assert!(params.parse().unwrap_err().message().contains("128 levels"));
@@ -656,15 +664,15 @@ mod tests {
     #[test]
     fn many_small_things_in_one_message_cost_little() {
         let limit = |text: &str| match read(&Bytes::copy_from_slice(text.as_bytes())) {
-            Reading::Broken(fault) => fault.message().starts_with("limit:"),
+            ParsedInput::Broken(error) => error.message().starts_with("limit:"),
             _ => false,
         };
         assert!(limit(&format!("[{}{{}}]", "{},".repeat(200_000))));
         assert!(limit(&"{}".repeat(200_000)));
         let doubled = format!(r#"{{{}"id":1}}"#, r#""id":1,"result":1,"#.repeat(200_000));
         match read(&Bytes::from(doubled)) {
-            Reading::Messages(messages, doubts) => {
-                assert_eq!((messages.len(), doubts.len()), (1, 2), "{doubts:?}");
+            ParsedInput::Messages(messages, warnings) => {
+                assert_eq!((messages.len(), warnings.len()), (1, 2), "{warnings:?}");
             }
             other => panic!("{other:?}"),
         }

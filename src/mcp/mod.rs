@@ -5,26 +5,26 @@
 //! stay inside this room.
 
 pub mod auth;
+mod bounded_list;
 pub mod calling;
 pub mod connection;
 pub mod credentials;
 mod definition;
-pub mod era;
-mod few;
+pub mod era_cache;
 mod handler;
 mod handshake;
 pub mod headers;
 pub mod lifecycle;
 pub mod listing;
 pub mod message;
-mod news;
-mod offer;
-pub mod offering;
+mod notifications;
+mod offering_items;
+pub mod offering_requests;
 mod outgoing;
 mod page;
 mod questions;
 pub mod repeat;
-mod respondent;
+mod responder;
 mod results;
 pub mod rounds;
 mod session;
@@ -37,4 +37,4 @@ pub mod tracer;
 pub mod transport;
 pub mod wire;
 
-pub use session::{Progress, ProgressListener};
+pub use session::{ProgressListener, ProgressUpdate};

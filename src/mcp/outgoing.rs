@@ -8,12 +8,12 @@ use serde_json::{Value, json};
 
 use super::handshake::{capabilities, client_info};
 use super::lifecycle::Agreement;
-use super::wire::{Frame, FrameKind};
+use super::wire::{FrameKind, OutgoingFrame};
 use crate::model::{CallId, Era};
 
 /// What is asked.
 #[derive(Debug, Clone, Copy)]
-pub struct Outgoing<'a> {
+pub struct OutgoingRequest<'a> {
     /// The method.
     pub method: &'a str,
     /// The parameters, an object.
@@ -28,11 +28,11 @@ pub struct Outgoing<'a> {
 
 /// What all requests of a connection say about us: members of `_meta`, as text.
 #[derive(Debug, Default)]
-pub struct AboutUs(Vec<u8>);
+pub struct ClientMeta(Vec<u8>);
 
-impl AboutUs {
+impl ClientMeta {
     /// For a server that agreed to this. Who was introduced in a handshake says no more.
-    pub fn of(agreement: &Agreement, roots: &[String]) -> Self {
+    pub fn for_agreement(agreement: &Agreement, roots: &[String]) -> Self {
         let mut text = Vec::new();
         if agreement.era == Era::Modern {
             for (key, value) in [
@@ -47,9 +47,9 @@ impl AboutUs {
     }
 }
 
-impl Outgoing<'_> {
+impl OutgoingRequest<'_> {
     /// The request with this id, which is the token of its progress too.
-    pub fn frame(&self, id: i64, about: &AboutUs) -> Frame {
+    pub fn frame(&self, id: i64, about: &ClientMeta) -> OutgoingFrame {
         let mut line = Vec::with_capacity(512);
         line.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
         value(&mut line, &json!(id));
@@ -72,7 +72,7 @@ impl Outgoing<'_> {
             name: self.name(),
             headers: self.headers.to_vec(),
         };
-        Frame { bytes: line.into(), kind, call: self.call.cloned() }
+        OutgoingFrame { bytes: line.into(), kind, call: self.call.cloned() }
     }
 
     /// The thing that the request is about (`Mcp-Name`).
@@ -106,9 +106,9 @@ fn value(line: &mut Vec<u8>, given: &(impl Serialize + ?Sized)) {
 mod tests {
     use super::*;
 
-    fn sent(params: &Value, about: &AboutUs) -> Value {
+    fn sent(params: &Value, about: &ClientMeta) -> Value {
         let headers = [("Mcp-Param-A".to_owned(), "b".to_owned())];
-        let outgoing = Outgoing {
+        let outgoing = OutgoingRequest {
             method: "tools/call",
             params,
             headers: &headers,
@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn a_request_says_who_asks_and_what() {
-        let mut about = AboutUs::default();
+        let mut about = ClientMeta::default();
         member(&mut about.0, "a", &json!({ "b": 1 }));
         member(&mut about.0, "c", "\"");
         assert_eq!(
@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn a_request_without_parameters_has_its_token_alone() {
-        let asked = sent(&json!({}), &AboutUs::default());
+        let asked = sent(&json!({}), &ClientMeta::default());
         assert_eq!(asked["params"]["_meta"]["progressToken"], 7);
         assert_eq!(asked["params"].as_object().unwrap().len(), 1);
     }

@@ -8,45 +8,45 @@ use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::few::Few;
-use super::message::Raw;
-use crate::model::{Fault, Freshness};
+use super::bounded_list::BoundedList;
+use super::message::RawJson;
+use crate::model::{Error, Freshness};
 
 /// How many items of one page are read, and of one list in all.
-pub(super) const ITEMS: usize = 25_000;
+pub(super) const MAX_ITEMS: usize = 25_000;
 
 /// The items of a page, as far as they may be listed.
-pub(super) type Items = Few<Box<RawValue>, ITEMS>;
+pub(super) type PageItems = BoundedList<Box<RawValue>, MAX_ITEMS>;
 
 /// One page.
 #[derive(Debug)]
-pub(super) struct Page {
+pub(super) struct ListPage {
     /// Its items.
-    pub items: Items,
+    pub items: PageItems,
     /// What leads to the next one.
-    pub next: Next,
+    pub next: NextPage,
     /// How long it holds, as the server says.
     pub freshness: Freshness,
 }
 
 /// What leads to the next page.
 #[derive(Debug, PartialEq)]
-pub(super) enum Next {
+pub(super) enum NextPage {
     /// There is none.
-    Nothing,
+    End,
     /// This cursor.
     Cursor(String),
     /// Something that is no cursor.
-    Nonsense(String),
+    Invalid(String),
 }
 
-impl Page {
+impl ListPage {
     /// Reads a page whose items stand under `field`; `what` names the list for messages.
-    pub fn read(raw: &Raw, field: &'static str, what: &str) -> Result<Self, Fault> {
+    pub fn read(raw: &RawJson, field: &'static str, what: &str) -> Result<Self, Error> {
         let mut text = serde_json::Deserializer::from_str(raw.get());
-        Members { field }
+        PageVisitor { field }
             .deserialize(&mut text)
-            .map_err(|error| Fault::protocol(format!("not a {what} list: {error}")))
+            .map_err(|error| Error::protocol(format!("not a {what} list: {error}")))
     }
 }
 
@@ -59,57 +59,57 @@ pub(super) fn freshness(ttl: Option<&Value>, scope: Option<&Value>) -> Freshness
 }
 
 /// Reads the members of a page.
-struct Members {
+struct PageVisitor {
     field: &'static str,
 }
 
-impl<'de> DeserializeSeed<'de> for Members {
-    type Value = Page;
+impl<'de> DeserializeSeed<'de> for PageVisitor {
+    type Value = ListPage;
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Page, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<ListPage, D::Error> {
         deserializer.deserialize_map(self)
     }
 }
 
-impl<'de> Visitor<'de> for Members {
-    type Value = Page;
+impl<'de> Visitor<'de> for PageVisitor {
+    type Value = ListPage;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an object")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Page, A::Error> {
-        let (mut items, mut next, mut ttl, mut scope) = (None, Next::Nothing, None, None);
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<ListPage, A::Error> {
+        let (mut items, mut next, mut ttl, mut scope) = (None, NextPage::End, None, None);
         while let Some(key) = map.next_key::<String>()? {
             if key == self.field {
-                if items.replace(map.next_value::<Items>()?).is_some() {
+                if items.replace(map.next_value::<PageItems>()?).is_some() {
                     return Err(A::Error::duplicate_field(self.field));
                 }
                 continue;
             }
             match key.as_str() {
                 "nextCursor" => next = cursor(map.next_value()?),
-                "ttlMs" => ttl = small(map.next_value()?),
-                "cacheScope" => scope = small(map.next_value()?),
+                "ttlMs" => ttl = small_value(map.next_value()?),
+                "cacheScope" => scope = small_value(map.next_value()?),
                 _ => drop(map.next_value::<IgnoredAny>()?),
             }
         }
         let items = items.ok_or_else(|| A::Error::missing_field(self.field))?;
-        Ok(Page { items, next, freshness: freshness(ttl.as_ref(), scope.as_ref()) })
+        Ok(ListPage { items, next, freshness: freshness(ttl.as_ref(), scope.as_ref()) })
     }
 }
 
-fn cursor(raw: &RawValue) -> Next {
+fn cursor(raw: &RawValue) -> NextPage {
     match serde_json::from_str(raw.get()) {
-        Ok(Value::Null) => Next::Nothing,
-        Ok(Value::String(cursor)) => Next::Cursor(cursor),
-        Ok(other) => Next::Nonsense(other.to_string()),
-        Err(error) => Next::Nonsense(error.to_string()),
+        Ok(Value::Null) => NextPage::End,
+        Ok(Value::String(cursor)) => NextPage::Cursor(cursor),
+        Ok(other) => NextPage::Invalid(other.to_string()),
+        Err(error) => NextPage::Invalid(error.to_string()),
     }
 }
 
 /// A value that is a number or a word; anything larger is none.
-fn small(raw: &RawValue) -> Option<Value> {
+fn small_value(raw: &RawValue) -> Option<Value> {
     const LONGEST: usize = 64;
     (raw.get().len() <= LONGEST).then(|| serde_json::from_str(raw.get()).ok()).flatten()
 }
@@ -118,8 +118,12 @@ fn small(raw: &RawValue) -> Option<Value> {
 mod tests {
     use super::*;
 
-    fn read(text: &str) -> Result<Page, Fault> {
-        Page::read(&Raw(RawValue::from_string(text.to_owned()).unwrap()), "prompts", "prompt")
+    fn read(text: &str) -> Result<ListPage, Error> {
+        ListPage::read(
+            &RawJson(RawValue::from_string(text.to_owned()).unwrap()),
+            "prompts",
+            "prompt",
+        )
     }
 
     #[test]
@@ -128,13 +132,13 @@ mod tests {
             r#"{"_meta":{"a":[1]},"ttlMs":5000,"prompts":[{},1],"cacheScope":"public","nextCursor":"b"}"#,
         )
         .unwrap();
-        assert_eq!(page.items.kept.len(), 2);
-        assert_eq!(page.next, Next::Cursor("b".to_owned()));
+        assert_eq!(page.items.items.len(), 2);
+        assert_eq!(page.next, NextPage::Cursor("b".to_owned()));
         let scope = Some("public".to_owned());
         assert_eq!(page.freshness, Freshness { ttl_ms: Some(5000), scope });
         let odd = read(r#"{"prompts":[],"ttlMs":-1,"cacheScope":7,"nextCursor":[1]}"#).unwrap();
         assert_eq!(odd.freshness, Freshness::default());
-        assert_eq!(odd.next, Next::Nonsense("[1]".to_owned()));
+        assert_eq!(odd.next, NextPage::Invalid("[1]".to_owned()));
     }
 
     #[test]
@@ -146,8 +150,8 @@ mod tests {
             (r#"{"prompts":"x"}"#, "a list"),
             (r#"{"prompts":[],"prompts":[]}"#, "duplicate"),
         ] {
-            let fault = read(text).unwrap_err();
-            assert!(fault.message().contains(words), "{}", fault.message());
+            let error = read(text).unwrap_err();
+            assert!(error.message().contains(words), "{}", error.message());
         }
     }
 }

@@ -7,15 +7,15 @@ use std::collections::{HashMap, VecDeque};
 
 use tokio_util::sync::CancellationToken;
 
-use super::respondent::is_for_a_person;
+use super::responder::needs_person;
 use crate::model::CallId;
 
 /// How many questions of a server may wait for their answers to be taken.
-const MOST: usize = 100;
+const MAX_OPEN: usize = 100;
 /// The longest id of a question, as JSON.
 const LONGEST_ID: usize = 1024;
 /// How many pages are remembered that a server asked to open.
-const PAGES: usize = 64;
+const MAX_PAGES: usize = 64;
 
 /// One open question.
 #[derive(Debug, Clone)]
@@ -23,15 +23,15 @@ pub struct OpenQuestion {
     /// The call that waits for the answer, when it is certain which.
     pub call: Option<CallId>,
     /// Fires when nobody waits for the answer any more.
-    pub over: CancellationToken,
+    pub cancelled: CancellationToken,
     /// Whether no request of ours was waiting when it came.
-    pub alone: bool,
+    pub is_unrelated: bool,
     /// Whether the server took it back.
-    pub withdrawn: bool,
+    pub is_withdrawn: bool,
     /// The requests that may be waiting for it.
     requests: Vec<i64>,
     /// Whether those who wait for it wait for a person.
-    takes_time: bool,
+    waits_for_person: bool,
 }
 
 impl OpenQuestion {
@@ -39,24 +39,24 @@ impl OpenQuestion {
     pub fn new(method: &str, requests: Vec<i64>, call: Option<CallId>) -> Self {
         Self {
             call,
-            over: CancellationToken::new(),
-            alone: requests.is_empty(),
-            withdrawn: false,
+            cancelled: CancellationToken::new(),
+            is_unrelated: requests.is_empty(),
+            is_withdrawn: false,
             requests,
-            takes_time: is_for_a_person(method),
+            waits_for_person: needs_person(method),
         }
     }
 }
 
 /// All open questions, by their ids as JSON.
 #[derive(Debug, Default)]
-pub struct Questions {
+pub struct QuestionTable {
     open: HashMap<String, OpenQuestion>,
     /// Ids of the pages that the server asked to open, oldest first.
     pages: VecDeque<String>,
 }
 
-impl Questions {
+impl QuestionTable {
     /// Takes note of a question.
     ///
     /// # Errors
@@ -65,7 +65,7 @@ impl Questions {
         if key.len() > LONGEST_ID {
             return Err("its id is too long");
         }
-        if self.open.len() >= MOST {
+        if self.open.len() >= MAX_OPEN {
             return Err("too many are waiting for the server to read their answers");
         }
         if self.open.contains_key(&key) {
@@ -88,46 +88,46 @@ impl Questions {
     /// The server does not want the answer any more.
     pub fn withdraw(&mut self, key: &str) {
         if let Some(question) = self.open.get_mut(key) {
-            question.withdrawn = true;
-            question.over.cancel();
+            question.is_withdrawn = true;
+            question.cancelled.cancel();
         }
     }
 
     /// A request of ours has ended, and with it what only that request was waiting for.
-    pub fn ended(&mut self, request: i64) {
+    pub fn request_ended(&mut self, request: i64) {
         for question in self.open.values_mut() {
             let before = question.requests.len();
             question.requests.retain(|id| *id != request);
             if before > 0 && question.requests.is_empty() {
-                question.over.cancel();
+                question.cancelled.cancel();
             }
         }
     }
 
     /// The connection has ended.
-    pub fn end(&mut self) {
+    pub fn close_all(&mut self) {
         for question in self.open.values() {
-            question.over.cancel();
+            question.cancelled.cancel();
         }
     }
 
     /// Whether a request may be waiting for a person.
-    pub fn delay(&self, request: i64) -> bool {
-        self.open.values().any(|q| q.takes_time && q.requests.contains(&request))
+    pub fn waits_for_person(&self, request: i64) -> bool {
+        self.open.values().any(|q| q.waits_for_person && q.requests.contains(&request))
     }
 
     /// Remembers a page.
     pub fn remember_page(&mut self, id: &str) {
         if id.len() <= LONGEST_ID {
             self.pages.push_back(id.to_owned());
-            if self.pages.len() > PAGES {
+            if self.pages.len() > MAX_PAGES {
                 self.pages.pop_front();
             }
         }
     }
 
     /// Whether a page that is said to be done is one of those remembered; it is not any more then.
-    pub fn is_page_done(&mut self, id: &str) -> bool {
+    pub fn take_page(&mut self, id: &str) -> bool {
         let before = self.pages.len();
         self.pages.retain(|page| page != id);
         self.pages.len() < before
@@ -144,44 +144,49 @@ mod tests {
 
     #[test]
     fn a_question_is_over_when_all_that_wait_for_it_have_ended() {
-        let mut questions = Questions::default();
+        let mut questions = QuestionTable::default();
         questions.open("1".into(), question(&[7, 8])).unwrap();
         questions.open("2".into(), question(&[])).unwrap();
-        let over =
-            |questions: &Questions, key: &str| questions.get(key).unwrap().over.is_cancelled();
-        assert!(questions.delay(7) && questions.delay(8) && !questions.delay(9));
-        questions.ended(7);
+        let over = |questions: &QuestionTable, key: &str| {
+            questions.get(key).unwrap().cancelled.is_cancelled()
+        };
+        assert!(
+            questions.waits_for_person(7)
+                && questions.waits_for_person(8)
+                && !questions.waits_for_person(9)
+        );
+        questions.request_ended(7);
         assert!(!over(&questions, "1"));
-        questions.ended(8);
+        questions.request_ended(8);
         assert!(over(&questions, "1") && !over(&questions, "2"));
-        assert!(!questions.delay(8));
-        questions.end();
+        assert!(!questions.waits_for_person(8));
+        questions.close_all();
         assert!(over(&questions, "2"));
     }
 
     #[test]
     fn what_the_server_takes_back_is_over() {
-        let mut questions = Questions::default();
+        let mut questions = QuestionTable::default();
         questions.open("\"a\"".into(), question(&[7])).unwrap();
         questions.withdraw("\"b\"");
         questions.withdraw("\"a\"");
         let asked = questions.get("\"a\"").unwrap();
-        assert!(asked.withdrawn && asked.over.is_cancelled());
+        assert!(asked.is_withdrawn && asked.cancelled.is_cancelled());
         assert_eq!(questions.close("\"a\""), [7]);
         assert!(questions.get("\"a\"").is_none());
     }
 
     #[test]
     fn a_ping_is_no_reason_to_wait_longer() {
-        let mut questions = Questions::default();
+        let mut questions = QuestionTable::default();
         questions.open("1".into(), OpenQuestion::new("ping", vec![7], None)).unwrap();
-        assert!(!questions.delay(7));
+        assert!(!questions.waits_for_person(7));
     }
 
     #[test]
     fn questions_and_pages_are_bounded() {
-        let mut questions = Questions::default();
-        for n in 0..MOST {
+        let mut questions = QuestionTable::default();
+        for n in 0..MAX_OPEN {
             questions.open(n.to_string(), question(&[])).unwrap();
         }
         assert!(questions.open("more".into(), question(&[])).is_err());
@@ -189,7 +194,7 @@ mod tests {
         for n in 0..1000 {
             questions.remember_page(&n.to_string());
         }
-        assert!(questions.is_page_done("999") && !questions.is_page_done("999"));
-        assert!(!questions.is_page_done("0"));
+        assert!(questions.take_page("999") && !questions.take_page("999"));
+        assert!(!questions.take_page("0"));
     }
 }

@@ -5,29 +5,29 @@
 
 use serde_json::{Value, json};
 
-use super::message::head;
-use crate::model::{Fault, JsonObject, ToolResult};
+use super::message::truncate;
+use crate::model::{Error, JsonObject, ToolResult};
 
 /// How much of an answer that cannot be used is quoted, in characters.
-const QUOTED: usize = 300;
+const QUOTE_CHARS: usize = 300;
 
 /// An answer to a call that cannot be used: `what` ends a sentence about it, `text` is the answer.
-pub(super) fn broken(what: &str, text: &str) -> Fault {
-    Fault::protocol(format!("the answer to tools/call {what}"))
-        .detail(format!("result: {}", head(text, QUOTED)))
+pub(super) fn unusable_result(what: &str, text: &str) -> Error {
+    Error::protocol(format!("the answer to tools/call {what}"))
+        .with_detail(format!("result: {}", truncate(text, QUOTE_CHARS)))
 }
 
 /// Reads the result of a call; `text` is where it stood, for messages.
 ///
 /// # Errors
-/// A protocol fault when it is none.
-pub(super) fn read(mut map: JsonObject, raw: &str) -> Result<ToolResult, Fault> {
+/// A protocol error when it is none.
+pub(super) fn read(mut map: JsonObject, raw: &str) -> Result<ToolResult, Error> {
     let mut result = ToolResult { success: true, ..ToolResult::default() };
     result.structured = map.remove("structuredContent").filter(|v| !v.is_null());
     result.meta = map.remove("_meta");
     result.content = match map.remove("content") {
         Some(Value::Array(items)) => items,
-        Some(_) => return Err(broken("has content that is no list", raw)),
+        Some(_) => return Err(unusable_result("has content that is no list", raw)),
         None if result.structured.is_some() => {
             result.warnings.push("the result has no content, only structuredContent".to_owned());
             Vec::new()
@@ -37,17 +37,20 @@ pub(super) fn read(mut map: JsonObject, raw: &str) -> Result<ToolResult, Fault> 
                 result.warnings.push("the result has the shape of revision 2024-10-07".to_owned());
                 vec![json!({ "type": "text", "text": old.to_string() })]
             }
-            None => return Err(broken("has no content", raw)),
+            None => return Err(unusable_result("has no content", raw)),
         },
     };
     for (index, item) in result.content.iter().enumerate() {
-        check_content(item)
-            .map_err(|reason| broken(&format!("has a bad content[{index}]: {reason}"), raw))?;
+        check_content(item).map_err(|reason| {
+            unusable_result(&format!("has a bad content[{index}]: {reason}"), raw)
+        })?;
     }
     let is_error = match map.get("isError") {
         None | Some(Value::Null) => false,
         Some(Value::Bool(flag)) => *flag,
-        Some(_) => return Err(broken("has an isError that is neither true nor false", raw)),
+        Some(_) => {
+            return Err(unusable_result("has an isError that is neither true nor false", raw));
+        }
     };
     result.output = output(&result);
     if result.content.is_empty() && result.structured.is_none() {
@@ -55,7 +58,7 @@ pub(super) fn read(mut map: JsonObject, raw: &str) -> Result<ToolResult, Fault> 
     }
     if is_error {
         result.success = false;
-        result.fault = Some(Fault::tool(error_text(&result)));
+        result.error = Some(Error::tool(error_text(&result)));
     }
     Ok(result)
 }
@@ -116,9 +119,9 @@ fn error_text(result: &ToolResult) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::FaultKind;
+    use crate::model::ErrorKind;
 
-    fn read(value: &Value) -> Result<ToolResult, Fault> {
+    fn read(value: &Value) -> Result<ToolResult, Error> {
         super::read(value.as_object().unwrap().clone(), &value.to_string())
     }
 
@@ -143,9 +146,9 @@ mod tests {
         )
         .unwrap();
         assert!(!result.success);
-        let fault = result.fault.unwrap();
-        assert_eq!(fault.kind(), FaultKind::Tool);
-        assert_eq!(fault.message(), "disk full");
+        let error = result.error.unwrap();
+        assert_eq!(error.kind(), ErrorKind::Tool);
+        assert_eq!(error.message(), "disk full");
     }
 
     #[test]
@@ -157,9 +160,9 @@ mod tests {
             (json!({ "content": [{ "type": "image", "data": "x" }] }), "mimeType is missing"),
             (json!({ "content": [], "isError": "yes" }), "isError"),
         ] {
-            let fault = read(&value).unwrap_err();
-            assert_eq!(fault.kind(), FaultKind::Protocol);
-            assert!(fault.message().contains(words), "{}", fault.message());
+            let error = read(&value).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Protocol);
+            assert!(error.message().contains(words), "{}", error.message());
         }
     }
 }

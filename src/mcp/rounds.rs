@@ -9,20 +9,20 @@
 use serde_json::{Value, json};
 
 use super::connection::{Connection, RequestOptions};
-use super::message::{Raw, error_code, head};
-use super::respondent::{Occasion, Refusal, is_for_a_person};
-use crate::model::{Fault, FaultKind, JsonObject, Signal, Verdict};
+use super::message::{RawJson, error_code, truncate};
+use super::responder::{QuestionContext, QuestionRefusal, needs_person};
+use crate::model::{Error, ErrorKind, JsonObject, QuestionOutcome, Signal};
 
 /// How often a server may ask before it answers.
-const ROUNDS: u32 = 10;
+const MAX_ROUNDS: u32 = 10;
 /// How many questions one round may have.
-const TOGETHER: usize = 32;
+const MAX_QUESTIONS: usize = 32;
 /// Pages have to be visited before the request can be answered (revision 2025-11-25).
-const PAGES_REQUIRED: i64 = -32042;
+const URL_ELICITATION_REQUIRED: i64 = -32042;
 /// A capability that we do not have is needed.
-const CAPABILITY_MISSING: i64 = -32021;
+const MISSING_CAPABILITY: i64 = -32021;
 /// The version of the request is not spoken.
-const VERSION_UNSUPPORTED: i64 = -32022;
+const UNSUPPORTED_VERSION: i64 = -32022;
 
 /// What to do where nobody can be asked.
 pub(super) const HOW_TO_ANSWER: &str =
@@ -30,11 +30,11 @@ pub(super) const HOW_TO_ANSWER: &str =
 
 /// The answer to a request, when nothing is asked any more.
 #[derive(Debug)]
-pub struct Settled {
+pub struct RequestResult {
     /// The result.
     pub result: JsonObject,
     /// Its exact text.
-    pub raw: Raw,
+    pub raw: RawJson,
 }
 
 /// Sends a request, answers what the server asks before it answers, and returns what comes then.
@@ -47,24 +47,27 @@ pub async fn request(
     method: &str,
     mut params: JsonObject,
     options: &RequestOptions,
-) -> Result<Settled, Fault> {
-    let named = |fault: Fault| connection.named(fault, options.phase);
-    let mut rounds = Rounds::default();
+) -> Result<RequestResult, Error> {
+    let named = |error: Error| connection.in_context(error, options.phase);
+    let mut rounds = InputRounds::default();
     let mut pages_were_asked_for = false;
     loop {
         let sent = connection.request(method, Value::Object(params.clone()), options).await;
         let raw = match sent {
             Ok(raw) => raw,
-            Err(fault) if error_code(&fault) == Some(PAGES_REQUIRED) && !pages_were_asked_for => {
+            Err(error)
+                if error_code(&error) == Some(URL_ELICITATION_REQUIRED)
+                    && !pages_were_asked_for =>
+            {
                 pages_were_asked_for = true;
-                open_pages(connection, fault, options).await?;
+                open_pages(connection, error, options).await?;
                 continue;
             }
-            Err(fault) => return Err(named(explained(fault))),
+            Err(error) => return Err(named(with_hint(error))),
         };
-        match Step::read(raw, method).map_err(named)? {
-            Step::Settled(settled) => return Ok(settled),
-            Step::Questions { requests, state } => {
+        match RoundReply::read(raw, method).map_err(named)? {
+            RoundReply::Final(settled) => return Ok(settled),
+            RoundReply::Questions { requests, state } => {
                 let answers = rounds.answer(connection, &requests, options).await.map_err(named)?;
                 params.insert("inputResponses".into(), Value::Object(answers));
                 // Echoed exactly, and only when there was one.
@@ -78,22 +81,22 @@ pub async fn request(
 }
 
 /// One answer of the server.
-enum Step {
-    Settled(Settled),
+enum RoundReply {
+    Final(RequestResult),
     Questions { requests: JsonObject, state: Option<Value> },
 }
 
-impl Step {
-    fn read(raw: Raw, method: &str) -> Result<Self, Fault> {
+impl RoundReply {
+    fn read(raw: RawJson, method: &str) -> Result<Self, Error> {
         let broken = |what: &str| {
-            Fault::protocol(format!("the answer to {method} {what}"))
-                .detail(format!("result: {}", head(raw.get(), 300)))
+            Error::protocol(format!("the answer to {method} {what}"))
+                .with_detail(format!("result: {}", truncate(raw.get(), 300)))
         };
         let Value::Object(mut result) = raw.parse()? else {
             return Err(broken("is not an object"));
         };
         if result.get("resultType").and_then(Value::as_str) != Some("input_required") {
-            return Ok(Self::Settled(Settled { result, raw }));
+            return Ok(Self::Final(RequestResult { result, raw }));
         }
         let requests = match result.remove("inputRequests") {
             Some(Value::Object(requests)) => requests,
@@ -106,13 +109,13 @@ impl Step {
 
 /// The rounds of questions of one request or task.
 #[derive(Debug, Default)]
-pub(super) struct Rounds {
+pub(super) struct InputRounds {
     count: u32,
     /// Somebody was asked for and nobody was there.
-    nobody: bool,
+    is_unattended: bool,
 }
 
-impl Rounds {
+impl InputRounds {
     /// Answers the questions of one round.
     ///
     /// # Errors
@@ -122,17 +125,17 @@ impl Rounds {
         connection: &Connection,
         requests: &JsonObject,
         options: &RequestOptions,
-    ) -> Result<JsonObject, Fault> {
-        self.admit(requests)?;
-        let occasion = Occasion { call: options.call.clone(), round: Some(self.count) };
-        let nobody = &mut self.nobody;
+    ) -> Result<JsonObject, Error> {
+        self.count_round(requests)?;
+        let occasion = QuestionContext { call: options.call.clone(), round: Some(self.count) };
+        let nobody = &mut self.is_unattended;
         let work = async {
             let mut answers = JsonObject::new();
             for (key, request) in requests {
                 let (method, params) = question(key, request)?;
                 let answer = connection.respondent().answer(method, params, &occasion).await;
-                let answer = answer.map_err(|refusal| unanswered(method, &refusal))?;
-                *nobody |= answer.verdict == Some(Verdict::Nobody);
+                let answer = answer.map_err(|refusal| unanswered_error(method, &refusal))?;
+                *nobody |= answer.verdict == Some(QuestionOutcome::Unattended);
                 answers.insert(key.clone(), answer.result);
             }
             Ok(answers)
@@ -140,31 +143,31 @@ impl Rounds {
         tokio::select! {
             biased;
             () = options.cancel.cancelled() => {
-                let interrupted = FaultKind::Interrupted(Signal::Interrupt);
-                Err(Fault::new(interrupted, "given up while a question was open"))
+                let interrupted = ErrorKind::Interrupted(Signal::Interrupt);
+                Err(Error::new(interrupted, "given up while a question was open"))
             }
             answers = work => answers,
         }
     }
 
     /// Counts one round more, and refuses the one that is too many.
-    fn admit(&mut self, requests: &JsonObject) -> Result<(), Fault> {
+    fn count_round(&mut self, requests: &JsonObject) -> Result<(), Error> {
         let asks_a_person = || {
             let methods = requests.values().filter_map(|request| request.get("method")?.as_str());
-            methods.into_iter().any(is_for_a_person)
+            methods.into_iter().any(needs_person)
         };
-        if self.count >= ROUNDS {
-            return Err(Fault::protocol(format!(
-                "limit: the server asked for input {ROUNDS} times in a row"
+        if self.count >= MAX_ROUNDS {
+            return Err(Error::protocol(format!(
+                "limit: the server asked for input {MAX_ROUNDS} times in a row"
             )));
         }
-        if self.nobody && asks_a_person() {
+        if self.is_unattended && asks_a_person() {
             let what = "limit: the server asked again after nobody could be asked";
-            return Err(Fault::protocol(what).hint(HOW_TO_ANSWER));
+            return Err(Error::protocol(what).with_hint(HOW_TO_ANSWER));
         }
-        if requests.len() > TOGETHER {
-            return Err(Fault::protocol(format!(
-                "limit: the server asked {} things at once, more than {TOGETHER}",
+        if requests.len() > MAX_QUESTIONS {
+            return Err(Error::protocol(format!(
+                "limit: the server asked {} things at once, more than {MAX_QUESTIONS}",
                 requests.len()
             )));
         }
@@ -173,42 +176,43 @@ impl Rounds {
     }
 }
 
-fn question<'a>(key: &str, request: &'a Value) -> Result<(&'a str, &'a Value), Fault> {
+fn question<'a>(key: &str, request: &'a Value) -> Result<(&'a str, &'a Value), Error> {
     let method = request.get("method").and_then(Value::as_str);
     let Some(method) = method else {
-        return Err(Fault::protocol(format!("the input request {key:?} has no method")));
+        return Err(Error::protocol(format!("the input request {key:?} has no method")));
     };
     Ok((method, request.get("params").unwrap_or(&Value::Null)))
 }
 
-/// The fault of a request whose question has no answer.
-fn unanswered(method: &str, refusal: &Refusal) -> Fault {
+/// The error of a request whose question has no answer.
+fn unanswered_error(method: &str, refusal: &QuestionRefusal) -> Error {
     match refusal {
-        Refusal::Declined(Verdict::Nobody) => {
-            Fault::denied(format!("the server needs {method}, and nobody could be asked"))
-                .hint(HOW_TO_ANSWER)
+        QuestionRefusal::Declined(QuestionOutcome::Unattended) => {
+            Error::denied(format!("the server needs {method}, and nobody could be asked"))
+                .with_hint(HOW_TO_ANSWER)
         }
-        Refusal::Declined(_) => {
-            Fault::denied(format!("{method} was declined, and the server cannot go on without it"))
+        QuestionRefusal::Declined(_) => {
+            Error::denied(format!("{method} was declined, and the server cannot go on without it"))
         }
-        Refusal::Unknown(why) => {
-            Fault::tool(format!("the server needs {} before it answers: {why}", head(method, 100)))
-        }
-        Refusal::Malformed(why) => Fault::protocol(why.clone()),
+        QuestionRefusal::Unknown(why) => Error::tool(format!(
+            "the server needs {} before it answers: {why}",
+            truncate(method, 100)
+        )),
+        QuestionRefusal::Malformed(why) => Error::protocol(why.clone()),
     }
 }
 
 /// Asks a person to visit the pages that an error names.
 async fn open_pages(
     connection: &Connection,
-    fault: Fault,
+    error: Error,
     options: &RequestOptions,
-) -> Result<(), Fault> {
-    let data = fault.evidence().and_then(|evidence| evidence.get("data"));
+) -> Result<(), Error> {
+    let data = error.data().and_then(|evidence| evidence.get("data"));
     let pages = data.and_then(|data| data.get("elicitations")).and_then(Value::as_array).cloned();
     let pages = match pages {
-        Some(pages) if !pages.is_empty() && pages.len() <= TOGETHER => pages,
-        _ => return Err(fault.detail("its data names no page (elicitations)")),
+        Some(pages) if !pages.is_empty() && pages.len() <= MAX_QUESTIONS => pages,
+        _ => return Err(error.with_detail("its data names no page (elicitations)")),
     };
     let mut requests = JsonObject::new();
     for (index, mut page) in pages.into_iter().enumerate() {
@@ -221,22 +225,22 @@ async fn open_pages(
         let request = json!({ "method": "elicitation/create", "params": page });
         requests.insert(index.to_string(), request);
     }
-    let answers = Rounds::default().answer(connection, &requests, options).await;
-    let answers = answers.map_err(|fault| connection.named(fault, options.phase))?;
+    let answers = InputRounds::default().answer(connection, &requests, options).await;
+    let answers = answers.map_err(|error| connection.in_context(error, options.phase))?;
     if answers.values().all(|answer| answer["action"] == "accept") {
         return Ok(());
     }
-    let fault = Fault::denied("the server needs a page to be visited first, and it was not")
-        .detail(fault.message().to_owned())
-        .hint(HOW_TO_ANSWER);
-    Err(connection.named(fault, options.phase))
+    let error = Error::denied("the server needs a page to be visited first, and it was not")
+        .with_detail(error.message().to_owned())
+        .with_hint(HOW_TO_ANSWER);
+    Err(connection.in_context(error, options.phase))
 }
 
 /// Errors whose numbers say more than their words.
-pub(super) fn explained(fault: Fault) -> Fault {
-    let data = || fault.evidence().and_then(|evidence| evidence.get("data")).cloned();
-    match error_code(&fault) {
-        Some(VERSION_UNSUPPORTED) => {
+pub(super) fn with_hint(error: Error) -> Error {
+    let data = || error.data().and_then(|evidence| evidence.get("data")).cloned();
+    match error_code(&error) {
+        Some(UNSUPPORTED_VERSION) => {
             let data = data().unwrap_or_default();
             let supported = data.get("supported").and_then(Value::as_array);
             let versions: Vec<&str> =
@@ -246,23 +250,22 @@ pub(super) fn explained(fault: Fault) -> Fault {
                 [] => "it names no other".to_owned(),
                 versions => format!("it supports {}", versions.join(", ")),
             };
-            Fault::protocol(format!(
+            Error::protocol(format!(
                 "the server refuses {} although it was agreed on; {}",
-                head(requested, 40),
-                head(&told, 200)
+                truncate(requested, 40),
+                truncate(&told, 200)
             ))
-            .detail(fault.message().to_owned())
-            .data(data)
+            .with_detail(error.message().to_owned())
+            .with_data(data)
         }
-        Some(CAPABILITY_MISSING) => {
+        Some(MISSING_CAPABILITY) => {
             match data().and_then(|data| data.get("requiredCapabilities").cloned()) {
-                Some(needed) => {
-                    fault.detail(format!("it requires: {}", head(&needed.to_string(), 300)))
-                }
-                None => fault,
+                Some(needed) => error
+                    .with_detail(format!("it requires: {}", truncate(&needed.to_string(), 300))),
+                None => error,
             }
         }
-        _ => fault,
+        _ => error,
     }
 }
 
@@ -277,37 +280,38 @@ mod tests {
 
     #[test]
     fn rounds_are_few_and_fewer_where_nobody_answers() {
-        let mut rounds = Rounds::default();
-        for _ in 0..ROUNDS {
-            rounds.admit(&form()).unwrap();
+        let mut rounds = InputRounds::default();
+        for _ in 0..MAX_ROUNDS {
+            rounds.count_round(&form()).unwrap();
         }
-        assert_eq!(rounds.admit(&form()).unwrap_err().kind(), FaultKind::Protocol);
-        let mut rounds = Rounds { count: 1, nobody: true };
-        assert_eq!(rounds.admit(&form()).unwrap_err().kind(), FaultKind::Protocol);
+        assert_eq!(rounds.count_round(&form()).unwrap_err().kind(), ErrorKind::Protocol);
+        let mut rounds = InputRounds { count: 1, is_unattended: true };
+        assert_eq!(rounds.count_round(&form()).unwrap_err().kind(), ErrorKind::Protocol);
         // What needs nobody goes on.
         let roots = json!({ "method": "roots/list" });
-        rounds.admit(&JsonObject::from_iter([("r".to_owned(), roots)])).unwrap();
-        rounds.admit(&JsonObject::new()).unwrap();
-        let many = (0..=TOGETHER).map(|n| (n.to_string(), Value::Null)).collect();
-        assert!(rounds.admit(&many).is_err());
+        rounds.count_round(&JsonObject::from_iter([("r".to_owned(), roots)])).unwrap();
+        rounds.count_round(&JsonObject::new()).unwrap();
+        let many = (0..=MAX_QUESTIONS).map(|n| (n.to_string(), Value::Null)).collect();
+        assert!(rounds.count_round(&many).is_err());
     }
 
     #[test]
     fn a_refused_version_names_those_that_are_spoken() {
         let data = json!({ "supported": ["2025-11-25", "2025-06-18"], "requested": "2026-07-28" });
-        let error = Fault::tool("error -32022: no").data(json!({ "code": -32022, "data": data }));
-        let fault = explained(error);
-        assert_eq!(fault.kind(), FaultKind::Protocol);
-        assert!(fault.message().contains("2026-07-28"), "{fault}");
-        assert!(fault.message().contains("2025-11-25, 2025-06-18"), "{fault}");
+        let cause =
+            Error::tool("error -32022: no").with_data(json!({ "code": -32022, "data": data }));
+        let error = with_hint(cause);
+        assert_eq!(error.kind(), ErrorKind::Protocol);
+        assert!(error.message().contains("2026-07-28"), "{error}");
+        assert!(error.message().contains("2025-11-25, 2025-06-18"), "{error}");
     }
 
     #[test]
     fn questions_without_an_answer_end_the_request_each_in_its_way() {
-        let kind = |refusal| unanswered("sampling/createMessage", &refusal).kind();
-        assert_eq!(kind(Refusal::Declined(Verdict::Declined)), FaultKind::Denied);
-        assert_eq!(kind(Refusal::Declined(Verdict::Nobody)), FaultKind::Denied);
-        assert_eq!(kind(Refusal::Unknown("no".into())), FaultKind::Tool);
-        assert_eq!(kind(Refusal::Malformed("no".into())), FaultKind::Protocol);
+        let kind = |refusal| unanswered_error("sampling/createMessage", &refusal).kind();
+        assert_eq!(kind(QuestionRefusal::Declined(QuestionOutcome::Declined)), ErrorKind::Denied);
+        assert_eq!(kind(QuestionRefusal::Declined(QuestionOutcome::Unattended)), ErrorKind::Denied);
+        assert_eq!(kind(QuestionRefusal::Unknown("no".into())), ErrorKind::Tool);
+        assert_eq!(kind(QuestionRefusal::Malformed("no".into())), ErrorKind::Protocol);
     }
 }

@@ -13,21 +13,21 @@ use serde_json::value::RawValue;
 use sha2::{Digest as _, Sha256};
 
 use super::connection::{Connection, RequestOptions};
-use super::listing::{self, Item, List};
-use super::news::URI_LIMIT;
-use super::offer::Fields;
-use super::offering;
+use super::listing::{self, ListSpec, Listable};
+use super::notifications::URI_LIMIT;
+use super::offering_items::ItemFields;
+use super::offering_requests;
 use crate::config::node::SourceText;
 use crate::config::parse;
-use crate::model::{Fault, JsonObject, Offered};
+use crate::model::{Error, JsonObject, OfferingListing};
 use crate::util::base64;
 
 /// The extension by which a server declares that it has skills.
 pub const EXTENSION: &str = "io.modelcontextprotocol/skills";
 /// How many files one skill may list.
-const FILES: usize = 1_000;
+const MAX_FILES: usize = 1_000;
 /// The line that begins and ends a frontmatter.
-const FENCE: &str = "---";
+const FRONTMATTER_DELIMITER: &str = "---";
 
 /// A skill, as its server lists it. All of it is the server's own words.
 #[derive(Debug, Clone, PartialEq)]
@@ -51,19 +51,19 @@ pub struct SkillFile {
     pub size: u64,
 }
 
-impl Item for Skill {
-    const LIST: List = List {
+impl Listable for Skill {
+    const LIST: ListSpec = ListSpec {
         method: "skills/list",
         field: "skills",
         capability: EXTENSION,
-        one: "skill",
-        many: "skills",
-        undeclared: false,
-        optional: false,
+        singular: "skill",
+        plural: "skills",
+        is_requested_undeclared: false,
+        is_method_optional: false,
     };
 
     fn read(_server: &str, _: Box<RawValue>, item: Value, _modern: bool) -> Result<Self, String> {
-        let fields = Fields::of("skill", &item)?;
+        let fields = ItemFields::of("skill", &item)?;
         let uri = fields.name("uri", URI_LIMIT)?.to_owned();
         let bad = |what: &str| format!("skill \"{uri}\": {what}");
         let frontmatter = match item.get("frontmatter") {
@@ -74,8 +74,11 @@ impl Item for Skill {
         };
         let files = match item.get("resources") {
             Some(Value::String(word)) if word == "dynamic" => None,
-            Some(Value::Array(items)) if items.len() > FILES => {
-                return Err(bad(&format!("it lists {} files; {FILES} are allowed", items.len())));
+            Some(Value::Array(items)) if items.len() > MAX_FILES => {
+                return Err(bad(&format!(
+                    "it lists {} files; {MAX_FILES} are allowed",
+                    items.len()
+                )));
             }
             Some(list @ Value::Array(_)) => Some(
                 Vec::<SkillFile>::deserialize(list)
@@ -99,7 +102,7 @@ pub async fn list(
     connection: &Connection,
     server: &str,
     timeout: Duration,
-) -> Result<Offered<Skill>, Fault> {
+) -> Result<OfferingListing<Skill>, Error> {
     listing::all(connection, server, timeout).await
 }
 
@@ -112,9 +115,9 @@ pub async fn load(
     server: &str,
     skill: &Skill,
     options: &RequestOptions,
-) -> Result<String, Fault> {
+) -> Result<String, Error> {
     let bytes = file(connection, server, skill, &skill.uri, options).await?;
-    checked(skill, bytes).map_err(|why| refused(&skill.uri, &why).server(server))
+    verify_text(skill, bytes).map_err(|why| invalid_skill(&skill.uri, &why).with_server(server))
 }
 
 /// Fetches one file of a skill that was loaded, checked against the list.
@@ -128,23 +131,23 @@ pub async fn file(
     skill: &Skill,
     uri: &str,
     options: &RequestOptions,
-) -> Result<Vec<u8>, Fault> {
+) -> Result<Vec<u8>, Error> {
     let listed = skill.files.as_ref().map(|files| files.iter().find(|file| file.uri == uri));
     if let Some(None) = listed {
-        return Err(Fault::usage(format!("the skill does not list {uri}")).server(server));
+        return Err(Error::usage(format!("the skill does not list {uri}")).with_server(server));
     }
-    let read = offering::read(connection, server, uri, options).await?;
-    let bytes = bytes(&read.contents).ok_or_else(|| refused(uri, "it is not one file"));
-    let bytes = bytes.map_err(|fault| fault.server(server))?;
-    match listed.flatten().and_then(|file| file.differs(&bytes)) {
-        Some(why) => Err(refused(uri, &why).server(server)),
+    let read = offering_requests::read(connection, server, uri, options).await?;
+    let bytes = bytes(&read.contents).ok_or_else(|| invalid_skill(uri, "it is not one file"));
+    let bytes = bytes.map_err(|error| error.with_server(server))?;
+    match listed.flatten().and_then(|file| file.mismatch(&bytes)) {
+        Some(why) => Err(invalid_skill(uri, &why).with_server(server)),
         None => Ok(bytes),
     }
 }
 
 impl SkillFile {
     /// Why these bytes are not this file.
-    fn differs(&self, bytes: &[u8]) -> Option<String> {
+    fn mismatch(&self, bytes: &[u8]) -> Option<String> {
         if bytes.len() as u64 != self.size {
             return Some(format!("it has {} bytes, listed were {}", bytes.len(), self.size));
         }
@@ -158,8 +161,8 @@ impl SkillFile {
     }
 }
 
-fn refused(uri: &str, why: &str) -> Fault {
-    Fault::protocol(format!("{uri} is not used: {why}"))
+fn invalid_skill(uri: &str, why: &str) -> Error {
+    Error::protocol(format!("{uri} is not used: {why}"))
 }
 
 /// The bytes of a resource that is one file.
@@ -173,7 +176,7 @@ fn bytes(contents: &[Value]) -> Option<Vec<u8>> {
 }
 
 /// The text of a `SKILL.md` whose frontmatter is the listed one.
-fn checked(skill: &Skill, bytes: Vec<u8>) -> Result<String, String> {
+fn verify_text(skill: &Skill, bytes: Vec<u8>) -> Result<String, String> {
     let text = String::from_utf8(bytes).map_err(|_| "it is no text".to_owned())?;
     let said = frontmatter(&text)?;
     let keys = skill.frontmatter.keys().chain(said.keys());
@@ -187,13 +190,13 @@ fn checked(skill: &Skill, bytes: Vec<u8>) -> Result<String, String> {
 /// The YAML between the fences at the start of a `SKILL.md`.
 fn frontmatter(text: &str) -> Result<JsonObject, String> {
     let mut lines = text.strip_prefix('\u{feff}').unwrap_or(text).lines();
-    if lines.next().map(str::trim_end) != Some(FENCE) {
+    if lines.next().map(str::trim_end) != Some(FRONTMATTER_DELIMITER) {
         return Err("it does not begin with a frontmatter".to_owned());
     }
     let mut yaml = String::new();
     loop {
         match lines.next() {
-            Some(line) if line.trim_end() == FENCE => break,
+            Some(line) if line.trim_end() == FRONTMATTER_DELIMITER => break,
             Some(line) => {
                 yaml.push_str(line);
                 yaml.push('\n');
@@ -232,14 +235,14 @@ mod tests {
     #[test]
     fn a_file_is_what_was_listed_or_nothing() {
         let file = SkillFile { uri: "skill://a".to_owned(), digest: DIGEST.to_owned(), size: 3 };
-        assert_eq!(file.differs(b"abc"), None);
-        assert!(file.differs(b"abcd").unwrap().contains("4 bytes, listed were 3"));
-        assert!(file.differs(b"abd").unwrap().contains("digest"));
+        assert_eq!(file.mismatch(b"abc"), None);
+        assert!(file.mismatch(b"abcd").unwrap().contains("4 bytes, listed were 3"));
+        assert!(file.mismatch(b"abd").unwrap().contains("digest"));
     }
 
     #[test]
     fn a_skill_says_of_itself_what_the_list_says() {
-        assert_eq!(checked(&skill(), TEXT.into()).unwrap(), TEXT);
+        assert_eq!(verify_text(&skill(), TEXT.into()).unwrap(), TEXT);
         for (from, to, words) in [
             ("Fills in forms", "Sends them away", "its 'description'"),
             ("version: 2\n", "", "its 'version'"),
@@ -249,10 +252,10 @@ mod tests {
             ("---\nname", "name", "does not begin"),
             ("name: pdf", "name: [", "cannot be read"),
         ] {
-            let why = checked(&skill(), TEXT.replacen(from, to, 1).into()).unwrap_err();
+            let why = verify_text(&skill(), TEXT.replacen(from, to, 1).into()).unwrap_err();
             assert!(why.contains(words), "{why}");
         }
-        assert!(checked(&skill(), vec![0xff]).is_err());
+        assert!(verify_text(&skill(), vec![0xff]).is_err());
     }
 
     #[test]

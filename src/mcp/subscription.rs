@@ -13,23 +13,27 @@ use tokio_util::sync::CancellationToken;
 
 use super::connection::{Connection, RequestOptions};
 use super::message::error_code;
-use super::news::{Ear, News, SUBSCRIPTION, Told};
-use crate::model::{Change, Era, Fault, FaultKind, OfferList, Phase, Wanted};
+use super::notifications::{
+    ChangeNotification, NotificationKind, NotificationListener, SUBSCRIPTION,
+};
+use crate::model::{
+    Era, Error, ErrorKind, ErrorPhase, ListKind, SubscriptionEvent, SubscriptionFilter,
+};
 
 /// How long taking subscriptions back may take, all together.
-const FAREWELL: Duration = Duration::from_secs(1);
+const UNSUBSCRIBE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// How a subscription ended.
 #[derive(Debug)]
-pub enum Ended {
+pub enum SubscriptionEnd {
     /// Nobody wants it any more.
     Cancelled,
     /// The server ended it in good order.
     Gracefully,
     /// The server does not give what is wanted.
-    Refused(Fault),
+    Refused(Error),
     /// The connection or the stream broke, or the server broke the rules.
-    Broken(Fault),
+    Broken(Error),
 }
 
 /// One subscription.
@@ -37,18 +41,18 @@ pub struct Subscription<'a> {
     /// The server.
     pub connection: &'a Connection,
     /// What is wanted.
-    pub wanted: &'a Wanted,
+    pub filter: &'a SubscriptionFilter,
     /// How long the server may take to agree.
-    pub limit: Duration,
+    pub ack_timeout: Duration,
     /// Who is told. When the other end is dropped, nobody wants it any more.
-    pub changes: &'a mpsc::Sender<Change>,
+    pub changes: &'a mpsc::Sender<SubscriptionEvent>,
     /// Fires when nobody wants it any more.
     pub cancel: &'a CancellationToken,
 }
 
 impl Subscription<'_> {
     /// Subscribes and hands on what is told until the end.
-    pub async fn follow(&self) -> Ended {
+    pub async fn run(&self) -> SubscriptionEnd {
         match self.connection.agreement.era {
             Era::Modern => self.listen().await,
             Era::Legacy => self.subscribe().await,
@@ -56,7 +60,7 @@ impl Subscription<'_> {
     }
 
     /// Hands a change on; whether somebody still wants more.
-    async fn tell(&self, change: Change) -> bool {
+    async fn send_change(&self, change: SubscriptionEvent) -> bool {
         tokio::select! {
             biased;
             () = self.cancel.cancelled() => false,
@@ -65,145 +69,156 @@ impl Subscription<'_> {
     }
 
     /// Tells that news got lost because it came faster than it was taken.
-    fn note_loss(&self, ear: &Ear) {
-        match ear.take_lost() {
+    fn warn_lost(&self, listener: &NotificationListener) {
+        match listener.take_lost() {
             0 => {}
             lost => self
                 .connection
-                .doubt(format!("it told {lost} changes faster than they could be taken")),
+                .add_warning(format!("it told {lost} changes faster than they could be taken")),
         }
     }
 
-    async fn listen(&self) -> Ended {
-        let ear = self.connection.ear();
-        let params = json!({ "notifications": filter(self.wanted) });
-        let mut held = match self.connection.hold("subscriptions/listen", params).await {
+    async fn listen(&self) -> SubscriptionEnd {
+        let listener = self.connection.listener();
+        let params = json!({ "notifications": filter_to_json(self.filter) });
+        let mut held = match self.connection.start_request("subscriptions/listen", params).await {
             Ok(held) => held,
-            Err(fault) => return Ended::Broken(fault),
+            Err(error) => return SubscriptionEnd::Broken(error),
         };
         let id = held.id();
-        let agreed_by = Instant::now() + self.limit;
-        let mut accepted: Option<Wanted> = None;
+        let agreed_by = Instant::now() + self.ack_timeout;
+        let mut accepted: Option<SubscriptionFilter> = None;
         let ended = {
             // Kept over the rounds: what it has taken of the answer must not be dropped.
             let mut answer = Box::pin(held.answer());
             loop {
                 tokio::select! {
                     biased;
-                    () = self.cancel.cancelled() => break Ended::Cancelled,
-                    (news, times) = ear.next() => {
-                        self.note_loss(&ear);
-                        if self.is_ours(&news, &id)
-                            && let Some(ended) = self.heard(news.told, times, &mut accepted).await
+                    () = self.cancel.cancelled() => break SubscriptionEnd::Cancelled,
+                    (news, times) = listener.next() => {
+                        self.warn_lost(&listener);
+                        if self.belongs_to(&news, &id)
+                            && let Some(ended) = self.handle_notification(news.kind, times, &mut accepted).await
                         {
                             break ended;
                         }
                     }
                     answer = &mut answer => {
                         let result = answer.map(|raw| raw.parse());
-                        return self.judged(result, &id, accepted.is_some());
+                        return self.end_from_answer(result, &id, accepted.is_some());
                     }
                     () = tokio::time::sleep_until(agreed_by), if accepted.is_none() => {
-                        break Ended::Broken(self.named(self.unacknowledged()));
+                        break SubscriptionEnd::Broken(self.in_context(self.unacknowledged()));
                     }
                 }
             }
         };
-        held.abandon("nobody listens any more").await;
+        held.cancel("nobody listens any more").await;
         ended
     }
 
-    fn unacknowledged(&self) -> Fault {
-        let limit = self.limit.as_secs_f64();
-        Fault::timeout(format!("no acknowledgement of subscriptions/listen within {limit} s"))
+    fn unacknowledged(&self) -> Error {
+        let limit = self.ack_timeout.as_secs_f64();
+        Error::timeout(format!("no acknowledgement of subscriptions/listen within {limit} s"))
     }
 
     /// One piece of news of this subscription; how it ends, if it does.
-    async fn heard(&self, told: Told, times: u64, accepted: &mut Option<Wanted>) -> Option<Ended> {
+    async fn handle_notification(
+        &self,
+        told: NotificationKind,
+        times: u64,
+        accepted: &mut Option<SubscriptionFilter>,
+    ) -> Option<SubscriptionEnd> {
         let change = match (told, &*accepted) {
-            (Told::Acknowledged(filter), None) => {
+            (NotificationKind::Acknowledged(filter), None) => {
                 let given = read_filter(&filter);
                 let refused = self.missing(&given);
-                if given == Wanted::default() {
-                    let fault = Fault::tool("the server accepted none of the subscriptions")
-                        .details(refused.into_iter().map(|what| format!("not told: {what}")))
-                        .hint("it tells when other resources change, or none");
-                    return Some(Ended::Refused(self.named(fault)));
+                if given == SubscriptionFilter::default() {
+                    let error = Error::tool("the server accepted none of the subscriptions")
+                        .with_details(refused.into_iter().map(|what| format!("not told: {what}")))
+                        .with_hint("it tells when other resources change, or none");
+                    return Some(SubscriptionEnd::Refused(self.in_context(error)));
                 }
                 *accepted = Some(given);
-                Change::Listening { refused }
+                SubscriptionEvent::Subscribed { refused }
             }
-            (Told::Acknowledged(_), Some(_)) => {
-                self.connection.doubt("it acknowledged a subscription twice");
+            (NotificationKind::Acknowledged(_), Some(_)) => {
+                self.connection.add_warning("it acknowledged a subscription twice");
                 return None;
             }
             (_, None) => {
-                self.connection.doubt("it told changes before it acknowledged the subscription");
+                self.connection
+                    .add_warning("it told changes before it acknowledged the subscription");
                 return None;
             }
-            (Told::List(list), Some(given)) if given.lists.contains(&list) => Change::List(list),
-            (Told::List(list), Some(_)) => {
+            (NotificationKind::ListChanged(list), Some(given)) if given.lists.contains(&list) => {
+                SubscriptionEvent::ListChanged(list)
+            }
+            (NotificationKind::ListChanged(list), Some(_)) => {
                 let list = list.as_str();
-                self.connection.doubt(format!("it told a change of its {list}, unasked"));
+                self.connection.add_warning(format!("it told a change of its {list}, unasked"));
                 return None;
             }
-            (Told::Updated(uri), Some(_)) => Change::Updated { uri, times },
+            (NotificationKind::ResourceUpdated(uri), Some(_)) => {
+                SubscriptionEvent::ResourceUpdated { uri, times }
+            }
         };
-        (!self.tell(change).await).then_some(Ended::Cancelled)
+        (!self.send_change(change).await).then_some(SubscriptionEnd::Cancelled)
     }
 
     /// Whether news belongs to the subscription with this id.
-    fn is_ours(&self, news: &News, id: &Value) -> bool {
+    fn belongs_to(&self, news: &ChangeNotification, id: &Value) -> bool {
         let Some(subscription) = &news.subscription else {
-            self.connection.doubt("it told a change without naming the subscription");
+            self.connection.add_warning("it told a change without naming the subscription");
             return false;
         };
         same_id(subscription, id)
     }
 
     /// What of the wanted is not in what the server gives.
-    fn missing(&self, given: &Wanted) -> Vec<String> {
-        let lists = self.wanted.lists.iter().filter(|list| !given.lists.contains(list));
-        let uris = self.wanted.uris.iter().filter(|uri| !given.uris.contains(uri));
+    fn missing(&self, given: &SubscriptionFilter) -> Vec<String> {
+        let lists = self.filter.lists.iter().filter(|list| !given.lists.contains(list));
+        let uris = self.filter.uris.iter().filter(|uri| !given.uris.contains(uri));
         lists.map(|list| format!("the list of {}", list.as_str())).chain(uris.cloned()).collect()
     }
 
     /// What the answer to `subscriptions/listen` means: it is the end of the subscription.
-    fn judged(
+    fn end_from_answer(
         &self,
-        answer: Result<Result<Value, Fault>, Fault>,
+        answer: Result<Result<Value, Error>, Error>,
         id: &Value,
         agreed: bool,
-    ) -> Ended {
+    ) -> SubscriptionEnd {
         match answer {
             Ok(Ok(result)) => {
                 let named = result.get("_meta").and_then(|meta| meta.get(SUBSCRIPTION));
                 if !named.is_some_and(|named| same_id(named, id)) {
-                    self.connection.doubt("it ended a subscription without naming it");
+                    self.connection.add_warning("it ended a subscription without naming it");
                 }
                 if agreed {
-                    return Ended::Gracefully;
+                    return SubscriptionEnd::Gracefully;
                 }
                 let text = "the server ended the subscription before it acknowledged it";
-                Ended::Broken(self.named(Fault::protocol(text)))
+                SubscriptionEnd::Broken(self.in_context(Error::protocol(text)))
             }
             // A well-formed no to what is asked; later it is a stream that ended badly.
-            Err(fault) if fault.kind() == FaultKind::Tool && !agreed => {
-                let unknown = error_code(&fault) == Some(-32601);
-                let fault = if unknown { unknown_method(&fault) } else { fault };
-                Ended::Refused(self.named(fault))
+            Err(error) if error.kind() == ErrorKind::Tool && !agreed => {
+                let unknown = error_code(&error) == Some(-32601);
+                let error = if unknown { unknown_method(&error) } else { error };
+                SubscriptionEnd::Refused(self.in_context(error))
             }
-            Ok(Err(fault)) | Err(fault) => Ended::Broken(self.named(fault)),
+            Ok(Err(error)) | Err(error) => SubscriptionEnd::Broken(self.in_context(error)),
         }
     }
 
-    async fn subscribe(&self) -> Ended {
-        let ear = self.connection.ear();
+    async fn subscribe(&self) -> SubscriptionEnd {
+        let listener = self.connection.listener();
         let mut given: Vec<&String> = Vec::new();
         let mut refused = Vec::new();
         let mut last = None;
-        for uri in &self.wanted.uris {
-            let mut options = RequestOptions::within(self.limit, self.limit, Phase::Call);
+        for uri in &self.filter.uris {
+            let mut options =
+                RequestOptions::with_timeouts(self.ack_timeout, self.ack_timeout, ErrorPhase::Call);
             options.cancel = self.cancel.clone();
             let asked =
                 self.connection.request("resources/subscribe", json!({ "uri": uri }), &options);
@@ -211,50 +226,58 @@ impl Subscription<'_> {
                 Ok(_) => given.push(uri),
                 Err(_) if self.cancel.is_cancelled() => {
                     self.unsubscribe(&given).await;
-                    return Ended::Cancelled;
+                    return SubscriptionEnd::Cancelled;
                 }
-                Err(fault) if fault.kind() == FaultKind::Tool => {
+                Err(error) if error.kind() == ErrorKind::Tool => {
                     refused.push(uri.clone());
-                    last = Some(fault);
+                    last = Some(error);
                 }
-                Err(fault) => return Ended::Broken(fault),
+                Err(error) => return SubscriptionEnd::Broken(error),
             }
         }
-        if let Some(fault) = last
+        if let Some(error) = last
             && given.is_empty()
-            && self.wanted.lists.is_empty()
+            && self.filter.lists.is_empty()
         {
-            return Ended::Refused(fault);
+            return SubscriptionEnd::Refused(error);
         }
-        let ended = self.hand_on(&ear, refused).await;
-        if matches!(ended, Ended::Cancelled) {
+        let ended = self.forward_changes(&listener, refused).await;
+        if matches!(ended, SubscriptionEnd::Cancelled) {
             self.unsubscribe(&given).await;
         }
         ended
     }
 
-    async fn hand_on(&self, ear: &Ear, refused: Vec<String>) -> Ended {
-        if !self.tell(Change::Listening { refused }).await {
-            return Ended::Cancelled;
+    async fn forward_changes(
+        &self,
+        listener: &NotificationListener,
+        refused: Vec<String>,
+    ) -> SubscriptionEnd {
+        if !self.send_change(SubscriptionEvent::Subscribed { refused }).await {
+            return SubscriptionEnd::Cancelled;
         }
         loop {
             let (news, times) = tokio::select! {
                 biased;
-                () = self.cancel.cancelled() => return Ended::Cancelled,
-                news = ear.next() => news,
-                fault = self.connection.ended() => return Ended::Broken(fault),
+                () = self.cancel.cancelled() => return SubscriptionEnd::Cancelled,
+                news = listener.next() => news,
+                error = self.connection.wait_closed() => return SubscriptionEnd::Broken(error),
             };
-            self.note_loss(ear);
-            let change = match news.told {
-                Told::List(list) if self.wanted.lists.contains(&list) => Change::List(list),
-                // Of parts of what was subscribed to the server tells by their own addresses.
-                Told::Updated(uri) if !self.wanted.uris.is_empty() => {
-                    Change::Updated { uri, times }
+            self.warn_lost(listener);
+            let change = match news.kind {
+                NotificationKind::ListChanged(list) if self.filter.lists.contains(&list) => {
+                    SubscriptionEvent::ListChanged(list)
                 }
-                Told::List(_) | Told::Updated(_) | Told::Acknowledged(_) => continue,
+                // Of parts of what was subscribed to the server tells by their own addresses.
+                NotificationKind::ResourceUpdated(uri) if !self.filter.uris.is_empty() => {
+                    SubscriptionEvent::ResourceUpdated { uri, times }
+                }
+                NotificationKind::ListChanged(_)
+                | NotificationKind::ResourceUpdated(_)
+                | NotificationKind::Acknowledged(_) => continue,
             };
-            if !self.tell(change).await {
-                return Ended::Cancelled;
+            if !self.send_change(change).await {
+                return SubscriptionEnd::Cancelled;
             }
         }
     }
@@ -263,35 +286,40 @@ impl Subscription<'_> {
     async fn unsubscribe(&self, uris: &[&String]) {
         let all = async {
             for uri in uris {
-                let options = RequestOptions::within(FAREWELL, FAREWELL, Phase::Shutdown);
+                let options = RequestOptions::with_timeouts(
+                    UNSUBSCRIBE_TIMEOUT,
+                    UNSUBSCRIBE_TIMEOUT,
+                    ErrorPhase::Shutdown,
+                );
                 let params = json!({ "uri": uri });
                 let asked = self.connection.request("resources/unsubscribe", params, &options);
-                if asked.await.is_err_and(|fault| fault.kind() != FaultKind::Tool) {
+                if asked.await.is_err_and(|error| error.kind() != ErrorKind::Tool) {
                     return;
                 }
             }
         };
-        let _late = tokio::time::timeout(FAREWELL, all).await;
+        let _late = tokio::time::timeout(UNSUBSCRIBE_TIMEOUT, all).await;
     }
 
-    fn named(&self, fault: Fault) -> Fault {
-        let fault = if fault.at_phase().is_some() { fault } else { fault.phase(Phase::Call) };
-        fault.server(self.connection.name())
+    fn in_context(&self, error: Error) -> Error {
+        let error =
+            if error.phase().is_some() { error } else { error.with_phase(ErrorPhase::Call) };
+        error.with_server(self.connection.name())
     }
 }
 
 /// A server without subscriptions does not know the method, and says no more than that.
-fn unknown_method(fault: &Fault) -> Fault {
-    Fault::tool("the server does not tell when something changes")
-        .detail(fault.message())
-        .hint("read the resource again now and then: toolhost resources read")
+fn unknown_method(error: &Error) -> Error {
+    Error::tool("the server does not tell when something changes")
+        .with_detail(error.message())
+        .with_hint("read the resource again now and then: toolhost resources read")
 }
 
 /// What is wanted, as `subscriptions/listen` says it.
-fn filter(wanted: &Wanted) -> Value {
+fn filter_to_json(wanted: &SubscriptionFilter) -> Value {
     let mut filter = Map::new();
     for list in &wanted.lists {
-        filter.insert(key(*list).to_owned(), Value::Bool(true));
+        filter.insert(list_key(*list).to_owned(), Value::Bool(true));
     }
     if !wanted.uris.is_empty() {
         filter.insert("resourceSubscriptions".to_owned(), json!(wanted.uris));
@@ -300,20 +328,21 @@ fn filter(wanted: &Wanted) -> Value {
 }
 
 /// What a filter of the server says.
-fn read_filter(filter: &Value) -> Wanted {
-    let lists = OfferList::ALL.into_iter().filter(|list| filter[key(*list)] == Value::Bool(true));
+fn read_filter(filter: &Value) -> SubscriptionFilter {
+    let lists =
+        ListKind::ALL.into_iter().filter(|list| filter[list_key(*list)] == Value::Bool(true));
     let uris = filter["resourceSubscriptions"].as_array().into_iter().flatten();
-    Wanted {
+    SubscriptionFilter {
         lists: lists.collect(),
         uris: uris.filter_map(Value::as_str).map(str::to_owned).collect(),
     }
 }
 
-fn key(list: OfferList) -> &'static str {
+fn list_key(list: ListKind) -> &'static str {
     match list {
-        OfferList::Tools => "toolsListChanged",
-        OfferList::Prompts => "promptsListChanged",
-        OfferList::Resources => "resourcesListChanged",
+        ListKind::Tools => "toolsListChanged",
+        ListKind::Prompts => "promptsListChanged",
+        ListKind::Resources => "resourcesListChanged",
     }
 }
 
@@ -329,18 +358,21 @@ mod tests {
 
     #[test]
     fn a_filter_says_what_is_wanted_and_reads_back() {
-        let wanted = Wanted {
-            lists: vec![OfferList::Tools, OfferList::Resources],
+        let wanted = SubscriptionFilter {
+            lists: vec![ListKind::Tools, ListKind::Resources],
             uris: vec!["a:1".to_owned()],
         };
-        let filter = filter(&wanted);
+        let filter = filter_to_json(&wanted);
         assert_eq!(
             filter,
             json!({ "toolsListChanged": true, "resourcesListChanged": true,
                 "resourceSubscriptions": ["a:1"] })
         );
         assert_eq!(read_filter(&filter), wanted);
-        assert_eq!(read_filter(&json!({ "toolsListChanged": "yes" })), Wanted::default());
+        assert_eq!(
+            read_filter(&json!({ "toolsListChanged": "yes" })),
+            SubscriptionFilter::default()
+        );
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! Owns: both dialects of tasks. In revision 2025-11-25 a client asks for a task and fetches its
 //! result with `tasks/result`; in the extension of 2026-07-28 (SEP-2663) a server answers with one
 //! by itself and `tasks/get` brings the result. What to do next follows from the task's state
-//! alone ([`Task::next`]). A task that we stop waiting for is cancelled.
+//! alone ([`Task::next_action`]). A task that we stop waiting for is cancelled.
 
 use std::time::Duration;
 
@@ -11,23 +11,25 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::connection::{Connection, RequestOptions};
-use super::message::{Raw, head};
+use super::message::{RawJson, truncate};
 use super::results;
-use super::rounds::Rounds;
-use crate::model::{Event, Fault, FaultKind, JsonObject, LogLevel, Phase, Signal, ToolResult};
+use super::rounds::InputRounds;
+use crate::model::{
+    Error, ErrorKind, ErrorPhase, HostEvent, JsonObject, LogLevel, Signal, ToolResult,
+};
 use crate::util::units::show_duration;
 
 /// How long a server is asked to keep a task and its result, in milliseconds: one hour.
 pub const TIME_TO_LIVE: u64 = 3_600_000;
 /// How often a server is asked that names no interval.
-const POLL: Duration = Duration::from_millis(500);
+const DEFAULT_POLL_INTERVAL: Duration = Duration::from_millis(500);
 /// The shortest and the longest interval that a server may name.
-const SHORTEST: Duration = Duration::from_millis(100);
-const LONGEST: Duration = Duration::from_secs(30);
+const MIN_POLL_INTERVAL: Duration = Duration::from_millis(100);
+const MAX_POLL_INTERVAL: Duration = Duration::from_secs(30);
 /// How long telling the server that a task was given up may take.
-const CANCEL_LIMIT: Duration = Duration::from_millis(800);
+const CANCEL_TIMEOUT: Duration = Duration::from_millis(800);
 /// How much of a status message is shown, in characters.
-const SHOWN: usize = 300;
+const STATUS_CHARS: usize = 300;
 
 /// Which words a server has for tasks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,13 +44,13 @@ pub enum Dialect {
 #[derive(Debug, Clone, PartialEq)]
 struct Task {
     id: String,
-    status: Status,
+    status: TaskStatus,
     message: Option<String>,
     poll: Duration,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-enum Status {
+enum TaskStatus {
     Working,
     /// The questions, in the extension; in the core they come by themselves.
     InputRequired(JsonObject),
@@ -61,125 +63,135 @@ enum Status {
 
 /// What to do about a task.
 #[derive(Debug)]
-enum Next {
+enum TaskAction {
     /// Ask again after this time.
     Wait(Duration),
     /// Answer these questions.
-    Answer(JsonObject),
+    AnswerQuestions(JsonObject),
     /// Fetch the result, which also brings the questions.
     Fetch,
     /// This is the result.
     Done(JsonObject),
     /// There is none.
-    Fail(Fault),
+    Fail(Error),
 }
 
 impl Task {
-    fn read(map: &JsonObject) -> Result<Self, Fault> {
-        let broken = |what: &str| Fault::protocol(format!("the task {what}"));
+    fn read(map: &JsonObject) -> Result<Self, Error> {
+        let broken = |what: &str| Error::protocol(format!("the task {what}"));
         let id = map.get("taskId").and_then(Value::as_str).unwrap_or_default();
         if id.is_empty() {
             return Err(broken("has no taskId"));
         }
         let status = match map.get("status").and_then(Value::as_str) {
-            Some("working" | "submitted") => Status::Working,
+            Some("working" | "submitted") => TaskStatus::Working,
             Some("input_required") => {
                 let requests = map.get("inputRequests").and_then(Value::as_object);
-                Status::InputRequired(requests.cloned().unwrap_or_default())
+                TaskStatus::InputRequired(requests.cloned().unwrap_or_default())
             }
             Some("completed") => {
-                Status::Completed(map.get("result").and_then(Value::as_object).cloned())
+                TaskStatus::Completed(map.get("result").and_then(Value::as_object).cloned())
             }
-            Some("failed") => Status::Failed(map.get("error").cloned()),
-            Some("cancelled") => Status::Cancelled,
+            Some("failed") => TaskStatus::Failed(map.get("error").cloned()),
+            Some("cancelled") => TaskStatus::Cancelled,
             Some(other) => {
-                return Err(broken(&format!("has the unknown status {:?}", head(other, 40))));
+                return Err(broken(&format!("has the unknown status {:?}", truncate(other, 40))));
             }
             None => return Err(broken("has no status")),
         };
         let poll = ["pollIntervalMs", "pollInterval"]
             .into_iter()
             .find_map(|key| map.get(key)?.as_f64())
-            .map_or(POLL, |ms| Duration::try_from_secs_f64(ms / 1000.0).unwrap_or(POLL));
+            .map_or(DEFAULT_POLL_INTERVAL, |ms| {
+                Duration::try_from_secs_f64(ms / 1000.0).unwrap_or(DEFAULT_POLL_INTERVAL)
+            });
         Ok(Self {
             id: id.to_owned(),
             status,
             message: map.get("statusMessage").and_then(Value::as_str).map(str::to_owned),
-            poll: poll.clamp(SHORTEST, LONGEST),
+            poll: poll.clamp(MIN_POLL_INTERVAL, MAX_POLL_INTERVAL),
         })
     }
 
-    fn next(&self, dialect: Dialect) -> Next {
+    fn next_action(&self, dialect: Dialect) -> TaskAction {
         match (&self.status, dialect) {
-            (Status::Working, _) => Next::Wait(self.poll),
-            (Status::Cancelled, _) => Next::Fail(Fault::tool(match &self.message {
-                Some(why) => format!("the server cancelled its task: {}", head(why, SHOWN)),
+            (TaskStatus::Working, _) => TaskAction::Wait(self.poll),
+            (TaskStatus::Cancelled, _) => TaskAction::Fail(Error::tool(match &self.message {
+                Some(why) => {
+                    format!("the server cancelled its task: {}", truncate(why, STATUS_CHARS))
+                }
                 None => "the server cancelled its task".to_owned(),
             })),
-            (_, Dialect::Core) => Next::Fetch,
-            (Status::InputRequired(requests), Dialect::Extension) => Next::Answer(requests.clone()),
-            (Status::Completed(Some(result)), Dialect::Extension) => Next::Done(result.clone()),
-            (Status::Completed(None), Dialect::Extension) => {
-                Next::Fail(Fault::protocol("the task is completed and has no result"))
+            (_, Dialect::Core) => TaskAction::Fetch,
+            (TaskStatus::InputRequired(requests), Dialect::Extension) => {
+                TaskAction::AnswerQuestions(requests.clone())
             }
-            (Status::Failed(error), Dialect::Extension) => Next::Fail(failed(error.as_ref())),
+            (TaskStatus::Completed(Some(result)), Dialect::Extension) => {
+                TaskAction::Done(result.clone())
+            }
+            (TaskStatus::Completed(None), Dialect::Extension) => {
+                TaskAction::Fail(Error::protocol("the task is completed and has no result"))
+            }
+            (TaskStatus::Failed(error), Dialect::Extension) => {
+                TaskAction::Fail(failed(error.as_ref()))
+            }
         }
     }
 
-    fn word(&self) -> &'static str {
+    fn label(&self) -> &'static str {
         match self.status {
-            Status::Working => "working",
-            Status::InputRequired(_) => "waits for input",
-            Status::Completed(_) => "completed",
-            Status::Failed(_) => "failed",
-            Status::Cancelled => "cancelled",
+            TaskStatus::Working => "working",
+            TaskStatus::InputRequired(_) => "waits for input",
+            TaskStatus::Completed(_) => "completed",
+            TaskStatus::Failed(_) => "failed",
+            TaskStatus::Cancelled => "cancelled",
         }
     }
 }
 
 /// The JSON-RPC error that ended a task.
-fn failed(error: Option<&Value>) -> Fault {
+fn failed(error: Option<&Value>) -> Error {
     let code = error.and_then(|error| error.get("code")?.as_i64());
     let message = error.and_then(|error| error.get("message")?.as_str());
     let (Some(code), Some(message)) = (code, message) else {
-        return Fault::protocol("the task has failed without a well-formed error");
+        return Error::protocol("the task has failed without a well-formed error");
     };
     let data = error.and_then(|error| error.get("data"));
-    Fault::tool(format!("error {code}: {message}")).data(json!({ "code": code, "data": data }))
+    Error::tool(format!("error {code}: {message}")).with_data(json!({ "code": code, "data": data }))
 }
 
 /// Waits for a task's result, which is that of the call. `first` is the task as it was created.
 ///
 /// # Errors
 /// As a call without a task; and when the task was cancelled, or is not what a task must be.
-pub(super) async fn follow(
+pub(super) async fn await_result(
     connection: &Connection,
     first: &JsonObject,
     dialect: Dialect,
     options: &RequestOptions,
-) -> Result<ToolResult, Fault> {
+) -> Result<ToolResult, Error> {
     let task = Task::read(first)?;
     let params = JsonObject::from_iter([("taskId".to_owned(), json!(task.id))]);
-    let mut pursuit = Pursuit {
+    let mut pursuit = TaskPoller {
         connection,
         dialect,
         params,
         // The headers of the call are its arguments, and these requests have none.
         options: RequestOptions { headers: Vec::new(), ..options.clone() },
-        deadline: Instant::now() + options.total,
-        answered: Vec::new(),
-        rounds: Rounds::default(),
-        over: false,
+        deadline: Instant::now() + options.total_timeout,
+        answered_keys: Vec::new(),
+        rounds: InputRounds::default(),
+        is_finished: false,
     };
     let outcome = pursuit.run(task).await;
-    if outcome.is_err() && !pursuit.over && connection.closed().is_none() {
-        pursuit.give_up().await;
+    if outcome.is_err() && !pursuit.is_finished && connection.close_reason().is_none() {
+        pursuit.cancel_task().await;
     }
     outcome
 }
 
 /// One task on its way.
-struct Pursuit<'a> {
+struct TaskPoller<'a> {
     connection: &'a Connection,
     dialect: Dialect,
     /// The parameters that name the task.
@@ -187,103 +199,104 @@ struct Pursuit<'a> {
     options: RequestOptions,
     deadline: Instant,
     /// The keys of the questions that were answered: each is asked once, however often it is seen.
-    answered: Vec<String>,
-    rounds: Rounds,
+    answered_keys: Vec<String>,
+    rounds: InputRounds,
     /// The server is done with it.
-    over: bool,
+    is_finished: bool,
 }
 
-impl Pursuit<'_> {
-    async fn run(&mut self, mut task: Task) -> Result<ToolResult, Fault> {
-        self.tell(&task);
-        let mut wait = if task.status == Status::Working { task.poll } else { Duration::ZERO };
+impl TaskPoller<'_> {
+    async fn run(&mut self, mut task: Task) -> Result<ToolResult, Error> {
+        self.report_status(&task);
+        let mut wait = if task.status == TaskStatus::Working { task.poll } else { Duration::ZERO };
         loop {
-            self.pause(wait).await?;
-            let raw = self.ask("tasks/get", self.params.clone()).await?;
+            self.wait_to_poll(wait).await?;
+            let raw = self.request("tasks/get", self.params.clone()).await?;
             let now = Task::read(&object(&raw, "tasks/get")?)?;
-            if (now.word(), &now.message) != (task.word(), &task.message) {
-                self.tell(&now);
+            if (now.label(), &now.message) != (task.label(), &task.message) {
+                self.report_status(&now);
             }
             task = now;
-            match task.next(self.dialect) {
-                Next::Wait(poll) => wait = poll,
-                Next::Answer(requests) => {
+            match task.next_action(self.dialect) {
+                TaskAction::Wait(poll) => wait = poll,
+                TaskAction::AnswerQuestions(requests) => {
                     self.answer(requests).await?;
                     wait = task.poll;
                 }
-                Next::Fetch => {
-                    let raw = self.ask("tasks/result", self.params.clone()).await;
-                    self.over = raw.is_ok();
+                TaskAction::Fetch => {
+                    let raw = self.request("tasks/result", self.params.clone()).await;
+                    self.is_finished = raw.is_ok();
                     let raw = raw?;
                     return results::read(object(&raw, "tasks/result")?, raw.get());
                 }
-                Next::Done(result) => {
-                    self.over = true;
+                TaskAction::Done(result) => {
+                    self.is_finished = true;
                     let text = Value::Object(result.clone()).to_string();
                     return results::read(result, &text);
                 }
-                Next::Fail(fault) => {
-                    self.over = true;
-                    return Err(fault);
+                TaskAction::Fail(error) => {
+                    self.is_finished = true;
+                    return Err(error);
                 }
             }
         }
     }
 
     /// Waits until it is time to ask, or the server says that something happened.
-    async fn pause(&self, wait: Duration) -> Result<(), Fault> {
+    async fn wait_to_poll(&self, wait: Duration) -> Result<(), Error> {
         let now = Instant::now();
         if now >= self.deadline {
-            let limit = show_duration(self.options.total);
-            return Err(Fault::timeout(format!("the task did not end within {limit}")));
+            let limit = show_duration(self.options.total_timeout);
+            return Err(Error::timeout(format!("the task did not end within {limit}")));
         }
         let until = (now + wait).min(self.deadline);
         let news = async {
-            tokio::time::sleep(SHORTEST).await;
-            self.connection.task_news().await;
+            tokio::time::sleep(MIN_POLL_INTERVAL).await;
+            self.connection.wait_task_update().await;
         };
         tokio::select! {
             biased;
             () = self.options.cancel.cancelled() => {
-                let interrupted = FaultKind::Interrupted(Signal::Interrupt);
-                Err(Fault::new(interrupted, "the task was given up"))
+                let interrupted = ErrorKind::Interrupted(Signal::Interrupt);
+                Err(Error::new(interrupted, "the task was given up"))
             }
             () = tokio::time::sleep_until(until) => Ok(()),
             () = news => Ok(()),
         }
     }
 
-    async fn answer(&mut self, mut requests: JsonObject) -> Result<(), Fault> {
-        requests.retain(|key, _| !self.answered.contains(key));
+    async fn answer(&mut self, mut requests: JsonObject) -> Result<(), Error> {
+        requests.retain(|key, _| !self.answered_keys.contains(key));
         if requests.is_empty() {
             return Ok(());
         }
         let answers = self.rounds.answer(self.connection, &requests, &self.options).await?;
-        self.answered.extend(requests.keys().cloned());
+        self.answered_keys.extend(requests.keys().cloned());
         let mut params = self.params.clone();
         params.insert("inputResponses".to_owned(), Value::Object(answers));
-        self.ask("tasks/update", params).await.map(drop)
+        self.request("tasks/update", params).await.map(drop)
     }
 
-    async fn ask(&self, method: &str, params: JsonObject) -> Result<Raw, Fault> {
+    async fn request(&self, method: &str, params: JsonObject) -> Result<RawJson, Error> {
         self.connection.request(method, Value::Object(params), &self.options).await
     }
 
     /// Tells the server that nobody waits any more.
-    async fn give_up(&self) {
-        let options = RequestOptions::within(CANCEL_LIMIT, CANCEL_LIMIT, Phase::Call);
+    async fn cancel_task(&self) {
+        let options =
+            RequestOptions::with_timeouts(CANCEL_TIMEOUT, CANCEL_TIMEOUT, ErrorPhase::Call);
         let params = Value::Object(self.params.clone());
         // It is told; what it makes of that concerns nobody any more.
         let _unheard = self.connection.request("tasks/cancel", params, &options).await;
     }
 
-    fn tell(&self, task: &Task) {
+    fn report_status(&self, task: &Task) {
         let text = match &task.message {
-            Some(message) => format!("task {}: {}", task.word(), head(message, SHOWN)),
-            None => format!("task {}", task.word()),
+            Some(message) => format!("task {}: {}", task.label(), truncate(message, STATUS_CHARS)),
+            None => format!("task {}", task.label()),
         };
         let respondent = self.connection.respondent();
-        respondent.events.emit(Event::Log {
+        respondent.events.emit(HostEvent::Log {
             origin: respondent.server.clone(),
             level: LogLevel("info".to_owned()),
             text,
@@ -291,10 +304,10 @@ impl Pursuit<'_> {
     }
 }
 
-fn object(raw: &Raw, method: &str) -> Result<JsonObject, Fault> {
+fn object(raw: &RawJson, method: &str) -> Result<JsonObject, Error> {
     match raw.parse()? {
         Value::Object(map) => Ok(map),
-        _ => Err(Fault::protocol(format!("the answer to {method} is not an object"))),
+        _ => Err(Error::protocol(format!("the answer to {method} is not an object"))),
     }
 }
 
@@ -302,12 +315,12 @@ fn object(raw: &Raw, method: &str) -> Result<JsonObject, Fault> {
 mod tests {
     use super::*;
 
-    fn task(value: &Value) -> Result<Task, Fault> {
+    fn task(value: &Value) -> Result<Task, Error> {
         Task::read(value.as_object().unwrap())
     }
 
-    fn next(dialect: Dialect, value: &Value) -> Next {
-        task(value).unwrap().next(dialect)
+    fn next(dialect: Dialect, value: &Value) -> TaskAction {
+        task(value).unwrap().next_action(dialect)
     }
 
     #[test]
@@ -318,11 +331,11 @@ mod tests {
                 .poll
         };
         assert_eq!(poll(json!(2000)), Duration::from_secs(2));
-        assert_eq!(poll(json!(0)), SHORTEST);
-        assert_eq!(poll(json!(1e300)), POLL);
-        assert_eq!(poll(json!(9_000_000)), LONGEST);
-        assert_eq!(poll(json!(-5)), POLL);
-        assert_eq!(poll(json!("soon")), POLL);
+        assert_eq!(poll(json!(0)), MIN_POLL_INTERVAL);
+        assert_eq!(poll(json!(1e300)), DEFAULT_POLL_INTERVAL);
+        assert_eq!(poll(json!(9_000_000)), MAX_POLL_INTERVAL);
+        assert_eq!(poll(json!(-5)), DEFAULT_POLL_INTERVAL);
+        assert_eq!(poll(json!("soon")), DEFAULT_POLL_INTERVAL);
     }
 
     #[test]
@@ -330,22 +343,26 @@ mod tests {
         use Dialect::{Core, Extension};
         let state = |status: &str| json!({ "taskId": "t", "status": status });
         for dialect in [Core, Extension] {
-            assert!(matches!(next(dialect, &state("working")), Next::Wait(_)));
-            assert!(matches!(next(dialect, &state("cancelled")), Next::Fail(_)));
+            assert!(matches!(next(dialect, &state("working")), TaskAction::Wait(_)));
+            assert!(matches!(next(dialect, &state("cancelled")), TaskAction::Fail(_)));
         }
         for status in ["input_required", "completed", "failed"] {
-            assert!(matches!(next(Core, &state(status)), Next::Fetch), "{status}");
+            assert!(matches!(next(Core, &state(status)), TaskAction::Fetch), "{status}");
         }
         let mut asks = state("input_required");
         asks["inputRequests"] = json!({ "a": {} });
-        assert!(matches!(next(Extension, &asks), Next::Answer(r) if r.len() == 1));
+        assert!(matches!(next(Extension, &asks), TaskAction::AnswerQuestions(r) if r.len() == 1));
         let mut done = state("completed");
-        assert!(matches!(next(Extension, &done), Next::Fail(f) if f.kind() == FaultKind::Protocol));
+        assert!(
+            matches!(next(Extension, &done), TaskAction::Fail(f) if f.kind() == ErrorKind::Protocol)
+        );
         done["result"] = json!({ "content": [] });
-        assert!(matches!(next(Extension, &done), Next::Done(_)));
+        assert!(matches!(next(Extension, &done), TaskAction::Done(_)));
         let mut failed = state("failed");
         failed["error"] = json!({ "code": -32000, "message": "no tea" });
-        assert!(matches!(next(Extension, &failed), Next::Fail(f) if f.kind() == FaultKind::Tool));
+        assert!(
+            matches!(next(Extension, &failed), TaskAction::Fail(f) if f.kind() == ErrorKind::Tool)
+        );
     }
 
     #[test]
@@ -355,9 +372,9 @@ mod tests {
             (json!({ "taskId": "t" }), "no status"),
             (json!({ "taskId": "t", "status": "napping" }), "unknown status"),
         ] {
-            let fault = task(&value).unwrap_err();
-            assert_eq!(fault.kind(), FaultKind::Protocol);
-            assert!(fault.message().contains(words), "{fault}");
+            let error = task(&value).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Protocol);
+            assert!(error.message().contains(words), "{error}");
         }
     }
 }

@@ -16,42 +16,42 @@ use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::message::{self, Message, Raw, Reading};
-use crate::model::traffic::{Direction, Glance, Passed};
+use super::message::{self, ParsedInput, RawJson, RpcMessage};
+use crate::model::traffic::{Direction, MessageInfo, TrafficKind};
 use crate::model::{CallId, Traffic, TrafficSink};
 use crate::util::clock::{Clock as _, SystemClock};
 
 /// How many requests without an answer are remembered for each direction.
-const OPEN: usize = 4096;
+const MAX_OPEN_REQUESTS: usize = 4096;
 /// The longest line of stderr that is reported as one.
-const LINE: usize = 64 * 1024;
+const MAX_STDERR_LINE: usize = 64 * 1024;
 
 /// Reports what crosses the wires of one server. Cheap to clone.
 #[derive(Clone, Default)]
-pub struct Tracer(Option<Arc<Watched>>);
+pub struct Tracer(Option<Arc<TracerInner>>);
 
-struct Watched {
+struct TracerInner {
     server: String,
     sink: TrafficSink,
-    state: Mutex<State>,
+    state: Mutex<TracerState>,
 }
 
 #[derive(Default)]
-struct State {
+struct TracerState {
     sequence: u64,
     /// A wire was opened and is not known to be gone.
-    open: bool,
+    is_open: bool,
     /// What we asked.
-    sent: Unanswered,
+    sent: OpenRequests,
     /// What the server asked.
-    received: Unanswered,
+    received: OpenRequests,
 }
 
 /// Requests that wait for their answers, by their ids as JSON.
 #[derive(Default)]
-struct Unanswered(HashMap<String, Asked>);
+struct OpenRequests(HashMap<String, OpenRequest>);
 
-struct Asked {
+struct OpenRequest {
     method: String,
     at: Instant,
     call: Option<CallId>,
@@ -59,9 +59,9 @@ struct Asked {
     token: Option<Value>,
 }
 
-impl Unanswered {
-    fn add(&mut self, key: String, asked: Asked) {
-        if self.0.len() >= OPEN {
+impl OpenRequests {
+    fn add(&mut self, key: String, asked: OpenRequest) {
+        if self.0.len() >= MAX_OPEN_REQUESTS {
             let oldest = self.0.iter().min_by_key(|(_, asked)| asked.at);
             let oldest = oldest.map(|(key, _)| key.clone());
             oldest.and_then(|key| self.0.remove(&key));
@@ -76,22 +76,22 @@ impl Unanswered {
 
 /// The part of parameters that links a notification to a request.
 #[derive(Deserialize, Default)]
-struct Links {
+struct MessageMeta {
     #[serde(rename = "_meta")]
     meta: Option<Box<Self>>,
     #[serde(rename = "progressToken")]
     token: Option<Value>,
 }
 
-impl Links {
-    fn of(params: Option<&Raw>) -> Self {
+impl MessageMeta {
+    fn of(params: Option<&RawJson>) -> Self {
         params.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default()
     }
 }
 
 /// A message as it will be told.
-struct Told {
-    glance: Glance,
+struct TracedMessage {
+    summary: MessageInfo,
     call: Option<CallId>,
     latency: Option<Duration>,
 }
@@ -106,7 +106,10 @@ impl Tracer {
     /// Reports to `sink` what crosses the wires of `server`.
     pub fn new(server: &str, sink: TrafficSink) -> Self {
         let server = server.to_owned();
-        Self(sink.is_there().then(|| Arc::new(Watched { server, sink, state: Mutex::default() })))
+        Self(
+            sink.is_configured()
+                .then(|| Arc::new(TracerInner { server, sink, state: Mutex::default() })),
+        )
     }
 
     /// A tracer that nobody looks at.
@@ -116,24 +119,24 @@ impl Tracer {
 
     /// Whether anybody looks: check before something is prepared for a report.
     pub fn is_on(&self) -> bool {
-        self.0.as_ref().is_some_and(|watched| watched.sink.is_on())
+        self.0.as_ref().is_some_and(|watched| watched.sink.is_enabled())
     }
 
     /// A wire is about to be opened: to this command line or address. Ids begin anew.
     pub fn opened(&self, to: &str) {
         self.with(|watched, state| {
-            state.open = true;
+            state.is_open = true;
             state.sent.0.clear();
             state.received.0.clear();
-            watched.emit(state, None, Passed::Opened(to.to_owned()));
+            watched.emit(state, None, TrafficKind::Opened(to.to_owned()));
         });
     }
 
     /// The wire is gone, and why. Only the first reason is told.
     pub fn closed(&self, why: &str) {
         self.with(|watched, state| {
-            if std::mem::take(&mut state.open) {
-                watched.emit(state, None, Passed::Closed(why.to_owned()));
+            if std::mem::take(&mut state.is_open) {
+                watched.emit(state, None, TrafficKind::Closed(why.to_owned()));
             }
         });
     }
@@ -142,10 +145,12 @@ impl Tracer {
     pub fn sent(&self, bytes: &Bytes, call: Option<&CallId>) {
         self.with(|watched, state| {
             let messages = match message::read(bytes) {
-                Reading::Messages(messages, _) => messages,
-                Reading::Noise(_) | Reading::Unreadable(_) | Reading::Broken(_) => Vec::new(),
+                ParsedInput::Messages(messages, _) => messages,
+                ParsedInput::NonMessage(_)
+                | ParsedInput::Unreadable(_)
+                | ParsedInput::Broken(_) => Vec::new(),
             };
-            let told = tell(&messages, call, &mut state.sent, &mut state.received);
+            let told = trace_messages(&messages, call, &mut state.sent, &mut state.received);
             watched.message(state, Direction::Sent, bytes, told);
         });
     }
@@ -156,16 +161,21 @@ impl Tracer {
         self.with(|watched, state| {
             let call = stream_of.and_then(|id| state.sent.call(id));
             let messages = match message::read(bytes) {
-                Reading::Messages(messages, _) if !messages.is_empty() => messages,
-                Reading::Messages(..) | Reading::Noise(_) => {
+                ParsedInput::Messages(messages, _) if !messages.is_empty() => messages,
+                ParsedInput::Messages(..) | ParsedInput::NonMessage(_) => {
                     if let Ok(text) = std::str::from_utf8(bytes) {
-                        return watched.emit(state, call, Passed::Noise(text.to_owned()));
+                        return watched.emit(
+                            state,
+                            call,
+                            TrafficKind::NonJsonLine(text.to_owned()),
+                        );
                     }
                     Vec::new()
                 }
-                Reading::Unreadable(_) | Reading::Broken(_) => Vec::new(),
+                ParsedInput::Unreadable(_) | ParsedInput::Broken(_) => Vec::new(),
             };
-            let told = tell(&messages, call.as_ref(), &mut state.received, &mut state.sent);
+            let told =
+                trace_messages(&messages, call.as_ref(), &mut state.received, &mut state.sent);
             watched.message(state, Direction::Received, bytes, told);
         });
     }
@@ -180,15 +190,15 @@ impl Tracer {
         call: Option<&CallId>,
     ) {
         self.with(|watched, state| {
-            let head = Passed::Head { direction, line, headers, latency };
+            let head = TrafficKind::HttpHead { direction, line, headers, latency };
             watched.emit(state, call.cloned(), head);
         });
     }
 
     /// Something that is no message: a comment of an event stream, a page where JSON belongs.
-    pub fn noise(&self, text: &str, call: Option<&CallId>) {
+    pub fn non_message(&self, text: &str, call: Option<&CallId>) {
         self.with(|watched, state| {
-            watched.emit(state, call.cloned(), Passed::Noise(text.to_owned()));
+            watched.emit(state, call.cloned(), TrafficKind::NonJsonLine(text.to_owned()));
         });
     }
 
@@ -200,10 +210,10 @@ impl Tracer {
 
     /// A line on the standard error of a child process.
     pub fn stderr(&self, line: &str) {
-        self.with(|watched, state| watched.emit(state, None, Passed::Stderr(line.to_owned())));
+        self.with(|watched, state| watched.emit(state, None, TrafficKind::Stderr(line.to_owned())));
     }
 
-    fn with(&self, report: impl FnOnce(&Watched, &mut State)) {
+    fn with(&self, report: impl FnOnce(&TracerInner, &mut TracerState)) {
         if let Some(watched) = &self.0 {
             // Held until the sink has it, so that the numbers and the order agree.
             report(watched, &mut watched.state.lock().unwrap_or_else(PoisonError::into_inner));
@@ -211,74 +221,84 @@ impl Tracer {
     }
 }
 
-impl Watched {
-    fn emit(&self, state: &mut State, call: Option<CallId>, what: Passed) {
+impl TracerInner {
+    fn emit(&self, state: &mut TracerState, call: Option<CallId>, what: TrafficKind) {
         state.sequence += 1;
         self.sink.emit(Traffic {
             server: self.server.clone(),
             sequence: state.sequence,
             at: SystemClock.unix(),
             call,
-            what,
+            kind: what,
         });
     }
 
-    fn message(&self, state: &mut State, direction: Direction, bytes: &Bytes, told: Told) {
-        let Told { glance, call, latency } = told;
+    fn message(
+        &self,
+        state: &mut TracerState,
+        direction: Direction,
+        bytes: &Bytes,
+        told: TracedMessage,
+    ) {
+        let TracedMessage { summary: glance, call, latency } = told;
         let bytes = bytes.clone();
-        self.emit(state, call, Passed::Message { direction, bytes, glance, latency });
+        self.emit(state, call, TrafficKind::Message { direction, bytes, info: glance, latency });
     }
 }
 
 /// Notes the requests among `messages` in `asking`, finds those that their answers belong to in
 /// `asked`, and says what the first one is; several at once are rare.
-fn tell(
-    messages: &[Message],
+fn trace_messages(
+    messages: &[RpcMessage],
     call: Option<&CallId>,
-    asking: &mut Unanswered,
-    asked: &mut Unanswered,
-) -> Told {
+    asking: &mut OpenRequests,
+    asked: &mut OpenRequests,
+) -> TracedMessage {
     let mut first = None;
     for message in messages {
         let told = match message {
-            Message::Request { id, method, params } => {
-                let token = call.and_then(|_| Links::of(params.as_ref()).meta?.token);
+            RpcMessage::Request { id, method, params } => {
+                let token = call.and_then(|_| MessageMeta::of(params.as_ref()).meta?.token);
                 let at = SystemClock.now();
-                let known = Asked { method: method.clone(), at, call: call.cloned(), token };
+                let known = OpenRequest { method: method.clone(), at, call: call.cloned(), token };
                 asking.add(id.to_string(), known);
-                let glance = Glance::Request { id: id.clone(), method: method.clone() };
-                Told { glance, call: call.cloned(), latency: None }
+                let glance = MessageInfo::Request { id: id.clone(), method: method.clone() };
+                TracedMessage { summary: glance, call: call.cloned(), latency: None }
             }
-            Message::Answer { id, outcome } => {
+            RpcMessage::Response { id, outcome } => {
                 let request = asked.0.remove(&id.to_string());
                 let now = SystemClock.now();
-                Told {
+                TracedMessage {
                     latency: request.as_ref().map(|asked| now.duration_since(asked.at)),
                     call: request.as_ref().and_then(|asked| asked.call.clone()).or(call.cloned()),
-                    glance: Glance::Answer {
+                    summary: MessageInfo::Response {
                         id: id.clone(),
                         method: request.map(|asked| asked.method),
-                        error: outcome.is_err(),
+                        is_error: outcome.is_err(),
                     },
                 }
             }
-            Message::Notification { method, params } => {
-                let call = call.cloned().or_else(|| reported(method, params.as_ref(), asked));
-                let glance = Glance::Notification { method: method.clone() };
-                Told { glance, call, latency: None }
+            RpcMessage::Notification { method, params } => {
+                let call = call.cloned().or_else(|| progress_call(method, params.as_ref(), asked));
+                let glance = MessageInfo::Notification { method: method.clone() };
+                TracedMessage { summary: glance, call, latency: None }
             }
         };
         first.get_or_insert(told);
     }
-    first.unwrap_or_else(|| Told { glance: Glance::Unknown, call: call.cloned(), latency: None })
+    first.unwrap_or_else(|| TracedMessage {
+        summary: MessageInfo::Unknown,
+        call: call.cloned(),
+        latency: None,
+    })
 }
 
 /// The call whose progress a notification reports.
-fn reported(method: &str, params: Option<&Raw>, asked: &Unanswered) -> Option<CallId> {
+fn progress_call(method: &str, params: Option<&RawJson>, asked: &OpenRequests) -> Option<CallId> {
     if method != "notifications/progress" {
         return None;
     }
-    let token = Links::of(params).token?;
+    let token = MessageMeta::of(params).token?;
     let request = asked.0.values().find(|asked| asked.token.as_ref() == Some(&token));
     request?.call.clone()
 }
@@ -288,13 +308,13 @@ pub struct StderrLines {
     tracer: Tracer,
     open: Vec<u8>,
     /// Whether the open line is the rest of one that was reported in pieces.
-    continues: bool,
+    is_continuation: bool,
 }
 
 impl StderrLines {
     /// Lines for `tracer`.
     pub fn new(tracer: Tracer) -> Self {
-        Self { tracer, open: Vec::new(), continues: false }
+        Self { tracer, open: Vec::new(), is_continuation: false }
     }
 
     /// Takes in a piece of the stream. A line beyond 64 KiB is reported in pieces.
@@ -306,10 +326,10 @@ impl StderrLines {
             self.open.extend_from_slice(piece);
             if piece.ends_with(b"\n") {
                 self.flush();
-            } else if self.open.len() >= LINE {
+            } else if self.open.len() >= MAX_STDERR_LINE {
                 // A cut shows, also to whoever looks for secrets beside it.
                 self.report("…");
-                self.continues = true;
+                self.is_continuation = true;
             }
         }
     }
@@ -321,7 +341,7 @@ impl StderrLines {
 
     fn report(&mut self, end: &str) {
         let line = std::mem::take(&mut self.open);
-        let begin = if std::mem::take(&mut self.continues) { "…" } else { "" };
+        let begin = if std::mem::take(&mut self.is_continuation) { "…" } else { "" };
         if !line.is_empty() {
             let text = String::from_utf8_lossy(&line);
             let text = text.strip_suffix('\n').unwrap_or(&text);
@@ -363,14 +383,16 @@ pub(crate) mod tests {
         assert!(kept.iter().take(3).all(|traffic| traffic.call.as_ref() == Some(&call)));
         let numbers: Vec<u64> = kept.iter().map(|traffic| traffic.sequence).collect();
         assert_eq!(numbers, [1, 2, 3, 4]);
-        let Passed::Message { glance, latency, bytes: exact, .. } = &kept[2].what else { panic!() };
+        let TrafficKind::Message { info: glance, latency, bytes: exact, .. } = &kept[2].kind else {
+            panic!()
+        };
         let method = Some("tools/call".to_owned());
-        assert_eq!(*glance, Glance::Answer { id: 3.into(), method, error: false });
+        assert_eq!(*glance, MessageInfo::Response { id: 3.into(), method, is_error: false });
         assert!(latency.is_some());
         assert_eq!(exact, &bytes(r#"{"jsonrpc":"2.0","id":3,"result":{}}"#));
         // The second answer is nobody's.
-        let Passed::Message { glance, latency, .. } = &kept[3].what else { panic!() };
-        assert_eq!(*glance, Glance::Answer { id: 3.into(), method: None, error: false });
+        let TrafficKind::Message { info: glance, latency, .. } = &kept[3].kind else { panic!() };
+        assert_eq!(*glance, MessageInfo::Response { id: 3.into(), method: None, is_error: false });
         assert!(latency.is_none() && kept[3].call.is_none());
     }
 
@@ -382,9 +404,9 @@ pub(crate) mod tests {
         let no = r#"{"jsonrpc":"2.0","id":"q","error":{"code":-1,"message":"no"}}"#;
         tracer.sent(&bytes(no), None);
         let kept = kept.lock().unwrap();
-        let Passed::Message { glance, direction, .. } = &kept[1].what else { panic!() };
+        let TrafficKind::Message { info: glance, direction, .. } = &kept[1].kind else { panic!() };
         let method = Some("elicitation/create".to_owned());
-        assert_eq!(*glance, Glance::Answer { id: "q".into(), method, error: true });
+        assert_eq!(*glance, MessageInfo::Response { id: "q".into(), method, is_error: true });
         assert_eq!(*direction, Direction::Sent);
     }
 
@@ -395,23 +417,27 @@ pub(crate) mod tests {
         tracer.received(&Bytes::from_static(b"\xff\xfe"), None);
         tracer.received(&bytes("{\"half"), None);
         let kept = kept.lock().unwrap();
-        assert!(matches!(&kept[0].what, Passed::Noise(text) if text == "Welcome \u{1b}[2J"));
+        assert!(
+            matches!(&kept[0].kind, TrafficKind::NonJsonLine(text) if text == "Welcome \u{1b}[2J")
+        );
         for (index, exact) in [(1, &b"\xff\xfe"[..]), (2, b"{\"half")] {
-            let Passed::Message { glance, bytes, .. } = &kept[index].what else { panic!() };
-            assert_eq!((glance, &bytes[..]), (&Glance::Unknown, exact));
+            let TrafficKind::Message { info: glance, bytes, .. } = &kept[index].kind else {
+                panic!()
+            };
+            assert_eq!((glance, &bytes[..]), (&MessageInfo::Unknown, exact));
         }
     }
 
     #[test]
     fn memory_is_bounded_and_the_newest_requests_are_kept() {
-        let mut open = Unanswered::default();
-        for id in 0..OPEN + 10 {
+        let mut open = OpenRequests::default();
+        for id in 0..MAX_OPEN_REQUESTS + 10 {
             let at = SystemClock.now();
-            let asked = Asked { method: "ping".to_owned(), at, call: None, token: None };
+            let asked = OpenRequest { method: "ping".to_owned(), at, call: None, token: None };
             open.add(id.to_string(), asked);
         }
-        assert_eq!(open.0.len(), OPEN);
-        assert!(open.0.contains_key(&(OPEN + 9).to_string()));
+        assert_eq!(open.0.len(), MAX_OPEN_REQUESTS);
+        assert!(open.0.contains_key(&(MAX_OPEN_REQUESTS + 9).to_string()));
     }
 
     #[test]
@@ -425,8 +451,8 @@ pub(crate) mod tests {
         let kept = kept.lock().unwrap();
         let texts: Vec<&str> = kept
             .iter()
-            .map(|traffic| match &traffic.what {
-                Passed::Stderr(text) => text.as_str(),
+            .map(|traffic| match &traffic.kind {
+                TrafficKind::Stderr(text) => text.as_str(),
                 other => panic!("{other:?}"),
             })
             .collect();
@@ -437,11 +463,11 @@ pub(crate) mod tests {
     fn a_line_in_pieces_shows_its_cuts() {
         let (tracer, kept) = captured();
         let mut lines = StderrLines::new(tracer);
-        lines.push(&vec![b'x'; LINE]);
+        lines.push(&vec![b'x'; MAX_STDERR_LINE]);
         lines.push(b"rest\nnext\n");
         let kept = kept.lock().unwrap();
-        let texts = kept.iter().map(|traffic| match &traffic.what {
-            Passed::Stderr(text) => text.trim_start_matches('x').to_owned(),
+        let texts = kept.iter().map(|traffic| match &traffic.kind {
+            TrafficKind::Stderr(text) => text.trim_start_matches('x').to_owned(),
             other => panic!("{other:?}"),
         });
         assert_eq!(texts.collect::<Vec<_>>(), ["…", "…rest", "next"]);
@@ -449,7 +475,7 @@ pub(crate) mod tests {
 
     #[test]
     fn nobody_looks_and_nothing_is_kept() {
-        let off = Tracer::new("srv", TrafficSink::off());
+        let off = Tracer::new("srv", TrafficSink::disabled());
         assert!(!off.is_on());
         off.sent(&bytes("{}"), None);
     }

@@ -10,14 +10,14 @@ use serde_json::Value;
 
 use super::transport::http::HttpWire;
 use super::transport::stdio::StdioWire;
-use crate::model::{CallId, Era, Fault};
+use crate::model::{CallId, Era, Error};
 
 /// The largest message a server may send, after decompression.
 pub const MESSAGE_LIMIT: usize = 16 * 1024 * 1024;
 
 /// One message to send.
 #[derive(Debug, Clone)]
-pub struct Frame {
+pub struct OutgoingFrame {
     /// The message as one line of JSON, without the newline.
     pub bytes: Bytes,
     /// What it is.
@@ -63,21 +63,21 @@ pub enum Arrival {
     },
     /// Something that is not a message but can be lived with (a banner on stdout, a wrong
     /// content type): one line for the warnings.
-    Noise(String),
+    Warning(String),
     /// No answer will come to this request, and why.
     Failed {
         /// The request.
         id: Value,
         /// Why.
-        fault: Fault,
+        error: Error,
     },
     /// The wire is gone; nothing will come any more.
-    Closed(Fault),
+    Closed(Error),
 }
 
 /// What a wire can tell about the other side.
 #[derive(Debug, Clone, Default)]
-pub struct Vitals {
+pub struct ProcessInfo {
     /// Process id of a child process.
     pub pid: Option<u32>,
     /// The end of its stderr, oldest line first.
@@ -92,14 +92,14 @@ pub trait Wire: Send + Sync + 'static {
     ///
     /// # Errors
     /// When it could not be handed over; no answer will come.
-    async fn send(&self, frame: Frame) -> Result<(), Fault>;
+    async fn send(&self, frame: OutgoingFrame) -> Result<(), Error>;
 
     /// The next thing that came. One caller only; cancel-safe. After [`Arrival::Closed`] it
     /// returns that again.
     async fn receive(&self) -> Arrival;
 
     /// Tells the wire what was agreed on, for transports that repeat it in headers.
-    fn agreed(&self, era: Era, version: &str);
+    fn set_agreement(&self, era: Era, version: &str);
 
     /// Whether the transport itself says where a message begins and ends, as the bodies and events
     /// of HTTP do. Then one that cannot be read says nothing about the next.
@@ -117,7 +117,7 @@ pub trait Wire: Send + Sync + 'static {
     }
 
     /// What can be told about the other side.
-    fn vitals(&self) -> Vitals;
+    fn process_info(&self) -> ProcessInfo;
 
     /// The same as a wire over Streamable HTTP, if it is one.
     fn as_http(&self) -> Option<&HttpWire> {

@@ -9,8 +9,8 @@ use async_trait::async_trait;
 use tokio_util::sync::CancellationToken;
 
 use super::JsonObject;
+use super::error::Error;
 use super::event::EventSink;
-use super::fault::Fault;
 use super::name::ToolName;
 use super::result::ToolResult;
 
@@ -55,14 +55,14 @@ pub struct ToolContext {
     /// may start this clock again. The host bounds the whole call by itself.
     pub idle_limit: Duration,
     /// Lets the tool call other tools as part of this call.
-    pub caller: Option<Arc<dyn Caller>>,
+    pub caller: Option<Arc<dyn ToolCaller>>,
     /// The full names of the calls this one is part of, outermost first, this one not included.
-    pub chain: Vec<String>,
+    pub ancestors: Vec<String>,
 }
 
 impl ToolContext {
     /// A context with nothing in it: no session, no directory but the root, nobody who listens.
-    pub fn bare(call_id: CallId) -> Self {
+    pub fn empty(call_id: CallId) -> Self {
         Self {
             call_id,
             session_id: String::new(),
@@ -70,10 +70,10 @@ impl ToolContext {
             environment: BTreeMap::new(),
             metadata: JsonObject::new(),
             cancel: CancellationToken::new(),
-            events: EventSink::nowhere(),
+            events: EventSink::discard(),
             idle_limit: Duration::from_mins(1),
             caller: None,
-            chain: Vec::new(),
+            ancestors: Vec::new(),
         }
     }
 }
@@ -102,26 +102,26 @@ impl NestedCall {
 /// Calls other tools on behalf of a tool that is made of them. What holds for every call holds for
 /// these too: checks, policy, approval, limits, records.
 #[async_trait]
-pub trait Caller: Send + Sync {
+pub trait ToolCaller: Send + Sync {
     /// Makes a call as part of the one that `context` belongs to. It has the session,
     /// variables and metadata of that call, not its approval, stops when `context.cancel` fires, and never outlives
     /// it.
     ///
     /// # Errors
-    /// As for every call; and a usage fault when calls would nest too deep or come back to a tool
-    /// that waits for them. A tool that says no is no error: see [`ToolResult::fault`].
-    async fn run(&self, context: &ToolContext, call: NestedCall) -> Result<ToolResult, Fault>;
+    /// As for every call; and a usage error when calls would nest too deep or come back to a tool
+    /// that waits for them. A tool that says no is no error: see [`ToolResult::error`].
+    async fn run(&self, context: &ToolContext, call: NestedCall) -> Result<ToolResult, Error>;
 
-    /// As [`Caller::run`], with the limits that are configured for the tool.
+    /// As [`ToolCaller::run`], with the limits that are configured for the tool.
     ///
     /// # Errors
-    /// As [`Caller::run`].
+    /// As [`ToolCaller::run`].
     async fn call(
         &self,
         context: &ToolContext,
         name: &str,
         arguments: JsonObject,
-    ) -> Result<ToolResult, Fault> {
+    ) -> Result<ToolResult, Error> {
         self.run(context, NestedCall::new(name, arguments)).await
     }
 }

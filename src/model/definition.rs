@@ -6,10 +6,10 @@ use std::time::Duration;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use super::diagnostic::SourceLocation;
 use super::entry::EntryOrigin;
-use super::fault::Fault;
+use super::error::Error;
 use super::name::ToolName;
-use super::problem::Place;
 use crate::util::confine::Coverage;
 
 /// How fast a tool says it is; sets the default timeout.
@@ -85,14 +85,14 @@ impl Safety {
 
 /// Which half of the catalogue a tool belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Source {
+pub enum ToolSource {
     /// Declared in `tools.yaml`.
     Internal,
     /// Offered by an MCP server.
     Mcp,
 }
 
-impl Source {
+impl ToolSource {
     /// The word used in files and output.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -159,22 +159,22 @@ impl ToolStatus {
 
 /// What a tool is by its pin.
 #[derive(Debug, Clone, Default)]
-pub enum Pinned {
+pub enum PinState {
     /// Nobody pinned it, or it was not compared.
     #[default]
-    No,
+    NotPinned,
     /// It is what was pinned.
-    Same,
+    Matches,
     /// It is not what was pinned. Holds the refusal of a call, with the difference.
-    Changed(Fault),
+    Changed(Error),
 }
 
-impl Pinned {
+impl PinState {
     /// The word used in output.
     pub fn as_str(&self) -> &'static str {
         match self {
-            Self::No => "none",
-            Self::Same => "same",
+            Self::NotPinned => "none",
+            Self::Matches => "same",
             Self::Changed(_) => "changed",
         }
     }
@@ -201,7 +201,7 @@ pub struct Annotations {
 #[derive(Debug, Clone)]
 pub enum Origin {
     /// An entry of a configuration file.
-    File(Place),
+    File(SourceLocation),
     /// Told by the named server.
     Server(String),
     /// Registered by the program that toolhost is part of.
@@ -232,7 +232,7 @@ pub struct ToolDefinition {
     /// What surrounds it while it runs.
     pub safety: Safety,
     /// Internal or MCP.
-    pub source: Source,
+    pub source: ToolSource,
     /// The provider kind: `builtin`, `command`, `mcp`, …
     pub kind: &'static str,
     /// Its own timeout for an attempt (internal) or silence (MCP); `None` takes the next rule.
@@ -245,7 +245,7 @@ pub struct ToolDefinition {
     /// The pause after the first failed attempt, doubled after each further one; `None` is 0.5 s.
     pub backoff: Option<Duration>,
     /// Whether its author marked it safe to repeat (`idempotentHint` or `readOnlyHint` in a file).
-    pub repeatable: bool,
+    pub is_repeatable: bool,
     /// A person is asked before each call.
     pub requires_approval: bool,
     /// Global or made for each session.
@@ -266,9 +266,9 @@ pub struct ToolDefinition {
     /// Live, declared, drifted, …
     pub status: ToolStatus,
     /// Why it cannot be called, when it cannot.
-    pub unavailable: Option<Fault>,
+    pub unavailable_reason: Option<Error>,
     /// What it is by its pin.
-    pub pinned: Pinned,
+    pub pin_state: PinState,
     /// Doubts about the definition, such as a schema that cannot be checked.
     pub warnings: Vec<String>,
     /// What a call may touch, in words: the program it starts, the directory it works in.
@@ -282,12 +282,12 @@ pub struct ToolDefinition {
 
 impl ToolDefinition {
     /// Takes the tool out of service, saying why.
-    pub fn withdraw(&mut self, reason: Fault) {
+    pub fn mark_unavailable(&mut self, reason: Error) {
         // What nobody agreed to yet stays that, whatever else is wrong with it.
         if self.status != ToolStatus::Untrusted {
             self.status = ToolStatus::Unavailable;
         }
-        self.unavailable = Some(reason);
+        self.unavailable_reason = Some(reason);
     }
 
     /// What an MCP server sent, as a tree; `None` for tools of a file.
@@ -296,10 +296,10 @@ impl ToolDefinition {
     }
 
     /// A definition with only a name; everything else has its default.
-    pub fn new(name: ToolName, source: Source, kind: &'static str, origin: Origin) -> Self {
+    pub fn new(name: ToolName, source: ToolSource, kind: &'static str, origin: Origin) -> Self {
         let safety = match source {
-            Source::Internal => Safety::Native,
-            Source::Mcp => Safety::External,
+            ToolSource::Internal => Safety::Native,
+            ToolSource::Mcp => Safety::External,
         };
         Self {
             name,
@@ -317,7 +317,7 @@ impl ToolDefinition {
             max_total: None,
             retries: 0,
             backoff: None,
-            repeatable: false,
+            is_repeatable: false,
             requires_approval: false,
             scope: ToolScope::default(),
             version: None,
@@ -327,8 +327,8 @@ impl ToolDefinition {
             entry: None,
             context_env: Arc::default(),
             status: ToolStatus::default(),
-            unavailable: None,
-            pinned: Pinned::default(),
+            unavailable_reason: None,
+            pin_state: PinState::default(),
             warnings: Vec::new(),
             touches: Vec::new(),
             sandbox: None,

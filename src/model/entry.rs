@@ -43,7 +43,7 @@ pub struct EntryOrigin {
     pub directory: PathBuf,
     /// The command line, the address or the function, as the file writes it: with references
     /// instead of their values.
-    pub written: String,
+    pub declaration: String,
 }
 
 impl EntryOrigin {
@@ -51,7 +51,7 @@ impl EntryOrigin {
     #[cfg(test)]
     pub(crate) fn of(layer: Layer, directory: &str) -> std::sync::Arc<Self> {
         let (directory, written) = (directory.into(), String::new());
-        std::sync::Arc::new(Self { layer, directory, written })
+        std::sync::Arc::new(Self { layer, directory, declaration: written })
     }
 
     /// The root of the project whose file declares the entry; `None` for every other layer.

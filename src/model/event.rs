@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::call::CallId;
-use super::fault::Fault;
-use super::offer::OfferList;
-use super::question::Verdict;
+use super::error::Error;
+use super::offering::ListKind;
+use super::question::QuestionOutcome;
 use super::server::ServerState;
 
 /// The severity of a log line from a tool or server (RFC 5424 names, as MCP uses them).
@@ -28,7 +28,7 @@ pub enum ListOwner {
 
 /// Something that happened. Viewers may miss events; records are kept elsewhere.
 #[derive(Debug, Clone)]
-pub enum Event {
+pub enum HostEvent {
     /// A call was accepted and is about to run.
     CallStarted {
         /// The call.
@@ -65,7 +65,7 @@ pub enum Event {
         /// The attempt, from 1.
         attempt: u32,
         /// Why it failed.
-        fault: Fault,
+        error: Error,
         /// The wait before the next one.
         delay: Duration,
     },
@@ -81,7 +81,7 @@ pub enum Event {
         duration: Duration,
     },
     /// A server changed its state.
-    Server {
+    ServerStateChanged {
         /// The server.
         server: String,
         /// Its new state.
@@ -92,7 +92,7 @@ pub enum Event {
         /// Whose.
         owner: ListOwner,
         /// Which list.
-        list: OfferList,
+        list: ListKind,
     },
     /// A resource that is watched changed.
     ResourceUpdated {
@@ -102,7 +102,7 @@ pub enum Event {
         uri: String,
     },
     /// A server asked something, and got its answer.
-    Asked {
+    QuestionAnswered {
         /// Who asked.
         server: String,
         /// The call that waited for the answer, when that is known.
@@ -114,9 +114,9 @@ pub enum Event {
         /// `form`, `url`, `sampling` or `roots`.
         kind: &'static str,
         /// What was asked, in the server's words.
-        words: String,
+        message: String,
         /// What came of it.
-        verdict: Verdict,
+        outcome: QuestionOutcome,
     },
     /// Something a person should know that is not worth an error.
     Notice {
@@ -134,21 +134,21 @@ pub enum Event {
 
 /// Where events go. Sending never blocks and never fails; a slow viewer loses events.
 #[derive(Clone)]
-pub struct EventSink(Arc<dyn Fn(Event) + Send + Sync>);
+pub struct EventSink(Arc<dyn Fn(HostEvent) + Send + Sync>);
 
 impl EventSink {
     /// A sink that hands each event to `deliver`, which must return at once.
-    pub fn new(deliver: impl Fn(Event) + Send + Sync + 'static) -> Self {
+    pub fn new(deliver: impl Fn(HostEvent) + Send + Sync + 'static) -> Self {
         Self(Arc::new(deliver))
     }
 
     /// A sink that forgets everything.
-    pub fn nowhere() -> Self {
+    pub fn discard() -> Self {
         Self::new(|_| {})
     }
 
     /// Emits one event.
-    pub fn emit(&self, event: Event) {
+    pub fn emit(&self, event: HostEvent) {
         (self.0)(event);
     }
 }

@@ -4,11 +4,11 @@
 use async_trait::async_trait;
 use serde::Serialize;
 
-use super::fault::Fault;
+use super::error::Error;
 
 /// A visit to an authorization server that a person has to make.
 #[derive(Debug, Clone)]
-pub struct Visit {
+pub struct AuthorizationRequest {
     /// The server's name in the files.
     pub server: String,
     /// Who will ask for the login: the issuer, or the origin of a server that names none.
@@ -30,13 +30,13 @@ pub trait Browser: Send + Sync {
     ///
     /// # Errors
     /// When there is nowhere to come back to.
-    async fn redirect(&self, port: Option<u16>) -> Result<String, Fault>;
+    async fn redirect_uri(&self, port: Option<u16>) -> Result<String, Error>;
 
     /// Makes the visit; gives the address it ended at, with its query.
     ///
     /// # Errors
     /// When nobody made it, in the time there is.
-    async fn visit(&self, visit: &Visit) -> Result<String, Fault>;
+    async fn authorize(&self, visit: &AuthorizationRequest) -> Result<String, Error>;
 }
 
 /// A login that is kept. Holds no secrets.

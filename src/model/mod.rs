@@ -1,41 +1,44 @@
-//! The plain values everything else speaks: names, definitions, calls, results, faults, events.
+//! The plain values everything else speaks: names, definitions, calls, results, errors, events.
 //!
 //! Owns: the vocabulary. Never does: input or output, waiting, locking, parsing of files.
 
 pub mod call;
 pub mod definition;
+pub mod diagnostic;
 pub mod entry;
+pub mod error;
 pub mod event;
-pub mod fault;
-pub mod listing;
 pub mod login;
 pub mod name;
-pub mod offer;
-pub mod problem;
+pub mod offering;
 pub mod question;
 pub mod result;
 pub mod server;
+pub mod tool_listing;
 pub mod traffic;
 
-pub use call::{CallId, Caller, NestedCall, ToolCall, ToolContext};
+pub use call::{CallId, NestedCall, ToolCall, ToolCaller, ToolContext};
 pub use definition::{
-    Annotations, Origin, Pinned, Safety, Source, Speed, ToolDefinition, ToolScope, ToolStatus,
+    Annotations, Origin, PinState, Safety, Speed, ToolDefinition, ToolScope, ToolSource, ToolStatus,
 };
+pub use diagnostic::{Diagnostic, Severity, SourceLocation};
 pub use entry::{EntryOrigin, Layer};
-pub use event::{Event, EventSink, ListOwner, LogLevel};
-pub use fault::{Again, Fault, FaultKind, Phase, Signal};
-pub use listing::Listing;
-pub use login::{Browser, LoginReport, Visit};
+pub use error::{Error, ErrorKind, ErrorPhase, RetryAdvice, Signal};
+pub use event::{EventSink, HostEvent, ListOwner, LogLevel};
+pub use login::{AuthorizationRequest, Browser, LoginReport};
 pub use name::{ToolName, check_name};
-pub use offer::{
-    Change, Completion, CompletionQuery, Freshness, OfferList, Offered, Prompt, PromptArgument,
-    PromptMessages, Reference, Resource, ResourceContents, ResourceTemplate, Wanted,
+pub use offering::{
+    Completion, CompletionQuery, CompletionReference, Freshness, ListKind, OfferingListing, Prompt,
+    PromptArgument, PromptMessages, Resource, ResourceContents, ResourceTemplate,
+    SubscriptionEvent, SubscriptionFilter,
 };
-pub use problem::{Place, Problem, Severity};
-pub use question::{Ask, Inbox, NoInbox, Question, Reply, Verdict};
-pub use result::{CallMetadata, Routing, Skipped, ToolResult, map_json};
-pub use server::{Circuit, Era, PastFault, ServerState, ServerStatus};
-pub use traffic::{Shutter, Traffic, TrafficSink};
+pub use question::{
+    NoQuestionHandler, Question, QuestionBody, QuestionHandler, QuestionOutcome, QuestionReply,
+};
+pub use result::{CallMetadata, Routing, SkippedServer, ToolResult, map_json};
+pub use server::{CircuitState, Era, PastError, ServerState, ServerStatus};
+pub use tool_listing::ToolListing;
+pub use traffic::{TraceGate, Traffic, TrafficSink};
 
 /// A JSON object with its keys in the order they were written.
 pub type JsonObject = serde_json::Map<String, serde_json::Value>;

@@ -18,14 +18,14 @@ pub struct Question {
     /// (revision 2026-07-28); `None` when it asks by itself.
     pub round: Option<u32>,
     /// How long that call may still take when the question is put; `None` when that is not known.
-    pub left: Option<Duration>,
+    pub time_left: Option<Duration>,
     /// What is asked.
-    pub ask: Ask,
+    pub body: QuestionBody,
 }
 
 /// What a server may ask. All of it is the server's own words.
 #[derive(Debug, Clone)]
-pub enum Ask {
+pub enum QuestionBody {
     /// To fill in a form (elicitation, mode `form`).
     Form {
         /// What it says.
@@ -34,34 +34,34 @@ pub enum Ask {
         schema: Value,
     },
     /// To open an address (elicitation, mode `url`). Nothing ever opens it without consent.
-    Open {
+    Url {
         /// What it says.
         message: String,
         /// The address: `http` or `https`, and nothing else was checked.
         url: String,
     },
     /// To let a model write something (`sampling/createMessage`); a person stands in for it.
-    Sample {
+    Sampling {
         /// The parameters, as they were sent.
         params: Value,
     },
 }
 
-impl Ask {
+impl QuestionBody {
     /// What kind of question it is, as a word for records and rules.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Form { .. } => "form",
-            Self::Open { .. } => "url",
-            Self::Sample { .. } => "sampling",
+            Self::Url { .. } => "url",
+            Self::Sampling { .. } => "sampling",
         }
     }
 
     /// The question in the server's words: its message, or the last message for a model.
-    pub fn words(&self) -> &str {
+    pub fn message(&self) -> &str {
         match self {
-            Self::Form { message, .. } | Self::Open { message, .. } => message,
-            Self::Sample { params } => {
+            Self::Form { message, .. } | Self::Url { message, .. } => message,
+            Self::Sampling { params } => {
                 let last = params.get("messages").and_then(Value::as_array).and_then(|m| m.last());
                 let blocks = last.and_then(|message| message.get("content"));
                 let block = blocks.and_then(|c| c.as_array().map_or(Some(c), |list| list.first()));
@@ -73,7 +73,7 @@ impl Ask {
 
 /// The answer to a question.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Reply {
+pub enum QuestionReply {
     /// Yes: the form's content as an object, `{}` for an address that was opened, for a sample the
     /// result (`role`, `content`, `model`).
     Accept(Value),
@@ -82,24 +82,24 @@ pub enum Reply {
     /// A person turned away without an answer.
     Cancel,
     /// Nobody could be asked. Servers hear it as a no.
-    Nobody,
+    Unattended,
 }
 
-impl Reply {
+impl QuestionReply {
     /// What was decided, without what was said.
-    pub fn verdict(&self) -> Verdict {
+    pub fn outcome(&self) -> QuestionOutcome {
         match self {
-            Self::Accept(_) => Verdict::Accepted,
-            Self::Decline => Verdict::Declined,
-            Self::Cancel => Verdict::Cancelled,
-            Self::Nobody => Verdict::Nobody,
+            Self::Accept(_) => QuestionOutcome::Accepted,
+            Self::Decline => QuestionOutcome::Declined,
+            Self::Cancel => QuestionOutcome::Cancelled,
+            Self::Unattended => QuestionOutcome::Unattended,
         }
     }
 }
 
 /// What came of a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
+pub enum QuestionOutcome {
     /// It was answered.
     Accepted,
     /// It was declined.
@@ -107,19 +107,19 @@ pub enum Verdict {
     /// Somebody turned away from it, or nobody waits for its answer any more.
     Cancelled,
     /// It was declined because nobody could be asked.
-    Nobody,
+    Unattended,
     /// It was declined without asking anybody: what it asks for is never done.
     Refused,
 }
 
-impl Verdict {
+impl QuestionOutcome {
     /// The word used in records and messages.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Accepted => "accepted",
             Self::Declined => "declined",
             Self::Cancelled => "cancelled",
-            Self::Nobody => "nobody",
+            Self::Unattended => "nobody",
             Self::Refused => "refused",
         }
     }
@@ -127,24 +127,24 @@ impl Verdict {
 
 /// Answers what servers ask. Several questions may come at once, also of one server.
 #[async_trait]
-pub trait Inbox: Send + Sync {
+pub trait QuestionHandler: Send + Sync {
     /// Asks and waits for the answer; dropped when the server does not wait for it any more.
-    async fn ask(&self, question: Question) -> Reply;
+    async fn ask(&self, question: Question) -> QuestionReply;
 
     /// Whether several questions may be put at once; if not, each waits until the one before was
     /// answered.
-    fn takes_many(&self) -> bool {
+    fn allows_concurrent(&self) -> bool {
         false
     }
 }
 
 /// Nobody is there.
 #[derive(Debug, Default, Clone, Copy)]
-pub struct NoInbox;
+pub struct NoQuestionHandler;
 
 #[async_trait]
-impl Inbox for NoInbox {
-    async fn ask(&self, _question: Question) -> Reply {
-        Reply::Nobody
+impl QuestionHandler for NoQuestionHandler {
+    async fn ask(&self, _question: Question) -> QuestionReply {
+        QuestionReply::Unattended
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::call::CallId;
-use super::fault::Fault;
+use super::error::Error;
 
 /// The outcome of a call that reached its tool.
 #[derive(Debug, Clone, Default)]
@@ -19,7 +19,7 @@ pub struct ToolResult {
     /// The structured result, when the tool gave one.
     pub structured: Option<Value>,
     /// What is wrong with the result although it is shown (a broken output schema, an `isError`).
-    pub fault: Option<Fault>,
+    pub error: Option<Error>,
     /// Doubts to show beside the result.
     pub warnings: Vec<String>,
     /// The `_meta` of an MCP result, or what an internal tool chose to add.
@@ -60,7 +60,7 @@ impl ToolResult {
             success: false,
             content: vec![serde_json::json!({ "type": "text", "text": message })],
             output: Value::String(message.clone()),
-            fault: Some(Fault::tool(message)),
+            error: Some(Error::tool(message)),
             ..Self::default()
         }
     }
@@ -75,7 +75,7 @@ impl ToolResult {
             output: map_json(&self.output, rewrite),
             content: self.content.iter().map(|block| map_json(block, rewrite)).collect(),
             structured: self.structured.as_ref().map(|value| map_json(value, rewrite)),
-            fault: self.fault.map(|fault| fault.map_text(rewrite)),
+            error: self.error.map(|error| error.map_text(rewrite)),
             warnings: self.warnings.iter().map(|line| rewrite(line)).collect(),
             meta: self.meta.as_ref().map(|value| map_json(value, rewrite)),
         }
@@ -102,7 +102,7 @@ pub struct CallMetadata {
     /// From the first attempt to the answer, without connecting.
     pub duration: Duration,
     /// The part of it in which a person was asked what the server wanted to know.
-    pub waited: Duration,
+    pub question_wait: Duration,
     /// Time spent connecting to the server, when that was needed.
     pub connect: Option<Duration>,
     /// How many attempts were made.
@@ -121,12 +121,12 @@ pub struct Routing {
     /// Others that could have been chosen.
     pub others: Vec<String>,
     /// Those that were passed over because they do not work.
-    pub skipped: Vec<Skipped>,
+    pub skipped: Vec<SkippedServer>,
 }
 
 /// A server that was passed over.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Skipped {
+pub struct SkippedServer {
     /// Which.
     pub server: String,
     /// Why.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::fault::Fault;
+use super::error::Error;
 use crate::util::confine::Coverage;
 
 /// Which lifecycle a connection speaks.
@@ -10,7 +10,7 @@ use crate::util::confine::Coverage;
 pub enum Era {
     /// `initialize`, up to revision 2025-11-25.
     Legacy,
-    /// Stateless with `server/discover`, from revision 2026-07-28.
+    /// Stateless with `with_server/discover`, from revision 2026-07-28.
     Modern,
 }
 
@@ -34,18 +34,18 @@ pub enum ServerState {
     /// Connected and ready.
     Ready,
     /// Could not be started, or died.
-    Failed(Fault),
+    Failed(Error),
     /// An entry of a project that nobody agreed to yet; nothing is started or contacted.
-    Untrusted(Fault),
+    Untrusted(Error),
     /// Ended by us.
     Closed,
 }
 
 impl ServerState {
     /// Why nothing can be had from it, when that is so.
-    pub fn fault(&self) -> Option<&Fault> {
+    pub fn error(&self) -> Option<&Error> {
         match self {
-            Self::Failed(fault) | Self::Untrusted(fault) => Some(fault),
+            Self::Failed(error) | Self::Untrusted(error) => Some(error),
             _ => None,
         }
     }
@@ -65,20 +65,20 @@ impl ServerState {
 
 /// Whether the router sends calls to a server of its own choice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Circuit {
+pub enum CircuitState {
     /// It does.
     #[default]
     Closed,
     /// Not now: it failed again and again.
     Open {
         /// For how much longer.
-        left: Duration,
+        remaining: Duration,
     },
     /// One call may try whether it works again.
     HalfOpen,
 }
 
-impl Circuit {
+impl CircuitState {
     /// The word used in output.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -91,11 +91,11 @@ impl Circuit {
 
 /// An error of the past.
 #[derive(Debug, Clone)]
-pub struct PastFault {
+pub struct PastError {
     /// When, since the Unix epoch.
     pub at: Duration,
     /// What.
-    pub fault: Fault,
+    pub error: Error,
 }
 
 /// One row of `toolhost servers`.
@@ -147,11 +147,11 @@ pub struct ServerStatus {
     /// How long the connection has been there.
     pub uptime: Option<Duration>,
     /// The newest error, kept when the server works again.
-    pub last_error: Option<PastFault>,
+    pub last_error: Option<PastError>,
     /// Its share of calls, when the file gives it one.
     pub weight: Option<f64>,
     /// Whether the router sends calls to it.
-    pub circuit: Circuit,
+    pub circuit: CircuitState,
     /// Deviations seen so far.
     pub warnings: Vec<String>,
     /// The end of what it wrote to stderr.
@@ -160,8 +160,8 @@ pub struct ServerStatus {
 
 impl ServerStatus {
     /// A server that cannot be used, and why; nothing else is known of it.
-    pub fn failed(name: &str, fault: Fault) -> Self {
-        Self { state: ServerState::Failed(fault.server(name)), ..Self::unknown(name) }
+    pub fn failed(name: &str, error: Error) -> Self {
+        Self { state: ServerState::Failed(error.with_server(name)), ..Self::unknown(name) }
     }
 
     /// The status of a server of which nothing but its name is known.
@@ -191,7 +191,7 @@ impl ServerStatus {
             uptime: None,
             last_error: None,
             weight: None,
-            circuit: Circuit::default(),
+            circuit: CircuitState::default(),
             warnings: Vec::new(),
             stderr_tail: Vec::new(),
         }

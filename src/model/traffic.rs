@@ -22,7 +22,7 @@ pub struct Traffic {
     /// The tool call it belongs to, when it belongs to one.
     pub call: Option<CallId>,
     /// What it was.
-    pub what: Passed,
+    pub kind: TrafficKind,
 }
 
 /// Which way something went.
@@ -36,20 +36,20 @@ pub enum Direction {
 
 /// What crossed a wire, or happened to it.
 #[derive(Debug, Clone)]
-pub enum Passed {
+pub enum TrafficKind {
     /// A message, or what should have been one.
     Message {
         /// Which way.
         direction: Direction,
         /// Its bytes exactly as they crossed, the line end removed.
         bytes: Bytes,
-        /// What it is, as far as a glance tells.
-        glance: Glance,
+        /// What it is, as far as a info tells.
+        info: MessageInfo,
         /// For an answer: how long it took since its request was sent.
         latency: Option<Duration>,
     },
     /// The head of an HTTP request or response. Credentials are replaced before it comes here.
-    Head {
+    HttpHead {
         /// Which way.
         direction: Direction,
         /// `POST http://…/mcp` or `200 OK`.
@@ -62,7 +62,7 @@ pub enum Passed {
     /// A line on the standard error of a child process.
     Stderr(String),
     /// Something that is no message: a banner on stdout, a comment of an event stream.
-    Noise(String),
+    NonJsonLine(String),
     /// The wire was opened: the command line or address, without secrets.
     Opened(String),
     /// The wire is gone, and why.
@@ -71,7 +71,7 @@ pub enum Passed {
 
 /// What a message is, without looking deep into it.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Glance {
+pub enum MessageInfo {
     /// A request.
     Request {
         /// Its id.
@@ -80,13 +80,13 @@ pub enum Glance {
         method: String,
     },
     /// An answer.
-    Answer {
+    Response {
         /// The id it names.
         id: Value,
         /// The method of the request it answers, when that is known.
         method: Option<String>,
         /// Whether it is an error.
-        error: bool,
+        is_error: bool,
     },
     /// A notification.
     Notification {
@@ -97,13 +97,13 @@ pub enum Glance {
     Unknown,
 }
 
-impl Passed {
+impl TrafficKind {
     /// Which way it went; what a server said beside messages came from it. `None` for what
     /// happened to the wire itself.
-    pub fn way(&self) -> Option<Direction> {
+    pub fn direction(&self) -> Option<Direction> {
         match self {
-            Self::Message { direction, .. } | Self::Head { direction, .. } => Some(*direction),
-            Self::Stderr(_) | Self::Noise(_) => Some(Direction::Received),
+            Self::Message { direction, .. } | Self::HttpHead { direction, .. } => Some(*direction),
+            Self::Stderr(_) | Self::NonJsonLine(_) => Some(Direction::Received),
             Self::Opened(_) | Self::Closed(_) => None,
         }
     }
@@ -111,7 +111,7 @@ impl Passed {
     /// The method of a message; of an answer that of its request.
     pub fn method(&self) -> Option<&str> {
         match self {
-            Self::Message { glance, .. } => glance.method(),
+            Self::Message { info, .. } => info.method(),
             _ => None,
         }
     }
@@ -119,26 +119,26 @@ impl Passed {
     /// How long it took since what it answers was sent.
     pub fn latency(&self) -> Option<Duration> {
         match self {
-            Self::Message { latency, .. } | Self::Head { latency, .. } => *latency,
+            Self::Message { latency, .. } | Self::HttpHead { latency, .. } => *latency,
             _ => None,
         }
     }
 }
 
-impl Glance {
+impl MessageInfo {
     /// Its method; of an answer that of its request.
     pub fn method(&self) -> Option<&str> {
         match self {
             Self::Request { method, .. } | Self::Notification { method } => Some(method),
-            Self::Answer { method, .. } => method.as_deref(),
+            Self::Response { method, .. } => method.as_deref(),
             Self::Unknown => None,
         }
     }
 
     /// Its id, as people write it.
-    pub fn number(&self) -> Option<String> {
+    pub fn id_text(&self) -> Option<String> {
         match self {
-            Self::Request { id, .. } | Self::Answer { id, .. } => {
+            Self::Request { id, .. } | Self::Response { id, .. } => {
                 Some(id.as_str().map_or_else(|| id.to_string(), str::to_owned))
             }
             Self::Notification { .. } | Self::Unknown => None,
@@ -146,11 +146,11 @@ impl Glance {
     }
 
     /// What it is, in a word: its method, `result` or `error`.
-    pub fn word(&self) -> &str {
+    pub fn label(&self) -> &str {
         match self {
             Self::Request { method, .. } | Self::Notification { method } => method,
-            Self::Answer { error: true, .. } => "error",
-            Self::Answer { error: false, .. } => "result",
+            Self::Response { is_error: true, .. } => "error",
+            Self::Response { is_error: false, .. } => "result",
             Self::Unknown => "not a message",
         }
     }
@@ -158,67 +158,67 @@ impl Glance {
 
 /// Which traffic is shown.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Filter {
+pub struct TrafficFilter {
     /// Patterns of methods: only such messages are shown. Everything when empty.
     pub methods: Vec<String>,
     /// Only what goes this way.
-    pub only: Option<Direction>,
+    pub direction: Option<Direction>,
 }
 
-impl Filter {
+impl TrafficFilter {
     /// Whether an item is shown. That a wire was opened or closed always is.
-    pub fn takes(&self, what: &Passed) -> bool {
-        let Some(direction) = what.way() else { return true };
+    pub fn matches(&self, what: &TrafficKind) -> bool {
+        let Some(direction) = what.direction() else { return true };
         let matches = |method: &str| self.methods.iter().any(|p| pattern::matches(p, method));
-        self.only.is_none_or(|only| only == direction)
+        self.direction.is_none_or(|only| only == direction)
             && (self.methods.is_empty() || what.method().is_some_and(matches))
     }
 }
 
 /// Where traffic is shown or saved. Nobody looks unless somebody asked to: check
-/// [`TrafficSink::is_on`] before anything is prepared for it.
+/// [`TrafficSink::is_enabled`] before anything is prepared for it.
 #[derive(Clone, Default)]
 pub struct TrafficSink {
     deliver: Option<Arc<dyn Fn(Traffic) + Send + Sync>>,
-    shutter: Shutter,
+    gate: TraceGate,
 }
 
 impl TrafficSink {
     /// A sink that hands each item to `deliver`. It is called in order, on the path of every
     /// message: it must be quick.
     pub fn new(deliver: impl Fn(Traffic) + Send + Sync + 'static) -> Self {
-        Self { deliver: Some(Arc::new(deliver)), shutter: Shutter::default() }
+        Self { deliver: Some(Arc::new(deliver)), gate: TraceGate::default() }
     }
 
     /// A sink that nobody looks at.
-    pub fn off() -> Self {
+    pub fn disabled() -> Self {
         Self::default()
     }
 
-    /// The same behind a shutter: while that is closed nobody looks.
+    /// The same behind a gate: while that is closed nobody looks.
     #[must_use]
-    pub fn behind(self, shutter: Shutter) -> Self {
-        Self { shutter, ..self }
+    pub fn with_gate(self, gate: TraceGate) -> Self {
+        Self { gate, ..self }
     }
 
     /// What it is behind of.
-    pub fn shutter(&self) -> Shutter {
-        self.shutter.clone()
+    pub fn gate(&self) -> TraceGate {
+        self.gate.clone()
     }
 
     /// Whether anybody ever looks.
-    pub fn is_there(&self) -> bool {
+    pub fn is_configured(&self) -> bool {
         self.deliver.is_some()
     }
 
     /// Whether anybody looks now.
-    pub fn is_on(&self) -> bool {
-        self.deliver.is_some() && !self.shutter.is_closed()
+    pub fn is_enabled(&self) -> bool {
+        self.deliver.is_some() && !self.gate.is_closed()
     }
 
     /// Hands one item over.
     pub fn emit(&self, traffic: Traffic) {
-        if let Some(deliver) = self.deliver.as_ref().filter(|_| !self.shutter.is_closed()) {
+        if let Some(deliver) = self.deliver.as_ref().filter(|_| !self.gate.is_closed()) {
             deliver(traffic);
         }
     }
@@ -227,13 +227,13 @@ impl TrafficSink {
 /// Keeps what crosses the wires from being looked at for a while, when each look would cost more
 /// than it is worth. Clones are the same one.
 #[derive(Debug, Clone, Default)]
-pub struct Shutter(Arc<AtomicUsize>);
+pub struct TraceGate(Arc<AtomicUsize>);
 
-impl Shutter {
+impl TraceGate {
     /// Closes it until what is given back is dropped.
-    pub fn close(&self) -> Closed {
+    pub fn close(&self) -> TraceGateGuard {
         self.0.fetch_add(1, Ordering::Relaxed);
-        Closed(self.clone())
+        TraceGateGuard(self.clone())
     }
 
     fn is_closed(&self) -> bool {
@@ -241,12 +241,12 @@ impl Shutter {
     }
 }
 
-/// Keeps a [`Shutter`] closed.
+/// Keeps a [`TraceGate`] closed.
 #[derive(Debug)]
 #[must_use]
-pub struct Closed(Shutter);
+pub struct TraceGateGuard(TraceGate);
 
-impl Drop for Closed {
+impl Drop for TraceGateGuard {
     fn drop(&mut self) {
         self.0.0.fetch_sub(1, Ordering::Relaxed);
     }
@@ -254,7 +254,7 @@ impl Drop for Closed {
 
 impl std::fmt::Debug for TrafficSink {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "TrafficSink({})", if self.is_on() { "on" } else { "off" })
+        write!(f, "TrafficSink({})", if self.is_enabled() { "on" } else { "off" })
     }
 }
 
@@ -262,26 +262,27 @@ impl std::fmt::Debug for TrafficSink {
 mod tests {
     use super::*;
 
-    fn message(direction: Direction, glance: Glance) -> Passed {
-        Passed::Message { direction, bytes: Bytes::from_static(b"{}"), glance, latency: None }
+    fn message(direction: Direction, info: MessageInfo) -> TrafficKind {
+        TrafficKind::Message { direction, bytes: Bytes::from_static(b"{}"), info, latency: None }
     }
 
     #[test]
     fn a_filter_knows_methods_of_questions_and_answers() {
         use Direction::{Received, Sent};
-        let filter = |methods: &[&str], only| Filter {
+        let filter = |methods: &[&str], only| TrafficFilter {
             methods: methods.iter().map(|m| (*m).to_owned()).collect(),
-            only,
+            direction: only,
         };
         let method = || "tools/call".to_owned();
-        let asked = message(Sent, Glance::Request { id: 1.into(), method: method() });
-        let glance = Glance::Answer { id: 1.into(), method: Some(method()), error: false };
-        let answered = message(Received, glance);
-        let lost = message(Received, Glance::Answer { id: 9.into(), method: None, error: true });
-        let stderr = Passed::Stderr("x".to_owned());
-        let closed = Passed::Closed("x".to_owned());
+        let asked = message(Sent, MessageInfo::Request { id: 1.into(), method: method() });
+        let info = MessageInfo::Response { id: 1.into(), method: Some(method()), is_error: false };
+        let answered = message(Received, info);
+        let lost =
+            message(Received, MessageInfo::Response { id: 9.into(), method: None, is_error: true });
+        let stderr = TrafficKind::Stderr("x".to_owned());
+        let closed = TrafficKind::Closed("x".to_owned());
         let all = [&asked, &answered, &lost, &stderr, &closed];
-        let taken = |filter: &Filter| all.map(|item| filter.takes(item));
+        let taken = |filter: &TrafficFilter| all.map(|item| filter.matches(item));
         assert_eq!(taken(&filter(&[], None)), [true; 5]);
         assert_eq!(taken(&filter(&["ping", "tools/*"], None)), [true, true, false, false, true]);
         assert_eq!(taken(&filter(&[], Some(Sent))), [true, false, false, false, true]);
@@ -292,26 +293,26 @@ mod tests {
     fn behind_a_closed_shutter_nobody_looks() {
         let seen = Arc::new(AtomicUsize::new(0));
         let counts = Arc::clone(&seen);
-        let shutter = Shutter::default();
+        let gate = TraceGate::default();
         let sink = TrafficSink::new(move |_| {
             counts.fetch_add(1, Ordering::Relaxed);
         });
-        let sink = sink.behind(shutter.clone());
+        let sink = sink.with_gate(gate.clone());
         let traffic = || Traffic {
             server: "srv".to_owned(),
             sequence: 1,
             at: Duration::ZERO,
             call: None,
-            what: Passed::Stderr("x".to_owned()),
+            kind: TrafficKind::Stderr("x".to_owned()),
         };
         sink.emit(traffic());
-        let (first, second) = (shutter.close(), sink.shutter().close());
-        assert!(sink.is_there() && !sink.is_on());
+        let (first, second) = (gate.close(), sink.gate().close());
+        assert!(sink.is_configured() && !sink.is_enabled());
         sink.emit(traffic());
         drop(first);
-        assert!(!sink.is_on());
+        assert!(!sink.is_enabled());
         drop(second);
-        assert!(sink.is_on());
+        assert!(sink.is_enabled());
         sink.emit(traffic());
         assert_eq!(seen.load(Ordering::Relaxed), 2);
     }

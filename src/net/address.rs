@@ -10,7 +10,7 @@ use url::{Host, Url};
 pub use crate::util::hosts::is_loopback;
 
 /// A URL as it may be shown: without user name, password, query and fragment.
-pub fn show(url: &Url) -> String {
+pub fn display_url(url: &Url) -> String {
     let mut shown = url.clone();
     // These fail for URLs that cannot have them, which then do not have them.
     shown.set_username("").ok();
@@ -22,7 +22,7 @@ pub fn show(url: &Url) -> String {
 
 /// Whether a URL names this machine or a private address, as far as that can be told without
 /// asking anyone.
-pub fn is_near(url: &Url) -> bool {
+pub fn is_local_or_private(url: &Url) -> bool {
     let private = |ip: IpAddr| match ip {
         IpAddr::V4(ip) => ip.is_private() || ip.is_link_local(),
         IpAddr::V6(ip) => ip.is_unique_local() || ip.is_unicast_link_local(),
@@ -36,7 +36,7 @@ pub fn is_near(url: &Url) -> bool {
 }
 
 /// Host and port, as in messages about connections.
-pub fn address(url: &Url) -> String {
+pub fn host_and_port(url: &Url) -> String {
     let host = url.host_str().unwrap_or_default();
     url.port_or_known_default().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
 }
@@ -93,7 +93,7 @@ fn is_public_v4(ip: Ipv4Addr) -> bool {
 }
 
 /// The address in a URL that names one instead of a host.
-pub fn literal(url: &Url) -> Option<IpAddr> {
+pub fn literal_ip(url: &Url) -> Option<IpAddr> {
     match url.host() {
         Some(Host::Ipv4(ip)) => Some(ip.into()),
         Some(Host::Ipv6(ip)) => Some(ip.into()),
@@ -108,7 +108,7 @@ mod tests {
     #[test]
     fn a_shown_url_holds_no_secrets() {
         let url = "https://me:pass@example.com:8443/mcp?key=abc#f".parse().unwrap();
-        assert_eq!(show(&url), "https://example.com:8443/mcp");
+        assert_eq!(display_url(&url), "https://example.com:8443/mcp");
     }
 
     #[test]

@@ -15,35 +15,39 @@ use reqwest::redirect::Policy;
 use url::Url;
 
 use super::address::{is_link_local, is_loopback, is_public};
-use crate::model::{Fault, Phase};
+use crate::model::{Error, ErrorPhase};
 
 /// Idle connections are dropped before the 5 s after which common servers close theirs, so that
 /// a call does not meet a connection that is just being closed.
-const IDLE: Duration = Duration::from_secs(4);
+const IDLE_TIMEOUT: Duration = Duration::from_secs(4);
 /// What every request says it comes from.
-pub const AGENT: &str = concat!("toolhost/", env!("CARGO_PKG_VERSION"));
+pub const USER_AGENT: &str = concat!("toolhost/", env!("CARGO_PKG_VERSION"));
 /// Lines of response headers.
 const HEADER_LINES: usize = 100;
 
 /// How connections to one origin are made.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Settings {
+pub struct ClientSettings {
     /// Bounds name lookup, TCP and TLS together.
-    pub connect: Duration,
+    pub connect_timeout: Duration,
     /// Certificates are not checked. Never from a file.
     pub insecure: bool,
     /// Whether a name may lead to a link-local address (see [`is_link_local`]).
-    pub link_local: bool,
+    pub allows_link_local: bool,
     /// Whether a name may only lead to public addresses (see [`is_public`]): the rule for addresses
     /// that a server named.
-    pub public: bool,
+    pub requires_public: bool,
 }
 
 /// A client for the origin of `url`; `headers` go with every request.
 ///
 /// # Errors
 /// When the system's certificates cannot be loaded.
-pub fn build(url: &Url, settings: &Settings, headers: HeaderMap) -> Result<reqwest::Client, Fault> {
+pub fn build(
+    url: &Url,
+    settings: &ClientSettings,
+    headers: HeaderMap,
+) -> Result<reqwest::Client, Error> {
     ready(builder(url, settings, headers))
 }
 
@@ -54,30 +58,30 @@ pub fn build(url: &Url, settings: &Settings, headers: HeaderMap) -> Result<reqwe
 pub fn over_socket(
     socket: &Path,
     url: &Url,
-    settings: &Settings,
+    settings: &ClientSettings,
     headers: HeaderMap,
-) -> Result<reqwest::Client, Fault> {
+) -> Result<reqwest::Client, Error> {
     ready(builder(url, settings, headers).unix_socket(socket))
 }
 
-fn builder(url: &Url, settings: &Settings, headers: HeaderMap) -> reqwest::ClientBuilder {
+fn builder(url: &Url, settings: &ClientSettings, headers: HeaderMap) -> reqwest::ClientBuilder {
     if rustls::crypto::CryptoProvider::get_default().is_none() {
         // Failing means that somebody else was faster, which is as good.
         rustls::crypto::ring::default_provider().install_default().ok();
     }
     let mut builder = reqwest::Client::builder()
-        .user_agent(AGENT)
+        .user_agent(USER_AGENT)
         .default_headers(headers)
         .redirect(Policy::none())
         .referer(false)
-        .connect_timeout(settings.connect)
-        .pool_idle_timeout(IDLE)
+        .connect_timeout(settings.connect_timeout)
+        .pool_idle_timeout(IDLE_TIMEOUT)
         .http1_only()
         .http1_max_headers(HEADER_LINES)
         .tcp_nodelay(true)
         .dns_resolver(Arc::new(SystemResolver {
-            link_local: settings.link_local,
-            public: settings.public,
+            allows_link_local: settings.allows_link_local,
+            requires_public: settings.requires_public,
         }));
     if is_loopback(url) {
         builder = builder.no_proxy();
@@ -91,13 +95,13 @@ fn builder(url: &Url, settings: &Settings, headers: HeaderMap) -> reqwest::Clien
     builder
 }
 
-fn ready(builder: reqwest::ClientBuilder) -> Result<reqwest::Client, Fault> {
+fn ready(builder: reqwest::ClientBuilder) -> Result<reqwest::Client, Error> {
     builder.build().map_err(|error| {
-        let causes = super::trouble::causes(&error);
-        Fault::unreachable("the HTTP client cannot be set up")
-            .phase(Phase::Start)
-            .details(causes)
-            .hint("are the system's certificate authorities installed?")
+        let causes = super::errors::causes(&error);
+        Error::unreachable("the HTTP client cannot be set up")
+            .with_phase(ErrorPhase::Start)
+            .with_details(causes)
+            .with_hint("are the system's certificate authorities installed?")
     })
 }
 
@@ -149,13 +153,13 @@ impl std::error::Error for NotPublic {}
 /// The system's name lookup, with errors that can be recognised. What it lets through is what is
 /// connected to, so a name cannot change its mind in between.
 struct SystemResolver {
-    link_local: bool,
-    public: bool,
+    allows_link_local: bool,
+    requires_public: bool,
 }
 
 impl Resolve for SystemResolver {
     fn resolve(&self, name: Name) -> Resolving {
-        let (link_local, public) = (self.link_local, self.public);
+        let (link_local, public) = (self.allows_link_local, self.requires_public);
         Box::pin(async move {
             let found = tokio::net::lookup_host((name.as_str(), 0)).await;
             let found = found.map_err(|error| NoSuchHost { reason: error.to_string() })?;
@@ -187,13 +191,13 @@ fn allowed(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::net::peer::{Peer, Reply};
+    use crate::net::test_server::{TestResponse, TestServer};
 
-    const SETTINGS: Settings = Settings {
-        connect: Duration::from_secs(5),
+    const SETTINGS: ClientSettings = ClientSettings {
+        connect_timeout: Duration::from_secs(5),
         insecure: false,
-        link_local: false,
-        public: false,
+        allows_link_local: false,
+        requires_public: false,
     };
 
     #[test]
@@ -223,22 +227,23 @@ mod tests {
 
     #[tokio::test]
     async fn a_name_that_leads_to_this_machine_is_not_asked_as_a_public_one() {
-        let peer = Peer::start(|_, _| Reply::accepted()).await;
+        let peer = TestServer::start(|_, _| TestResponse::accepted()).await;
         let mut url = peer.url("/");
         url.set_host(Some("localhost")).unwrap();
-        let asked = |settings: Settings| {
+        let asked = |settings: ClientSettings| {
             let client = build(&url, &settings, HeaderMap::new()).unwrap();
             client.get(url.clone()).send()
         };
-        let refused = asked(Settings { public: true, ..SETTINGS }).await.unwrap_err();
+        let refused =
+            asked(ClientSettings { requires_public: true, ..SETTINGS }).await.unwrap_err();
         assert!(
-            super::super::trouble::causes(&refused)
+            super::super::errors::causes(&refused)
                 .iter()
                 .any(|why| why.contains("no public address")),
             "{refused:?}"
         );
-        assert!(peer.heard().is_empty());
+        assert!(peer.requests().is_empty());
         asked(SETTINGS).await.unwrap();
-        assert_eq!(peer.heard().len(), 1);
+        assert_eq!(peer.requests().len(), 1);
     }
 }

@@ -17,28 +17,28 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 use url::{Host, Url};
 
-use super::{tls, trouble};
-use crate::model::Fault;
+use super::{errors, tls};
+use crate::model::Error;
 
 /// Makes connections to one place.
 pub struct Dialer {
     url: Url,
     socket: Option<PathBuf>,
-    limit: Duration,
+    connect_timeout: Duration,
     tls: Option<TlsConnector>,
 }
 
 /// One connection, encrypted or not.
 #[derive(Debug)]
-pub enum Stream {
+pub enum NetStream {
     /// TCP.
-    Plain(TcpStream),
+    Tcp(TcpStream),
     /// TCP with TLS on it.
-    Secret(Box<TlsStream<TcpStream>>),
+    TcpTls(Box<TlsStream<TcpStream>>),
     /// A Unix socket.
-    Local(UnixStream),
+    Unix(UnixStream),
     /// A Unix socket with TLS on it.
-    SecretLocal(Box<TlsStream<UnixStream>>),
+    UnixTls(Box<TlsStream<UnixStream>>),
 }
 
 impl Dialer {
@@ -52,48 +52,48 @@ impl Dialer {
         socket: Option<PathBuf>,
         limit: Duration,
         insecure: bool,
-    ) -> Result<Self, Fault> {
+    ) -> Result<Self, Error> {
         let tls = (url.scheme() == "https").then(|| tls::connector(insecure)).transpose()?;
-        Ok(Self { url, socket, limit, tls })
+        Ok(Self { url, socket, connect_timeout: limit, tls })
     }
 
     /// Makes one.
     ///
     /// # Errors
-    /// Why there is none, in the words of [`trouble`].
-    pub async fn dial(&self) -> Result<Stream, Fault> {
-        let made = timeout(self.limit, Box::pin(self.connect())).await;
-        made.unwrap_or_else(|_| Err(trouble::not_in_time(&self.url, self.limit)))
+    /// Why there is none, in the words of [`errors`].
+    pub async fn dial(&self) -> Result<NetStream, Error> {
+        let made = timeout(self.connect_timeout, Box::pin(self.connect())).await;
+        made.unwrap_or_else(|_| Err(errors::connect_timed_out(&self.url, self.connect_timeout)))
     }
 
-    async fn connect(&self) -> Result<Stream, Fault> {
+    async fn connect(&self) -> Result<NetStream, Error> {
         if let Some(socket) = &self.socket {
             let stream = UnixStream::connect(socket)
                 .await
-                .map_err(|error| trouble::no_connection_over(&error, socket))?;
-            return Ok(match self.secured(stream).await? {
-                Ok(secret) => Stream::SecretLocal(secret),
-                Err(stream) => Stream::Local(stream),
+                .map_err(|error| errors::no_connection_over(&error, socket))?;
+            return Ok(match self.with_tls(stream).await? {
+                Ok(secret) => NetStream::UnixTls(secret),
+                Err(stream) => NetStream::Unix(stream),
             });
         }
-        let stream = self.reach().await?;
+        let stream = self.connect_tcp().await?;
         // Requests are written whole: there is nothing to gather.
-        stream.set_nodelay(true).map_err(|error| trouble::no_connection(&error, &self.url))?;
-        Ok(match self.secured(stream).await? {
-            Ok(secret) => Stream::Secret(secret),
-            Err(stream) => Stream::Plain(stream),
+        stream.set_nodelay(true).map_err(|error| errors::no_connection(&error, &self.url))?;
+        Ok(match self.with_tls(stream).await? {
+            Ok(secret) => NetStream::TcpTls(secret),
+            Err(stream) => NetStream::Tcp(stream),
         })
     }
 
     /// The first of the host's addresses that can be reached.
-    async fn reach(&self) -> Result<TcpStream, Fault> {
+    async fn connect_tcp(&self) -> Result<TcpStream, Error> {
         let port = self.url.port_or_known_default().unwrap_or(80);
         let addresses: Vec<_> = match self.url.host() {
             Some(Host::Ipv4(ip)) => vec![(ip, port).into()],
             Some(Host::Ipv6(ip)) => vec![(ip, port).into()],
             Some(Host::Domain(name)) => lookup_host((name, port))
                 .await
-                .map_err(|error| trouble::no_host(&error.to_string(), &self.url))?
+                .map_err(|error| errors::host_not_found(&error.to_string(), &self.url))?
                 .collect(),
             None => Vec::new(),
         };
@@ -104,11 +104,11 @@ impl Dialer {
                 Err(error) => last = error,
             }
         }
-        Err(trouble::no_connection(&last, &self.url))
+        Err(errors::no_connection(&last, &self.url))
     }
 
     /// The stream with TLS on it, or as it was where none is spoken.
-    async fn secured<S>(&self, stream: S) -> Result<Result<Box<TlsStream<S>>, S>, Fault>
+    async fn with_tls<S>(&self, stream: S) -> Result<Result<Box<TlsStream<S>>, S>, Error>
     where
         S: AsyncRead + AsyncWrite + Unpin,
     {
@@ -116,59 +116,59 @@ impl Dialer {
         let host = self.url.host_str().unwrap_or_default();
         let name =
             ServerName::try_from(host.trim_matches(['[', ']']).to_owned()).map_err(|_| {
-                trouble::no_host("it is no name that a certificate could have", &self.url)
+                errors::host_not_found("it is no name that a certificate could have", &self.url)
             })?;
         let secret = tls.connect(name, stream).await;
         secret
             .map(|secret| Ok(Box::new(secret)))
-            .map_err(|error| trouble::no_connection(&error, &self.url))
+            .map_err(|error| errors::no_connection(&error, &self.url))
     }
 }
 
-impl AsyncRead for Stream {
+impl AsyncRead for NetStream {
     fn poll_read(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         match self.get_mut() {
-            Self::Plain(stream) => Pin::new(stream).poll_read(cx, buffer),
-            Self::Secret(stream) => Pin::new(stream).poll_read(cx, buffer),
-            Self::Local(stream) => Pin::new(stream).poll_read(cx, buffer),
-            Self::SecretLocal(stream) => Pin::new(stream).poll_read(cx, buffer),
+            Self::Tcp(stream) => Pin::new(stream).poll_read(cx, buffer),
+            Self::TcpTls(stream) => Pin::new(stream).poll_read(cx, buffer),
+            Self::Unix(stream) => Pin::new(stream).poll_read(cx, buffer),
+            Self::UnixTls(stream) => Pin::new(stream).poll_read(cx, buffer),
         }
     }
 }
 
-impl AsyncWrite for Stream {
+impl AsyncWrite for NetStream {
     fn poll_write(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         match self.get_mut() {
-            Self::Plain(stream) => Pin::new(stream).poll_write(cx, bytes),
-            Self::Secret(stream) => Pin::new(stream).poll_write(cx, bytes),
-            Self::Local(stream) => Pin::new(stream).poll_write(cx, bytes),
-            Self::SecretLocal(stream) => Pin::new(stream).poll_write(cx, bytes),
+            Self::Tcp(stream) => Pin::new(stream).poll_write(cx, bytes),
+            Self::TcpTls(stream) => Pin::new(stream).poll_write(cx, bytes),
+            Self::Unix(stream) => Pin::new(stream).poll_write(cx, bytes),
+            Self::UnixTls(stream) => Pin::new(stream).poll_write(cx, bytes),
         }
     }
 
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self.get_mut() {
             // What is written is on its way.
-            Self::Plain(_) | Self::Local(_) => Poll::Ready(Ok(())),
-            Self::Secret(stream) => Pin::new(stream).poll_flush(cx),
-            Self::SecretLocal(stream) => Pin::new(stream).poll_flush(cx),
+            Self::Tcp(_) | Self::Unix(_) => Poll::Ready(Ok(())),
+            Self::TcpTls(stream) => Pin::new(stream).poll_flush(cx),
+            Self::UnixTls(stream) => Pin::new(stream).poll_flush(cx),
         }
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self.get_mut() {
-            Self::Plain(stream) => Pin::new(stream).poll_shutdown(cx),
-            Self::Secret(stream) => Pin::new(stream).poll_shutdown(cx),
-            Self::Local(stream) => Pin::new(stream).poll_shutdown(cx),
-            Self::SecretLocal(stream) => Pin::new(stream).poll_shutdown(cx),
+            Self::Tcp(stream) => Pin::new(stream).poll_shutdown(cx),
+            Self::TcpTls(stream) => Pin::new(stream).poll_shutdown(cx),
+            Self::Unix(stream) => Pin::new(stream).poll_shutdown(cx),
+            Self::UnixTls(stream) => Pin::new(stream).poll_shutdown(cx),
         }
     }
 }

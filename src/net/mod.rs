@@ -1,17 +1,17 @@
 //! What everything that speaks HTTP as a client has in common.
 //!
 //! Owns: the client and how it connects, which addresses and redirects are refused, bounded
-//! reading of responses, and what goes wrong below HTTP as faults. Never does: know what is asked
+//! reading of responses, and what goes wrong below HTTP as errors. Never does: know what is asked
 //! or what an answer means; the wire to servers (`mcp`) and the tools of the kind `http` do.
 
 pub mod address;
 pub mod client;
 pub mod dial;
+pub mod errors;
+pub mod excerpt;
 pub mod redirect;
 pub mod response;
 mod tls;
-pub mod trouble;
-pub mod words;
 
 #[cfg(test)]
-pub(crate) mod peer;
+pub(crate) mod test_server;

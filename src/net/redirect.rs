@@ -1,73 +1,74 @@
 //! Which redirects are followed.
 //!
-//! Owns: the rule, and the fault for all others, which names where they lead. Never does: send.
+//! Owns: the rule, and the error for all others, which names where they lead. Never does: send.
 
 use reqwest::StatusCode;
 use reqwest::header::{HeaderMap, LOCATION};
 use serde_json::json;
 use url::Url;
 
-use super::address::show;
-use super::words::{cut, lossy};
-use crate::model::Fault;
+use super::address::display_url;
+use super::excerpt::{lossy, truncate};
+use crate::model::Error;
 
 /// How many redirects of one request are followed.
-pub const MOST: usize = 5;
+pub const MAX_REDIRECTS: usize = 5;
 
 /// What is asked for the second time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Asking {
+pub enum MethodSafety {
     /// A request that only looks (GET, HEAD): every status that redirects means the same.
-    Look,
+    Safe,
     /// Any other: only 307 and 308 keep its method and body.
-    Act,
+    Unsafe,
 }
 
 /// Where a redirect leads, when it is one that is followed: within the origin, and without changing
 /// what is asked.
 ///
 /// # Errors
-/// Every other redirect, naming where it wants to go. The fault's evidence is
+/// Every other redirect, naming where it wants to go. The error's evidence is
 /// `{"http_status": N}`.
 pub fn redirect(
     status: StatusCode,
     headers: &HeaderMap,
     url: &Url,
-    asking: Asking,
-) -> Result<Option<Url>, Fault> {
+    asking: MethodSafety,
+) -> Result<Option<Url>, Error> {
     if !matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308) {
         return Ok(None);
     }
-    let with_status = |fault: Fault| fault.data(json!({ "http_status": status.as_u16() }));
-    let place = show(url);
+    let with_status = |error: Error| error.with_data(json!({ "http_status": status.as_u16() }));
+    let place = display_url(url);
     let Some(location) = headers.get(LOCATION) else {
-        let fault = Fault::protocol(format!("{place} answered {status} without saying where to"));
-        return Err(with_status(fault));
+        let error = Error::protocol(format!("{place} answered {status} without saying where to"));
+        return Err(with_status(error));
     };
     let location = lossy(location.as_bytes());
     let next = url.join(&location).ok();
-    let keeps = asking == Asking::Look || matches!(status.as_u16(), 307 | 308);
+    let keeps = asking == MethodSafety::Safe || matches!(status.as_u16(), 307 | 308);
     match next {
-        Some(next) if keeps && stays(&next, url) => Ok(Some(next)),
+        Some(next) if keeps && is_same_origin(&next, url) => Ok(Some(next)),
         _ => {
-            let target = next.map_or_else(|| cut(&location), |next| cut(&show(&next)));
-            let fault =
-                Fault::denied(format!("{place} redirects to {target}, which is not followed"))
-                    .hint("if that is where the server is, write it into the entry's url");
-            Err(with_status(fault))
+            let target =
+                next.map_or_else(|| truncate(&location), |next| truncate(&display_url(&next)));
+            let error =
+                Error::denied(format!("{place} redirects to {target}, which is not followed"))
+                    .with_hint("if that is where the server is, write it into the entry's url");
+            Err(with_status(error))
         }
     }
 }
 
 /// Whether a URL is of the same origin and names no user of its own.
-fn stays(next: &Url, url: &Url) -> bool {
+fn is_same_origin(next: &Url, url: &Url) -> bool {
     next.origin() == url.origin() && next.username().is_empty() && next.password().is_none()
 }
 
-/// The fault of one redirect too many.
-pub fn circle(url: &Url) -> Fault {
-    Fault::protocol(format!("{} redirects in a circle", show(url)))
-        .detail(format!("limit: {MOST} redirects"))
+/// The error of one redirect too many.
+pub fn too_many_redirects(url: &Url) -> Error {
+    Error::protocol(format!("{} redirects in a circle", display_url(url)))
+        .with_detail(format!("limit: {MAX_REDIRECTS} redirects"))
 }
 
 #[cfg(test)]
@@ -75,22 +76,22 @@ mod tests {
     use reqwest::header::HeaderValue;
 
     use super::*;
-    use crate::model::FaultKind;
+    use crate::model::ErrorKind;
 
-    fn follow(status: u16, location: &str) -> Result<Option<String>, FaultKind> {
-        follow_when(Asking::Act, status, location)
+    fn follow(status: u16, location: &str) -> Result<Option<String>, ErrorKind> {
+        follow_when(MethodSafety::Unsafe, status, location)
     }
 
     fn follow_when(
-        asking: Asking,
+        asking: MethodSafety,
         status: u16,
         location: &str,
-    ) -> Result<Option<String>, FaultKind> {
+    ) -> Result<Option<String>, ErrorKind> {
         let map = [(LOCATION, HeaderValue::from_str(location).unwrap())].into_iter().collect();
         let url = "http://127.0.0.1:8001/mcp".parse().unwrap();
         redirect(StatusCode::from_u16(status).unwrap(), &map, &url, asking)
             .map(|next| next.map(|url| url.to_string()))
-            .map_err(|fault| fault.kind())
+            .map_err(|error| error.kind())
     }
 
     #[test]
@@ -111,7 +112,7 @@ mod tests {
             (301, "/mcp/"),
             (302, "/mcp/"),
         ] {
-            assert_eq!(follow(status, location), Err(FaultKind::Denied), "{status} {location}");
+            assert_eq!(follow(status, location), Err(ErrorKind::Denied), "{status} {location}");
         }
         assert_eq!(follow(200, "/x"), Ok(None));
     }
@@ -119,10 +120,10 @@ mod tests {
     #[test]
     fn a_look_follows_every_redirect_within_the_origin() {
         for status in [301, 302, 303, 307, 308] {
-            let next = follow_when(Asking::Look, status, "/new");
+            let next = follow_when(MethodSafety::Safe, status, "/new");
             assert_eq!(next, Ok(Some("http://127.0.0.1:8001/new".into())), "{status}");
-            let next = follow_when(Asking::Look, status, "http://127.0.0.1:8002/");
-            assert_eq!(next, Err(FaultKind::Denied), "{status}");
+            let next = follow_when(MethodSafety::Safe, status, "http://127.0.0.1:8002/");
+            assert_eq!(next, Err(ErrorKind::Denied), "{status}");
         }
     }
 
@@ -130,18 +131,19 @@ mod tests {
     fn what_is_encrypted_stays_so() {
         let map = [(LOCATION, HeaderValue::from_static("http://api.example/x"))];
         let map = map.into_iter().collect();
-        for asking in [Asking::Look, Asking::Act] {
+        for asking in [MethodSafety::Safe, MethodSafety::Unsafe] {
             let url = "https://api.example/x".parse().unwrap();
-            let fault = redirect(StatusCode::TEMPORARY_REDIRECT, &map, &url, asking).unwrap_err();
-            assert_eq!(fault.kind(), FaultKind::Denied);
+            let error = redirect(StatusCode::TEMPORARY_REDIRECT, &map, &url, asking).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Denied);
         }
     }
 
     #[test]
     fn a_redirect_to_nowhere_breaks_the_protocol() {
         let url = "http://127.0.0.1/".parse().unwrap();
-        let fault = redirect(StatusCode::PERMANENT_REDIRECT, &HeaderMap::new(), &url, Asking::Act)
-            .unwrap_err();
-        assert_eq!(fault.kind(), FaultKind::Protocol);
+        let error =
+            redirect(StatusCode::PERMANENT_REDIRECT, &HeaderMap::new(), &url, MethodSafety::Unsafe)
+                .unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Protocol);
     }
 }

@@ -7,21 +7,21 @@ use bytes::{Bytes, BytesMut};
 use reqwest::Response;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 
-use super::trouble::{Cut, in_body};
-use crate::model::Fault;
+use super::errors::{BodyReadError, from_body_error};
+use crate::model::Error;
 use crate::util::units::show_size;
 
 /// Bytes of all response headers together.
-pub const HEADERS: usize = 64 << 10;
+pub const MAX_HEADER_BYTES: usize = 64 << 10;
 
 /// Bytes read of the body of a refusal.
-pub const ERROR_BODY: usize = 64 << 10;
+pub const MAX_ERROR_BODY: usize = 64 << 10;
 
 /// Refuses response headers above `limit` bytes.
 ///
 /// # Errors
-/// A protocol fault with both sizes.
-pub fn check_headers(headers: &HeaderMap, limit: usize) -> Result<(), Fault> {
+/// A protocol error with both sizes.
+pub fn check_headers(headers: &HeaderMap, limit: usize) -> Result<(), Error> {
     let size: usize = headers.iter().map(|(n, v)| n.as_str().len() + v.len() + 4).sum();
     if size > limit {
         return Err(headers_too_large(size, limit));
@@ -29,10 +29,10 @@ pub fn check_headers(headers: &HeaderMap, limit: usize) -> Result<(), Fault> {
     Ok(())
 }
 
-/// The fault for so many bytes of response headers.
-pub fn headers_too_large(size: usize, limit: usize) -> Fault {
+/// The error for so many bytes of response headers.
+pub fn headers_too_large(size: usize, limit: usize) -> Error {
     let (size, limit) = (show_size(size as u64), show_size(limit as u64));
-    Fault::protocol(format!("{size} of response headers, the limit is {limit}"))
+    Error::protocol(format!("{size} of response headers, the limit is {limit}"))
 }
 
 /// The media type without parameters, in lower case; empty when there is none.
@@ -44,35 +44,35 @@ pub fn content_type(headers: &HeaderMap) -> String {
 }
 
 /// A response body.
-pub struct Body {
+pub struct ResponseBody {
     response: Response,
     /// Announced length, when there is one and nothing is decompressed.
-    expected: Option<u64>,
+    content_length: Option<u64>,
 }
 
-impl Body {
+impl ResponseBody {
     /// The body of `response`, of which nothing was read.
     pub fn new(response: Response) -> Self {
         let expected = response.content_length();
-        Self { response, expected }
+        Self { response, content_length: expected }
     }
 
     /// The announced length in bytes, when there is one and nothing is decompressed.
-    pub fn expected(&self) -> Option<u64> {
-        self.expected
+    pub fn content_length(&self) -> Option<u64> {
+        self.content_length
     }
 
     /// Whether the headers already say that nothing comes.
     pub fn is_empty(&self) -> bool {
-        self.expected == Some(0)
+        self.content_length == Some(0)
     }
 
     /// The next bytes, `None` at the regular end.
     ///
     /// # Errors
     /// When the body does not come to its end.
-    pub async fn next(&mut self) -> Result<Option<Bytes>, Cut> {
-        self.response.chunk().await.map_err(|error| in_body(&error))
+    pub async fn next(&mut self) -> Result<Option<Bytes>, BodyReadError> {
+        self.response.chunk().await.map_err(|error| from_body_error(&error))
     }
 
     /// The first bytes, about `limit` of them; a body that breaks is as long as what came of it.
@@ -85,33 +85,35 @@ impl Body {
         bytes.freeze()
     }
 
-    /// The fault of a body that broke after `came` bytes.
-    pub fn broken(&self, cut: Cut, came: usize) -> Fault {
-        broken(cut, self.expected, came)
+    /// The error of a body that broke after `came` bytes.
+    pub fn broken(&self, cut: BodyReadError, came: usize) -> Error {
+        broken(cut, self.content_length, came)
     }
 }
 
-/// The fault of a body that broke after `came` bytes, of which so many were `expected`.
-pub fn broken(cut: Cut, expected: Option<u64>, came: usize) -> Fault {
+/// The error of a body that broke after `came` bytes, of which so many were `content_length`.
+pub fn broken(cut: BodyReadError, expected: Option<u64>, came: usize) -> Error {
     let came = show_size(came as u64);
     match (cut, expected) {
-        (Cut::Lost(reason), _) => {
-            Fault::unreachable(format!("{reason} in the middle of the answer"))
-                .detail(format!("{came} had come"))
+        (BodyReadError::Lost(reason), _) => {
+            Error::unreachable(format!("{reason} in the middle of the answer"))
+                .with_detail(format!("{came} had come"))
         }
-        (Cut::Short, Some(expected)) => Fault::protocol(format!(
+        (BodyReadError::Truncated, Some(expected)) => Error::protocol(format!(
             "the answer ended early: {came} of {} came",
             show_size(expected)
         )),
-        (Cut::Short, None) => Fault::protocol(format!("the answer ended early, after {came}")),
-        (Cut::Broken(reason), _) => {
-            Fault::protocol(format!("the answer's HTTP body is broken: {reason}"))
-                .detail(format!("{came} had come"))
+        (BodyReadError::Truncated, None) => {
+            Error::protocol(format!("the answer ended early, after {came}"))
+        }
+        (BodyReadError::Broken(reason), _) => {
+            Error::protocol(format!("the answer's HTTP body is broken: {reason}"))
+                .with_detail(format!("{came} had come"))
         }
     }
 }
 
-/// The fault for an answer above the limit.
-pub fn too_large(limit: usize) -> Fault {
-    Fault::protocol(format!("the answer is larger than the limit of {}", show_size(limit as u64)))
+/// The error for an answer above the limit.
+pub fn too_large(limit: usize) -> Error {
+    Error::protocol(format!("the answer is larger than the limit of {}", show_size(limit as u64)))
 }

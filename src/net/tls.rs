@@ -8,17 +8,17 @@ use std::sync::Arc;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, WebPkiSupportedAlgorithms, ring};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::{ClientConfig, DigitallySignedStruct, Error, SignatureScheme};
+use rustls::{ClientConfig, DigitallySignedStruct, SignatureScheme};
 use rustls_platform_verifier::Verifier;
 use tokio_rustls::TlsConnector;
 
-use crate::model::{Fault, Phase};
+use crate::model::{Error, ErrorPhase};
 
 /// What speaks TLS on a connection; with `insecure` to whoever is there.
 ///
 /// # Errors
 /// When the system's certificates cannot be loaded.
-pub(super) fn connector(insecure: bool) -> Result<TlsConnector, Fault> {
+pub(super) fn connector(insecure: bool) -> Result<TlsConnector, Error> {
     let provider = Arc::new(ring::default_provider());
     let verifier = verifier(insecure, &provider).map_err(|error| no_tls(&error))?;
     let mut config = ClientConfig::builder_with_provider(provider)
@@ -34,25 +34,25 @@ pub(super) fn connector(insecure: bool) -> Result<TlsConnector, Fault> {
 fn verifier(
     insecure: bool,
     provider: &Arc<CryptoProvider>,
-) -> Result<Arc<dyn ServerCertVerifier>, Error> {
+) -> Result<Arc<dyn ServerCertVerifier>, rustls::Error> {
     if insecure {
-        return Ok(Arc::new(Anybody(provider.signature_verification_algorithms)));
+        return Ok(Arc::new(AcceptAnyCertificate(provider.signature_verification_algorithms)));
     }
     Ok(Arc::new(Verifier::new(Arc::clone(provider))?))
 }
 
-fn no_tls(error: &Error) -> Fault {
-    Fault::unreachable("the HTTP client cannot be set up")
-        .phase(Phase::Start)
-        .detail(error.to_string())
-        .hint("are the system's certificate authorities installed?")
+fn no_tls(error: &rustls::Error) -> Error {
+    Error::unreachable("the HTTP client cannot be set up")
+        .with_phase(ErrorPhase::Start)
+        .with_detail(error.to_string())
+        .with_hint("are the system's certificate authorities installed?")
 }
 
 /// Takes every certificate whose key the other side has.
 #[derive(Debug)]
-struct Anybody(WebPkiSupportedAlgorithms);
+struct AcceptAnyCertificate(WebPkiSupportedAlgorithms);
 
-impl ServerCertVerifier for Anybody {
+impl ServerCertVerifier for AcceptAnyCertificate {
     fn verify_server_cert(
         &self,
         _: &CertificateDer<'_>,
@@ -60,7 +60,7 @@ impl ServerCertVerifier for Anybody {
         _: &ServerName<'_>,
         _: &[u8],
         _: UnixTime,
-    ) -> Result<ServerCertVerified, Error> {
+    ) -> Result<ServerCertVerified, rustls::Error> {
         Ok(ServerCertVerified::assertion())
     }
 
@@ -69,7 +69,7 @@ impl ServerCertVerifier for Anybody {
         message: &[u8],
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
         rustls::crypto::verify_tls12_signature(message, certificate, signed, &self.0)
     }
 
@@ -78,7 +78,7 @@ impl ServerCertVerifier for Anybody {
         message: &[u8],
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
         rustls::crypto::verify_tls13_signature(message, certificate, signed, &self.0)
     }
 

@@ -19,10 +19,10 @@ pub mod storage;
 
 mod confinement;
 mod engines;
-mod surroundings;
+mod program_env;
 mod toolkit;
 
 mod properties;
 
 #[cfg(test)]
-mod bench;
+mod harness;

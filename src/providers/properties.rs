@@ -7,7 +7,7 @@ use serde_json::Value;
 
 /// The top-level properties of an input schema.
 #[derive(Debug)]
-pub(super) struct Properties {
+pub(super) struct SchemaProperties {
     /// Their names, in the order of the schema.
     pub(super) names: Vec<String>,
     /// Those that every call has.
@@ -15,10 +15,10 @@ pub(super) struct Properties {
     /// Values that stand in for absent arguments.
     pub(super) defaults: Vec<(String, Value)>,
     /// Whether the schema leaves open which names there are.
-    pub(super) open: bool,
+    pub(super) allows_additional: bool,
 }
 
-impl Properties {
+impl SchemaProperties {
     /// Reads them out of a schema.
     pub(super) fn of(schema: &Value) -> Self {
         let properties = schema.get("properties").and_then(Value::as_object);
@@ -36,21 +36,21 @@ impl Properties {
                 .filter(|(_, value)| !value.is_null())
                 .collect(),
             // With a composed schema the names may stand anywhere; only the call can tell.
-            open: ["allOf", "anyOf", "oneOf", "$ref", "patternProperties"]
+            allows_additional: ["allOf", "anyOf", "oneOf", "$ref", "patternProperties"]
                 .iter()
                 .any(|key| schema.get(key).is_some()),
         }
     }
 
     /// Whether every call has an argument of this name.
-    pub(super) fn is_certain(&self, name: &str) -> bool {
+    pub(super) fn is_required(&self, name: &str) -> bool {
         self.required.iter().any(|required| required == name)
             || self.defaults.iter().any(|(known, _)| known == name)
     }
 
     /// Whether a call can have an argument of this name.
     pub(super) fn has(&self, name: &str) -> bool {
-        self.open || self.names.iter().any(|known| known == name)
+        self.allows_additional || self.names.iter().any(|known| known == name)
     }
 
     /// What to do about a name that is none of them.

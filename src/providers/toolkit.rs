@@ -12,9 +12,9 @@
 //! | `original_tool_name: a` | this one, under the name of the entry, or its own when that has none |
 
 use crate::config::keys::suggestion;
-use crate::config::node::{Node, NodeValue};
+use crate::config::node::{ConfigNode, NodeValue};
 use crate::config::spec::ToolSpec;
-use crate::model::{Place, Problem, ToolDefinition, ToolName, check_name};
+use crate::model::{Diagnostic, SourceLocation, ToolDefinition, ToolName, check_name};
 
 /// The keys of an entry that selecting understands; a kind adds them to its own.
 pub(super) const KEYS: [&str; 5] =
@@ -22,34 +22,34 @@ pub(super) const KEYS: [&str; 5] =
 
 /// A tool that a kind can give.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Offer {
+pub(super) struct ToolkitTool {
     /// Its name in the kind, and the last part of the full name when nothing else is said.
     pub(super) name: &'static str,
     /// Other spellings in files.
     pub(super) aliases: &'static [&'static str],
 }
 
-impl Offer {
-    fn is(&self, word: &str) -> bool {
+impl ToolkitTool {
+    fn has_name(&self, word: &str) -> bool {
         self.name == word || self.aliases.contains(&word)
     }
 }
 
 /// One tool that an entry asks for.
 #[derive(Debug)]
-pub(super) struct Chosen {
+pub(super) struct SelectedTool {
     /// Which of the kind's tools.
-    pub(super) offer: &'static Offer,
+    pub(super) original: &'static ToolkitTool,
     /// Its full name.
     pub(super) name: ToolName,
     /// What the entry said about approval of this tool; `None` leaves it to the kind.
     pub(super) approval: Option<bool>,
     title: Option<String>,
     description: Option<String>,
-    place: Place,
+    place: SourceLocation,
 }
 
-impl Chosen {
+impl SelectedTool {
     /// The definition from the common keys of the entry and the overrides. Description and schemas
     /// are `None` or the entry's where nobody said anything: the kind fills them.
     pub(super) fn definition(&self, spec: &ToolSpec) -> ToolDefinition {
@@ -70,155 +70,166 @@ impl Chosen {
 /// All at once: unknown tools, names that are none, names given twice.
 pub(super) fn choose(
     spec: &ToolSpec,
-    offers: &'static [Offer],
-) -> Result<Vec<Chosen>, Vec<Problem>> {
+    offers: &'static [ToolkitTool],
+) -> Result<Vec<SelectedTool>, Vec<Diagnostic>> {
     let entry = &spec.entry;
-    let mut problems = Vec::new();
+    let mut diagnostics = Vec::new();
     let mut chosen = Vec::new();
-    let component = component(spec).map_err(|problem| vec![problem])?;
+    let component = component(spec).map_err(|diagnostic| vec![diagnostic])?;
     if let Some(node) = entry.get("original_tool_name") {
-        match node.as_text().and_then(|word| offered(word, node, offers)) {
-            Ok(offer) => chosen.push(Chosen {
-                offer,
+        match node.as_text().and_then(|word| find_tool(word, node, offers)) {
+            Ok(offer) => chosen.push(SelectedTool {
+                original: offer,
                 name: spec.definition.name.clone(),
                 approval: None,
                 title: spec.definition.title.clone(),
                 description: spec.definition.description.clone(),
-                place: spec.place.clone(),
+                place: spec.location.clone(),
             }),
-            Err(problem) => problems.push(problem),
+            Err(diagnostic) => diagnostics.push(diagnostic),
         }
     } else if let Some((_, list)) = entry.get_any(&["tools", "selected_tools"]) {
         match list.as_list() {
-            Ok([]) => problems.push(
-                Problem::error("the list selects no tool")
-                    .hint("name some, or leave it out for all of them")
-                    .at(list.place()),
+            Ok([]) => diagnostics.push(
+                Diagnostic::error("the list selects no tool")
+                    .with_hint("name some, or leave it out for all of them")
+                    .with_location(list.location()),
             ),
             Ok(items) => {
                 for item in items {
-                    match one(item, &component, offers) {
+                    match read_item(item, &component, offers) {
                         Ok(tool) => chosen.push(tool),
-                        Err(problem) => problems.push(problem),
+                        Err(diagnostic) => diagnostics.push(diagnostic),
                     }
                 }
             }
-            Err(problem) => problems.push(problem),
+            Err(diagnostic) => diagnostics.push(diagnostic),
         }
     } else {
-        chosen.extend(offers.iter().map(|offer| Chosen {
-            offer,
+        chosen.extend(offers.iter().map(|offer| SelectedTool {
+            original: offer,
             name: ToolName::of(&component, offer.name),
             approval: None,
             title: None,
             description: None,
-            place: spec.place.clone(),
+            place: spec.location.clone(),
         }));
     }
     for (at, tool) in chosen.iter().enumerate() {
         if chosen.iter().take(at).any(|before| before.name == tool.name) {
-            problems.push(
-                Problem::error(format!("'{}' is asked for twice", tool.name))
-                    .hint("give one of them another 'name'")
-                    .at(tool.place.clone()),
+            diagnostics.push(
+                Diagnostic::error(format!("'{}' is asked for twice", tool.name))
+                    .with_hint("give one of them another 'name'")
+                    .with_location(tool.place.clone()),
             );
         }
     }
     if let Err(more) = approval(entry, &mut chosen, offers) {
-        problems.extend(more);
+        diagnostics.extend(more);
     }
-    if problems.is_empty() { Ok(chosen) } else { Err(problems) }
+    if diagnostics.is_empty() { Ok(chosen) } else { Err(diagnostics) }
 }
 
 /// The name that the tools of an entry share.
-pub(super) fn component(spec: &ToolSpec) -> Result<String, Problem> {
+pub(super) fn component(spec: &ToolSpec) -> Result<String, Diagnostic> {
     let Some(node) = spec.entry.get("component") else {
         return Ok(spec.definition.name.full());
     };
     let text = node.as_scalar_text()?;
-    check_name(&text).map_err(|why| Problem::error(why).at(node.place()))?;
+    check_name(&text).map_err(|why| Diagnostic::error(why).with_location(node.location()))?;
     Ok(text)
 }
 
 /// The keys of an item of the list.
-const KNOWN: [&str; 6] =
+const ITEM_KEYS: [&str; 6] =
     ["original_tool_name", "name", "tool_name", "title", "description", "requires_approval"];
 
 /// One item of the list: a name, or a mapping with overrides.
-fn one(item: &Node, component: &str, offers: &'static [Offer]) -> Result<Chosen, Problem> {
+fn read_item(
+    item: &ConfigNode,
+    component: &str,
+    offers: &'static [ToolkitTool],
+) -> Result<SelectedTool, Diagnostic> {
     if let NodeValue::Text(word) = &item.value {
-        let offer = offered(word, item, offers)?;
-        return Ok(Chosen {
-            offer,
+        let offer = find_tool(word, item, offers)?;
+        return Ok(SelectedTool {
+            original: offer,
             name: ToolName::of(component, word.as_str()),
             approval: None,
             title: None,
             description: None,
-            place: item.place(),
+            place: item.location(),
         });
     }
     item.as_map()?;
-    if let Some((key, _)) = item.entries().iter().find(|(k, _)| !KNOWN.contains(&k.text.as_str())) {
-        let problem = Problem::error(format!("unknown key '{}'", key.text)).at(item.place_of(key));
-        return Err(match suggestion(&key.text, KNOWN.into_iter()) {
-            Some(meant) => problem.hint(format!("did you mean '{meant}'?")),
-            None => problem.hint(format!("a selected tool knows {}", KNOWN.join(", "))),
+    if let Some((key, _)) =
+        item.entries().iter().find(|(k, _)| !ITEM_KEYS.contains(&k.text.as_str()))
+    {
+        let diagnostic = Diagnostic::error(format!("unknown key '{}'", key.text))
+            .with_location(item.location_of(key));
+        return Err(match suggestion(&key.text, ITEM_KEYS.into_iter()) {
+            Some(meant) => diagnostic.with_hint(format!("did you mean '{meant}'?")),
+            None => diagnostic.with_hint(format!("a selected tool knows {}", ITEM_KEYS.join(", "))),
         });
     }
     let named = item.get_any(&["name", "tool_name"]).map(|(_, node)| node);
     let (word, at) = match (item.get("original_tool_name"), named) {
         (Some(node), _) | (None, Some(node)) => (node.as_text()?, node),
         (None, None) => {
-            return Err(Problem::error("this does not say which tool is meant")
-                .hint("add 'original_tool_name: …'")
-                .at(item.place()));
+            return Err(Diagnostic::error("this does not say which tool is meant")
+                .with_hint("add 'original_tool_name: …'")
+                .with_location(item.location()));
         }
     };
-    let offer = offered(word, at, offers)?;
-    let name = named.map_or(Ok(word.to_owned()), Node::as_scalar_text)?;
-    check_name(&name).map_err(|why| Problem::error(why).at(item.place()))?;
-    let text = |key| item.get(key).map(Node::as_scalar_text).transpose();
-    Ok(Chosen {
-        offer,
+    let offer = find_tool(word, at, offers)?;
+    let name = named.map_or(Ok(word.to_owned()), ConfigNode::as_scalar_text)?;
+    check_name(&name).map_err(|why| Diagnostic::error(why).with_location(item.location()))?;
+    let text = |key| item.get(key).map(ConfigNode::as_scalar_text).transpose();
+    Ok(SelectedTool {
+        original: offer,
         name: ToolName::of(component, name),
-        approval: item.get("requires_approval").map(Node::as_bool).transpose()?,
+        approval: item.get("requires_approval").map(ConfigNode::as_bool).transpose()?,
         title: text("title")?,
         description: text("description")?,
-        place: item.place(),
+        place: item.location(),
     })
 }
 
-fn offered(word: &str, at: &Node, offers: &'static [Offer]) -> Result<&'static Offer, Problem> {
-    offers.iter().find(|offer| offer.is(word)).ok_or_else(|| {
+fn find_tool(
+    word: &str,
+    at: &ConfigNode,
+    offers: &'static [ToolkitTool],
+) -> Result<&'static ToolkitTool, Diagnostic> {
+    offers.iter().find(|offer| offer.has_name(word)).ok_or_else(|| {
         let names: Vec<&str> = offers.iter().map(|offer| offer.name).collect();
         let all =
             offers.iter().flat_map(|o| std::iter::once(o.name).chain(o.aliases.iter().copied()));
-        let problem = Problem::error(format!("there is no tool '{word}' to select"));
+        let diagnostic = Diagnostic::error(format!("there is no tool '{word}' to select"));
         match suggestion(word, all) {
-            Some(meant) => problem.hint(format!("did you mean '{meant}'?")),
-            None => problem.hint(format!("there are {}", names.join(", "))),
+            Some(meant) => diagnostic.with_hint(format!("did you mean '{meant}'?")),
+            None => diagnostic.with_hint(format!("there are {}", names.join(", "))),
         }
-        .at(at.place())
+        .with_location(at.location())
     })
 }
 
 /// `requires_approval` of the entry: for all tools, or for those it lists.
 fn approval(
-    entry: &Node,
-    chosen: &mut [Chosen],
-    offers: &'static [Offer],
-) -> Result<(), Vec<Problem>> {
+    entry: &ConfigNode,
+    chosen: &mut [SelectedTool],
+    offers: &'static [ToolkitTool],
+) -> Result<(), Vec<Diagnostic>> {
     let Some(node) = entry.get("requires_approval").filter(|node| !node.is_null()) else {
         return Ok(());
     };
     let NodeValue::List(items) = &node.value else {
-        let all = node.as_bool().map_err(|problem| vec![problem])?;
+        let all = node.as_bool().map_err(|diagnostic| vec![diagnostic])?;
         for tool in chosen {
             tool.approval = tool.approval.or(Some(all));
         }
         return Ok(());
     };
-    let mut problems = Vec::new();
+    let mut diagnostics = Vec::new();
     // A list names every tool that asks, so the others do not.
     for tool in chosen.iter_mut() {
         tool.approval = tool.approval.or(Some(false));
@@ -226,66 +237,66 @@ fn approval(
     for item in items {
         let word = match item.as_text() {
             Ok(word) => word,
-            Err(problem) => {
-                problems.push(problem);
+            Err(diagnostic) => {
+                diagnostics.push(diagnostic);
                 continue;
             }
         };
         let mut found = false;
         for tool in chosen.iter_mut() {
-            if tool.name.tool() == word || tool.offer.is(word) {
+            if tool.name.tool() == word || tool.original.has_name(word) {
                 tool.approval = Some(true);
                 found = true;
             }
         }
         if !found {
-            match offered(word, item, offers) {
-                Err(problem) => problems.push(problem),
-                Ok(_) => problems.push(
-                    Problem::error(format!("'{word}' is not among the selected tools"))
-                        .at(item.place()),
+            match find_tool(word, item, offers) {
+                Err(diagnostic) => diagnostics.push(diagnostic),
+                Ok(_) => diagnostics.push(
+                    Diagnostic::error(format!("'{word}' is not among the selected tools"))
+                        .with_location(item.location()),
                 ),
             }
         }
     }
-    if problems.is_empty() { Ok(()) } else { Err(problems) }
+    if diagnostics.is_empty() { Ok(()) } else { Err(diagnostics) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::spec::{Claim, KindWords};
-    use crate::providers::bench;
+    use crate::config::spec::{KindClaim, KindDescriptor};
+    use crate::providers::harness;
 
-    const OFFERS: &[Offer] = &[
-        Offer { name: "read", aliases: &["get"] },
-        Offer { name: "search", aliases: &["file_search"] },
-        Offer { name: "write", aliases: &[] },
+    const TOOLS: &[ToolkitTool] = &[
+        ToolkitTool { name: "read", aliases: &["get"] },
+        ToolkitTool { name: "search", aliases: &["file_search"] },
+        ToolkitTool { name: "write", aliases: &[] },
     ];
 
-    const WORDS: KindWords = KindWords {
+    const WORDS: KindDescriptor = KindDescriptor {
         key: "kit",
         aliases: &[],
         keys: &KEYS,
         expand: &[],
-        claims: |_, _| Claim::Certain,
+        claims: |_, _| KindClaim::Certain,
         effects: |_, _| Vec::new(),
         code: None,
     };
 
     fn chosen(entry: &str) -> Result<Vec<String>, Vec<String>> {
-        let (_dir, specs, _) = bench::specs(WORDS, &format!("components:\n  - {{ {entry} }}\n"));
-        match choose(&specs[0], OFFERS) {
+        let (_dir, specs, _) = harness::specs(WORDS, &format!("components:\n  - {{ {entry} }}\n"));
+        match choose(&specs[0], TOOLS) {
             Ok(all) => Ok(all
                 .iter()
                 .map(|tool| {
                     let definition = tool.definition(&specs[0]);
                     let ask = if definition.requires_approval { " asks" } else { "" };
                     let about = definition.description.unwrap_or_default();
-                    format!("{}={}{ask} {about}", definition.name, tool.offer.name).trim().into()
+                    format!("{}={}{ask} {about}", definition.name, tool.original.name).trim().into()
                 })
                 .collect()),
-            Err(problems) => Err(problems
+            Err(diagnostics) => Err(diagnostics
                 .into_iter()
                 .map(|p| format!("{} ({})", p.message, p.hint.unwrap_or_default()))
                 .collect()),

@@ -8,52 +8,52 @@ use std::sync::Arc;
 
 use tokio::sync::mpsc;
 
-use super::{Outcome, farewell, interrupted, runtime};
+use super::{CommandResult, interrupted, runtime, shut_down};
 use crate::assembly::{self, Assembly, FrontEnd};
-use crate::cli::context::Context;
+use crate::cli::context::CommandContext;
 use crate::cli::output::{ColourChoice, Format, settings};
 use crate::cli::signals::{NextSignal as _, Signals};
 use crate::config::environment::Environment;
 use crate::history;
-use crate::model::Fault;
-use crate::tui::backstage::{Desk, Project, Surroundings};
-use crate::tui::editor::Editor;
-use crate::tui::event::Event;
+use crate::model::Error;
+use crate::tui::effects::{ConsoleDeps, HostBridge, HostFactory};
+use crate::tui::event::AppEvent;
 use crate::tui::event::trust::TrustStatus;
-use crate::tui::theme::Look;
-use crate::tui::{self, Launch};
+use crate::tui::external_editor::ExternalEditor;
+use crate::tui::theme::Appearance;
+use crate::tui::{self, ConsoleLaunch};
 use crate::util::clock::SystemClock;
 
 /// Whether there is a terminal to open it on, and nobody asked for something else.
-pub(super) fn is_possible(context: &Context) -> bool {
+pub(super) fn is_possible(context: &CommandContext) -> bool {
     let plain = context.global.plain || context.global.format() != Format::Text;
     let environment = &*context.environment;
-    context.door.is_terminal()
+    context.output.is_terminal()
         && std::io::IsTerminal::is_terminal(&std::io::stdin())
         && !plain
         && !settings::is_dumb(environment)
 }
 
 /// Runs the console.
-pub(super) fn run(context: &Context) -> Outcome {
+pub(super) fn run(context: &CommandContext) -> CommandResult {
     let runtime = runtime()?;
     let outcome = runtime.block_on(Box::pin(open(context)));
     runtime.shutdown_background();
     outcome
 }
 
-async fn open(context: &Context) -> Outcome {
+async fn open(context: &CommandContext) -> CommandResult {
     let mut signals = Signals::new()
-        .map_err(|error| Fault::internal(format!("cannot wait for signals: {error}")))?;
-    let (send, events) = mpsc::channel(tui::QUEUE);
-    let desk = Desk::new(send.clone());
+        .map_err(|error| Error::internal(format!("cannot wait for signals: {error}")))?;
+    let (send, events) = mpsc::channel(tui::EVENT_QUEUE);
+    let desk = HostBridge::new(send.clone());
     let front_end = FrontEnd {
         approver: Arc::new(desk.clone()),
         inbox: Arc::new(desk.clone()),
-        events: desk.events(),
-        traffic: desk.traffic(),
+        events: desk.event_sink(),
+        traffic: desk.traffic_sink(),
     };
-    let project = Arc::new(Project::new(
+    let project = Arc::new(HostFactory::new(
         context.options(),
         Arc::clone(&context.environment),
         front_end.clone(),
@@ -61,12 +61,20 @@ async fn open(context: &Context) -> Outcome {
     ));
     let assembly = context.assemble_for(front_end)?;
     let trust = TrustStatus::of(&assembly.configuration);
-    let around = surroundings(context, &assembly);
+    let around = dependencies(context, &assembly);
     // The host has what it needs; with many tools, what the files said is as large as all of that.
     drop(assembly);
-    let (sender, look) = (send.clone(), look(context));
+    let (sender, look) = (send.clone(), display_settings(context));
     let kept = Arc::clone(&project);
-    let launch = Launch { around, events, sender, desk, look, project, trust };
+    let launch = ConsoleLaunch {
+        deps: around,
+        events,
+        sender,
+        bridge: desk,
+        appearance: look,
+        host_factory: project,
+        trust,
+    };
     let mut console = Box::pin(tui::run(launch));
     let ended = loop {
         tokio::select! {
@@ -74,34 +82,38 @@ async fn open(context: &Context) -> Outcome {
             signal = signals.next() => {
                 // Not waited for here, where the console would not go on listening meanwhile.
                 let send = send.clone();
-                tokio::spawn(async move { send.send(Event::Signal(signal)).await });
+                tokio::spawn(async move { send.send(AppEvent::Signal(signal)).await });
             }
         }
     };
     if let Some(host) = kept.host() {
         context.keep_host(host);
     }
-    let late = farewell(context, &mut signals, false).await;
+    let late = shut_down(context, &mut signals, false).await;
     match ended?.or(late) {
         Some(signal) => Err(interrupted(signal).into()),
         None => Ok(()),
     }
 }
 
-fn surroundings(context: &Context, assembly: &Assembly) -> Surroundings {
+fn dependencies(context: &CommandContext, assembly: &Assembly) -> ConsoleDeps {
     let configuration = &assembly.configuration;
     let state = context.environment.state_dir();
     let variable =
         |name: &'static str| context.environment.var(name).filter(|value| !value.is_empty());
-    let statistics = assembly::statistics(&configuration.stats, state.as_deref());
-    Surroundings {
+    let statistics = assembly::stats_place(&configuration.stats, state.as_deref());
+    ConsoleDeps {
         host: Arc::clone(&assembly.host),
         statistics: statistics.map(|place| (place, configuration.stats.retention)),
-        history: assembly::place_of(&configuration.history, history::log::FILE, state.as_deref()),
+        history: assembly::record_location(
+            &configuration.history,
+            history::log::FILE,
+            state.as_deref(),
+        ),
         keeps_history: configuration.history.enabled,
         settings: context.environment.config_dir(),
         state,
-        editor: Editor {
+        editor: ExternalEditor {
             command: ["VISUAL", "EDITOR"].iter().find_map(|name| variable(name)),
             temporary: variable("TMPDIR").map_or_else(|| PathBuf::from("/tmp"), PathBuf::from),
         },
@@ -110,15 +122,15 @@ fn surroundings(context: &Context, assembly: &Assembly) -> Surroundings {
     }
 }
 
-fn look(context: &Context) -> Look {
+fn display_settings(context: &CommandContext) -> Appearance {
     let environment: &dyn Environment = &*context.environment;
     let global = &context.global;
-    Look {
+    Appearance {
         has_colour: settings::wants_colour(global.color, true, environment)
             || global.color == ColourChoice::Always,
         ascii: global.ascii || settings::is_ascii_locale(environment),
-        is_still: global.reduced_motion,
+        has_reduced_motion: global.reduced_motion,
         mouse: global.mouse,
-        ..Look::default()
+        ..Appearance::default()
     }
 }

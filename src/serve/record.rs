@@ -17,23 +17,23 @@ use tokio_util::sync::CancellationToken;
 
 use crate::mcp::tracer::{StderrLines, Tracer};
 use crate::mcp::wire::MESSAGE_LIMIT;
-use crate::model::Fault;
-use crate::util::process::{Grace, Process, show_exit};
+use crate::model::Error;
+use crate::util::process::{Process, ShutdownTimeouts, show_exit};
 use crate::util::text;
 
 /// How long a server may go on answering after the client has left.
-const LAST_ANSWERS: Duration = Duration::from_secs(2);
+const LAST_ANSWERS_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long pipes are drained after the server is gone; a grandchild may hold them for ever.
-const DRAIN: Duration = Duration::from_millis(200);
+const DRAIN_TIMEOUT: Duration = Duration::from_millis(200);
 /// The steps of the server's end. Its input was closed before.
-const GRACE: Grace = Grace {
+const SHUTDOWN_STEPS: ShutdownTimeouts = ShutdownTimeouts {
     eof: Duration::from_millis(500),
     term: Duration::from_secs(2),
     kill: Duration::from_secs(1),
 };
 
 /// A server that was started to be recorded.
-pub struct Recorded {
+pub struct RecordedServer {
     /// Its process; its three pipes are not taken yet.
     pub process: Process,
     /// Is told what passes.
@@ -41,7 +41,7 @@ pub struct Recorded {
 }
 
 /// Which side ended.
-enum Ended {
+enum RelayEnd {
     Client,
     Server,
     Stopped,
@@ -52,38 +52,38 @@ enum Ended {
 ///
 /// # Errors
 /// When the server ended by itself, and not well.
-pub async fn run(server: Recorded, cancel: &CancellationToken) -> Result<(), Fault> {
+pub async fn run(server: RecordedServer, cancel: &CancellationToken) -> Result<(), Error> {
     let (input, output) = rmcp::transport::stdio_pipes();
-    let shown = if std::io::stderr().is_terminal() { for_a_terminal } else { as_said };
-    pass_on(server, (input, output, tokio::io::stderr()), shown, cancel).await
+    let shown = if std::io::stderr().is_terminal() { sanitized } else { unfiltered };
+    relay(server, (input, output, tokio::io::stderr()), shown, cancel).await
 }
 
 /// What becomes of bytes on their way.
-type Shown = fn(&[u8]) -> Cow<'_, [u8]>;
+type ByteFilter = fn(&[u8]) -> Cow<'_, [u8]>;
 
-fn as_said(bytes: &[u8]) -> Cow<'_, [u8]> {
+fn unfiltered(bytes: &[u8]) -> Cow<'_, [u8]> {
     Cow::Borrowed(bytes)
 }
 
-fn for_a_terminal(bytes: &[u8]) -> Cow<'_, [u8]> {
+fn sanitized(bytes: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(text::safe(&String::from_utf8_lossy(bytes)).into_owned().into_bytes())
 }
 
-async fn pass_on<R, W, E>(
-    server: Recorded,
+async fn relay<R, W, E>(
+    server: RecordedServer,
     (input, output, errors): (R, W, E),
-    shown: Shown,
+    shown: ByteFilter,
     cancel: &CancellationToken,
-) -> Result<(), Fault>
+) -> Result<(), Error>
 where
     R: AsyncRead + Unpin,
     W: AsyncWrite + Unpin,
     E: AsyncWrite + Unpin + Send + 'static,
 {
-    let Recorded { mut process, tracer } = server;
+    let RecordedServer { mut process, tracer } = server;
     let pipes = (process.stdin.take(), process.stdout.take(), process.stderr.take());
     let (Some(to), Some(from), Some(words)) = pipes else {
-        return Err(Fault::internal("the server was started without pipes"));
+        return Err(Error::internal("the server was started without pipes"));
     };
     let mut said = StderrLines::new(tracer.clone());
     let words = tokio::spawn(forward(words, errors, shown, move |piece| match piece {
@@ -91,44 +91,44 @@ where
         None => said.flush(),
     }));
     let (up, down) = (tracer.clone(), tracer.clone());
-    let mut up = pin!(forward(input, to, as_said, lines(move |line| up.sent(line, None))));
+    let mut up = pin!(forward(input, to, unfiltered, lines(move |line| up.sent(line, None))));
     let mut down =
-        pin!(forward(from, output, as_said, lines(move |line| down.received(line, None))));
+        pin!(forward(from, output, unfiltered, lines(move |line| down.received(line, None))));
     let ended = tokio::select! {
         biased;
-        () = cancel.cancelled() => Ended::Stopped,
-        () = &mut down => Ended::Server,
-        () = &mut up => Ended::Client,
-        _ = process.exited() => {
-            let _held = timeout(DRAIN, &mut down).await;
-            Ended::Server
+        () = cancel.cancelled() => RelayEnd::Stopped,
+        () = &mut down => RelayEnd::Server,
+        () = &mut up => RelayEnd::Client,
+        _ = process.wait() => {
+            let _held = timeout(DRAIN_TIMEOUT, &mut down).await;
+            RelayEnd::Server
         }
     };
     let mut alone = None;
-    if matches!(ended, Ended::Client) {
+    if matches!(ended, RelayEnd::Client) {
         // What it has been asked before is still answered.
         let last = async {
             (&mut down).await;
-            process.exited().await
+            process.wait().await
         };
-        alone = timeout(LAST_ANSWERS, last).await.ok().and_then(Result::ok);
+        alone = timeout(LAST_ANSWERS_TIMEOUT, last).await.ok().and_then(Result::ok);
     }
-    let status = process.end(GRACE).await;
-    let _held = timeout(DRAIN, words).await;
+    let status = process.shut_down(SHUTDOWN_STEPS).await;
+    let _held = timeout(DRAIN_TIMEOUT, words).await;
     let how = status.map_or_else(|| "did not end".to_owned(), show_exit);
     tracer.closed(&match ended {
-        Ended::Client => format!("the client left; the process {how}"),
-        Ended::Server => format!("the process {how}"),
-        Ended::Stopped => format!("ended by toolhost; the process {how}"),
+        RelayEnd::Client => format!("the client left; the process {how}"),
+        RelayEnd::Server => format!("the process {how}"),
+        RelayEnd::Stopped => format!("ended by toolhost; the process {how}"),
     });
-    // How it ends when we end it is not its fault.
+    // How it ends when we end it is not its error.
     let by_itself = match ended {
-        Ended::Server => status,
-        Ended::Client => alone,
-        Ended::Stopped => None,
+        RelayEnd::Server => status,
+        RelayEnd::Client => alone,
+        RelayEnd::Stopped => None,
     };
     match by_itself.filter(|status| !status.success()) {
-        Some(_) => Err(Fault::unreachable(format!("the process {how}"))),
+        Some(_) => Err(Error::unreachable(format!("the process {how}"))),
         None => Ok(()),
     }
 }
@@ -138,7 +138,7 @@ where
 async fn forward(
     mut from: impl AsyncRead + Unpin,
     mut to: impl AsyncWrite + Unpin,
-    shown: Shown,
+    shown: ByteFilter,
     mut look: impl FnMut(Option<&[u8]>),
 ) {
     let mut piece = vec![0; 64 * 1024];
@@ -181,7 +181,7 @@ mod tests {
 
     use super::*;
     use crate::mcp::tracer::tests::captured;
-    use crate::model::traffic::{Direction, Passed};
+    use crate::model::traffic::{Direction, TrafficKind};
     use crate::util::process::Program;
 
     /// Starts a shell script behind the proxy; gives the client's ends and what becomes of it.
@@ -192,7 +192,7 @@ mod tests {
     ) -> (
         tokio::io::DuplexStream,
         tokio::io::DuplexStream,
-        tokio::task::JoinHandle<Result<(), Fault>>,
+        tokio::task::JoinHandle<Result<(), Error>>,
     ) {
         let program = Program {
             path: "/bin/sh".into(),
@@ -207,7 +207,7 @@ mod tests {
         let cancel = cancel.clone();
         let run = tokio::spawn(async move {
             let streams = (input, output, tokio::io::sink());
-            pass_on(Recorded { process, tracer }, streams, as_said, &cancel).await
+            relay(RecordedServer { process, tracer }, streams, unfiltered, &cancel).await
         });
         (client_in, client_out, run)
     }
@@ -227,12 +227,12 @@ mod tests {
         let kept = kept.lock().unwrap();
         let lines = |wanted: Direction| -> Vec<Vec<u8>> {
             kept.iter()
-                .filter_map(|traffic| match &traffic.what {
-                    Passed::Message { direction, bytes, .. } if *direction == wanted => {
+                .filter_map(|traffic| match &traffic.kind {
+                    TrafficKind::Message { direction, bytes, .. } if *direction == wanted => {
                         Some(bytes.to_vec())
                     }
                     // What the server says that is no message.
-                    Passed::Noise(text) if wanted == Direction::Received => {
+                    TrafficKind::NonJsonLine(text) if wanted == Direction::Received => {
                         Some(text.clone().into_bytes())
                     }
                     _ => None,
@@ -242,14 +242,14 @@ mod tests {
         let expected = [&b"{\"id\":1, \"method\":\"ping\"}\r"[..], b"\xff\x00", b"half"];
         assert_eq!(lines(Direction::Sent), expected);
         assert_eq!(lines(Direction::Received), expected);
-        assert!(kept.iter().any(|t| matches!(&t.what, Passed::Stderr(text) if text == "bye")));
+        assert!(kept.iter().any(|t| matches!(&t.kind, TrafficKind::Stderr(text) if text == "bye")));
     }
 
     #[test]
     fn a_terminal_gets_no_control_sequence() {
         let hostile = b"loading\n\x1b]0;title\x07\xff";
-        assert_eq!(&*as_said(hostile), hostile);
-        let safe = for_a_terminal(hostile);
+        assert_eq!(&*unfiltered(hostile), hostile);
+        let safe = sanitized(hostile);
         assert!(safe.starts_with(b"loading\n") && !safe.contains(&0x1b) && !safe.contains(&7));
     }
 
@@ -260,8 +260,8 @@ mod tests {
         let mut back = Vec::new();
         answers.read_to_end(&mut back).await.unwrap();
         assert_eq!(back, b"{}\n");
-        let fault = run.await.unwrap().unwrap_err();
-        assert_eq!(fault.message(), "the process exited with 3");
+        let error = run.await.unwrap().unwrap_err();
+        assert_eq!(error.message(), "the process exited with 3");
     }
 
     #[tokio::test]

@@ -6,8 +6,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::level::Level;
-use super::spool::Row;
+use super::granularity::Granularity;
+use super::spool::SpoolRow;
 use crate::util::histogram::Durations;
 
 /// The most kinds of failure that are told apart; more count as `other`.
@@ -18,7 +18,7 @@ const LAST_SECOND: u64 = 253_402_300_799;
 
 /// A tool as it is counted: the same name at another server is another tool.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Tool {
+pub struct ToolKey {
     /// The full name.
     pub name: String,
     /// The server, for MCP tools.
@@ -27,7 +27,7 @@ pub struct Tool {
 
 /// What was counted of some calls.
 #[derive(Debug, Clone)]
-pub struct Counts {
+pub struct CallCounts {
     /// Calls that went well.
     pub ok: u64,
     /// Calls that did not, by the word of the failure's kind (`tool`, `timeout`, …).
@@ -42,7 +42,7 @@ pub struct Counts {
     pub durations: Durations,
 }
 
-impl Default for Counts {
+impl Default for CallCounts {
     fn default() -> Self {
         Self {
             ok: 0,
@@ -55,7 +55,7 @@ impl Default for Counts {
     }
 }
 
-impl Counts {
+impl CallCounts {
     /// All calls.
     pub fn calls(&self) -> u64 {
         self.ok.saturating_add(self.failed())
@@ -77,7 +77,7 @@ impl Counts {
     }
 
     /// The share of calls that went well, from 0 to 1; `None` without a call.
-    pub fn share_ok(&self) -> Option<f64> {
+    pub fn success_rate(&self) -> Option<f64> {
         #[expect(clippy::cast_precision_loss, reason = "a share")]
         let share = self.ok as f64 / self.calls() as f64;
         (self.calls() > 0).then_some(share)
@@ -124,7 +124,7 @@ impl Counts {
         self.bytes = self.bytes.saturating_add(other.bytes);
     }
 
-    fn add(&mut self, call: &Call) {
+    fn add(&mut self, call: &CountedCall) {
         if call.kind.is_empty() {
             self.ok = self.ok.saturating_add(1);
             self.recovered = self.recovered.saturating_add(u64::from(call.attempts > 1));
@@ -139,29 +139,29 @@ impl Counts {
 
 /// When a tool was used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Used {
+pub struct UsagePeriod {
     /// The earliest end of a call: milliseconds since the Unix epoch.
     pub first: u64,
     /// The latest one.
     pub last: u64,
 }
 
-impl Used {
+impl UsagePeriod {
     fn at(time: u64) -> Self {
         Self { first: time, last: time }
     }
 
     /// Both together.
     #[must_use]
-    pub fn and(self, other: Self) -> Self {
+    pub fn merge(self, other: Self) -> Self {
         Self { first: self.first.min(other.first), last: self.last.max(other.last) }
     }
 }
 
 /// Calls that were read from the spool and are in no store yet.
 #[derive(Debug, Clone, Default)]
-pub struct Batch {
-    tools: BTreeMap<Tool, Calls>,
+pub struct SpoolBatch {
+    tools: BTreeMap<ToolKey, ToolCalls>,
     /// How many calls it holds.
     pub calls: u64,
     /// Lines that were no row.
@@ -169,14 +169,14 @@ pub struct Batch {
 }
 
 #[derive(Debug, Clone)]
-struct Calls {
-    used: Used,
+struct ToolCalls {
+    period: UsagePeriod,
     /// By their minute. Single calls need far less room than a histogram for each minute.
-    minutes: BTreeMap<i64, Vec<Call>>,
+    minutes: BTreeMap<i64, Vec<CountedCall>>,
 }
 
 #[derive(Debug, Clone)]
-struct Call {
+struct CountedCall {
     /// Empty when it went well.
     kind: Box<str>,
     duration: Duration,
@@ -184,23 +184,23 @@ struct Call {
     bytes: u64,
 }
 
-impl Batch {
+impl SpoolBatch {
     /// Takes a row in.
-    pub fn add(&mut self, row: Row) {
+    pub fn add(&mut self, row: SpoolRow) {
         let time = row.t.min(LAST_SECOND * 1_000);
-        let minute = Level::Minute.floor(i64::try_from(time / 1_000).unwrap_or(i64::MAX));
-        let call = Call {
+        let minute = Granularity::Minute.floor(i64::try_from(time / 1_000).unwrap_or(i64::MAX));
+        let call = CountedCall {
             duration: row.duration(),
             kind: if row.k == "ok" { Box::default() } else { row.k.into_boxed_str() },
             attempts: row.n,
             bytes: row.b,
         };
-        let tool = Tool { name: row.tool, server: row.server };
-        let calls = self
-            .tools
-            .entry(tool)
-            .or_insert_with(|| Calls { used: Used::at(time), minutes: BTreeMap::new() });
-        calls.used = calls.used.and(Used::at(time));
+        let tool = ToolKey { name: row.tool, server: row.server };
+        let calls = self.tools.entry(tool).or_insert_with(|| ToolCalls {
+            period: UsagePeriod::at(time),
+            minutes: BTreeMap::new(),
+        });
+        calls.period = calls.period.merge(UsagePeriod::at(time));
         calls.minutes.entry(minute).or_default().push(call);
         self.calls += 1;
     }
@@ -217,7 +217,7 @@ impl Batch {
                 std::collections::btree_map::Entry::Vacant(entry) => drop(entry.insert(calls)),
                 std::collections::btree_map::Entry::Occupied(mut entry) => {
                     let known = entry.get_mut();
-                    known.used = known.used.and(calls.used);
+                    known.period = known.period.merge(calls.period);
                     for (minute, mut more) in calls.minutes {
                         known.minutes.entry(minute).or_default().append(&mut more);
                     }
@@ -229,18 +229,22 @@ impl Batch {
     }
 
     /// The tools that were called, and when.
-    pub fn tools(&self) -> impl Iterator<Item = (&Tool, Used)> {
-        self.tools.iter().map(|(tool, calls)| (tool, calls.used))
+    pub fn tools(&self) -> impl Iterator<Item = (&ToolKey, UsagePeriod)> {
+        self.tools.iter().map(|(tool, calls)| (tool, calls.period))
     }
 
     /// What was counted of a tool in each grain of a level, the earliest first.
-    pub fn grains(&self, tool: &Tool, level: Level) -> impl Iterator<Item = (i64, Counts)> {
+    pub fn grains(
+        &self,
+        tool: &ToolKey,
+        level: Granularity,
+    ) -> impl Iterator<Item = (i64, CallCounts)> {
         let mut minutes =
             self.tools.get(tool).into_iter().flat_map(|calls| &calls.minutes).peekable();
         std::iter::from_fn(move || {
             let (minute, first) = minutes.next()?;
             let start = level.floor(*minute);
-            let mut counts = Counts::default();
+            let mut counts = CallCounts::default();
             for call in first {
                 counts.add(call);
             }
@@ -258,8 +262,8 @@ impl Batch {
 mod tests {
     use super::*;
 
-    fn row(t: u64, kind: &str, ms: u64, attempts: u32) -> Row {
-        Row {
+    fn row(t: u64, kind: &str, ms: u64, attempts: u32) -> SpoolRow {
+        SpoolRow {
             t,
             id: format!("id-{t}"),
             tool: "t".into(),
@@ -273,7 +277,7 @@ mod tests {
 
     #[test]
     fn a_batch_counts_in_every_grain() {
-        let mut batch = Batch::default();
+        let mut batch = SpoolBatch::default();
         let hour = 3_600_000 * 400_000;
         for row in [
             row(hour, "ok", 5, 1),
@@ -283,14 +287,14 @@ mod tests {
         ] {
             batch.add(row);
         }
-        let tool = Tool { name: "t".into(), server: None };
+        let tool = ToolKey { name: "t".into(), server: None };
         let calls = |level| -> Vec<(i64, u64)> {
             let start = i64::try_from(hour / 1_000).unwrap();
             batch.grains(&tool, level).map(|(at, counts)| (at - start, counts.calls())).collect()
         };
-        assert_eq!(calls(Level::Minute), [(0, 2), (60, 1), (3_600, 1)]);
-        assert_eq!(calls(Level::Hour), [(0, 3), (3_600, 1)]);
-        let (_, all) = batch.grains(&tool, Level::Day).next().unwrap();
+        assert_eq!(calls(Granularity::Minute), [(0, 2), (60, 1), (3_600, 1)]);
+        assert_eq!(calls(Granularity::Hour), [(0, 3), (3_600, 1)]);
+        let (_, all) = batch.grains(&tool, Granularity::Day).next().unwrap();
         assert_eq!((all.ok, all.failed(), all.retries(), all.recovered), (2, 2, 3, 1));
         assert_eq!((all.failed_by("timeout"), all.failed_by("tool"), all.bytes), (1, 1, 40));
         assert_eq!(all.durations.mean(), Some(Duration::from_millis(6)));
@@ -300,7 +304,7 @@ mod tests {
 
     #[test]
     fn kinds_without_end_are_counted_together() {
-        let mut counts = Counts::default();
+        let mut counts = CallCounts::default();
         for kind in 0..100 {
             counts.add_failures(&format!("kind-{kind}"), 1);
         }
@@ -310,7 +314,7 @@ mod tests {
 
     #[test]
     fn a_time_beyond_all_measure_is_the_last_one() {
-        let mut batch = Batch::default();
+        let mut batch = SpoolBatch::default();
         batch.add(row(u64::MAX, "ok", 1, 1));
         assert_eq!(batch.tools().next().unwrap().1.last, LAST_SECOND * 1_000);
     }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{Summary, Usage};
 use crate::util::csv::{self, Cell};
-use crate::util::moment::rfc3339;
+use crate::util::timestamp::rfc3339;
 
 /// The version of the shape.
 const VERSION: u64 = 1;
@@ -23,7 +23,7 @@ pub fn json(summary: &Summary) -> Value {
             "successes": counts.ok,
             "failures": counts.failed(),
             "failures_by_kind": counts.failures,
-            "success_rate": counts.share_ok(),
+            "success_rate": counts.success_rate(),
             "average_duration_ms": time(durations.mean()),
             "min_duration_ms": time(durations.min()),
             "p50_duration_ms": time(durations.quantile(0.5)),
@@ -33,8 +33,8 @@ pub fn json(summary: &Summary) -> Value {
             "retries": counts.retries(),
             "recovered": counts.recovered,
             "result_bytes": counts.bytes,
-            "first_used": rfc3339(seconds(usage.used.first)),
-            "last_used": rfc3339(seconds(usage.used.last)),
+            "first_used": rfc3339(seconds(usage.period.first)),
+            "last_used": rfc3339(seconds(usage.period.last)),
         })
     };
     json!({
@@ -90,8 +90,8 @@ pub fn csv(summary: &Summary) -> String {
             Cell::count(counts.retries()),
             Cell::count(counts.recovered),
             Cell::count(counts.bytes),
-            Cell::Text(rfc3339(seconds(usage.used.first))),
-            Cell::Text(rfc3339(seconds(usage.used.last))),
+            Cell::Text(rfc3339(seconds(usage.period.first))),
+            Cell::Text(rfc3339(seconds(usage.period.last))),
         ]
     };
     csv::table(std::iter::once(head).chain(summary.tools.iter().map(row)))
@@ -111,15 +111,15 @@ fn seconds(millis: u64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::count::{Counts, Tool, Used};
+    use crate::stats::count::{CallCounts, ToolKey, UsagePeriod};
 
     fn usage(name: &str, calls: u64) -> Usage {
-        let mut counts = Counts { ok: calls, attempts: calls, ..Counts::default() };
+        let mut counts = CallCounts { ok: calls, attempts: calls, ..CallCounts::default() };
         for call in 1..=calls {
             counts.durations.record(Duration::from_millis(call));
         }
-        let tool = Tool { name: name.into(), server: None };
-        Usage { tool, counts, used: Used { first: 1, last: 1 } }
+        let tool = ToolKey { name: name.into(), server: None };
+        Usage { tool, counts, period: UsagePeriod { first: 1, last: 1 } }
     }
 
     #[test]

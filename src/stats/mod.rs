@@ -9,15 +9,15 @@
 
 pub mod count;
 pub mod export;
-pub mod level;
-pub mod place;
+pub mod granularity;
+pub mod location;
 pub mod spool;
+pub mod spool_reader;
 mod statistics;
 mod store;
 pub mod summary;
-pub mod unread;
 
-pub use place::Place;
-pub use spool::{Row, Spool};
-pub use statistics::{Patience, Statistics};
-pub use summary::{Query, Summary, Usage};
+pub use location::StatsLocation;
+pub use spool::{Spool, SpoolRow};
+pub use statistics::{ReadBudget, Statistics};
+pub use summary::{StatsQuery, Summary, Usage};

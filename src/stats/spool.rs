@@ -7,21 +7,21 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::util::append::{AppendError, Location};
-use crate::util::segments::{Keep, Segments};
+use crate::util::append::{AppendError, RecordLocation};
+use crate::util::segments::{SegmentRetention, SegmentedLog};
 
 /// The file's name in the state directory.
 pub const FILE: &str = "stats.spool";
 
 /// What is kept of rows that nobody folds: a file is set aside at 4 MiB, some 30,000 calls, and of
 /// more than 256 MiB the oldest are removed.
-pub fn keep(age: Duration) -> Keep {
-    Keep { segment: 4 << 20, total: 256 << 20, age }
+pub fn segment_retention(age: Duration) -> SegmentRetention {
+    SegmentRetention { max_segment_bytes: 4 << 20, max_total_bytes: 256 << 20, max_age: age }
 }
 
 /// One call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Row {
+pub struct SpoolRow {
     /// When it ended: milliseconds since the Unix epoch.
     pub t: u64,
     /// The call's identity, by which readers tell repeated lines.
@@ -41,7 +41,7 @@ pub struct Row {
     pub b: u64,
 }
 
-impl Row {
+impl SpoolRow {
     /// Reads one line; `None` for a torn or foreign one.
     pub fn parse(line: &str) -> Option<Self> {
         serde_json::from_str(line).ok()
@@ -56,21 +56,21 @@ impl Row {
 /// Where rows are appended; opened with the first one.
 #[derive(Debug)]
 pub struct Spool {
-    file: Segments,
+    file: SegmentedLog,
 }
 
 impl Spool {
-    /// The spool at `location`. With `sync` each row is forced to the disk; `keep` says when a file
+    /// The spool at `location`. With `sync` each row is forced to the disk; `segment_retention` says when a file
     /// is set aside, and which are removed should nobody ever fold them.
-    pub fn new(location: Location, sync: bool, keep: Keep) -> Self {
-        Self { file: Segments::new(location, sync, keep) }
+    pub fn new(location: RecordLocation, sync: bool, keep: SegmentRetention) -> Self {
+        Self { file: SegmentedLog::new(location, sync, keep) }
     }
 
     /// Appends one row.
     ///
     /// # Errors
     /// When the file is not safe to write to, or the system refuses.
-    pub fn append(&self, row: &Row) -> Result<(), AppendError> {
+    pub fn append(&self, row: &SpoolRow) -> Result<(), AppendError> {
         let line =
             serde_json::to_string(row).map_err(|error| AppendError::Failed(error.to_string()))?;
         self.file.append(Duration::from_millis(row.t), &line)
@@ -89,8 +89,9 @@ mod tests {
     #[test]
     fn a_row_comes_back_as_it_was() {
         let root = tempfile::tempdir().unwrap();
-        let spool = Spool::new(Location::own(root.path(), FILE), false, Keep::default());
-        let row = Row {
+        let spool =
+            Spool::new(RecordLocation::own(root.path(), FILE), false, SegmentRetention::default());
+        let row = SpoolRow {
             t: 1_700_000_000_123,
             id: "id-1".into(),
             tool: "notes-read".into(),
@@ -103,7 +104,7 @@ mod tests {
         spool.append(&row).unwrap();
         let text = std::fs::read_to_string(root.path().join(FILE)).unwrap();
         insta::assert_snapshot!(text.trim_end(), @r#"{"t":1700000000123,"id":"id-1","tool":"notes-read","k":"ok","us":1250,"n":1,"b":42}"#);
-        assert_eq!(Row::parse(text.trim_end()), Some(row));
-        assert_eq!(Row::parse("{\"t\":17"), None);
+        assert_eq!(SpoolRow::parse(text.trim_end()), Some(row));
+        assert_eq!(SpoolRow::parse("{\"t\":17"), None);
     }
 }

@@ -1,18 +1,18 @@
 //! What can be read from statistics: plain values, without a file behind them.
 //!
-//! Owns: windows, totals, groups, orders, and the course of time in slices. Never does: read a
+//! Owns: windows, totals, groups, orders, and the series of time in slices. Never does: read a
 //! file or a clock.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::count::{Batch, Counts, Tool, Used};
-use super::level::{Kept, Stretch, cover};
-use super::store::{Grain, Sink};
+use super::count::{CallCounts, SpoolBatch, ToolKey, UsagePeriod};
+use super::granularity::{GrainRange, RetentionBounds, grain_ranges};
+use super::store::{Grain, GrainSink};
 
 /// What is asked for.
 #[derive(Debug, Clone, Default)]
-pub struct Query {
+pub struct StatsQuery {
     /// The beginning of the window, as time since the Unix epoch; `None` is everything that is kept.
     pub since: Option<Duration>,
     /// Only tools with these full names; `None` is all.
@@ -32,7 +32,7 @@ pub struct Summary {
     /// Calls that are in no store yet, and were read from the spool.
     pub unfolded: u64,
     /// Whether the spool holds more than was read, because that would have taken too long.
-    pub behind: bool,
+    pub is_behind: bool,
     /// Lines of the spool that could not be read, ever.
     pub damaged_lines: u64,
     /// Grains of which the durations could not be read; their calls are counted all the same.
@@ -43,16 +43,16 @@ pub struct Summary {
 #[derive(Debug, Clone)]
 pub struct Usage {
     /// The tool.
-    pub tool: Tool,
+    pub tool: ToolKey,
     /// What was counted in the window.
-    pub counts: Counts,
+    pub counts: CallCounts,
     /// When it was used first and last, in the window or not.
-    pub used: Used,
+    pub period: UsagePeriod,
 }
 
 /// How tools can be put in order.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Order {
+pub enum UsageOrder {
     /// By name.
     Name,
     /// Most calls first.
@@ -64,14 +64,14 @@ pub enum Order {
     /// The slowest on average first.
     Mean,
     /// What was used last first.
-    Last,
+    LastUsed,
 }
 
 impl Summary {
     /// Everything together; `None` without a call.
     pub fn total(&self) -> Option<Usage> {
-        let name = || Tool { name: String::new(), server: None };
-        together(self.tools.iter(), name)
+        let name = || ToolKey { name: String::new(), server: None };
+        merge_usages(self.tools.iter(), name)
     }
 
     /// The tools of each server together, by name; internal tools are under `None`.
@@ -82,7 +82,7 @@ impl Summary {
         }
         let group = |(server, tools): (Option<&str>, Vec<&Usage>)| {
             let server = server.map(str::to_owned);
-            together(tools.into_iter(), || Tool { name: String::new(), server })
+            merge_usages(tools.into_iter(), || ToolKey { name: String::new(), server })
         };
         groups.into_iter().filter_map(group).collect()
     }
@@ -102,54 +102,54 @@ impl Summary {
     }
 
     /// The tools that have calls dated after now: the clock was wrong, then or now.
-    pub fn ahead(&self) -> impl Iterator<Item = &Usage> {
+    pub fn future_dated(&self) -> impl Iterator<Item = &Usage> {
         let now = u64::try_from(self.now.as_millis()).unwrap_or(u64::MAX);
-        self.tools.iter().filter(move |usage| usage.used.last > now.saturating_add(60_000))
+        self.tools.iter().filter(move |usage| usage.period.last > now.saturating_add(60_000))
     }
 }
 
-fn together<'u>(
+fn merge_usages<'u>(
     usages: impl Iterator<Item = &'u Usage>,
-    tool: impl FnOnce() -> Tool,
+    tool: impl FnOnce() -> ToolKey,
 ) -> Option<Usage> {
-    let mut all: Option<(Counts, Used)> = None;
+    let mut all: Option<(CallCounts, UsagePeriod)> = None;
     for usage in usages {
-        let (counts, used) = all.get_or_insert_with(|| (Counts::default(), usage.used));
+        let (counts, used) = all.get_or_insert_with(|| (CallCounts::default(), usage.period));
         counts.merge(&usage.counts);
-        *used = used.and(usage.used);
+        *used = used.merge(usage.period);
     }
-    all.map(|(counts, used)| Usage { tool: tool(), counts, used })
+    all.map(|(counts, used)| Usage { tool: tool(), counts, period: used })
 }
 
 /// Puts tools in order; those that are equal in it by name.
-pub fn sort(tools: &mut [Usage], order: Order) {
+pub fn sort(tools: &mut [Usage], order: UsageOrder) {
     tools.sort_by(|a, b| a.tool.cmp(&b.tool));
     match order {
-        Order::Name => {}
-        Order::Calls => tools.sort_by_key(|usage| std::cmp::Reverse(usage.counts.calls())),
-        Order::Errors => tools.sort_by_key(|usage| std::cmp::Reverse(usage.counts.failed())),
-        Order::Quantile(share) => {
+        UsageOrder::Name => {}
+        UsageOrder::Calls => tools.sort_by_key(|usage| std::cmp::Reverse(usage.counts.calls())),
+        UsageOrder::Errors => tools.sort_by_key(|usage| std::cmp::Reverse(usage.counts.failed())),
+        UsageOrder::Quantile(share) => {
             tools.sort_by_key(|usage| std::cmp::Reverse(usage.counts.durations.quantile(share)));
         }
-        Order::Mean => {
+        UsageOrder::Mean => {
             tools.sort_by_key(|usage| std::cmp::Reverse(usage.counts.durations.mean()));
         }
-        Order::Last => tools.sort_by_key(|usage| std::cmp::Reverse(usage.used.last)),
+        UsageOrder::LastUsed => tools.sort_by_key(|usage| std::cmp::Reverse(usage.period.last)),
     }
 }
 
 /// A part of the window.
 #[derive(Debug, Clone)]
-pub struct Slice {
+pub struct TimeSlice {
     /// Where it begins, as time since the Unix epoch.
     pub from: Duration,
     /// How long it is.
     pub length: Duration,
     /// What was counted in it.
-    pub counts: Counts,
+    pub counts: CallCounts,
 }
 
-impl Slice {
+impl TimeSlice {
     /// Calls in a second.
     pub fn rate(&self) -> f64 {
         #[expect(clippy::cast_precision_loss, reason = "a rate")]
@@ -161,20 +161,20 @@ impl Slice {
 /// A class of durations: those that are longer than that of the class before, and not longer than
 /// this.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Class {
+pub struct DurationBucket {
     /// The longest duration in it.
-    pub up_to: Duration,
+    pub upper_bound: Duration,
     /// How many calls.
     pub calls: u64,
 }
 
 /// Durations in at most so many classes, each up to the same factor longer than the one before, one
 /// of 1.25, 1.5, 2, 4, 8, …; those at the ends are not empty.
-pub fn classes(counts: &Counts, most: usize) -> Vec<Class> {
+pub fn duration_buckets(counts: &CallCounts, most: usize) -> Vec<DurationBucket> {
     let Some(longest) = counts.durations.max() else { return Vec::new() };
     let bound = |up_to: Duration| up_to.min(longest).as_secs_f64().max(1e-6);
     let fine: Vec<(f64, u64)> =
-        counts.durations.classes().map(|(up_to, calls)| (bound(up_to), calls)).collect();
+        counts.durations.buckets().map(|(up_to, calls)| (bound(up_to), calls)).collect();
     let (Some((least, _)), Some((greatest, _))) = (fine.first(), fine.last()) else {
         return Vec::new();
     };
@@ -187,7 +187,7 @@ pub fn classes(counts: &Counts, most: usize) -> Vec<Class> {
         if !bounds.last().is_some_and(|last| reaches(*last, *greatest)) && most > 1 {
             continue;
         }
-        let mut found: Vec<Class> = Vec::new();
+        let mut found: Vec<DurationBucket> = Vec::new();
         let mut fine = fine.iter().peekable();
         for (index, bound) in bounds.iter().enumerate() {
             let last = index + 1 == bounds.len();
@@ -196,7 +196,7 @@ pub fn classes(counts: &Counts, most: usize) -> Vec<Class> {
                 calls += more;
             }
             let up_to = Duration::try_from_secs_f64(*bound).unwrap_or(Duration::MAX);
-            found.push(Class { up_to, calls });
+            found.push(DurationBucket { upper_bound: up_to, calls });
             if fine.peek().is_none() {
                 break;
             }
@@ -208,48 +208,56 @@ pub fn classes(counts: &Counts, most: usize) -> Vec<Class> {
 
 /// Adds grains up by tool.
 #[derive(Debug, Default)]
-pub(super) struct Tally {
-    tools: BTreeMap<Tool, (Counts, Used)>,
+pub(super) struct UsageTally {
+    tools: BTreeMap<ToolKey, (CallCounts, UsagePeriod)>,
 }
 
-impl Sink for Tally {
-    fn place(&mut self, grain: Grain<'_>) -> Option<&mut Counts> {
+impl GrainSink for UsageTally {
+    fn counts_for(&mut self, grain: Grain<'_>) -> Option<&mut CallCounts> {
         if !self.tools.contains_key(grain.tool) {
-            self.tools.insert(grain.tool.clone(), (Counts::default(), grain.used));
+            self.tools.insert(grain.tool.clone(), (CallCounts::default(), grain.period));
         }
         let (counts, used) = self.tools.get_mut(grain.tool)?;
-        *used = used.and(grain.used);
+        *used = used.merge(grain.period);
         Some(counts)
     }
 }
 
-impl Tally {
+impl UsageTally {
     pub(super) fn finish(self) -> Vec<Usage> {
-        let usage = |(tool, (counts, used))| Usage { tool, counts, used };
+        let usage = |(tool, (counts, used))| Usage { tool, counts, period: used };
         self.tools.into_iter().map(usage).collect()
     }
 }
 
-/// The course of time: slices of one length, all tools together.
+/// The series of time: slices of one length, all tools together.
 #[derive(Debug, Clone)]
-pub(super) struct Course {
+pub(super) struct TimeSeries {
     from: i64,
     length: i64,
-    slices: Vec<Counts>,
+    slices: Vec<CallCounts>,
 }
 
-impl Course {
+impl TimeSeries {
     /// At most `most` slices from `since` to `now`, each a whole number of grains of the finest
-    /// level that is kept of all of that time; and the stretch they are made of.
-    pub(super) fn new(since: i64, now: i64, kept: Kept, most: usize) -> (Self, Stretch) {
+    /// level that is kept of all of that time; and the range they are made of.
+    pub(super) fn new(
+        since: i64,
+        now: i64,
+        kept: RetentionBounds,
+        most: usize,
+    ) -> (Self, GrainRange) {
         let most = i64::try_from(most.max(1)).unwrap_or(i64::MAX);
-        let level = kept.finest_at(since);
+        let level = kept.finest_complete_at(since);
         let from = level.floor(since);
         let grains = (now - from).max(0) / level.seconds() + 1;
         let length = (grains + most - 1) / most * level.seconds();
         let count = usize::try_from((now - from).max(0) / length + 1).unwrap_or(1);
-        let slices = vec![Counts::default(); count];
-        (Self { from, length, slices }, Stretch { level, from, to: now.saturating_add(1) })
+        let slices = vec![CallCounts::default(); count];
+        (
+            Self { from, length, slices },
+            GrainRange { granularity: level, from, to: now.saturating_add(1) },
+        )
     }
 
     fn slice_of(&self, start: i64) -> Option<usize> {
@@ -257,20 +265,20 @@ impl Course {
         (at < self.slices.len()).then_some(at)
     }
 
-    pub(super) fn finish(self) -> Vec<Slice> {
+    pub(super) fn finish(self) -> Vec<TimeSlice> {
         let span = |seconds: i64| Duration::from_secs(u64::try_from(seconds).unwrap_or(0));
         let mut from = self.from;
         let mut slices = Vec::new();
         for counts in self.slices {
-            slices.push(Slice { from: span(from), length: span(self.length), counts });
+            slices.push(TimeSlice { from: span(from), length: span(self.length), counts });
             from += self.length;
         }
         slices
     }
 }
 
-impl Sink for Course {
-    fn place(&mut self, grain: Grain<'_>) -> Option<&mut Counts> {
+impl GrainSink for TimeSeries {
+    fn counts_for(&mut self, grain: Grain<'_>) -> Option<&mut CallCounts> {
         let at = self.slice_of(grain.start)?;
         self.slices.get_mut(at)
     }
@@ -278,7 +286,7 @@ impl Sink for Course {
 
 /// What happened in a part of a window, in a few figures.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Point {
+pub struct SeriesPoint {
     /// Calls.
     pub calls: u64,
     /// Of those: failed.
@@ -287,34 +295,34 @@ pub struct Point {
     pub p95: Option<Duration>,
 }
 
-/// The course of a window in slices of one length, for each of several.
+/// The series of a window in slices of one length, for each of several.
 #[derive(Debug, Clone, Default)]
-pub struct Courses {
+pub struct TimeSeriesSet {
     /// How long a slice is.
     pub length: Duration,
     /// Each tool or server (then without a name), and what happened in each slice.
-    pub of: Vec<(Tool, Vec<Point>)>,
+    pub series: Vec<(ToolKey, Vec<SeriesPoint>)>,
 }
 
 /// Adds grains up by slice and tool; what nothing happened in takes no room.
 #[derive(Debug)]
-pub(super) struct CourseTally {
-    course: Course,
+pub(super) struct TimeSeriesTally {
+    series: TimeSeries,
     by_server: bool,
-    found: BTreeMap<Tool, BTreeMap<usize, Counts>>,
+    found: BTreeMap<ToolKey, BTreeMap<usize, CallCounts>>,
 }
 
-impl CourseTally {
-    pub(super) fn new(course: Course, by_server: bool) -> Self {
-        Self { course, by_server, found: BTreeMap::new() }
+impl TimeSeriesTally {
+    pub(super) fn new(series: TimeSeries, by_server: bool) -> Self {
+        Self { series, by_server, found: BTreeMap::new() }
     }
 
-    pub(super) fn finish(self) -> Courses {
-        let slices = self.course.slices.len();
-        let of = |(tool, counted): (Tool, BTreeMap<usize, Counts>)| {
-            let mut points = vec![Point::default(); slices];
+    pub(super) fn finish(self) -> TimeSeriesSet {
+        let slices = self.series.slices.len();
+        let of = |(tool, counted): (ToolKey, BTreeMap<usize, CallCounts>)| {
+            let mut points = vec![SeriesPoint::default(); slices];
             for (at, counts) in counted {
-                points[at] = Point {
+                points[at] = SeriesPoint {
                     calls: counts.calls(),
                     failed: counts.failed(),
                     p95: counts.durations.quantile(0.95),
@@ -322,35 +330,35 @@ impl CourseTally {
             }
             (tool, points)
         };
-        let length = Duration::from_secs(u64::try_from(self.course.length).unwrap_or(0));
-        Courses { length, of: self.found.into_iter().map(of).collect() }
+        let length = Duration::from_secs(u64::try_from(self.series.length).unwrap_or(0));
+        TimeSeriesSet { length, series: self.found.into_iter().map(of).collect() }
     }
 }
 
-impl Sink for CourseTally {
-    fn place(&mut self, grain: Grain<'_>) -> Option<&mut Counts> {
-        let at = self.course.slice_of(grain.start)?;
+impl GrainSink for TimeSeriesTally {
+    fn counts_for(&mut self, grain: Grain<'_>) -> Option<&mut CallCounts> {
+        let at = self.series.slice_of(grain.start)?;
         let name = if self.by_server { String::new() } else { grain.tool.name.clone() };
-        let key = Tool { name, server: grain.tool.server.clone() };
+        let key = ToolKey { name, server: grain.tool.server.clone() };
         Some(self.found.entry(key).or_default().entry(at).or_default())
     }
 }
 
 /// Adds what is in no store yet.
 pub(super) fn add_unfolded(
-    batch: &Batch,
-    stretches: &[Stretch],
+    batch: &SpoolBatch,
+    ranges: &[GrainRange],
     only: Option<&[String]>,
-    sink: &mut impl Sink,
+    sink: &mut impl GrainSink,
 ) {
     for (tool, used) in batch.tools() {
         if only.is_some_and(|only| !only.contains(&tool.name)) {
             continue;
         }
-        for stretch in stretches {
-            for (start, counts) in batch.grains(tool, stretch.level) {
-                if (stretch.from..stretch.to).contains(&start)
-                    && let Some(sum) = sink.place(Grain { tool, used, start })
+        for range in ranges {
+            for (start, counts) in batch.grains(tool, range.granularity) {
+                if (range.from..range.to).contains(&start)
+                    && let Some(sum) = sink.counts_for(Grain { tool, period: used, start })
                 {
                     sum.merge(&counts);
                 }
@@ -359,27 +367,27 @@ pub(super) fn add_unfolded(
     }
 }
 
-/// The stretches of a window, and where it really begins.
+/// The ranges of a window, and where it really begins.
 pub(super) fn window(
     since: Option<Duration>,
     now: Duration,
-    kept: Kept,
-) -> (Vec<Stretch>, Option<Duration>) {
+    kept: RetentionBounds,
+) -> (Vec<GrainRange>, Option<Duration>) {
     let second = |time: Duration| i64::try_from(time.as_secs()).unwrap_or(i64::MAX);
-    let stretches = cover(since.map(second), second(now), kept);
-    let from = since.map(|since| match stretches.first() {
+    let ranges = grain_ranges(since.map(second), second(now), kept);
+    let from = since.map(|since| match ranges.first() {
         Some(first) => Duration::from_secs(u64::try_from(first.from).unwrap_or(0)),
         None => since,
     });
-    (stretches, from)
+    (ranges, from)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn counts(millis: &[u64]) -> Counts {
-        let mut counts = Counts::default();
+    fn counts(millis: &[u64]) -> CallCounts {
+        let mut counts = CallCounts::default();
         for millis in millis {
             counts.ok += 1;
             counts.durations.record(Duration::from_millis(*millis));
@@ -389,9 +397,9 @@ mod tests {
 
     fn usage(name: &str, server: Option<&str>, millis: &[u64], last: u64) -> Usage {
         Usage {
-            tool: Tool { name: name.into(), server: server.map(str::to_owned) },
+            tool: ToolKey { name: name.into(), server: server.map(str::to_owned) },
             counts: counts(millis),
-            used: Used { first: 1, last },
+            period: UsagePeriod { first: 1, last },
         }
     }
 
@@ -411,17 +419,17 @@ mod tests {
             sort(&mut summary.tools, order);
             summary.tools.iter().map(|usage| usage.tool.name.clone()).collect::<String>()
         };
-        assert_eq!(order(Order::Name), "abc");
-        assert_eq!(order(Order::Calls), "bca");
-        assert_eq!(order(Order::Errors), "bac");
-        assert_eq!(order(Order::Quantile(0.5)), "bca");
-        assert_eq!(order(Order::Mean), "cba");
-        assert_eq!(order(Order::Last), "cab");
+        assert_eq!(order(UsageOrder::Name), "abc");
+        assert_eq!(order(UsageOrder::Calls), "bca");
+        assert_eq!(order(UsageOrder::Errors), "bac");
+        assert_eq!(order(UsageOrder::Quantile(0.5)), "bca");
+        assert_eq!(order(UsageOrder::Mean), "cba");
+        assert_eq!(order(UsageOrder::LastUsed), "cab");
         let servers = summary.servers();
         assert_eq!(servers.len(), 2);
-        assert_eq!((servers[1].counts.ok, servers[1].used.last), (5, 2_000_000));
+        assert_eq!((servers[1].counts.ok, servers[1].period.last), (5, 2_000_000));
         assert_eq!(summary.total().unwrap().counts.calls(), 8);
-        assert_eq!(summary.ahead().count(), 1);
+        assert_eq!(summary.future_dated().count(), 1);
         assert!(Summary::default().total().is_none());
     }
 
@@ -453,17 +461,17 @@ mod tests {
 
     #[test]
     fn classes_are_few_and_hold_every_call() {
-        assert_eq!(classes(&Counts::default(), 10), []);
-        let one = classes(&counts(&[5, 5]), 10);
+        assert_eq!(duration_buckets(&CallCounts::default(), 10), []);
+        let one = duration_buckets(&counts(&[5, 5]), 10);
         assert_eq!(one.len(), 1);
         assert_eq!(one[0].calls, 2);
         for millis in [vec![1, 2, 3, 1_000, 60_000], vec![1, 1], (1..500).collect()] {
             let all = counts(&millis);
             for most in [2, 8, 20] {
-                let found = classes(&all, most);
+                let found = duration_buckets(&all, most);
                 assert!(found.len() <= most, "{found:?}");
                 assert_eq!(found.iter().map(|class| class.calls).sum::<u64>(), all.ok);
-                assert!(found.is_sorted_by(|a, b| a.up_to < b.up_to), "{found:?}");
+                assert!(found.is_sorted_by(|a, b| a.upper_bound < b.upper_bound), "{found:?}");
                 assert!(found[0].calls > 0 && found[found.len() - 1].calls > 0, "{found:?}");
             }
         }
@@ -472,11 +480,11 @@ mod tests {
     #[test]
     fn slices_are_whole_grains_and_reach_now() {
         let now = 20_000 * 86_400 + 4_000;
-        let kept = Kept::default().advanced(now, 90 * 86_400);
+        let kept = RetentionBounds::default().advanced(now, 90 * 86_400);
         for (ago, most, length) in [(3_600, 60, 120), (3_600, 10, 420), (7 * 86_400, 60, 10_800)] {
-            let (course, stretch) = Course::new(now - ago, now, kept, most);
-            assert_eq!(stretch.from, course.from);
-            let slices = course.finish();
+            let (series, range) = TimeSeries::new(now - ago, now, kept, most);
+            assert_eq!(range.from, series.from);
+            let slices = series.finish();
             let last = slices.last().unwrap();
             assert!(slices.len() <= most);
             assert_eq!(last.length, Duration::from_secs(length), "{ago} {most}");
@@ -484,6 +492,6 @@ mod tests {
             assert!(last.from.as_secs() <= now.unsigned_abs() && end > now.unsigned_abs());
         }
         // A window that begins in the future is one slice.
-        assert_eq!(Course::new(now + 500, now, kept, 10).0.finish().len(), 1);
+        assert_eq!(TimeSeries::new(now + 500, now, kept, 10).0.finish().len(), 1);
     }
 }

@@ -4,11 +4,11 @@
 
 use ratatui::layout::{Constraint, Layout, Rect};
 
-use super::state::{Pane, View};
+use super::state::{Pane, ViewId};
 
 /// How much there is room for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Room {
+pub enum SizeClass {
     /// Not even for one pane.
     None,
     /// One pane, without a frame around it.
@@ -22,13 +22,13 @@ pub enum Room {
 }
 
 /// The least size that anything is drawn in.
-pub const LEAST: (u16, u16) = (20, 5);
+pub const MIN_SIZE: (u16, u16) = (20, 5);
 
-impl Room {
+impl SizeClass {
     /// Of a terminal.
-    pub fn of(area: Rect) -> Self {
+    pub fn for_area(area: Rect) -> Self {
         match (area.width, area.height) {
-            (width, height) if width < LEAST.0 || height < LEAST.1 => Self::None,
+            (width, height) if width < MIN_SIZE.0 || height < MIN_SIZE.1 => Self::None,
             (110.., 32..) => Self::Full,
             (80.., 20..) => Self::Medium,
             (60.., 16..) => Self::Compact,
@@ -49,47 +49,47 @@ pub fn frame(area: Rect) -> [Rect; 4] {
 }
 
 /// A list and what stands beside it.
-pub fn columns(area: Rect, room: Room) -> (Rect, Rect) {
-    let share = if room == Room::Full { 36 } else { 43 };
+pub fn columns(area: Rect, room: SizeClass) -> (Rect, Rect) {
+    let share = if room == SizeClass::Full { 36 } else { 43 };
     let [left, right] =
         Layout::horizontal([Constraint::Percentage(share), Constraint::Fill(1)]).areas(area);
     (left, right)
 }
 
 /// How many lines the wire has below the tools.
-const WIRE: u16 = 8;
+const WIRE_HEIGHT: u16 = 8;
 
 /// What a view is drawn in, and what is left below it for the newest lines of the wire, where there
 /// is room for both.
-pub fn wire_below(view: View, room: Room, area: Rect) -> (Rect, Option<Rect>) {
-    if view != View::Tools || room != Room::Full {
+pub fn wire_below(view: ViewId, room: SizeClass, area: Rect) -> (Rect, Option<Rect>) {
+    if view != ViewId::Tools || room != SizeClass::Full {
         return (area, None);
     }
     let [above, below] =
-        Layout::vertical([Constraint::Fill(1), Constraint::Length(WIRE)]).areas(area);
+        Layout::vertical([Constraint::Fill(1), Constraint::Length(WIRE_HEIGHT)]).areas(area);
     (above, Some(below))
 }
 
 /// Where the panes of a view are, where there is room for more than one.
-pub fn panes(view: View, room: Room, area: Rect) -> Vec<(Pane, Rect)> {
+pub fn panes(view: ViewId, room: SizeClass, area: Rect) -> Vec<(Pane, Rect)> {
     let all = view.panes();
     let (area, _) = wire_below(view, room, area);
     match view {
-        View::Tools => {
+        ViewId::Tools => {
             let (left, right) = columns(area, room);
-            let (above, below) = rows(right, if room == Room::Full { 55 } else { 60 });
+            let (above, below) = rows(right, if room == SizeClass::Full { 55 } else { 60 });
             vec![(all[0], left), (all[1], above), (all[2], below)]
         }
-        View::Bench => {
+        ViewId::Bench => {
             let (left, right) = columns(area, room);
             let (above, below) = rows(right, 55);
             vec![(all[0], left), (all[1], above), (all[2], below)]
         }
-        View::Servers | View::Trace | View::Stats | View::History => {
-            let (above, below) = rows(area, if view == View::Servers { 35 } else { 50 });
+        ViewId::Servers | ViewId::Trace | ViewId::Stats | ViewId::History => {
+            let (above, below) = rows(area, if view == ViewId::Servers { 35 } else { 50 });
             vec![(all[0], above), (all[1], below)]
         }
-        View::Offers | View::Inbox => {
+        ViewId::Offerings | ViewId::Inbox => {
             let (left, right) = columns(area, room);
             vec![(all[0], left), (all[1], right)]
         }
@@ -97,12 +97,12 @@ pub fn panes(view: View, room: Room, area: Rect) -> Vec<(Pane, Rect)> {
 }
 
 /// Whether panes have frames: a narrow screen has no lines to spare for them.
-pub fn has_frames(room: Room) -> bool {
-    room > Room::Tiny
+pub fn has_frames(room: SizeClass) -> bool {
+    room > SizeClass::Tiny
 }
 
 /// What is inside of a pane.
-pub fn inside(pane: Rect, room: Room) -> Rect {
+pub fn inside(pane: Rect, room: SizeClass) -> Rect {
     if has_frames(room) {
         return pane.inner(ratatui::layout::Margin::new(1, 1));
     }
@@ -135,13 +135,13 @@ mod tests {
 
     #[test]
     fn every_size_has_its_room() {
-        let room = |width, height| Room::of(Rect::new(0, 0, width, height));
-        assert_eq!(room(120, 40), Room::Full);
-        assert_eq!(room(80, 24), Room::Medium);
-        assert_eq!(room(60, 16), Room::Compact);
-        assert_eq!(room(40, 10), Room::Tiny);
-        assert_eq!(room(19, 40), Room::None);
-        assert_eq!(room(1, 1), Room::None);
+        let room = |width, height| SizeClass::for_area(Rect::new(0, 0, width, height));
+        assert_eq!(room(120, 40), SizeClass::Full);
+        assert_eq!(room(80, 24), SizeClass::Medium);
+        assert_eq!(room(60, 16), SizeClass::Compact);
+        assert_eq!(room(40, 10), SizeClass::Tiny);
+        assert_eq!(room(19, 40), SizeClass::None);
+        assert_eq!(room(1, 1), SizeClass::None);
     }
 
     #[test]

@@ -1,26 +1,26 @@
 //! The console: one screen to find, fill, run and watch tools.
 //!
 //! Owns: the terminal while it runs, and the loop that everything passes through. Never does: run a
-//! tool (the host does), or wait for one: what takes time is done [`backstage`], and comes back as
+//! tool (the host does), or wait for one: what takes time is done [`effects`], and comes back as
 //! an event.
 //!
 //! ```text
 //!  terminal ─► Input ─┐                          ┌─► draw (reads State only)
 //!  host ────► Event ──┼─► State::update ─► State ┘
-//!  backstage ► Event ─┘         └─► Effects ─► backstage ─► host, clipboard, terminal
+//!  effects ► Event ─┘         └─► Effects ─► effects ─► host, clipboard, terminal
 //! ```
 //!
 //! The state is plain data and its update is pure: no clock, no input, no output. So every screen
 //! can be tested without a terminal, and no tool and no server can stop a key from being heard.
 
-pub mod backstage;
 pub mod draw;
-pub mod editor;
+pub mod effects;
 pub mod event;
+pub mod external_editor;
 pub mod keys;
 pub mod layout;
-pub mod memory;
 mod painter;
+pub mod persisted_state;
 pub mod screen;
 pub mod settings;
 pub mod state;
@@ -32,38 +32,38 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 
-use crate::model::{Fault, Signal};
+use crate::model::{Error, Signal};
 
-use backstage::{Backstage, Project, Surroundings};
+use effects::{ConsoleDeps, EffectRunner, HostFactory};
 use event::trust::TrustStatus;
-use event::{Effect, Event};
+use event::{AppEffect, AppEvent};
 use screen::Screen;
-use state::State;
-use theme::Look;
+use state::AppState;
+use theme::Appearance;
 
 /// Events that may wait before the senders of unimportant ones lose them.
-pub const QUEUE: usize = 1024;
+pub const EVENT_QUEUE: usize = 1024;
 /// Events that are taken in before the screen is drawn again.
-const AT_ONCE: usize = 256;
+const MAX_EVENTS_PER_FRAME: usize = 256;
 /// The least time between two frames.
 const FRAME: Duration = Duration::from_millis(33);
 /// How often the state hears what time it is, while something moves.
 const TICK: Duration = Duration::from_millis(250);
 
 /// What the console needs.
-pub struct Launch {
+pub struct ConsoleLaunch {
     /// Where everything is that the console works with.
-    pub around: Surroundings,
-    /// What happens, from all sides; told through [`backstage::Desk`].
-    pub events: mpsc::Receiver<Event>,
+    pub deps: ConsoleDeps,
+    /// What happens, from all sides; told through [`effects::HostBridge`].
+    pub events: mpsc::Receiver<AppEvent>,
     /// For those who tell what happens.
-    pub sender: mpsc::Sender<Event>,
+    pub sender: mpsc::Sender<AppEvent>,
     /// Questions that wait for an answer.
-    pub desk: backstage::Desk,
+    pub bridge: effects::HostBridge,
     /// How it is to look.
-    pub look: Look,
+    pub appearance: Appearance,
     /// What the host was built from, to build another one when trust changes.
-    pub project: Arc<Project>,
+    pub host_factory: Arc<HostFactory>,
     /// How far the project is trusted.
     pub trust: TrustStatus,
 }
@@ -72,21 +72,29 @@ pub struct Launch {
 ///
 /// # Errors
 /// When there is no terminal to draw on, or it went away.
-pub async fn run(launch: Launch) -> Result<Option<Signal>, Fault> {
-    let Launch { around, mut events, sender, desk, look, project, trust } = launch;
-    let clock = Arc::clone(&around.clock);
+pub async fn run(launch: ConsoleLaunch) -> Result<Option<Signal>, Error> {
+    let ConsoleLaunch {
+        deps,
+        mut events,
+        sender,
+        bridge,
+        appearance: look,
+        host_factory: project,
+        trust,
+    } = launch;
+    let clock = Arc::clone(&deps.clock);
     let mut screen = Screen::open()?;
-    let mut state = State::new(screen.size()?);
-    state.shell.look = look;
+    let mut state = AppState::new(screen.size()?);
+    state.context.appearance = look;
     state.trust.begin(trust);
-    let editor = around.editor.clone();
-    let mut backstage = Backstage::new(around, sender, desk.clone(), project);
+    let editor = deps.editor.clone();
+    let mut effects = EffectRunner::new(deps, sender, bridge.clone(), project);
     // While a person writes in an editor the terminal is theirs; what happens is heard all the same.
-    let mut editing: Option<Editing> = None;
+    let mut editing: Option<EditorTask> = None;
     // The first picture is there before anybody is asked for anything.
     screen.draw(&state)?;
-    for effect in state.begin() {
-        backstage.perform(effect);
+    for effect in state.initial_effects() {
+        effects.perform(effect);
     }
     let mut ticks = tokio::time::interval(TICK);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
@@ -99,17 +107,17 @@ pub async fn run(launch: Launch) -> Result<Option<Signal>, Fault> {
             input = screen.input() => input?,
             written = written(&mut editing) => {
                 editing = None;
-                screen.come_back()?;
-                state.shell.size = screen.size()?;
-                Event::Edited(written)
+                screen.reacquire()?;
+                state.context.size = screen.size()?;
+                AppEvent::Edited(written)
             }
             Some(event) = events.recv() => event,
             _ = ticks.tick(), if state.is_moving() => {
-                let lost = desk.lost();
-                if lost != state.shell.lost {
-                    state.update(Event::Lost(lost));
+                let lost = bridge.dropped_events();
+                if lost != state.context.lost {
+                    state.update(AppEvent::EventsDropped(lost));
                 }
-                Event::Tick(clock.unix())
+                AppEvent::Tick(clock.unix())
             }
             () = tokio::time::sleep(wait), if stale => {
                 screen.draw(&state)?;
@@ -119,34 +127,34 @@ pub async fn run(launch: Launch) -> Result<Option<Signal>, Fault> {
             }
         };
         let mut next = Some(event);
-        for _ in 0..AT_ONCE {
+        for _ in 0..MAX_EVENTS_PER_FRAME {
             let Some(event) = next.take().or_else(|| events.try_recv().ok()) else { break };
-            if editing.is_some() && matches!(event, Event::Signal(Signal::Interrupt)) {
+            if editing.is_some() && matches!(event, AppEvent::Signal(Signal::Interrupt)) {
                 // It was meant for the editor.
                 continue;
             }
-            let is_input = matches!(event, Event::Input(_));
+            let is_input = matches!(event, AppEvent::Input(_));
             for effect in state.update(event) {
                 match effect {
-                    Effect::Quit(signal) => {
-                        backstage.farewell(state.unsaved()).await;
+                    AppEffect::Quit(signal) => {
+                        effects.shutdown(state.take_unsaved()).await;
                         return Ok(signal);
                     }
-                    Effect::Redraw => screen.clear(),
-                    Effect::Suspend => {
+                    AppEffect::Redraw => screen.clear(),
+                    AppEffect::Suspend => {
                         screen.suspend()?;
-                        state.shell.size = screen.size()?;
+                        state.context.size = screen.size()?;
                     }
-                    Effect::Copy(text) => screen.copy(&text)?,
-                    Effect::Edit(draft) => {
-                        screen.leave();
+                    AppEffect::Copy(text) => screen.copy(&text)?,
+                    AppEffect::OpenEditor(draft) => {
+                        screen.release();
                         editing = Some(Box::pin(editor.clone().write(draft)));
                     }
-                    other => backstage.perform(other),
+                    other => effects.perform(other),
                 }
             }
-            if let Some(memory) = state.unsaved() {
-                backstage.remember(memory);
+            if let Some(memory) = state.take_unsaved() {
+                effects.remember(memory);
             }
             stale = true;
             // A key is answered at once.
@@ -160,9 +168,9 @@ pub async fn run(launch: Launch) -> Result<Option<Signal>, Fault> {
 }
 
 /// What a person writes in their own editor.
-type Editing = Pin<Box<dyn Future<Output = Result<String, String>> + Send>>;
+type EditorTask = Pin<Box<dyn Future<Output = Result<String, String>> + Send>>;
 
-async fn written(editing: &mut Option<Editing>) -> Result<String, String> {
+async fn written(editing: &mut Option<EditorTask>) -> Result<String, String> {
     match editing {
         Some(editing) => editing.await,
         None => std::future::pending().await,

@@ -13,13 +13,13 @@ use ratatui::layout::Rect;
 use ratatui::{Terminal, TerminalOptions, Viewport};
 
 use super::draw;
-use super::state::State;
+use super::state::AppState;
 
 /// Where a frame is gathered.
 #[derive(Debug, Clone, Default)]
-struct Gathered(Rc<RefCell<Vec<u8>>>);
+struct SharedBuffer(Rc<RefCell<Vec<u8>>>);
 
-impl Write for Gathered {
+impl Write for SharedBuffer {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.borrow_mut().extend_from_slice(bytes);
         Ok(bytes.len())
@@ -32,15 +32,15 @@ impl Write for Gathered {
 
 /// Makes the bytes that lead from one picture to the next.
 pub struct Painter {
-    terminal: Terminal<CrosstermBackend<Gathered>>,
-    gathered: Gathered,
+    terminal: Terminal<CrosstermBackend<SharedBuffer>>,
+    buffer: SharedBuffer,
     size: (u16, u16),
     /// The frame that led to the picture that is shown.
     last: Vec<u8>,
     /// That frame as it is written.
     bytes: Vec<u8>,
     /// Whether what is on the screen is unknown.
-    is_blank: bool,
+    needs_full_redraw: bool,
 }
 
 impl Painter {
@@ -50,32 +50,39 @@ impl Painter {
     /// Never, in fact: what is drawn is gathered in memory.
     pub fn new() -> io::Result<Self> {
         let size = (0, 0);
-        let gathered = Gathered::default();
+        let gathered = SharedBuffer::default();
         let terminal = terminal(&gathered, size)?;
-        Ok(Self { terminal, gathered, size, last: Vec::new(), bytes: Vec::new(), is_blank: true })
+        Ok(Self {
+            terminal,
+            buffer: gathered,
+            size,
+            last: Vec::new(),
+            bytes: Vec::new(),
+            needs_full_redraw: true,
+        })
     }
 
     /// Forgets what is on the screen: everything is drawn anew next time.
-    pub fn forget(&mut self) {
-        self.is_blank = true;
+    pub fn invalidate(&mut self) {
+        self.needs_full_redraw = true;
     }
 
     /// What is to be written so that this is shown; nothing when it is shown already.
     ///
     /// # Errors
     /// Never, in fact: what is drawn is gathered in memory.
-    pub fn paint(&mut self, state: &State) -> io::Result<&[u8]> {
-        let anew = std::mem::take(&mut self.is_blank) || self.size != state.shell.size;
+    pub fn paint(&mut self, state: &AppState) -> io::Result<&[u8]> {
+        let anew = std::mem::take(&mut self.needs_full_redraw) || self.size != state.context.size;
         if anew {
-            self.size = state.shell.size;
+            self.size = state.context.size;
             // One that knows nothing of what is there draws all of it.
-            self.terminal = terminal(&self.gathered, self.size)?;
+            self.terminal = terminal(&self.buffer, self.size)?;
             // The old one gave a cursor back that nobody missed.
-            self.gathered.0.borrow_mut().clear();
+            self.buffer.0.borrow_mut().clear();
         }
-        let theme = state.shell.look.theme();
+        let theme = state.context.appearance.theme();
         self.terminal.draw(|frame| draw::console(frame, state, &theme))?;
-        let frame = self.gathered.0.take();
+        let frame = self.buffer.0.take();
         // A picture that is the same as before comes to a reset of the style and the place of the
         // cursor, which is how the last frame ended, too. One that differs begins with a cell that
         // was another one before, so it cannot be the end of what made it what it is.
@@ -96,9 +103,9 @@ impl Painter {
 }
 
 fn terminal(
-    gathered: &Gathered,
+    gathered: &SharedBuffer,
     (width, height): (u16, u16),
-) -> io::Result<Terminal<CrosstermBackend<Gathered>>> {
+) -> io::Result<Terminal<CrosstermBackend<SharedBuffer>>> {
     let backend = CrosstermBackend::new(gathered.clone());
     let viewport = Viewport::Fixed(Rect::new(0, 0, width, height));
     Terminal::with_options(backend, TerminalOptions { viewport })
@@ -109,10 +116,10 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::tui::event::{Event, Input};
-    use crate::tui::keys::Key;
+    use crate::tui::event::{AppEvent, UserInput};
+    use crate::tui::keys::KeyPress;
     use crate::tui::state::tests::{listed, sample, tool};
-    use crate::tui::theme::Palette;
+    use crate::tui::theme::ColourScheme;
 
     fn text(bytes: &[u8]) -> String {
         String::from_utf8(bytes.to_vec()).unwrap()
@@ -124,8 +131,8 @@ mod tests {
         vt100::Parser::new(size(40), size(120), 0)
     }
 
-    fn pressed(state: &mut State, key: char) {
-        state.update(Event::Input(Input::Key(Key::Char(key))));
+    fn pressed(state: &mut AppState, key: char) {
+        state.update(AppEvent::Input(UserInput::Key(KeyPress::Char(key))));
     }
 
     #[test]
@@ -140,7 +147,7 @@ mod tests {
         let change = painter.paint(&state).unwrap().len();
         assert!(0 < change && change < first.len() / 2, "{change} of {}", first.len());
         assert!(painter.paint(&state).unwrap().is_empty());
-        painter.forget();
+        painter.invalidate();
         assert!(painter.paint(&state).unwrap().len() > change);
     }
 
@@ -153,7 +160,7 @@ mod tests {
             pressed(&mut state, key);
             assert!(!painter.paint(&state).unwrap().is_empty(), "{key}");
         }
-        let home = Event::Input(Input::Key(Key::Home));
+        let home = AppEvent::Input(UserInput::Key(KeyPress::Home));
         state.update(home);
         assert!(!painter.paint(&state).unwrap().is_empty());
         assert!(painter.paint(&state).unwrap().is_empty());
@@ -186,7 +193,7 @@ mod tests {
         hostile.title = Some(evil.to_owned());
         hostile.warnings = vec![evil.to_owned()];
         let mut state = sample();
-        state.shell.look.palette = Palette::Mono;
+        state.context.appearance.palette = ColourScheme::Mono;
         state.update(listed(vec![hostile]));
         let mut painter = Painter::new().unwrap();
         let bytes = text(painter.paint(&state).unwrap());

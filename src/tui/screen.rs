@@ -18,24 +18,24 @@ use crossterm::terminal::{EndSynchronizedUpdate, EnterAlternateScreen, LeaveAlte
 use crossterm::{cursor, execute, terminal};
 use futures_util::StreamExt as _;
 
-use super::event::{Event, Input};
-use super::keys::Key;
+use super::event::{AppEvent, UserInput};
+use super::keys::KeyPress;
 use super::painter::Painter;
-use super::state::State;
-use crate::model::{Fault, Signal};
+use super::state::AppState;
+use crate::model::{Error, Signal};
 use crate::util::text;
 
 /// The longest text that is put on the clipboard; terminals refuse longer ones in silence.
 const CLIPBOARD: usize = 64 * 1024;
 
 /// How long the thread that reads the terminal may take to end.
-const READER_ENDS: Duration = Duration::from_millis(50);
+const READER_SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(50);
 
 /// Whether the terminal is ours at the moment.
-static TAKEN: AtomicBool = AtomicBool::new(false);
+static IS_TERMINAL_ACQUIRED: AtomicBool = AtomicBool::new(false);
 
 /// What the newest panic said while it was.
-static LAST_WORDS: Mutex<Option<String>> = Mutex::new(None);
+static LAST_PANIC: Mutex<Option<String>> = Mutex::new(None);
 
 /// The terminal, ours until it is dropped.
 pub struct Screen {
@@ -49,10 +49,10 @@ impl Screen {
     ///
     /// # Errors
     /// When it cannot be.
-    pub fn open() -> Result<Self, Fault> {
-        hold_back_panics();
-        let painter = Painter::new().map_err(|error| broken(&error))?;
-        take()?;
+    pub fn open() -> Result<Self, Error> {
+        install_panic_hook();
+        let painter = Painter::new().map_err(|error| terminal_error(&error))?;
+        acquire_terminal()?;
         Ok(Self { painter, input: Some(EventStream::new()), has_mouse: false })
     }
 
@@ -60,32 +60,32 @@ impl Screen {
     ///
     /// # Errors
     /// When it is gone.
-    pub fn size(&self) -> Result<(u16, u16), Fault> {
-        terminal::size().map_err(|error| broken(&error))
+    pub fn size(&self) -> Result<(u16, u16), Error> {
+        terminal::size().map_err(|error| terminal_error(&error))
     }
 
     /// What a person does next. The end of the terminal is told as a hang-up.
     ///
     /// # Errors
     /// When it cannot be read any more.
-    pub async fn input(&mut self) -> Result<Event, Fault> {
+    pub async fn input(&mut self) -> Result<AppEvent, Error> {
         let Some(stream) = &mut self.input else { return std::future::pending().await };
         loop {
             let event = match stream.next().await {
-                None => return Ok(Event::Signal(Signal::Hangup)),
-                Some(event) => event.map_err(|error| broken(&error))?,
+                None => return Ok(AppEvent::Signal(Signal::Hangup)),
+                Some(event) => event.map_err(|error| terminal_error(&error))?,
             };
             let input = match event {
-                crossterm::event::Event::Key(key) => Key::of(&key).map(Input::Key),
-                crossterm::event::Event::Paste(text) => Some(Input::Paste(text)),
+                crossterm::event::Event::Key(key) => KeyPress::from_event(&key).map(UserInput::Key),
+                crossterm::event::Event::Paste(text) => Some(UserInput::Paste(text)),
                 crossterm::event::Event::Resize(width, height) => {
-                    Some(Input::Resize { width, height })
+                    Some(UserInput::Resize { width, height })
                 }
-                crossterm::event::Event::Mouse(mouse) => pointed(mouse),
+                crossterm::event::Event::Mouse(mouse) => mouse_input(mouse),
                 _ => None,
             };
             if let Some(input) = input {
-                return Ok(Event::Input(input));
+                return Ok(AppEvent::Input(input));
             }
         }
     }
@@ -94,20 +94,20 @@ impl Screen {
     ///
     /// # Errors
     /// When the terminal is gone.
-    pub fn draw(&mut self, state: &State) -> Result<(), Fault> {
+    pub fn draw(&mut self, state: &AppState) -> Result<(), Error> {
         if self.input.is_none() {
             return Ok(());
         }
-        self.listen_to_the_mouse(state.shell.look.mouse)?;
-        let bytes = self.painter.paint(state).map_err(|error| broken(&error))?;
+        self.set_mouse_capture(state.context.appearance.mouse)?;
+        let bytes = self.painter.paint(state).map_err(|error| terminal_error(&error))?;
         if bytes.is_empty() {
             return Ok(());
         }
         let mut out = io::stdout().lock();
-        out.write_all(bytes).and_then(|()| out.flush()).map_err(|error| broken(&error))
+        out.write_all(bytes).and_then(|()| out.flush()).map_err(|error| terminal_error(&error))
     }
 
-    fn listen_to_the_mouse(&mut self, wanted: bool) -> Result<(), Fault> {
+    fn set_mouse_capture(&mut self, wanted: bool) -> Result<(), Error> {
         if self.has_mouse == wanted {
             return Ok(());
         }
@@ -117,51 +117,51 @@ impl Screen {
         } else {
             execute!(io::stdout(), DisableMouseCapture)
         };
-        told.map_err(|error| broken(&error))
+        told.map_err(|error| terminal_error(&error))
     }
 
     /// Draws everything anew next time.
     pub fn clear(&mut self) {
-        self.painter.forget();
+        self.painter.invalidate();
     }
 
     /// Puts a text on the clipboard of whoever sits at the terminal (OSC 52).
     ///
     /// # Errors
     /// When the terminal is gone.
-    pub fn copy(&mut self, text: &str) -> Result<(), Fault> {
+    pub fn copy(&mut self, text: &str) -> Result<(), Error> {
         let text = text.get(..text.floor_char_boundary(CLIPBOARD)).unwrap_or_default();
         execute!(io::stdout(), CopyToClipboard::to_clipboard_from(text))
-            .map_err(|error| broken(&error))
+            .map_err(|error| terminal_error(&error))
     }
 
     /// Gives the terminal back to the shell until the process is continued.
     ///
     /// # Errors
     /// When it cannot be taken over again.
-    pub fn suspend(&mut self) -> Result<(), Fault> {
-        self.leave();
+    pub fn suspend(&mut self) -> Result<(), Error> {
+        self.release();
         let stopped = rustix::process::kill_current_process_group(rustix::process::Signal::TSTP);
-        stopped.map_err(|error| broken(&error.into()))?;
-        self.come_back()
+        stopped.map_err(|error| terminal_error(&error.into()))?;
+        self.reacquire()
     }
 
     /// Lends the terminal to somebody else: nothing is drawn and nothing is heard until
-    /// [`Screen::come_back`].
-    pub fn leave(&mut self) {
+    /// [`Screen::reacquire`].
+    pub fn release(&mut self) {
         // A stream that is still there would go on reading what is typed for others, and one that
         // ends later would take the first key of the time after.
         self.input = None;
-        let _what_comes_is_kept = crossterm::event::poll(READER_ENDS);
-        give_back();
+        let _what_comes_is_kept = crossterm::event::poll(READER_SHUTDOWN_TIMEOUT);
+        restore_terminal();
     }
 
     /// Takes the terminal over again.
     ///
     /// # Errors
     /// When it cannot be.
-    pub fn come_back(&mut self) -> Result<(), Fault> {
-        take()?;
+    pub fn reacquire(&mut self) -> Result<(), Error> {
+        acquire_terminal()?;
         self.has_mouse = false;
         self.clear();
         self.input = Some(EventStream::new());
@@ -172,8 +172,8 @@ impl Screen {
 impl Drop for Screen {
     fn drop(&mut self) {
         self.input = None;
-        give_back();
-        let words = LAST_WORDS.lock().unwrap_or_else(PoisonError::into_inner).take();
+        restore_terminal();
+        let words = LAST_PANIC.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(words) = words.filter(|_| std::thread::panicking()) {
             // Nobody is left to tell if that fails, too.
             let _told = writeln!(io::stderr(), "{}", text::safe(&words));
@@ -182,29 +182,29 @@ impl Drop for Screen {
 }
 
 /// What was done with the mouse, when that means anything here.
-fn pointed(mouse: MouseEvent) -> Option<Input> {
+fn mouse_input(mouse: MouseEvent) -> Option<UserInput> {
     let (x, y) = (mouse.column, mouse.row);
     Some(match mouse.kind {
-        MouseEventKind::Down(MouseButton::Left) => Input::Click { x, y },
-        MouseEventKind::ScrollDown => Input::Wheel { x, y, by: 1 },
-        MouseEventKind::ScrollUp => Input::Wheel { x, y, by: -1 },
+        MouseEventKind::Down(MouseButton::Left) => UserInput::Click { x, y },
+        MouseEventKind::ScrollDown => UserInput::Wheel { x, y, by: 1 },
+        MouseEventKind::ScrollUp => UserInput::Wheel { x, y, by: -1 },
         _ => return None,
     })
 }
 
-fn take() -> Result<(), Fault> {
-    terminal::enable_raw_mode().map_err(|error| broken(&error))?;
-    TAKEN.store(true, Ordering::SeqCst);
+fn acquire_terminal() -> Result<(), Error> {
+    terminal::enable_raw_mode().map_err(|error| terminal_error(&error))?;
+    IS_TERMINAL_ACQUIRED.store(true, Ordering::SeqCst);
     let entered = execute!(io::stdout(), EnterAlternateScreen, EnableBracketedPaste, cursor::Hide);
     entered.map_err(|error| {
-        give_back();
-        broken(&error)
+        restore_terminal();
+        terminal_error(&error)
     })
 }
 
 /// Whatever happened, the shell gets its terminal. More than once does no harm.
-fn give_back() {
-    if !TAKEN.swap(false, Ordering::SeqCst) {
+fn restore_terminal() {
+    if !IS_TERMINAL_ACQUIRED.swap(false, Ordering::SeqCst) {
         return;
     }
     let mut out = io::stdout();
@@ -222,14 +222,14 @@ fn give_back() {
 }
 
 /// While the terminal is ours a panic says nothing: if it was caught, its words are told as the
-/// fault of a call; if not, they are told on the screen of the shell once that is back.
-fn hold_back_panics() {
+/// error of a call; if not, they are told on the screen of the shell once that is back.
+fn install_panic_hook() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         let before = panic::take_hook();
         panic::set_hook(Box::new(move |info| {
-            if TAKEN.load(Ordering::SeqCst) {
-                *LAST_WORDS.lock().unwrap_or_else(PoisonError::into_inner) = Some(info.to_string());
+            if IS_TERMINAL_ACQUIRED.load(Ordering::SeqCst) {
+                *LAST_PANIC.lock().unwrap_or_else(PoisonError::into_inner) = Some(info.to_string());
             } else {
                 before(info);
             }
@@ -237,6 +237,6 @@ fn hold_back_panics() {
     });
 }
 
-fn broken(error: &io::Error) -> Fault {
-    Fault::internal(format!("the terminal cannot be used: {error}"))
+fn terminal_error(error: &io::Error) -> Error {
+    Error::internal(format!("the terminal cannot be used: {error}"))
 }

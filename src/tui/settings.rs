@@ -5,20 +5,20 @@
 
 use std::sync::Arc;
 
-use super::keys::{Action, Key, Keymap, Remap, When};
-use super::theme::Palette;
-use crate::config::node::{Node, SourceText};
+use super::keys::{Action, KeyContext, KeyPress, Keymap, Remap};
+use super::theme::ColourScheme;
+use crate::config::node::{ConfigNode, SourceText};
 use crate::config::parse;
-use crate::model::Problem;
+use crate::model::Diagnostic;
 
 /// The keys of the file.
 const KEYS: &str = "theme, ascii, reduced_motion, mouse, keys";
 
 /// What a person set.
 #[derive(Debug, Clone, Default)]
-pub struct Settings {
+pub struct ConsoleSettings {
     /// Which colours; `None` for the usual ones.
-    pub theme: Option<Palette>,
+    pub theme: Option<ColourScheme>,
     /// ASCII characters only.
     pub ascii: bool,
     /// Nothing turns or blinks.
@@ -30,14 +30,14 @@ pub struct Settings {
 }
 
 /// Reads the text of the file.
-pub fn read(source: &Arc<SourceText>, text: &str) -> (Settings, Vec<Problem>) {
-    let mut settings = Settings::default();
+pub fn read(source: &Arc<SourceText>, text: &str) -> (ConsoleSettings, Vec<Diagnostic>) {
+    let mut settings = ConsoleSettings::default();
     let parsed = match parse::parse(source, text) {
         Ok(parsed) => parsed,
         Err(problem) => return (settings, vec![problem]),
     };
-    let mut problems: Vec<Problem> =
-        parsed.duplicates.into_iter().map(|duplicate| duplicate.problem).collect();
+    let mut problems: Vec<Diagnostic> =
+        parsed.duplicates.into_iter().map(|duplicate| duplicate.diagnostic).collect();
     let root = parsed.root;
     if root.is_null() {
         return (settings, problems);
@@ -53,48 +53,49 @@ pub fn read(source: &Arc<SourceText>, text: &str) -> (Settings, Vec<Problem>) {
             "reduced_motion" => value.as_bool().map(|set| settings.reduced_motion = set),
             "mouse" => value.as_bool().map(|set| settings.mouse = set),
             "keys" => value.as_map().map(|_| keys(value, &mut settings.keys, &mut problems)),
-            other => Err(Problem::error(format!("there is no setting '{other}'"))
-                .hint(format!("there are {KEYS}"))
-                .at(root.place_of(key))),
+            other => Err(Diagnostic::error(format!("there is no setting '{other}'"))
+                .with_hint(format!("there are {KEYS}"))
+                .with_location(root.location_of(key))),
         };
         problems.extend(taken.err());
     }
-    problems.sort_by_key(|problem| problem.place.as_ref().map(|place| (place.line, place.column)));
+    problems
+        .sort_by_key(|problem| problem.location.as_ref().map(|place| (place.line, place.column)));
     (settings, problems)
 }
 
-fn theme(value: &Node) -> Result<Palette, Problem> {
+fn theme(value: &ConfigNode) -> Result<ColourScheme, Diagnostic> {
     let name = value.as_text()?;
-    Palette::named(name).ok_or_else(|| {
-        let all = Palette::ALL.map(Palette::name).join(", ");
-        Problem::error(format!("there is no theme '{name}'"))
-            .hint(format!("there are {all}"))
-            .at(value.place())
+    ColourScheme::from_name(name).ok_or_else(|| {
+        let all = ColourScheme::ALL.map(ColourScheme::name).join(", ");
+        Diagnostic::error(format!("there is no theme '{name}'"))
+            .with_hint(format!("there are {all}"))
+            .with_location(value.location())
     })
 }
 
 /// The keys of all places.
-fn keys(all: &Node, map: &mut Keymap, problems: &mut Vec<Problem>) {
+fn keys(all: &ConfigNode, map: &mut Keymap, problems: &mut Vec<Diagnostic>) {
     // What was said of a key before, in which place.
-    let mut said: Vec<(When, Key, String)> = Vec::new();
-    let mut lost: Vec<(When, Key, Action, String, Problem)> = Vec::new();
+    let mut said: Vec<(KeyContext, KeyPress, String)> = Vec::new();
+    let mut lost: Vec<(KeyContext, KeyPress, Action, String, Diagnostic)> = Vec::new();
     for (place, bindings) in all.entries() {
-        let Some(when) = When::named(&place.text) else {
-            let problem = Problem::error(format!("there is no place '{}'", place.text));
-            let names = super::keys::PLACES.iter().map(|place| place.when.name());
+        let Some(when) = KeyContext::from_name(&place.text) else {
+            let problem = Diagnostic::error(format!("there is no place '{}'", place.text));
+            let names = super::keys::KEY_TABLES.iter().map(|place| place.context.name());
             let hint = format!("there are {}", names.collect::<Vec<_>>().join(", "));
-            problems.push(problem.hint(hint).at(all.place_of(place)));
+            problems.push(problem.with_hint(hint).with_location(all.location_of(place)));
             continue;
         };
         if let Err(problem) = bindings.as_map() {
             problems.push(problem);
         }
         for (name, action) in bindings.entries() {
-            let at = bindings.place_of(name);
-            let Ok(key) = name.text.parse::<Key>() else {
-                let problem = Problem::error(format!("'{}' is no key", name.text));
+            let at = bindings.location_of(name);
+            let Ok(key) = name.text.parse::<KeyPress>() else {
+                let problem = Diagnostic::error(format!("'{}' is no key", name.text));
                 let hint = "keys are written as x, X, ctrl-x, alt-x, f5, enter, space, page-up";
-                problems.push(problem.hint(hint).at(at));
+                problems.push(problem.with_hint(hint).with_location(at));
                 continue;
             };
             let word = match action.as_scalar_text() {
@@ -105,24 +106,24 @@ fn keys(all: &Node, map: &mut Keymap, problems: &mut Vec<Problem>) {
                     continue;
                 }
             };
-            let action = match (word.as_str(), Action::named(&word)) {
+            let action = match (word.as_str(), Action::from_name(&word)) {
                 ("none", _) => None,
                 (_, Some(action)) => Some(action),
                 (_, None) => {
-                    let problem = Problem::error(format!("there is no action '{word}'"));
+                    let problem = Diagnostic::error(format!("there is no action '{word}'"));
                     let hint = "the palette of the console (:) shows their names";
-                    problems.push(problem.hint(hint).at(action.place()));
+                    problems.push(problem.with_hint(hint).with_location(action.location()));
                     continue;
                 }
             };
             let before = said.iter().find(|(place, old, _)| (*place, *old) == (when, key));
             if let Some((_, _, before)) = before {
                 let clash = format!("{key} is {before} already in {}, not {word}", when.name());
-                problems.push(Problem::error(clash).at(at));
+                problems.push(Diagnostic::error(clash).with_location(at));
                 continue;
             }
             said.push((when, key, word.clone()));
-            if let Some(orphan) = map.remap(Remap { when, key, action })
+            if let Some(orphan) = map.remap(Remap { context: when, key, action })
                 && action.is_some()
             {
                 let text = format!(
@@ -130,7 +131,8 @@ fn keys(all: &Node, map: &mut Keymap, problems: &mut Vec<Problem>) {
                     when.name(),
                     orphan.name()
                 );
-                let problem = Problem::warning(text).hint("give that a key, too").at(at);
+                let problem =
+                    Diagnostic::warning(text).with_hint("give that a key, too").with_location(at);
                 lost.push((when, key, orphan, word, problem));
             }
         }
@@ -148,10 +150,10 @@ mod tests {
 
     use super::*;
 
-    fn settings(text: &str) -> (Settings, Vec<String>) {
+    fn settings(text: &str) -> (ConsoleSettings, Vec<String>) {
         let (settings, problems) = read(&SourceText::new("console.yaml", text), text);
         let said = problems.iter().map(|problem| {
-            let place = problem.place.as_ref().unwrap();
+            let place = problem.location.as_ref().unwrap();
             format!("{}:{}: {}", place.line, place.column, problem.message)
         });
         (settings, said.collect())
@@ -163,10 +165,16 @@ mod tests {
             "theme: light\nmouse: true\nreduced_motion: true\nascii: true\nkeys:\n  tools: { c: fill, ctrl-k: none }\n  anywhere:\n    f2: palette\n",
         );
         assert_eq!(problems, [""; 0]);
-        assert_eq!(settings.theme, Some(Palette::Light));
+        assert_eq!(settings.theme, Some(ColourScheme::Light));
         assert!(settings.mouse && settings.reduced_motion && settings.ascii);
-        assert_eq!(settings.keys.action(Key::F(2), &[When::Anywhere]), Some(Action::Palette));
-        assert_eq!(settings.keys.key_of(Action::Fill, &[When::Tools]), Some(Key::Char('c')));
+        assert_eq!(
+            settings.keys.action(KeyPress::F(2), &[KeyContext::Anywhere]),
+            Some(Action::Palette)
+        );
+        assert_eq!(
+            settings.keys.key_of(Action::Fill, &[KeyContext::Tools]),
+            Some(KeyPress::Char('c'))
+        );
     }
 
     #[test]
@@ -214,7 +222,7 @@ mod tests {
     fn settings_of(text: &str) {
         let (settings, _) = read(&SourceText::new("console.yaml", text), text);
         assert!(
-            settings.keys.action(Key::Ctrl('c'), &[When::Anywhere]).is_some()
+            settings.keys.action(KeyPress::Ctrl('c'), &[KeyContext::Anywhere]).is_some()
                 || text.contains("any")
         );
     }

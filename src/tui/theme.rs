@@ -8,7 +8,7 @@ use ratatui::symbols::border;
 
 /// How the console looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Palette {
+pub enum ColourScheme {
     /// The colours of the terminal.
     #[default]
     Default,
@@ -21,7 +21,7 @@ pub enum Palette {
     Mono,
 }
 
-impl Palette {
+impl ColourScheme {
     /// All of them.
     pub const ALL: [Self; 4] = [Self::Default, Self::Light, Self::HighContrast, Self::Mono];
 
@@ -36,44 +36,44 @@ impl Palette {
     }
 
     /// The one of this name.
-    pub fn named(name: &str) -> Option<Self> {
+    pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|palette| palette.name() == name)
     }
 }
 
 /// How a person wants the console to look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Look {
+pub struct Appearance {
     /// The chosen colours.
-    pub palette: Palette,
+    pub palette: ColourScheme,
     /// Whether there may be any colour at all.
     pub has_colour: bool,
     /// ASCII characters only.
     pub ascii: bool,
     /// Nothing turns or blinks.
-    pub is_still: bool,
+    pub has_reduced_motion: bool,
     /// The mouse is listened to.
     pub mouse: bool,
 }
 
-impl Default for Look {
+impl Default for Appearance {
     fn default() -> Self {
-        let palette = Palette::default();
-        Self { palette, has_colour: true, ascii: false, is_still: false, mouse: false }
+        let palette = ColourScheme::default();
+        Self { palette, has_colour: true, ascii: false, has_reduced_motion: false, mouse: false }
     }
 }
 
-impl Look {
+impl Appearance {
     /// What that comes to: without colour there is only one palette, whatever was chosen.
     pub fn theme(&self) -> Theme {
-        let palette = if self.has_colour { self.palette } else { Palette::Mono };
+        let palette = if self.has_colour { self.palette } else { ColourScheme::Mono };
         Theme { palette, ascii: self.ascii }
     }
 }
 
 /// What a span means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Meaning {
+pub enum StyleRole {
     /// Ordinary text.
     Plain,
     /// A title.
@@ -83,17 +83,17 @@ pub enum Meaning {
     /// Of lesser interest.
     Dim,
     /// All is well.
-    Good,
+    Success,
     /// Doubtful.
-    Doubt,
+    Warning,
     /// Wrong.
-    Bad,
+    Error,
     /// The chosen line of a list that has the focus.
-    Chosen,
+    Selected,
     /// The chosen line of another list.
-    Marked,
+    SelectedUnfocused,
     /// The frame of the focused pane.
-    Focused,
+    FocusedFrame,
     /// The frame of another pane.
     Frame,
     /// A key.
@@ -104,38 +104,38 @@ pub enum Meaning {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Theme {
     /// The colours.
-    pub palette: Palette,
+    pub palette: ColourScheme,
     /// ASCII characters only.
     pub ascii: bool,
 }
 
 impl Theme {
     /// How this looks.
-    pub fn style(&self, meaning: Meaning) -> Style {
+    pub fn style(&self, meaning: StyleRole) -> Style {
         let plain = Style::new();
         let colour = |default, light, strong| match self.palette {
-            Palette::Default => plain.fg(default),
-            Palette::Light => plain.fg(light),
-            Palette::HighContrast => plain.fg(strong),
-            Palette::Mono => plain,
+            ColourScheme::Default => plain.fg(default),
+            ColourScheme::Light => plain.fg(light),
+            ColourScheme::HighContrast => plain.fg(strong),
+            ColourScheme::Mono => plain,
         };
         match meaning {
-            Meaning::Plain | Meaning::Frame => plain,
-            Meaning::Title | Meaning::Key => plain.add_modifier(Modifier::BOLD),
-            Meaning::Name | Meaning::Focused => {
+            StyleRole::Plain | StyleRole::Frame => plain,
+            StyleRole::Title | StyleRole::Key => plain.add_modifier(Modifier::BOLD),
+            StyleRole::Name | StyleRole::FocusedFrame => {
                 colour(Color::Cyan, Color::Blue, Color::White).add_modifier(Modifier::BOLD)
             }
-            Meaning::Dim => match self.palette {
-                Palette::HighContrast => plain,
+            StyleRole::Dim => match self.palette {
+                ColourScheme::HighContrast => plain,
                 _ => plain.add_modifier(Modifier::DIM),
             },
-            Meaning::Good => colour(Color::Green, Color::Green, Color::LightGreen),
-            Meaning::Doubt => colour(Color::Yellow, Color::Magenta, Color::LightYellow),
-            Meaning::Bad => {
+            StyleRole::Success => colour(Color::Green, Color::Green, Color::LightGreen),
+            StyleRole::Warning => colour(Color::Yellow, Color::Magenta, Color::LightYellow),
+            StyleRole::Error => {
                 colour(Color::Red, Color::Red, Color::LightRed).add_modifier(Modifier::BOLD)
             }
-            Meaning::Chosen => plain.add_modifier(Modifier::REVERSED),
-            Meaning::Marked => plain.add_modifier(Modifier::UNDERLINED),
+            StyleRole::Selected => plain.add_modifier(Modifier::REVERSED),
+            StyleRole::SelectedUnfocused => plain.add_modifier(Modifier::UNDERLINED),
         }
     }
 

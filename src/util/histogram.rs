@@ -14,7 +14,7 @@ pub const LONGEST: Duration = Duration::from_hours(1);
 const VERSION: u8 = 1;
 
 /// How many samples have to lie beyond a percentile before it says something.
-const BEYOND: f64 = 10.0;
+const MIN_SAMPLES_BEYOND: f64 = 10.0;
 
 /// Durations, counted by size to three significant digits; count, sum and extremes are exact.
 #[derive(Debug, Clone)]
@@ -145,11 +145,11 @@ impl Durations {
     }
 
     /// Whether enough was counted for this quantile to say something: ten samples beyond it.
-    pub fn is_sure_of(&self, share: f64) -> bool {
+    pub fn is_reliable_at(&self, share: f64) -> bool {
         #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
         let count = self.count() as f64;
         // Half a sample of room: 1000 × (1 − 0.99) is a little less than 10 in floating point.
-        count * (1.0 - share) >= BEYOND - 0.5
+        count * (1.0 - share) >= MIN_SAMPLES_BEYOND - 0.5
     }
 
     /// The share by which a quantile may be off, because durations are counted in classes.
@@ -158,7 +158,7 @@ impl Durations {
     }
 
     /// The longest duration of each class and how many it has, short ones first, empty ones left out.
-    pub fn classes(&self) -> impl Iterator<Item = (Duration, u64)> + '_ {
+    pub fn buckets(&self) -> impl Iterator<Item = (Duration, u64)> + '_ {
         self.counts
             .iter_recorded()
             .map(|class| (Duration::from_nanos(class.value_iterated_to()), class.count_at_value()))
@@ -190,7 +190,7 @@ impl Durations {
 
     /// Reads what [`Durations::encode`] wrote; `None` for anything else.
     pub fn decode(bytes: &[u8]) -> Option<Self> {
-        let written = Written::read(bytes)?;
+        let written = EncodedHistogram::read(bytes)?;
         let mut read = Self::with_digits(written.digits);
         read.add(&written);
         Some(read)
@@ -198,16 +198,16 @@ impl Durations {
 
     /// Adds what [`Durations::encode`] wrote, without a histogram in between; `false` for anything
     /// else, of which nothing is added.
-    pub fn absorb(&mut self, bytes: &[u8]) -> bool {
-        let written = Written::read(bytes);
+    pub fn merge_encoded(&mut self, bytes: &[u8]) -> bool {
+        let written = EncodedHistogram::read(bytes);
         if let Some(written) = &written {
             self.add(written);
         }
         written.is_some()
     }
 
-    fn add(&mut self, written: &Written) {
-        for (value, count) in &written.classes {
+    fn add(&mut self, written: &EncodedHistogram) {
+        for (value, count) in &written.buckets {
             // Its bounds were checked, and growing is on: it cannot fail.
             let _counted = self.counts.record_n(*value, *count);
         }
@@ -219,21 +219,22 @@ impl Durations {
 }
 
 /// A histogram as it was written down.
-struct Written {
+struct EncodedHistogram {
     digits: u8,
     min: u64,
     max: u64,
     sum: u128,
     squares: f64,
     /// The longest duration of each class, in nanoseconds, and how many it has.
-    classes: Vec<(u64, u64)>,
+    buckets: Vec<(u64, u64)>,
 }
 
-impl Written {
+impl EncodedHistogram {
     fn read(bytes: &[u8]) -> Option<Self> {
         let [VERSION, digits @ 1..=5, rest @ ..] = bytes else { return None };
         let (min, classes) = (u64::MAX, Vec::new());
-        let mut read = Self { digits: *digits, min, max: 0, sum: 0, squares: 0.0, classes };
+        let mut read =
+            Self { digits: *digits, min, max: 0, sum: 0, squares: 0.0, buckets: classes };
         if rest.is_empty() {
             return Some(read);
         }
@@ -252,7 +253,7 @@ impl Written {
             if value > nanos(LONGEST) * 2 {
                 return None;
             }
-            read.classes.push((value, count));
+            read.buckets.push((value, count));
         }
         // Every number is within what so many durations can be, so that sums of sums stay bounded.
         let possible = all > 0
@@ -323,8 +324,8 @@ mod tests {
     #[test]
     fn a_percentile_needs_ten_samples_beyond_it() {
         let all = of(&vec![1_000; 1_000]);
-        assert!(all.is_sure_of(0.99));
-        assert!(!all.is_sure_of(0.999));
+        assert!(all.is_reliable_at(0.99));
+        assert!(!all.is_reliable_at(0.999));
     }
 
     #[test]
@@ -365,7 +366,7 @@ mod tests {
             prop_assert_eq!(read.encode(), all.encode());
             prop_assert_eq!(read.stddev(), all.stddev());
             let mut twice = all.clone();
-            prop_assert!(twice.absorb(&all.encode()));
+            prop_assert!(twice.merge_encoded(&all.encode()));
             prop_assert_eq!(twice.count(), 2 * all.count());
             prop_assert_eq!((twice.mean(), twice.quantile(0.9)), (all.mean(), all.quantile(0.9)));
         }
@@ -374,7 +375,7 @@ mod tests {
         fn any_bytes_can_be_read(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
             let mut all = of(&[1_000]);
             let read = Durations::decode(&bytes);
-            prop_assert_eq!(read.is_some(), all.absorb(&bytes));
+            prop_assert_eq!(read.is_some(), all.merge_encoded(&bytes));
             prop_assert!(read.is_none_or(|read| read.quantile(0.5) <= read.max()));
         }
     }

@@ -4,29 +4,29 @@
 //! atomic files. Never does: know a tool, a server or a command.
 
 pub mod append;
+pub mod atomic_file;
 pub mod base64;
 pub mod clock;
 pub mod confine;
 pub mod csv;
 pub mod database;
-pub mod difference;
+pub mod diff;
 pub mod histogram;
 pub mod hosts;
 pub mod ids;
 pub mod jq;
 pub mod json;
-pub mod moment;
+pub mod json_line;
 pub mod orphans;
+pub mod output_paths;
 pub mod pacer;
 pub mod pattern;
-pub mod private;
+pub mod private_file;
 pub mod process;
-pub mod regular;
-pub mod replace;
-pub mod row;
+pub mod regular_file;
 pub mod segments;
 pub mod tail;
-pub mod targets;
 pub mod text;
+pub mod timestamp;
 pub mod units;
 pub mod uri_template;

@@ -14,9 +14,9 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::Instant;
 
 /// How long the dead are left lying, so that many are collected at once.
-const PAUSE: Duration = Duration::from_millis(50);
+const REAP_INTERVAL: Duration = Duration::from_millis(50);
 /// How long ending all of them may take. Only what cannot be killed takes that long.
-const LIMIT: Duration = Duration::from_secs(1);
+const KILL_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Children that were started here and whose exit status somebody may want.
 static AWAITED: Mutex<BTreeSet<u32>> = Mutex::new(BTreeSet::new());
@@ -27,9 +27,9 @@ fn awaited() -> MutexGuard<'static, BTreeSet<u32>> {
 
 /// A child whose exit status is left to whoever holds this.
 #[derive(Debug)]
-pub struct Awaited(u32);
+pub struct AwaitedChild(u32);
 
-impl Awaited {
+impl AwaitedChild {
     /// Starts a child. No other child is collected meanwhile, so that one that ends at once is not
     /// taken for a stranger.
     ///
@@ -47,7 +47,7 @@ impl Awaited {
     }
 }
 
-impl Drop for Awaited {
+impl Drop for AwaitedChild {
     fn drop(&mut self) {
         awaited().remove(&self.0);
     }
@@ -56,27 +56,27 @@ impl Drop for Awaited {
 /// Makes this process the parent of grandchildren whose parent died, and, inside of a runtime,
 /// collects them when they end: a server that starts and forgets a process a second must not fill
 /// the process table.
-pub fn adopt() {
+pub fn become_subreaper() {
     #[cfg(target_os = "linux")]
     {
         let own = Pid::from_raw(i32::try_from(std::process::id()).unwrap_or_default());
         // Without it such processes are merely harder to find; nothing else depends on it.
         let _unsupported = rustix::process::set_child_subreaper(own);
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            runtime.spawn(collect_for_ever());
+            runtime.spawn(reap_forever());
         }
     }
 }
 
-async fn collect_for_ever() {
+async fn reap_forever() {
     let Ok(mut ended) = signal(SignalKind::child()) else { return };
     while ended.recv().await.is_some() {
-        tokio::time::sleep(PAUSE).await;
-        collect();
+        tokio::time::sleep(REAP_INTERVAL).await;
+        reap_orphans();
     }
 }
 
-fn collect() {
+fn reap_orphans() {
     let awaited = awaited();
     for pid in children().into_iter().filter(|pid| !awaited.contains(pid)) {
         reap(pid);
@@ -85,8 +85,8 @@ fn collect() {
 
 /// Kills and collects every child this process still has, and what those leave behind in turn;
 /// for when all known ones are ended. Returns those that could not be killed.
-pub async fn end() -> Vec<u32> {
-    let deadline = Instant::now() + LIMIT;
+pub async fn kill_all() -> Vec<u32> {
+    let deadline = Instant::now() + KILL_TIMEOUT;
     loop {
         let left = children();
         if left.is_empty() || Instant::now() >= deadline {

@@ -3,13 +3,13 @@
 use std::collections::VecDeque;
 
 /// How much is kept in all.
-const KEPT: usize = 64 * 1024;
+const MAX_BYTES: usize = 64 * 1024;
 /// How much of one line is kept.
-const LINE: usize = 4 * 1024;
+const MAX_LINE_BYTES: usize = 4 * 1024;
 
 /// Keeps the last lines of what is pushed: 64 KiB in all, 4 KiB a line.
 #[derive(Debug, Default)]
-pub struct Tail {
+pub struct LineTail {
     lines: VecDeque<String>,
     bytes: usize,
     open: Vec<u8>,
@@ -17,7 +17,7 @@ pub struct Tail {
     is_cut: bool,
 }
 
-impl Tail {
+impl LineTail {
     /// Adds a piece of the stream.
     pub fn push(&mut self, bytes: &[u8]) {
         for piece in bytes.split_inclusive(|b| *b == b'\n') {
@@ -25,7 +25,7 @@ impl Tail {
                 Some((b'\n', text)) => (text, true),
                 _ => (piece, false),
             };
-            let room = LINE.saturating_sub(self.open.len()).min(text.len());
+            let room = MAX_LINE_BYTES.saturating_sub(self.open.len()).min(text.len());
             self.open.extend_from_slice(text.get(..room).unwrap_or_default());
             self.is_cut |= room < text.len();
             if ends {
@@ -46,7 +46,7 @@ impl Tail {
     fn keep(&mut self, line: String) {
         self.bytes += line.len() + 1;
         self.lines.push_back(line);
-        while self.bytes > KEPT {
+        while self.bytes > MAX_BYTES {
             match self.lines.pop_front() {
                 Some(line) => self.bytes -= line.len() + 1,
                 None => break,
@@ -69,7 +69,7 @@ mod tests {
 
     #[test]
     fn the_last_lines_are_kept() {
-        let mut tail = Tail::default();
+        let mut tail = LineTail::default();
         tail.push(b"a\nb\r\nc");
         tail.push(b"d\ne");
         assert_eq!(tail.last(2), ["cd", "e"]);
@@ -78,12 +78,15 @@ mod tests {
 
     #[test]
     fn memory_is_bounded_however_much_comes() {
-        let mut tail = Tail::default();
+        let mut tail = LineTail::default();
         for _ in 0..1000 {
             tail.push(&[b'x'; 10_000]);
             tail.push(b"\n");
         }
         tail.push(&vec![b'y'; 1 << 20]);
-        assert!(tail.last(usize::MAX).iter().map(String::len).sum::<usize>() <= KEPT + LINE + 3);
+        assert!(
+            tail.last(usize::MAX).iter().map(String::len).sum::<usize>()
+                <= MAX_BYTES + MAX_LINE_BYTES + 3
+        );
     }
 }

@@ -35,7 +35,7 @@ fn names(expression: &str) -> impl Iterator<Item = &str> {
 }
 
 /// The names of the variables without which an address has a hole, in order, each once.
-pub fn needed(template: &str) -> Vec<&str> {
+pub fn required_variables(template: &str) -> Vec<&str> {
     let needed = |expression: &&str| !expression.starts_with(['#', '.', '/', ';', '?', '&']);
     let inside: Vec<&str> = parts(template).filter_map(|(_, inner)| inner).filter(needed).collect();
     let mut found = Vec::new();
@@ -226,7 +226,7 @@ mod tests {
         ] {
             assert_eq!(expand(template, value), uri, "{template}");
         }
-        assert_eq!(needed("r://{a}/{+b}{/c}{?d,e}"), ["a", "b"]);
+        assert_eq!(required_variables("r://{a}/{+b}{/c}{?d,e}"), ["a", "b"]);
     }
 
     proptest! {

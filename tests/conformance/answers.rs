@@ -3,18 +3,18 @@
 use async_trait::async_trait;
 use serde_json::{Value, json};
 use toolhost::host::example;
-use toolhost::model::{Ask, Inbox, JsonObject, Question, Reply};
+use toolhost::model::{JsonObject, Question, QuestionBody, QuestionHandler, QuestionReply};
 
 /// Says yes to every question.
 pub struct Obliging;
 
 #[async_trait]
-impl Inbox for Obliging {
-    async fn ask(&self, question: Question) -> Reply {
-        Reply::Accept(match question.ask {
-            Ask::Form { schema, .. } => Value::Object(filled_in(&schema)),
-            Ask::Open { .. } => json!({}),
-            Ask::Sample { .. } => json!({
+impl QuestionHandler for Obliging {
+    async fn ask(&self, question: Question) -> QuestionReply {
+        QuestionReply::Accept(match question.body {
+            QuestionBody::Form { schema, .. } => Value::Object(filled_in(&schema)),
+            QuestionBody::Url { .. } => json!({}),
+            QuestionBody::Sampling { .. } => json!({
                 "role": "assistant",
                 "content": { "type": "text", "text": "a sample" },
                 "model": "none",

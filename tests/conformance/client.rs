@@ -25,7 +25,7 @@ use serde::Deserialize;
 use toolhost::config::environment::{Environment as _, ProcessEnvironment};
 use toolhost::config::spec::ProtocolChoice;
 use toolhost::host::example;
-use toolhost::model::{Fault, FaultKind, JsonObject, ToolDefinition};
+use toolhost::model::{Error, ErrorKind, JsonObject, ToolDefinition};
 use url::Url;
 
 /// The name of the server under which everything is called.
@@ -56,19 +56,19 @@ struct Wanted {
 async fn main() -> ExitCode {
     let faults = match run().await {
         Ok(faults) => faults,
-        Err(reason) => vec![Fault::usage(reason.to_string())],
+        Err(reason) => vec![Error::usage(reason.to_string())],
     };
     for fault in &faults {
         eprintln!("{}: {fault}", fault.kind().as_str());
-        for line in fault.detail_lines() {
+        for line in fault.details() {
             eprintln!("    {line}");
         }
     }
-    let gravest = faults.iter().map(Fault::kind).min_by_key(|kind| kind.precedence());
+    let gravest = faults.iter().map(Error::kind).min_by_key(|kind| kind.precedence());
     gravest.map_or(ExitCode::SUCCESS, |kind| ExitCode::from(kind.exit_code()))
 }
 
-async fn run() -> Result<Vec<Fault>, Box<dyn std::error::Error>> {
+async fn run() -> Result<Vec<Error>, Box<dyn std::error::Error>> {
     let process = ProcessEnvironment;
     let url: Url = std::env::args().next_back().ok_or("usage: conformance_client URL")?.parse()?;
     let context: Context = match process.var("MCP_CONFORMANCE_CONTEXT") {
@@ -81,7 +81,7 @@ async fn run() -> Result<Vec<Fault>, Box<dyn std::error::Error>> {
         None => ProtocolChoice::Auto,
     };
     let mut seen = gateway::exercise(&url, protocol, context.tool_calls).await?;
-    let wants_login = seen.faults.iter().any(|fault| fault.kind() == FaultKind::Auth);
+    let wants_login = seen.faults.iter().any(|fault| fault.kind() == ErrorKind::Auth);
     if wants_login || seen.skills {
         let scenario = process.var("MCP_CONFORMANCE_SCENARIO").unwrap_or_default();
         seen.faults = direct::exercise(url, protocol, &scenario, context.given).await;
@@ -103,6 +103,6 @@ fn calls_of(tools: &[Arc<ToolDefinition>]) -> Vec<Wanted> {
 }
 
 /// What went wrong, unless it is a no that the server may say.
-fn fault_of<T>(result: Result<T, Fault>) -> Option<Fault> {
-    result.err().filter(|fault| fault.kind() != FaultKind::Tool)
+fn fault_of<T>(result: Result<T, Error>) -> Option<Error> {
+    result.err().filter(|fault| fault.kind() != ErrorKind::Tool)
 }

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use toolhost::config::spec::ProtocolChoice;
-use toolhost::mcp::connection::{ConnectOptions, Connection, Opener, RequestOptions};
+use toolhost::mcp::connection::{ConnectOptions, Connection, RequestOptions, WireOpener};
 use toolhost::mcp::skills::{self, Skill};
 use toolhost::mcp::transport::http::{HttpTarget, HttpWire};
 use toolhost::mcp::wire::Wire;
 use toolhost::mcp::{calling, listing};
-use toolhost::model::{EventSink, Fault, Phase};
+use toolhost::model::{Error, ErrorPhase, EventSink};
 use url::Url;
 
 use crate::{PEER, answers, calls_of, fault_of, login};
@@ -25,19 +25,19 @@ pub async fn exercise(
     protocol: ProtocolChoice,
     scenario: &str,
     given: login::Given,
-) -> Vec<Fault> {
+) -> Vec<Error> {
     let mut target = HttpTarget::new(url.clone());
     target.credentials = Arc::new(login::credentials(url, scenario, given));
-    let open: Opener =
+    let open: WireOpener =
         Arc::new(move || Ok(Arc::new(HttpWire::connect(target.clone())?) as Arc<dyn Wire>));
     let options = ConnectOptions {
         server: PEER.to_owned(),
         protocol,
-        remembered: None,
+        cached_era: None,
         start_timeout: LIMIT,
-        probe_silence: false,
+        falls_back_on_silence: false,
         roots: Vec::new(),
-        events: EventSink::nowhere(),
+        events: EventSink::discard(),
         inbox: Arc::new(answers::Obliging),
     };
     let connection = match Connection::open(&open, options).await {
@@ -48,7 +48,7 @@ pub async fn exercise(
     match listing::tools(&connection, PEER, LIMIT).await {
         Ok(listing) => {
             for call in calls_of(&listing.tools) {
-                let options = RequestOptions::within(LIMIT, LIMIT, Phase::Call);
+                let options = RequestOptions::with_timeouts(LIMIT, LIMIT, ErrorPhase::Call);
                 let (name, arguments) = (&call.name, &call.arguments);
                 let result = calling::call(&connection, name, arguments, false, &options).await;
                 faults.extend(fault_of(result));
@@ -67,8 +67,8 @@ pub async fn exercise(
 }
 
 /// Loads skills with all their files. One that is not what was listed is left alone from there on.
-async fn load(connection: &Connection, skills: &[Skill]) -> Vec<Fault> {
-    let options = || RequestOptions::within(LIMIT, LIMIT, Phase::Call);
+async fn load(connection: &Connection, skills: &[Skill]) -> Vec<Error> {
+    let options = || RequestOptions::with_timeouts(LIMIT, LIMIT, ErrorPhase::Call);
     let mut faults = Vec::new();
     for skill in skills {
         if let Err(fault) = skills::load(connection, PEER, skill, &options()).await {

@@ -1,19 +1,18 @@
 //! What a user of toolhost does with a server, through the one gateway.
 
-use std::error::Error;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
-use toolhost::assembly::{self, FrontEnd, Options, assemble};
+use toolhost::assembly::{self, AssemblyOptions, FrontEnd, assemble};
 use toolhost::config::discover::LoadRequest;
 use toolhost::config::environment::{Environment, FixedEnvironment};
 use toolhost::config::spec::ProtocolChoice;
 use toolhost::host::ToolHost;
-use toolhost::host::request::{Arguments, CallRequest, Reach};
+use toolhost::host::request::{CallArguments, CallRequest, ListScope};
 use toolhost::mcp::skills::EXTENSION;
-use toolhost::model::{Fault, JsonObject, Prompt, ToolName};
+use toolhost::model::{Error, JsonObject, Prompt, ToolName};
 use url::Url;
 
 use crate::{MODERN, PEER, Wanted, answers, calls_of, fault_of};
@@ -21,7 +20,7 @@ use crate::{MODERN, PEER, Wanted, answers, calls_of, fault_of};
 /// What became of it.
 pub struct Seen {
     /// What went wrong on the way.
-    pub faults: Vec<Fault>,
+    pub faults: Vec<Error>,
     /// Whether the server has skills.
     pub skills: bool,
 }
@@ -34,7 +33,7 @@ pub async fn exercise(
     url: &Url,
     protocol: ProtocolChoice,
     calls: Option<Vec<Wanted>>,
-) -> Result<Seen, Box<dyn Error>> {
+) -> Result<Seen, Box<dyn std::error::Error>> {
     let home = TempDir::new()?;
     let host = host(&home, url, protocol)?;
     let mut faults = tools(&host, calls).await;
@@ -52,7 +51,7 @@ fn host(
     home: &TempDir,
     url: &Url,
     protocol: ProtocolChoice,
-) -> Result<Arc<ToolHost>, Box<dyn Error>> {
+) -> Result<Arc<ToolHost>, Box<dyn std::error::Error>> {
     let protocol = match protocol {
         ProtocolChoice::Auto => "auto",
         ProtocolChoice::Legacy => "legacy",
@@ -61,28 +60,28 @@ fn host(
     let entry = json!({ "url": url.as_str(), "protocol": protocol, "timeout": "10s" });
     let file = home.path().join("mcp.json");
     std::fs::write(&file, json!({ "mcp_servers": { PEER: entry } }).to_string())?;
-    let options = Options {
+    let options = AssemblyOptions {
         files: LoadRequest { servers: vec![file], ..LoadRequest::default() },
-        ..Options::default()
+        ..AssemblyOptions::default()
     };
     let environment: Arc<dyn Environment> = Arc::new(FixedEnvironment {
         cwd: home.path().to_owned(),
         root: Some(home.path().to_owned()),
         ..FixedEnvironment::default()
     });
-    let front_end = FrontEnd { inbox: Arc::new(answers::Obliging), ..FrontEnd::nobody() };
+    let front_end = FrontEnd { inbox: Arc::new(answers::Obliging), ..FrontEnd::headless() };
     let assembly = assemble(&options, &environment, front_end)?;
-    match assembly.configuration.problems.iter().find(|problem| problem.is_error()) {
+    match assembly.configuration.diagnostics.iter().find(|problem| problem.is_error()) {
         Some(problem) => Err(problem.message.clone().into()),
         None => Ok(assembly.host),
     }
 }
 
 /// Lists the tools and calls them.
-async fn tools(host: &ToolHost, calls: Option<Vec<Wanted>>) -> Vec<Fault> {
-    let catalogue = host.catalogue(&Reach::Everything).await;
-    let mut faults: Vec<Fault> =
-        catalogue.servers.into_iter().filter_map(|server| server.fault).collect();
+async fn tools(host: &ToolHost, calls: Option<Vec<Wanted>>) -> Vec<Error> {
+    let catalogue = host.catalogue(&ListScope::Everything).await;
+    let mut faults: Vec<Error> =
+        catalogue.servers.into_iter().filter_map(|server| server.error).collect();
     if !faults.is_empty() {
         return faults;
     }
@@ -90,11 +89,11 @@ async fn tools(host: &ToolHost, calls: Option<Vec<Wanted>>) -> Vec<Fault> {
     let validate = calls.is_none();
     for call in calls.unwrap_or_else(|| calls_of(&catalogue.tools)) {
         let name = ToolName::of(PEER, &call.name).full();
-        let mut request = CallRequest::new(name, Arguments::Object(call.arguments));
+        let mut request = CallRequest::new(name, CallArguments::Object(call.arguments));
         request.assume_yes = true;
         request.validate = validate;
         let outcome = host.call(request).await;
-        faults.extend(fault_of(outcome.and_then(|outcome| match outcome.fault() {
+        faults.extend(fault_of(outcome.and_then(|outcome| match outcome.error() {
             Some(fault) => Err(fault.clone()),
             None => Ok(()),
         })));
@@ -103,17 +102,17 @@ async fn tools(host: &ToolHost, calls: Option<Vec<Wanted>>) -> Vec<Fault> {
 }
 
 /// Lists the prompts and resources, gets each and reads each.
-async fn offers(host: &ToolHost) -> Vec<Fault> {
+async fn offers(host: &ToolHost) -> Vec<Error> {
     let never = CancellationToken::new();
     let mut faults = Vec::new();
     let prompts = host.prompts(&[]).await;
-    faults.extend(prompts.servers.into_iter().filter_map(|server| server.fault));
+    faults.extend(prompts.servers.into_iter().filter_map(|server| server.error));
     for prompt in prompts.items {
         let filled = host.prompt(&prompt.name.full(), &filling(&prompt), &[], &never).await;
         faults.extend(fault_of(filled));
     }
     let resources = host.resources(&[]).await;
-    faults.extend(resources.servers.into_iter().filter_map(|server| server.fault));
+    faults.extend(resources.servers.into_iter().filter_map(|server| server.error));
     for resource in resources.items {
         faults.extend(fault_of(host.read(&resource.uri, &[], &never).await));
     }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use serde::Deserialize;
-use toolhost::mcp::auth::{Enterprise, Grant, OAuth, Proof, Settings};
-use toolhost::model::{Browser, Fault, Visit};
+use toolhost::mcp::auth::{EnterpriseLogin, OAuth, OAuthGrant, OAuthSettings, ProgramCredential};
+use toolhost::model::{AuthorizationRequest, Browser, Error};
 use url::Url;
 
 /// The client ID metadata document that the suite knows.
@@ -28,18 +28,18 @@ pub struct Given {
 
 /// The credentials for the server at `url`.
 pub fn credentials(url: Url, scenario: &str, given: Given) -> OAuth {
-    let mut settings = Settings::new(crate::PEER, url);
+    let mut settings = OAuthSettings::new(crate::PEER, url);
     // Each of the suite's servers has a port of its own on this machine.
-    settings.any_local_port = true;
+    settings.allows_any_local_port = true;
     settings.browser = Some(Arc::new(Headless));
     // Only who runs a client knows that tokens have to be bound to a key.
-    settings.dpop = scenario.starts_with("auth/dpop");
+    settings.requires_dpop = scenario.starts_with("auth/dpop");
     settings.grant = given.grant(scenario);
     OAuth::new(settings)
 }
 
 impl Given {
-    fn grant(self, scenario: &str) -> Grant {
+    fn grant(self, scenario: &str) -> OAuthGrant {
         let secret = |secret: Option<String>| secret.map(Into::into);
         // A secret alone does not say whether a person or a program has it.
         let program = scenario == "auth/client-credentials-basic";
@@ -47,17 +47,24 @@ impl Given {
             (self.idp_token_endpoint, self.idp_client_id, secret(self.idp_id_token))
         {
             let client_secret = secret(self.client_secret.clone());
-            Some(Proof::Enterprise(Enterprise { client_secret, token_url, client_id, id_token }))
+            Some(ProgramCredential::Enterprise(EnterpriseLogin {
+                client_secret,
+                token_url,
+                client_id,
+                id_token,
+            }))
         } else if let Some(assertion) = secret(self.valid_jwt) {
-            Some(Proof::Workload { assertion })
+            Some(ProgramCredential::Workload { assertion })
         } else if let Some(pem) = secret(self.private_key_pem) {
-            Some(Proof::Key { pem, algorithm: None })
+            Some(ProgramCredential::Key { pem, algorithm: None })
         } else {
-            secret(self.client_secret.clone()).filter(|_| program).map(Proof::Secret)
+            secret(self.client_secret.clone()).filter(|_| program).map(ProgramCredential::Secret)
         };
         match (proof, self.client_id) {
-            (Some(proof), Some(client_id)) => Grant::Program { client_id, proof, token_url: None },
-            (_, client_id) => Grant::Login {
+            (Some(proof), Some(client_id)) => {
+                OAuthGrant::Program { client_id, proof, token_url: None }
+            }
+            (_, client_id) => OAuthGrant::Login {
                 client_id,
                 client_secret: secret(self.client_secret),
                 client_metadata: CLIENT_METADATA.parse().ok(),
@@ -71,17 +78,17 @@ struct Headless;
 
 #[async_trait]
 impl Browser for Headless {
-    async fn redirect(&self, _port: Option<u16>) -> Result<String, Fault> {
+    async fn redirect_uri(&self, _port: Option<u16>) -> Result<String, Error> {
         Ok(REDIRECT.to_owned())
     }
 
-    async fn visit(&self, visit: &Visit) -> Result<String, Fault> {
-        let failed = |error: reqwest::Error| Fault::auth(format!("the visit failed: {error}"));
+    async fn authorize(&self, visit: &AuthorizationRequest) -> Result<String, Error> {
+        let failed = |error: reqwest::Error| Error::auth(format!("the visit failed: {error}"));
         let client = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none());
         let page = client.build().map_err(failed)?.get(&visit.url).send().await.map_err(failed)?;
         let location = page.headers().get("location").and_then(|value| value.to_str().ok());
         location
             .map(str::to_owned)
-            .ok_or_else(|| Fault::auth(format!("the visit ended nowhere: {}", page.status())))
+            .ok_or_else(|| Error::auth(format!("the visit ended nowhere: {}", page.status())))
     }
 }

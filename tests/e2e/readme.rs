@@ -13,7 +13,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use regex::Regex;
-use toolhost::model::{FaultKind, Signal};
+use toolhost::model::{ErrorKind, Signal};
 
 use crate::support::{Pty, Sandbox};
 
@@ -263,7 +263,7 @@ fn every_command_is_told_of() {
 
 #[test]
 fn the_table_of_exit_codes_is_the_real_one() {
-    use FaultKind::{
+    use ErrorKind::{
         Auth, Check, Config, Denied, Internal, Interrupted, Partial, Protocol, Timeout, Tool,
         Unreachable, Usage,
     };

@@ -5,8 +5,8 @@
 
 use std::collections::BTreeSet;
 
-use super::SHORTEST;
-use super::views::UnescapedText;
+use super::MIN_SECRET_LEN;
+use super::unescape::UnescapedText;
 
 /// Lines of a value and parts of an address below this length are found everywhere.
 const SHORTEST_PART: usize = 8;
@@ -21,7 +21,7 @@ pub(super) struct SecretForm {
     pub(super) exact: bool,
 }
 
-/// Every form of a value, none of them shorter than [`SHORTEST`].
+/// Every form of a value, none of them shorter than [`MIN_SECRET_LEN`].
 pub(super) fn forms(value: &str) -> BTreeSet<SecretForm> {
     let mut texts = BTreeSet::from([value.to_owned(), value.trim().to_owned()]);
     texts.extend(address_parts(value));
@@ -44,7 +44,7 @@ pub(super) fn forms(value: &str) -> BTreeSet<SecretForm> {
         }
     }
     // What is left of a short value at an odd offset in base64 may be a letter or two.
-    forms.retain(|form| form.text.len() >= SHORTEST);
+    forms.retain(|form| form.text.len() >= MIN_SECRET_LEN);
     forms
 }
 

@@ -29,7 +29,7 @@ pub fn names_secret(key: &str) -> bool {
 }
 
 /// Numbers and booleans under a telling name (`token: 5`) are no secrets.
-pub(super) fn hides(value: &Value) -> bool {
+pub(super) fn is_maskable(value: &Value) -> bool {
     matches!(value, Value::String(_) | Value::Array(_) | Value::Object(_))
 }
 

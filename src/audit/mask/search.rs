@@ -9,15 +9,15 @@ use aho_corasick::{AhoCorasick, MatchKind};
 use memchr::memmem::Finder;
 
 use super::forms::forms;
-use super::views::{DEPTH, UnescapedText};
-use super::{MASK, SHORTEST};
+use super::unescape::{MAX_UNESCAPE_DEPTH, UnescapedText};
+use super::{MASK, MIN_SECRET_LEN};
 
 /// What stands where a text was cut, everywhere in this program.
 const ELLIPSIS: &[u8] = "…".as_bytes();
 
 /// How much of a pattern the automaton looks for; the rest is compared. It keeps a key of many
 /// kilobytes from becoming an automaton of many megabytes.
-const SEARCHED: usize = 12;
+const MAX_INDEXED_BYTES: usize = 12;
 
 /// The longest escape, `\\u0000`.
 const LONGEST_ESCAPE: usize = 6;
@@ -28,10 +28,10 @@ pub(super) struct SecretSearch {
     automaton: Option<AhoCorasick>,
     patterns: Vec<SecretPattern>,
     marks: Vec<String>,
-    /// Patterns by their first and by their last [`SHORTEST`] bytes, in lower case: for values of
+    /// Patterns by their first and by their last [`MIN_SECRET_LEN`] bytes, in lower case: for values of
     /// which a cut left only a part.
-    heads: HashMap<[u8; SHORTEST], Vec<usize>>,
-    tails: HashMap<[u8; SHORTEST], Vec<usize>>,
+    heads: HashMap<[u8; MIN_SECRET_LEN], Vec<usize>>,
+    tails: HashMap<[u8; MIN_SECRET_LEN], Vec<usize>>,
     longest: usize,
     ellipsis: Finder<'static>,
 }
@@ -75,7 +75,9 @@ impl SecretSearch {
             .into_iter()
             .map(|((text, exact), mark)| SecretPattern { text, exact, mark })
             .collect();
-        let begin = |pattern: &SecretPattern| pattern.text.iter().copied().take(SEARCHED).collect();
+        let begin = |pattern: &SecretPattern| {
+            pattern.text.iter().copied().take(MAX_INDEXED_BYTES).collect()
+        };
         let automaton = AhoCorasick::builder()
             .match_kind(MatchKind::Standard)
             .ascii_case_insensitive(true)
@@ -119,7 +121,7 @@ impl SecretSearch {
     /// What has to go, in order and apart from each other.
     fn find(&self, text: &[u8]) -> Vec<SecretSpan> {
         let mut hits = SearchHits::default();
-        self.view(text, DEPTH, &|at| at, &mut hits);
+        self.view(text, MAX_UNESCAPE_DEPTH, &|at| at, &mut hits);
         let SearchHits { mut secrets, mut marks } = hits;
         marks.sort_by_key(|mark| mark.start);
         secrets.retain(|found| {
@@ -223,7 +225,7 @@ impl SecretSearch {
 
     fn beginning_at(&self, text: &[u8]) -> Option<(usize, usize)> {
         let last = text.len().min(self.longest);
-        (SHORTEST..=last).rev().find_map(|length| {
+        (MIN_SECRET_LEN..=last).rev().find_map(|length| {
             let part = text.get(..length)?;
             let known = self.tails.get(&lower(part.last_chunk()?))?;
             let ends = |pattern: &SecretPattern| {
@@ -246,6 +248,6 @@ fn same(text: &[u8], pattern: &[u8], exact: bool) -> bool {
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "it is given to iterators over references")]
-fn lower(bytes: &[u8; SHORTEST]) -> [u8; SHORTEST] {
+fn lower(bytes: &[u8; MIN_SECRET_LEN]) -> [u8; MIN_SECRET_LEN] {
     bytes.map(|byte| byte.to_ascii_lowercase())
 }

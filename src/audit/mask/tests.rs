@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::*;
 use crate::util::base64;
-use crate::util::tail::Tail;
+use crate::util::tail::LineTail;
 
 fn object(value: &Value) -> JsonObject {
     value.as_object().cloned().unwrap()
@@ -17,16 +17,16 @@ fn traffic_is_masked_and_otherwise_exact() {
     let kept = Arc::new(Mutex::new(Vec::new()));
     let sink = {
         let kept = Arc::clone(&kept);
-        TrafficSink::new(move |traffic: Traffic| kept.lock().unwrap().push(traffic.what))
+        TrafficSink::new(move |traffic: Traffic| kept.lock().unwrap().push(traffic.kind))
     };
     let masked = Masker::new([("TOKEN", "hunter2")]).traffic(sink);
-    let message = |bytes: &'static [u8]| Passed::Message {
+    let message = |bytes: &'static [u8]| TrafficKind::Message {
         direction: crate::model::traffic::Direction::Sent,
         bytes: Bytes::from_static(bytes),
-        glance: Glance::Request { id: "hunter2".into(), method: "hunter2".to_owned() },
+        info: MessageInfo::Request { id: "hunter2".into(), method: "hunter2".to_owned() },
         latency: None,
     };
-    let head = Passed::Head {
+    let head = TrafficKind::HttpHead {
         direction: crate::model::traffic::Direction::Sent,
         line: "GET http://x/?k=hunter2".to_owned(),
         headers: vec![("x".to_owned(), "hunter2".to_owned())],
@@ -37,26 +37,26 @@ fn traffic_is_masked_and_otherwise_exact() {
         message(b"\xff hunter2 and hunter2!"),
         message(b"\xff exact \xfe"),
         head,
-        Passed::Stderr(text()),
-        Passed::Noise(text()),
-        Passed::Opened(text()),
-        Passed::Closed(text()),
+        TrafficKind::Stderr(text()),
+        TrafficKind::NonJsonLine(text()),
+        TrafficKind::Opened(text()),
+        TrafficKind::Closed(text()),
     ] {
         let (at, call, server) = (std::time::Duration::ZERO, None, "a".to_owned());
-        masked.emit(Traffic { server, sequence: 1, at, call, what });
+        masked.emit(Traffic { server, sequence: 1, at, call, kind: what });
     }
     let kept = kept.lock().unwrap();
     let all = format!("{kept:?}");
     assert!(!all.contains("hunter2"), "{all}");
     let exact = |index: usize| match &kept[index] {
-        Passed::Message { bytes, .. } => bytes.clone(),
+        TrafficKind::Message { bytes, .. } => bytes.clone(),
         other => panic!("{other:?}"),
     };
     let mark = "‹secret:TOKEN›";
     let expected = [&b"\xff "[..], mark.as_bytes(), b" and ", mark.as_bytes(), b"!"].concat();
     assert_eq!(exact(0), expected);
     assert_eq!(exact(1), &b"\xff exact \xfe"[..]);
-    assert!(!Masker::new([("TOKEN", "hunter2")]).traffic(TrafficSink::off()).is_on());
+    assert!(!Masker::new([("TOKEN", "hunter2")]).traffic(TrafficSink::disabled()).is_enabled());
 }
 
 #[test]
@@ -152,16 +152,16 @@ fn hex(bytes: &[u8]) -> String {
 #[test]
 fn a_reference_comes_back_as_it_is_written() {
     let masker = Masker::default();
-    masker.learn_reference("${BASE}", "https://ada:hunter22@corp.example/tenant-0815");
-    masker.learn_reference("${BASE_NAME}", "BASE");
-    masker.learn("BASE", "https://ada:hunter22@corp.example/tenant-0815");
+    masker.add_reference("${BASE}", "https://ada:hunter22@corp.example/tenant-0815");
+    masker.add_reference("${BASE_NAME}", "BASE");
+    masker.add_secret("BASE", "https://ada:hunter22@corp.example/tenant-0815");
     let once = masker.text("GET https://ada:hunter22@corp.example/tenant-0815/x base");
     assert_eq!(once, "GET ${BASE}/x ${BASE_NAME}");
     assert_eq!(masker.text(&once), once, "masking twice changes nothing");
     // What a library makes of an address has its parts.
     let parts = masker.text("cannot reach corp.example as ada: hunter22 (POST /tenant-0815)");
     assert_eq!(parts, "cannot reach ${BASE} as ada: ${BASE} (POST /tenant-0815)");
-    masker.learn_reference("${file:a\"b}", "of-a-file");
+    masker.add_reference("${file:a\"b}", "of-a-file");
     assert_eq!(masker.text("of-a-file"), "${file:a_b}");
 }
 
@@ -194,7 +194,9 @@ fn a_cut_leaves_no_part_of_a_value() {
     };
     for at in 0..value.len() {
         let (head, tail) = plain(at);
-        for part in value.as_bytes().windows(SHORTEST).map(|p| std::str::from_utf8(p).unwrap()) {
+        for part in
+            value.as_bytes().windows(MIN_SECRET_LEN).map(|p| std::str::from_utf8(p).unwrap())
+        {
             assert!(!head.contains(part) && !tail.contains(part), "{at}: {head} {tail}");
         }
     }
@@ -209,7 +211,7 @@ fn a_value_over_the_edge_of_a_window_leaves_no_part() {
     };
     for before in (4096 - value.len() - 2)..=4097 {
         let line = format!("{}{value} and more", "-".repeat(before));
-        let mut tail = Tail::default();
+        let mut tail = LineTail::default();
         line.as_bytes().chunks(7).for_each(|chunk| tail.push(chunk));
         let unfinished = masker.text(&tail.last(1)[0]);
         tail.push(b"\n");
@@ -218,7 +220,7 @@ fn a_value_over_the_edge_of_a_window_leaves_no_part() {
     }
     let long = format!("{} {value} ", "-".repeat(290));
     for skipped in 0..20 {
-        let cut = crate::net::words::cut(long.get(skipped..).unwrap());
+        let cut = crate::net::excerpt::truncate(long.get(skipped..).unwrap());
         assert!(!is_seen(&masker.text(&cut)), "{cut}");
         let short = crate::util::text::shorten(&long, 280 + skipped);
         assert!(!is_seen(&masker.text(&short)), "{short}");
@@ -230,7 +232,7 @@ fn a_large_value_is_found_whole_and_by_its_lines() {
     let line = |n: usize| format!("{n:04}-{}", "abcdefgh".repeat(7));
     let pem: Vec<String> = (0..400).map(line).collect();
     let masker = Masker::default();
-    masker.learn_reference("${file:key.pem}", &pem.join("\n"));
+    masker.add_reference("${file:key.pem}", &pem.join("\n"));
     assert_eq!(masker.text(&pem.join("\n")), "${file:key.pem}");
     assert_eq!(masker.text(&pem[7]), "${file:key.pem}");
     let encoded = masker.text(&base64::encode(pem.join("\n").as_bytes()));

@@ -18,7 +18,7 @@
 //! | `server` | the server's name |
 //! | `call` | the tool call it belongs to, if any |
 //! | `what` | `message`, `head`, `stderr`, `noise`, `opened` or `closed` |
-//! | `way` | `sent` (to the server) or `received`; of messages and heads |
+//! | `row_direction` | `sent` (to the server) or `received`; of messages and heads |
 //! | `kind` | of a message: `request`, `answer`, `notification` or `unknown` |
 //! | `id` | of a request or an answer, as it was |
 //! | `method` | of a message; of an answer that of its request, when known |
@@ -39,7 +39,7 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::model::traffic::{Direction, Glance, Passed};
+use crate::model::traffic::{Direction, MessageInfo, TrafficKind};
 use crate::model::{CallId, Traffic};
 use crate::util::base64;
 
@@ -48,7 +48,7 @@ pub const VERSION: u32 = 1;
 
 /// The first line of a run.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Header {
+pub struct TraceHeader {
     /// The version of the format.
     pub toolhost_trace: u32,
     /// What wrote it.
@@ -57,7 +57,7 @@ pub struct Header {
     pub started: f64,
 }
 
-impl Header {
+impl TraceHeader {
     /// The header of a run that begins now.
     pub fn new(now: Duration) -> Self {
         let program = format!("toolhost {}", env!("CARGO_PKG_VERSION"));
@@ -67,17 +67,17 @@ impl Header {
 
 /// One item, in the shape of its line.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub struct Row {
+pub struct TraceRow {
     n: u64,
     t: f64,
     server: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     call: Option<String>,
-    what: What,
+    what: TraceRowKind,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    way: Option<Way>,
+    way: Option<TraceRowDirection>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    kind: Option<Kind>,
+    kind: Option<TraceRowMessageKind>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     id: Option<Value>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -100,7 +100,7 @@ pub struct Row {
 
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum What {
+enum TraceRowKind {
     #[default]
     Message,
     Head,
@@ -112,21 +112,21 @@ enum What {
 
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Way {
+enum TraceRowDirection {
     Sent,
     Received,
 }
 
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Kind {
+enum TraceRowMessageKind {
     Request,
     Answer,
     Notification,
     Unknown,
 }
 
-impl Row {
+impl TraceRow {
     /// The line of an item.
     pub fn of(traffic: &Traffic) -> Self {
         let row = Self {
@@ -136,38 +136,45 @@ impl Row {
             call: traffic.call.as_ref().map(|call| call.0.clone()),
             ..Self::default()
         };
-        let plain =
-            |what: What, text: &String| Self { what, text: Some(text.clone()), ..row.clone() };
-        match &traffic.what {
-            Passed::Message { direction, bytes, glance, latency } => Self {
-                way: Some(way(*direction)),
+        let plain = |what: TraceRowKind, text: &String| Self {
+            what,
+            text: Some(text.clone()),
+            ..row.clone()
+        };
+        match &traffic.kind {
+            TrafficKind::Message { direction, bytes, info, latency } => Self {
+                way: Some(row_direction(*direction)),
                 latency_ms: latency.map(millis),
                 size: Some(bytes.len()),
-                ..row.glanced(glance).with_bytes(bytes)
+                ..row.with_info(info).with_bytes(bytes)
             },
-            Passed::Head { direction, line, headers, latency } => Self {
-                what: What::Head,
-                way: Some(way(*direction)),
+            TrafficKind::HttpHead { direction, line, headers, latency } => Self {
+                what: TraceRowKind::Head,
+                way: Some(row_direction(*direction)),
                 line: Some(line.clone()),
                 headers: Some(headers.clone()),
                 latency_ms: latency.map(millis),
                 ..row
             },
-            Passed::Stderr(text) => plain(What::Stderr, text),
-            Passed::Noise(text) => plain(What::Noise, text),
-            Passed::Opened(text) => plain(What::Opened, text),
-            Passed::Closed(text) => plain(What::Closed, text),
+            TrafficKind::Stderr(text) => plain(TraceRowKind::Stderr, text),
+            TrafficKind::NonJsonLine(text) => plain(TraceRowKind::Noise, text),
+            TrafficKind::Opened(text) => plain(TraceRowKind::Opened, text),
+            TrafficKind::Closed(text) => plain(TraceRowKind::Closed, text),
         }
     }
 
-    fn glanced(self, glance: &Glance) -> Self {
-        let (kind, id, method, error) = match glance {
-            Glance::Request { id, method } => (Kind::Request, Some(id), Some(method), None),
-            Glance::Answer { id, method, error } => {
-                (Kind::Answer, Some(id), method.as_ref(), Some(*error))
+    fn with_info(self, info: &MessageInfo) -> Self {
+        let (kind, id, method, error) = match info {
+            MessageInfo::Request { id, method } => {
+                (TraceRowMessageKind::Request, Some(id), Some(method), None)
             }
-            Glance::Notification { method } => (Kind::Notification, None, Some(method), None),
-            Glance::Unknown => (Kind::Unknown, None, None, None),
+            MessageInfo::Response { id, method, is_error: error } => {
+                (TraceRowMessageKind::Answer, Some(id), method.as_ref(), Some(*error))
+            }
+            MessageInfo::Notification { method } => {
+                (TraceRowMessageKind::Notification, None, Some(method), None)
+            }
+            MessageInfo::Unknown => (TraceRowMessageKind::Unknown, None, None, None),
         };
         Self { kind: Some(kind), id: id.cloned(), method: method.cloned(), error, ..self }
     }
@@ -183,57 +190,61 @@ impl Row {
     pub fn traffic(self) -> Option<Traffic> {
         let latency = self.latency_ms.and_then(|ms| Duration::try_from_secs_f64(ms / 1000.0).ok());
         let what = match self.what {
-            What::Message => Passed::Message {
+            TraceRowKind::Message => TrafficKind::Message {
                 direction: direction(self.way?),
                 bytes: match (self.text, self.base64) {
                     (Some(text), _) => text.into(),
                     (None, Some(coded)) => base64::decode(&coded)?.into(),
                     (None, None) => return None,
                 },
-                glance: match self.kind? {
-                    Kind::Request => Glance::Request { id: self.id?, method: self.method? },
-                    Kind::Answer => Glance::Answer {
+                info: match self.kind? {
+                    TraceRowMessageKind::Request => {
+                        MessageInfo::Request { id: self.id?, method: self.method? }
+                    }
+                    TraceRowMessageKind::Answer => MessageInfo::Response {
                         id: self.id.unwrap_or_default(),
                         method: self.method,
-                        error: self.error.unwrap_or_default(),
+                        is_error: self.error.unwrap_or_default(),
                     },
-                    Kind::Notification => Glance::Notification { method: self.method? },
-                    Kind::Unknown => Glance::Unknown,
+                    TraceRowMessageKind::Notification => {
+                        MessageInfo::Notification { method: self.method? }
+                    }
+                    TraceRowMessageKind::Unknown => MessageInfo::Unknown,
                 },
                 latency,
             },
-            What::Head => Passed::Head {
+            TraceRowKind::Head => TrafficKind::HttpHead {
                 direction: direction(self.way?),
                 line: self.line?,
                 headers: self.headers.unwrap_or_default(),
                 latency,
             },
-            What::Stderr => Passed::Stderr(self.text?),
-            What::Noise => Passed::Noise(self.text?),
-            What::Opened => Passed::Opened(self.text?),
-            What::Closed => Passed::Closed(self.text?),
+            TraceRowKind::Stderr => TrafficKind::Stderr(self.text?),
+            TraceRowKind::Noise => TrafficKind::NonJsonLine(self.text?),
+            TraceRowKind::Opened => TrafficKind::Opened(self.text?),
+            TraceRowKind::Closed => TrafficKind::Closed(self.text?),
         };
         Some(Traffic {
             server: self.server,
             sequence: self.n,
             at: Duration::try_from_secs_f64(self.t).ok()?,
             call: self.call.map(CallId),
-            what,
+            kind: what,
         })
     }
 }
 
-fn way(direction: Direction) -> Way {
+fn row_direction(direction: Direction) -> TraceRowDirection {
     match direction {
-        Direction::Sent => Way::Sent,
-        Direction::Received => Way::Received,
+        Direction::Sent => TraceRowDirection::Sent,
+        Direction::Received => TraceRowDirection::Received,
     }
 }
 
-fn direction(way: Way) -> Direction {
+fn direction(way: TraceRowDirection) -> Direction {
     match way {
-        Way::Sent => Direction::Sent,
-        Way::Received => Direction::Received,
+        TraceRowDirection::Sent => Direction::Sent,
+        TraceRowDirection::Received => Direction::Received,
     }
 }
 
@@ -248,56 +259,60 @@ fn millis(duration: Duration) -> f64 {
 mod tests {
     use super::*;
 
-    fn item(what: Passed) -> Traffic {
+    fn item(what: TrafficKind) -> Traffic {
         Traffic {
             server: "notes".to_owned(),
             sequence: 7,
             at: Duration::from_millis(1_795_326_611_250),
             call: Some(CallId("c1".to_owned())),
-            what,
+            kind: what,
         }
     }
 
-    fn message(bytes: &'static [u8], glance: Glance) -> Traffic {
-        item(Passed::Message {
+    fn message(bytes: &'static [u8], info: MessageInfo) -> Traffic {
+        item(TrafficKind::Message {
             direction: Direction::Received,
             bytes: Bytes::from_static(bytes),
-            glance,
+            info,
             latency: Some(Duration::from_micros(12_345)),
         })
     }
 
     #[test]
     fn a_line_is_what_the_table_says() {
-        let glance = Glance::Answer { id: 3.into(), method: Some("ping".to_owned()), error: false };
-        let line = serde_json::to_string(&Row::of(&message(b"{\"id\": 3}", glance))).unwrap();
+        let info = MessageInfo::Response {
+            id: 3.into(),
+            method: Some("ping".to_owned()),
+            is_error: false,
+        };
+        let line = serde_json::to_string(&TraceRow::of(&message(b"{\"id\": 3}", info))).unwrap();
         insta::assert_snapshot!(line, @r#"{"n":7,"t":1795326611.25,"server":"notes","call":"c1","what":"message","way":"received","kind":"answer","id":3,"method":"ping","error":false,"latency_ms":12.345,"size":9,"text":"{\"id\": 3}"}"#);
-        let header = serde_json::to_value(Header::new(Duration::from_secs(5))).unwrap();
+        let header = serde_json::to_value(TraceHeader::new(Duration::from_secs(5))).unwrap();
         assert_eq!((&header["toolhost_trace"], &header["started"]), (&1.into(), &5.0.into()));
     }
 
     #[test]
     fn what_is_written_reads_back() {
-        let head = Passed::Head {
+        let head = TrafficKind::HttpHead {
             direction: Direction::Sent,
             line: "POST http://127.0.0.1/mcp".to_owned(),
             headers: vec![("a".to_owned(), "b".to_owned()), ("a".to_owned(), "c".to_owned())],
             latency: None,
         };
         for traffic in [
-            message(b"\xff\x00{", Glance::Unknown),
-            message(b"{}", Glance::Answer { id: Value::Null, method: None, error: true }),
-            message(b"{}", Glance::Request { id: "x".into(), method: "m".to_owned() }),
-            message(b"{}", Glance::Notification { method: "n".to_owned() }),
+            message(b"\xff\x00{", MessageInfo::Unknown),
+            message(b"{}", MessageInfo::Response { id: Value::Null, method: None, is_error: true }),
+            message(b"{}", MessageInfo::Request { id: "x".into(), method: "m".to_owned() }),
+            message(b"{}", MessageInfo::Notification { method: "n".to_owned() }),
             item(head),
-            item(Passed::Stderr("\u{1b}[2J\r".to_owned())),
-            item(Passed::Noise(String::new())),
-            item(Passed::Opened("sh -c true".to_owned())),
-            item(Passed::Closed("gone".to_owned())),
+            item(TrafficKind::Stderr("\u{1b}[2J\r".to_owned())),
+            item(TrafficKind::NonJsonLine(String::new())),
+            item(TrafficKind::Opened("sh -c true".to_owned())),
+            item(TrafficKind::Closed("gone".to_owned())),
         ] {
-            let line = serde_json::to_string(&Row::of(&traffic)).unwrap();
+            let line = serde_json::to_string(&TraceRow::of(&traffic)).unwrap();
             assert!(!line.contains('\n'));
-            let row: Row = serde_json::from_str(&line).unwrap();
+            let row: TraceRow = serde_json::from_str(&line).unwrap();
             assert_eq!(format!("{:?}", row.traffic().unwrap()), format!("{traffic:?}"), "{line}");
         }
     }
@@ -309,7 +324,7 @@ mod tests {
             r#"{"n":1,"t":1,"server":"a","what":"head","way":"sent"}"#,
             r#"{"n":1,"t":-1,"server":"a","what":"noise","text":""}"#,
         ] {
-            assert!(serde_json::from_str::<Row>(line).unwrap().traffic().is_none(), "{line}");
+            assert!(serde_json::from_str::<TraceRow>(line).unwrap().traffic().is_none(), "{line}");
         }
     }
 }

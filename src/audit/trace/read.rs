@@ -6,20 +6,20 @@
 use std::io::{BufRead, BufReader, Read as _};
 use std::path::Path;
 
-use super::{Header, Row, VERSION};
-use crate::model::{Fault, Traffic};
-use crate::util::regular;
+use super::{TraceHeader, TraceRow, VERSION};
+use crate::model::{Error, Traffic};
+use crate::util::regular_file;
 
 /// The longest line that is read: the largest message, as text in which much is escaped.
-const LINE: u64 = 128 * 1024 * 1024;
+const MAX_LINE_BYTES: u64 = 128 * 1024 * 1024;
 /// How much of a file is read.
-const BYTES: usize = 512 * 1024 * 1024;
+const MAX_BYTES: usize = 512 * 1024 * 1024;
 /// How many items are read.
-const ITEMS: usize = 1_000_000;
+const MAX_ITEMS: usize = 1_000_000;
 
 /// What a trace file holds.
 #[derive(Debug, Default)]
-pub struct Recorded {
+pub struct TraceRecording {
     /// Every item, in the order in which it crossed.
     pub items: Vec<Traffic>,
     /// How many runs it holds.
@@ -27,44 +27,44 @@ pub struct Recorded {
     /// How many lines could not be read. The last line of a run that was killed may be one.
     pub damaged: usize,
     /// The file holds more than is read.
-    pub cut: bool,
+    pub is_truncated: bool,
 }
 
 /// Reads a trace file.
 ///
 /// # Errors
-/// A usage fault when there is no such file or it is no trace of a version that is understood.
-pub fn file(path: &Path) -> Result<Recorded, Fault> {
+/// A usage error when there is no such file or it is no trace of a version that is understood.
+pub fn read_file(path: &Path) -> Result<TraceRecording, Error> {
     let shown = path.display();
     let unreadable = |why: &dyn std::fmt::Display| {
-        Fault::usage(format!("cannot read the recording '{shown}': {why}"))
+        Error::usage(format!("cannot read the recording '{shown}': {why}"))
     };
-    let (file, _) = regular::open(path).map_err(|error| unreadable(&error))?;
-    lines(BufReader::new(file)).map_err(|why| unreadable(&why).hint(HINT))
+    let (file, _) = regular_file::open(path).map_err(|error| unreadable(&error))?;
+    lines(BufReader::new(file)).map_err(|why| unreadable(&why).with_hint(HINT))
 }
 
 /// Where such files come from.
 const HINT: &str = "recordings are written by record, and by --trace-save of every command";
 
-fn lines(mut input: impl BufRead) -> Result<Recorded, String> {
-    let mut read = Recorded::default();
+fn lines(mut input: impl BufRead) -> Result<TraceRecording, String> {
+    let mut read = TraceRecording::default();
     let (mut line, mut bytes) = (Vec::new(), 0);
     loop {
         line.clear();
-        let count = input.by_ref().take(LINE).read_until(b'\n', &mut line);
+        let count = input.by_ref().take(MAX_LINE_BYTES).read_until(b'\n', &mut line);
         let count = count.map_err(|error| error.to_string())?;
         bytes += count;
         if count == 0 {
             break;
         }
-        if bytes > BYTES || read.items.len() >= ITEMS || count as u64 == LINE {
-            read.cut = true;
+        if bytes > MAX_BYTES || read.items.len() >= MAX_ITEMS || count as u64 == MAX_LINE_BYTES {
+            read.is_truncated = true;
             break;
         }
         if line.iter().all(u8::is_ascii_whitespace) {
             continue;
         }
-        if let Ok(header) = serde_json::from_slice::<Header>(&line) {
+        if let Ok(header) = serde_json::from_slice::<TraceHeader>(&line) {
             if header.toolhost_trace != VERSION {
                 let version = header.toolhost_trace;
                 return Err(format!("it has version {version} of the format, not {VERSION}"));
@@ -73,7 +73,7 @@ fn lines(mut input: impl BufRead) -> Result<Recorded, String> {
         } else if read.runs == 0 {
             return Err("it does not begin as a trace does".to_owned());
         } else {
-            match serde_json::from_slice::<Row>(&line).ok().and_then(Row::traffic) {
+            match serde_json::from_slice::<TraceRow>(&line).ok().and_then(TraceRow::traffic) {
                 Some(item) => read.items.push(item),
                 None => read.damaged += 1,
             }
@@ -102,6 +102,6 @@ mod tests {
         for text in ["", "my notes\n", ITEM, &newer] {
             assert!(lines(text.as_bytes()).is_err(), "{text}");
         }
-        assert_eq!(file(Path::new("/dev/null")).unwrap_err().kind().exit_code(), 2);
+        assert_eq!(read_file(Path::new("/dev/null")).unwrap_err().kind().exit_code(), 2);
     }
 }

@@ -7,9 +7,9 @@ use std::io::Read as _;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::{Header, Row};
-use crate::model::{Fault, TrafficSink};
-use crate::util::append::{AppendError, AppendFile, Location};
+use super::{TraceHeader, TraceRow};
+use crate::model::{Error, TrafficSink};
+use crate::util::append::{AppendError, AppendFile, RecordLocation};
 use crate::util::clock::{Clock as _, SystemClock};
 
 /// What every header begins with.
@@ -18,17 +18,17 @@ const BEGINNING: &[u8] = b"{\"toolhost_trace\":";
 /// A file that receives items. Readable by its owner only.
 pub struct TraceFile {
     file: AppendFile,
-    failed: Mutex<Option<Fault>>,
+    failed: Mutex<Option<Error>>,
 }
 
 impl TraceFile {
     /// Opens the file for a new run; one that exists is continued.
     ///
     /// # Errors
-    /// A usage fault for a file that holds something else; a fault when it is not safe to write
+    /// A usage error for a file that holds something else; an error when it is not safe to write
     /// to, or the system refuses.
-    pub fn open(path: PathBuf) -> Result<Arc<Self>, Fault> {
-        let location = Location::named(path);
+    pub fn open(path: PathBuf) -> Result<Arc<Self>, Error> {
+        let location = RecordLocation::named(path);
         let shown = location.path.display().to_string();
         let mut beginning = Vec::new();
         if let Some((file, _)) = location.open_to_read().map_err(not_written)? {
@@ -36,30 +36,30 @@ impl TraceFile {
             read.map_err(|error| not_written(location.unreadable(&error)))?;
         }
         if !BEGINNING.starts_with(&beginning) || (1..BEGINNING.len()).contains(&beginning.len()) {
-            return Err(Fault::usage(format!("'{shown}' exists and is no trace"))
-                .hint("name a new file; a trace is continued"));
+            return Err(Error::usage(format!("'{shown}' exists and is no trace"))
+                .with_hint("name a new file; a trace is continued"));
         }
         let file = AppendFile::new(location, false);
         let now = SystemClock.unix();
-        let header = serde_json::to_string(&Header::new(now)).unwrap_or_default();
+        let header = serde_json::to_string(&TraceHeader::new(now)).unwrap_or_default();
         file.append(now, &header).map_err(not_written)?;
         Ok(Arc::new(Self { file, failed: Mutex::default() }))
     }
 
     /// A sink that writes every item. The first failure is told to `failed`, and nothing is
     /// written after it: a trace with holes would mislead.
-    pub fn sink(self: &Arc<Self>, failed: impl Fn(&Fault) + Send + Sync + 'static) -> TrafficSink {
+    pub fn sink(self: &Arc<Self>, failed: impl Fn(&Error) + Send + Sync + 'static) -> TrafficSink {
         let file = Arc::clone(self);
         TrafficSink::new(move |traffic| {
             let mut broken = file.failed.lock().unwrap_or_else(PoisonError::into_inner);
             if broken.is_some() {
                 return;
             }
-            let line = serde_json::to_string(&Row::of(&traffic)).unwrap_or_default();
-            if let Err(error) = file.file.append(traffic.at, &line) {
-                let fault = not_written(error);
-                failed(&fault);
-                *broken = Some(fault);
+            let line = serde_json::to_string(&TraceRow::of(&traffic)).unwrap_or_default();
+            if let Err(cause) = file.file.append(traffic.at, &line) {
+                let error = not_written(cause);
+                failed(&error);
+                *broken = Some(error);
             }
         })
     }
@@ -68,18 +68,18 @@ impl TraceFile {
     ///
     /// # Errors
     /// The first failure to write.
-    pub fn whole(&self) -> Result<(), Fault> {
+    pub fn ensure_complete(&self) -> Result<(), Error> {
         match &*self.failed.lock().unwrap_or_else(PoisonError::into_inner) {
-            Some(fault) => Err(fault.clone()),
+            Some(error) => Err(error.clone()),
             None => Ok(()),
         }
     }
 }
 
-fn not_written(error: AppendError) -> Fault {
+fn not_written(error: AppendError) -> Error {
     match error {
-        AppendError::Unsafe(why) => Fault::denied(format!("the trace is not written: {why}")),
-        AppendError::Failed(why) => Fault::internal(format!("the trace is not written: {why}")),
+        AppendError::Unsafe(why) => Error::denied(format!("the trace is not written: {why}")),
+        AppendError::Failed(why) => Error::internal(format!("the trace is not written: {why}")),
     }
 }
 
@@ -91,7 +91,7 @@ mod tests {
     use super::*;
     use crate::audit::trace::read;
     use crate::model::Traffic;
-    use crate::model::traffic::Passed;
+    use crate::model::traffic::TrafficKind;
 
     fn noise(sequence: u64, text: &str) -> Traffic {
         Traffic {
@@ -99,7 +99,7 @@ mod tests {
             sequence,
             at: Duration::from_secs(1),
             call: None,
-            what: Passed::Noise(text.to_owned()),
+            kind: TrafficKind::NonJsonLine(text.to_owned()),
         }
     }
 
@@ -109,17 +109,19 @@ mod tests {
         let path = dir.path().join("wire.jsonl");
         for text in ["one\u{1b}", "two"] {
             let file = TraceFile::open(path.clone()).unwrap();
-            file.sink(|fault| panic!("{fault}")).emit(noise(1, text));
-            file.whole().unwrap();
+            file.sink(|error| panic!("{error}")).emit(noise(1, text));
+            file.ensure_complete().unwrap();
         }
         let mode = std::fs::metadata(&path).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
         let text = std::fs::read_to_string(&path).unwrap();
         assert_eq!(text.lines().count(), 4);
         assert!(!text.contains('\u{1b}'));
-        let read = read::file(&path).unwrap();
+        let read = read::read_file(&path).unwrap();
         assert_eq!((read.items.len(), read.runs, read.damaged), (2, 2, 0));
-        assert!(matches!(&read.items[0].what, Passed::Noise(text) if text == "one\u{1b}"));
+        assert!(
+            matches!(&read.items[0].kind, TrafficKind::NonJsonLine(text) if text == "one\u{1b}")
+        );
     }
 
     #[test]

@@ -1,30 +1,30 @@
 //! Runs that were saved, read back and compared; files that are not such.
 
 use super::*;
-use crate::bench::compare::Doubt;
-use crate::bench::findings::{Demands, Findings};
+use crate::bench::compare::Inconclusive;
+use crate::bench::findings::{AcceptanceCriteria, BenchFindings};
 use crate::bench::fixtures::{noisy, report, target};
-use crate::bench::plan::Model;
+use crate::bench::plan::LoadModel;
 
 fn environment() -> BenchEnvironment {
     BenchEnvironment { toolhost: "1.2.3".to_owned(), ..BenchEnvironment::default() }
 }
 
-fn text(report: &Report) -> String {
-    json::report(report, &environment(), &Findings::default()).to_string()
+fn text(report: &BenchReport) -> String {
+    json::report(report, &environment(), &BenchFindings::default()).to_string()
 }
 
-fn saved(report: &Report) -> Saved {
+fn saved(report: &BenchReport) -> SavedRun {
     parse(&text(report), "before.json").unwrap()
 }
 
 /// A run of noisy calls around so many seconds.
-fn run(base: f64, seed: u64) -> Report {
+fn run(base: f64, seed: u64) -> BenchReport {
     report(vec![target("a", noisy(base, 2_000, seed))])
 }
 
-fn against(was: &Report, now: &Report, most: Option<f64>) -> BaselineReport {
-    super::against(&saved(was), now, &environment(), most)
+fn against(was: &BenchReport, now: &BenchReport, most: Option<f64>) -> BaselineReport {
+    super::compare_with_baseline(&saved(was), now, &environment(), most)
 }
 
 #[test]
@@ -35,7 +35,7 @@ fn what_was_saved_comes_back() {
     assert_eq!(was.response.encode(), now.response.encode());
     assert_eq!((was.requests, was.ok, was.bytes_in), (now.requests, now.ok, now.bytes_in));
     assert!((was.throughput - now.throughput).abs() < 1e-9);
-    assert!(was.stretches.len() > 10);
+    assert!(was.blocks.len() > 10);
     assert_eq!(saved.began.as_deref(), Some("2027-01-15T08:00:00Z"));
     assert_eq!(saved.toolhost.as_deref(), Some("1.2.3"));
 }
@@ -62,20 +62,21 @@ fn a_change_is_told_with_its_interval_and_its_verdict() {
     assert!(p95.contains(", was ") && p95.ends_with(", slower: FAIL"), "{p95}");
     let p50 = lines.iter().find(|line| line.starts_with("p50 ")).unwrap();
     assert!(p50.ends_with(", slower"), "it is not judged: {p50}");
-    let demands = Demands {
+    let demands = AcceptanceCriteria {
         baseline: Some(saved(&run(0.002, 1))),
         max_regression: Some(0.1),
-        ..Demands::default()
+        ..AcceptanceCriteria::default()
     };
-    let fault = Findings::of(&run(0.004, 2), &environment(), &demands).fault().unwrap();
-    assert_eq!(fault.message(), "failed: the comparison with before.json");
-    assert_eq!(fault.detail_lines().len(), 3);
+    let error =
+        BenchFindings::conclude(&run(0.004, 2), &environment(), &demands).failure().unwrap();
+    assert_eq!(error.message(), "failed: the comparison with before.json");
+    assert_eq!(error.details().len(), 3);
 }
 
 #[test]
 fn without_a_limit_nothing_is_judged() {
     let found = against(&run(0.002, 1), &run(0.004, 2), None);
-    assert!(!found.failed() && found.targets[0].gates.is_empty());
+    assert!(!found.failed() && found.targets[0].verdicts.is_empty());
 }
 
 #[test]
@@ -83,8 +84,8 @@ fn a_short_run_establishes_nothing_and_does_not_fail() {
     let was = report(vec![target("a", noisy(0.002, 100, 1))]);
     let now = report(vec![target("a", noisy(0.004, 100, 2))]);
     let found = against(&was, &now, Some(0.1));
-    assert_eq!(found.targets[0].gate(), Some(Gate::NotEstablished));
-    let few = Verdict::NotEstablished(Doubt::FewStretches);
+    assert_eq!(found.targets[0].verdict(), Some(RegressionVerdict::NotEstablished));
+    let few = RatioVerdict::NotEstablished(Inconclusive::TooFewBlocks);
     assert_eq!(found.targets[0].ratios[0].verdict, few);
     assert!(!found.failed());
 }
@@ -102,9 +103,9 @@ fn other_circumstances_are_told() {
     let mut now = run(0.002, 2);
     now.targets[0].tool = "b".to_owned();
     now.targets[0].requests += 200;
-    now.plan.model = Model::Closed { concurrency: 10 };
+    now.plan.model = LoadModel::Closed { concurrency: 10 };
     let other = BenchEnvironment { toolhost: "2.0.0".to_owned(), ..BenchEnvironment::default() };
-    let found = super::against(&saved(&was), &now, &other, None);
+    let found = super::compare_with_baseline(&saved(&was), &now, &other, None);
     let all = found.warnings.join("\n");
     for words in [
         "another concurrency: 1, not 10",
@@ -115,7 +116,7 @@ fn other_circumstances_are_told() {
         assert!(all.contains(words), "{words} in {all}");
     }
     let several = report(vec![target("b", []), target("c", [])]);
-    let found = super::against(&saved(&was), &several, &other, Some(0.1));
+    let found = super::compare_with_baseline(&saved(&was), &several, &other, Some(0.1));
     assert!(found.targets.is_empty() && found.failed());
     assert!(found.warnings.iter().any(|said| said.contains("'c' is not in before.json")));
 }
@@ -141,8 +142,8 @@ fn what_is_not_ours_is_refused_with_a_reason() {
 }
 
 #[test]
-fn a_file_that_is_not_there_is_a_usage_fault_with_a_way_out() {
-    let fault = read(Path::new("/nonexistent/before.json")).unwrap_err();
-    assert!(fault.message().contains("/nonexistent/before.json cannot be read"));
-    assert!(fault.hint_text().is_some_and(|hint| hint.contains("--save FILE")));
+fn a_file_that_is_not_there_is_a_usage_error_with_a_way_out() {
+    let error = read(Path::new("/nonexistent/before.json")).unwrap_err();
+    assert!(error.message().contains("/nonexistent/before.json cannot be read"));
+    assert!(error.hint().is_some_and(|hint| hint.contains("--save FILE")));
 }

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::*;
 use crate::bench::fixtures::{report, target};
-use crate::bench::plan::{Bounds, Plan, Sharing};
-use crate::bench::report::{Round, Turn};
+use crate::bench::plan::{BenchPlan, RunLimits, Sharing};
+use crate::bench::report::{Round, SampleBlock};
 use crate::bench::simulation;
 
 /// A tool whose times are log-normal around a base, with a heavy tail now and then.
@@ -23,7 +23,7 @@ fn normal(random: &mut fastrand::Rng) -> f64 {
 
 /// Interleaved rounds of tools on a machine whose speed drifts, alike for all in one round, and
 /// which now and then does something else for a while.
-fn interleaved(laws: &[Law], rounds: usize, calls: usize, seed: u64) -> Report {
+fn interleaved(laws: &[Law], rounds: usize, calls: usize, seed: u64) -> BenchReport {
     let mut random = fastrand::Rng::with_seed(seed);
     let mut wholes = vec![Vec::new(); laws.len()];
     let mut drift = 0.0;
@@ -42,7 +42,7 @@ fn interleaved(laws: &[Law], rounds: usize, calls: usize, seed: u64) -> Report {
                 whole.push(time);
                 elapsed += time;
             }
-            Turn { elapsed, ok: calls as u64, failed: 0, response }
+            SampleBlock { elapsed, ok: calls as u64, failed: 0, response }
         });
         Round { turns: turns.collect() }
     });
@@ -65,9 +65,9 @@ fn told(base: f64, rounds: usize, calls: usize) -> (usize, usize, usize) {
         let report = interleaved(&[law(0.002), law(base)], rounds, calls, seed);
         let comparison = &compare(&report)[0];
         let verdict = comparison.headline().unwrap().verdict;
-        told.0 += usize::from(verdict == Verdict::Slower);
-        told.1 += usize::from(verdict == Verdict::Faster);
-        let established = |ratio: &Ratio| ratio.verdict.why().is_none();
+        told.0 += usize::from(verdict == RatioVerdict::Slower);
+        told.1 += usize::from(verdict == RatioVerdict::Faster);
+        let established = |ratio: &Ratio| ratio.verdict.reason().is_none();
         told.2 += usize::from(comparison.ratios.iter().any(established));
     }
     told
@@ -106,21 +106,21 @@ fn every_figure_has_its_ratio_and_a_percentile_of_few_calls_establishes_nothing(
     let names: Vec<_> = comparison.ratios.iter().map(|ratio| ratio.statistic.name()).collect();
     assert_eq!(names, ["p50", "mean", "p90", "p95", "p99", "throughput"]);
     let of = |statistic: Statistic| &comparison.ratios[statistic.index()];
-    assert_eq!(of(Statistic::P99).verdict, Verdict::NotEstablished(Doubt::FewCalls));
-    assert_eq!(of(Statistic::Mean).verdict, Verdict::Slower);
+    assert_eq!(of(Statistic::P99).verdict, RatioVerdict::NotEstablished(Inconclusive::TooFewCalls));
+    assert_eq!(of(Statistic::Mean).verdict, RatioVerdict::Slower);
     assert!(of(Statistic::Mean).propagated.unwrap() > 0.5, "single calls vary a lot");
     let throughput = of(Statistic::Throughput);
-    assert!(throughput.verdict == Verdict::Slower && throughput.value < 0.7);
+    assert!(throughput.verdict == RatioVerdict::Slower && throughput.value < 0.7);
     assert!((of(Statistic::P50).level - 0.95).abs() < 1e-9);
     assert!((of(Statistic::P90).level - 0.99).abs() < 1e-9);
-    assert!(comparison.sentence().starts_with("B is slower than A: p50 "));
+    assert!(comparison.headline_sentence().starts_with("B is slower than A: p50 "));
 }
 
 #[test]
 fn three_rounds_establish_nothing() {
     let report = interleaved(&[law(0.002), law(0.004)], 3, 1_000, 7);
     let headline = compare(&report)[0].headline().unwrap().clone();
-    assert_eq!(headline.verdict, Verdict::NotEstablished(Doubt::FewStretches));
+    assert_eq!(headline.verdict, RatioVerdict::NotEstablished(Inconclusive::TooFewBlocks));
     assert_eq!(headline.interval, None);
 }
 
@@ -141,7 +141,7 @@ fn nothing_is_compared_without_rounds_or_answers() {
     report.targets[1].requests = 50;
     let comparison = &compare(&report)[0];
     assert!(comparison.ratios.is_empty());
-    assert!(comparison.sentence().contains("answered no call"));
+    assert!(comparison.headline_sentence().contains("answered no call"));
 }
 
 #[test]
@@ -150,7 +150,7 @@ fn a_round_that_was_broken_off_is_left_out() {
     report.rounds[9].turns.truncate(1);
     let comparison = &compare(&report)[0];
     assert_eq!(comparison.rounds, 9);
-    assert_eq!(comparison.headline().unwrap().verdict, Verdict::Slower);
+    assert_eq!(comparison.headline().unwrap().verdict, RatioVerdict::Slower);
 }
 
 #[test]
@@ -167,16 +167,16 @@ fn other_work_is_told() {
 
 #[test]
 fn whole_simulated_runs_in_turns_are_compared() {
-    let plan = |seed| Plan {
-        until: Bounds { requests: Some(1_500), duration: None },
-        sharing: Sharing::Turns { rounds: 10 },
+    let plan = |seed| BenchPlan {
+        limits: RunLimits { requests: Some(1_500), duration: None },
+        sharing: Sharing::Interleaved { rounds: 10 },
         seed,
-        ..Plan::default()
+        ..BenchPlan::default()
     };
     let tool = |millis, seed| {
         (
-            simulation::Tool::new(
-                simulation::Law::Exponential(Duration::from_millis(millis)),
+            simulation::SimulatedTool::new(
+                simulation::DelayLaw::Exponential(Duration::from_millis(millis)),
                 seed,
             ),
             1.0,
@@ -190,8 +190,8 @@ fn whole_simulated_runs_in_turns_are_compared() {
         comparison.headline().unwrap().verdict
     };
     let told = |millis, wanted| (0..10).filter(|seed| verdict(millis, *seed) == wanted).count();
-    assert_eq!(told(15, Verdict::Slower), 10);
-    assert_eq!(told(6, Verdict::Faster), 10);
-    let same = told(10, Verdict::NotEstablished(Doubt::WithinNoise));
+    assert_eq!(told(15, RatioVerdict::Slower), 10);
+    assert_eq!(told(6, RatioVerdict::Faster), 10);
+    let same = told(10, RatioVerdict::NotEstablished(Inconclusive::WithinNoise));
     assert!(same >= 9, "not told apart in {same} of 10 runs");
 }

@@ -5,7 +5,7 @@
 use std::fmt::Write as _;
 
 use super::{PERCENTILES, millis};
-use crate::bench::report::{Report, TargetReport};
+use crate::bench::report::{BenchReport, TargetReport};
 use crate::util::histogram::Durations;
 
 /// The columns.
@@ -13,7 +13,7 @@ const HEAD: &str = "tool,of,statistic,value,unit,sure\n";
 
 /// The figures of all targets (RFC 4180, with line feeds only). A figure that was not measured has
 /// no row; `sure` is `no` for a percentile of too few calls.
-pub fn csv(report: &Report) -> String {
+pub fn csv(report: &BenchReport) -> String {
     let mut out = HEAD.to_owned();
     for target in &report.targets {
         rows(&mut out, report, target);
@@ -21,7 +21,7 @@ pub fn csv(report: &Report) -> String {
     out
 }
 
-fn rows(out: &mut String, report: &Report, target: &TargetReport) {
+fn rows(out: &mut String, report: &BenchReport, target: &TargetReport) {
     let tool = cell(&target.tool);
     let mut row = |of: &str, statistic: &str, value: &str, unit: &str, sure: bool| {
         let (of, statistic) = (cell(of), cell(statistic));
@@ -70,7 +70,7 @@ fn rows(out: &mut String, report: &Report, target: &TargetReport) {
         }
         for (name, share) in PERCENTILES {
             if let Some(value) = durations.quantile(share) {
-                let sure = durations.is_sure_of(share);
+                let sure = durations.is_reliable_at(share);
                 row(of, name, &millis(value).to_string(), "ms", sure);
             }
         }

@@ -6,15 +6,15 @@
 
 use serde_json::{Value, json};
 
-use crate::bench::report::{Report, TargetReport};
+use crate::bench::report::{BenchReport, TargetReport};
 
 /// The most times that are written for a target.
-const MOST: usize = 1_000;
+const MAX_TIMES: usize = 1_000;
 
 /// The targets as hyperfine's `results`. `times` are not the single calls, which nobody keeps, but
 /// at most a thousand evenly spaced quantiles of them, shortest first; `exit_codes` has a 0 for
 /// each. Calls that were not answered are left out, as `calls` shows.
-pub fn hyperfine(report: &Report) -> Value {
+pub fn hyperfine(report: &BenchReport) -> Value {
     let results: Vec<Value> = report.targets.iter().map(result).collect();
     json!({ "results": results })
 }
@@ -22,7 +22,7 @@ pub fn hyperfine(report: &Report) -> Value {
 fn result(target: &TargetReport) -> Value {
     let durations = &target.response;
     let seconds = |value: Option<std::time::Duration>| value.map(|value| value.as_secs_f64());
-    let many = usize::try_from(durations.count()).unwrap_or(usize::MAX).min(MOST);
+    let many = usize::try_from(durations.count()).unwrap_or(usize::MAX).min(MAX_TIMES);
     #[expect(clippy::cast_precision_loss, reason = "a thousand at most")]
     let share = |at: usize| (at as f64 + 0.5) / many as f64;
     let times: Vec<f64> =

@@ -5,15 +5,15 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use crate::bench::compare::{Comparison, letter};
-use crate::bench::report::Report;
+use crate::bench::compare::{TargetComparison, letter};
+use crate::bench::report::BenchReport;
 use crate::bench::statistic::Statistic;
 use crate::util::text::safe_line;
 use crate::util::units::show_duration;
 
 /// The figures of all targets as a table, and each comparison as another one. A percentile of too
 /// few calls is marked.
-pub fn markdown(report: &Report, comparisons: &[Comparison]) -> String {
+pub fn markdown(report: &BenchReport, comparisons: &[TargetComparison]) -> String {
     let mut out = String::from(
         "| Tool | Calls | Failed | Answered/s | Mean ± σ | p50 | p90 | p95 | p99 | Max |\n\
          |:---|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n",
@@ -23,7 +23,7 @@ pub fn markdown(report: &Report, comparisons: &[Comparison]) -> String {
         let times = &target.response;
         let show = |value: Option<Duration>| value.map_or_else(|| "–".to_owned(), show_duration);
         let mut percentile = |share: f64| match times.quantile(share) {
-            Some(value) if !times.is_sure_of(share) => {
+            Some(value) if !times.is_reliable_at(share) => {
                 marked = true;
                 format!("{}\\*", show_duration(value))
             }
@@ -59,7 +59,7 @@ pub fn markdown(report: &Report, comparisons: &[Comparison]) -> String {
     out
 }
 
-fn ratios(out: &mut String, comparison: &Comparison) {
+fn ratios(out: &mut String, comparison: &TargetComparison) {
     let letter = comparison.letter;
     let _infallible = writeln!(
         out,
@@ -78,10 +78,10 @@ fn ratios(out: &mut String, comparison: &Comparison) {
             out,
             "| {name} | {:.3} | {interval} | {} |",
             ratio.value,
-            ratio.verdict.word()
+            ratio.verdict.label()
         );
     }
-    let _infallible = writeln!(out, "\n{}.", cell(&comparison.sentence()));
+    let _infallible = writeln!(out, "\n{}.", cell(&comparison.headline_sentence()));
 }
 
 fn cell(text: &str) -> String {

@@ -3,9 +3,9 @@
 use super::*;
 use crate::bench::baseline::parse;
 use crate::bench::environment::ServerIdentity;
-use crate::bench::findings::Demands;
+use crate::bench::findings::AcceptanceCriteria;
 use crate::bench::fixtures::{report as of, rounds, target as to};
-use crate::bench::plan::Step;
+use crate::bench::plan::RateStep;
 use crate::bench::report::ErrorReport;
 use crate::bench::threshold;
 
@@ -23,8 +23,8 @@ fn environment() -> BenchEnvironment {
     }
 }
 
-fn written(report: &Report, demands: &Demands) -> Value {
-    let findings = Findings::of(report, &environment(), demands);
+fn written(report: &BenchReport, demands: &AcceptanceCriteria) -> Value {
+    let findings = BenchFindings::conclude(report, &environment(), demands);
     super::report(report, &environment(), &findings)
 }
 
@@ -68,13 +68,13 @@ fn the_schema_is_one() {
 #[test]
 fn one_target_stands_flat_and_fits_the_schema() {
     let mut report = of(vec![even("a", 10)]);
-    let error = ErrorReport { count: 2, first_seen: Duration::ZERO, sample: "no".to_owned() };
-    report.targets[0].errors_by_kind.insert("tool".to_owned(), error);
-    report.targets[0].fault = Some(crate::model::Fault::unreachable("it died"));
+    let cause = ErrorReport { count: 2, first_seen: Duration::ZERO, sample: "no".to_owned() };
+    report.targets[0].errors_by_kind.insert("tool".to_owned(), cause);
+    report.targets[0].error = Some(crate::model::Error::unreachable("it died"));
     report.targets[0].cold.connect = Some(Duration::from_micros(1_500));
-    let demands = Demands {
+    let demands = AcceptanceCriteria {
         thresholds: threshold::parse(&["p99>1ms".to_owned()], 1).unwrap(),
-        ..Demands::default()
+        ..AcceptanceCriteria::default()
     };
     let value = written(&report, &demands);
     check(&value);
@@ -111,8 +111,8 @@ fn one_target_stands_flat_and_fits_the_schema() {
 fn several_targets_are_a_list_and_fit_the_schema() {
     let mut report = of(vec![even("a", 10), even("b", 20)]);
     report.rounds = rounds(&[10, 20], 8);
-    report.plan.sharing = Sharing::Turns { rounds: 8 };
-    let value = written(&report, &Demands::default());
+    report.plan.sharing = Sharing::Interleaved { rounds: 8 };
+    let value = written(&report, &AcceptanceCriteria::default());
     check(&value);
     assert!(value.get("tool").is_none());
     assert_eq!(value["targets"][1]["letter"], "B");
@@ -122,30 +122,38 @@ fn several_targets_are_a_list_and_fit_the_schema() {
 
 #[test]
 fn nothing_measured_and_every_plan_fit_the_schema() {
-    check(&written(&of(vec![to("a", [])]), &Demands::default()));
+    check(&written(&of(vec![to("a", [])]), &AcceptanceCriteria::default()));
     let arrivals = [
         Arrivals::Constant { rate: 10.0 },
         Arrivals::Poisson { rate: 10.0 },
-        Arrivals::Steps(vec![Step { rate: 1.0, lasting: Duration::from_secs(1) }]),
+        Arrivals::Steps(vec![RateStep { rate: 1.0, lasting: Duration::from_secs(1) }]),
     ];
-    for (arrivals, over) in arrivals.into_iter().zip([Over::Queue, Over::Drop, Over::Queue]) {
+    for (arrivals, over) in arrivals.into_iter().zip([
+        OverflowPolicy::Queue,
+        OverflowPolicy::Drop,
+        OverflowPolicy::Queue,
+    ]) {
         let mut report = of(vec![even("a", 10)]);
-        report.plan.model = Model::Open { arrivals, in_flight: 5, over };
+        report.plan.model = LoadModel::Open { arrivals, in_flight: 5, overflow: over };
         report.plan.warm_up = WarmUp::Time(Duration::from_secs(1));
-        report.plan.stop_rules = vec![StopRule::Failures(3), StopRule::FailuresInARow(2)];
+        report.plan.stop_rules = vec![StopRule::Failures(3), StopRule::ConsecutiveFailures(2)];
         report.generator.lag.record(Duration::from_micros(50));
-        report.ending = Ending::Stopped;
-        check(&written(&report, &Demands::default()));
+        report.status = RunStatus::Stopped;
+        check(&written(&report, &AcceptanceCriteria::default()));
     }
 }
 
 #[test]
 fn a_comparison_with_a_baseline_fits_the_schema() {
     let report = of(vec![even("a", 10)]);
-    let saved = parse(&written(&report, &Demands::default()).to_string(), "f.json").unwrap();
+    let saved =
+        parse(&written(&report, &AcceptanceCriteria::default()).to_string(), "f.json").unwrap();
     for max_regression in [None, Some(0.1)] {
-        let demands =
-            Demands { baseline: Some(saved.clone()), max_regression, ..Demands::default() };
+        let demands = AcceptanceCriteria {
+            baseline: Some(saved.clone()),
+            max_regression,
+            ..AcceptanceCriteria::default()
+        };
         let value = written(&report, &demands);
         check(&value);
         assert_eq!(value["baseline"]["failed"], false);
@@ -156,5 +164,5 @@ fn a_comparison_with_a_baseline_fits_the_schema() {
 fn what_is_no_number_is_null() {
     let mut report = of(vec![even("a", 10)]);
     report.targets[0].throughput = f64::NAN;
-    assert_eq!(written(&report, &Demands::default())["throughput"], Value::Null);
+    assert_eq!(written(&report, &AcceptanceCriteria::default())["throughput"], Value::Null);
 }

@@ -11,8 +11,8 @@
     reason = "test code outside of #[test] functions, on times it made itself"
 )]
 
-mod law;
-mod truth;
+mod accuracy;
+mod simulated_tool;
 
 use std::collections::BTreeSet;
 use std::future::poll_fn;
@@ -24,21 +24,23 @@ use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 
-use super::carry::Way;
-use super::control::Control;
-use super::driver::{Arguments, locked};
-use super::plan::Plan;
-use super::report::Report;
-use super::run::{Leg, drive};
-use super::watch::Watch;
-use crate::model::{Fault, JsonObject};
-use crate::provider::repeat::{End, Load, Next, Payload, Repeater, Verdict};
+use super::bench_runner::{BenchTarget, run_targets};
+use super::control::RunControl;
+use super::driver::{ArgumentStream, lock};
+use super::monitor::RunMonitor;
+use super::plan::BenchPlan;
+use super::report::BenchReport;
+use super::target_worker::ToolConnector;
+use crate::model::{Error, JsonObject};
+use crate::provider::load::{
+    CompletedRequest, EncodedArguments, Load, LoadDecision, LoadExecutor, LoadOutcome,
+};
 use crate::util::clock::{Clock, SystemClock};
-pub(crate) use law::{Law, Tool};
+pub(crate) use simulated_tool::{DelayLaw, SimulatedTool};
 
 /// The time of a simulation.
 #[derive(Debug)]
-pub(crate) struct World {
+pub(crate) struct SimulatedClock {
     start: Instant,
     now: Mutex<Duration>,
     /// When somebody wants to go on.
@@ -47,7 +49,7 @@ pub(crate) struct World {
     steps: AtomicU64,
 }
 
-impl World {
+impl SimulatedClock {
     pub(crate) fn new() -> Arc<Self> {
         let (start, steps) = (SystemClock.now(), AtomicU64::new(0));
         Arc::new(Self { start, now: Mutex::default(), alarms: Mutex::default(), steps })
@@ -93,7 +95,7 @@ impl World {
     }
 }
 
-impl Clock for World {
+impl Clock for SimulatedClock {
     fn now(&self) -> Instant {
         self.start + *self.now.lock().unwrap()
     }
@@ -105,58 +107,65 @@ impl Clock for World {
 
 /// A call on its way.
 #[derive(Debug)]
-struct Flight {
+struct SimulatedCall {
     ends: Instant,
     ticket: u64,
     sent: Instant,
-    verdict: Verdict,
+    verdict: LoadOutcome,
 }
 
-struct Simulated {
-    world: Arc<World>,
-    tool: Arc<Mutex<Tool>>,
-    flying: Vec<Flight>,
+struct SimulatedRepeater {
+    world: Arc<SimulatedClock>,
+    tool: Arc<Mutex<SimulatedTool>>,
+    in_flight: Vec<SimulatedCall>,
 }
 
-impl Simulated {
+impl SimulatedRepeater {
     /// Tells the call that has ended first by now.
-    fn tell(&mut self, load: &mut dyn Load) -> bool {
+    fn deliver_next(&mut self, load: &mut dyn Load) -> bool {
         let now = load.now();
-        let ended = self.flying.iter().enumerate().filter(|(_, flight)| flight.ends <= now);
+        let ended = self.in_flight.iter().enumerate().filter(|(_, flight)| flight.ends <= now);
         let Some((at, _)) = ended.min_by_key(|(_, flight)| (flight.ends, flight.ticket)) else {
             return false;
         };
-        let Flight { ends: at, ticket, sent, verdict } = self.flying.swap_remove(at);
-        load.ended(End { ticket, sent, at, bytes_out: 10, bytes_in: 20, verdict });
-        locked(&self.tool).answered();
+        let SimulatedCall { ends: at, ticket, sent, verdict } = self.in_flight.swap_remove(at);
+        load.on_completed(CompletedRequest {
+            ticket,
+            sent_at: sent,
+            ended_at: at,
+            bytes_out: 10,
+            bytes_in: 20,
+            outcome: verdict,
+        });
+        lock(&self.tool).answered();
         self.world.step();
         true
     }
 
     fn give_up(&mut self, load: &mut dyn Load) {
         let now = load.now();
-        for flight in self.flying.drain(..) {
-            load.ended(End::unanswered(flight.ticket, flight.sent, now));
+        for flight in self.in_flight.drain(..) {
+            load.on_completed(CompletedRequest::unanswered(flight.ticket, flight.sent, now));
         }
         self.world.step();
     }
 }
 
 #[async_trait]
-impl Repeater for Simulated {
-    async fn run(&mut self, load: &mut dyn Load) -> Result<(), Fault> {
-        let news = load.news();
+impl LoadExecutor for SimulatedRepeater {
+    async fn run(&mut self, load: &mut dyn Load) -> Result<(), Error> {
+        let news = load.wakeup();
         loop {
-            while self.tell(load) {}
-            if locked(&self.tool).dies() {
+            while self.deliver_next(load) {}
+            if lock(&self.tool).has_died() {
                 self.give_up(load);
-                return Err(Fault::unreachable("it died"));
+                return Err(Error::unreachable("it died"));
             }
             let wanted = match load.next(load.now()) {
-                Next::Shot(shot) => {
+                LoadDecision::Send(shot) => {
                     let sent = load.now();
-                    let (takes, verdict) = locked(&self.tool).answer(self.world.at(sent));
-                    self.flying.push(Flight {
+                    let (takes, verdict) = lock(&self.tool).answer(self.world.at(sent));
+                    self.in_flight.push(SimulatedCall {
                         ends: sent + takes,
                         ticket: shot.ticket,
                         sent,
@@ -165,15 +174,15 @@ impl Repeater for Simulated {
                     self.world.step();
                     continue;
                 }
-                Next::Drain(_) if self.flying.is_empty() => return Ok(()),
-                Next::Drain(moment) if load.now() >= moment => {
+                LoadDecision::Drain(_) if self.in_flight.is_empty() => return Ok(()),
+                LoadDecision::Drain(moment) if load.now() >= moment => {
                     self.give_up(load);
                     return Ok(());
                 }
-                Next::At(moment) | Next::Drain(moment) => Some(moment),
-                Next::Wait => None,
+                LoadDecision::WaitUntil(moment) | LoadDecision::Drain(moment) => Some(moment),
+                LoadDecision::WaitForWakeup => None,
             };
-            let first = self.flying.iter().map(|flight| flight.ends).min();
+            let first = self.in_flight.iter().map(|flight| flight.ends).min();
             let wake = [wanted, first].into_iter().flatten().min();
             let world = Arc::clone(&self.world);
             let woken = async {
@@ -192,56 +201,57 @@ impl Repeater for Simulated {
 }
 
 /// A way to a tool that does not exist.
-struct Imagined {
+struct SimulatedConnector {
     name: String,
-    world: Arc<World>,
-    tool: Arc<Mutex<Tool>>,
+    world: Arc<SimulatedClock>,
+    tool: Arc<Mutex<SimulatedTool>>,
 }
 
 #[async_trait]
-impl Way for Imagined {
+impl ToolConnector for SimulatedConnector {
     fn tool(&self) -> String {
         self.name.clone()
     }
 
-    async fn open(&self, _lanes: usize) -> Result<Box<dyn Repeater>, Fault> {
-        locked(&self.tool).starts()?;
+    async fn open(&self, _lanes: usize) -> Result<Box<dyn LoadExecutor>, Error> {
+        lock(&self.tool).starts()?;
         let (world, tool) = (Arc::clone(&self.world), Arc::clone(&self.tool));
-        Ok(Box::new(Simulated { world, tool, flying: Vec::new() }))
+        Ok(Box::new(SimulatedRepeater { world, tool, in_flight: Vec::new() }))
     }
 }
 
 /// The same arguments for every call: none.
-struct Nothing(Arc<Payload>);
+struct NoArguments(Arc<EncodedArguments>);
 
-impl Arguments for Nothing {
-    fn of(&mut self, _ticket: u64) -> Arc<Payload> {
+impl ArgumentStream for NoArguments {
+    fn payload(&mut self, _ticket: u64) -> Arc<EncodedArguments> {
         Arc::clone(&self.0)
     }
 }
 
 /// Runs a plan on tools `a`, `b`, … of these weights.
-pub(crate) fn simulate(plan: &Plan, tools: Vec<(Tool, f64)>) -> Report {
+pub(crate) fn simulate(plan: &BenchPlan, tools: Vec<(SimulatedTool, f64)>) -> BenchReport {
     simulate_with(plan, tools, |_, _| std::future::pending())
 }
 
 /// As [`simulate`], with somebody beside it who may turn the switches.
 pub(crate) fn simulate_with<F: Future<Output = ()>>(
-    plan: &Plan,
-    tools: Vec<(Tool, f64)>,
-    beside: impl FnOnce(Control, Arc<World>) -> F,
-) -> Report {
-    let world = World::new();
-    let control = Control::default();
-    let leg = |(name, (tool, weight)): (char, (Tool, f64))| {
+    plan: &BenchPlan,
+    tools: Vec<(SimulatedTool, f64)>,
+    beside: impl FnOnce(RunControl, Arc<SimulatedClock>) -> F,
+) -> BenchReport {
+    let world = SimulatedClock::new();
+    let control = RunControl::default();
+    let bench_target = |(name, (tool, weight)): (char, (SimulatedTool, f64))| {
         let tool = Arc::new(Mutex::new(tool));
-        let way = Imagined { name: name.to_string(), world: Arc::clone(&world), tool };
-        let arguments = Box::new(Nothing(Arc::new(Payload::new(JsonObject::new()))));
-        Leg { way: Arc::new(way), arguments, weight }
+        let way = SimulatedConnector { name: name.to_string(), world: Arc::clone(&world), tool };
+        let arguments = Box::new(NoArguments(Arc::new(EncodedArguments::new(JsonObject::new()))));
+        BenchTarget { connector: Arc::new(way), arguments, weight }
     };
-    let legs = ('a'..='z').zip(tools).map(leg).collect();
-    let watch = Watch::default();
-    let work = drive(plan, legs, Arc::<World>::clone(&world), &control, &watch);
+    let bench_targets = ('a'..='z').zip(tools).map(bench_target).collect();
+    let watch = RunMonitor::default();
+    let work =
+        run_targets(plan, bench_targets, Arc::<SimulatedClock>::clone(&world), &control, &watch);
     let beside = beside(control.clone(), Arc::clone(&world));
     world
         .run(async {

@@ -1,17 +1,17 @@
 //! Reads one expression.
 //!
-//! Owns: the grammar: `TERM SIGN TERM`, where a term is a figure or a quantity, times or divided by
-//! a number, plus or minus a quantity. Goes on after a flaw, so that all are found at once.
+//! Owns: the grammar: `TERM SIGN TERM`, where a term is a metric or a quantity, times or divided by
+//! a number, plus or minus a quantity. Goes on after a error, so that all are found at once.
 
-use super::figure::{Figure, Measure};
-use super::{Base, Sign, Term, Threshold};
+use super::metric::{Metric, MetricUnit};
+use super::{Comparator, Operand, Term, Threshold};
 
 /// The longest expression.
-const LONGEST: usize = 1_000;
+const MAX_LENGTH: usize = 1_000;
 
 /// Something wrong with an expression.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Flaw {
+pub(super) struct ExpressionError {
     /// Where, in characters from its beginning.
     pub(super) at: usize,
     /// How many characters.
@@ -21,17 +21,17 @@ pub(super) struct Flaw {
 
 /// A word of an expression and where it stands.
 #[derive(Debug, Clone)]
-struct Word {
+struct ExpressionToken {
     at: usize,
     text: String,
-    kind: Kind,
+    kind: TokenKind,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum TokenKind {
     Name,
     Quantity,
-    Sign,
+    Comparator,
     Operator,
     Unknown,
 }
@@ -40,11 +40,11 @@ enum Kind {
 #[derive(Debug, Clone, Copy)]
 struct Quantity {
     value: f64,
-    unit: Unit,
+    unit: QuantityUnit,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Unit {
+enum QuantityUnit {
     None,
     Time,
     Percent,
@@ -52,67 +52,72 @@ enum Unit {
 }
 
 /// A side before its constants are known to fit.
-struct Side {
-    base: Option<Read>,
+struct UncheckedTerm {
+    operand: Option<UncheckedOperand>,
     factor: f64,
-    plus: Option<(Word, Quantity, f64)>,
+    offset: Option<(ExpressionToken, Quantity, f64)>,
 }
 
-enum Read {
-    Figure(Option<usize>, Figure),
-    Quantity(Word, Quantity),
+enum UncheckedOperand {
+    Metric(Option<usize>, Metric),
+    Quantity(ExpressionToken, Quantity),
 }
 
-pub(super) fn expression(text: &str, targets: usize) -> Result<Threshold, Vec<Flaw>> {
-    let mut flaws = Vec::new();
-    if text.len() > LONGEST {
-        let message = format!("it is longer than {LONGEST} bytes");
-        return Err(vec![Flaw { at: 0, len: 1, message }]);
+pub(super) fn expression(text: &str, targets: usize) -> Result<Threshold, Vec<ExpressionError>> {
+    let mut errors = Vec::new();
+    if text.len() > MAX_LENGTH {
+        let message = format!("it is longer than {MAX_LENGTH} bytes");
+        return Err(vec![ExpressionError { at: 0, len: 1, message }]);
     }
-    let words = words(text);
-    for word in words.iter().filter(|word| word.kind == Kind::Unknown) {
-        flaws.push(flaw(word, format!("'{}' has no meaning here", word.text)));
+    let words = tokenize(text);
+    for word in words.iter().filter(|word| word.kind == TokenKind::Unknown) {
+        errors.push(error_at(word, format!("'{}' has no meaning here", word.text)));
     }
-    let signs: Vec<usize> = (0..words.len()).filter(|at| words[*at].kind == Kind::Sign).collect();
+    let signs: Vec<usize> =
+        (0..words.len()).filter(|at| words[*at].kind == TokenKind::Comparator).collect();
     let end = text.chars().count();
     let Some(&first) = signs.first() else {
         let message = "a comparison is missing, such as '>50ms'".to_owned();
-        flaws.push(Flaw { at: end, len: 1, message });
-        let mut reader = Reader { words: &words, targets, end, flaws };
-        let _side = reader.side();
-        return Err(reader.flaws);
+        errors.push(ExpressionError { at: end, len: 1, message });
+        let mut reader = ExpressionParser { tokens: &words, targets, end, errors };
+        let _side = reader.term();
+        return Err(reader.errors);
     };
     for second in &signs[1..] {
-        flaws.push(flaw(&words[*second], "one comparison is enough: repeat --fail-if".to_owned()));
+        errors.push(error_at(
+            &words[*second],
+            "one comparison is enough: repeat --fail-if".to_owned(),
+        ));
     }
     let last = signs.get(1).copied().unwrap_or(words.len());
     let middle = words[first].at;
-    let mut reader = Reader { words: &words[..first], targets, end: middle, flaws };
-    let left = reader.side();
-    let mut reader = Reader { words: &words[first + 1..last], targets, end, flaws: reader.flaws };
-    let right = reader.side();
-    let mut flaws = reader.flaws;
-    let sign = sign(&words[first], &mut flaws);
-    let measure = fit(&left, &right, &words[first], &mut flaws);
-    let left = left.settle(measure, &mut flaws);
-    let right = right.settle(measure, &mut flaws);
+    let mut reader = ExpressionParser { tokens: &words[..first], targets, end: middle, errors };
+    let left = reader.term();
+    let mut reader =
+        ExpressionParser { tokens: &words[first + 1..last], targets, end, errors: reader.errors };
+    let right = reader.term();
+    let mut errors = reader.errors;
+    let sign = comparator(&words[first], &mut errors);
+    let measure = common_unit(&left, &right, &words[first], &mut errors);
+    let left = left.resolve(measure, &mut errors);
+    let right = right.resolve(measure, &mut errors);
     match (left, sign, right) {
-        (Some(left), Some(sign), Some(right)) if flaws.is_empty() => {
-            Ok(Threshold { text: text.to_owned(), left, sign, right })
+        (Some(left), Some(sign), Some(right)) if errors.is_empty() => {
+            Ok(Threshold { text: text.to_owned(), left, comparator: sign, right })
         }
         _ => {
-            flaws.sort_by_key(|flaw| flaw.at);
-            Err(flaws)
+            errors.sort_by_key(|error| error.at);
+            Err(errors)
         }
     }
 }
 
-fn flaw(word: &Word, message: String) -> Flaw {
-    Flaw { at: word.at, len: word.text.chars().count(), message }
+fn error_at(word: &ExpressionToken, message: String) -> ExpressionError {
+    ExpressionError { at: word.at, len: word.text.chars().count(), message }
 }
 
-fn words(text: &str) -> Vec<Word> {
-    let mut words: Vec<Word> = Vec::new();
+fn tokenize(text: &str) -> Vec<ExpressionToken> {
+    let mut words: Vec<ExpressionToken> = Vec::new();
     let mut signs = text.chars().enumerate().peekable();
     while let Some((at, first)) = signs.next() {
         if first.is_whitespace() {
@@ -126,7 +131,7 @@ fn words(text: &str) -> Vec<Word> {
         };
         let kind = if first.is_alphabetic() || first == '_' {
             more(&mut text, &|_, c| c.is_alphanumeric() || c == '_' || c == '.');
-            Kind::Name
+            TokenKind::Name
         } else if first.is_ascii_digit() || first == '.' {
             more(&mut text, &|_, c| c.is_ascii_digit() || c == '.');
             more(&mut text, &|_, c| c.is_alphabetic() || c == '%');
@@ -139,69 +144,70 @@ fn words(text: &str) -> Vec<Word> {
                     signs.nth(1);
                 }
             }
-            Kind::Quantity
+            TokenKind::Quantity
         } else if matches!(first, '<' | '>' | '=' | '!' | '≤' | '≥' | '≠') {
             more(&mut text, &|text, c| text.chars().count() == 1 && matches!(c, '=' | '>' | '<'));
-            Kind::Sign
+            TokenKind::Comparator
         } else if matches!(first, '*' | '/' | '+' | '-' | '×') {
-            Kind::Operator
+            TokenKind::Operator
         } else {
-            Kind::Unknown
+            TokenKind::Unknown
         };
-        words.push(Word { at, text, kind });
+        words.push(ExpressionToken { at, text, kind });
     }
     words
 }
 
-struct Reader<'a> {
-    words: &'a [Word],
+struct ExpressionParser<'a> {
+    tokens: &'a [ExpressionToken],
     targets: usize,
     end: usize,
-    flaws: Vec<Flaw>,
+    errors: Vec<ExpressionError>,
 }
 
-impl Reader<'_> {
-    fn side(&mut self) -> Side {
-        let words: Vec<&Word> = self.words.iter().filter(|w| w.kind != Kind::Unknown).collect();
+impl ExpressionParser<'_> {
+    fn term(&mut self) -> UncheckedTerm {
+        let words: Vec<&ExpressionToken> =
+            self.tokens.iter().filter(|w| w.kind != TokenKind::Unknown).collect();
         let mut words = words.into_iter();
-        let mut side = Side { base: None, factor: 1.0, plus: None };
+        let mut side = UncheckedTerm { operand: None, factor: 1.0, offset: None };
         match words.next() {
             None => {
                 let message = "a figure or a quantity is missing here".to_owned();
-                self.flaws.push(Flaw { at: self.end, len: 1, message });
+                self.errors.push(ExpressionError { at: self.end, len: 1, message });
             }
-            Some(word) => side.base = self.base(word),
+            Some(word) => side.operand = self.operand(word),
         }
         while let Some(operator) = words.next() {
-            if operator.kind != Kind::Operator {
+            if operator.kind != TokenKind::Operator {
                 let message = format!("an operator is missing before '{}'", operator.text);
-                self.flaws.push(flaw(operator, message));
+                self.errors.push(error_at(operator, message));
                 continue;
             }
             let quantity = words.next().and_then(|word| Some((word, self.quantity(word)?)));
             let Some((word, quantity)) = quantity else {
                 let message = format!("'{}' takes a number after it", operator.text);
-                self.flaws.push(flaw(operator, message));
+                self.errors.push(error_at(operator, message));
                 continue;
             };
             match operator.text.as_str() {
-                "+" | "-" if side.plus.is_some() => {
-                    self.flaws.push(flaw(operator, "one sum is enough".to_owned()));
+                "+" | "-" if side.offset.is_some() => {
+                    self.errors.push(error_at(operator, "one sum is enough".to_owned()));
                 }
                 sign @ ("+" | "-") => {
                     let sign = if sign == "-" { -1.0 } else { 1.0 };
-                    side.plus = Some((word.clone(), quantity, sign));
+                    side.offset = Some((word.clone(), quantity, sign));
                 }
-                _ if side.plus.is_some() => {
+                _ if side.offset.is_some() => {
                     let message = "multiply before you add".to_owned();
-                    self.flaws.push(flaw(operator, message));
+                    self.errors.push(error_at(operator, message));
                 }
-                _ if matches!(quantity.unit, Unit::Time | Unit::Rate) => {
+                _ if matches!(quantity.unit, QuantityUnit::Time | QuantityUnit::Rate) => {
                     let message = format!("'{}' takes a number without a unit", operator.text);
-                    self.flaws.push(flaw(word, message));
+                    self.errors.push(error_at(word, message));
                 }
                 "/" if quantity.value == 0.0 => {
-                    self.flaws.push(flaw(word, "nothing can be divided by 0".to_owned()));
+                    self.errors.push(error_at(word, "nothing can be divided by 0".to_owned()));
                 }
                 "/" => side.factor /= quantity.value,
                 _ => side.factor *= quantity.value,
@@ -210,19 +216,21 @@ impl Reader<'_> {
         side
     }
 
-    fn base(&mut self, word: &Word) -> Option<Read> {
+    fn operand(&mut self, word: &ExpressionToken) -> Option<UncheckedOperand> {
         match word.kind {
-            Kind::Quantity => Some(Read::Quantity(word.clone(), self.quantity(word)?)),
-            Kind::Name => self.figure(word),
+            TokenKind::Quantity => {
+                Some(UncheckedOperand::Quantity(word.clone(), self.quantity(word)?))
+            }
+            TokenKind::Name => self.metric(word),
             _ => {
                 let message = format!("a figure is missing before '{}'", word.text);
-                self.flaws.push(flaw(word, message));
+                self.errors.push(error_at(word, message));
                 None
             }
         }
     }
 
-    fn figure(&mut self, word: &Word) -> Option<Read> {
+    fn metric(&mut self, word: &ExpressionToken) -> Option<UncheckedOperand> {
         let (target, name) = match word.text.split_once('.') {
             Some((letter, name)) if is_letter(letter) => {
                 let at = usize::from(letter.as_bytes()[0] - b'A');
@@ -232,43 +240,43 @@ impl Reader<'_> {
                     } else {
                         format!("there is no {letter}: the run has {} tools", self.targets)
                     };
-                    self.flaws.push(Flaw { at: word.at, len: 1, message });
+                    self.errors.push(ExpressionError { at: word.at, len: 1, message });
                 }
                 (Some(at), name)
             }
             _ => (None, word.text.as_str()),
         };
-        match Figure::parse(name) {
-            Ok(figure) => Some(Read::Figure(target, figure)),
+        match Metric::parse(name) {
+            Ok(metric) => Some(UncheckedOperand::Metric(target, metric)),
             Err(message) => {
-                self.flaws.push(flaw(word, message));
+                self.errors.push(error_at(word, message));
                 None
             }
         }
     }
 
-    fn quantity(&mut self, word: &Word) -> Option<Quantity> {
+    fn quantity(&mut self, word: &ExpressionToken) -> Option<Quantity> {
         let text = &word.text;
         let split = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
         let (number, unit) = text.split_at(split);
         let Ok(number) = number.parse::<f64>() else {
-            self.flaws.push(flaw(word, format!("'{text}' is no number")));
+            self.errors.push(error_at(word, format!("'{text}' is no number")));
             return None;
         };
         let (factor, unit) = match unit {
-            "" => (1.0, Unit::None),
-            "%" => (0.01, Unit::Percent),
-            "/s" => (1.0, Unit::Rate),
-            "ns" => (1e-9, Unit::Time),
-            "us" | "µs" | "μs" => (1e-6, Unit::Time),
-            "ms" => (1e-3, Unit::Time),
-            "s" | "sec" => (1.0, Unit::Time),
-            "m" | "min" => (60.0, Unit::Time),
-            "h" => (3_600.0, Unit::Time),
+            "" => (1.0, QuantityUnit::None),
+            "%" => (0.01, QuantityUnit::Percent),
+            "/s" => (1.0, QuantityUnit::Rate),
+            "ns" => (1e-9, QuantityUnit::Time),
+            "us" | "µs" | "μs" => (1e-6, QuantityUnit::Time),
+            "ms" => (1e-3, QuantityUnit::Time),
+            "s" | "sec" => (1.0, QuantityUnit::Time),
+            "m" | "min" => (60.0, QuantityUnit::Time),
+            "h" => (3_600.0, QuantityUnit::Time),
             _ => {
                 let message =
                     format!("'{unit}' is no unit: there are ns, us, ms, s, m, h, % and /s");
-                self.flaws.push(flaw(word, message));
+                self.errors.push(error_at(word, message));
                 return None;
             }
         };
@@ -280,89 +288,104 @@ fn is_letter(text: &str) -> bool {
     matches!(text.as_bytes(), [b'A'..=b'Z'])
 }
 
-fn sign(word: &Word, flaws: &mut Vec<Flaw>) -> Option<Sign> {
+fn comparator(word: &ExpressionToken, errors: &mut Vec<ExpressionError>) -> Option<Comparator> {
     match word.text.as_str() {
-        ">" => Some(Sign::More),
-        ">=" | "≥" => Some(Sign::AtLeast),
-        "<" => Some(Sign::Less),
-        "<=" | "≤" => Some(Sign::AtMost),
-        "=" | "==" => Some(Sign::Equal),
-        "!=" | "<>" | "≠" => Some(Sign::Unequal),
+        ">" => Some(Comparator::Greater),
+        ">=" | "≥" => Some(Comparator::AtLeast),
+        "<" => Some(Comparator::Less),
+        "<=" | "≤" => Some(Comparator::AtMost),
+        "=" | "==" => Some(Comparator::Equal),
+        "!=" | "<>" | "≠" => Some(Comparator::NotEqual),
         other => {
-            flaws
-                .push(flaw(word, format!("'{other}' is no comparison: there are > >= < <= == !=")));
+            errors.push(error_at(
+                word,
+                format!("'{other}' is no comparison: there are > >= < <= == !="),
+            ));
             None
         }
     }
 }
 
 /// What both sides are measured in.
-fn fit(left: &Side, right: &Side, sign: &Word, flaws: &mut Vec<Flaw>) -> Option<Measure> {
-    let measure = |side: &Side| match &side.base {
-        Some(Read::Figure(_, figure)) => Some(figure.measure()),
+fn common_unit(
+    left: &UncheckedTerm,
+    right: &UncheckedTerm,
+    sign: &ExpressionToken,
+    errors: &mut Vec<ExpressionError>,
+) -> Option<MetricUnit> {
+    let measure = |side: &UncheckedTerm| match &side.operand {
+        Some(UncheckedOperand::Metric(_, metric)) => Some(metric.measure()),
         _ => None,
     };
     match (measure(left), measure(right)) {
         (Some(a), Some(b)) if a != b => {
             let message = "the two sides do not measure the same thing".to_owned();
-            flaws.push(flaw(sign, message));
+            errors.push(error_at(sign, message));
             None
         }
-        (None, None) if left.base.is_some() && right.base.is_some() => {
+        (None, None) if left.operand.is_some() && right.operand.is_some() => {
             let message = "it compares nothing that was measured: one side must be a figure";
-            flaws.push(flaw(sign, message.to_owned()));
+            errors.push(error_at(sign, message.to_owned()));
             None
         }
         (a, b) => a.or(b),
     }
 }
 
-impl Side {
-    fn settle(self, measure: Option<Measure>, flaws: &mut Vec<Flaw>) -> Option<Term> {
+impl UncheckedTerm {
+    fn resolve(
+        self,
+        measure: Option<MetricUnit>,
+        errors: &mut Vec<ExpressionError>,
+    ) -> Option<Term> {
         let measure = measure?;
-        let plus = match &self.plus {
+        let plus = match &self.offset {
             None => 0.0,
-            Some((word, quantity, sign)) => sign * checked(word, *quantity, measure, flaws)?,
+            Some((word, quantity, sign)) => sign * value_in_unit(word, *quantity, measure, errors)?,
         };
-        let base = match self.base? {
-            Read::Figure(target, figure) => Base::Figure { target, figure },
-            Read::Quantity(word, quantity) => {
-                let value = checked(&word, quantity, measure, flaws)?;
+        let base = match self.operand? {
+            UncheckedOperand::Metric(target, metric) => Operand::Metric { target, metric },
+            UncheckedOperand::Quantity(word, quantity) => {
+                let value = value_in_unit(&word, quantity, measure, errors)?;
                 return Some(Term {
-                    base: Base::Constant(value * self.factor + plus),
+                    operand: Operand::Constant(value * self.factor + plus),
                     factor: 1.0,
-                    plus: 0.0,
+                    offset: 0.0,
                 });
             }
         };
-        Some(Term { base, factor: self.factor, plus })
+        Some(Term { operand: base, factor: self.factor, offset: plus })
     }
 }
 
-/// The value of a quantity that is compared with a figure of this measure.
-fn checked(
-    word: &Word,
+/// The value of a quantity that is compared with a metric of this measure.
+fn value_in_unit(
+    word: &ExpressionToken,
     quantity: Quantity,
-    measure: Measure,
-    flaws: &mut Vec<Flaw>,
+    measure: MetricUnit,
+    errors: &mut Vec<ExpressionError>,
 ) -> Option<f64> {
     let text = &word.text;
     let message = match (measure, quantity.unit) {
-        (Measure::Time, Unit::Time)
-        | (Measure::Share, Unit::Percent)
-        | (Measure::Rate, Unit::Rate | Unit::None)
-        | (Measure::Count, Unit::None) => return Some(quantity.value),
-        (_, Unit::None) if quantity.value == 0.0 => return Some(0.0),
-        (Measure::Share, Unit::None) if quantity.value < 1.0 => return Some(quantity.value),
-        (Measure::Time, Unit::None) => {
+        (MetricUnit::Time, QuantityUnit::Time)
+        | (MetricUnit::Share, QuantityUnit::Percent)
+        | (MetricUnit::Rate, QuantityUnit::Rate | QuantityUnit::None)
+        | (MetricUnit::Count, QuantityUnit::None) => return Some(quantity.value),
+        (_, QuantityUnit::None) if quantity.value == 0.0 => return Some(0.0),
+        (MetricUnit::Share, QuantityUnit::None) if quantity.value < 1.0 => {
+            return Some(quantity.value);
+        }
+        (MetricUnit::Time, QuantityUnit::None) => {
             format!("a time needs a unit: write {text}ms or {text}s")
         }
-        (Measure::Share, Unit::None) => format!("a share is written as {text}%, or as 0.01"),
-        (Measure::Time, _) => format!("'{text}' is no time: write it like 50ms"),
-        (Measure::Share, _) => format!("'{text}' is no share: write it like 1%"),
-        (Measure::Rate, _) => format!("'{text}' is no rate: write it like 1000 or 1000/s"),
-        (Measure::Count, _) => format!("'{text}' is no count: write a number without a unit"),
+        (MetricUnit::Share, QuantityUnit::None) => {
+            format!("a share is written as {text}%, or as 0.01")
+        }
+        (MetricUnit::Time, _) => format!("'{text}' is no time: write it like 50ms"),
+        (MetricUnit::Share, _) => format!("'{text}' is no share: write it like 1%"),
+        (MetricUnit::Rate, _) => format!("'{text}' is no rate: write it like 1000 or 1000/s"),
+        (MetricUnit::Count, _) => format!("'{text}' is no count: write a number without a unit"),
     };
-    flaws.push(flaw(word, message));
+    errors.push(error_at(word, message));
     None
 }

@@ -9,11 +9,11 @@ fn read(text: &str, targets: usize) -> Threshold {
     parse(&[text.to_owned()], targets).unwrap().remove(0)
 }
 
-fn said(text: &str, report: &Report) -> Vec<String> {
+fn said(text: &str, report: &BenchReport) -> Vec<String> {
     read(text, report.targets.len()).judge(report).lines.into_iter().map(|l| l.text).collect()
 }
 
-fn fails(text: &str, report: &Report) -> bool {
+fn fails(text: &str, report: &BenchReport) -> bool {
     read(text, report.targets.len()).judge(report).failed()
 }
 
@@ -23,7 +23,7 @@ fn flaws(text: &str, targets: usize) -> Vec<(usize, String)> {
 }
 
 /// Latencies of 1 to 1000 ms, evenly.
-fn even() -> Report {
+fn even() -> BenchReport {
     report(vec![target("a", (1..=1_000).map(Duration::from_millis))])
 }
 
@@ -93,9 +93,9 @@ fn figures_of_two_targets_are_compared() {
 fn a_percentile_of_too_few_calls_is_marked() {
     let report = report(vec![target("a", (1..=200).map(Duration::from_millis))]);
     let judged = read("p99.9>50ms", 1).judge(&report);
-    assert!(judged.lines[0].unsure && judged.failed());
+    assert!(judged.lines[0].is_unreliable && judged.failed());
     assert!(judged.lines[0].text.ends_with("(p99.9 of 200 calls; it takes 10000 to be sure)"));
-    assert!(!read("p90>50ms", 1).judge(&report).lines[0].unsure);
+    assert!(!read("p90>50ms", 1).judge(&report).lines[0].is_unreliable);
 }
 
 #[test]
@@ -151,11 +151,11 @@ fn all_that_is_wrong_is_said_with_its_place() {
 }
 
 #[test]
-fn the_fault_shows_each_expression_with_carets() {
+fn the_error_shows_each_expression_with_carets() {
     let texts = ["p99>50ms", "p9q>1s", "throughput<1ms"].map(str::to_owned);
-    let fault = parse(&texts, 1).unwrap_err();
-    assert_eq!(fault.message(), "--fail-if cannot be read, for 2 reasons");
-    let details = fault.detail_lines();
+    let error = parse(&texts, 1).unwrap_err();
+    assert_eq!(error.message(), "--fail-if cannot be read, for 2 reasons");
+    let details = error.details();
     assert_eq!(details[0], "  p9q>1s");
     assert!(details[1].starts_with("  ^^^ 'p9q' is not known"), "{details:?}");
     assert!(details[3].starts_with("             ^^^ '1ms' is no rate"), "{details:?}");

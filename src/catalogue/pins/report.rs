@@ -3,19 +3,19 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::book::Group;
-use super::table::{Pins, Verdict, server_of};
-use crate::catalogue::changes::Change;
+use super::content::PinGroup;
+use super::table::{PinComparison, Pins, server_of};
+use crate::catalogue::changes::DefinitionChange;
 use crate::catalogue::{Catalogue, fingerprint};
-use crate::model::{Fault, ToolDefinition, ToolStatus};
+use crate::model::{Error, ToolDefinition, ToolStatus};
 
 /// What became of a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum State {
+pub enum PinReportState {
     /// It is not what was pinned.
     Changed,
     /// It was pinned and is not listed any more.
-    Gone,
+    Missing,
     /// It has no pin.
     New,
     /// It is pinned, and its server did not answer.
@@ -24,12 +24,12 @@ pub enum State {
     Same,
 }
 
-impl State {
+impl PinReportState {
     /// The word used in output.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Changed => "changed",
-            Self::Gone => "gone",
+            Self::Missing => "gone",
             Self::New => "new",
             Self::Unchecked => "unchecked",
             Self::Same => "same",
@@ -45,13 +45,13 @@ pub struct ToolReport {
     /// Its server.
     pub server: Option<String>,
     /// What became of it.
-    pub state: State,
+    pub state: PinReportState,
     /// The fingerprint that was pinned.
     pub pinned: Option<String>,
     /// The fingerprint it has.
     pub now: Option<String>,
     /// What differs in the tool itself.
-    pub changes: Vec<Change>,
+    pub changes: Vec<DefinitionChange>,
 }
 
 /// A server whose own words or place are not what was pinned; all its tools count as changed.
@@ -60,21 +60,21 @@ pub struct ServerReport {
     /// The server.
     pub name: String,
     /// `entry`, `endpoint` and `instructions`, as far as they changed.
-    pub changes: Vec<Change>,
+    pub changes: Vec<DefinitionChange>,
 }
 
 /// Everything that was compared.
 #[derive(Debug, Clone, Default)]
-pub struct Report {
+pub struct PinReport {
     /// The tools: those of the catalogue in its order, then what is gone.
     pub tools: Vec<ToolReport>,
     /// Servers that changed.
     pub servers: Vec<ServerReport>,
     /// Why a server with pins could not be checked.
-    pub failures: Vec<Fault>,
+    pub failures: Vec<Error>,
 }
 
-impl Report {
+impl PinReport {
     /// Compares what was listed with `pins`. `instructions` gives those of a server.
     pub fn new(
         pins: &Pins,
@@ -91,10 +91,10 @@ impl Report {
             seen.insert(name.clone());
             let server = server_of(tool);
             let words = server.and_then(instructions);
-            let (state, mut changes) = match pins.judge(tool, words.as_deref()) {
-                Verdict::New => (State::New, Vec::new()),
-                Verdict::Same => (State::Same, Vec::new()),
-                Verdict::Changed(changes) => (State::Changed, changes),
+            let (state, mut changes) = match pins.compare(tool, words.as_deref()) {
+                PinComparison::New => (PinReportState::New, Vec::new()),
+                PinComparison::Same => (PinReportState::Same, Vec::new()),
+                PinComparison::Changed(changes) => (PinReportState::Changed, changes),
             };
             // What is true of the whole server is told once.
             changes.retain(|change| {
@@ -112,25 +112,29 @@ impl Report {
         for asked in &catalogue.servers {
             let Some(group) = pins.server(&asked.name) else { continue };
             let words = instructions(&asked.name);
-            let failed = asked.fault.is_some();
+            let failed = asked.error.is_some();
             if !failed {
                 let changes = pins.server_changes(&asked.name, words.as_deref());
                 if !changes.is_empty() {
                     report.servers.push(ServerReport { name: asked.name.clone(), changes });
                 }
             }
-            report.failures.extend(asked.fault.clone());
+            report.failures.extend(asked.error.clone());
             // Of a list with holes nobody can say what is gone.
-            let state = if failed || asked.partial { State::Unchecked } else { State::Gone };
-            report.missing(group, state, &seen);
+            let state = if failed || asked.is_partial {
+                PinReportState::Unchecked
+            } else {
+                PinReportState::Missing
+            };
+            report.add_missing(group, state, &seen);
         }
         let mut internal: Vec<&str> =
             pins.internal().filter(|name| !seen.contains(*name)).collect();
         internal.sort_unstable();
         let failed = !catalogue.failures.is_empty();
-        report.failures.extend(catalogue.failures.iter().map(|failure| failure.fault.clone()));
+        report.failures.extend(catalogue.failures.iter().map(|failure| failure.error.clone()));
         for name in internal {
-            let state = if failed { State::Unchecked } else { State::Gone };
+            let state = if failed { PinReportState::Unchecked } else { PinReportState::Missing };
             report.tools.push(ToolReport {
                 name: name.to_owned(),
                 server: None,
@@ -143,7 +147,7 @@ impl Report {
         report
     }
 
-    fn missing(&mut self, group: &Group, state: State, seen: &BTreeSet<String>) {
+    fn add_missing(&mut self, group: &PinGroup, state: PinReportState, seen: &BTreeSet<String>) {
         let server = group.server.as_deref().unwrap_or_default();
         for (tool, pin) in &group.tools {
             let name = format!("{server}-{tool}");
@@ -161,7 +165,7 @@ impl Report {
     }
 
     /// How many tools are in this state.
-    pub fn count(&self, state: State) -> usize {
+    pub fn count(&self, state: PinReportState) -> usize {
         self.tools.iter().filter(|tool| tool.state == state).count()
     }
 }

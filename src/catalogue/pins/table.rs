@@ -4,18 +4,18 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::book::{Book, Group, Pin, PinnedEntry, fingerprint_of_text, touches};
-use crate::catalogue::changes::{self, Change};
+use super::content::{Pin, PinFileContent, PinGroup, PinnedEntry, fingerprint_of_text, touches};
+use crate::catalogue::changes::{self, DefinitionChange};
 use crate::catalogue::fingerprint::{content, hash};
-use crate::config::spec::Drift;
-use crate::model::{Fault, Origin, Pinned, ToolDefinition, ToolStatus};
+use crate::config::spec::DriftPolicy;
+use crate::model::{Error, Origin, PinState, ToolDefinition, ToolStatus};
 
 /// The most lines of a difference in a failure.
 const LINES: usize = 30;
 
 /// A server as it is configured now.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Owner {
+pub struct ConfiguredServer {
     /// The file its entry stands in, as the system knows it.
     pub file: String,
     /// What it is: its command line, or its address without the query.
@@ -23,24 +23,24 @@ pub struct Owner {
     /// Whose entry it is.
     pub entry: PinnedEntry,
     /// What a change of its pinned tools means.
-    pub drift: Drift,
+    pub drift: DriftPolicy,
 }
 
 /// What is configured now, as far as pins are bound to it.
 #[derive(Debug, Clone, Default)]
-pub struct Known {
+pub struct PinContext {
     /// The servers by name.
-    pub servers: BTreeMap<String, Owner>,
+    pub servers: BTreeMap<String, ConfiguredServer>,
     /// Files of internal tools: by the path in a tool's place, as the system knows them.
     pub files: HashMap<PathBuf, String>,
     /// Those files, as the system knows them, that are not a project's.
     pub own_files: BTreeSet<String>,
 }
 
-impl Known {
+impl PinContext {
     /// Whether a pin is of an entry that is not a project's. Pins that were written before entries
     /// were kept say only the file.
-    fn is_users(&self, file: Option<&str>, entry: Option<&PinnedEntry>) -> bool {
+    fn is_user_entry(&self, file: Option<&str>, entry: Option<&PinnedEntry>) -> bool {
         match entry {
             Some(entry) => entry.layer.is_some() && !entry.is_of_project(),
             None => file.is_some_and(|file| self.own_files.contains(file)),
@@ -50,41 +50,41 @@ impl Known {
 
 /// What a tool is by its pin.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Verdict {
+pub enum PinComparison {
     /// It has no pin.
     New,
     /// It is what was pinned.
     Same,
     /// It is something else. Holds what differs.
-    Changed(Vec<Change>),
+    Changed(Vec<DefinitionChange>),
 }
 
 /// The pins that hold for what is configured.
 #[derive(Debug, Clone, Default)]
 pub struct Pins {
-    known: Arc<Known>,
-    servers: BTreeMap<String, Group>,
+    context: Arc<PinContext>,
+    servers: BTreeMap<String, PinGroup>,
     /// Internal tools by full name, with the file for which the pin holds.
     tools: HashMap<String, Vec<(Option<String>, Pin)>>,
 }
 
 impl Pins {
-    /// Of the pins in `book` those that are about something configured.
-    pub fn new(known: Arc<Known>, book: Book) -> Self {
-        let mut pins = Self { known, ..Self::default() };
-        for group in book.groups {
+    /// Of the pins in `content` those that are about something configured.
+    pub fn new(known: Arc<PinContext>, content: PinFileContent) -> Self {
+        let mut pins = Self { context: known, ..Self::default() };
+        for group in content.groups {
             let Some(server) = group.server.clone() else {
                 for (name, pin) in group.tools {
                     pins.tools.entry(name).or_default().push((group.file.clone(), pin));
                 }
                 continue;
             };
-            let Some(owner) = pins.known.servers.get(&server) else { continue };
+            let Some(owner) = pins.context.servers.get(&server) else { continue };
             let here = group.file.as_ref().is_none_or(|file| *file == owner.file);
             // A project's entry that took the name of a pinned server is not that server.
             let taken = owner.entry.is_of_project()
                 && !pins.servers.contains_key(&server)
-                && pins.known.is_users(group.file.as_deref(), group.entry.as_ref());
+                && pins.context.is_user_entry(group.file.as_deref(), group.entry.as_ref());
             if here || taken {
                 pins.servers.insert(server, group);
             }
@@ -93,8 +93,8 @@ impl Pins {
     }
 
     /// What is configured now.
-    pub fn known(&self) -> &Arc<Known> {
-        &self.known
+    pub fn context(&self) -> &Arc<PinContext> {
+        &self.context
     }
 
     /// Whether there is no pin at all.
@@ -103,19 +103,19 @@ impl Pins {
     }
 
     /// The pins of a server.
-    pub fn server(&self, name: &str) -> Option<&Group> {
+    pub fn server(&self, name: &str) -> Option<&PinGroup> {
         self.servers.get(name)
     }
 
     /// The servers that have pins.
-    pub fn servers(&self) -> impl Iterator<Item = (&str, &Group)> {
+    pub fn servers(&self) -> impl Iterator<Item = (&str, &PinGroup)> {
         self.servers.iter().map(|(name, group)| (name.as_str(), group))
     }
 
     /// The full names of internal tools whose pins hold for files that are read now.
     pub fn internal(&self) -> impl Iterator<Item = &str> {
         let here = |file: &Option<String>| {
-            file.as_ref().is_none_or(|file| self.known.files.values().any(|known| known == file))
+            file.as_ref().is_none_or(|file| self.context.files.values().any(|known| known == file))
         };
         let pinned = self.tools.iter().filter(move |(_, all)| all.iter().any(|(f, _)| here(f)));
         pinned.map(|(name, _)| name.as_str())
@@ -127,7 +127,7 @@ impl Pins {
             return self.servers.get(server)?.tools.get(tool.name.tool());
         }
         let file = match &tool.origin {
-            Origin::File(place) => self.known.files.get(&*place.file),
+            Origin::File(place) => self.context.files.get(&*place.file),
             Origin::Server(_) | Origin::Program => None,
         };
         let all = self.tools.get(&tool.name.full())?;
@@ -135,17 +135,19 @@ impl Pins {
         // A project's entry that took the name of a pinned tool is not that tool.
         let is_of_project = tool.entry.as_ref().is_some_and(|entry| entry.project().is_some());
         let taken = |(of, pin): &&(Option<String>, Pin)| {
-            is_of_project && self.known.is_users(of.as_deref(), pin.entry.as_ref())
+            is_of_project && self.context.is_user_entry(of.as_deref(), pin.entry.as_ref())
         };
         all.iter().find(here).or_else(|| all.iter().find(taken)).map(|(_, pin)| pin)
     }
 
     /// What a tool is by its pin; `instructions` are its server's.
-    pub fn judge(&self, tool: &ToolDefinition, instructions: Option<&str>) -> Verdict {
-        let Some(pin) = self.pin(tool) else { return Verdict::New };
+    pub fn compare(&self, tool: &ToolDefinition, instructions: Option<&str>) -> PinComparison {
+        let Some(pin) = self.pin(tool) else { return PinComparison::New };
         let mut found = match server_of(tool) {
             Some(server) => self.server_changes(server, instructions),
-            None => entry_changed(pin, tool).into_iter().chain(touched(pin, tool)).collect(),
+            None => {
+                entry_changed(pin, tool).into_iter().chain(touches_changed(pin, tool)).collect()
+            }
         };
         let now = content(tool);
         if hash(&now) != pin.fingerprint {
@@ -153,32 +155,37 @@ impl Pins {
             match parts {
                 Some(parts) if !parts.is_empty() => found.extend(parts),
                 // The definition was too large to keep, or is not the one of the fingerprint.
-                _ => found.push(Change {
+                _ => found.push(DefinitionChange {
                     part: "fingerprint",
                     before: Some(pin.fingerprint.clone()),
                     after: Some(hash(&now)),
                 }),
             }
         }
-        if found.is_empty() { Verdict::Same } else { Verdict::Changed(found) }
+        if found.is_empty() { PinComparison::Same } else { PinComparison::Changed(found) }
     }
 
     /// In what a server differs from its pins, beside its tools.
-    pub fn server_changes(&self, server: &str, instructions: Option<&str>) -> Vec<Change> {
+    pub fn server_changes(
+        &self,
+        server: &str,
+        instructions: Option<&str>,
+    ) -> Vec<DefinitionChange> {
         let mut found = Vec::new();
-        let (Some(group), Some(owner)) = (self.servers.get(server), self.known.servers.get(server))
+        let (Some(group), Some(owner)) =
+            (self.servers.get(server), self.context.servers.get(server))
         else {
             return found;
         };
         if let Some(entry) = &group.entry
-            && !entry.is(&owner.entry)
+            && !entry.is_same_entry(&owner.entry)
         {
-            let (before, after) = (Some(entry.line()), Some(owner.entry.line()));
-            found.push(Change { part: "entry", before, after });
+            let (before, after) = (Some(entry.describe()), Some(owner.entry.describe()));
+            found.push(DefinitionChange { part: "entry", before, after });
         }
         if let Some(endpoint) = group.endpoint.as_ref().filter(|was| **was != owner.endpoint) {
             let (before, after) = (Some(endpoint.clone()), Some(owner.endpoint.clone()));
-            found.push(Change { part: "endpoint", before, after });
+            found.push(DefinitionChange { part: "endpoint", before, after });
         }
         let was = group.instructions.as_ref().map(|words| words.fingerprint.as_str());
         if was != instructions.map(fingerprint_of_text).as_deref() {
@@ -187,13 +194,13 @@ impl Pins {
                 .as_ref()
                 .map(|words| words.text.clone().unwrap_or_else(|| "(too long to keep)".to_owned()));
             let after = instructions.map(str::to_owned);
-            found.push(Change { part: "instructions", before, after });
+            found.push(DefinitionChange { part: "instructions", before, after });
         }
         found
     }
 
     /// Marks listed tools by their pins.
-    pub fn mark(&self, tools: &mut [Arc<ToolDefinition>], instructions: Option<&str>) {
+    pub fn mark_tools(&self, tools: &mut [Arc<ToolDefinition>], instructions: Option<&str>) {
         if self.is_empty() {
             return;
         }
@@ -201,13 +208,13 @@ impl Pins {
             if matches!(tool.status, ToolStatus::Unavailable | ToolStatus::Declared) {
                 continue;
             }
-            match self.judge(tool, instructions) {
-                Verdict::New => {}
-                Verdict::Same => Arc::make_mut(tool).pinned = Pinned::Same,
-                Verdict::Changed(found) => {
+            match self.compare(tool, instructions) {
+                PinComparison::New => {}
+                PinComparison::Same => Arc::make_mut(tool).pin_state = PinState::Matches,
+                PinComparison::Changed(found) => {
                     let refusal = refusal(tool, &found);
                     let tool = Arc::make_mut(tool);
-                    tool.pinned = Pinned::Changed(refusal);
+                    tool.pin_state = PinState::Changed(refusal);
                     tool.status = ToolStatus::Changed;
                 }
             }
@@ -217,17 +224,17 @@ impl Pins {
     /// Whether a tool may be called as far as its pin goes. Gives what to warn about.
     ///
     /// # Errors
-    /// A fault of kind denied with the difference, for a tool that changed and whose entry does
+    /// An error of kind denied with the difference, for a tool that changed and whose entry does
     /// not let changes pass.
-    pub fn admit(&self, tool: &ToolDefinition) -> Result<Vec<String>, Fault> {
-        let Pinned::Changed(fault) = &tool.pinned else { return Ok(Vec::new()) };
-        let owner = server_of(tool).and_then(|server| self.known.servers.get(server));
-        match owner.map_or(Drift::Block, |owner| owner.drift) {
-            Drift::Block => Err(fault.clone()),
-            Drift::Allow => Ok(Vec::new()),
-            Drift::Warn => {
-                let first = format!("{} (`drift: warn` lets it pass)", fault.message());
-                Ok(std::iter::once(first).chain(fault.detail_lines().iter().cloned()).collect())
+    pub fn check_call(&self, tool: &ToolDefinition) -> Result<Vec<String>, Error> {
+        let PinState::Changed(error) = &tool.pin_state else { return Ok(Vec::new()) };
+        let owner = server_of(tool).and_then(|server| self.context.servers.get(server));
+        match owner.map_or(DriftPolicy::Block, |owner| owner.drift) {
+            DriftPolicy::Block => Err(error.clone()),
+            DriftPolicy::Allow => Ok(Vec::new()),
+            DriftPolicy::Warn => {
+                let first = format!("{} (`drift: warn` lets it pass)", error.message());
+                Ok(std::iter::once(first).chain(error.details().iter().cloned()).collect())
             }
         }
     }
@@ -242,34 +249,38 @@ pub(super) fn server_of(tool: &ToolDefinition) -> Option<&str> {
 }
 
 /// The change when an internal tool comes from another entry than the one that was pinned.
-fn entry_changed(pin: &Pin, tool: &ToolDefinition) -> Option<Change> {
+fn entry_changed(pin: &Pin, tool: &ToolDefinition) -> Option<DefinitionChange> {
     let (before, now) = (pin.entry.as_ref()?, tool.entry.as_ref()?);
     let now = PinnedEntry::of(now, &str::to_owned);
-    let (from, to) = (Some(before.line()), Some(now.line()));
-    (!before.is(&now)).then_some(Change { part: "entry", before: from, after: to })
+    let (from, to) = (Some(before.describe()), Some(now.describe()));
+    (!before.is_same_entry(&now)).then_some(DefinitionChange {
+        part: "entry",
+        before: from,
+        after: to,
+    })
 }
 
-fn touched(pin: &Pin, tool: &ToolDefinition) -> Vec<Change> {
+fn touches_changed(pin: &Pin, tool: &ToolDefinition) -> Vec<DefinitionChange> {
     let now = touches(tool);
     if now == pin.touches {
         return Vec::new();
     }
     let text = |lines: &[String]| Some(lines.join("\n"));
-    vec![Change { part: "touches", before: text(&pin.touches), after: text(&now) }]
+    vec![DefinitionChange { part: "touches", before: text(&pin.touches), after: text(&now) }]
 }
 
-fn refusal(tool: &ToolDefinition, found: &[Change]) -> Fault {
+fn refusal(tool: &ToolDefinition, found: &[DefinitionChange]) -> Error {
     let name = &tool.name;
-    let fault = Fault::denied(format!(
+    let error = Error::denied(format!(
         "drift: the pinned definition of '{name}' changed ({})",
         changes::names(found)
     ))
-    .details(changes::lines(found, LINES))
-    .hint(format!(
+    .with_details(changes::lines(found, LINES))
+    .with_hint(format!(
         "`toolhost verify {name}` shows the whole difference, `toolhost pin {name}` accepts it"
     ));
     match server_of(tool) {
-        Some(server) => fault.server(server),
-        None => fault,
+        Some(server) => error.with_server(server),
+        None => error,
     }
 }

@@ -9,32 +9,35 @@ use serde_json::json;
 
 use super::*;
 use crate::catalogue::{Catalogue, ServerListing, fingerprint};
-use crate::config::spec::Drift;
+use crate::config::spec::DriftPolicy;
 use crate::model::{
-    EntryOrigin, Fault, Layer, Origin, Pinned, Place, Source, ToolDefinition, ToolName, ToolStatus,
+    EntryOrigin, Error, Layer, Origin, PinState, SourceLocation, ToolDefinition, ToolName,
+    ToolSource, ToolStatus,
 };
 
 const FILE: &str = "/p/mcp.yaml";
 
 fn remote(name: &str, description: &str) -> ToolDefinition {
     let origin = Origin::Server("s".to_owned());
-    let mut tool = ToolDefinition::new(ToolName::of("s", name), Source::Mcp, "mcp", origin);
+    let mut tool = ToolDefinition::new(ToolName::of("s", name), ToolSource::Mcp, "mcp", origin);
     tool.description = Some(description.to_owned());
     tool
 }
 
 fn local(file: &str, touches: &str) -> ToolDefinition {
-    let place = Place { file: Arc::new(PathBuf::from(file)), line: 1, column: 1, text: "".into() };
+    let place =
+        SourceLocation { file: Arc::new(PathBuf::from(file)), line: 1, column: 1, text: "".into() };
     let name = ToolName::plain("log");
-    let mut tool = ToolDefinition::new(name, Source::Internal, "command", Origin::File(place));
+    let mut tool = ToolDefinition::new(name, ToolSource::Internal, "command", Origin::File(place));
     tool.touches = vec![touches.to_owned()];
     tool
 }
 
-fn known(endpoint: &str, drift: Drift) -> Arc<Known> {
+fn known(endpoint: &str, drift: DriftPolicy) -> Arc<PinContext> {
     let entry = PinnedEntry::of(&EntryOrigin::of(Layer::Project, "/p"), &str::to_owned);
-    let owner = Owner { file: FILE.to_owned(), endpoint: endpoint.to_owned(), entry, drift };
-    Arc::new(Known {
+    let owner =
+        ConfiguredServer { file: FILE.to_owned(), endpoint: endpoint.to_owned(), entry, drift };
+    Arc::new(PinContext {
         servers: BTreeMap::from([("s".to_owned(), owner)]),
         files: HashMap::from([
             (PathBuf::from("/p/tools.yaml"), "/p/tools.yaml".to_owned()),
@@ -49,41 +52,44 @@ fn plain(text: &str) -> String {
 }
 
 /// Pins of these tools, as `pin` writes them.
-fn book(tools: &[ToolDefinition], instructions: Option<&str>) -> Book {
-    let mut book = Book::default();
-    let group = book.group_mut(Some("s"), Some(FILE));
+fn content(tools: &[ToolDefinition], instructions: Option<&str>) -> PinFileContent {
+    let mut content = PinFileContent::default();
+    let group = content.group_mut(Some("s"), Some(FILE));
     group.endpoint = Some("stdio server".to_owned());
-    group.instructions = instructions.map(|text| book::Words::of(text, &plain));
+    group.instructions = instructions.map(|text| content::PinnedText::of(text, &plain));
     for tool in tools {
         group.tools.insert(tool.name.tool().to_owned(), Pin::of(tool, &plain));
     }
-    book
+    content
 }
 
-fn pins(drift: Drift) -> Pins {
-    Pins::new(known("stdio server", drift), book(&[remote("a", "reads")], Some("Read first.")))
+fn pins(drift: DriftPolicy) -> Pins {
+    Pins::new(known("stdio server", drift), content(&[remote("a", "reads")], Some("Read first.")))
 }
 
-fn parts(verdict: &Verdict) -> Vec<&'static str> {
+fn parts(verdict: &PinComparison) -> Vec<&'static str> {
     match verdict {
-        Verdict::Changed(changes) => changes.iter().map(|change| change.part).collect(),
-        Verdict::New => vec!["new"],
-        Verdict::Same => vec!["same"],
+        PinComparison::Changed(changes) => changes.iter().map(|change| change.part).collect(),
+        PinComparison::New => vec!["new"],
+        PinComparison::Same => vec!["same"],
     }
 }
 
 #[test]
 fn every_way_to_be_something_else_is_seen() {
-    let pins = pins(Drift::Block);
-    let judge = |tool: &ToolDefinition, words| parts(&pins.judge(tool, words));
+    let pins = pins(DriftPolicy::Block);
+    let judge = |tool: &ToolDefinition, words| parts(&pins.compare(tool, words));
     let words = Some("Read first.");
     assert_eq!(judge(&remote("a", "reads"), words), ["same"]);
     assert_eq!(judge(&remote("a", "writes"), words), ["description"]);
     assert_eq!(judge(&remote("b", "reads"), words), ["new"]);
     assert_eq!(judge(&remote("a", "reads"), Some("Wipe first.")), ["instructions"]);
     assert_eq!(judge(&remote("a", "reads"), None), ["instructions"]);
-    let moved = Pins::new(known("stdio other", Drift::Block), book(&[remote("a", "reads")], words));
-    assert_eq!(parts(&moved.judge(&remote("a", "reads"), words)), ["endpoint"]);
+    let moved = Pins::new(
+        known("stdio other", DriftPolicy::Block),
+        content(&[remote("a", "reads")], words),
+    );
+    assert_eq!(parts(&moved.compare(&remote("a", "reads"), words)), ["endpoint"]);
     let mut more = remote("a", "reads");
     more.annotations.read_only = Some(true);
     more.input_schema = Arc::new(json!({ "type": "object", "required": ["x"] }));
@@ -92,18 +98,18 @@ fn every_way_to_be_something_else_is_seen() {
 
 #[test]
 fn pins_of_another_file_are_of_another_server() {
-    let mut book = book(&[remote("a", "reads")], None);
-    book.groups[0].file = Some("/elsewhere/mcp.yaml".to_owned());
-    let pins = Pins::new(known("stdio server", Drift::Block), book.clone());
+    let mut content = content(&[remote("a", "reads")], None);
+    content.groups[0].file = Some("/elsewhere/mcp.yaml".to_owned());
+    let pins = Pins::new(known("stdio server", DriftPolicy::Block), content.clone());
     assert!(pins.is_empty());
-    book.groups[0].file = None;
-    assert!(!Pins::new(known("stdio server", Drift::Block), book).is_empty());
+    content.groups[0].file = None;
+    assert!(!Pins::new(known("stdio server", DriftPolicy::Block), content).is_empty());
 }
 
 /// An entry of this layer and directory that says this.
 fn entry(layer: Layer, directory: &str, written: &str) -> Arc<EntryOrigin> {
     let (directory, written) = (directory.into(), written.to_owned());
-    Arc::new(EntryOrigin { layer, directory, written })
+    Arc::new(EntryOrigin { layer, directory, declaration: written })
 }
 
 fn pinned(entry: &EntryOrigin) -> PinnedEntry {
@@ -112,53 +118,53 @@ fn pinned(entry: &EntryOrigin) -> PinnedEntry {
 
 #[test]
 fn a_projects_entry_that_took_the_name_of_a_pinned_server_is_another_server() {
-    let mut book = book(&[remote("a", "reads")], None);
-    book.groups[0].file = Some("/home/me/mcp.yaml".to_owned());
-    book.groups[0].entry = Some(pinned(&entry(Layer::User, "/home/me", "server")));
-    let judge = |book: &Book| {
-        let pins = Pins::new(known("stdio server", Drift::Block), book.clone());
-        parts(&pins.judge(&remote("a", "reads"), None))
+    let mut content = content(&[remote("a", "reads")], None);
+    content.groups[0].file = Some("/home/me/mcp.yaml".to_owned());
+    content.groups[0].entry = Some(pinned(&entry(Layer::User, "/home/me", "server")));
+    let judge = |content: &PinFileContent| {
+        let pins = Pins::new(known("stdio server", DriftPolicy::Block), content.clone());
+        parts(&pins.compare(&remote("a", "reads"), None))
     };
-    assert_eq!(judge(&book), ["entry"]);
+    assert_eq!(judge(&content), ["entry"]);
     // One of another project never was meant.
-    book.groups[0].entry = Some(pinned(&entry(Layer::Project, "/home/me", "server")));
-    assert_eq!(judge(&book), ["new"]);
+    content.groups[0].entry = Some(pinned(&entry(Layer::Project, "/home/me", "server")));
+    assert_eq!(judge(&content), ["new"]);
     // Before entries were kept, only the file told whose it was.
-    book.groups[0].entry = None;
-    let mut known = Known::clone(&known("stdio other", Drift::Block));
+    content.groups[0].entry = None;
+    let mut known = PinContext::clone(&known("stdio other", DriftPolicy::Block));
     known.own_files.insert("/home/me/mcp.yaml".to_owned());
-    let pins = Pins::new(Arc::new(known), book.clone());
-    assert_eq!(parts(&pins.judge(&remote("a", "reads"), None)), ["endpoint"]);
+    let pins = Pins::new(Arc::new(known), content.clone());
+    assert_eq!(parts(&pins.compare(&remote("a", "reads"), None)), ["endpoint"]);
     // What was accepted for the project's own file counts from then on.
-    let here = book.group_mut(Some("s"), Some(FILE));
+    let here = content.group_mut(Some("s"), Some(FILE));
     here.endpoint = Some("stdio server".to_owned());
     here.tools.insert("a".to_owned(), Pin::of(&remote("a", "reads"), &plain));
-    book.groups[0].entry = Some(pinned(&entry(Layer::User, "/home/me", "server")));
-    assert_eq!(judge(&book), ["same"]);
-    book.groups.reverse();
-    assert_eq!(judge(&book), ["same"]);
+    content.groups[0].entry = Some(pinned(&entry(Layer::User, "/home/me", "server")));
+    assert_eq!(judge(&content), ["same"]);
+    content.groups.reverse();
+    assert_eq!(judge(&content), ["same"]);
 }
 
 #[test]
 fn a_server_that_is_written_otherwise_is_another_one_though_it_starts_the_same() {
-    let mut book = book(&[remote("a", "reads")], None);
-    let judge = |book: &Book| {
-        let pins = Pins::new(known("stdio server", Drift::Block), book.clone());
-        parts(&pins.judge(&remote("a", "reads"), None))
+    let mut content = content(&[remote("a", "reads")], None);
+    let judge = |content: &PinFileContent| {
+        let pins = Pins::new(known("stdio server", DriftPolicy::Block), content.clone());
+        parts(&pins.compare(&remote("a", "reads"), None))
     };
     for (written, directory, found) in
         [("", "/p", "same"), ("${OTHER}", "/p", "entry"), ("", "/q", "entry")]
     {
         let of = entry(Layer::Project, directory, written);
-        book.groups[0].entry = Some(pinned(&of));
-        assert_eq!(judge(&book), [found], "{written} {directory}");
+        content.groups[0].entry = Some(pinned(&of));
+        assert_eq!(judge(&content), [found], "{written} {directory}");
     }
     // A file of pins for every machine says nothing about places.
-    book.groups[0].entry = Some(pinned(&entry(Layer::Project, "/q", "")).portable());
-    assert_eq!(judge(&book), ["same"]);
+    content.groups[0].entry = Some(pinned(&entry(Layer::Project, "/q", "")).portable());
+    assert_eq!(judge(&content), ["same"]);
     // How the file was found does not matter.
-    book.groups[0].entry = Some(pinned(&entry(Layer::Flag, "/p", "")));
-    assert_eq!(judge(&book), ["same"]);
+    content.groups[0].entry = Some(pinned(&entry(Layer::Flag, "/p", "")));
+    assert_eq!(judge(&content), ["same"]);
 }
 
 #[test]
@@ -169,13 +175,13 @@ fn a_projects_tool_that_took_the_name_of_a_pinned_one_is_another_tool() {
         tool
     };
     let users = of("/home/me/tools.yaml", Layer::User, "/home/me", "log");
-    let mut book = Book::default();
-    let group = book.group_mut(None, Some("/home/me/tools.yaml"));
+    let mut content = PinFileContent::default();
+    let group = content.group_mut(None, Some("/home/me/tools.yaml"));
     group.tools.insert("log".to_owned(), Pin::of(&users, &plain));
-    let mut known = Known::clone(&known("stdio server", Drift::Block));
+    let mut known = PinContext::clone(&known("stdio server", DriftPolicy::Block));
     known.files.insert("/home/me/tools.yaml".into(), "/home/me/tools.yaml".to_owned());
-    let pins = Pins::new(Arc::new(known), book);
-    let judge = |tool: &ToolDefinition| parts(&pins.judge(tool, None));
+    let pins = Pins::new(Arc::new(known), content);
+    let judge = |tool: &ToolDefinition| parts(&pins.compare(tool, None));
     assert_eq!(judge(&users), ["same"]);
     assert_eq!(judge(&of("/home/me/tools.yaml", Layer::User, "/home/me", "${LOG}")), ["entry"]);
     assert_eq!(judge(&of("/p/tools.yaml", Layer::Project, "/p", "log")), ["entry"]);
@@ -184,53 +190,55 @@ fn a_projects_tool_that_took_the_name_of_a_pinned_one_is_another_tool() {
 
 #[test]
 fn an_internal_tool_is_its_definition_and_what_it_starts_wherever_its_project_stands() {
-    let mut book = Book::default();
+    let mut content = PinFileContent::default();
     let pinned = local("/p/tools.yaml", "starts /p/bin/log");
-    book.group_mut(None, None).tools.insert("log".to_owned(), Pin::of(&pinned, &plain));
-    let pins = Pins::new(known("stdio server", Drift::Block), book.clone());
-    let judge = |tool: &ToolDefinition| parts(&pins.judge(tool, None));
+    content.group_mut(None, None).tools.insert("log".to_owned(), Pin::of(&pinned, &plain));
+    let pins = Pins::new(known("stdio server", DriftPolicy::Block), content.clone());
+    let judge = |tool: &ToolDefinition| parts(&pins.compare(tool, None));
     assert_eq!(judge(&pinned), ["same"]);
     assert_eq!(judge(&local("/q/tools.yaml", "starts /q/bin/log")), ["same"]);
     assert_eq!(judge(&local("/p/tools.yaml", "starts /bin/sh")), ["touches"]);
 
-    book.groups[0].file = Some("/p/tools.yaml".to_owned());
-    let pins = Pins::new(known("stdio server", Drift::Block), book);
-    assert_eq!(parts(&pins.judge(&local("/q/tools.yaml", "starts /bin/sh"), None)), ["new"]);
+    content.groups[0].file = Some("/p/tools.yaml".to_owned());
+    let pins = Pins::new(known("stdio server", DriftPolicy::Block), content);
+    assert_eq!(parts(&pins.compare(&local("/q/tools.yaml", "starts /bin/sh"), None)), ["new"]);
 }
 
 #[test]
 fn a_definition_that_was_not_kept_is_told_by_its_hash() {
     let large = remote("a", &"x".repeat(300 << 10));
-    let book = book(&[large], None);
-    assert!(book.groups[0].tools["a"].definition.is_none());
-    let pins = Pins::new(known("stdio server", Drift::Block), book);
-    assert_eq!(parts(&pins.judge(&remote("a", "y"), None)), ["fingerprint"]);
+    let content = content(&[large], None);
+    assert!(content.groups[0].tools["a"].definition.is_none());
+    let pins = Pins::new(known("stdio server", DriftPolicy::Block), content);
+    assert_eq!(parts(&pins.compare(&remote("a", "y"), None)), ["fingerprint"]);
 }
 
 #[test]
 fn a_changed_tool_is_marked_and_its_entry_decides_about_calls() {
-    for (drift, refused, warnings) in
-        [(Drift::Block, true, 0), (Drift::Warn, false, 4), (Drift::Allow, false, 0)]
-    {
+    for (drift, refused, warnings) in [
+        (DriftPolicy::Block, true, 0),
+        (DriftPolicy::Warn, false, 4),
+        (DriftPolicy::Allow, false, 0),
+    ] {
         let pins = pins(drift);
         let tools = [remote("a", "deletes"), remote("b", "new"), remote("a", "deletes")];
         let mut tools = tools.map(Arc::new);
-        Arc::make_mut(&mut tools[2]).withdraw(Fault::unreachable("gone"));
-        pins.mark(&mut tools, Some("Read first."));
+        Arc::make_mut(&mut tools[2]).mark_unavailable(Error::unreachable("gone"));
+        pins.mark_tools(&mut tools, Some("Read first."));
         assert_eq!(tools[0].status, ToolStatus::Changed);
         assert_eq!(tools[1].status, ToolStatus::Live);
         assert_eq!(tools[2].status, ToolStatus::Unavailable);
-        assert!(matches!(tools[1].pinned, Pinned::No));
-        match pins.admit(&tools[0]) {
-            Err(fault) => {
+        assert!(matches!(tools[1].pin_state, PinState::NotPinned));
+        match pins.check_call(&tools[0]) {
+            Err(error) => {
                 assert!(refused);
-                assert_eq!(fault.kind().exit_code(), 6);
-                assert_eq!(fault.detail_lines(), ["description:", "  -reads", "  +deletes"]);
-                assert!(fault.hint_text().unwrap().contains("toolhost pin s-a"));
+                assert_eq!(error.kind().exit_code(), 6);
+                assert_eq!(error.details(), ["description:", "  -reads", "  +deletes"]);
+                assert!(error.hint().unwrap().contains("toolhost pin s-a"));
             }
             Ok(lines) => assert_eq!((refused, lines.len()), (false, warnings)),
         }
-        assert_eq!(pins.admit(&tools[1]).unwrap(), [""; 0]);
+        assert_eq!(pins.check_call(&tools[1]).unwrap(), [""; 0]);
     }
 }
 
@@ -238,20 +246,26 @@ fn a_changed_tool_is_marked_and_its_entry_decides_about_calls() {
 fn a_listing_is_compared_whole() {
     let listed = [remote("a", "changed"), remote("c", "new")].map(Arc::new);
     let old = [remote("a", "reads"), remote("b", "goes"), remote("d", "goes too")];
-    let pins = Pins::new(known("stdio server", Drift::Block), book(&old, None));
-    let asked = |fault: Option<Fault>, partial| Catalogue {
-        tools: if fault.is_some() { Vec::new() } else { listed.to_vec() },
-        servers: vec![ServerListing { name: "s".to_owned(), fault, partial }],
+    let pins = Pins::new(known("stdio server", DriftPolicy::Block), content(&old, None));
+    let asked = |error: Option<Error>, partial| Catalogue {
+        tools: if error.is_some() { Vec::new() } else { listed.to_vec() },
+        servers: vec![ServerListing { name: "s".to_owned(), error, is_partial: partial }],
         ..Catalogue::default()
     };
     let count = |catalogue: &Catalogue| {
-        let report = Report::new(&pins, catalogue, &|_| None);
-        [State::Changed, State::Gone, State::New, State::Unchecked].map(|s| report.count(s))
+        let report = PinReport::new(&pins, catalogue, &|_| None);
+        [
+            PinReportState::Changed,
+            PinReportState::Missing,
+            PinReportState::New,
+            PinReportState::Unchecked,
+        ]
+        .map(|s| report.count(s))
     };
     assert_eq!(count(&asked(None, false)), [1, 2, 1, 0]);
     assert_eq!(count(&asked(None, true)), [1, 0, 1, 2]);
-    assert_eq!(count(&asked(Some(Fault::unreachable("exited")), false)), [0, 0, 0, 3]);
-    let report = Report::new(&pins, &asked(None, false), &|_| Some("Wipe first.".to_owned()));
+    assert_eq!(count(&asked(Some(Error::unreachable("exited")), false)), [0, 0, 0, 3]);
+    let report = PinReport::new(&pins, &asked(None, false), &|_| Some("Wipe first.".to_owned()));
     assert_eq!(report.servers.len(), 1);
     assert_eq!(report.tools[0].changes.len(), 1, "the server's change is told once");
 }
@@ -271,9 +285,9 @@ proptest! {
         one in any::<String>(), other in any::<String>(), words in proptest::option::of(any::<String>()),
     ) {
         let tool = remote("a", &one);
-        let pins = Pins::new(known("stdio server", Drift::Block), book(std::slice::from_ref(&tool), words.as_deref()));
-        prop_assert_eq!(pins.judge(&tool, words.as_deref()), Verdict::Same);
-        let same = pins.judge(&remote("a", &other), words.as_deref()) == Verdict::Same;
+        let pins = Pins::new(known("stdio server", DriftPolicy::Block), content(std::slice::from_ref(&tool), words.as_deref()));
+        prop_assert_eq!(pins.compare(&tool, words.as_deref()), PinComparison::Same);
+        let same = pins.compare(&remote("a", &other), words.as_deref()) == PinComparison::Same;
         prop_assert_eq!(same, one == other);
     }
 }

@@ -4,7 +4,7 @@
 //! the homes of JSON Schema), long words and paths, and hashes.
 
 use super::hidden::around;
-use super::{Found, Severity};
+use super::{FindingCollector, FindingSeverity};
 
 /// From how many characters on a text is long.
 const LONG: usize = 10_000;
@@ -13,7 +13,7 @@ const VERY_LONG: usize = 50_000;
 /// The shortest run of base64 that counts; a SHA-512 in hexadecimal is longer, but of one case.
 const BLOB: usize = 120;
 /// Hosts that illustrate.
-const ILLUSTRATIONS: [&str; 9] = [
+const EXAMPLE_HOSTS: [&str; 9] = [
     "example.com",
     "example.org",
     "example.net",
@@ -25,17 +25,18 @@ const ILLUSTRATIONS: [&str; 9] = [
     "w3.org",
 ];
 
-pub(super) fn check(text: &str, found: &mut Found) {
+pub(super) fn check(text: &str, found: &mut FindingCollector) {
     addresses(text, found);
     blob(text, found);
     let long = if text.len() < LONG { 0 } else { text.chars().count() };
     if long >= LONG {
-        let severity = if long >= VERY_LONG { Severity::Medium } else { Severity::Low };
+        let severity =
+            if long >= VERY_LONG { FindingSeverity::Medium } else { FindingSeverity::Low };
         found.add(severity, "length", "", format!("it has {long} characters"));
     }
 }
 
-fn addresses(text: &str, found: &mut Found) {
+fn addresses(text: &str, found: &mut FindingCollector) {
     for (at, _) in text.match_indices("://") {
         let head = text.get(..at).unwrap_or_default();
         let start = head.rfind(|c: char| !c.is_ascii_alphanumeric()).map_or(0, |i| {
@@ -54,29 +55,34 @@ fn addresses(text: &str, found: &mut Found) {
         let illustrates = |known: &&str| {
             host.strip_suffix(*known).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
         };
-        if host.is_empty() || ILLUSTRATIONS.iter().any(illustrates) {
+        if host.is_empty() || EXAMPLE_HOSTS.iter().any(illustrates) {
             continue;
         }
         let quote = around(text, start);
         if authority.contains('@') {
             let why = "an address in it hides its host behind a user's name";
-            found.add(Severity::Medium, "address", &quote, why);
+            found.add(FindingSeverity::Medium, "address", &quote, why);
         } else if host.parse::<std::net::Ipv4Addr>().is_ok() {
-            found.add(Severity::Medium, "address", &quote, "it points to a bare IP address");
+            found.add(FindingSeverity::Medium, "address", &quote, "it points to a bare IP address");
         } else {
-            found.add(Severity::Low, "address", &quote, "it points to an address");
+            found.add(FindingSeverity::Low, "address", &quote, "it points to an address");
         }
     }
     for (at, scheme) in text.match_indices("javascript:") {
         let next = text.get(at + scheme.len()..).and_then(|rest| rest.chars().next());
         if next.is_some_and(|c| c.is_ascii_alphabetic()) {
             let quote = around(text, at);
-            found.add(Severity::Medium, "address", &quote, "it holds an address that is a script");
+            found.add(
+                FindingSeverity::Medium,
+                "address",
+                &quote,
+                "it holds an address that is a script",
+            );
         }
     }
 }
 
-fn blob(text: &str, found: &mut Found) {
+fn blob(text: &str, found: &mut FindingCollector) {
     let inside = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '=' | '-' | '_');
     for run in text.split(|c| !inside(c)).filter(|run| run.len() >= BLOB) {
         let head = run.get(..BLOB).unwrap_or_default();
@@ -88,7 +94,7 @@ fn blob(text: &str, found: &mut Found) {
         let joined = head.chars().filter(|c| matches!(c, '/' | '-' | '_')).count();
         if mixed && joined < BLOB / 10 {
             let why = format!("it holds {} characters of encoded data", run.len());
-            found.add(Severity::Medium, "blob", run, why);
+            found.add(FindingSeverity::Medium, "blob", run, why);
             return;
         }
     }

@@ -12,7 +12,7 @@ const FOR_MACHINES: [&str; 9] =
     ["$ref", "$schema", "$id", "$anchor", "$dynamicRef", "type", "format", "pattern", "required"];
 
 /// One text.
-pub(super) struct Field<'a> {
+pub(super) struct DefinitionText<'a> {
     pub(super) path: String,
     pub(super) text: &'a str,
     /// Whether somebody reads it: no name, and no text for machines.
@@ -20,8 +20,11 @@ pub(super) struct Field<'a> {
 }
 
 /// Hands every text to `look`. Says whether that was all of them.
-pub(super) fn each(tool: &ToolDefinition, mut look: impl FnMut(Field<'_>)) -> bool {
-    let mut budget = Budget { bytes: MOST_BYTES, texts: MOST_TEXTS, whole: true };
+pub(super) fn for_each_text(
+    tool: &ToolDefinition,
+    mut look: impl FnMut(DefinitionText<'_>),
+) -> bool {
+    let mut budget = ScanBudget { bytes: MOST_BYTES, texts: MOST_TEXTS, is_complete: true };
     let plain = [
         ("name", Some(tool.name.tool()), false),
         ("title", tool.title.as_deref(), true),
@@ -30,7 +33,7 @@ pub(super) fn each(tool: &ToolDefinition, mut look: impl FnMut(Field<'_>)) -> bo
     ];
     for (path, text, is_prose) in plain {
         if let Some(text) = text.and_then(|text| budget.take(text)) {
-            look(Field { path: path.to_owned(), text, is_prose });
+            look(DefinitionText { path: path.to_owned(), text, is_prose });
         }
     }
     for (path, schema) in
@@ -40,7 +43,7 @@ pub(super) fn each(tool: &ToolDefinition, mut look: impl FnMut(Field<'_>)) -> bo
             walk(schema, path, &mut budget, &mut look);
         }
     }
-    budget.whole
+    budget.is_complete
 }
 
 /// At most `most` bytes of a text.
@@ -52,38 +55,43 @@ pub(super) fn head(text: &str, most: usize) -> &str {
     text.get(..end).unwrap_or_default()
 }
 
-struct Budget {
+struct ScanBudget {
     bytes: usize,
     texts: usize,
-    whole: bool,
+    is_complete: bool,
 }
 
-impl Budget {
+impl ScanBudget {
     fn take<'a>(&mut self, text: &'a str) -> Option<&'a str> {
         if self.texts == 0 || self.bytes == 0 {
-            self.whole = false;
+            self.is_complete = false;
             return None;
         }
         self.texts -= 1;
         let taken = head(text, self.bytes);
-        self.whole &= taken.len() == text.len();
+        self.is_complete &= taken.len() == text.len();
         self.bytes -= taken.len();
         Some(taken)
     }
 }
 
-fn walk(schema: &Value, path: &str, budget: &mut Budget, look: &mut impl FnMut(Field<'_>)) {
+fn walk(
+    schema: &Value,
+    path: &str,
+    budget: &mut ScanBudget,
+    look: &mut impl FnMut(DefinitionText<'_>),
+) {
     // Depth is bounded where definitions are read; a stack of our own costs nothing.
     let mut left: Vec<(String, &Value, bool)> = vec![(path.to_owned(), schema, true)];
     while let Some((path, value, is_prose)) = left.pop() {
         match value {
             Value::String(text) => {
                 let Some(text) = budget.take(text) else { return };
-                look(Field { path, text, is_prose });
+                look(DefinitionText { path, text, is_prose });
             }
             Value::Array(items) => {
                 if left.len() + items.len() > MOST_TEXTS {
-                    budget.whole = false;
+                    budget.is_complete = false;
                     continue;
                 }
                 let items = items.iter().enumerate().rev();
@@ -91,14 +99,18 @@ fn walk(schema: &Value, path: &str, budget: &mut Budget, look: &mut impl FnMut(F
             }
             Value::Object(members) => {
                 if left.len() + members.len() > MOST_TEXTS {
-                    budget.whole = false;
+                    budget.is_complete = false;
                     continue;
                 }
                 for (key, member) in members.iter().rev() {
                     let Some(name) = budget.take(key) else { return };
                     let path = format!("{path}.{}", head(name, 100));
                     // A key is a name; one that is a sentence is meant to be read.
-                    look(Field { path: path.clone(), text: name, is_prose: name.contains(' ') });
+                    look(DefinitionText {
+                        path: path.clone(),
+                        text: name,
+                        is_prose: name.contains(' '),
+                    });
                     let is_prose = is_prose && !FOR_MACHINES.contains(&key.as_str());
                     left.push((path, member, is_prose));
                 }

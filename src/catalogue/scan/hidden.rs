@@ -6,13 +6,13 @@
 
 use unicode_security::confusable_detection::skeleton;
 
-use super::{Found, Severity};
+use super::{FindingCollector, FindingSeverity};
 use crate::util::text::is_invisible;
 
 /// The most characters of a word that is compared with its look-alike.
 const LONGEST_WORD: usize = 64;
 
-pub(super) fn check(text: &str, found: &mut Found) {
+pub(super) fn check(text: &str, found: &mut FindingCollector) {
     if text.bytes().all(|b| (b' '..=b'~').contains(&b) || matches!(b, b'\n' | b'\t' | b'\r')) {
         return;
     }
@@ -20,7 +20,7 @@ pub(super) fn check(text: &str, found: &mut Found) {
     mixed(text, found);
 }
 
-fn invisible(text: &str, found: &mut Found) {
+fn invisible(text: &str, found: &mut FindingCollector) {
     // A text may be made of nothing else: each reason is told once.
     let mut told: Vec<&str> = Vec::new();
     let mut before = None;
@@ -36,16 +36,18 @@ fn invisible(text: &str, found: &mut Found) {
             // A keycap or an emoji and how it is drawn; Indic and Persian spelling.
             '\u{fe0e}' | '\u{fe0f}' if foreign(last) || last.is_some_and(is_keycap) => continue,
             '\u{200c}' | '\u{200d}' if foreign(last) && foreign(after) => continue,
-            '\u{feff}' if at == 0 => (Severity::Low, "it begins with a byte order mark"),
-            '\u{ad}' => (Severity::Low, "it holds soft hyphens"),
+            '\u{feff}' if at == 0 => (FindingSeverity::Low, "it begins with a byte order mark"),
+            '\u{ad}' => (FindingSeverity::Low, "it holds soft hyphens"),
             '\u{e0020}'..='\u{e007f}' => {
-                (Severity::High, "it holds tag characters, which only a model reads")
+                (FindingSeverity::High, "it holds tag characters, which only a model reads")
             }
             '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
-                (Severity::High, "it turns the direction of the text around")
+                (FindingSeverity::High, "it turns the direction of the text around")
             }
-            c if c.is_control() => (Severity::High, "it holds characters that steer a terminal"),
-            _ => (Severity::High, "it holds invisible characters"),
+            c if c.is_control() => {
+                (FindingSeverity::High, "it holds characters that steer a terminal")
+            }
+            _ => (FindingSeverity::High, "it holds invisible characters"),
         };
         if !told.contains(&why) {
             told.push(why);
@@ -59,7 +61,7 @@ fn is_keycap(c: char) -> bool {
 }
 
 /// A word with ASCII letters in which other letters look like ASCII ones.
-fn mixed(text: &str, found: &mut Found) {
+fn mixed(text: &str, found: &mut FindingCollector) {
     for word in text.split(|c: char| !(c.is_alphanumeric() || c == '_')) {
         if word.is_ascii() || word.chars().count() > LONGEST_WORD {
             continue;
@@ -69,7 +71,7 @@ fn mixed(text: &str, found: &mut Found) {
         // Accents stay in a skeleton, so that only borrowed letters make it ASCII.
         if latin && looks.is_ascii() && looks != word && !word.chars().any(|c| c == 'ı') {
             let why = "letters of another script stand for Latin ones in it";
-            found.add(Severity::Medium, "look-alike", word, why);
+            found.add(FindingSeverity::Medium, "look-alike", word, why);
         }
     }
 }

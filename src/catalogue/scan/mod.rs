@@ -33,7 +33,7 @@ use serde_json::{Value, json};
 use crate::model::ToolDefinition;
 use crate::util::text;
 
-pub use names::Neighbours;
+pub use names::ToolNameIndex;
 
 /// How much of a definition is looked at, in bytes.
 pub const MOST_BYTES: usize = 2 << 20;
@@ -44,7 +44,7 @@ const QUOTE: usize = 80;
 
 /// How much a finding matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Severity {
+pub enum FindingSeverity {
     /// Worth knowing; ordinary servers have it too.
     Low,
     /// Unusual: look at it.
@@ -53,7 +53,7 @@ pub enum Severity {
     High,
 }
 
-impl Severity {
+impl FindingSeverity {
     /// The word used in output.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -68,7 +68,7 @@ impl Severity {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
     /// How much it matters.
-    pub severity: Severity,
+    pub severity: FindingSeverity,
     /// The rule: a word from the table above.
     pub rule: &'static str,
     /// Where: `description`, `inputSchema.properties.path.description`, `name`.
@@ -93,10 +93,10 @@ impl Finding {
 }
 
 /// What is suspicious about a tool, the worst first.
-pub fn scan(tool: &ToolDefinition, neighbours: &Neighbours) -> Vec<Finding> {
-    let mut found = Found::default();
+pub fn scan(tool: &ToolDefinition, neighbours: &ToolNameIndex) -> Vec<Finding> {
+    let mut found = FindingCollector::default();
     names::check(tool, neighbours, &mut found);
-    let whole = fields::each(tool, |field| {
+    let whole = fields::for_each_text(tool, |field| {
         found.field = field.path;
         hidden::check(field.text, &mut found);
         if field.is_prose {
@@ -107,14 +107,14 @@ pub fn scan(tool: &ToolDefinition, neighbours: &Neighbours) -> Vec<Finding> {
     });
     if !whole {
         "definition".clone_into(&mut found.field);
-        found.add(Severity::Low, "length", "", "it is too large to be looked at whole");
+        found.add(FindingSeverity::Low, "length", "", "it is too large to be looked at whole");
     }
     found.sorted()
 }
 
 /// Text that belongs to no tool, such as the instructions of a server.
 pub fn scan_text(field: &str, words: &str) -> Vec<Finding> {
-    let mut found = Found { field: field.to_owned(), ..Found::default() };
+    let mut found = FindingCollector { field: field.to_owned(), ..FindingCollector::default() };
     let words = fields::head(words, MOST_BYTES);
     hidden::check(words, &mut found);
     phrases::check(words, &mut found);
@@ -124,16 +124,16 @@ pub fn scan_text(field: &str, words: &str) -> Vec<Finding> {
 
 /// What has been found so far, and where the rules are looking.
 #[derive(Default)]
-struct Found {
+struct FindingCollector {
     field: String,
     all: Vec<Finding>,
 }
 
-impl Found {
+impl FindingCollector {
     /// Adds a finding about the field that is being looked at.
     fn add(
         &mut self,
-        severity: Severity,
+        severity: FindingSeverity,
         rule: &'static str,
         quote: &str,
         reason: impl Into<String>,
@@ -141,7 +141,7 @@ impl Found {
         let reason = reason.into();
         let repeated = |f: &Finding| f.field == self.field && f.rule == rule && f.reason == reason;
         // Room is kept for the worst, which may come last.
-        let full = self.all.len() >= MOST_FINDINGS && severity < Severity::High;
+        let full = self.all.len() >= MOST_FINDINGS && severity < FindingSeverity::High;
         if full || self.all.len() >= MOST_FINDINGS * 4 || self.all.iter().any(repeated) {
             return;
         }

@@ -10,8 +10,8 @@ use std::collections::{BTreeSet, HashMap};
 
 use unicode_security::confusable_detection::skeleton;
 
-use super::{Found, Severity};
-use crate::model::{Source, ToolDefinition};
+use super::{FindingCollector, FindingSeverity};
+use crate::model::{ToolDefinition, ToolSource};
 
 /// The shortest name that is recognised in a text.
 const SHORTEST: usize = 6;
@@ -57,14 +57,14 @@ const DESTROYING: [&str; 8] =
 
 /// The names of all tools, for telling whose a name is.
 #[derive(Debug, Default)]
-pub struct Neighbours {
+pub struct ToolNameIndex {
     /// Components by the names of their tools.
     owners: HashMap<String, BTreeSet<String>>,
     /// Names, with their components, by what they look like.
-    looks: HashMap<String, BTreeSet<(String, String)>>,
+    look_alikes: HashMap<String, BTreeSet<(String, String)>>,
 }
 
-impl Neighbours {
+impl ToolNameIndex {
     /// Of all tools of a catalogue.
     pub fn of<'t>(tools: impl IntoIterator<Item = &'t (impl Borrow<ToolDefinition> + 't)>) -> Self {
         let mut all = Self::default();
@@ -77,7 +77,7 @@ impl Neighbours {
             all.owners.entry(name.to_owned()).or_default().insert(owner.to_owned());
             all.owners.entry(tool.name.full()).or_default().insert(owner.to_owned());
             let look = skeleton(name).collect();
-            all.looks.entry(look).or_default().insert((name.to_owned(), owner.to_owned()));
+            all.look_alikes.entry(look).or_default().insert((name.to_owned(), owner.to_owned()));
         }
         all
     }
@@ -88,12 +88,16 @@ fn owner(tool: &ToolDefinition) -> &str {
 }
 
 /// What the name alone tells.
-pub(super) fn check(tool: &ToolDefinition, neighbours: &Neighbours, found: &mut Found) {
+pub(super) fn check(
+    tool: &ToolDefinition,
+    neighbours: &ToolNameIndex,
+    found: &mut FindingCollector,
+) {
     let name = tool.name.tool();
     "name".clone_into(&mut found.field);
     if name.len() <= LONGEST {
         let look: String = skeleton(name).collect();
-        let twins = neighbours.looks.get(&look).into_iter().flatten();
+        let twins = neighbours.look_alikes.get(&look).into_iter().flatten();
         let twin = twins
             .filter(|(other, _)| other != name)
             .find(|(_, of)| !name.is_ascii() || of != owner(tool));
@@ -101,16 +105,16 @@ pub(super) fn check(tool: &ToolDefinition, neighbours: &Neighbours, found: &mut 
             Some((other, of)) if !name.is_ascii() || other.is_ascii() => {
                 let whose = if of.is_empty() { String::new() } else { format!(" of '{of}'") };
                 let why = format!("it looks like '{other}'{whose} and is another name");
-                found.add(Severity::High, "look-alike", name, why);
+                found.add(FindingSeverity::High, "look-alike", name, why);
             }
             _ if !name.is_ascii() && look.is_ascii() => {
                 let why = format!("it looks like '{look}' and is another name");
-                found.add(Severity::High, "look-alike", name, why);
+                found.add(FindingSeverity::High, "look-alike", name, why);
             }
             _ => {}
         }
     }
-    if tool.source == Source::Internal {
+    if tool.source == ToolSource::Internal {
         return;
     }
     let words = words(name);
@@ -119,13 +123,13 @@ pub(super) fn check(tool: &ToolDefinition, neighbours: &Neighbours, found: &mut 
     "annotations".clone_into(&mut found.field);
     if let (Some(true), Some(word), false) = (tool.annotations.read_only, word(&WRITING), reads) {
         let why = format!("it claims to change nothing, and its name says '{word}'");
-        found.add(Severity::Medium, "annotations", "readOnlyHint: true", why);
+        found.add(FindingSeverity::Medium, "annotations", "readOnlyHint: true", why);
     }
     if let (Some(false), Some(word), false) =
         (tool.annotations.destructive, word(&DESTROYING), reads)
     {
         let why = format!("it claims to destroy nothing, and its name says '{word}'");
-        found.add(Severity::Medium, "annotations", "destructiveHint: false", why);
+        found.add(FindingSeverity::Medium, "annotations", "destructiveHint: false", why);
     }
 }
 
@@ -133,8 +137,8 @@ pub(super) fn check(tool: &ToolDefinition, neighbours: &Neighbours, found: &mut 
 pub(super) fn mentions(
     tool: &ToolDefinition,
     text: &str,
-    neighbours: &Neighbours,
-    found: &mut Found,
+    neighbours: &ToolNameIndex,
+    found: &mut FindingCollector,
 ) {
     let own = owner(tool);
     let inside = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | ':');
@@ -160,7 +164,7 @@ pub(super) fn mentions(
             .map(|owner| if owner.is_empty() { "this host".into() } else { format!("'{owner}'") })
             .collect();
         let why = format!("it speaks of a tool of {}", whose.join(", "));
-        found.add(Severity::Medium, "other-tools", word, why);
+        found.add(FindingSeverity::Medium, "other-tools", word, why);
     }
 }
 

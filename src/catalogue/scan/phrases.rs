@@ -10,90 +10,90 @@ use std::sync::LazyLock;
 use memchr::memmem::Finder;
 
 use super::hidden::around;
-use super::{Found, Severity};
+use super::{FindingCollector, FindingSeverity};
 use crate::util::text::is_invisible;
 
 /// Verbs that put instructions out of force.
 const VERBS: [&str; 5] = ["ignore", "disregard", "forget", "override", "bypass"];
 /// What is put out of force.
-const ORDERS: [&str; 7] =
+const INSTRUCTION_NOUNS: [&str; 7] =
     ["instruction", "instructions", "prompt", "prompts", "directives", "guidelines", "guardrails"];
 /// Whose.
-const WHOSE: [&str; 8] =
+const POSSESSIVES: [&str; 8] =
     ["previous", "prior", "above", "earlier", "your", "all", "system", "preceding"];
 
-const AGAINST: &str = "it asks for something behind the user's back";
+const BEHIND_USERS_BACK: &str = "it asks for something behind the user's back";
 const TAG: &str = "it imitates the markup of a prompt";
-const FIRST: &str = "it claims to come before other tools";
+const CLAIMS_PRIORITY: &str = "it claims to come before other tools";
 const LEAK: &str = "it asks for what other tools or the conversation hold";
 
 /// Phrases, in lower case.
-const PHRASES: &[(&str, Severity, &str)] = &[
-    ("do not tell the user", Severity::High, AGAINST),
-    ("don't tell the user", Severity::High, AGAINST),
-    ("never tell the user", Severity::High, AGAINST),
-    ("not inform the user", Severity::High, AGAINST),
-    ("don't inform the user", Severity::High, AGAINST),
-    ("do not mention this", Severity::High, AGAINST),
-    ("don't mention this", Severity::High, AGAINST),
-    ("do not mention that you", Severity::High, AGAINST),
-    ("without telling the user", Severity::High, AGAINST),
-    ("without informing the user", Severity::High, AGAINST),
-    ("without the user knowing", Severity::High, AGAINST),
-    ("hide this from the user", Severity::High, AGAINST),
-    ("keep this from the user", Severity::High, AGAINST),
-    ("do not let the user know", Severity::High, AGAINST),
-    ("do not show this to the user", Severity::High, AGAINST),
-    ("the user must not know", Severity::High, AGAINST),
-    ("the user should not know", Severity::High, AGAINST),
-    ("ignore previous", Severity::Medium, "it puts instructions of others out of force"),
-    ("<important>", Severity::High, TAG),
-    ("<hidden>", Severity::High, TAG),
-    ("<secret>", Severity::High, TAG),
-    ("<|im_start|>", Severity::High, TAG),
-    ("<|system|>", Severity::High, TAG),
-    ("<<sys>>", Severity::High, TAG),
-    ("[inst]", Severity::High, TAG),
-    ("<system-reminder>", Severity::High, TAG),
-    ("<system_prompt>", Severity::High, TAG),
-    ("<system>", Severity::Medium, TAG),
-    ("<instructions>", Severity::Medium, TAG),
-    ("<critical>", Severity::Medium, TAG),
-    ("<admin>", Severity::Medium, TAG),
-    ("new instructions:", Severity::Medium, "it gives a model instructions"),
-    ("exfiltrate", Severity::Medium, LEAK),
-    ("full conversation history", Severity::Medium, LEAK),
-    ("entire conversation history", Severity::Medium, LEAK),
-    ("contents of your system prompt", Severity::High, LEAK),
-    ("your system prompt", Severity::Medium, LEAK),
-    ("before using any other tool", Severity::Low, FIRST),
-    ("before calling any other tool", Severity::Low, FIRST),
-    ("instead of any other tool", Severity::Low, FIRST),
+const PHRASES: &[(&str, FindingSeverity, &str)] = &[
+    ("do not tell the user", FindingSeverity::High, BEHIND_USERS_BACK),
+    ("don't tell the user", FindingSeverity::High, BEHIND_USERS_BACK),
+    ("never tell the user", FindingSeverity::High, BEHIND_USERS_BACK),
+    ("not inform the user", FindingSeverity::High, BEHIND_USERS_BACK),
+    ("don't inform the user", FindingSeverity::High, BEHIND_USERS_BACK),
+    ("do not mention this", FindingSeverity::High, BEHIND_USERS_BACK),
+    ("don't mention this", FindingSeverity::High, BEHIND_USERS_BACK),
+    ("do not mention that you", FindingSeverity::High, BEHIND_USERS_BACK),
+    ("without telling the user", FindingSeverity::High, BEHIND_USERS_BACK),
+    ("without informing the user", FindingSeverity::High, BEHIND_USERS_BACK),
+    ("without the user knowing", FindingSeverity::High, BEHIND_USERS_BACK),
+    ("hide this from the user", FindingSeverity::High, BEHIND_USERS_BACK),
+    ("keep this from the user", FindingSeverity::High, BEHIND_USERS_BACK),
+    ("do not let the user know", FindingSeverity::High, BEHIND_USERS_BACK),
+    ("do not show this to the user", FindingSeverity::High, BEHIND_USERS_BACK),
+    ("the user must not know", FindingSeverity::High, BEHIND_USERS_BACK),
+    ("the user should not know", FindingSeverity::High, BEHIND_USERS_BACK),
+    ("ignore previous", FindingSeverity::Medium, "it puts instructions of others out of force"),
+    ("<important>", FindingSeverity::High, TAG),
+    ("<hidden>", FindingSeverity::High, TAG),
+    ("<secret>", FindingSeverity::High, TAG),
+    ("<|im_start|>", FindingSeverity::High, TAG),
+    ("<|system|>", FindingSeverity::High, TAG),
+    ("<<sys>>", FindingSeverity::High, TAG),
+    ("[inst]", FindingSeverity::High, TAG),
+    ("<system-reminder>", FindingSeverity::High, TAG),
+    ("<system_prompt>", FindingSeverity::High, TAG),
+    ("<system>", FindingSeverity::Medium, TAG),
+    ("<instructions>", FindingSeverity::Medium, TAG),
+    ("<critical>", FindingSeverity::Medium, TAG),
+    ("<admin>", FindingSeverity::Medium, TAG),
+    ("new instructions:", FindingSeverity::Medium, "it gives a model instructions"),
+    ("exfiltrate", FindingSeverity::Medium, LEAK),
+    ("full conversation history", FindingSeverity::Medium, LEAK),
+    ("entire conversation history", FindingSeverity::Medium, LEAK),
+    ("contents of your system prompt", FindingSeverity::High, LEAK),
+    ("your system prompt", FindingSeverity::Medium, LEAK),
+    ("before using any other tool", FindingSeverity::Low, CLAIMS_PRIORITY),
+    ("before calling any other tool", FindingSeverity::Low, CLAIMS_PRIORITY),
+    ("instead of any other tool", FindingSeverity::Low, CLAIMS_PRIORITY),
 ];
 
 /// Places where secrets are kept, in lower case.
-const SECRETS: &[(&str, Severity)] = &[
-    ("~/.ssh", Severity::Medium),
-    (".ssh/", Severity::Medium),
-    ("id_rsa", Severity::Medium),
-    ("id_ed25519", Severity::Medium),
-    ("id_ecdsa", Severity::Medium),
-    (".aws/credentials", Severity::Medium),
-    ("/etc/shadow", Severity::Medium),
-    ("/etc/passwd", Severity::Medium),
-    (".netrc", Severity::Medium),
-    (".npmrc", Severity::Medium),
-    (".pypirc", Severity::Medium),
-    (".git-credentials", Severity::Medium),
-    (".kube/config", Severity::Medium),
-    (".docker/config.json", Severity::Medium),
-    (".gnupg", Severity::Medium),
-    (".bash_history", Severity::Medium),
-    (".zsh_history", Severity::Medium),
-    ("wallet.dat", Severity::Medium),
-    (".cursor/mcp.json", Severity::Medium),
-    ("claude_desktop_config.json", Severity::Medium),
-    (".env", Severity::Low),
+const SECRETS: &[(&str, FindingSeverity)] = &[
+    ("~/.ssh", FindingSeverity::Medium),
+    (".ssh/", FindingSeverity::Medium),
+    ("id_rsa", FindingSeverity::Medium),
+    ("id_ed25519", FindingSeverity::Medium),
+    ("id_ecdsa", FindingSeverity::Medium),
+    (".aws/credentials", FindingSeverity::Medium),
+    ("/etc/shadow", FindingSeverity::Medium),
+    ("/etc/passwd", FindingSeverity::Medium),
+    (".netrc", FindingSeverity::Medium),
+    (".npmrc", FindingSeverity::Medium),
+    (".pypirc", FindingSeverity::Medium),
+    (".git-credentials", FindingSeverity::Medium),
+    (".kube/config", FindingSeverity::Medium),
+    (".docker/config.json", FindingSeverity::Medium),
+    (".gnupg", FindingSeverity::Medium),
+    (".bash_history", FindingSeverity::Medium),
+    (".zsh_history", FindingSeverity::Medium),
+    ("wallet.dat", FindingSeverity::Medium),
+    (".cursor/mcp.json", FindingSeverity::Medium),
+    ("claude_desktop_config.json", FindingSeverity::Medium),
+    (".env", FindingSeverity::Low),
 ];
 
 /// Everything that is looked for, in the order of [`PHRASES`], [`VERBS`] and [`SECRETS`].
@@ -103,13 +103,13 @@ static FINDERS: LazyLock<Vec<Finder<'static>>> = LazyLock::new(|| {
     phrases.chain(VERBS).chain(secrets).map(Finder::new).collect()
 });
 
-pub(super) fn check(text: &str, found: &mut Found) {
+pub(super) fn check(text: &str, found: &mut FindingCollector) {
     // Nothing in the lists is shorter.
     const SHORTEST: usize = 4;
     if text.len() < SHORTEST {
         return;
     }
-    let plain = Plain::of(text);
+    let plain = NormalizedText::of(text);
     let mut finders = FINDERS.iter();
     for ((_, severity, why), finder) in PHRASES.iter().zip(finders.by_ref().take(PHRASES.len())) {
         if let Some(at) = plain.find(finder, 0) {
@@ -120,9 +120,14 @@ pub(super) fn check(text: &str, found: &mut Found) {
         let mut from = 0;
         while let Some(at) = plain.find(finder, from) {
             from = at + finder.needle().len();
-            if plain.dismisses(from) {
+            if plain.names_instructions(from) {
                 let why = "it puts instructions of others out of force";
-                found.add(Severity::High, "instructions", &around(text, plain.origin(at)), why);
+                found.add(
+                    FindingSeverity::High,
+                    "instructions",
+                    &around(text, plain.origin(at)),
+                    why,
+                );
                 break;
             }
         }
@@ -137,12 +142,12 @@ pub(super) fn check(text: &str, found: &mut Found) {
 
 /// Text in lower case with one blank for all white space and nothing invisible, and where each of
 /// its bytes came from.
-struct Plain {
+struct NormalizedText {
     text: String,
     origins: Vec<u32>,
 }
 
-impl Plain {
+impl NormalizedText {
     fn of(text: &str) -> Self {
         let mut plain = Self {
             text: String::with_capacity(text.len()),
@@ -192,16 +197,16 @@ impl Plain {
     }
 
     /// Whether the few words from here on name instructions, and whose.
-    fn dismisses(&self, from: usize) -> bool {
+    fn names_instructions(&self, from: usize) -> bool {
         const WORDS: usize = 7;
         let rest = self.text.get(from..).unwrap_or_default();
         let mut whose = false;
         let words = rest.split(|c: char| !is_word(c)).filter(|word| !word.is_empty());
         for word in words.take(WORDS) {
-            if ORDERS.contains(&word) {
+            if INSTRUCTION_NOUNS.contains(&word) {
                 return whose;
             }
-            whose |= WHOSE.contains(&word);
+            whose |= POSSESSIVES.contains(&word);
         }
         false
     }

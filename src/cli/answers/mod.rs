@@ -11,15 +11,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use async_trait::async_trait;
 use serde_json::{Value, json};
 
-use super::output::Door;
+use super::output::Output;
 use super::questionnaire::Questionnaire;
-use crate::host::questions::sample;
-use crate::model::{Ask, Fault, Inbox, JsonObject, Question, Reply};
+use crate::host::questions::sampling;
+use crate::model::{Error, JsonObject, Question, QuestionBody, QuestionHandler, QuestionReply};
 use crate::util::pattern;
 
 /// One rule.
 #[derive(Debug, Clone, PartialEq)]
-struct Rule {
+struct AnswerRule {
     /// Only questions of servers whose names match this pattern.
     server: Option<String>,
     /// Only questions whose words match this pattern.
@@ -28,14 +28,14 @@ struct Rule {
     kind: Option<&'static str>,
     /// How often it answers.
     uses: Option<u64>,
-    answer: Answer,
+    answer: RuleAnswer,
     /// Where it stands, for messages.
     place: String,
 }
 
 /// What a rule says.
 #[derive(Debug, Clone, PartialEq)]
-enum Answer {
+enum RuleAnswer {
     /// These fields of a form, and the defaults of the others.
     Content(JsonObject),
     /// The defaults of a form.
@@ -48,59 +48,59 @@ enum Answer {
     Cancel,
 }
 
-impl Rule {
-    fn of(answer: Answer, place: &str) -> Self {
+impl AnswerRule {
+    fn of(answer: RuleAnswer, place: &str) -> Self {
         let place = place.to_owned();
         Self { server: None, message: None, kind: None, uses: None, answer, place }
     }
 
-    fn is_for(&self, question: &Question) -> bool {
+    fn matches(&self, question: &Question) -> bool {
         let matches = |pattern: &Option<String>, text: &str| {
             pattern.as_ref().is_none_or(|pattern| pattern::matches(pattern, text))
         };
         // A rule without a kind is for whatever its answer is an answer to.
         let fits = matches!(
-            (&self.answer, &question.ask),
-            (Answer::Content(_) | Answer::Defaults, Ask::Form { .. })
-                | (Answer::Opened, Ask::Open { .. })
-                | (Answer::Text(_), Ask::Sample { .. })
-                | (Answer::Decline | Answer::Cancel, _)
+            (&self.answer, &question.body),
+            (RuleAnswer::Content(_) | RuleAnswer::Defaults, QuestionBody::Form { .. })
+                | (RuleAnswer::Opened, QuestionBody::Url { .. })
+                | (RuleAnswer::Text(_), QuestionBody::Sampling { .. })
+                | (RuleAnswer::Decline | RuleAnswer::Cancel, _)
         );
-        fits && self.kind.is_none_or(|kind| kind == question.ask.kind())
+        fits && self.kind.is_none_or(|kind| kind == question.body.kind())
             && matches(&self.server, &question.server)
-            && matches(&self.message, question.ask.words())
+            && matches(&self.message, question.body.message())
     }
 }
 
 /// The rules of a run.
 #[derive(Debug)]
-pub struct Answers {
-    rules: Vec<Rule>,
+pub struct AnswerRules {
+    rules: Vec<AnswerRule>,
     /// How often each rule has answered.
     used: Mutex<Vec<u64>>,
 }
 
-impl Answers {
+impl AnswerRules {
     /// Reads the rules: the words `defaults`, `decline` and `cancel`, or a file.
     ///
     /// # Errors
-    /// A usage fault that points at what is wrong in the file.
-    pub fn read(given: &Path) -> Result<Self, Fault> {
-        Ok(Self::of(read::rules(given)?))
+    /// A usage error that points at what is wrong in the file.
+    pub fn read(given: &Path) -> Result<Self, Error> {
+        Ok(Self::of(read::read_rules(given)?))
     }
 
-    fn of(rules: Vec<Rule>) -> Self {
+    fn of(rules: Vec<AnswerRule>) -> Self {
         let used = Mutex::new(vec![0; rules.len()]);
         Self { rules, used }
     }
 
     /// The first rule for a question that is not used up; it counts as used.
-    fn take(&self, question: &Question, after: usize) -> Option<(usize, &Rule)> {
+    fn take_rule(&self, question: &Question, after: usize) -> Option<(usize, &AnswerRule)> {
         let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
         let mut candidates = self.rules.iter().enumerate().skip(after);
         let (at, rule) = candidates.find(|(at, rule)| {
             let spent = used.get(*at).copied().unwrap_or_default();
-            rule.uses.is_none_or(|uses| spent < uses) && rule.is_for(question)
+            rule.uses.is_none_or(|uses| spent < uses) && rule.matches(question)
         })?;
         if let Some(count) = used.get_mut(at) {
             *count += 1;
@@ -112,21 +112,21 @@ impl Answers {
 /// Answers by rules, and asks `next` where there is none.
 pub struct AnsweringInbox {
     /// The rules.
-    pub answers: Arc<Answers>,
+    pub answers: Arc<AnswerRules>,
     /// Who is asked what no rule answers.
-    pub next: Arc<dyn Inbox>,
+    pub next: Arc<dyn QuestionHandler>,
     /// Where a rule is named whose answer does not fit.
-    pub door: Arc<Door>,
+    pub output: Arc<Output>,
 }
 
 #[async_trait]
-impl Inbox for AnsweringInbox {
-    async fn ask(&self, question: Question) -> Reply {
+impl QuestionHandler for AnsweringInbox {
+    async fn ask(&self, question: Question) -> QuestionReply {
         let mut after = 0;
-        while let Some((at, rule)) = self.answers.take(&question, after) {
-            match reply(&rule.answer, &question.ask).await {
+        while let Some((at, rule)) = self.answers.take_rule(&question, after) {
+            match reply(&rule.answer, &question.body).await {
                 Ok(reply) => return reply,
-                Err(why) => self.door.warn(&format!(
+                Err(why) => self.output.warn(&format!(
                     "the answer at {} does not fit what '{}' asks: {why}",
                     rule.place, question.server
                 )),
@@ -138,23 +138,25 @@ impl Inbox for AnsweringInbox {
 }
 
 /// What an answer comes to; why it does not fit, when it does not.
-async fn reply(answer: &Answer, ask: &Ask) -> Result<Reply, String> {
+async fn reply(answer: &RuleAnswer, ask: &QuestionBody) -> Result<QuestionReply, String> {
     match (answer, ask) {
-        (Answer::Decline, _) => Ok(Reply::Decline),
-        (Answer::Cancel, _) => Ok(Reply::Cancel),
-        (Answer::Content(_) | Answer::Defaults, Ask::Form { schema, .. }) => {
+        (RuleAnswer::Decline, _) => Ok(QuestionReply::Decline),
+        (RuleAnswer::Cancel, _) => Ok(QuestionReply::Cancel),
+        (RuleAnswer::Content(_) | RuleAnswer::Defaults, QuestionBody::Form { schema, .. }) => {
             let form = Questionnaire::of(schema)?;
             let mut content = form.defaults();
-            if let Answer::Content(own) = answer {
+            if let RuleAnswer::Content(own) = answer {
                 content.extend(own.clone());
             }
-            match form.faults(&content).await.as_slice() {
-                [] => Ok(Reply::Accept(Value::Object(content))),
-                faults => Err(faults.join("; ")),
+            match form.violations(&content).await.as_slice() {
+                [] => Ok(QuestionReply::Accept(Value::Object(content))),
+                errors => Err(errors.join("; ")),
             }
         }
-        (Answer::Opened, Ask::Open { .. }) => Ok(Reply::Accept(json!({}))),
-        (Answer::Text(text), Ask::Sample { .. }) => Ok(Reply::Accept(sample::reply(text))),
+        (RuleAnswer::Opened, QuestionBody::Url { .. }) => Ok(QuestionReply::Accept(json!({}))),
+        (RuleAnswer::Text(text), QuestionBody::Sampling { .. }) => {
+            Ok(QuestionReply::Accept(sampling::text_result(text)))
+        }
         _ => Err("it is an answer to something else".to_owned()),
     }
 }
@@ -162,32 +164,33 @@ async fn reply(answer: &Answer, ask: &Ask) -> Result<Reply, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::output::door::Wishes;
-    use crate::cli::output::door::tests::captured;
-    use crate::model::NoInbox;
+    use crate::cli::output::streams::OutputOptions;
+    use crate::cli::output::streams::tests::captured;
+    use crate::model::NoQuestionHandler;
 
-    fn form() -> Ask {
+    fn form() -> QuestionBody {
         let schema = json!({ "type": "object", "required": ["name"], "properties": {
             "name": { "type": "string" }, "size": { "type": "integer", "default": 3 } } });
-        Ask::Form { message: "Your name?".to_owned(), schema }
+        QuestionBody::Form { message: "Your name?".to_owned(), schema }
     }
 
-    fn rule(content: &Value) -> Rule {
-        Rule::of(Answer::Content(content.as_object().unwrap().clone()), "answers.yaml:1")
+    fn rule(content: &Value) -> AnswerRule {
+        AnswerRule::of(RuleAnswer::Content(content.as_object().unwrap().clone()), "answers.yaml:1")
     }
 
-    async fn asked(rules: Vec<Rule>, asks: &[Ask]) -> (Vec<Reply>, String) {
-        let (door, _, err) = captured(Wishes::default(), false);
-        let answers = Arc::new(Answers::of(rules));
-        let inbox = AnsweringInbox { answers, next: Arc::new(NoInbox), door: Arc::new(door) };
+    async fn asked(rules: Vec<AnswerRule>, asks: &[QuestionBody]) -> (Vec<QuestionReply>, String) {
+        let (output, _, err) = captured(OutputOptions::default(), false);
+        let answers = Arc::new(AnswerRules::of(rules));
+        let inbox =
+            AnsweringInbox { answers, next: Arc::new(NoQuestionHandler), output: Arc::new(output) };
         let mut replies = Vec::new();
         for ask in asks {
             let question = Question {
                 server: "srv".to_owned(),
                 call: None,
                 round: None,
-                left: None,
-                ask: ask.clone(),
+                time_left: None,
+                body: ask.clone(),
             };
             replies.push(inbox.ask(question).await);
         }
@@ -196,40 +199,47 @@ mod tests {
 
     #[tokio::test]
     async fn the_first_rule_that_is_left_answers_with_defaults_filled_in() {
-        let once = Rule { uses: Some(1), ..rule(&json!({ "name": "Ada" })) };
+        let once = AnswerRule { uses: Some(1), ..rule(&json!({ "name": "Ada" })) };
         let elsewhere =
-            Rule { server: Some("other*".to_owned()), ..rule(&json!({ "name": "Eve" })) };
-        let rest = Rule { message: Some("*name*".to_owned()), ..rule(&json!({ "name": "Bob" })) };
+            AnswerRule { server: Some("other*".to_owned()), ..rule(&json!({ "name": "Eve" })) };
+        let rest =
+            AnswerRule { message: Some("*name*".to_owned()), ..rule(&json!({ "name": "Bob" })) };
         let (replies, _) = asked(vec![elsewhere, once, rest], &[form(), form(), form()]).await;
-        let expected = |name: &str| Reply::Accept(json!({ "size": 3, "name": name }));
+        let expected = |name: &str| QuestionReply::Accept(json!({ "size": 3, "name": name }));
         assert_eq!(replies, [expected("Ada"), expected("Bob"), expected("Bob")]);
     }
 
     #[tokio::test]
     async fn an_answer_that_does_not_fit_is_not_sent() {
         let (replies, told) = asked(vec![rule(&json!({ "size": "big" }))], &[form()]).await;
-        assert_eq!(replies, [Reply::Nobody]);
+        assert_eq!(replies, [QuestionReply::Unattended]);
         assert!(told.contains("answers.yaml:1") && told.contains("name: is required"), "{told}");
-        let (replies, told) = asked(vec![Rule::of(Answer::Defaults, "--answers")], &[form()]).await;
-        assert_eq!(replies, [Reply::Nobody]);
+        let (replies, told) =
+            asked(vec![AnswerRule::of(RuleAnswer::Defaults, "--answers")], &[form()]).await;
+        assert_eq!(replies, [QuestionReply::Unattended]);
         assert!(told.contains("name: is required"), "{told}");
     }
 
     #[tokio::test]
     async fn each_kind_of_question_has_its_kind_of_answer() {
-        let open = Ask::Open { message: "Pay".to_owned(), url: "https://x.example".to_owned() };
-        let sample = Ask::Sample { params: json!({ "messages": [] }) };
+        let open =
+            QuestionBody::Url { message: "Pay".to_owned(), url: "https://x.example".to_owned() };
+        let sample = QuestionBody::Sampling { params: json!({ "messages": [] }) };
         let rules = || {
             vec![
-                Rule::of(Answer::Opened, "a:1"),
-                Rule::of(Answer::Text("hi".to_owned()), "a:2"),
-                Rule::of(Answer::Decline, "a:3"),
+                AnswerRule::of(RuleAnswer::Opened, "a:1"),
+                AnswerRule::of(RuleAnswer::Text("hi".to_owned()), "a:2"),
+                AnswerRule::of(RuleAnswer::Decline, "a:3"),
             ]
         };
         let (replies, _) = asked(rules(), &[form(), open, sample]).await;
         assert_eq!(
             replies,
-            [Reply::Decline, Reply::Accept(json!({})), Reply::Accept(sample::reply("hi"))]
+            [
+                QuestionReply::Decline,
+                QuestionReply::Accept(json!({})),
+                QuestionReply::Accept(sampling::text_result("hi"))
+            ]
         );
     }
 }

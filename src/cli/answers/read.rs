@@ -6,12 +6,12 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::{Answer, Rule};
+use super::{AnswerRule, RuleAnswer};
 use crate::catalogue::naming;
-use crate::config::node::{Key, Node, NodeValue};
+use crate::config::node::{ConfigKey, ConfigNode, NodeValue};
 use crate::config::parse::parse;
 use crate::config::read::read as read_file;
-use crate::model::{Fault, Problem};
+use crate::model::{Diagnostic, Error};
 
 /// How many rules a file may have.
 const RULES: usize = 1_000;
@@ -24,63 +24,67 @@ const KINDS: [&str; 3] = ["form", "url", "sampling"];
 /// Reads what was given to `--answers`: a word that stands for rules, or a file of them.
 ///
 /// # Errors
-/// A usage fault that points at the first thing wrong in the file.
-pub(super) fn rules(given: &Path) -> Result<Vec<Rule>, Fault> {
-    if let Some(answer) = given.to_str().and_then(word) {
-        return Ok(vec![Rule::of(answer, "--answers")]);
+/// A usage error that points at the first thing wrong in the file.
+pub(super) fn read_rules(given: &Path) -> Result<Vec<AnswerRule>, Error> {
+    if let Some(answer) = given.to_str().and_then(parse_keyword) {
+        return Ok(vec![AnswerRule::of(answer, "--answers")]);
     }
     let rules = read_file(given, true).and_then(|(source, text)| {
         let parsed = parse(&source, &text)?;
         match parsed.duplicates.into_iter().next() {
-            Some(duplicate) => Err(duplicate.problem),
-            None => of_file(&parsed.root),
+            Some(duplicate) => Err(duplicate.diagnostic),
+            None => parse_file(&parsed.root),
         }
     });
     rules.map_err(|problem| {
-        let fault = Fault::usage(format!("--answers: {}", problem.message));
-        let fault = match problem.place {
-            Some(place) => fault.place(place),
-            None => fault,
+        let error = Error::usage(format!("--answers: {}", problem.message));
+        let error = match problem.location {
+            Some(place) => error.with_location(place),
+            None => error,
         };
         match problem.hint {
-            Some(hint) => fault.hint(hint),
-            None => fault.hint("nothing was sent; the README shows a file of answers"),
+            Some(hint) => error.with_hint(hint),
+            None => error.with_hint("nothing was sent; the README shows a file of answers"),
         }
     })
 }
 
 /// The words that stand for a whole answer.
-fn word(word: &str) -> Option<Answer> {
+fn parse_keyword(word: &str) -> Option<RuleAnswer> {
     match word {
-        "defaults" => Some(Answer::Defaults),
-        "decline" => Some(Answer::Decline),
-        "cancel" => Some(Answer::Cancel),
+        "defaults" => Some(RuleAnswer::Defaults),
+        "decline" => Some(RuleAnswer::Decline),
+        "cancel" => Some(RuleAnswer::Cancel),
         _ => None,
     }
 }
 
-fn of_file(root: &Node) -> Result<Vec<Rule>, Problem> {
+fn parse_file(root: &ConfigNode) -> Result<Vec<AnswerRule>, Diagnostic> {
     let list = match &root.value {
         NodeValue::Map(_) => {
             known_keys(root, &["answers"])?;
-            let missing = || Problem::error("the key 'answers' is missing").at(root.place());
+            let missing =
+                || Diagnostic::error("the key 'answers' is missing").with_location(root.location());
             root.get("answers").ok_or_else(missing)?
         }
         _ => root,
     };
     let rules = list.as_list()?;
     if rules.len() > RULES {
-        return Err(Problem::error(format!("more than {RULES} rules")).at(list.place()));
+        return Err(
+            Diagnostic::error(format!("more than {RULES} rules")).with_location(list.location())
+        );
     }
     rules.iter().map(rule).collect()
 }
 
-fn rule(node: &Node) -> Result<Rule, Problem> {
-    let place = node.place();
+fn rule(node: &ConfigNode) -> Result<AnswerRule, Diagnostic> {
+    let place = node.location();
     let told = format!("{}:{}", place.file.display(), place.line);
     if let NodeValue::Text(text) = &node.value {
-        let answer = word(text).ok_or_else(|| node.expected("defaults, decline or cancel"))?;
-        return Ok(Rule::of(answer, &told));
+        let answer =
+            parse_keyword(text).ok_or_else(|| node.expected("defaults, decline or cancel"))?;
+        return Ok(AnswerRule::of(answer, &told));
     }
     node.as_map()?;
     known_keys(node, &KEYS)?;
@@ -93,60 +97,61 @@ fn rule(node: &Node) -> Result<Rule, Problem> {
             uses => Some(uses),
         },
     };
-    let mut rule = Rule::of(answer(node)?, &told);
+    let mut rule = AnswerRule::of(answer(node)?, &told);
     (rule.server, rule.message) = (pattern("server")?, pattern("message")?);
     (rule.kind, rule.uses) = (kind, uses);
     Ok(rule)
 }
 
-fn kind(node: &Node) -> Result<&'static str, Problem> {
+fn kind(node: &ConfigNode) -> Result<&'static str, Diagnostic> {
     let text = node.as_text()?;
     let known = KINDS.into_iter().find(|kind| *kind == text);
     known.ok_or_else(|| node.expected("form, url or sampling"))
 }
 
 /// The one answer of a rule.
-fn answer(node: &Node) -> Result<Answer, Problem> {
+fn answer(node: &ConfigNode) -> Result<RuleAnswer, Diagnostic> {
     const ANSWERS: [&str; 5] = ["content", "accept", "text", "decline", "cancel"];
-    let said: Vec<&(Key, Node)> =
+    let said: Vec<&(ConfigKey, ConfigNode)> =
         node.entries().iter().filter(|(key, _)| ANSWERS.contains(&key.text.as_str())).collect();
     let (key, value) = match said.as_slice() {
         [one] => one,
         [] => {
             let words = "the rule has no answer: content, accept, text, decline or cancel";
-            return Err(Problem::error(words).at(node.place()));
+            return Err(Diagnostic::error(words).with_location(node.location()));
         }
         [_, (key, _), ..] => {
             let words = format!("the rule has a second answer, '{}'", key.text);
-            return Err(Problem::error(words).at(node.place_of(key)));
+            return Err(Diagnostic::error(words).with_location(node.location_of(key)));
         }
     };
-    let yes = |answer: Answer| {
+    let yes = |answer: RuleAnswer| {
         if value.as_bool()? { Ok(answer) } else { Err(value.expected("true")) }
     };
     match key.text.as_str() {
         "content" => match value.to_json() {
-            Value::Object(content) => Ok(Answer::Content(content)),
+            Value::Object(content) => Ok(RuleAnswer::Content(content)),
             _ => Err(value.expected("a mapping")),
         },
-        "text" => Ok(Answer::Text(value.as_scalar_text()?)),
-        "decline" => yes(Answer::Decline),
-        "cancel" => yes(Answer::Cancel),
+        "text" => Ok(RuleAnswer::Text(value.as_scalar_text()?)),
+        "decline" => yes(RuleAnswer::Decline),
+        "cancel" => yes(RuleAnswer::Cancel),
         _ => match &value.value {
-            NodeValue::Text(text) if text == "defaults" => Ok(Answer::Defaults),
-            NodeValue::Bool(true) => Ok(Answer::Opened),
+            NodeValue::Text(text) if text == "defaults" => Ok(RuleAnswer::Defaults),
+            NodeValue::Bool(true) => Ok(RuleAnswer::Opened),
             _ => Err(value.expected("defaults, or true for a page")),
         },
     }
 }
 
-fn known_keys(node: &Node, known: &[&str]) -> Result<(), Problem> {
+fn known_keys(node: &ConfigNode, known: &[&str]) -> Result<(), Diagnostic> {
     let unknown = node.entries().iter().find(|(key, _)| !known.contains(&key.text.as_str()));
     let Some((key, _)) = unknown else { return Ok(()) };
-    let problem = Problem::error(format!("unknown key '{}'", key.text)).at(node.place_of(key));
+    let problem = Diagnostic::error(format!("unknown key '{}'", key.text))
+        .with_location(node.location_of(key));
     Err(match naming::nearest(&key.text, known.iter().copied()) {
-        Some(near) => problem.hint(format!("did you mean '{near}'?")),
-        None => problem.hint(format!("known are {}", known.join(", "))),
+        Some(near) => problem.with_hint(format!("did you mean '{near}'?")),
+        None => problem.with_hint(format!("known are {}", known.join(", "))),
     })
 }
 
@@ -156,11 +161,11 @@ mod tests {
 
     use super::*;
 
-    fn of(text: &str) -> Result<Vec<Rule>, Fault> {
+    fn of(text: &str) -> Result<Vec<AnswerRule>, Error> {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("answers.yaml");
         std::fs::write(&path, text).unwrap();
-        rules(&path)
+        read_rules(&path)
     }
 
     #[test]
@@ -174,21 +179,24 @@ mod tests {
              - cancel\n")
         .unwrap();
         let content = json!({ "name": "Ada" }).as_object().unwrap().clone();
-        let answers: Vec<&Answer> = rules.iter().map(|rule| &rule.answer).collect();
+        let answers: Vec<&RuleAnswer> = rules.iter().map(|rule| &rule.answer).collect();
         assert_eq!(
             answers,
             [
-                &Answer::Content(content),
-                &Answer::Defaults,
-                &Answer::Opened,
-                &Answer::Text("hello".to_owned()),
-                &Answer::Decline,
-                &Answer::Cancel,
+                &RuleAnswer::Content(content),
+                &RuleAnswer::Defaults,
+                &RuleAnswer::Opened,
+                &RuleAnswer::Text("hello".to_owned()),
+                &RuleAnswer::Decline,
+                &RuleAnswer::Cancel,
             ]
         );
         assert_eq!((rules[0].server.as_deref(), rules[0].uses), (Some("git*"), Some(2)));
         assert_eq!(of("[decline]").unwrap().len(), 1);
-        assert_eq!(super::rules(Path::new("defaults")).unwrap()[0].answer, Answer::Defaults);
+        assert_eq!(
+            super::read_rules(Path::new("defaults")).unwrap()[0].answer,
+            RuleAnswer::Defaults
+        );
     }
 
     #[test]
@@ -207,12 +215,12 @@ mod tests {
             ("- { decline: true, decline: true }", 1, "twice"),
             ("- [", 1, "bracket"),
         ] {
-            let fault = of(text).unwrap_err();
-            assert_eq!(fault.kind().exit_code(), 2, "{text}");
-            assert!(fault.message().contains(words), "{text}: {fault}");
-            assert_eq!(fault.at_place().map(|place| place.line), Some(line), "{text}: {fault}");
+            let error = of(text).unwrap_err();
+            assert_eq!(error.kind().exit_code(), 2, "{text}");
+            assert!(error.message().contains(words), "{text}: {error}");
+            assert_eq!(error.location().map(|place| place.line), Some(line), "{text}: {error}");
         }
-        let missing = rules(Path::new("/nowhere/answers.yaml")).unwrap_err();
+        let missing = read_rules(Path::new("/nowhere/answers.yaml")).unwrap_err();
         assert_eq!(missing.kind().exit_code(), 2);
     }
 }

@@ -8,19 +8,19 @@ use clap_complete::ArgValueCompleter;
 
 use crate::assembly;
 use crate::audit;
-use crate::audit::read::{self, Filter, Joiner};
+use crate::audit::read::{self, AuditFilter, AuditJoiner};
 use crate::cli::complete;
-use crate::cli::context::{Context, Outcome};
-use crate::cli::output::{Format, Label, Line, Stop};
+use crate::cli::context::{CommandContext, CommandResult};
+use crate::cli::output::{CommandError, Format, SpanStyle, StyledLine};
 use crate::cli::records::{self, Since, parse_since};
 use crate::cli::views;
-use crate::model::Fault;
-use crate::util::append::Location;
+use crate::model::Error;
+use crate::util::append::RecordLocation;
 use crate::util::clock::{Clock as _, SystemClock};
-use crate::util::segments::{Backwards, Follow};
+use crate::util::segments::{LineFollower, ReverseLines};
 
 /// How often a log that is followed is looked at.
-const TICK: Duration = Duration::from_millis(250);
+const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
 /// Show the calls that were made and refused.
 ///
@@ -54,8 +54,8 @@ pub struct AuditArgs {
 }
 
 impl AuditArgs {
-    fn filter(&self) -> Filter {
-        Filter {
+    fn filter(&self) -> AuditFilter {
+        AuditFilter {
             since: self.since.map(|since| since.unix(SystemClock.unix())),
             tool: self.tool.clone(),
             failed: self.failed,
@@ -69,92 +69,97 @@ impl AuditArgs {
 ///
 /// # Errors
 /// When the log cannot be read, or stdout cannot be written.
-pub async fn run(args: &AuditArgs, context: &Context) -> Outcome {
+pub async fn run(args: &AuditArgs, context: &CommandContext) -> CommandResult {
     let format = context.format(&[Format::Text, Format::Table, Format::Json, Format::Yaml])?;
     if args.follow && format == Format::Yaml {
-        return Err(Fault::usage("--follow prints text or JSON lines").into());
+        return Err(Error::usage("--follow prints text or JSON lines").into());
     }
     let location = location(context)?;
     // Before anything is read, so that no line falls between what was and what comes.
     let follow = if args.follow {
-        Some(Follow::from_end(location.clone()).map_err(records::unreadable)?)
+        Some(LineFollower::from_end(location.clone()).map_err(records::unreadable)?)
     } else {
         None
     };
     let filter = args.filter();
     let limit = usize::try_from(args.limit).unwrap_or(usize::MAX);
-    let lines = Backwards::all(&location).map_err(records::unreadable)?;
+    let lines = ReverseLines::all(&location).map_err(records::unreadable)?;
     let found = read::newest(lines, &filter, limit).map_err(records::unreadable)?;
-    let door = &context.door;
-    records::tell_damage(door, found.damaged, &location.path);
+    let output = &context.output;
+    records::warn_unreadable_lines(output, found.damaged, &location.path);
     match (format, follow) {
         (Format::Json, Some(follow)) => {
             for call in &found.calls {
-                door.line(&views::audit::json(call))?;
+                output.line(&views::audit::json(call))?;
             }
-            let joiner = Joiner::after(&found.calls);
-            watch(follow, joiner, &filter, context, |call| door.line(&views::audit::json(call)))
+            let joiner = AuditJoiner::after(&found.calls);
+            watch(follow, joiner, &filter, context, |call| output.line(&views::audit::json(call)))
                 .await
         }
         (_, Some(follow)) => {
-            let width = door.width();
+            let width = output.width();
             for call in &found.calls {
-                door.page(&views::audit::line(call, width))?;
+                output.page(&views::audit::line(call, width))?;
             }
-            let joiner = Joiner::after(&found.calls);
-            let show = |call: &_| door.page(&views::audit::line(call, width));
+            let joiner = AuditJoiner::after(&found.calls);
+            let show = |call: &_| output.page(&views::audit::line(call, width));
             watch(follow, joiner, &filter, context, show).await
         }
         (Format::Json | Format::Yaml, None) => {
             let all: Vec<_> = found.calls.iter().map(views::audit::json).collect();
-            door.value(format, &all)
+            output.value(format, &all)
         }
         (_, None) => {
-            door.page(&views::audit::page(&found.calls, door.width()))?;
+            output.page(&views::audit::page(&found.calls, output.width()))?;
             if found.calls.is_empty() {
                 let path = location.path.display();
-                door.note(&Line::of(Label::Dim, format!("no such call in {path}")));
+                output.note(&StyledLine::styled(SpanStyle::Dim, format!("no such call in {path}")));
             }
             Ok(())
         }
     }
 }
 
-fn location(context: &Context) -> Result<Location, Fault> {
+fn location(context: &CommandContext) -> Result<RecordLocation, Error> {
     let configuration = context.load();
     let state_dir = context.environment.state_dir();
-    let location = assembly::place_of(&configuration.audit, audit::log::FILE, state_dir.as_deref());
+    let location =
+        assembly::record_location(&configuration.audit, audit::log::FILE, state_dir.as_deref());
     if !configuration.audit.enabled {
-        context.door.warn("the audit log is switched off (audit: { enabled: false })");
+        context.output.warn("the audit log is switched off (audit: { enabled: false })");
     }
     location.ok_or_else(|| {
-        Fault::internal("there is no home directory, and so no audit log")
-            .hint("audit: { path: FILE } in tools.yaml names one")
+        Error::internal("there is no home directory, and so no audit log")
+            .with_hint("audit: { path: FILE } in tools.yaml names one")
     })
 }
 
 /// Shows calls as they end, until a signal comes or nobody reads any more.
 async fn watch(
-    mut follow: Follow,
-    mut joiner: Joiner,
-    filter: &Filter,
-    context: &Context,
-    show: impl Fn(&read::AuditedCall) -> Result<(), Stop>,
-) -> Outcome {
+    mut follow: LineFollower,
+    mut joiner: AuditJoiner,
+    filter: &AuditFilter,
+    context: &CommandContext,
+    show: impl Fn(&read::AuditedCall) -> Result<(), CommandError>,
+) -> CommandResult {
     loop {
         for line in follow.poll().map_err(records::unreadable)? {
-            if let Some(call) = joiner.push(&line).filter(|call| filter.wants(call)) {
+            if let Some(call) = joiner.push(&line).filter(|call| filter.matches(call)) {
                 show(&call)?;
             }
         }
-        records::tell_damage(&context.door, std::mem::take(&mut joiner.damaged), follow.path());
-        if context.door.reader_is_gone() {
-            return Err(Stop::ReaderGone);
+        records::warn_unreadable_lines(
+            &context.output,
+            std::mem::take(&mut joiner.damaged),
+            follow.path(),
+        );
+        if context.output.is_stdout_closed() {
+            return Err(CommandError::OutputClosed);
         }
         tokio::select! {
             biased;
             () = context.cancel.cancelled() => return Ok(()),
-            () = tokio::time::sleep(TICK) => {}
+            () = tokio::time::sleep(POLL_INTERVAL) => {}
         }
     }
 }

@@ -9,13 +9,13 @@ use serde_json::{Value, json};
 
 use crate::assembly::logins;
 use crate::cli::complete;
-use crate::cli::context::{Context, Outcome, Starts, plural};
-use crate::cli::entries;
+use crate::cli::context::{CommandContext, CommandResult, StartScope, plural};
+use crate::cli::entry_checks;
 use crate::cli::login::TerminalBrowser;
-use crate::cli::output::{Format, Label, Line, Page};
-use crate::cli::views::login::{Row, json as login_json, line, table};
+use crate::cli::output::{Format, SpanStyle, StyledLine, StyledPage};
+use crate::cli::views::login::{LoginRow, json as login_json, line, table};
 use crate::config::spec::{Configuration, Endpoint};
-use crate::model::{Fault, LoginReport};
+use crate::model::{Error, LoginReport};
 use crate::util::clock::{Clock as _, SystemClock};
 
 /// Log in to servers, and out again.
@@ -63,7 +63,7 @@ pub enum AuthAction {
 ///
 /// # Errors
 /// When there is nobody to log in to, somebody says no, or what is kept cannot be used.
-pub async fn run(args: &AuthArgs, context: &Context) -> Outcome {
+pub async fn run(args: &AuthArgs, context: &CommandContext) -> CommandResult {
     match &args.action {
         AuthAction::Login { server, no_browser, scope } => {
             login(server, *no_browser, scope, context).await
@@ -71,7 +71,7 @@ pub async fn run(args: &AuthArgs, context: &Context) -> Outcome {
         AuthAction::Logout { all: true, .. } => {
             let any = logins::forget_all(context.environment.as_ref()).await?;
             let text = if any { "all logins are forgotten" } else { "there were no logins" };
-            context.door.note(&Line::plain(text));
+            context.output.note(&StyledLine::plain(text));
             Ok(())
         }
         AuthAction::Logout { server, .. } => {
@@ -81,13 +81,18 @@ pub async fn run(args: &AuthArgs, context: &Context) -> Outcome {
     }
 }
 
-async fn login(server: &str, headless: bool, scopes: &[String], context: &Context) -> Outcome {
+async fn login(
+    server: &str,
+    headless: bool,
+    scopes: &[String],
+    context: &CommandContext,
+) -> CommandResult {
     let format = context.format(&[Format::Text, Format::Json, Format::Yaml])?;
     let names = [server.to_owned()];
-    let assembly = context.assemble(Starts::Servers(&names)).await?;
-    expect(&assembly.configuration, &names)?;
+    let assembly = context.assemble(StartScope::Servers(&names)).await?;
+    require_servers(&assembly.configuration, &names)?;
     let browser = TerminalBrowser::new(
-        Arc::clone(&context.door),
+        Arc::clone(&context.output),
         context.environment.as_ref(),
         context.cancel.clone(),
         headless,
@@ -95,56 +100,56 @@ async fn login(server: &str, headless: bool, scopes: &[String], context: &Contex
     let login = assembly.host.login(server, &browser, scopes).await?;
     match format {
         Format::Text => {
-            context.door.note(&line(server, &login, SystemClock.unix()));
+            context.output.note(&line(server, &login, SystemClock.unix()));
             Ok(())
         }
         format => {
-            let row = Row { servers: names.to_vec(), login };
-            context.door.value(format, &login_json(&row))
+            let row = LoginRow { servers: names.to_vec(), login };
+            context.output.value(format, &login_json(&row))
         }
     }
 }
 
-async fn logout(server: &str, context: &Context) -> Outcome {
-    let assembly = context.assemble(Starts::Nothing).await?;
-    expect(&assembly.configuration, &[server.to_owned()])?;
+async fn logout(server: &str, context: &CommandContext) -> CommandResult {
+    let assembly = context.assemble(StartScope::Nothing).await?;
+    require_servers(&assembly.configuration, &[server.to_owned()])?;
     let gone = assembly.host.logout(server).await?;
     let line = if gone == 0 {
-        Line::plain("there was no login at ").then(Label::Name, server)
+        StyledLine::plain("there was no login at ").then(SpanStyle::Name, server)
     } else {
-        Line::plain("logged out of ").then(Label::Name, server)
+        StyledLine::plain("logged out of ").then(SpanStyle::Name, server)
     };
-    context.door.note(&line);
+    context.output.note(&line);
     Ok(())
 }
 
-async fn list(context: &Context) -> Outcome {
+async fn list(context: &CommandContext) -> CommandResult {
     use Format::{Json, Names, Table, Text, Yaml};
     let format = context.format(&[Text, Table, Json, Yaml, Names])?;
-    let assembly = context.assemble(Starts::Nothing).await?;
+    let assembly = context.assemble(StartScope::Nothing).await?;
     let logins = logins::list(context.environment.as_ref()).await?;
-    let rows: Vec<Row> = logins
+    let rows: Vec<LoginRow> = logins
         .into_iter()
-        .map(|login| Row { servers: users(&assembly.configuration, &login), login })
+        .map(|login| LoginRow { servers: entries_using(&assembly.configuration, &login), login })
         .collect();
     match format {
         Json | Yaml => {
             let list: Vec<Value> = rows.iter().map(login_json).collect();
-            context.door.value(format, &json!({ "logins": list }))
+            context.output.value(format, &json!({ "logins": list }))
         }
         Names => {
-            let mut page = Page::default();
+            let mut page = StyledPage::default();
             for name in rows.iter().flat_map(|row| &row.servers) {
-                page.push(Line::plain(name));
+                page.push(StyledLine::plain(name));
             }
-            context.door.page(&page)
+            context.output.page(&page)
         }
         _ => {
-            context.door.page(&table(&rows, SystemClock.unix(), context.door.width()))?;
+            context.output.page(&table(&rows, SystemClock.unix(), context.output.width()))?;
             if rows.is_empty() {
-                context.door.note(&Line::plain("there are no logins"));
-            } else if context.door.is_terminal() {
-                context.door.note(&Line::plain(plural(rows.len(), "login", "logins")));
+                context.output.note(&StyledLine::plain("there are no logins"));
+            } else if context.output.is_terminal() {
+                context.output.note(&StyledLine::plain(plural(rows.len(), "login", "logins")));
             }
             Ok(())
         }
@@ -152,16 +157,16 @@ async fn list(context: &Context) -> Outcome {
 }
 
 /// The entries that a login is for.
-fn users(configuration: &Configuration, login: &LoginReport) -> Vec<String> {
+fn entries_using(configuration: &Configuration, login: &LoginReport) -> Vec<String> {
     let servers = configuration.servers.iter().filter(|server| match &server.endpoint {
-        Endpoint::Http { url, .. } => crate::net::address::show(url) == login.url,
+        Endpoint::Http { url, .. } => crate::net::address::display_url(url) == login.url,
         Endpoint::Stdio { .. } => false,
     });
     servers.map(|server| server.name.clone()).collect()
 }
 
-fn expect(configuration: &Configuration, names: &[String]) -> Result<(), Fault> {
+fn require_servers(configuration: &Configuration, names: &[String]) -> Result<(), Error> {
     let known: BTreeSet<&str> =
         configuration.servers.iter().map(|server| server.name.as_str()).collect();
-    entries::expect_servers(configuration, names, &known)
+    entry_checks::require_servers(configuration, names, &known)
 }

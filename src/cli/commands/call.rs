@@ -8,17 +8,17 @@ use clap_complete::ArgValueCompleter;
 use serde_json::Value;
 
 use crate::assembly::Assembly;
-use crate::cli::answers::Answers;
-use crate::cli::arguments::{self, Sources};
+use crate::cli::answers::AnswerRules;
 use crate::cli::complete;
-use crate::cli::context::{Context, Outcome, Starts, plural};
-use crate::cli::output::content::{self, Payload};
-use crate::cli::output::table::{Column, Table};
-use crate::cli::output::{Door, Format, Label, Line, Page, Stop, json};
+use crate::cli::context::{CommandContext, CommandResult, StartScope, plural};
+use crate::cli::output::content::{self, ContentPayload};
+use crate::cli::output::table::{Table, TableColumn};
+use crate::cli::output::{CommandError, Format, Output, SpanStyle, StyledLine, StyledPage, json};
+use crate::cli::raw_arguments::{self, RawArguments};
 use crate::cli::save;
 use crate::cli::views;
 use crate::host::request::{CallOutcome, CallRequest};
-use crate::model::{Fault, FaultKind, ToolResult};
+use crate::model::{Error, ErrorKind, ToolResult};
 use crate::util::{jq, units};
 
 /// Call a tool.
@@ -70,7 +70,7 @@ pub struct CallArgs {
     pub no_validate: bool,
     /// A variable that the tool's entry declares (KEY=VALUE), or metadata of the call (KEY:=JSON); repeatable
     #[arg(long, value_name = "KEY=VALUE", value_parser = parse_context)]
-    pub context: Vec<ContextWord>,
+    pub context: Vec<ContextArg>,
     /// The session the call belongs to
     #[arg(long, value_name = "ID")]
     pub session: Option<String>,
@@ -101,25 +101,25 @@ pub(super) fn parse_timeout(text: &str) -> Result<Duration, String> {
 
 /// One word of `--context`.
 #[derive(Debug, Clone, PartialEq)]
-pub enum ContextWord {
+pub enum ContextArg {
     /// `KEY=VALUE`: a variable.
     Variable(String, String),
     /// `KEY:=JSON`: metadata.
     Metadata(String, Value),
 }
 
-fn parse_context(text: &str) -> Result<ContextWord, String> {
+fn parse_context(text: &str) -> Result<ContextArg, String> {
     let expected = || "expected KEY=VALUE or KEY:=JSON".to_owned();
     let (key, value) = text.split_once('=').ok_or_else(expected)?;
     let word = match key.strip_suffix(':') {
         Some(key) => {
             let value = serde_json::from_str(value).map_err(|why| format!("no JSON: {why}"))?;
-            ContextWord::Metadata(key.to_owned(), value)
+            ContextArg::Metadata(key.to_owned(), value)
         }
-        None => ContextWord::Variable(key.to_owned(), value.to_owned()),
+        None => ContextArg::Variable(key.to_owned(), value.to_owned()),
     };
     match &word {
-        ContextWord::Variable(key, _) | ContextWord::Metadata(key, _)
+        ContextArg::Variable(key, _) | ContextArg::Metadata(key, _)
             if key.is_empty() || text.contains('\0') =>
         {
             Err(expected())
@@ -132,7 +132,7 @@ fn parse_context(text: &str) -> Result<ContextWord, String> {
 ///
 /// # Errors
 /// Why nothing was dispatched, what the call failed with, or why its result cannot be written.
-pub async fn run(args: &CallArgs, context: &Context) -> Outcome {
+pub async fn run(args: &CallArgs, context: &CommandContext) -> CommandResult {
     let format = format(context)?;
     if let Some(path) = &args.save {
         save::check(path)?;
@@ -141,10 +141,10 @@ pub async fn run(args: &CallArgs, context: &Context) -> Outcome {
         check_filter(filter)?;
     }
     if let Some(given) = &args.answers {
-        context.answer_with(Answers::read(given)?);
+        context.set_answers(AnswerRules::read(given)?);
     }
     let request = request(args, context).await?;
-    let assembly = context.assemble(Starts::Named(&args.name, &args.server)).await?;
+    let assembly = context.assemble(StartScope::Named(&args.name, &args.server)).await?;
     perform(args, context, format, &assembly, request).await
 }
 
@@ -152,7 +152,7 @@ pub async fn run(args: &CallArgs, context: &Context) -> Outcome {
 ///
 /// # Errors
 /// When it is none that a result can be printed in.
-pub(super) fn format(context: &Context) -> Result<Format, Fault> {
+pub(super) fn format(context: &CommandContext) -> Result<Format, Error> {
     use Format::{Json, Raw, Table, Text, Yaml};
     context.format(&[Text, Table, Json, Yaml, Raw])
 }
@@ -163,45 +163,45 @@ pub(super) fn format(context: &Context) -> Result<Format, Fault> {
 /// Why nothing was dispatched, what the call failed with, or why its result cannot be written.
 pub(super) async fn perform(
     args: &CallArgs,
-    context: &Context,
+    context: &CommandContext,
     format: Format,
     assembly: &Assembly,
     request: CallRequest,
-) -> Outcome {
+) -> CommandResult {
     if args.dry_run {
-        let rehearsal = assembly.host.preview(&request).await?;
+        let rehearsal = assembly.host.dry_run(&request).await?;
         for warning in &rehearsal.warnings {
-            context.door.warn(warning);
+            context.output.warn(warning);
         }
         return match format {
             Format::Json | Format::Yaml => {
-                context.door.value(format, &views::outcome::preview_json(&rehearsal))
+                context.output.value(format, &views::outcome::preview_json(&rehearsal))
             }
-            _ => context.door.page(&views::outcome::preview(&rehearsal)),
+            _ => context.output.page(&views::outcome::preview(&rehearsal)),
         };
     }
     let outcome = assembly.host.call(request).await?;
-    print(args, &context.door, format, &outcome)?;
-    match outcome.fault() {
-        Some(fault) if args.ignore_tool_error && fault.kind() == FaultKind::Tool => Ok(()),
-        Some(fault) => Err(fault.clone().into()),
+    print(args, &context.output, format, &outcome)?;
+    match outcome.error() {
+        Some(error) if args.ignore_tool_error && error.kind() == ErrorKind::Tool => Ok(()),
+        Some(error) => Err(error.clone().into()),
         None => Ok(()),
     }
 }
 
-async fn request(args: &CallArgs, context: &Context) -> Result<CallRequest, Fault> {
-    let sources = Sources {
+async fn request(args: &CallArgs, context: &CommandContext) -> Result<CallRequest, Error> {
+    let sources = RawArguments {
         words: args.words.clone(),
-        whole: args.args.clone(),
+        json_option: args.args.clone(),
         cwd: context.environment.cwd(),
     };
     // Stdin and named pipes may keep their reader waiting; a signal must still be heard.
-    let arguments = if sources.may_wait() {
-        tokio::task::spawn_blocking(move || arguments::read(&sources, &mut std::io::stdin()))
+    let arguments = if sources.may_block() {
+        tokio::task::spawn_blocking(move || raw_arguments::read(&sources, &mut std::io::stdin()))
             .await
-            .map_err(|error| Fault::internal(format!("cannot read the arguments: {error}")))??
+            .map_err(|error| Error::internal(format!("cannot read the arguments: {error}")))??
     } else {
-        arguments::read(&sources, &mut std::io::empty())?
+        raw_arguments::read(&sources, &mut std::io::empty())?
     };
     let mut request = CallRequest::new(&args.name, arguments);
     request.servers.clone_from(&args.server);
@@ -212,8 +212,8 @@ async fn request(args: &CallArgs, context: &Context) -> Result<CallRequest, Faul
     request.assume_yes_nested = args.yes_nested;
     for word in &args.context {
         match word.clone() {
-            ContextWord::Variable(key, value) => drop(request.environment.insert(key, value)),
-            ContextWord::Metadata(key, value) => drop(request.metadata.insert(key, value)),
+            ContextArg::Variable(key, value) => drop(request.environment.insert(key, value)),
+            ContextArg::Metadata(key, value) => drop(request.metadata.insert(key, value)),
         }
     }
     request.session.clone_from(&args.session);
@@ -221,22 +221,22 @@ async fn request(args: &CallArgs, context: &Context) -> Result<CallRequest, Faul
     Ok(request)
 }
 
-/// Writes the outcome of a call that was dispatched. Its fault is the caller's business.
-fn print(args: &CallArgs, door: &Door, format: Format, outcome: &CallOutcome) -> Outcome {
+/// Writes the outcome of a call that was dispatched. Its error is the caller's business.
+fn print(args: &CallArgs, output: &Output, format: Format, outcome: &CallOutcome) -> CommandResult {
     let result = outcome.result.as_ref().ok();
     let warnings = result.map(|result| result.warnings.as_slice()).unwrap_or_default();
-    let shown = if door.verbosity() > 0 { warnings.len() } else { 1 };
+    let shown = if output.verbosity() > 0 { warnings.len() } else { 1 };
     for warning in warnings.iter().take(shown) {
-        door.warn(warning);
+        output.warn(warning);
     }
     if let Some(hidden @ 1..) = warnings.len().checked_sub(shown) {
         // A noisy server says the same at each call.
         let count = plural(hidden, "more warning", "more warnings");
-        door.note(&Line::of(Label::Dim, format!("{count}, -v shows all")));
+        output.note(&StyledLine::styled(SpanStyle::Dim, format!("{count}, -v shows all")));
     }
-    if let (1.., Some(routing)) = (door.verbosity(), &outcome.metadata.routing) {
+    if let (1.., Some(routing)) = (output.verbosity(), &outcome.metadata.routing) {
         for line in views::outcome::routing(routing) {
-            door.note(&Line::of(Label::Dim, line));
+            output.note(&StyledLine::styled(SpanStyle::Dim, line));
         }
     }
     let filtered = match (&args.query, result) {
@@ -245,73 +245,74 @@ fn print(args: &CallArgs, door: &Door, format: Format, outcome: &CallOutcome) ->
         _ => None,
     };
     if let (Some(path), Some(result)) = (&args.save, result) {
-        save_result(path, door, result, filtered.as_deref())?;
+        save_result(path, output, result, filtered.as_deref())?;
     }
     match (format, filtered) {
         (Format::Json | Format::Yaml, Some(values)) => {
-            values.iter().try_for_each(|value| door.value(format, value))
+            values.iter().try_for_each(|value| output.value(format, value))
         }
-        (Format::Json | Format::Yaml, None) => door.value(format, &views::outcome::json(outcome)),
+        (Format::Json | Format::Yaml, None) => output.value(format, &views::outcome::json(outcome)),
         _ if args.save.is_some() => Ok(()),
-        (Format::Raw, Some(values)) => door.raw(&lines(&values)),
+        (Format::Raw, Some(values)) => output.raw(&lines(&values)),
         (Format::Raw, None) => result.map_or(Ok(()), |result| {
             let payloads = payloads(result)?;
-            door.raw(&payloads.into_iter().flat_map(|p| p.bytes).collect::<Vec<u8>>())
+            output.raw(&payloads.into_iter().flat_map(|p| p.bytes).collect::<Vec<u8>>())
         }),
         (Format::Table, values) => {
-            let values = values.unwrap_or_else(|| result.map(content::value).into_iter().collect());
-            door.page(&rows(&values, door.width()))
+            let values =
+                values.unwrap_or_else(|| result.map(content::filter_input).into_iter().collect());
+            output.page(&rows(&values, output.width()))
         }
         (_, Some(values)) => {
-            let mut page = Page::default();
+            let mut page = StyledPage::default();
             page.text(
-                Label::Plain,
+                SpanStyle::Plain,
                 0,
                 String::from_utf8_lossy(&lines(&values)).trim_end_matches('\n'),
             );
             if values.is_empty() {
-                page = Page::default();
+                page = StyledPage::default();
             }
-            door.page(&page)
+            output.page(&page)
         }
         (_, None) => result.map_or(Ok(()), |result| {
             // Where a person sees both streams, the words of a refusal are printed once.
-            let said = door.is_terminal()
+            let said = output.is_terminal()
                 && !args.ignore_tool_error
-                && outcome.fault().is_some_and(|fault| repeats(fault, result));
-            if said { Ok(()) } else { door.page(&content::page(result, door.verbosity() > 0)) }
+                && outcome.error().is_some_and(|error| repeats_result(error, result));
+            if said { Ok(()) } else { output.page(&content::page(result, output.verbosity() > 0)) }
         }),
     }
 }
 
 /// Whether the `error:` line will say exactly what the result says.
-fn repeats(fault: &Fault, result: &ToolResult) -> bool {
+fn repeats_result(error: &Error, result: &ToolResult) -> bool {
     result.structured.is_none()
-        && result.output.as_str().is_some_and(|text| text.trim() == fault.message().trim())
+        && result.output.as_str().is_some_and(|text| text.trim() == error.message().trim())
 }
 
 /// Checks an expression before the call is made: it is compiled and never run.
-pub(super) fn check_filter(filter: &str) -> Result<(), Fault> {
+pub(super) fn check_filter(filter: &str) -> Result<(), Error> {
     // The line break ends a comment of the expression.
     let idle = format!("if false then ({filter}\n) else empty end");
     let Err(wrapped) = jq::query(&idle, &Value::Null) else { return Ok(()) };
     // The expression's own message points into what was typed.
     let why = jq::query(filter, &Value::Null).err().unwrap_or(wrapped);
-    Err(Fault::usage(format!("--query: {why}")))
+    Err(Error::usage(format!("--query: {why}")))
 }
 
-pub(super) fn filter_result(filter: &str, result: &ToolResult) -> Result<Vec<Value>, Stop> {
-    jq::query(filter, &content::value(result)).map_err(|why| {
-        Fault::usage(format!("--query: {why}"))
-            .hint("the call was made; --json prints its whole result")
+pub(super) fn filter_result(filter: &str, result: &ToolResult) -> Result<Vec<Value>, CommandError> {
+    jq::query(filter, &content::filter_input(result)).map_err(|why| {
+        Error::usage(format!("--query: {why}"))
+            .with_hint("the call was made; --json prints its whole result")
             .into()
     })
 }
 
-pub(super) fn payloads(result: &ToolResult) -> Result<Vec<Payload>, Fault> {
+pub(super) fn payloads(result: &ToolResult) -> Result<Vec<ContentPayload>, Error> {
     content::payloads(result).map_err(|block| {
-        Fault::protocol(format!("block {block} of the result is not valid base64"))
-            .hint("--json prints the result as it came")
+        Error::protocol(format!("block {block} of the result is not valid base64"))
+            .with_hint("--json prints the result as it came")
     })
 }
 
@@ -330,34 +331,34 @@ pub(super) fn lines(values: &[Value]) -> Vec<u8> {
 
 pub(super) fn save_result(
     path: &Path,
-    door: &Door,
+    output: &Output,
     result: &ToolResult,
     filtered: Option<&[Value]>,
-) -> Result<(), Stop> {
+) -> Result<(), CommandError> {
     let payloads = match filtered {
         Some(values) => {
-            vec![Payload { bytes: lines(values), media_type: "application/json".to_owned() }]
+            vec![ContentPayload { bytes: lines(values), media_type: "application/json".to_owned() }]
         }
         None => payloads(result)?,
     };
     if payloads.is_empty() {
-        door.warn("the result has nothing to save");
+        output.warn("the result has nothing to save");
     }
     let kinds: Vec<&str> = payloads.iter().map(|p| p.media_type.as_str()).collect();
-    for (target, payload) in save::targets(path, &kinds).iter().zip(&payloads) {
+    for (target, payload) in save::output_paths(path, &kinds).iter().zip(&payloads) {
         save::write(target, &payload.bytes)?;
         let size = units::show_size(payload.bytes.len() as u64);
-        door.note(
-            &Line::plain("saved ")
-                .then(Label::Name, target.display().to_string())
-                .then(Label::Dim, format!(" ({}, {size})", payload.media_type)),
+        output.note(
+            &StyledLine::plain("saved ")
+                .then(SpanStyle::Name, target.display().to_string())
+                .then(SpanStyle::Dim, format!(" ({}, {size})", payload.media_type)),
         );
     }
     Ok(())
 }
 
 /// Objects as rows, their keys as columns; anything else as one column.
-fn rows(values: &[Value], width: Option<usize>) -> Page {
+fn rows(values: &[Value], width: Option<usize>) -> StyledPage {
     let items: Vec<&Value> = match values {
         [Value::Array(items)] => items.iter().collect(),
         values => values.iter().collect(),
@@ -369,24 +370,24 @@ fn rows(values: &[Value], width: Option<usize>) -> Page {
         }
     }
     let cell = |value: Option<&Value>| match value {
-        None | Some(Value::Null) => Line::default(),
-        Some(Value::String(text)) => Line::plain(text),
-        Some(other) => Line::plain(json::compact(other)),
+        None | Some(Value::Null) => StyledLine::default(),
+        Some(Value::String(text)) => StyledLine::plain(text),
+        Some(other) => StyledLine::plain(json::compact(other)),
     };
     if keys.is_empty() {
-        let mut page = Page::default();
+        let mut page = StyledPage::default();
         for item in items {
             page.push(cell(Some(item)));
         }
         return page;
     }
-    let mut table = Table::new(keys.iter().map(|key| Column::new(key).shrinks_to(8)));
+    let mut table = Table::new(keys.iter().map(|key| TableColumn::new(key).shrinks_to(8)));
     for item in &items {
         let map = item.as_object();
         table.row(keys.iter().enumerate().map(|(index, key)| match map {
             Some(map) => cell(map.get(*key)),
             None if index == 0 => cell(Some(item)),
-            None => Line::default(),
+            None => StyledLine::default(),
         }));
     }
     table.layout(width)
@@ -401,16 +402,16 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::cli::args::{Cli, Command};
-    use crate::cli::output::Palette;
-    use crate::cli::output::door::Wishes;
-    use crate::cli::output::door::tests::captured;
-    use crate::model::{CallId, CallMetadata, Origin, Source, ToolDefinition, ToolName};
+    use crate::cli::args::{Cli, CliCommand};
+    use crate::cli::output::LineRenderer;
+    use crate::cli::output::streams::OutputOptions;
+    use crate::cli::output::streams::tests::captured;
+    use crate::model::{CallId, CallMetadata, Origin, ToolDefinition, ToolName, ToolSource};
 
     fn args(words: &[&str]) -> CallArgs {
         let all = ["toolhost", "call", "t"].iter().chain(words);
         match Cli::try_parse_from(all).unwrap().command {
-            Some(Command::Call(args)) => *args,
+            Some(CliCommand::Call(args)) => *args,
             other => panic!("{other:?}"),
         }
     }
@@ -420,7 +421,7 @@ mod tests {
         CallOutcome {
             definition: Arc::new(ToolDefinition::new(
                 ToolName::plain("t"),
-                Source::Mcp,
+                ToolSource::Mcp,
                 "mcp",
                 origin,
             )),
@@ -428,7 +429,7 @@ mod tests {
             metadata: CallMetadata {
                 call_id: CallId("1".to_owned()),
                 duration: Duration::from_millis(1),
-                waited: Duration::ZERO,
+                question_wait: Duration::ZERO,
                 connect: None,
                 attempts: 1,
                 protocol: None,
@@ -438,8 +439,8 @@ mod tests {
     }
 
     fn printed(words: &[&str], format: Format, result: ToolResult) -> (String, String) {
-        let (door, out, err) = captured(Wishes::default(), false);
-        print(&args(words), &door, format, &outcome(result)).unwrap();
+        let (output, out, err) = captured(OutputOptions::default(), false);
+        print(&args(words), &output, format, &outcome(result)).unwrap();
         (out.text(), err.text())
     }
 
@@ -462,8 +463,9 @@ mod tests {
             printed(&[], Format::Text, result()).1,
             "warning: one\n2 more warnings, -v shows all\n"
         );
-        let (door, _, err) = captured(Wishes { verbose: 1, ..Wishes::default() }, false);
-        print(&args(&[]), &door, Format::Text, &outcome(result())).unwrap();
+        let (output, _, err) =
+            captured(OutputOptions { verbose: 1, ..OutputOptions::default() }, false);
+        print(&args(&[]), &output, Format::Text, &outcome(result())).unwrap();
         assert_eq!(err.text(), "warning: one\nwarning: two\nwarning: three\n");
     }
 
@@ -476,8 +478,9 @@ mod tests {
     #[test]
     fn the_words_of_a_refusal_are_printed_once() {
         let on_a_terminal = |words: &[&str]| {
-            let (door, out, _) = captured(Wishes::default(), true);
-            print(&args(words), &door, Format::Text, &outcome(ToolResult::failure("no"))).unwrap();
+            let (output, out, _) = captured(OutputOptions::default(), true);
+            print(&args(words), &output, Format::Text, &outcome(ToolResult::failure("no")))
+                .unwrap();
             out.text()
         };
         assert_eq!(on_a_terminal(&[]), "");
@@ -496,22 +499,22 @@ mod tests {
             assert!(check_filter(filter).is_ok(), "{filter}");
         }
         for filter in [".[", "", "nonsense(1)", ". |"] {
-            let fault = check_filter(filter).unwrap_err();
-            assert_eq!(fault.kind().exit_code(), 2, "{filter}");
-            assert!(!fault.message().contains("if false"), "{fault}");
+            let error = check_filter(filter).unwrap_err();
+            assert_eq!(error.kind().exit_code(), 2, "{filter}");
+            assert!(!error.message().contains("if false"), "{error}");
         }
     }
 
     #[test]
     fn rows_are_made_of_objects() {
         let values = [json!([{ "id": 1, "name": "a" }, { "id": 22, "tags": ["x"] }, "odd"])];
-        assert_snapshot!(Palette::default().page(&rows(&values, Some(40))), @r#"
+        assert_snapshot!(LineRenderer::default().page(&rows(&values, Some(40))), @r#"
         id   name  tags
         1    a
         22         ["x"]
         odd
         "#);
-        assert_eq!(Palette::default().page(&rows(&[json!([1, "b"])], None)), "1\nb\n");
+        assert_eq!(LineRenderer::default().page(&rows(&[json!([1, "b"])], None)), "1\nb\n");
     }
 
     #[test]
@@ -535,14 +538,14 @@ mod tests {
     }
 
     #[test]
-    fn binary_data_that_is_none_is_the_servers_fault() {
+    fn binary_data_that_is_none_is_the_servers_error() {
         let result = ToolResult {
             content: vec![json!({ "type": "image", "data": "%%%" })],
             ..ToolResult::default()
         };
-        let (door, _, _) = captured(Wishes::default(), false);
-        let stop = print(&args(&[]), &door, Format::Raw, &outcome(result)).unwrap_err();
-        assert!(matches!(stop, Stop::Fault(fault) if fault.kind().exit_code() == 10));
+        let (output, _, _) = captured(OutputOptions::default(), false);
+        let stop = print(&args(&[]), &output, Format::Raw, &outcome(result)).unwrap_err();
+        assert!(matches!(stop, CommandError::Failed(error) if error.kind().exit_code() == 10));
     }
 
     #[test]
@@ -563,8 +566,8 @@ mod tests {
         assert_eq!(
             args(&["--context", "A=b=c", "--context", "n:=[1]"]).context,
             [
-                ContextWord::Variable("A".to_owned(), "b=c".to_owned()),
-                ContextWord::Metadata("n".to_owned(), json!([1])),
+                ContextArg::Variable("A".to_owned(), "b=c".to_owned()),
+                ContextArg::Metadata("n".to_owned(), json!([1])),
             ]
         );
     }

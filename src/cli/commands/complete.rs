@@ -6,11 +6,11 @@ use clap::Args;
 use clap_complete::ArgValueCompleter;
 
 use crate::cli::complete;
-use crate::cli::context::{Context, Outcome, plural};
-use crate::cli::offered;
-use crate::cli::output::{Format, Label, Line, Page};
-use crate::cli::views::offers as views;
-use crate::model::{Completion, CompletionQuery, Reference};
+use crate::cli::context::{CommandContext, CommandResult, plural};
+use crate::cli::offering_lists;
+use crate::cli::output::{Format, SpanStyle, StyledLine, StyledPage};
+use crate::cli::views::offerings;
+use crate::model::{Completion, CompletionQuery, CompletionReference};
 
 /// Show what an argument of a prompt or of a resource template may be.
 ///
@@ -45,33 +45,33 @@ fn parse_pair(text: &str) -> Result<(String, String), String> {
 ///
 /// # Errors
 /// A reference or argument that is unknown, and what asking ran into.
-pub async fn run(args: &CompleteArgs, context: &Context) -> Outcome {
+pub async fn run(args: &CompleteArgs, context: &CommandContext) -> CommandResult {
     use Format::{Json, Names, Text, Yaml};
     let format = context.format(&[Text, Json, Yaml, Names])?;
     // A prompt may be written with a colon, but not like an address.
     let is_address = args.reference.contains("://") || args.reference.contains('{');
     let query = CompletionQuery {
         reference: if is_address {
-            Reference::Template(args.reference.clone())
+            CompletionReference::Template(args.reference.clone())
         } else {
-            Reference::Prompt(args.reference.clone())
+            CompletionReference::Prompt(args.reference.clone())
         },
         argument: args.argument.clone(),
         value: args.value.clone(),
         context: args.context.iter().cloned().collect::<BTreeMap<_, _>>(),
     };
-    let assembly = offered::assemble(context, &args.server).await?;
+    let assembly = offering_lists::assemble(context, &args.server).await?;
     let done = assembly.host.complete(query, &args.server, &context.cancel).await?;
     if matches!(format, Json | Yaml) {
-        return context.door.value(format, &views::completion(&done));
+        return context.output.value(format, &offerings::completion(&done));
     }
-    let mut page = Page::default();
+    let mut page = StyledPage::default();
     for value in &done.values {
-        page.push(Line::plain(value));
+        page.push(StyledLine::plain(value));
     }
-    context.door.page(&page)?;
+    context.output.page(&page)?;
     if let Some(text) = remark(&done) {
-        context.door.note(&Line::of(Label::Dim, text));
+        context.output.note(&StyledLine::styled(SpanStyle::Dim, text));
     }
     Ok(())
 }

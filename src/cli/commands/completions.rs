@@ -2,9 +2,9 @@
 
 use clap::{Args, ValueEnum};
 
-use crate::cli::context::{Context, Outcome};
-use crate::cli::literal;
-use crate::model::Fault;
+use crate::cli::context::{CommandContext, CommandResult};
+use crate::cli::shell_quoting;
+use crate::model::Error;
 
 /// Print the completion script of a shell.
 ///
@@ -13,12 +13,12 @@ use crate::model::Fault;
 pub struct CompletionsArgs {
     /// The shell
     #[arg(value_enum)]
-    pub shell: Shell,
+    pub shell: CompletionShell,
 }
 
 /// The shells that have a script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Shell {
+pub enum CompletionShell {
     /// Bash: `source <(toolhost completions bash)`.
     Bash,
     /// Zsh: `source <(toolhost completions zsh)`.
@@ -31,7 +31,7 @@ pub enum Shell {
     Powershell,
 }
 
-impl Shell {
+impl CompletionShell {
     /// Every shell, in the order of the help.
     pub const ALL: [Self; 5] = [Self::Bash, Self::Zsh, Self::Fish, Self::Elvish, Self::Powershell];
 
@@ -51,22 +51,22 @@ impl Shell {
 ///
 /// # Errors
 /// When stdout cannot be written.
-pub fn run(args: &CompletionsArgs, context: &Context) -> Outcome {
-    context.door.raw(script(args.shell)?.as_bytes())
+pub fn run(args: &CompletionsArgs, context: &CommandContext) -> CommandResult {
+    context.output.raw(script(args.shell)?.as_bytes())
 }
 
 /// The script that registers the completion of `toolhost` with a shell.
 ///
 /// # Errors
-/// An internal fault when the generator does not know the shell.
-pub fn script(shell: Shell) -> Result<String, Fault> {
-    let completer = literal::SHELLS
+/// An internal error when the generator does not know the shell.
+pub fn script(shell: CompletionShell) -> Result<String, Error> {
+    let completer = shell_quoting::SHELLS
         .completer(shell.as_str())
-        .ok_or_else(|| Fault::internal(format!("no completion for {}", shell.as_str())))?;
+        .ok_or_else(|| Error::internal(format!("no completion for {}", shell.as_str())))?;
     let mut script = Vec::new();
     completer
         .write_registration(VARIABLE, "toolhost", "toolhost", "toolhost", &mut script)
-        .map_err(|error| Fault::internal(format!("cannot write the completion script: {error}")))?;
+        .map_err(|error| Error::internal(format!("cannot write the completion script: {error}")))?;
     let script = String::from_utf8_lossy(&script);
     Ok(format!("{}\n", script.trim()))
 }
@@ -80,7 +80,7 @@ mod tests {
 
     use super::*;
 
-    fn committed(shell: Shell) -> PathBuf {
+    fn committed(shell: CompletionShell) -> PathBuf {
         PathBuf::from(env!("CARGO_MANIFEST_DIR"))
             .join("completions")
             .join(format!("toolhost.{}", shell.as_str()))
@@ -91,7 +91,7 @@ mod tests {
     #[expect(clippy::disallowed_methods, reason = "a switch for whoever maintains the files")]
     fn committed_scripts_are_what_the_command_prints() {
         let bless = std::env::var_os("TOOLHOST_BLESS").is_some();
-        for shell in Shell::ALL {
+        for shell in CompletionShell::ALL {
             let script = script(shell).unwrap();
             if bless {
                 std::fs::write(committed(shell), &script).unwrap();
@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn bash_accepts_its_script() {
-        let script = script(Shell::Bash).unwrap();
+        let script = script(CompletionShell::Bash).unwrap();
         let status = std::process::Command::new("bash").args(["-n", "-c", &script]).status();
         assert!(status.is_ok_and(|status| status.success()));
     }

@@ -5,11 +5,11 @@ use serde_json::Value;
 
 use crate::assembly;
 use crate::bench;
-use crate::cli::context::{Context, Outcome, count, plural};
-use crate::cli::output::{Format, Line, Page};
+use crate::cli::context::{CommandContext, CommandResult, count_diagnostics, plural};
+use crate::cli::output::{Format, StyledLine, StyledPage};
 use crate::cli::views::configuration as view;
 use crate::config::{schema, show};
-use crate::model::Fault;
+use crate::model::Error;
 
 /// Check and show the configuration.
 #[derive(Debug, Args)]
@@ -32,13 +32,13 @@ pub enum ConfigAction {
     Schema {
         /// The file
         #[arg(value_enum, default_value_t)]
-        file: SchemaOf,
+        file: SchemaKind,
     },
 }
 
 /// The files that have a schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub enum SchemaOf {
+pub enum SchemaKind {
     /// tools.yaml
     #[default]
     Tools,
@@ -52,69 +52,69 @@ pub enum SchemaOf {
 ///
 /// # Errors
 /// What is wrong with the configuration.
-pub fn run(args: &ConfigArgs, context: &Context) -> Outcome {
+pub fn run(args: &ConfigArgs, context: &CommandContext) -> CommandResult {
     let format = context.format(&[Format::Text, Format::Json, Format::Yaml])?;
     match args.action {
         ConfigAction::Check => check(context, format),
         ConfigAction::Show => {
             let values = show::show(&context.load_request(), &*context.environment);
-            answer(context, format, || view::values(&values), || view::values_json(&values))
+            print(context, format, || view::values(&values), || view::values_json(&values))
         }
         ConfigAction::Paths => {
             let loaded = context.load();
             let environment = &*context.environment;
             let page = || view::paths(&loaded, environment);
-            answer(context, format, page, || view::paths_json(&loaded, environment))
+            print(context, format, page, || view::paths_json(&loaded, environment))
         }
         ConfigAction::Schema { file } => {
             let schema = match file {
-                SchemaOf::Tools => schema::tools_file(&assembly::kind_words()),
-                SchemaOf::Mcp => schema::servers_file(),
-                SchemaOf::Bench => bench::json::schema(),
+                SchemaKind::Tools => schema::tools_file(&assembly::kind_words()),
+                SchemaKind::Mcp => schema::servers_file(),
+                SchemaKind::Bench => bench::json::schema(),
             };
             // A schema is JSON whatever it is asked for as.
             let format = if format == Format::Yaml { format } else { Format::Json };
-            context.door.value(format, &schema)
+            context.output.value(format, &schema)
         }
     }
 }
 
-fn check(context: &Context, format: Format) -> Outcome {
+fn check(context: &CommandContext, format: Format) -> CommandResult {
     // The kinds find problems of their own when they are built.
     let mut loaded = context.build()?.configuration;
-    loaded.problems.extend(schema::check_schemas(&loaded));
+    loaded.diagnostics.extend(schema::check_schemas(&loaded));
     // In the order of the files, whoever found them.
-    loaded.problems.sort_by_cached_key(|problem| {
-        problem.place.as_ref().map(|place| (place.file.clone(), place.line, place.column))
+    loaded.diagnostics.sort_by_cached_key(|problem| {
+        problem.location.as_ref().map(|place| (place.file.clone(), place.line, place.column))
     });
-    let problems = &loaded.problems;
-    answer(context, format, || view::findings(problems), || view::findings_json(problems))?;
+    let problems = &loaded.diagnostics;
+    print(context, format, || view::findings(problems), || view::findings_json(problems))?;
     // What only their resolution would show is not known of them.
     if let (Format::Text, Some(first)) = (format, loaded.untrusted.first()) {
         let count = plural(loaded.untrusted.len(), "entry is", "entries are");
-        let note = format!("{count} not trusted and not checked; see: {}", first.allowed_by);
-        context.door.note(&Line::plain(note));
+        let note = format!("{count} not trusted and not checked; see: {}", first.trust_command);
+        context.output.note(&StyledLine::plain(note));
     }
-    let (errors, warnings) = count(&loaded);
-    let tally = view::tally(errors, warnings);
+    let (errors, warnings) = count_diagnostics(&loaded);
+    let tally = view::diagnostic_counts(errors, warnings);
     if errors > 0 || (context.global.strict && warnings > 0) {
-        return Err(Fault::config(format!("{tally} in the configuration")).into());
+        return Err(Error::config(format!("{tally} in the configuration")).into());
     }
     let entries = plural(loaded.tools.len() + loaded.servers.len(), "entry", "entries");
     if format == Format::Text {
-        context.door.note(&Line::plain(format!("{entries}, {tally}")));
+        context.output.note(&StyledLine::plain(format!("{entries}, {tally}")));
     }
     Ok(())
 }
 
-fn answer(
-    context: &Context,
+fn print(
+    context: &CommandContext,
     format: Format,
-    page: impl FnOnce() -> Page,
+    page: impl FnOnce() -> StyledPage,
     value: impl FnOnce() -> Value,
-) -> Outcome {
+) -> CommandResult {
     match format {
-        Format::Text => context.door.page(&page()),
-        _ => context.door.value(format, &value()),
+        Format::Text => context.output.page(&page()),
+        _ => context.output.value(format, &value()),
     }
 }

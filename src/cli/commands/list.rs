@@ -8,16 +8,16 @@ use clap_complete::ArgValueCompleter;
 use serde_json::Value;
 
 use crate::catalogue::Catalogue;
-use crate::catalogue::filter::Query;
-use crate::catalogue::scan::{self, Neighbours};
+use crate::catalogue::query::CatalogueQuery;
+use crate::catalogue::scan::{self, ToolNameIndex};
 use crate::cli::complete;
-use crate::cli::context::{Context, Outcome, Starts, plural};
-use crate::cli::entries;
-use crate::cli::output::{Door, Format, Label, Line, Page, fault};
-use crate::cli::views::{self, pins::Flagged};
+use crate::cli::context::{CommandContext, CommandResult, StartScope, plural};
+use crate::cli::entry_checks;
+use crate::cli::output::{Format, Output, SpanStyle, StyledLine, StyledPage, messages};
+use crate::cli::views::{self, pins::FindingsByTool};
 use crate::config::spec::{Configuration, FileRole, ProfileSpec, UntrustedEntry};
-use crate::host::request::Reach;
-use crate::model::{Fault, Problem, Safety, Source, ToolDefinition, ToolStatus};
+use crate::host::request::ListScope;
+use crate::model::{Diagnostic, Error, Safety, ToolDefinition, ToolSource, ToolStatus};
 
 /// List the tools of the catalogue.
 ///
@@ -28,7 +28,7 @@ pub struct ListArgs {
     pub query: Vec<String>,
     /// Only internal tools, or only tools of MCP servers
     #[arg(long, value_enum)]
-    pub source: Option<SourceWord>,
+    pub source: Option<SourceArg>,
     /// Only tools of this server, and ask no other one; repeatable
     #[arg(long, value_name = "NAME", add = ArgValueCompleter::new(complete::servers))]
     pub server: Vec<String>,
@@ -40,7 +40,7 @@ pub struct ListArgs {
     pub category: Vec<String>,
     /// Only tools that run like this; repeatable
     #[arg(long, value_enum)]
-    pub safety: Vec<SafetyWord>,
+    pub safety: Vec<SafetyArg>,
     /// Contact no server: show what the files declare
     #[arg(long)]
     pub declared: bool,
@@ -51,7 +51,7 @@ pub struct ListArgs {
 
 /// The halves of the catalogue, as words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum SourceWord {
+pub enum SourceArg {
     /// Declared in `tools.yaml`.
     Internal,
     /// Offered by MCP servers.
@@ -60,7 +60,7 @@ pub enum SourceWord {
 
 /// The levels of safety, as words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum SafetyWord {
+pub enum SafetyArg {
     /// With the user's own rights.
     Native,
     /// Confined.
@@ -69,7 +69,7 @@ pub enum SafetyWord {
     External,
 }
 
-impl SafetyWord {
+impl SafetyArg {
     fn safety(self) -> Safety {
         match self {
             Self::Native => Safety::Native,
@@ -83,27 +83,27 @@ impl SafetyWord {
 ///
 /// # Errors
 /// What could not be listed, after everything that could has been printed.
-pub async fn run(args: &ListArgs, context: &Context) -> Outcome {
+pub async fn run(args: &ListArgs, context: &CommandContext) -> CommandResult {
     use Format::{Json, Names, Table, Text, Yaml};
     let format = context.format(&[Text, Table, Json, Yaml, Names])?;
     let reach = reach(args);
     let starts = match &reach {
-        Reach::Declared => Starts::Nothing,
-        Reach::Everything => Starts::Servers(&[]),
-        Reach::Servers(names) if names.is_empty() => Starts::Nothing,
-        Reach::Servers(names) => Starts::Servers(names),
+        ListScope::Declared => StartScope::Nothing,
+        ListScope::Everything => StartScope::Servers(&[]),
+        ListScope::Servers(names) if names.is_empty() => StartScope::Nothing,
+        ListScope::Servers(names) => StartScope::Servers(names),
     };
     let assembly = context.assemble(starts).await?;
     let query = query(args, context, &assembly.configuration)?;
     let mut catalogue = assembly.host.catalogue(&reach).await;
-    let shown = assembly.host.shown(&catalogue.tools);
+    let shown = assembly.host.masked_definitions(&catalogue.tools);
     // JSON tells the fingerprints of what was really listed; nothing of it is cut.
     let listed = std::mem::replace(&mut catalogue.tools, shown);
     let owners = catalogue.tools.iter().filter_map(|tool| tool.name.component());
     let servers = assembly.configuration.servers.iter().map(|server| server.name.as_str());
     let known: BTreeSet<&str> = owners.chain(servers).collect();
-    entries::expect_servers(&assembly.configuration, &args.server, &known)?;
-    let flagged = (args.flagged || context.door.verbosity() > 0)
+    entry_checks::require_servers(&assembly.configuration, &args.server, &known)?;
+    let flagged = (args.flagged || context.output.verbosity() > 0)
         .then(|| flagged(&catalogue.tools, args.flagged));
     let tools: Vec<&ToolDefinition> = query
         .select(&catalogue.tools)
@@ -115,15 +115,16 @@ pub async fn run(args: &ListArgs, context: &Context) -> Outcome {
     let answered = has_answer(args, &catalogue.tools, !failures.is_empty());
     let verdict = views::catalogue::verdict(&catalogue, answered);
     let verdict = views::catalogue::with_failures(verdict, &failures, answered);
-    let verdict = views::catalogue::joined(verdict, &assembly.configuration.problems);
-    let verdict = verdict.or_else(|| untrusted(args, &assembly.configuration, answered));
+    let verdict =
+        views::catalogue::with_disabled_entries(verdict, &assembly.configuration.diagnostics);
+    let verdict = verdict.or_else(|| untrusted_refusal(args, &assembly.configuration, answered));
     match &context.global.profile {
         // A profile hides names; what is hidden is not gone.
         None => {
-            complete::remember(&*context.environment, &assembly.configuration, &catalogue);
+            complete::save_tools(&*context.environment, &assembly.configuration, &catalogue);
         }
-        Some(profile) if catalogue.tools.is_empty() && reach == Reach::Everything => {
-            context.door.warn(&format!("the profile '{profile}' shows no tool at all"));
+        Some(profile) if catalogue.tools.is_empty() && reach == ListScope::Everything => {
+            context.output.warn(&format!("the profile '{profile}' shows no tool at all"));
         }
         Some(_) => {}
     }
@@ -133,38 +134,46 @@ pub async fn run(args: &ListArgs, context: &Context) -> Outcome {
                 listed.iter().map(|tool| (&tool.name, tool.as_ref())).collect();
             let tools: Vec<&ToolDefinition> =
                 tools.iter().filter_map(|tool| listed.get(&tool.name).copied()).collect();
-            let found = assembly.configuration.problems.iter().chain(&catalogue.problems);
-            let problems: Vec<Value> = found.map(fault::finding_json).collect();
+            let found = assembly.configuration.diagnostics.iter().chain(&catalogue.diagnostics);
+            let problems: Vec<Value> = found.map(messages::diagnostic_json).collect();
             let untrusted = &assembly.configuration.untrusted;
             let value =
                 views::catalogue::json(&tools, flagged.as_ref(), &catalogue, untrusted, problems);
-            context.door.value(format, &value)?;
+            context.output.value(format, &value)?;
         }
         Names => {
-            let mut page = Page::default();
+            let mut page = StyledPage::default();
             for tool in &tools {
-                page.push(Line::plain(tool.name.full()));
+                page.push(StyledLine::plain(tool.name.full()));
             }
-            context.door.page(&page)?;
+            context.output.page(&page)?;
         }
         Text | Table | Format::Raw | Format::Csv | Format::Markdown => {
-            let none = Flagged::new();
+            let none = FindingsByTool::new();
             let flagged = flagged.as_ref().unwrap_or(&none);
-            context.door.page(&views::catalogue::page(&tools, flagged, context.door.width()))?;
-            remarks(&unsaid(&catalogue), &context.door);
+            context.output.page(&views::catalogue::page(
+                &tools,
+                flagged,
+                context.output.width(),
+            ))?;
+            remarks(&unreported_diagnostics(&catalogue), &context.output);
             // Beside a pipe a count is noise, unless it explains why nothing came.
-            if context.door.is_terminal() || tools.is_empty() {
-                context.door.note(&Line::plain(summary(&tools, args, &catalogue.tools)));
+            if context.output.is_terminal() || tools.is_empty() {
+                context.output.note(&StyledLine::plain(summary(&tools, args, &catalogue.tools)));
             }
         }
     }
-    verdict.map_or(Ok(()), |fault| Err(fault.into()))
+    verdict.map_or(Ok(()), |error| Err(error.into()))
 }
 
 /// That entries which were asked for are not trusted: the refusal itself when nothing else answered.
-fn untrusted(args: &ListArgs, configuration: &Configuration, answered: bool) -> Option<Fault> {
+fn untrusted_refusal(
+    args: &ListArgs,
+    configuration: &Configuration,
+    answered: bool,
+) -> Option<Error> {
     let asked = |entry: &&UntrustedEntry| {
-        entry.role == FileRole::Tools && asks_internal(args, entry.kind) && !args.declared
+        entry.role == FileRole::Tools && includes_internal(args, entry.kind) && !args.declared
     };
     let first = configuration.untrusted.iter().find(asked)?;
     let count = configuration.untrusted.iter().filter(asked).count();
@@ -172,46 +181,50 @@ fn untrusted(args: &ListArgs, configuration: &Configuration, answered: bool) -> 
         return Some(first.refusal());
     }
     let words = plural(count, "entry is", "entries are");
-    let fault = if answered { Fault::partial } else { Fault::denied };
-    Some(fault(format!("{words} not trusted")).hint(format!("see and allow: {}", first.allowed_by)))
+    let error = if answered { Error::partial } else { Error::denied };
+    Some(
+        error(format!("{words} not trusted"))
+            .with_hint(format!("see and allow: {}", first.trust_command)),
+    )
 }
 
 /// What is suspicious about each tool. Notes are for who asks for `all`.
-fn flagged(tools: &[Arc<ToolDefinition>], all: bool) -> Flagged {
-    let neighbours = Neighbours::of(tools);
+fn flagged(tools: &[Arc<ToolDefinition>], all: bool) -> FindingsByTool {
+    let neighbours = ToolNameIndex::of(tools);
     let found = tools.iter().map(|tool| {
         let mut found = scan::scan(tool, &neighbours);
-        found.retain(|finding| all || finding.severity > scan::Severity::Low);
+        found.retain(|finding| all || finding.severity > scan::FindingSeverity::Low);
         (tool.name.full(), found)
     });
     found.filter(|(_, found)| !found.is_empty()).collect()
 }
 
 /// Whether something about a tool is more than a note.
-fn is_flagged(flagged: Option<&Flagged>, tool: &ToolDefinition) -> bool {
+fn is_flagged(flagged: Option<&FindingsByTool>, tool: &ToolDefinition) -> bool {
     let found = flagged.and_then(|all| all.get(&tool.name.full()));
-    found.is_some_and(|found| views::findings::serious(found) > 0)
+    found.is_some_and(|found| views::findings::count_above_note(found) > 0)
 }
 
 /// What was found about single items: what was left out always, doubts only as far as they are few
 /// or were asked for.
-fn remarks(problems: &[&Problem], door: &Door) {
+fn remarks(problems: &[&Diagnostic], output: &Output) {
     const FEW: usize = 3;
     const MANY: usize = 20;
     for (errors, most) in [(true, MANY), (false, FEW)] {
-        let found: Vec<&Problem> =
+        let found: Vec<&Diagnostic> =
             problems.iter().copied().filter(|p| p.is_error() == errors).collect();
-        let most = if door.verbosity() > 0 { usize::MAX } else { most };
+        let most = if output.verbosity() > 0 { usize::MAX } else { most };
         if found.len() <= most || errors {
             for problem in found.iter().take(most) {
-                door.warn(&problem.message);
+                output.warn(&problem.message);
             }
         }
         let hidden = found.len().saturating_sub(if errors { most } else { 0 });
         if found.len() > most {
             let more = if errors { "more " } else { "" };
             let count = plural(hidden, "warning", "warnings");
-            door.note(&Line::of(Label::Dim, format!("{more}{count}, -v shows all")));
+            output
+                .note(&StyledLine::styled(SpanStyle::Dim, format!("{more}{count}, -v shows all")));
         }
     }
 }
@@ -240,32 +253,32 @@ fn summary(tools: &[&ToolDefinition], args: &ListArgs, all: &[Arc<ToolDefinition
 }
 
 /// How far the listing has to reach for what was asked.
-fn reach(args: &ListArgs) -> Reach {
-    let only_internal = args.source == Some(SourceWord::Internal)
+fn reach(args: &ListArgs) -> ListScope {
+    let only_internal = args.source == Some(SourceArg::Internal)
         || (!args.kind.is_empty() && !args.kind.iter().any(|kind| kind == "mcp"));
     if args.declared {
-        Reach::Declared
+        ListScope::Declared
     } else if only_internal {
-        Reach::Servers(Vec::new())
+        ListScope::Servers(Vec::new())
     } else if args.server.is_empty() {
-        Reach::Everything
+        ListScope::Everything
     } else {
-        Reach::Servers(args.server.clone())
+        ListScope::Servers(args.server.clone())
     }
 }
 
 fn query(
     args: &ListArgs,
-    context: &Context,
+    context: &CommandContext,
     configuration: &Configuration,
-) -> Result<Query, Fault> {
+) -> Result<CatalogueQuery, Error> {
     let text = args.query.join(" ");
     let source = args.source.map(|word| match word {
-        SourceWord::Internal => Source::Internal,
-        SourceWord::Mcp => Source::Mcp,
+        SourceArg::Internal => ToolSource::Internal,
+        SourceArg::Mcp => ToolSource::Mcp,
     });
     let profile = context.global.profile.as_deref();
-    Ok(Query {
+    Ok(CatalogueQuery {
         words: text.split_whitespace().map(str::to_owned).collect(),
         source,
         servers: args.server.clone(),
@@ -276,51 +289,51 @@ fn query(
     })
 }
 
-fn find_profile(configuration: &Configuration, name: &str) -> Result<ProfileSpec, Fault> {
+fn find_profile(configuration: &Configuration, name: &str) -> Result<ProfileSpec, Error> {
     configuration.profiles.get(name).cloned().ok_or_else(|| {
         let known: Vec<&str> = configuration.profiles.keys().map(String::as_str).collect();
-        let fault = Fault::usage(format!("there is no profile '{name}'"));
+        let error = Error::usage(format!("there is no profile '{name}'"));
         if known.is_empty() {
-            fault.hint("profiles are declared under 'profiles:' in tools.yaml")
+            error.with_hint("profiles are declared under 'profiles:' in tools.yaml")
         } else {
-            fault.hint(format!("known profiles: {}", known.join(", ")))
+            error.with_hint(format!("known profiles: {}", known.join(", ")))
         }
     })
 }
 
 /// Whether internal tools of a kind are asked for.
-fn asks_internal(args: &ListArgs, kind: &str) -> bool {
+fn includes_internal(args: &ListArgs, kind: &str) -> bool {
     args.server.is_empty()
-        && args.source != Some(SourceWord::Mcp)
+        && args.source != Some(SourceArg::Mcp)
         && (args.kind.is_empty() || args.kind.iter().any(|word| word == kind))
 }
 
 /// Why internal tools that are asked for could not be listed.
-fn failures<'c>(args: &ListArgs, catalogue: &'c Catalogue) -> Vec<&'c Fault> {
-    let asked = catalogue.failures.iter().filter(|failure| asks_internal(args, failure.kind));
-    asked.map(|failure| &failure.fault).collect()
+fn failures<'c>(args: &ListArgs, catalogue: &'c Catalogue) -> Vec<&'c Error> {
+    let asked = catalogue.failures.iter().filter(|failure| includes_internal(args, failure.kind));
+    asked.map(|failure| &failure.error).collect()
 }
 
 /// What was found about single items and does not end the command anyway.
-fn unsaid(catalogue: &Catalogue) -> Vec<&Problem> {
-    let said = |problem: &Problem| {
-        catalogue.failures.iter().any(|failure| failure.fault.message() == problem.message)
+fn unreported_diagnostics(catalogue: &Catalogue) -> Vec<&Diagnostic> {
+    let said = |problem: &Diagnostic| {
+        catalogue.failures.iter().any(|failure| failure.error.message() == problem.message)
     };
-    catalogue.problems.iter().filter(|problem| !said(problem)).collect()
+    catalogue.diagnostics.iter().filter(|problem| !said(problem)).collect()
 }
 
 /// Whether anything of what was asked for gave an answer: tools that are only declared by a
 /// server that failed are none. `failed` says that internal tools could not be listed.
 fn has_answer(args: &ListArgs, tools: &[Arc<ToolDefinition>], failed: bool) -> bool {
     tools.iter().any(|tool| match tool.source {
-        Source::Internal => {
+        ToolSource::Internal => {
             tool.status != ToolStatus::Untrusted
-                && asks_internal(args, tool.kind)
-                && !(failed && tool.unavailable.is_some())
+                && includes_internal(args, tool.kind)
+                && !(failed && tool.unavailable_reason.is_some())
         }
-        Source::Mcp => {
+        ToolSource::Mcp => {
             !matches!(tool.status, ToolStatus::Unavailable | ToolStatus::Declared)
-                && tool.unavailable.is_none()
+                && tool.unavailable_reason.is_none()
         }
     })
 }
@@ -328,25 +341,25 @@ fn has_answer(args: &ListArgs, tools: &[Arc<ToolDefinition>], failed: bool) -> b
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::args::{Cli, Command};
+    use crate::cli::args::{Cli, CliCommand};
     use clap::Parser as _;
 
     fn args(words: &[&str]) -> ListArgs {
         let all = ["toolhost", "list"].iter().chain(words);
         match Cli::try_parse_from(all).unwrap().command {
-            Some(Command::List(args)) => args,
+            Some(CliCommand::List(args)) => args,
             other => panic!("{other:?}"),
         }
     }
 
     #[test]
     fn no_more_servers_are_asked_than_needed() {
-        assert_eq!(reach(&args(&[])), Reach::Everything);
-        assert_eq!(reach(&args(&["--declared"])), Reach::Declared);
-        assert_eq!(reach(&args(&["--server", "a"])), Reach::Servers(vec!["a".to_owned()]));
-        assert_eq!(reach(&args(&["--source", "internal"])), Reach::Servers(Vec::new()));
-        assert_eq!(reach(&args(&["--kind", "builtin"])), Reach::Servers(Vec::new()));
-        assert_eq!(reach(&args(&["--kind", "mcp"])), Reach::Everything);
+        assert_eq!(reach(&args(&[])), ListScope::Everything);
+        assert_eq!(reach(&args(&["--declared"])), ListScope::Declared);
+        assert_eq!(reach(&args(&["--server", "a"])), ListScope::Servers(vec!["a".to_owned()]));
+        assert_eq!(reach(&args(&["--source", "internal"])), ListScope::Servers(Vec::new()));
+        assert_eq!(reach(&args(&["--kind", "builtin"])), ListScope::Servers(Vec::new()));
+        assert_eq!(reach(&args(&["--kind", "mcp"])), ListScope::Everything);
     }
 
     #[test]
@@ -358,13 +371,14 @@ mod tests {
 
     #[test]
     fn many_doubts_are_counted_and_what_was_left_out_is_named() {
-        use crate::cli::output::door::Wishes;
-        use crate::cli::output::door::tests::captured;
-        let mut problems = vec![Problem::error("a tool without a name was left out")];
-        problems.extend((0..9).map(|n| Problem::warning(format!("doubt {n}"))));
+        use crate::cli::output::streams::OutputOptions;
+        use crate::cli::output::streams::tests::captured;
+        let mut problems = vec![Diagnostic::error("a tool without a name was left out")];
+        problems.extend((0..9).map(|n| Diagnostic::warning(format!("doubt {n}"))));
         let said = |verbose| {
-            let (door, _, err) = captured(Wishes { verbose, ..Wishes::default() }, false);
-            remarks(&problems.iter().collect::<Vec<_>>(), &door);
+            let (output, _, err) =
+                captured(OutputOptions { verbose, ..OutputOptions::default() }, false);
+            remarks(&problems.iter().collect::<Vec<_>>(), &output);
             err.text()
         };
         assert_eq!(
@@ -378,8 +392,8 @@ mod tests {
     fn an_unknown_profile_names_the_known_ones() {
         let mut configuration = Configuration::default();
         configuration.profiles.insert("reviewer".to_owned(), ProfileSpec::default());
-        let fault = find_profile(&configuration, "revewer").unwrap_err();
-        assert_eq!(fault.kind().exit_code(), 2);
-        assert!(fault.hint_text().unwrap().contains("reviewer"));
+        let error = find_profile(&configuration, "revewer").unwrap_err();
+        assert_eq!(error.kind().exit_code(), 2);
+        assert!(error.hint().unwrap().contains("reviewer"));
     }
 }

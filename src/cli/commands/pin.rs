@@ -10,15 +10,15 @@ use serde_json::json;
 use crate::assembly::Assembly;
 use crate::assembly::pins::PinFile;
 use crate::catalogue::Catalogue;
-use crate::catalogue::pins::{Book, PinnedEntry, Pins, Report, State};
+use crate::catalogue::pins::{PinFileContent, PinReport, PinReportState, PinnedEntry, Pins};
 use crate::cli::complete;
-use crate::cli::context::{Context, Outcome, plural};
-use crate::cli::output::{Format, Line};
+use crate::cli::context::{CommandContext, CommandResult, plural};
+use crate::cli::output::{Format, StyledLine};
+use crate::cli::pin_selection::PinSelection;
 use crate::cli::prompt;
-use crate::cli::selection::Selection;
-use crate::cli::views::{self, pins::Flagged};
+use crate::cli::views::{self, pins::FindingsByTool};
 use crate::host::approval::Approval;
-use crate::model::{Fault, Origin, ToolDefinition, ToolStatus};
+use crate::model::{Error, Origin, ToolDefinition, ToolStatus};
 
 /// Remember what tools are now, so that a change is seen and stops calls.
 ///
@@ -46,106 +46,112 @@ pub struct PinArgs {
 /// # Errors
 /// Changes that were not accepted, servers that could not be listed, and a file that cannot be
 /// used.
-pub async fn run(args: &PinArgs, context: &Context) -> Outcome {
+pub async fn run(args: &PinArgs, context: &CommandContext) -> CommandResult {
     let format = context.format(&[Format::Text, Format::Json, Format::Yaml])?;
-    let assembly = context.assemble(Selection::starts(&args.names, &args.server)).await?;
+    let assembly = context.assemble(PinSelection::start_scope(&args.names, &args.server)).await?;
     let (file, pins) = pins(args.file.as_deref(), context, &assembly)?;
-    let pins = pins
-        .unwrap_or_else(|| Pins::new(Arc::clone(assembly.host.pins().known()), Book::default()));
-    let selection = Selection::resolve(&args.names, &args.server, &assembly, &pins).await?;
+    let pins = pins.unwrap_or_else(|| {
+        Pins::new(Arc::clone(assembly.host.pins().context()), PinFileContent::default())
+    });
+    let selection = PinSelection::resolve(&args.names, &args.server, &assembly, &pins).await?;
     let mut catalogue = assembly.host.catalogue(&selection.reach()).await;
     let mut report = assembly.host.compare(&pins, &catalogue);
-    selection.narrow(&mut report, &mut catalogue);
+    selection.retain_selected(&mut report, &mut catalogue);
     if context.global.profile.is_some() {
         // A profile hides names; what is hidden is not gone.
-        report.tools.retain(|tool| tool.state != State::Gone);
+        report.tools.retain(|tool| tool.state != PinReportState::Missing);
     }
-    let open = report.count(State::Changed) + report.count(State::Gone) + report.servers.len();
-    let accepted = open == 0 || args.yes || ask(&report, context).await;
-    let book = Changes { assembly: &assembly, report: &report, catalogue: &catalogue, accepted };
-    let writes = accepted && open > 0 || report.count(State::New) > 0;
+    let open = report.count(PinReportState::Changed)
+        + report.count(PinReportState::Missing)
+        + report.servers.len();
+    let accepted = open == 0 || args.yes || confirm_changes(&report, context).await;
+    let book = PinUpdate { assembly: &assembly, report: &report, catalogue: &catalogue, accepted };
+    let writes = accepted && open > 0 || report.count(PinReportState::New) > 0;
     if writes {
         file.change(|pinned| book.apply(pinned, file.own))?;
     }
     match format {
         Format::Json | Format::Yaml => {
-            let mut value = views::pins::json(&report, &Flagged::new());
+            let mut value = views::pins::json(&report, &FindingsByTool::new());
             value["file"] = json!(file.path.display().to_string());
             value["written"] = json!(writes);
             value["accepted"] = json!(accepted);
-            context.door.value(format, &value)?;
+            context.output.value(format, &value)?;
         }
         _ => {
             // Whoever was asked has seen it.
             if args.yes || !accepted || open == 0 {
-                context.door.page(&views::pins::page(
+                context.output.page(&views::pins::page(
                     &report,
-                    &Flagged::new(),
-                    context.door.width(),
+                    &FindingsByTool::new(),
+                    context.output.width(),
                 ))?;
             }
             let what = views::pins::summary(&report);
-            context.door.note(&Line::plain(format!("{what}; pins: {}", file.path.display())));
+            context
+                .output
+                .note(&StyledLine::plain(format!("{what}; pins: {}", file.path.display())));
         }
     }
     if !accepted {
         let what = plural(open, "change was not accepted", "changes were not accepted");
-        return Err(Fault::denied(format!("{what}; those pins are what they were"))
-            .hint("'toolhost pin --yes' accepts what was shown")
+        return Err(Error::denied(format!("{what}; those pins are what they were"))
+            .with_hint("'toolhost pin --yes' accepts what was shown")
             .into());
     }
     let answered = report.tools.iter().any(|tool| tool.now.is_some());
     match views::catalogue::verdict(&catalogue, answered) {
         None => Ok(()),
-        Some(fault) => Err(fault.into()),
+        Some(error) => Err(error.into()),
     }
 }
 
 /// The file of pins that is meant, and the pins in it; `None` when it is not there.
 pub(super) fn pins(
     named: Option<&Path>,
-    context: &Context,
+    context: &CommandContext,
     assembly: &Assembly,
-) -> Result<(PinFile, Option<Pins>), Fault> {
-    let known = Arc::clone(assembly.host.pins().known());
+) -> Result<(PinFile, Option<Pins>), Error> {
+    let known = Arc::clone(assembly.host.pins().context());
     if let Some(path) = named {
         let file = PinFile::named(context.environment.cwd().join(path));
         let book = file.read()?;
         return Ok((file, book.map(|book| Pins::new(known, book))));
     }
     let Some(file) = PinFile::own(&*context.environment) else {
-        return Err(Fault::config("there is no state directory to keep pins in")
-            .hint("set HOME, or name a file with --file"));
+        return Err(Error::config("there is no state directory to keep pins in")
+            .with_hint("set HOME, or name a file with --file"));
     };
     let pins = assembly.host.pins();
     Ok((file, (!pins.is_empty()).then(|| pins.clone())))
 }
 
-async fn ask(report: &Report, context: &Context) -> bool {
+async fn confirm_changes(report: &PinReport, context: &CommandContext) -> bool {
     if !prompt::is_possible() {
         return false;
     }
-    let page = views::pins::page(report, &Flagged::new(), context.door.width());
+    let page = views::pins::page(report, &FindingsByTool::new(), context.output.width());
     let question = "Accept all of this as it is now?";
-    prompt::confirm(Arc::clone(&context.door), page, question).await == Approval::Granted
+    prompt::confirm(Arc::clone(&context.output), page, question).await == Approval::Granted
 }
 
 /// What is written down.
-struct Changes<'a> {
+struct PinUpdate<'a> {
     assembly: &'a Assembly,
-    report: &'a Report,
+    report: &'a PinReport,
     catalogue: &'a Catalogue,
     /// Whether what is not as it was pinned is accepted.
     accepted: bool,
 }
 
-impl Changes<'_> {
+impl PinUpdate<'_> {
     /// `own` says that the pins are for the files the entries stand in now.
-    fn apply(&self, book: &mut Book, own: bool) {
+    fn apply(&self, book: &mut PinFileContent, own: bool) {
         let host = &self.assembly.host;
-        let known = host.pins().known();
-        let wanted =
-            |state: State| state == State::New || (self.accepted && state == State::Changed);
+        let known = host.pins().context();
+        let wanted = |state: PinReportState| {
+            state == PinReportState::New || (self.accepted && state == PinReportState::Changed)
+        };
         for compared in self.report.tools.iter().filter(|tool| wanted(tool.state)) {
             let listed = |tool: &&Arc<ToolDefinition>| {
                 tool.name.full() == compared.name
@@ -164,7 +170,7 @@ impl Changes<'_> {
                         let entry = owner.entry.clone();
                         group.entry = Some(if own { entry } else { entry.portable() });
                         group.endpoint = Some(owner.endpoint.clone());
-                        group.instructions = host.pinned_words(server);
+                        group.instructions = host.pin_instructions(server);
                     }
                     group.tools.insert(tool.name.tool().to_owned(), pin);
                 }
@@ -179,13 +185,13 @@ impl Changes<'_> {
         if !self.accepted {
             return;
         }
-        for gone in self.report.tools.iter().filter(|tool| tool.state == State::Gone) {
+        for gone in self.report.tools.iter().filter(|tool| tool.state == PinReportState::Missing) {
             self.forget(book, &gone.name, gone.server.as_deref(), own);
         }
     }
 
-    fn forget(&self, book: &mut Book, name: &str, server: Option<&str>, own: bool) {
-        let known = self.assembly.host.pins().known();
+    fn forget(&self, book: &mut PinFileContent, name: &str, server: Option<&str>, own: bool) {
+        let known = self.assembly.host.pins().context();
         let tool = server.and_then(|server| name.strip_prefix(server)?.strip_prefix('-'));
         let tool = tool.unwrap_or(name);
         let here = |file: &str| match server {

@@ -9,9 +9,9 @@ use clap_complete::ArgValueCompleter;
 
 use crate::assembly::recording;
 use crate::cli::complete;
-use crate::cli::context::{Context, Outcome, Starts};
-use crate::cli::entries;
-use crate::model::Fault;
+use crate::cli::context::{CommandContext, CommandResult, StartScope};
+use crate::cli::entry_checks;
+use crate::model::Error;
 use crate::serve::record;
 use crate::util::orphans;
 
@@ -40,27 +40,27 @@ pub struct RecordArgs {
 ///
 /// # Errors
 /// Why the server cannot be started or ended badly, and that the recording is incomplete.
-pub async fn run(args: &RecordArgs, context: &Context) -> Outcome {
-    context.expect_client("record")?;
-    let file = context.watchers.file(Some(&args.save))?;
-    let traffic = context.watchers.sink(&context.door)?;
+pub async fn run(args: &RecordArgs, context: &CommandContext) -> CommandResult {
+    context.require_piped_stdout("record")?;
+    let file = context.trace_outputs.file(Some(&args.save))?;
+    let traffic = context.trace_outputs.sink(&context.output)?;
     let environment = &*context.environment;
     let recorded = match &args.server {
-        None => recording::of_command(&args.command, environment, traffic)?,
+        None => recording::start_command(&args.command, environment, traffic)?,
         Some(name) => {
             let server = slice::from_ref(name);
-            let assembly = context.assemble(Starts::Servers(server)).await?;
+            let assembly = context.assemble(StartScope::Servers(server)).await?;
             let known = assembly.host.servers();
             let names: BTreeSet<&str> = known.iter().map(|server| server.name.as_str()).collect();
-            entries::expect_servers(&assembly.configuration, server, &names)?;
-            recording::of_server(&assembly.configuration, name, environment, traffic)?
+            entry_checks::require_servers(&assembly.configuration, server, &names)?;
+            recording::start_server(&assembly.configuration, name, environment, traffic)?
         }
     };
     let passed = record::run(recorded, &context.cancel).await;
     // Who left the server's group is not reached by its end.
-    for pid in orphans::end().await {
-        context.door.warn(&format!("the process {pid} was left behind: it cannot be killed"));
+    for pid in orphans::kill_all().await {
+        context.output.warn(&format!("the process {pid} was left behind: it cannot be killed"));
     }
     passed?;
-    file.map_or(Ok(()), |file| file.whole().map_err(Fault::into))
+    file.map_or(Ok(()), |file| file.ensure_complete().map_err(Error::into))
 }

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::audit::trace::read;
-use crate::cli::context::{Context, Outcome, plural};
-use crate::cli::output::{Label, Line};
-use crate::serve::replay::{self, Tape};
+use crate::cli::context::{CommandContext, CommandResult, plural};
+use crate::cli::output::{SpanStyle, StyledLine};
+use crate::serve::replay::{self, ServerRecording};
 
 /// Serve a recording as an MCP server on standard input and output.
 ///
@@ -28,25 +28,25 @@ pub struct ReplayArgs {
 ///
 /// # Errors
 /// When the file is no recording, or the client breaks the protocol beyond repair.
-pub async fn run(args: &ReplayArgs, context: &Context) -> Outcome {
-    context.expect_client("replay")?;
-    let door = &context.door;
-    let recorded = read::file(&args.file)?;
+pub async fn run(args: &ReplayArgs, context: &CommandContext) -> CommandResult {
+    context.require_piped_stdout("replay")?;
+    let output = &context.output;
+    let recorded = read::read_file(&args.file)?;
     if recorded.damaged > 0 {
         let lines = plural(recorded.damaged, "line", "lines");
-        door.warn(&format!("{lines} of {} cannot be read and left out", args.file.display()));
+        output.warn(&format!("{lines} of {} cannot be read and left out", args.file.display()));
     }
-    if recorded.cut {
-        door.warn(&format!("{} holds more than is read", args.file.display()));
+    if recorded.is_truncated {
+        output.warn(&format!("{} holds more than is read", args.file.display()));
     }
-    let tape = Tape::of(&recorded.items, args.server.as_deref())?;
+    let tape = ServerRecording::for_server(&recorded.items, args.server.as_deref())?;
     // The messages that are played are shared; the rest is not needed any more.
     drop(recorded);
-    if door.verbosity() > 0 {
+    if output.verbosity() > 0 {
         let count = plural(tape.len(), "request", "requests");
-        door.note(&Line::of(Label::Dim, format!("replaying {count}")));
+        output.note(&StyledLine::styled(SpanStyle::Dim, format!("replaying {count}")));
     }
-    let note = |text: &str| door.warn(text);
+    let note = |text: &str| output.warn(text);
     let served = replay::run(tape, context.global.strict, &note);
     context.cancel.run_until_cancelled(served).await.unwrap_or(Ok(()))?;
     Ok(())

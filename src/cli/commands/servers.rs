@@ -8,18 +8,18 @@ use clap_complete::ArgValueCompleter;
 use serde_json::{Value, json};
 
 use crate::cli::complete;
-use crate::cli::context::{Context, Outcome, Starts, plural};
-use crate::cli::entries;
-use crate::cli::output::{Door, Format, Label, Line, Page, Stop};
+use crate::cli::context::{CommandContext, CommandResult, StartScope, plural};
+use crate::cli::entry_checks;
+use crate::cli::output::{CommandError, Format, Output, SpanStyle, StyledLine, StyledPage};
 use crate::cli::records::local_time;
 use crate::cli::views;
 use crate::host::ToolHost;
-use crate::model::{Fault, ServerStatus};
+use crate::model::{Error, ServerStatus};
 use crate::util::clock::{Clock as _, SystemClock};
 use crate::util::units::{self, show_duration};
 
 /// The shortest time between two rounds of `--watch`.
-const SHORTEST: Duration = Duration::from_millis(200);
+const MIN_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Show the servers: whether they answer, how fast, and what they offer.
 ///
@@ -44,8 +44,8 @@ pub struct ServersArgs {
 
 fn parse_interval(text: &str) -> Result<Duration, String> {
     match units::duration(text) {
-        Some(interval) if interval >= SHORTEST => Ok(interval),
-        Some(_) => Err(format!("at least {}", show_duration(SHORTEST))),
+        Some(interval) if interval >= MIN_INTERVAL => Ok(interval),
+        Some(_) => Err(format!("at least {}", show_duration(MIN_INTERVAL))),
         None => Err("expected a time such as 500ms, 2s or 1m".to_owned()),
     }
 }
@@ -54,20 +54,20 @@ fn parse_interval(text: &str) -> Result<Duration, String> {
 ///
 /// # Errors
 /// What did not answer, after everything has been printed.
-pub async fn run(args: &ServersArgs, context: &Context) -> Outcome {
+pub async fn run(args: &ServersArgs, context: &CommandContext) -> CommandResult {
     use Format::{Json, Names, Table, Text, Yaml};
     let format = context.format(&[Text, Table, Json, Yaml, Names])?;
     if args.watch && matches!(format, Yaml | Names) {
-        return Err(Fault::usage("--watch prints tables or JSON lines").into());
+        return Err(Error::usage("--watch prints tables or JSON lines").into());
     }
-    let starts = if args.declared { Starts::Nothing } else { Starts::Servers(&args.names) };
+    let starts = if args.declared { StartScope::Nothing } else { StartScope::Servers(&args.names) };
     let assembly = context.assemble(starts).await?;
     let known = assembly.host.servers();
     // What cannot be used is a server of the files all the same: it is listed, with the reason.
-    let broken = entries::broken_servers(&assembly.configuration, &args.names);
+    let broken = entry_checks::broken_servers(&assembly.configuration, &args.names);
     let names: BTreeSet<&str> =
         known.iter().chain(&broken).map(|server| server.name.as_str()).collect();
-    entries::expect_servers(&assembly.configuration, &args.names, &names)?;
+    entry_checks::require_servers(&assembly.configuration, &args.names, &names)?;
     if args.watch && !known.is_empty() {
         return watch(args, context, &assembly.host, &broken, format).await;
     }
@@ -79,30 +79,30 @@ pub async fn run(args: &ServersArgs, context: &Context) -> Outcome {
     };
     servers.extend(broken);
     match format {
-        Json | Yaml => context.door.value(format, &json(&servers))?,
+        Json | Yaml => context.output.value(format, &json(&servers))?,
         Names => {
-            let mut page = Page::default();
+            let mut page = StyledPage::default();
             for server in &servers {
-                page.push(Line::plain(&server.name));
+                page.push(StyledLine::plain(&server.name));
             }
-            context.door.page(&page)?;
+            context.output.page(&page)?;
         }
         _ => {
-            context.door.page(&table(&servers, &context.door))?;
+            context.output.page(&table(&servers, &context.output))?;
             if servers.is_empty() {
                 let nothing = "no server is configured; they are declared in mcp.yaml";
-                context.door.note(&Line::plain(nothing));
-            } else if context.door.is_terminal() {
-                context.door.note(&Line::plain(plural(servers.len(), "server", "servers")));
+                context.output.note(&StyledLine::plain(nothing));
+            } else if context.output.is_terminal() {
+                context.output.note(&StyledLine::plain(plural(servers.len(), "server", "servers")));
             }
         }
     }
     match views::server::verdict(&servers) {
         None => Ok(()),
-        Some(fault) if context.door.is_terminal() && matches!(format, Text | Table) => {
-            Err(views::server::brief(&fault).into())
+        Some(error) if context.output.is_terminal() && matches!(format, Text | Table) => {
+            Err(views::server::without_details(&error).into())
         }
-        Some(fault) => Err(fault.into()),
+        Some(error) => Err(error.into()),
     }
 }
 
@@ -110,12 +110,12 @@ pub async fn run(args: &ServersArgs, context: &Context) -> Outcome {
 /// does not answer is part of what is watched, and no failure.
 async fn watch(
     args: &ServersArgs,
-    context: &Context,
+    context: &CommandContext,
     host: &ToolHost,
     broken: &[ServerStatus],
     format: Format,
-) -> Outcome {
-    let door = &context.door;
+) -> CommandResult {
+    let output = &context.output;
     let mut above = 0;
     loop {
         let mut servers = tokio::select! {
@@ -125,38 +125,38 @@ async fn watch(
         };
         servers.extend_from_slice(broken);
         if format == Format::Json {
-            door.line(&json(&servers))?;
+            output.line(&json(&servers))?;
         } else {
             let head = headline(args.interval, &servers);
-            let mut page = Page::from(match door.width() {
-                Some(width) => head.cut(width),
+            let mut page = StyledPage::from(match output.width() {
+                Some(width) => head.truncate(width),
                 None => head,
             });
-            page.gap();
-            page.append(table(&servers, door));
-            page.gap();
-            above = door.repaint(&page, above)?;
+            page.blank_line();
+            page.append(table(&servers, output));
+            page.blank_line();
+            above = output.repaint(&page, above)?;
         }
         tokio::select! {
             biased;
             () = context.cancel.cancelled() => return Ok(()),
             () = tokio::time::sleep(args.interval) => {}
         }
-        if door.reader_is_gone() {
-            return Err(Stop::ReaderGone);
+        if output.is_stdout_closed() {
+            return Err(CommandError::OutputClosed);
         }
     }
 }
 
-fn headline(interval: Duration, servers: &[ServerStatus]) -> Line {
+fn headline(interval: Duration, servers: &[ServerStatus]) -> StyledLine {
     let now = local_time(SystemClock.unix().as_secs_f64());
     let count = plural(servers.len(), "server", "servers");
     let text = format!("{now}  {count}, every {}", show_duration(interval));
-    Line::of(Label::Dim, text)
+    StyledLine::styled(SpanStyle::Dim, text)
 }
 
-fn table(servers: &[ServerStatus], door: &Door) -> Page {
-    views::server::table(servers, door.verbosity() > 0, door.width())
+fn table(servers: &[ServerStatus], output: &Output) -> StyledPage {
+    views::server::table(servers, output.verbosity() > 0, output.width())
 }
 
 fn json(servers: &[ServerStatus]) -> Value {

@@ -10,20 +10,20 @@ use clap::{Args, ValueEnum};
 use clap_complete::ArgValueCompleter;
 
 use crate::cli::complete;
-use crate::cli::context::{Context, Outcome, Starts, plural};
-use crate::cli::entries;
-use crate::cli::output::{Format, Label, Line, Stop};
-use crate::cli::trace::{Place, Viewer};
+use crate::cli::context::{CommandContext, CommandResult, StartScope, plural};
+use crate::cli::entry_checks;
+use crate::cli::output::{CommandError, Format, SpanStyle, StyledLine};
+use crate::cli::trace::{TracePrinter, TraceStream};
 use crate::cli::views;
 use crate::host::ToolHost;
-use crate::model::traffic::{Direction, Filter};
-use crate::model::{Fault, ServerState, ServerStatus};
+use crate::model::traffic::{Direction, TrafficFilter};
+use crate::model::{Error, ServerState, ServerStatus};
 use crate::util::units::show_duration;
 
 /// How often a server that is followed is asked for a sign of life.
-const PING: Duration = Duration::from_secs(30);
+const PING_INTERVAL: Duration = Duration::from_secs(30);
 /// How often it is looked whether anybody still reads.
-const TICK: Duration = Duration::from_millis(500);
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Connect to a server and show everything that crosses the wire.
 ///
@@ -46,23 +46,23 @@ pub struct TraceArgs {
     pub filter: Vec<String>,
     /// Show only what goes this way
     #[arg(long, value_name = "WAY", value_enum)]
-    pub only: Option<Way>,
+    pub only: Option<TraceDirection>,
 }
 
 /// Which way something goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Way {
+pub enum TraceDirection {
     /// To the server.
     Sent,
     /// From the server.
     Received,
 }
 
-impl From<Way> for Direction {
-    fn from(way: Way) -> Self {
+impl From<TraceDirection> for Direction {
+    fn from(way: TraceDirection) -> Self {
         match way {
-            Way::Sent => Self::Sent,
-            Way::Received => Self::Received,
+            TraceDirection::Sent => Self::Sent,
+            TraceDirection::Received => Self::Received,
         }
     }
 }
@@ -72,18 +72,19 @@ impl From<Way> for Direction {
 /// # Errors
 /// Why the server cannot be used, after its wire was shown; and what is said of a file that cannot
 /// be written.
-pub async fn run(args: &TraceArgs, context: &Context) -> Outcome {
+pub async fn run(args: &TraceArgs, context: &CommandContext) -> CommandResult {
     let format = context.format(&[Format::Text, Format::Json])?;
-    let filter = Filter { methods: args.filter.clone(), only: args.only.map(Direction::from) };
+    let filter =
+        TrafficFilter { methods: args.filter.clone(), direction: args.only.map(Direction::from) };
     let json = format == Format::Json;
-    let viewer = Viewer::new(Arc::clone(&context.door), filter, Place::Stdout, json);
-    context.watchers.show(Arc::clone(&viewer));
-    let file = context.watchers.file(args.save.as_ref())?;
+    let viewer = TracePrinter::new(Arc::clone(&context.output), filter, TraceStream::Stdout, json);
+    context.trace_outputs.show(Arc::clone(&viewer));
+    let file = context.trace_outputs.file(args.save.as_ref())?;
     let name = slice::from_ref(&args.server);
-    let assembly = context.assemble(Starts::Servers(name)).await?;
+    let assembly = context.assemble(StartScope::Servers(name)).await?;
     let known = assembly.host.servers();
     let names: BTreeSet<&str> = known.iter().map(|server| server.name.as_str()).collect();
-    entries::expect_servers(&assembly.configuration, name, &names)?;
+    entry_checks::require_servers(&assembly.configuration, name, &names)?;
     let servers = tokio::select! {
         biased;
         () = context.cancel.cancelled() => return Ok(()),
@@ -92,72 +93,77 @@ pub async fn run(args: &TraceArgs, context: &Context) -> Outcome {
     if let Some(stop) = viewer.stopped() {
         return Err(stop);
     }
-    if let Some(fault) = views::server::verdict(&servers) {
-        return Err(fault.into());
+    if let Some(error) = views::server::verdict(&servers) {
+        return Err(error.into());
     }
     for server in &servers {
-        sum_up(server, context)?;
+        print_summary(server, context)?;
     }
     if args.follow {
         follow(&assembly.host, name, &viewer, context).await?;
     }
-    file.map_or(Ok(()), |file| file.whole().map_err(Stop::from))
+    file.map_or(Ok(()), |file| file.ensure_complete().map_err(CommandError::from))
 }
 
 /// Says in a line what was found, and what was odd.
-fn sum_up(server: &ServerStatus, context: &Context) -> Result<(), Fault> {
+fn print_summary(server: &ServerStatus, context: &CommandContext) -> Result<(), Error> {
     let Some(tools) = server.tools else {
         // The connection itself is fine: what became of the list is what failed last.
         return Err(match &server.last_error {
-            Some(past) => past.fault.clone(),
-            None => Fault::protocol("its tools are not known").server(&server.name),
+            Some(past) => past.error.clone(),
+            None => Error::protocol("its tools are not known").with_server(&server.name),
         });
     };
     for warning in &server.warnings {
-        context.door.warn(&format!("{}: {warning}", server.name));
+        context.output.warn(&format!("{}: {warning}", server.name));
     }
-    let mut line = Line::of(Label::Name, &server.name)
-        .then(Label::Plain, format!(": {}", plural(tools, "tool", "tools")));
+    let mut line = StyledLine::styled(SpanStyle::Name, &server.name)
+        .then(SpanStyle::Plain, format!(": {}", plural(tools, "tool", "tools")));
     if let Some(protocol) = &server.protocol {
-        line.push(Label::Dim, format!(", protocol {protocol}"));
+        line.push(SpanStyle::Dim, format!(", protocol {protocol}"));
     }
     if let Some(connect) = server.connect {
-        line.push(Label::Dim, format!(", connected in {}", show_duration(connect)));
+        line.push(SpanStyle::Dim, format!(", connected in {}", show_duration(connect)));
     }
-    context.door.note(&line);
+    context.output.note(&line);
     Ok(())
 }
 
 /// Stays with a server until a signal comes, the server is gone or nobody reads any more.
-async fn follow(host: &ToolHost, name: &[String], viewer: &Viewer, context: &Context) -> Outcome {
-    let mut next_ping = tokio::time::Instant::now() + PING;
+async fn follow(
+    host: &ToolHost,
+    name: &[String],
+    viewer: &TracePrinter,
+    context: &CommandContext,
+) -> CommandResult {
+    let mut next_ping = tokio::time::Instant::now() + PING_INTERVAL;
     loop {
         if let Some(stop) = viewer.stopped() {
             return Err(stop);
         }
-        if context.door.reader_is_gone() {
-            return Err(Stop::ReaderGone);
+        if context.output.is_stdout_closed() {
+            return Err(CommandError::OutputClosed);
         }
         let gone = host.servers().into_iter().find_map(|server| match server.state {
-            ServerState::Failed(fault) | ServerState::Untrusted(fault)
+            ServerState::Failed(error) | ServerState::Untrusted(error)
                 if name.contains(&server.name) =>
             {
-                Some(fault)
+                Some(error)
             }
             _ => None,
         });
-        if let Some(fault) = gone {
-            return Err(fault.into());
+        if let Some(error) = gone {
+            return Err(error.into());
         }
         tokio::select! {
             biased;
             () = context.cancel.cancelled() => return Ok(()),
-            () = viewer.woken.notified() => {}
-            () = tokio::time::sleep(TICK) => {}
+            () = viewer.wake.notified() => {}
+            () = tokio::time::sleep(POLL_INTERVAL) => {}
             () = tokio::time::sleep_until(next_ping) => {
-                next_ping = tokio::time::Instant::now() + PING;
-                if let Some(fault) = views::server::verdict(&host.check_servers(name).await) {
-                    return Err(fault.into());
+                next_ping = tokio::time::Instant::now() + PING_INTERVAL;
+                if let Some(error) = views::server::verdict(&host.check_servers(name).await) {
+                    return Err(error.into());
                 }
             }
         }

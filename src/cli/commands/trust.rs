@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
-use crate::cli::context::{Context, Outcome};
-use crate::cli::output::{Format, Label, Line, Page};
+use crate::cli::context::{CommandContext, CommandResult};
+use crate::cli::output::{Format, SpanStyle, StyledLine, StyledPage};
 use crate::cli::{prompt, views};
 use crate::config::consent::TrustRequest;
 use crate::config::environment::Environment;
-use crate::model::Fault;
+use crate::model::Error;
 
 /// Show what a project's files would do, and trust them.
 ///
@@ -50,7 +50,7 @@ pub enum TrustAction {
 ///
 /// # Errors
 /// When the project is not trusted in the end, or the trust store cannot be used.
-pub async fn run(args: &TrustArgs, context: &Context) -> Outcome {
+pub async fn run(args: &TrustArgs, context: &CommandContext) -> CommandResult {
     match &args.action {
         None => ask(args, context).await,
         Some(TrustAction::List) => list(context),
@@ -58,35 +58,35 @@ pub async fn run(args: &TrustArgs, context: &Context) -> Outcome {
     }
 }
 
-async fn ask(args: &TrustArgs, context: &Context) -> Outcome {
+async fn ask(args: &TrustArgs, context: &CommandContext) -> CommandResult {
     // `--trust` and its variable consent to this run, and here that is to remember.
     let consent = args.yes || context.trusts_all();
     let configuration = context.load_untrusting(args.directory.as_deref())?;
     let Some(request) = configuration.trust_request else {
-        return already(args, context, configuration.trusted_root.as_deref());
+        return already_trusted(args, context, configuration.trusted_root.as_deref());
     };
-    let json = context.door.speaks_json();
+    let json = context.output.has_json_errors();
     if !consent && !prompt::is_possible() {
-        let fault = Fault::denied("the project is not trusted, and there is no terminal to ask at")
-            .hint(format!("{} --yes trusts exactly this", request.command()));
+        let error = Error::denied("the project is not trusted, and there is no terminal to ask at")
+            .with_hint(format!("{} --yes trusts exactly this", request.command()));
         if json {
-            let lines = request.whole().into_iter().map(|line| line.text());
-            return Err(fault.details(lines).into());
+            let lines = request.full_lines().into_iter().map(|line| line.text());
+            return Err(error.with_details(lines).into());
         }
-        // Not as evidence of the fault, of which only so much is shown: consent is to the whole.
-        context.door.tell(&views::trust::whole(&request));
-        return Err(fault.into());
+        // Not as evidence of the error, of which only so much is shown: consent is to the whole.
+        context.output.stderr_page(&views::trust::whole(&request));
+        return Err(error.into());
     }
     let trusted = if consent {
         if !json {
-            context.door.tell(&views::trust::whole(&request));
+            context.output.stderr_page(&views::trust::whole(&request));
         }
         context.trust(&request, args.author)?;
         true
     } else if args.author {
         let page = views::trust::whole(&request);
         let words = "Trust this project as its author?";
-        let yes = prompt::confirm(context.door.clone(), page, words).await;
+        let yes = prompt::confirm(context.output.clone(), page, words).await;
         let yes = yes == crate::host::approval::Approval::Granted;
         if yes {
             context.trust(&request, true)?;
@@ -96,14 +96,18 @@ async fn ask(args: &TrustArgs, context: &Context) -> Outcome {
         context.ask_trust(&request).await?
     };
     if !trusted {
-        return Err(Fault::denied("the project is not trusted").into());
+        return Err(Error::denied("the project is not trusted").into());
     }
-    told(context, "trusted ", &request.root);
+    print_change(context, "trusted ", &request.root);
     Ok(())
 }
 
 /// There is nothing to ask; `--author` may still change how the project is trusted.
-fn already(args: &TrustArgs, context: &Context, root: Option<&Path>) -> Outcome {
+fn already_trusted(
+    args: &TrustArgs,
+    context: &CommandContext,
+    root: Option<&Path>,
+) -> CommandResult {
     let mut store = context.trust_store()?;
     let known = root.and_then(|root| store.project(root)).cloned();
     if let Some(project) = known.filter(|project| args.author && !project.author) {
@@ -113,33 +117,33 @@ fn already(args: &TrustArgs, context: &Context, root: Option<&Path>) -> Outcome 
             ..TrustRequest::default()
         };
         store.trust(&request, true, context.now())?;
-        told(context, "trusted as its author ", &request.root);
+        print_change(context, "trusted as its author ", &request.root);
         return Ok(());
     }
     let words = match root {
         Some(_) => "already trusted",
         None => "nothing to trust: no entry here reaches beyond its project",
     };
-    context.door.note(&Line::plain(words));
+    context.output.note(&StyledLine::plain(words));
     Ok(())
 }
 
-fn revoke(directory: Option<&Path>, context: &Context) -> Outcome {
-    let directory = real(directory, context.environment.as_ref());
+fn revoke(directory: Option<&Path>, context: &CommandContext) -> CommandResult {
+    let directory = resolve_directory(directory, context.environment.as_ref());
     let gone = context.trust_store()?.revoke(&directory)?;
     if gone.is_empty() {
         let shown = directory.display();
-        return Err(Fault::usage(format!("no project in {shown} is trusted"))
-            .hint("'toolhost trust list' shows those that are")
+        return Err(Error::usage(format!("no project in {shown} is trusted"))
+            .with_hint("'toolhost trust list' shows those that are")
             .into());
     }
     for project in gone {
-        told(context, "no longer trusted ", &project.root);
+        print_change(context, "no longer trusted ", &project.root);
     }
     Ok(())
 }
 
-fn list(context: &Context) -> Outcome {
+fn list(context: &CommandContext) -> CommandResult {
     let format = context.format(&[Format::Text, Format::Json, Format::Yaml, Format::Names])?;
     let store = context.trust_store()?;
     let projects = store.list();
@@ -147,31 +151,34 @@ fn list(context: &Context) -> Outcome {
         Format::Json | Format::Yaml => {
             let list: Vec<Value> =
                 projects.iter().map(|project| views::trust::project_json(project)).collect();
-            context.door.value(format, &json!({ "projects": list }))
+            context.output.value(format, &json!({ "projects": list }))
         }
         Format::Names => {
-            let mut page = Page::default();
+            let mut page = StyledPage::default();
             for project in projects {
-                page.push(Line::plain(project.root.display().to_string()));
+                page.push(StyledLine::plain(project.root.display().to_string()));
             }
-            context.door.page(&page)
+            context.output.page(&page)
         }
         _ => {
-            context.door.page(&views::trust::list(projects.iter().map(AsRef::as_ref)))?;
+            context.output.page(&views::trust::list(projects.iter().map(AsRef::as_ref)))?;
             if projects.is_empty() {
-                context.door.note(&Line::plain("no project is trusted"));
+                context.output.note(&StyledLine::plain("no project is trusted"));
             }
             Ok(())
         }
     }
 }
 
-fn told(context: &Context, words: &str, root: &Path) {
-    context.door.note(&Line::of(Label::Good, words).then(Label::Name, root.display().to_string()));
+fn print_change(context: &CommandContext, words: &str, root: &Path) {
+    context.output.note(
+        &StyledLine::styled(SpanStyle::Success, words)
+            .then(SpanStyle::Name, root.display().to_string()),
+    );
 }
 
 /// A directory with links resolved, as far as it is there.
-fn real(directory: Option<&Path>, environment: &dyn Environment) -> PathBuf {
+fn resolve_directory(directory: Option<&Path>, environment: &dyn Environment) -> PathBuf {
     let cwd = environment.cwd();
     let whole = directory.map_or_else(|| cwd.clone(), |directory| cwd.join(directory));
     // A configuration file stands for its directory.

@@ -8,14 +8,14 @@ use clap_complete::ArgValueCompleter;
 use serde_json::json;
 
 use crate::catalogue::Catalogue;
-use crate::catalogue::pins::{Report, State};
-use crate::catalogue::scan::{self, Neighbours};
+use crate::catalogue::pins::{PinReport, PinReportState};
+use crate::catalogue::scan::{self, ToolNameIndex};
 use crate::cli::complete;
-use crate::cli::context::{Context, Outcome, plural};
-use crate::cli::output::{Format, Line};
-use crate::cli::selection::Selection;
-use crate::cli::views::{self, pins::Flagged};
-use crate::model::{Fault, FaultKind};
+use crate::cli::context::{CommandContext, CommandResult, plural};
+use crate::cli::output::{Format, StyledLine};
+use crate::cli::pin_selection::PinSelection;
+use crate::cli::views::{self, pins::FindingsByTool};
+use crate::model::{Error, ErrorKind};
 
 /// Compare what the tools are now with what was pinned, and show the differences.
 ///
@@ -44,59 +44,62 @@ pub struct VerifyArgs {
 ///
 /// # Errors
 /// Differences, servers that could not be checked, and pins that are not there or cannot be used.
-pub async fn run(args: &VerifyArgs, context: &Context) -> Outcome {
+pub async fn run(args: &VerifyArgs, context: &CommandContext) -> CommandResult {
     let format = context.format(&[Format::Text, Format::Json, Format::Yaml])?;
-    let assembly = context.assemble(Selection::starts(&args.names, &args.server)).await?;
+    let assembly = context.assemble(PinSelection::start_scope(&args.names, &args.server)).await?;
     let (file, pins) = super::pin::pins(args.file.as_deref(), context, &assembly)?;
     let Some(pins) = pins else {
         let command = match &args.file {
             Some(path) => format!("toolhost pin --file {}", path.display()),
             None => "toolhost pin".to_owned(),
         };
-        return Err(Fault::usage("nothing is pinned of what is configured here")
-            .hint(format!("'{command}' pins the tools as they are now"))
+        return Err(Error::usage("nothing is pinned of what is configured here")
+            .with_hint(format!("'{command}' pins the tools as they are now"))
             .into());
     };
-    let selection = Selection::resolve(&args.names, &args.server, &assembly, &pins).await?;
+    let selection = PinSelection::resolve(&args.names, &args.server, &assembly, &pins).await?;
     let mut catalogue = assembly.host.catalogue(&selection.reach()).await;
     let mut report = assembly.host.compare(&pins, &catalogue);
-    selection.narrow(&mut report, &mut catalogue);
+    selection.retain_selected(&mut report, &mut catalogue);
     if context.global.profile.is_some() {
         // A profile hides names; what is hidden is not gone.
-        report.tools.retain(|tool| tool.state != State::Gone);
+        report.tools.retain(|tool| tool.state != PinReportState::Missing);
     }
     let flagged = flagged(&report, &catalogue, args.scan);
     match format {
         Format::Json | Format::Yaml => {
             let mut value = views::pins::json(&report, &flagged);
             value["file"] = json!(file.path.display().to_string());
-            context.door.value(format, &value)?;
+            context.output.value(format, &value)?;
         }
         _ => {
-            context.door.page(&views::pins::page(&report, &flagged, context.door.width()))?;
-            context.door.note(&Line::plain(views::pins::summary(&report)));
+            context.output.page(&views::pins::page(&report, &flagged, context.output.width()))?;
+            context.output.note(&StyledLine::plain(views::pins::summary(&report)));
         }
     }
     // A server that has no pins and was not asked for by name is nobody's loss.
-    let matters =
-        |name: &str| args.strict_new || pins.server(name).is_some() || selection.names_server(name);
+    let matters = |name: &str| {
+        args.strict_new || pins.server(name).is_some() || selection.includes_server(name)
+    };
     catalogue.servers.retain(|server| matters(&server.name));
     let answered = report.tools.iter().any(|tool| tool.now.is_some());
     let incomplete = views::catalogue::verdict(&catalogue, answered);
-    verdict(&report, args.strict_new, incomplete).map_or(Ok(()), |fault| Err(fault.into()))
+    verdict(&report, args.strict_new, incomplete).map_or(Ok(()), |error| Err(error.into()))
 }
 
 /// What is suspicious about what changed or is new; with `all` about everything.
-fn flagged(report: &Report, catalogue: &Catalogue, all: bool) -> Flagged {
-    let due = |state: State| all || matches!(state, State::Changed | State::New);
+fn flagged(report: &PinReport, catalogue: &Catalogue, all: bool) -> FindingsByTool {
+    let due = |state: PinReportState| {
+        all || matches!(state, PinReportState::Changed | PinReportState::New)
+    };
     let names: BTreeSet<&str> =
         report.tools.iter().filter(|t| due(t.state)).map(|tool| tool.name.as_str()).collect();
-    let neighbours = Neighbours::of(&catalogue.tools);
+    let neighbours = ToolNameIndex::of(&catalogue.tools);
     let due = catalogue.tools.iter().filter(|tool| names.contains(tool.name.full().as_str()));
     let found = due.map(|tool| {
         let mut found = scan::scan(tool, &neighbours);
         // Notes are for who asks.
-        found.retain(|finding| all || finding.severity > scan::Severity::Low);
+        found.retain(|finding| all || finding.severity > scan::FindingSeverity::Low);
         (tool.name.full(), found)
     });
     found.filter(|(_, found)| !found.is_empty()).collect()
@@ -104,19 +107,19 @@ fn flagged(report: &Report, catalogue: &Catalogue, all: bool) -> Flagged {
 
 /// What a comparison failed with, when it did. What was found outweighs what could not be looked
 /// at, as long as anything could.
-fn verdict(report: &Report, strict_new: bool, incomplete: Option<Fault>) -> Option<Fault> {
+fn verdict(report: &PinReport, strict_new: bool, incomplete: Option<Error>) -> Option<Error> {
     let mut counts = Vec::new();
     for (state, one, many) in [
-        (State::Changed, "tool changed", "tools changed"),
-        (State::Gone, "tool is gone", "tools are gone"),
+        (PinReportState::Changed, "tool changed", "tools changed"),
+        (PinReportState::Missing, "tool is gone", "tools are gone"),
     ] {
         let count = report.count(state);
         if count > 0 {
             counts.push(plural(count, one, many));
         }
     }
-    if strict_new && report.count(State::New) > 0 {
-        counts.push(plural(report.count(State::New), "tool is new", "tools are new"));
+    if strict_new && report.count(PinReportState::New) > 0 {
+        counts.push(plural(report.count(PinReportState::New), "tool is new", "tools are new"));
     }
     if counts.is_empty() && !report.servers.is_empty() {
         counts.push(plural(report.servers.len(), "server changed", "servers changed"));
@@ -125,13 +128,13 @@ fn verdict(report: &Report, strict_new: bool, incomplete: Option<Fault>) -> Opti
     if counts.is_empty() || (incomplete.is_some() && !answered) {
         return incomplete;
     }
-    let fault = Fault::new(FaultKind::Check, counts.join(", "))
-        .hint("'toolhost pin' accepts what is there now");
+    let error = Error::new(ErrorKind::Check, counts.join(", "))
+        .with_hint("'toolhost pin' accepts what is there now");
     Some(match incomplete {
-        None => fault,
-        Some(other) => {
-            fault.detail(other.message().to_owned()).details(other.detail_lines().iter().cloned())
-        }
+        None => error,
+        Some(other) => error
+            .with_detail(other.message().to_owned())
+            .with_details(other.details().iter().cloned()),
     })
 }
 
@@ -140,8 +143,8 @@ mod tests {
     use super::*;
     use crate::catalogue::pins::ToolReport;
 
-    fn report(states: &[State]) -> Report {
-        let tool = |state: &State| ToolReport {
+    fn report(states: &[PinReportState]) -> PinReport {
+        let tool = |state: &PinReportState| ToolReport {
             name: "s-t".to_owned(),
             server: Some("s".to_owned()),
             state: *state,
@@ -149,21 +152,21 @@ mod tests {
             now: Some("sha256:0".to_owned()),
             changes: Vec::new(),
         };
-        Report { tools: states.iter().map(tool).collect(), ..Report::default() }
+        PinReport { tools: states.iter().map(tool).collect(), ..PinReport::default() }
     }
 
-    fn code(states: &[State], strict: bool, incomplete: Option<Fault>) -> u8 {
-        verdict(&report(states), strict, incomplete).map_or(0, |fault| fault.kind().exit_code())
+    fn code(states: &[PinReportState], strict: bool, incomplete: Option<Error>) -> u8 {
+        verdict(&report(states), strict, incomplete).map_or(0, |error| error.kind().exit_code())
     }
 
     #[test]
     fn a_difference_outweighs_an_incomplete_check() {
-        let partial = || Some(Fault::partial("1 of 2 servers could not be listed"));
-        assert_eq!(code(&[State::Same, State::New], false, None), 0);
-        assert_eq!(code(&[State::Same, State::New], true, None), 8);
-        assert_eq!(code(&[State::Changed], false, None), 8);
-        assert_eq!(code(&[State::Gone], false, partial()), 8);
-        assert_eq!(code(&[State::Same], false, partial()), 11);
-        assert_eq!(code(&[], false, Some(Fault::unreachable("exited"))), 4);
+        let partial = || Some(Error::partial("1 of 2 servers could not be listed"));
+        assert_eq!(code(&[PinReportState::Same, PinReportState::New], false, None), 0);
+        assert_eq!(code(&[PinReportState::Same, PinReportState::New], true, None), 8);
+        assert_eq!(code(&[PinReportState::Changed], false, None), 8);
+        assert_eq!(code(&[PinReportState::Missing], false, partial()), 8);
+        assert_eq!(code(&[PinReportState::Same], false, partial()), 11);
+        assert_eq!(code(&[], false, Some(Error::unreachable("exited"))), 4);
     }
 }

@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 use url::Url;
 
-use crate::model::Fault;
+use crate::model::Error;
 
 /// The path a login ends at.
 const PATH: &str = "/callback";
@@ -20,7 +20,7 @@ const HEAD: usize = 32 << 10;
 /// How long one request may take.
 const REQUEST: Duration = Duration::from_secs(5);
 /// Connections at the same time.
-const MOST: usize = 16;
+const MAX_CONNECTIONS: usize = 16;
 
 /// An open port.
 pub(super) struct Listener {
@@ -33,13 +33,13 @@ impl Listener {
     ///
     /// # Errors
     /// When no port can be opened.
-    pub(super) async fn open(port: Option<u16>) -> Result<Self, Fault> {
+    pub(super) async fn open(port: Option<u16>) -> Result<Self, Error> {
         let wanted = TcpListener::bind(("127.0.0.1", port.unwrap_or(0))).await;
         let listener = match wanted {
             Err(_) if port.is_some() => TcpListener::bind(("127.0.0.1", 0)).await,
             opened => opened,
         };
-        let failed = |error| Fault::auth(format!("no port of 127.0.0.1 can be opened: {error}"));
+        let failed = |error| Error::auth(format!("no port of 127.0.0.1 can be opened: {error}"));
         let listener = listener.map_err(failed)?;
         let port = listener.local_addr().map_err(failed)?.port();
         Ok(Self { listener, port })
@@ -51,11 +51,11 @@ impl Listener {
     }
 
     /// Waits for the request with this `state`; gives its whole address.
-    pub(super) async fn end(&self, state: &str) -> String {
+    pub(super) async fn wait_for_callback(&self, state: &str) -> String {
         let mut visitors = JoinSet::new();
         loop {
             tokio::select! {
-                accepted = self.listener.accept(), if visitors.len() < MOST => {
+                accepted = self.listener.accept(), if visitors.len() < MAX_CONNECTIONS => {
                     if let Ok((stream, _)) = accepted {
                         let (base, state) = (self.redirect(), state.to_owned());
                         visitors.spawn(async move {
@@ -81,7 +81,7 @@ async fn serve(mut stream: TcpStream, base: &str, state: &str) -> Option<String>
             return None;
         }
     }
-    let end = ended_at(&head, base, state);
+    let end = callback_url(&head, base, state);
     let (status, text) = match &end {
         Some(end) if end.query_pairs().any(|(key, _)| key == "error") => {
             ("200 OK", "The login was not completed. The terminal says more.")
@@ -101,7 +101,7 @@ async fn serve(mut stream: TcpStream, base: &str, state: &str) -> Option<String>
 }
 
 /// The address that a request asks for, when it is the end of this login.
-fn ended_at(head: &[u8], base: &str, state: &str) -> Option<Url> {
+fn callback_url(head: &[u8], base: &str, state: &str) -> Option<Url> {
     let line = head.split(|byte| *byte == b'\r').next()?;
     let mut words = std::str::from_utf8(line).ok()?.split(' ');
     let (method, target) = (words.next()?, words.next()?);
@@ -144,7 +144,7 @@ mod tests {
             assert!(answer.contains("You are done here"), "{answer}");
             drop(silent);
         };
-        let (end, ()) = tokio::join!(listener.end("s-1"), visits);
+        let (end, ()) = tokio::join!(listener.wait_for_callback("s-1"), visits);
         assert_eq!(end, format!("http://127.0.0.1:{port}/callback?code=c%20d&state=s-1"));
     }
 

@@ -2,8 +2,8 @@
 
 use unicode_width::UnicodeWidthChar as _;
 
-use super::page::{Label, Line};
-use crate::model::Place;
+use super::page::{SpanStyle, StyledLine};
+use crate::model::SourceLocation;
 use crate::util::text;
 
 /// How far a tab reaches when a line is shown.
@@ -12,7 +12,7 @@ const TAB: usize = 4;
 const MAX_CELLS: usize = 100;
 
 /// `file:line:column`, or as much of it as is known.
-pub fn location(place: &Place) -> String {
+pub fn location(place: &SourceLocation) -> String {
     let file = place.file.display();
     match (place.line, place.column) {
         (0, _) => file.to_string(),
@@ -22,7 +22,7 @@ pub fn location(place: &Place) -> String {
 }
 
 /// The line and the caret below it; nothing when the text is not known.
-pub fn excerpt(place: &Place) -> Vec<Line> {
+pub fn excerpt(place: &SourceLocation) -> Vec<StyledLine> {
     if place.line == 0 || place.text.trim().is_empty() {
         return Vec::new();
     }
@@ -38,15 +38,15 @@ pub fn excerpt(place: &Place) -> Vec<Line> {
     let margin = " ".repeat(number.len());
     let caret = " ".repeat(text::width(&head));
     let mut lines = vec![
-        Line::of(Label::Dim, format!("{number} │ "))
-            .then(Label::Plain, format!("{head}{tail}"))
-            .cut(MAX_CELLS),
+        StyledLine::styled(SpanStyle::Dim, format!("{number} │ "))
+            .then(SpanStyle::Plain, format!("{head}{tail}"))
+            .truncate(MAX_CELLS),
     ];
     if place.column > 0 {
         lines.push(
-            Line::of(Label::Dim, format!("{margin} │ "))
-                .then(Label::Plain, caret)
-                .then(Label::Error, "^"),
+            StyledLine::styled(SpanStyle::Dim, format!("{margin} │ "))
+                .then(SpanStyle::Plain, caret)
+                .then(SpanStyle::Error, "^"),
         );
     }
     lines
@@ -88,22 +88,22 @@ mod tests {
 
     use insta::assert_snapshot;
 
-    use super::super::page::{Page, Palette};
+    use super::super::page::{LineRenderer, StyledPage};
     use super::*;
 
     fn shown(text: &str, column: u32) -> String {
-        let place = Place {
+        let place = SourceLocation {
             file: Arc::new(PathBuf::from("tools.yaml")),
             line: 12,
             column,
             text: Arc::from(text),
         };
-        let mut page = Page::default();
-        page.push(Line::plain(location(&place)));
+        let mut page = StyledPage::default();
+        page.push(StyledLine::plain(location(&place)));
         for line in excerpt(&place) {
             page.push(line);
         }
-        Palette::default().page(&page)
+        LineRenderer::default().page(&page)
     }
 
     #[test]
@@ -145,7 +145,8 @@ mod tests {
 
     #[test]
     fn an_unknown_line_shows_nothing() {
-        let place = Place { file: Arc::default(), line: 0, column: 0, text: Arc::from("") };
+        let place =
+            SourceLocation { file: Arc::default(), line: 0, column: 0, text: Arc::from("") };
         assert!(excerpt(&place).is_empty());
     }
 }

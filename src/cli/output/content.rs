@@ -6,18 +6,18 @@
 use serde_json::Value;
 
 use super::json;
-use super::page::{Label, Line, Page};
-pub use crate::host::content::{Payload, payloads, value};
-use crate::host::content::{json_output, kind, media_type, says_nothing_else};
-use crate::model::{Fault, FaultKind, ToolResult};
+use super::page::{SpanStyle, StyledLine, StyledPage};
+pub use crate::host::content::{ContentPayload, filter_input, payloads};
+use crate::host::content::{is_text_copy_of, json_output, kind, media_type};
+use crate::model::{Error, ErrorKind, ToolResult};
 use crate::util::{base64, units};
 
 /// The result for people; with `verbose` also what each block says about itself.
-pub fn page(result: &ToolResult, verbose: bool) -> Page {
-    let mut page = Page::default();
+pub fn page(result: &ToolResult, verbose: bool) -> StyledPage {
+    let mut page = StyledPage::default();
     let structured = result.structured.as_ref().or_else(|| json_output(&result.output));
-    if let Some(value) = structured.filter(|value| says_nothing_else(&result.content, value)) {
-        page.text(Label::Plain, 0, &json::pretty(value));
+    if let Some(value) = structured.filter(|value| is_text_copy_of(&result.content, value)) {
+        page.text(SpanStyle::Plain, 0, &json::pretty(value));
         return page;
     }
     for block in &result.content {
@@ -27,28 +27,28 @@ pub fn page(result: &ToolResult, verbose: bool) -> Page {
         }
     }
     // What is wrong with a result is often in the half that is not shown otherwise.
-    if let (Some(FaultKind::Protocol), Some(value)) =
-        (result.fault.as_ref().map(Fault::kind), structured)
+    if let (Some(ErrorKind::Protocol), Some(value)) =
+        (result.error.as_ref().map(Error::kind), structured)
         && !page.is_empty()
     {
-        page.push(Line::of(Label::Dim, "structuredContent:"));
-        page.text(Label::Plain, 2, &json::pretty(value));
+        page.push(StyledLine::styled(SpanStyle::Dim, "structuredContent:"));
+        page.text(SpanStyle::Plain, 2, &json::pretty(value));
     }
     if page.is_empty() {
         match structured {
-            Some(value) => page.text(Label::Plain, 0, &json::pretty(value)),
+            Some(value) => page.text(SpanStyle::Plain, 0, &json::pretty(value)),
             None => match &result.output {
                 Value::Null => {}
                 Value::String(text) => show_text(&mut page, text),
-                other => page.text(Label::Plain, 0, &json::pretty(other)),
+                other => page.text(SpanStyle::Plain, 0, &json::pretty(other)),
             },
         }
     }
     page
 }
 
-fn show(page: &mut Page, block: &Value) {
-    let note = |text: String| Line::of(Label::Dim, text);
+fn show(page: &mut StyledPage, block: &Value) {
+    let note = |text: String| StyledLine::styled(SpanStyle::Dim, text);
     match kind(block) {
         "text" => show_text(page, block["text"].as_str().unwrap_or_default()),
         "image" | "audio" => {
@@ -79,30 +79,30 @@ fn show(page: &mut Page, block: &Value) {
             let uri = block["uri"].as_str().unwrap_or_default();
             let mut line = note("[link] ".to_owned());
             if let Some(name) = name {
-                line.push(Label::Plain, name);
-                line.push(Label::Plain, " ");
+                line.push(SpanStyle::Plain, name);
+                line.push(SpanStyle::Plain, " ");
             }
-            line.push(Label::Dim, uri);
+            line.push(SpanStyle::Dim, uri);
             let size = block["size"].as_u64().map(units::show_size);
             let about: Vec<&str> =
                 block["mimeType"].as_str().into_iter().chain(size.as_deref()).collect();
             if !about.is_empty() {
-                line.push(Label::Dim, format!(" ({})", about.join(", ")));
+                line.push(SpanStyle::Dim, format!(" ({})", about.join(", ")));
             }
             page.push(line);
             if let Some(description) = block["description"].as_str() {
-                page.text(Label::Dim, 2, description);
+                page.text(SpanStyle::Dim, 2, description);
             }
         }
         _ => {
             page.push(note("[unknown content]".to_owned()));
-            page.text(Label::Plain, 0, &json::pretty(block));
+            page.text(SpanStyle::Plain, 0, &json::pretty(block));
         }
     }
 }
 
 /// For whom a block is and how important, as its server says.
-fn annotations(block: &Value) -> Option<Line> {
+fn annotations(block: &Value) -> Option<StyledLine> {
     let said = block.get("annotations")?;
     let mut words = Vec::new();
     if let Some(audience) = said.get("audience").and_then(Value::as_array) {
@@ -115,12 +115,13 @@ fn annotations(block: &Value) -> Option<Line> {
     if let Some(changed) = said.get("lastModified").and_then(Value::as_str) {
         words.push(format!("changed {changed}"));
     }
-    (!words.is_empty()).then(|| Line::of(Label::Dim, format!("  ({})", words.join(", "))))
+    (!words.is_empty())
+        .then(|| StyledLine::styled(SpanStyle::Dim, format!("  ({})", words.join(", "))))
 }
 
 /// Text as it is; one line break at its end is the page's own.
-fn show_text(page: &mut Page, text: &str) {
-    page.text(Label::Plain, 0, text.strip_suffix('\n').unwrap_or(text));
+fn show_text(page: &mut StyledPage, text: &str) {
+    page.text(SpanStyle::Plain, 0, text.strip_suffix('\n').unwrap_or(text));
 }
 
 #[cfg(test)]
@@ -128,11 +129,11 @@ mod tests {
     use insta::assert_snapshot;
     use serde_json::json;
 
-    use super::super::page::Palette;
+    use super::super::page::LineRenderer;
     use super::*;
 
     fn shown(result: &ToolResult) -> String {
-        Palette::default().page(&page(result, false))
+        LineRenderer::default().page(&page(result, false))
     }
 
     #[test]
@@ -141,7 +142,7 @@ mod tests {
         let block = json!({ "type": "text", "text": "hi", "annotations": annotations });
         let result = with(vec![block]);
         assert_eq!(shown(&result), "hi\n");
-        let more = Palette::default().page(&page(&result, true));
+        let more = LineRenderer::default().page(&page(&result, true));
         assert_eq!(more, "hi\n  (for user and assistant, priority 0.9)\n");
     }
 
@@ -203,8 +204,8 @@ mod tests {
 
     #[test]
     fn a_filter_sees_the_structure_behind_text() {
-        assert_eq!(value(&ToolResult::text("{\"a\":1}")), json!({ "a": 1 }));
-        assert_eq!(value(&ToolResult::text("plain")), json!("plain"));
+        assert_eq!(filter_input(&ToolResult::text("{\"a\":1}")), json!({ "a": 1 }));
+        assert_eq!(filter_input(&ToolResult::text("plain")), json!("plain"));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Text for people: lines of labelled, safe spans.
 //!
-//! Owns: the only way to build something the door prints. Every piece of text is made safe when it
-//! enters a [`Line`], so nothing untrusted can reach a terminal by accident. A label says what a
+//! Owns: the only way to build something the output prints. Every piece of text is made safe when it
+//! enters a [`StyledLine`], so nothing untrusted can reach a terminal by accident. A label says what a
 //! span means; which colour that is (or that there is none) is decided when it is rendered.
 
 use std::borrow::Cow;
@@ -13,7 +13,7 @@ const PROSE: usize = 20_000;
 
 /// What a span means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Label {
+pub enum SpanStyle {
     /// Ordinary text.
     #[default]
     Plain,
@@ -24,7 +24,7 @@ pub enum Label {
     /// Of lesser interest.
     Dim,
     /// All is well.
-    Good,
+    Success,
     /// Doubtful.
     Warning,
     /// Wrong.
@@ -33,7 +33,7 @@ pub enum Label {
     Hint,
 }
 
-impl Label {
+impl SpanStyle {
     /// The parameters of the SGR sequence that shows this meaning.
     fn sgr(self) -> Option<&'static str> {
         match self {
@@ -41,7 +41,7 @@ impl Label {
             Self::Heading => Some("1"),
             Self::Name => Some("1;36"),
             Self::Dim => Some("2"),
-            Self::Good => Some("32"),
+            Self::Success => Some("32"),
             Self::Warning => Some("33"),
             Self::Error => Some("1;31"),
             Self::Hint => Some("36"),
@@ -51,30 +51,30 @@ impl Label {
 
 /// One line. What is pushed into it is made safe on the way in.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Line {
-    spans: Vec<(Label, String)>,
+pub struct StyledLine {
+    spans: Vec<(SpanStyle, String)>,
 }
 
-impl Line {
+impl StyledLine {
     /// A line of one span.
-    pub fn of(label: Label, text: impl AsRef<str>) -> Self {
+    pub fn styled(label: SpanStyle, text: impl AsRef<str>) -> Self {
         Self::default().then(label, text)
     }
 
     /// A line of ordinary text.
     pub fn plain(text: impl AsRef<str>) -> Self {
-        Self::of(Label::Plain, text)
+        Self::styled(SpanStyle::Plain, text)
     }
 
     /// The line with one more span.
     #[must_use]
-    pub fn then(mut self, label: Label, text: impl AsRef<str>) -> Self {
+    pub fn then(mut self, label: SpanStyle, text: impl AsRef<str>) -> Self {
         self.push(label, text);
         self
     }
 
     /// Appends a span.
-    pub fn push(&mut self, label: Label, text: impl AsRef<str>) {
+    pub fn push(&mut self, label: SpanStyle, text: impl AsRef<str>) {
         let text = text::safe_line(text.as_ref());
         if !text.is_empty() {
             self.spans.push((label, text.into_owned()));
@@ -85,7 +85,7 @@ impl Line {
     pub fn pad_to(&mut self, column: usize) {
         let missing = column.saturating_sub(self.width());
         if missing > 0 {
-            self.spans.push((Label::Plain, " ".repeat(missing)));
+            self.spans.push((SpanStyle::Plain, " ".repeat(missing)));
         }
     }
 
@@ -98,14 +98,14 @@ impl Line {
     #[must_use]
     pub fn indented(mut self, cells: usize) -> Self {
         if !self.spans.is_empty() {
-            self.spans.insert(0, (Label::Plain, " ".repeat(cells)));
+            self.spans.insert(0, (SpanStyle::Plain, " ".repeat(cells)));
         }
         self
     }
 
     /// The line cut to `width` cells, ending in `…` when something was cut.
     #[must_use]
-    pub fn cut(self, width: usize) -> Self {
+    pub fn truncate(self, width: usize) -> Self {
         if self.width() <= width {
             return self;
         }
@@ -130,7 +130,7 @@ impl Line {
     /// Nothing is lost, and a line that fits stays whole. What follows the first is indented, so
     /// that no text can pretend to begin a line of its own.
     #[must_use]
-    pub fn broken(self, width: usize) -> Vec<Self> {
+    pub fn wrap(self, width: usize) -> Vec<Self> {
         const INDENT: usize = 4;
         const LONGEST_WORD: usize = 20;
         if width <= INDENT || self.width() <= width {
@@ -149,7 +149,7 @@ impl Line {
                     };
                     line.spans.push((label, std::mem::replace(&mut piece, word)));
                     lines.push(std::mem::take(&mut line));
-                    line.spans.push((Label::Plain, " ".repeat(INDENT)));
+                    line.spans.push((SpanStyle::Plain, " ".repeat(INDENT)));
                     used = INDENT + text::width(&piece);
                 }
                 used += cells;
@@ -174,63 +174,64 @@ impl Line {
 
 /// Several lines.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Page {
-    lines: Vec<Line>,
+pub struct StyledPage {
+    lines: Vec<StyledLine>,
 }
 
-impl Page {
+impl StyledPage {
     /// Appends one line.
-    pub fn push(&mut self, line: Line) {
+    pub fn push(&mut self, line: StyledLine) {
         self.lines.push(line);
     }
 
     /// Appends an empty line, unless the page is empty or already ends in one.
-    pub fn gap(&mut self) {
+    pub fn blank_line(&mut self) {
         if self.lines.last().is_some_and(|line| !line.is_empty()) {
-            self.lines.push(Line::default());
+            self.lines.push(StyledLine::default());
         }
     }
 
     /// Appends a heading, with an empty line before it.
     pub fn heading(&mut self, text: &str) {
-        self.gap();
-        self.push(Line::of(Label::Heading, text));
+        self.blank_line();
+        self.push(StyledLine::styled(SpanStyle::Heading, text));
     }
 
     /// Appends text of several lines as it is, each line moved right by `indent`.
-    pub fn text(&mut self, label: Label, indent: usize, text: &str) {
+    pub fn text(&mut self, label: SpanStyle, indent: usize, text: &str) {
         // Tabs stay tabs here: this is content, not a table.
         for line in text::safe(text).split('\n') {
             let spans = if line.is_empty() {
                 Vec::new()
             } else {
-                vec![(Label::Plain, " ".repeat(indent)), (label, line.to_owned())]
+                vec![(SpanStyle::Plain, " ".repeat(indent)), (label, line.to_owned())]
             };
-            self.lines.push(Line { spans });
+            self.lines.push(StyledLine { spans });
         }
     }
 
     /// Appends prose: words are filled into lines of at most `width` cells (unlimited for `None`),
     /// each moved right by `indent`. Line breaks of the text stay; a text that nobody would read
     /// to its end is shortened.
-    pub fn paragraph(&mut self, label: Label, indent: usize, text: &str, width: Option<usize>) {
+    pub fn paragraph(&mut self, label: SpanStyle, indent: usize, text: &str, width: Option<usize>) {
         let room = width.map_or(usize::MAX, |w| w.saturating_sub(indent).max(20));
         for paragraph in text::shorten(text.trim(), PROSE).lines() {
             let safe = text::safe_line(paragraph.trim_end());
             for line in fill(&safe, room) {
-                self.push(Line::of(label, line).indented(indent));
+                self.push(StyledLine::styled(label, line).indented(indent));
             }
         }
     }
 
     /// Appends a named value: the name in a column of its own, the value filled beside it. Without
     /// a name it continues the one before.
-    pub fn fact(&mut self, key: &str, label: Label, value: &str, width: Option<usize>) {
+    pub fn field(&mut self, key: &str, label: SpanStyle, value: &str, width: Option<usize>) {
         const COLUMN: usize = 15;
         let mut rows = Self::default();
         rows.paragraph(label, 0, value, width.map(|width| width.saturating_sub(COLUMN)));
         for (index, row) in rows.lines.into_iter().enumerate() {
-            let mut line = Line::of(Label::Dim, if index == 0 { key } else { "" }).indented(2);
+            let mut line =
+                StyledLine::styled(SpanStyle::Dim, if index == 0 { key } else { "" }).indented(2);
             line.pad_to(COLUMN);
             line.append(row);
             self.push(line);
@@ -249,18 +250,18 @@ impl Page {
 
     /// The page with every line broken at `width` cells, so that each is one row of a screen.
     #[must_use]
-    pub fn broken(self, width: usize) -> Self {
-        Self { lines: self.lines.into_iter().flat_map(|line| line.broken(width)).collect() }
+    pub fn wrap(self, width: usize) -> Self {
+        Self { lines: self.lines.into_iter().flat_map(|line| line.wrap(width)).collect() }
     }
 
     /// The lines.
-    pub fn lines(&self) -> &[Line] {
+    pub fn lines(&self) -> &[StyledLine] {
         &self.lines
     }
 }
 
-impl From<Line> for Page {
-    fn from(line: Line) -> Self {
+impl From<StyledLine> for StyledPage {
+    fn from(line: StyledLine) -> Self {
         Self { lines: vec![line] }
     }
 }
@@ -306,16 +307,16 @@ fn fill(text: &str, room: usize) -> Vec<String> {
 /// How lines become bytes: with or without colour, with or without characters beyond ASCII for
 /// our own marks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Palette {
+pub struct LineRenderer {
     /// Whether labels become SGR sequences.
     pub colour: bool,
     /// Whether our own marks stay within ASCII. Data is not changed.
     pub ascii: bool,
 }
 
-impl Palette {
+impl LineRenderer {
     /// The line as text, without a line break and without blanks at its end.
-    pub fn line(self, line: &Line) -> String {
+    pub fn line(self, line: &StyledLine) -> String {
         let mut out = String::new();
         let ink = line.spans.iter().rposition(|(_, text)| text.contains(|c| c != ' '));
         let inked = ink.map_or(0, |last| last + 1);
@@ -337,7 +338,7 @@ impl Palette {
     }
 
     /// The page as text; every line ends in a line break.
-    pub fn page(self, page: &Page) -> String {
+    pub fn page(self, page: &StyledPage) -> String {
         let mut out = String::new();
         for line in &page.lines {
             out.push_str(&self.line(line));
@@ -383,57 +384,61 @@ mod tests {
 
     #[test]
     fn a_broken_line_loses_nothing_and_never_begins_anew() {
-        let line =
-            Line::of(Label::Dim, "key ").then(Label::Plain, "some words and onelongword日本");
+        let line = StyledLine::styled(SpanStyle::Dim, "key ")
+            .then(SpanStyle::Plain, "some words and onelongword日本");
         let shown: Vec<String> =
-            line.clone().broken(12).into_iter().map(|l| Palette::default().line(&l)).collect();
+            line.clone().wrap(12).into_iter().map(|l| LineRenderer::default().line(&l)).collect();
         assert_eq!(shown, ["key some", "    words", "    and", "    onelongw", "    ord日本"]);
-        assert_eq!(line.clone().broken(100), vec![line.clone()]);
-        assert_eq!(line.clone().broken(0), vec![line]);
+        assert_eq!(line.clone().wrap(100), vec![line.clone()]);
+        assert_eq!(line.clone().wrap(0), vec![line]);
     }
 
     #[test]
     fn text_is_safe_once_it_is_in_a_line() {
-        let line = Line::of(Label::Name, "a\x1b[2J").then(Label::Plain, "b\nc");
-        assert_eq!(Palette::default().line(&line), "a␛[2Jb␊c");
+        let line = StyledLine::styled(SpanStyle::Name, "a\x1b[2J").then(SpanStyle::Plain, "b\nc");
+        assert_eq!(LineRenderer::default().line(&line), "a␛[2Jb␊c");
     }
 
     #[test]
     fn labels_become_colours_only_when_asked() {
-        let line = Line::of(Label::Error, "no").then(Label::Plain, " way");
-        assert_eq!(Palette { colour: true, ascii: false }.line(&line), "\x1b[1;31mno\x1b[0m way");
-        assert_eq!(Palette::default().line(&line), "no way");
+        let line = StyledLine::styled(SpanStyle::Error, "no").then(SpanStyle::Plain, " way");
+        assert_eq!(
+            LineRenderer { colour: true, ascii: false }.line(&line),
+            "\x1b[1;31mno\x1b[0m way"
+        );
+        assert_eq!(LineRenderer::default().line(&line), "no way");
     }
 
     #[test]
     fn a_cut_line_shows_that_it_was_cut() {
-        let line = Line::of(Label::Name, "calculator").then(Label::Plain, " computes");
-        assert_eq!(Palette::default().line(&line.clone().cut(12)), "calculator …");
-        assert_eq!(Palette::default().line(&line.clone().cut(10)), "calculato…");
-        assert_eq!(line.clone().cut(80), line);
+        let line =
+            StyledLine::styled(SpanStyle::Name, "calculator").then(SpanStyle::Plain, " computes");
+        assert_eq!(LineRenderer::default().line(&line.clone().truncate(12)), "calculator …");
+        assert_eq!(LineRenderer::default().line(&line.clone().truncate(10)), "calculato…");
+        assert_eq!(line.clone().truncate(80), line);
     }
 
     #[test]
     fn prose_is_filled_and_long_words_are_broken() {
-        let mut page = Page::default();
-        page.paragraph(Label::Plain, 2, "one two three four five six seven", Some(22));
-        page.paragraph(Label::Plain, 0, &"x".repeat(45), Some(20));
-        let text = Palette::default().page(&page);
+        let mut page = StyledPage::default();
+        page.paragraph(SpanStyle::Plain, 2, "one two three four five six seven", Some(22));
+        page.paragraph(SpanStyle::Plain, 0, &"x".repeat(45), Some(20));
+        let text = LineRenderer::default().page(&page);
         assert!(text.starts_with("  one two three four\n  five six seven\n"), "{text}");
         assert!(text.lines().all(|line| line.len() <= 22));
     }
 
     #[test]
     fn ascii_marks_are_as_wide_as_the_real_ones() {
-        let line = Line::plain("a… b · c");
-        let ascii = Palette { colour: false, ascii: true }.line(&line);
+        let line = StyledLine::plain("a… b · c");
+        let ascii = LineRenderer { colour: false, ascii: true }.line(&line);
         assert_eq!(ascii, "a~ b - c");
     }
 
     proptest! {
         #[test]
         fn a_cut_line_never_exceeds_its_width(a in any::<String>(), b in any::<String>(), width in 1_usize..60) {
-            let line = Line::plain(a).then(Label::Dim, b).cut(width);
+            let line = StyledLine::plain(a).then(SpanStyle::Dim, b).truncate(width);
             prop_assert!(line.width() <= width);
         }
 

@@ -2,33 +2,33 @@
 //!
 //! Owns: column widths. Never does: know what a column means, or write anything.
 
-use super::page::{Label, Line, Page};
+use super::page::{SpanStyle, StyledLine, StyledPage};
 use crate::util::text;
 
 /// Blanks between columns.
 const GAP: usize = 2;
 /// The widest a cell gets where nothing else limits it: every row is filled up to the widest one,
 /// so that one text of a megabyte in a table of a thousand rows would be a gigabyte of blanks.
-const WIDEST: usize = 1_000;
+const MAX_CELL_WIDTH: usize = 1_000;
 
 /// One column.
 #[derive(Debug, Clone)]
-pub struct Column {
+pub struct TableColumn {
     title: String,
     right: bool,
     /// The width it may be cut to; `None` keeps it whole as long as possible.
     min: Option<usize>,
     /// It is cut only when nothing is left to be dropped.
-    last: bool,
+    shrinks_last: bool,
     /// Dropped when the room is short, the highest number first; 0 is never dropped.
-    drop: u8,
+    drop_rank: u8,
 }
 
-impl Column {
+impl TableColumn {
     /// A column that is kept whole and never dropped.
     pub fn new(title: impl AsRef<str>) -> Self {
         let title = text::safe_line(title.as_ref()).into_owned();
-        Self { title, right: false, min: None, last: false, drop: 0 }
+        Self { title, right: false, min: None, shrinks_last: false, drop_rank: 0 }
     }
 
     /// Numbers: aligned to the right.
@@ -47,15 +47,15 @@ impl Column {
 
     /// May be cut to `min` cells after everything that can be dropped was dropped.
     #[must_use]
-    pub fn cut_last(mut self, min: usize) -> Self {
-        self.last = true;
+    pub fn shrinks_last_to(mut self, min: usize) -> Self {
+        self.shrinks_last = true;
         self.shrinks_to(min)
     }
 
     /// May be left out, before all columns with a lower `rank`.
     #[must_use]
     pub fn droppable(mut self, rank: u8) -> Self {
-        self.drop = rank;
+        self.drop_rank = rank;
         self
     }
 }
@@ -63,61 +63,66 @@ impl Column {
 /// Rows under columns.
 #[derive(Debug, Default)]
 pub struct Table {
-    columns: Vec<Column>,
-    rows: Vec<Row>,
+    columns: Vec<TableColumn>,
+    rows: Vec<TableRow>,
 }
 
 #[derive(Debug)]
-struct Row {
-    cells: Vec<Line>,
-    below: Vec<Line>,
+struct TableRow {
+    cells: Vec<StyledLine>,
+    details: Vec<StyledLine>,
 }
 
 impl Table {
     /// An empty table.
-    pub fn new(columns: impl IntoIterator<Item = Column>) -> Self {
+    pub fn new(columns: impl IntoIterator<Item = TableColumn>) -> Self {
         Self { columns: columns.into_iter().collect(), rows: Vec::new() }
     }
 
     /// Appends a row: one line of text for each column.
-    pub fn row(&mut self, cells: impl IntoIterator<Item = Line>) {
-        self.rows.push(Row { cells: cells.into_iter().collect(), below: Vec::new() });
+    pub fn row(&mut self, cells: impl IntoIterator<Item = StyledLine>) {
+        self.rows.push(TableRow { cells: cells.into_iter().collect(), details: Vec::new() });
     }
 
     /// Puts a line of its own below the newest row.
-    pub fn below(&mut self, line: Line) {
+    pub fn detail_line(&mut self, line: StyledLine) {
         if let Some(row) = self.rows.last_mut() {
-            row.below.push(line);
+            row.details.push(line);
         }
     }
 
     /// Lays the table out in at most `width` cells (`None`: as wide as it wants). Columns without
     /// any text are left out.
-    pub fn layout(self, width: Option<usize>) -> Page {
-        let mut page = Page::default();
+    pub fn layout(self, width: Option<usize>) -> StyledPage {
+        let mut page = StyledPage::default();
         if self.rows.is_empty() {
             return page;
         }
         let widths = self.widths(width);
-        let mut head = Line::default();
+        let mut head = StyledLine::default();
         for (column, cells) in self.columns.iter().zip(&widths) {
             if let Some(cells) = *cells {
-                place(&mut head, Line::of(Label::Heading, &column.title), cells, column.right);
+                place(
+                    &mut head,
+                    StyledLine::styled(SpanStyle::Heading, &column.title),
+                    cells,
+                    column.right,
+                );
             }
         }
         page.push(head);
         for row in self.rows {
-            let mut line = Line::default();
+            let mut line = StyledLine::default();
             for ((column, cells), cell) in self.columns.iter().zip(&widths).zip(row.cells) {
                 if let Some(cells) = *cells {
                     place(&mut line, cell, cells, column.right);
                 }
             }
             page.push(line);
-            for below in row.below {
+            for below in row.details {
                 let below = below.indented(GAP);
                 page.push(match width {
-                    Some(width) => below.cut(width),
+                    Some(width) => below.truncate(width),
                     None => below,
                 });
             }
@@ -130,7 +135,7 @@ impl Table {
         let mut widths: Vec<Option<usize>> = (0..self.columns.len())
             .map(|index| {
                 let cells = self.rows.iter().filter_map(|row| row.cells.get(index));
-                let widest = cells.map(Line::width).max().unwrap_or(0).min(WIDEST);
+                let widest = cells.map(StyledLine::width).max().unwrap_or(0).min(MAX_CELL_WIDTH);
                 (widest > 0).then(|| {
                     let title = self.columns.get(index).map_or(0, |c| text::width(&c.title));
                     widest.max(title)
@@ -139,8 +144,9 @@ impl Table {
             .collect();
         let Some(room) = width else { return widths };
         loop {
-            let soon =
-                |index: usize| self.columns.get(index).filter(|c| !c.last).and_then(|c| c.min);
+            let soon = |index: usize| {
+                self.columns.get(index).filter(|c| !c.shrinks_last).and_then(|c| c.min)
+            };
             shrink(&mut widths, room, soon);
             if total(&widths) <= room {
                 return widths;
@@ -148,9 +154,9 @@ impl Table {
             let candidates = self.columns.iter().enumerate();
             let next = candidates
                 .filter(|(index, column)| {
-                    column.drop > 0 && widths.get(*index).copied().flatten().is_some()
+                    column.drop_rank > 0 && widths.get(*index).copied().flatten().is_some()
                 })
-                .max_by_key(|(_, column)| column.drop)
+                .max_by_key(|(_, column)| column.drop_rank)
                 .map(|(index, _)| index);
             if let Some(slot) = next.and_then(|index| widths.get_mut(index)) {
                 // The room this frees goes back to the columns that were cut.
@@ -170,7 +176,9 @@ impl Table {
             if slot.is_some() {
                 let cells = self.rows.iter().filter_map(|row| row.cells.get(index));
                 let title = self.columns.get(index).map_or(0, |c| text::width(&c.title));
-                *slot = Some(cells.map(Line::width).max().unwrap_or(0).min(WIDEST).max(title));
+                *slot = Some(
+                    cells.map(StyledLine::width).max().unwrap_or(0).min(MAX_CELL_WIDTH).max(title),
+                );
             }
         }
     }
@@ -201,10 +209,10 @@ fn total(widths: &[Option<usize>]) -> usize {
     shown.clone().sum::<usize>() + GAP * shown.count().saturating_sub(1)
 }
 
-fn place(line: &mut Line, cell: Line, width: usize, right: bool) {
+fn place(line: &mut StyledLine, cell: StyledLine, width: usize, right: bool) {
     let start = if line.is_empty() { 0 } else { line.width() + GAP };
     line.pad_to(start);
-    let cell = cell.cut(width);
+    let cell = cell.truncate(width);
     if right {
         line.pad_to(start + width - cell.width());
     }
@@ -217,34 +225,34 @@ mod tests {
     use insta::assert_snapshot;
     use proptest::prelude::*;
 
-    use super::super::page::Palette;
+    use super::super::page::LineRenderer;
     use super::*;
 
     fn sample() -> Table {
         let mut table = Table::new([
-            Column::new("NAME").shrinks_to(12).droppable(0),
-            Column::new("SPEED").droppable(2),
-            Column::new("CALLS").right().droppable(1),
-            Column::new("DESCRIPTION").shrinks_to(16),
+            TableColumn::new("NAME").shrinks_to(12).droppable(0),
+            TableColumn::new("SPEED").droppable(2),
+            TableColumn::new("CALLS").right().droppable(1),
+            TableColumn::new("DESCRIPTION").shrinks_to(16),
         ]);
         table.row([
-            Line::of(Label::Name, "calculator"),
-            Line::plain("fast"),
-            Line::plain("12"),
-            Line::plain("Computes an expression of numbers and operators"),
+            StyledLine::styled(SpanStyle::Name, "calculator"),
+            StyledLine::plain("fast"),
+            StyledLine::plain("12"),
+            StyledLine::plain("Computes an expression of numbers and operators"),
         ]);
         table.row([
-            Line::of(Label::Name, "日本語"),
-            Line::plain("slow"),
-            Line::plain("3"),
-            Line::plain("Wide characters"),
+            StyledLine::styled(SpanStyle::Name, "日本語"),
+            StyledLine::plain("slow"),
+            StyledLine::plain("3"),
+            StyledLine::plain("Wide characters"),
         ]);
-        table.below(Line::plain("a remark about the row above"));
+        table.detail_line(StyledLine::plain("a remark about the row above"));
         table
     }
 
     fn render(table: Table, width: Option<usize>) -> String {
-        Palette::default().page(&table.layout(width))
+        LineRenderer::default().page(&table.layout(width))
     }
 
     #[test]
@@ -283,12 +291,16 @@ mod tests {
     fn a_column_that_is_cut_last_outlives_those_that_can_be_dropped() {
         let table = || {
             let mut table = Table::new([
-                Column::new("NAME").cut_last(6),
-                Column::new("SOURCE").shrinks_to(4).droppable(1),
-                Column::new("DESCRIPTION").shrinks_to(11),
+                TableColumn::new("NAME").shrinks_last_to(6),
+                TableColumn::new("SOURCE").shrinks_to(4).droppable(1),
+                TableColumn::new("DESCRIPTION").shrinks_to(11),
             ]);
             let name = "a-name-of-18-cells";
-            table.row([Line::plain(name), Line::plain("a-source"), Line::plain("It does a thing")]);
+            table.row([
+                StyledLine::plain(name),
+                StyledLine::plain("a-source"),
+                StyledLine::plain("It does a thing"),
+            ]);
             table
         };
         assert_snapshot!(render(table(), Some(40)), @r"
@@ -307,18 +319,20 @@ mod tests {
 
     #[test]
     fn one_huge_cell_does_not_blow_up_the_others() {
-        let mut table = Table::new([Column::new("A"), Column::new("B")]);
+        let mut table = Table::new([TableColumn::new("A"), TableColumn::new("B")]);
         for n in 0..100 {
-            table
-                .row([Line::plain("x".repeat(if n == 7 { 1 << 20 } else { 1 })), Line::plain("y")]);
+            table.row([
+                StyledLine::plain("x".repeat(if n == 7 { 1 << 20 } else { 1 })),
+                StyledLine::plain("y"),
+            ]);
         }
         assert!(render(table, None).len() < 200_000);
     }
 
     #[test]
     fn an_empty_column_is_left_out() {
-        let mut table = Table::new([Column::new("A"), Column::new("B")]);
-        table.row([Line::plain("x"), Line::plain("")]);
+        let mut table = Table::new([TableColumn::new("A"), TableColumn::new("B")]);
+        table.row([StyledLine::plain("x"), StyledLine::plain("")]);
         assert_eq!(render(table, None), "A\nx\n");
     }
 
@@ -327,9 +341,9 @@ mod tests {
         fn a_column_starts_in_the_same_cell_of_each_row(
             cells in proptest::collection::vec("[a-z\\PC日é\u{301}\u{1f3fb}\u{200d}\u{1b}]{0,12}", 2..8),
         ) {
-            let mut table = Table::new([Column::new("A"), Column::new("B")]);
+            let mut table = Table::new([TableColumn::new("A"), TableColumn::new("B")]);
             for cell in &cells {
-                table.row([Line::plain(cell.replace('|', "")), Line::plain("|")]);
+                table.row([StyledLine::plain(cell.replace('|', "")), StyledLine::plain("|")]);
             }
             let starts: Vec<usize> = render(table, None)
                 .lines()
@@ -345,12 +359,12 @@ mod tests {
             width in 12_usize..100,
         ) {
             let mut table = Table::new([
-                Column::new("A").shrinks_to(3),
-                Column::new("B").droppable(1),
-                Column::new("C").right(),
+                TableColumn::new("A").shrinks_to(3),
+                TableColumn::new("B").droppable(1),
+                TableColumn::new("C").right(),
             ]);
             for row in &rows {
-                table.row(row.iter().map(Line::plain));
+                table.row(row.iter().map(StyledLine::plain));
             }
             for line in table.layout(Some(width)).lines() {
                 prop_assert!(line.width() <= width, "{line:?}");

@@ -26,7 +26,7 @@ fn node(out: &mut String, value: &Value, depth: usize) {
                 if index > 0 || !at_item_start(out) {
                     indent(out, depth);
                 }
-                out.push_str(&scalar(key));
+                out.push_str(&one_line(key));
                 out.push(':');
                 child(out, value, depth);
             }
@@ -68,7 +68,7 @@ fn child(out: &mut String, value: &Value, depth: usize) {
         Value::String(text) => {
             out.push(' ');
             let Some((head, lines)) = literal(text) else {
-                out.push_str(&scalar(text));
+                out.push_str(&one_line(text));
                 out.push('\n');
                 return;
             };
@@ -106,7 +106,7 @@ fn leaf_text(value: &Value) -> String {
         Value::Null => "null".to_owned(),
         Value::Bool(value) => value.to_string(),
         Value::Number(number) => number.to_string(),
-        Value::String(text) => scalar(text),
+        Value::String(text) => one_line(text),
         Value::Array(_) => "[]".to_owned(),
         Value::Object(_) => "{}".to_owned(),
     }
@@ -126,7 +126,7 @@ fn literal(value: &str) -> Option<(&'static str, Vec<String>)> {
 }
 
 /// One line of text: bare when it can only be read as that text, otherwise in double quotes.
-fn scalar(value: &str) -> String {
+fn one_line(value: &str) -> String {
     let safe = text::safe(value);
     if is_bare(&safe) {
         return safe.into_owned();

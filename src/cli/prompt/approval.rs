@@ -5,8 +5,8 @@
 //! escaped form where a terminal would obey it; nothing is shortened but the description, which is
 //! whole in the long form.
 
-use super::Question;
-use crate::cli::output::{Label, Line, Page, json};
+use super::YesNoQuestion;
+use crate::cli::output::{SpanStyle, StyledLine, StyledPage, json};
 use crate::cli::views;
 use crate::host::approval::ApprovalRequest;
 use crate::model::{Origin, ToolStatus};
@@ -16,35 +16,37 @@ use crate::util::text::shorten;
 const SHORT: usize = 300;
 
 /// The question about a call.
-pub(super) fn question(request: &ApprovalRequest<'_>) -> Question {
-    Question {
+pub(super) fn question(request: &ApprovalRequest<'_>) -> YesNoQuestion {
+    YesNoQuestion {
         page: page(request, false),
-        whole: Some(page(request, true)),
+        details: Some(page(request, true)),
         words: "Call it?",
         offers_author: false,
     }
 }
 
-fn page(request: &ApprovalRequest<'_>, whole: bool) -> Page {
+fn page(request: &ApprovalRequest<'_>, whole: bool) -> StyledPage {
     let tool = request.definition;
-    let mut page = Page::from(
-        Line::plain("Call ").then(Label::Name, tool.name.full()).then(Label::Plain, "?"),
+    let mut page = StyledPage::from(
+        StyledLine::plain("Call ")
+            .then(SpanStyle::Name, tool.name.full())
+            .then(SpanStyle::Plain, "?"),
     );
-    let mut fact = |key: &str, label: Label, text: &str| {
-        let mut line = Line::of(Label::Dim, key).indented(2);
+    let mut fact = |key: &str, label: SpanStyle, text: &str| {
+        let mut line = StyledLine::styled(SpanStyle::Dim, key).indented(2);
         line.pad_to(11);
         page.push(line.then(label, text));
     };
-    fact("because", Label::Plain, &request.reason);
+    fact("because", SpanStyle::Plain, &request.reason);
     match tool.status {
         ToolStatus::Changed => {
-            fact("changed", Label::Warning, "its definition differs from its pin");
+            fact("changed", SpanStyle::Warning, "its definition differs from its pin");
         }
         ToolStatus::Drifted => {
-            fact("changed", Label::Warning, "its definition differs from the one in the file");
+            fact("changed", SpanStyle::Warning, "its definition differs from the one in the file");
         }
         ToolStatus::Unchecked => {
-            fact("unchecked", Label::Warning, "its arguments cannot be checked");
+            fact("unchecked", SpanStyle::Warning, "its arguments cannot be checked");
         }
         ToolStatus::Live
         | ToolStatus::Declared
@@ -52,7 +54,7 @@ fn page(request: &ApprovalRequest<'_>, whole: bool) -> Page {
         | ToolStatus::Untrusted => {}
     }
     for warning in &tool.warnings {
-        fact("warning", Label::Warning, warning);
+        fact("warning", SpanStyle::Warning, warning);
     }
     if let Some(description) = &tool.description {
         let text = if whole {
@@ -61,18 +63,18 @@ fn page(request: &ApprovalRequest<'_>, whole: bool) -> Page {
             shorten(&views::first_sentence(description), SHORT).into_owned()
         };
         for (at, line) in text.trim().lines().enumerate() {
-            fact(if at == 0 { "says" } else { "" }, Label::Plain, line);
+            fact(if at == 0 { "says" } else { "" }, SpanStyle::Plain, line);
         }
     }
     let claims = views::tool::claims(&tool.annotations).join(", ");
     if !claims.is_empty() {
-        fact("claims", Label::Plain, &claims);
+        fact("claims", SpanStyle::Plain, &claims);
     }
     for touch in &tool.touches {
-        fact("touches", Label::Plain, touch);
+        fact("touches", SpanStyle::Plain, touch);
     }
     if !tool.calls.is_empty() {
-        fact("calls", Label::Plain, &tool.calls.join(", "));
+        fact("calls", SpanStyle::Plain, &tool.calls.join(", "));
     }
     if whole {
         let origin = match &tool.origin {
@@ -80,15 +82,15 @@ fn page(request: &ApprovalRequest<'_>, whole: bool) -> Page {
             Origin::File(place) => format!("{}:{}", place.file.display(), place.line),
             Origin::Program => "this program".to_owned(),
         };
-        fact("from", Label::Plain, &origin);
+        fact("from", SpanStyle::Plain, &origin);
     }
     match &request.preview {
         Ok(preview) => {
-            fact("does", Label::Plain, &preview.summary);
-            page.text(Label::Plain, 2, &json::pretty(&preview.request));
+            fact("does", SpanStyle::Plain, &preview.summary);
+            page.text(SpanStyle::Plain, 2, &json::pretty(&preview.request));
         }
         Err(why) => {
-            fact("request", Label::Warning, &format!("it cannot be shown: {why}"));
+            fact("request", SpanStyle::Warning, &format!("it cannot be shown: {why}"));
             arguments(&mut page, request);
         }
     }
@@ -98,20 +100,24 @@ fn page(request: &ApprovalRequest<'_>, whole: bool) -> Page {
     page
 }
 
-fn arguments(page: &mut Page, request: &ApprovalRequest<'_>) {
+fn arguments(page: &mut StyledPage, request: &ApprovalRequest<'_>) {
     if request.arguments.is_empty() {
-        page.push(Line::of(Label::Dim, "without arguments").indented(2));
+        page.push(StyledLine::styled(SpanStyle::Dim, "without arguments").indented(2));
         return;
     }
-    page.push(Line::of(Label::Dim, "arguments").indented(2));
+    page.push(StyledLine::styled(SpanStyle::Dim, "arguments").indented(2));
     for (key, value) in request.arguments {
         // Every character of what would be sent is shown.
         let value = json::pretty(value);
         let mut lines = value.lines();
         let first = lines.next().unwrap_or_default();
-        page.push(Line::of(Label::Name, key).then(Label::Plain, format!(" = {first}")).indented(4));
+        page.push(
+            StyledLine::styled(SpanStyle::Name, key)
+                .then(SpanStyle::Plain, format!(" = {first}"))
+                .indented(4),
+        );
         for line in lines {
-            page.push(Line::plain(line).indented(4));
+            page.push(StyledLine::plain(line).indented(4));
         }
     }
 }
@@ -122,14 +128,14 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::cli::output::Palette;
-    use crate::model::{Fault, Source, ToolDefinition, ToolName};
+    use crate::cli::output::LineRenderer;
+    use crate::model::{Error, ToolDefinition, ToolName, ToolSource};
     use crate::provider::Preview;
 
     fn definition() -> ToolDefinition {
         let origin = Origin::Server("files".to_owned());
         let name = ToolName::of("files", "delete");
-        let mut definition = ToolDefinition::new(name, Source::Mcp, "mcp", origin);
+        let mut definition = ToolDefinition::new(name, ToolSource::Mcp, "mcp", origin);
         definition.description = Some("Deletes a file. There is no way back.".to_owned());
         definition.annotations.destructive = Some(true);
         definition.status = ToolStatus::Drifted;
@@ -137,7 +143,7 @@ mod tests {
         definition
     }
 
-    fn shown(arguments: &Value, preview: Result<Preview, Fault>, whole: bool) -> String {
+    fn shown(arguments: &Value, preview: Result<Preview, Error>, whole: bool) -> String {
         let definition = definition();
         let request = ApprovalRequest {
             definition: &definition,
@@ -147,7 +153,7 @@ mod tests {
             identity: String::new(),
             call: None,
         };
-        Palette::default().page(&page(&request, whole))
+        LineRenderer::default().page(&page(&request, whole))
     }
 
     #[test]
@@ -199,7 +205,7 @@ mod tests {
     #[test]
     fn a_request_that_cannot_be_shown_says_why_and_shows_the_arguments() {
         let arguments = json!({ "path": "x", "options": { "force": true } });
-        assert_snapshot!(shown(&arguments, Err(Fault::timeout("too slow")), false), @r#"
+        assert_snapshot!(shown(&arguments, Err(Error::timeout("too slow")), false), @r#"
         Call files-delete?
           because  the rule '*-delete: ask' at tools.yaml:7
           changed  its definition differs from the one in the file

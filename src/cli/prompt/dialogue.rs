@@ -9,20 +9,20 @@ use std::io::{self, Read as _};
 
 use rustix::termios::{QueueSelector, tcflush, tcgetwinsize};
 
-use super::Question;
+use super::YesNoQuestion;
 use crate::cli::context::plural;
-use crate::cli::output::{Door, Label, Line, Page};
+use crate::cli::output::{Output, SpanStyle, StyledLine, StyledPage};
 
 /// The longest answer that is read.
 const MAX_ANSWER: usize = 256;
 /// How often somebody may answer without deciding anything.
-const PATIENCE: usize = 20;
+const MAX_ATTEMPTS: usize = 20;
 /// The fewest rows that are used of any screen.
 const FEWEST_ROWS: usize = 6;
 
 /// How a question ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Reply {
+pub(super) enum DialogueReply {
     /// Yes, to what was shown.
     Yes,
     /// The further answer that a question offers beside yes.
@@ -33,7 +33,7 @@ pub(super) enum Reply {
 
 /// What was typed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Answer {
+enum DialogueInput {
     Yes,
     Author,
     View,
@@ -44,44 +44,48 @@ enum Answer {
 ///
 /// # Errors
 /// When the terminal cannot be written: then nobody has seen the question.
-pub(super) fn hold(door: &Door, mut terminal: File, question: Question) -> io::Result<Reply> {
-    let screen = Screen::of(&terminal);
-    let Question { page, whole, words, offers_author } = question;
-    let page = screen.broken(page);
+pub(super) fn ask(
+    output: &Output,
+    mut terminal: File,
+    question: YesNoQuestion,
+) -> io::Result<DialogueReply> {
+    let screen = TerminalSize::of(&terminal);
+    let YesNoQuestion { page, details: whole, words, offers_author } = question;
+    let page = screen.wrap(page);
     let fits = page.lines().len() + 1 < screen.rows;
     let whole = match whole {
-        Some(whole) => Some(screen.broken(whole)),
+        Some(whole) => Some(screen.wrap(whole)),
         None if fits => None,
         None => Some(page.clone()),
     };
     let mut seen = fits;
-    let mut shown = if fits { page } else { head(&page, screen.rows.saturating_sub(3)) };
-    for _ in 0..PATIENCE {
+    let mut shown = if fits { page } else { first_rows(&page, screen.rows.saturating_sub(3)) };
+    for _ in 0..MAX_ATTEMPTS {
         shown.push(choices(words, seen, whole.is_some(), offers_author));
-        match read(door, &mut terminal, &std::mem::take(&mut shown))? {
-            Answer::Yes if seen => return Ok(Reply::Yes),
-            Answer::Author if seen && offers_author => return Ok(Reply::Author),
-            Answer::Author if !offers_author => return Ok(Reply::No),
-            Answer::Yes | Answer::Author => {
+        match read_input(output, &mut terminal, &std::mem::take(&mut shown))? {
+            DialogueInput::Yes if seen => return Ok(DialogueReply::Yes),
+            DialogueInput::Author if seen && offers_author => return Ok(DialogueReply::Author),
+            DialogueInput::Author if !offers_author => return Ok(DialogueReply::No),
+            DialogueInput::Yes | DialogueInput::Author => {
                 let words = "Not everything was shown yet: v shows it, and then yes counts.";
-                shown = Page::from(Line::of(Label::Warning, words));
+                shown = StyledPage::from(StyledLine::styled(SpanStyle::Warning, words));
             }
-            Answer::View => {
+            DialogueInput::View => {
                 if let Some(whole) = &whole {
-                    match leaf_through(door, &mut terminal, whole, screen.rows)? {
-                        Leafed::ToTheEnd => seen = true,
-                        Leafed::PartOfIt => {}
-                        Leafed::Gone => return Ok(Reply::No),
+                    match page_through(output, &mut terminal, whole, screen.rows)? {
+                        PagingEnd::Complete => seen = true,
+                        PagingEnd::Partial => {}
+                        PagingEnd::EndOfInput => return Ok(DialogueReply::No),
                     }
                 }
             }
-            Answer::No => return Ok(Reply::No),
+            DialogueInput::No => return Ok(DialogueReply::No),
         }
     }
-    Ok(Reply::No)
+    Ok(DialogueReply::No)
 }
 
-fn choices(words: &str, seen: bool, more: bool, author: bool) -> Line {
+fn choices(words: &str, seen: bool, more: bool, author: bool) -> StyledLine {
     let more = match (seen, more) {
         (false, _) => Some("v: the rest, before y counts"),
         (true, true) => Some("v: everything"),
@@ -89,37 +93,42 @@ fn choices(words: &str, seen: bool, more: bool, author: bool) -> Line {
     };
     let author = author.then_some("a: yes, as its author");
     let further: Vec<&str> = author.into_iter().chain(more).collect();
-    let line = Line::of(Label::Heading, format!("{words} [y/N] "));
+    let line = StyledLine::styled(SpanStyle::Heading, format!("{words} [y/N] "));
     if further.is_empty() {
         return line;
     }
-    line.then(Label::Plain, format!("({}) ", further.join(", ")))
+    line.then(SpanStyle::Plain, format!("({}) ", further.join(", ")))
 }
 
 /// How far somebody looked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Leafed {
+enum PagingEnd {
     /// The last line was shown.
-    ToTheEnd,
+    Complete,
     /// It was left before its end.
-    PartOfIt,
+    Partial,
     /// The terminal came to its end.
-    Gone,
+    EndOfInput,
 }
 
 /// The first rows of a page that is too long, and how much is missing.
-fn head(page: &Page, rows: usize) -> Page {
-    let mut head = Page::default();
+fn first_rows(page: &StyledPage, rows: usize) -> StyledPage {
+    let mut head = StyledPage::default();
     for line in page.lines().iter().take(rows) {
         head.push(line.clone());
     }
     let missing = plural(page.lines().len().saturating_sub(rows), "more line", "more lines");
-    head.push(Line::of(Label::Warning, format!("… {missing}")));
+    head.push(StyledLine::styled(SpanStyle::Warning, format!("… {missing}")));
     head
 }
 
 /// Shows a page screen by screen.
-fn leaf_through(door: &Door, terminal: &mut File, page: &Page, rows: usize) -> io::Result<Leafed> {
+fn page_through(
+    output: &Output,
+    terminal: &mut File,
+    page: &StyledPage,
+    rows: usize,
+) -> io::Result<PagingEnd> {
     let each = rows.saturating_sub(1);
     let mut left = page.lines().len();
     let mut wants_end = false;
@@ -128,45 +137,49 @@ fn leaf_through(door: &Door, terminal: &mut File, page: &Page, rows: usize) -> i
         if wants_end && left > 0 {
             continue;
         }
-        let mut screen = Page::default();
+        let mut screen = StyledPage::default();
         for line in lines {
             screen.push(line.clone());
         }
         if left == 0 {
-            door.show(&screen, terminal)?;
-            return Ok(Leafed::ToTheEnd);
+            output.show(&screen, terminal)?;
+            return Ok(PagingEnd::Complete);
         }
         let rest = plural(left, "more line", "more lines");
         let words = format!("-- {rest}: Enter for the next, e for the end, q to stop --");
-        screen.push(Line::of(Label::Hint, words));
-        match line(door, terminal, &screen)? {
-            None => return Ok(Leafed::Gone),
-            Some(typed) if typed.trim().eq_ignore_ascii_case("q") => return Ok(Leafed::PartOfIt),
+        screen.push(StyledLine::styled(SpanStyle::Hint, words));
+        match line(output, terminal, &screen)? {
+            None => return Ok(PagingEnd::EndOfInput),
+            Some(typed) if typed.trim().eq_ignore_ascii_case("q") => return Ok(PagingEnd::Partial),
             Some(typed) => wants_end = typed.trim().eq_ignore_ascii_case("e"),
         }
     }
-    Ok(Leafed::ToTheEnd)
+    Ok(PagingEnd::Complete)
 }
 
-fn read(door: &Door, terminal: &mut File, page: &Page) -> io::Result<Answer> {
-    Ok(line(door, terminal, page)?.map_or(Answer::No, |typed| understand(&typed)))
+fn read_input(
+    output: &Output,
+    terminal: &mut File,
+    page: &StyledPage,
+) -> io::Result<DialogueInput> {
+    Ok(line(output, terminal, page)?.map_or(DialogueInput::No, |typed| parse_input(&typed)))
 }
 
 /// Only a whole, explicit yes counts.
-fn understand(typed: &str) -> Answer {
+fn parse_input(typed: &str) -> DialogueInput {
     match typed.trim().to_lowercase().as_str() {
-        "y" | "yes" => Answer::Yes,
-        "a" | "author" => Answer::Author,
-        "v" | "view" => Answer::View,
-        _ => Answer::No,
+        "y" | "yes" => DialogueInput::Yes,
+        "a" | "author" => DialogueInput::Author,
+        "v" | "view" => DialogueInput::View,
+        _ => DialogueInput::No,
     }
 }
 
 /// Shows a page and reads the line typed behind it; `None` at the end of input.
-fn line(door: &Door, terminal: &mut File, page: &Page) -> io::Result<Option<String>> {
+fn line(output: &Output, terminal: &mut File, page: &StyledPage) -> io::Result<Option<String>> {
     // What was typed before the question was shown is no answer to it.
     let _typed_ahead = tcflush(&*terminal, QueueSelector::IFlush);
-    door.ask(page, terminal)?;
+    output.ask(page, terminal)?;
     let mut typed = Vec::new();
     let mut byte = [0];
     loop {
@@ -181,18 +194,18 @@ fn line(door: &Door, terminal: &mut File, page: &Page) -> io::Result<Option<Stri
             Err(_) => return Ok(None),
         }
     }
-    door.answered();
+    output.question_answered();
     Ok(Some(String::from_utf8_lossy(&typed).into_owned()))
 }
 
 /// The size of a terminal.
 #[derive(Debug, Clone, Copy)]
-struct Screen {
+struct TerminalSize {
     rows: usize,
     columns: usize,
 }
 
-impl Screen {
+impl TerminalSize {
     /// A terminal that does not tell its size is as large as it needs to be.
     fn of(terminal: &File) -> Self {
         let size = tcgetwinsize(terminal).ok();
@@ -205,8 +218,8 @@ impl Screen {
         }
     }
 
-    fn broken(self, page: Page) -> Page {
-        page.broken(self.columns)
+    fn wrap(self, page: StyledPage) -> StyledPage {
+        page.wrap(self.columns)
     }
 }
 
@@ -217,22 +230,22 @@ mod tests {
     #[test]
     fn only_an_explicit_yes_counts() {
         for yes in ["y", "Yes", " YES "] {
-            assert_eq!(understand(yes), Answer::Yes, "{yes:?}");
+            assert_eq!(parse_input(yes), DialogueInput::Yes, "{yes:?}");
         }
         for no in ["", "n", "yes please", "yy", "ja", "yes\u{1b}[D"] {
-            assert_eq!(understand(no), Answer::No, "{no:?}");
+            assert_eq!(parse_input(no), DialogueInput::No, "{no:?}");
         }
-        assert_eq!(understand("V"), Answer::View);
+        assert_eq!(parse_input("V"), DialogueInput::View);
     }
 
     #[test]
     fn a_long_page_says_how_much_is_missing() {
-        let mut page = Page::default();
+        let mut page = StyledPage::default();
         for n in 0..10 {
-            page.push(Line::plain(n.to_string()));
+            page.push(StyledLine::plain(n.to_string()));
         }
-        let head = head(&page, 3);
+        let head = first_rows(&page, 3);
         assert_eq!(head.lines().len(), 4);
-        assert_eq!(head.lines()[3], Line::of(Label::Warning, "… 7 more lines"));
+        assert_eq!(head.lines()[3], StyledLine::styled(SpanStyle::Warning, "… 7 more lines"));
     }
 }

@@ -1,32 +1,32 @@
 //! Filling in a server's form, field by field.
 //!
-//! Owns: the order of the talk: fill in or not, each field until it fits, the whole answer shown,
+//! Owns: the order of the session: fill in or not, each field until it fits, the whole answer shown,
 //! and only then a word that sends it.
 
 use serde_json::Value;
 
-use super::inbox::{Choice, choices, choose};
-use super::talk::{Talk, Typed};
-use crate::cli::output::{Label, Line, Page};
-use crate::cli::questionnaire::{self, Field, Questionnaire};
+use super::inbox::{InboxChoice, choices, choose};
+use super::terminal_session::{TerminalInput, TerminalSession};
+use crate::cli::output::{SpanStyle, StyledLine, StyledPage};
+use crate::cli::questionnaire::{self, FormField, Questionnaire};
 use crate::cli::views::question as view;
-use crate::model::{JsonObject, Reply};
+use crate::model::{JsonObject, QuestionReply};
 
 /// How often one field may be filled in wrongly, and how often the whole may be edited.
-const PATIENCE: usize = 20;
+const MAX_ATTEMPTS: usize = 20;
 
 /// Asks for a form.
-pub(super) async fn fill_in(talk: &Talk, who: &str, schema: &Value) -> Reply {
+pub(super) async fn fill_in(session: &TerminalSession, who: &str, schema: &Value) -> QuestionReply {
     let form = match Questionnaire::of(schema) {
         Ok(form) => form,
         Err(why) => {
             let words = format!("This cannot be asked, so it is declined: {why}.");
-            talk.show(&Page::from(Line::of(Label::Warning, words)));
-            return Reply::Decline;
+            session.show(&StyledPage::from(StyledLine::styled(SpanStyle::Warning, words)));
+            return QuestionReply::Decline;
         }
     };
     if form.fields.iter().any(|field| field.secret) {
-        talk.show(&view::secret_warning(who));
+        session.show(&view::secret_warning(who));
     }
     if !form.fields.is_empty() {
         let count = form.fields.len();
@@ -35,42 +35,48 @@ pub(super) async fn fill_in(talk: &Talk, who: &str, schema: &Value) -> Reply {
             &format!("Answer '{who}'? It asks for {fields}."),
             "Enter to fill in, d to decline, c to cancel",
         );
-        match choose(talk, &begin, &[], true).await {
-            Choice::Go | Choice::Edit => {}
-            Choice::Decline => return Reply::Decline,
-            Choice::Cancel => return Reply::Cancel,
+        match choose(session, &begin, &[], true).await {
+            InboxChoice::Continue | InboxChoice::Edit => {}
+            InboxChoice::Decline => return QuestionReply::Decline,
+            InboxChoice::Cancel => return QuestionReply::Cancel,
         }
     }
     let mut answer = JsonObject::new();
     let mut fill = true;
-    for _ in 0..PATIENCE {
+    for _ in 0..MAX_ATTEMPTS {
         if fill {
-            match ask_all(talk, &form, &answer).await {
+            match ask_all(session, &form, &answer).await {
                 Some(filled) => answer = filled,
-                None => return Reply::Cancel,
+                None => return QuestionReply::Cancel,
             }
         }
-        let faults = form.faults(&answer).await;
-        talk.show(&view::review(&form, &answer, &faults));
-        let rest = if faults.is_empty() {
+        let errors = form.violations(&answer).await;
+        session.show(&view::review(&form, &answer, &errors));
+        let rest = if errors.is_empty() {
             "s to send, e to edit, d to decline, c to cancel"
         } else {
             "e to edit, d to decline, c to cancel"
         };
         let send = choices(&format!("Send this to '{who}'?"), rest);
-        fill = match choose(talk, &send, &["s", "send"], false).await {
-            Choice::Go if faults.is_empty() => return Reply::Accept(Value::Object(answer)),
-            Choice::Go => false,
-            Choice::Edit => true,
-            Choice::Decline => return Reply::Decline,
-            Choice::Cancel => return Reply::Cancel,
+        fill = match choose(session, &send, &["s", "send"], false).await {
+            InboxChoice::Continue if errors.is_empty() => {
+                return QuestionReply::Accept(Value::Object(answer));
+            }
+            InboxChoice::Continue => false,
+            InboxChoice::Edit => true,
+            InboxChoice::Decline => return QuestionReply::Decline,
+            InboxChoice::Cancel => return QuestionReply::Cancel,
         };
     }
-    Reply::Cancel
+    QuestionReply::Cancel
 }
 
 /// Asks for each field; `None` when somebody has had enough.
-async fn ask_all(talk: &Talk, form: &Questionnaire, before: &JsonObject) -> Option<JsonObject> {
+async fn ask_all(
+    session: &TerminalSession,
+    form: &Questionnaire,
+    before: &JsonObject,
+) -> Option<JsonObject> {
     let mut answer = JsonObject::new();
     for field in &form.fields {
         // What was typed before an edit is what Enter takes.
@@ -78,22 +84,26 @@ async fn ask_all(talk: &Talk, form: &Questionnaire, before: &JsonObject) -> Opti
         if let Some(earlier) = before.get(&field.key) {
             field.default = Some(earlier.clone());
         }
-        if let Some(value) = ask(talk, &field).await? {
+        if let Some(value) = ask(session, &field).await? {
             answer.insert(field.key, value);
         }
     }
     Some(answer)
 }
 
-async fn ask(talk: &Talk, field: &Field) -> Option<Option<Value>> {
+async fn ask(session: &TerminalSession, field: &FormField) -> Option<Option<Value>> {
     let mut page = view::field(field);
-    for _ in 0..PATIENCE {
-        let typed = if field.secret { talk.ask_hidden(page).await } else { talk.ask(page).await };
-        let Typed::Line(typed) = typed else { return None };
+    for _ in 0..MAX_ATTEMPTS {
+        let typed =
+            if field.secret { session.ask_hidden(page).await } else { session.ask(page).await };
+        let TerminalInput::Line(typed) = typed else { return None };
         match questionnaire::read(field, &typed).await {
             Ok(value) => return Some(value),
             Err(why) => {
-                page = Page::from(Line::of(Label::Warning, format!("{}: {why}.", field.title)));
+                page = StyledPage::from(StyledLine::styled(
+                    SpanStyle::Warning,
+                    format!("{}: {why}.", field.title),
+                ));
                 page.push(view::entry(field));
             }
         }

@@ -11,48 +11,50 @@ use async_trait::async_trait;
 use serde_json::json;
 
 use super::form;
-use super::talk::{Talk, Typed};
-use crate::cli::output::{Door, Label, Line, Page};
+use super::terminal_session::{TerminalInput, TerminalSession};
+use crate::cli::output::{Output, SpanStyle, StyledLine, StyledPage};
 use crate::cli::views::question as view;
-use crate::host::questions::sample;
-use crate::model::{Ask, Inbox, Question, Reply};
+use crate::host::questions::sampling;
+use crate::model::{Question, QuestionBody, QuestionHandler, QuestionReply};
 
 /// How often somebody may type something that decides nothing.
-const PATIENCE: usize = 20;
+const MAX_ATTEMPTS: usize = 20;
 /// The most lines of a reply in a model's place.
 const REPLY_LINES: usize = 5_000;
 
 /// Asks on the terminal; where there is none, nobody is asked.
 pub struct TerminalInbox {
-    door: Arc<Door>,
+    output: Arc<Output>,
 }
 
 impl TerminalInbox {
-    /// Shows its questions through `door`.
-    pub fn new(door: Arc<Door>) -> Self {
-        Self { door }
+    /// Shows its questions through `output`.
+    pub fn new(output: Arc<Output>) -> Self {
+        Self { output }
     }
 }
 
 #[async_trait]
-impl Inbox for TerminalInbox {
-    async fn ask(&self, question: Question) -> Reply {
-        let Some(talk) = Talk::begin(Arc::clone(&self.door)) else { return Reply::Nobody };
+impl QuestionHandler for TerminalInbox {
+    async fn ask(&self, question: Question) -> QuestionReply {
+        let Some(session) = TerminalSession::begin(Arc::clone(&self.output)) else {
+            return QuestionReply::Unattended;
+        };
         let who = question.server.as_str();
-        match &question.ask {
-            Ask::Form { message, schema } => {
-                talk.show(&view::heading(&question, message));
-                form::fill_in(&talk, who, schema).await
+        match &question.body {
+            QuestionBody::Form { message, schema } => {
+                session.show(&view::heading(&question, message));
+                form::fill_in(&session, who, schema).await
             }
-            Ask::Open { message, url } => {
-                talk.show(&view::heading(&question, message));
-                talk.show(&view::address(url));
-                visit(&talk, who).await
+            QuestionBody::Url { message, url } => {
+                session.show(&view::heading(&question, message));
+                session.show(&view::address(url));
+                ask_url(&session, who).await
             }
-            Ask::Sample { params } => {
-                talk.show(&view::heading(&question, "Write what a model would answer."));
-                talk.show(&view::conversation(params));
-                write(&talk, who).await
+            QuestionBody::Sampling { params } => {
+                session.show(&view::heading(&question, "Write what a model would answer."));
+                session.show(&view::conversation(params));
+                ask_sampling(&session, who).await
             }
         }
     }
@@ -60,8 +62,8 @@ impl Inbox for TerminalInbox {
 
 /// What a person decided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Choice {
-    Go,
+pub(super) enum InboxChoice {
+    Continue,
     Edit,
     Decline,
     Cancel,
@@ -69,83 +71,93 @@ pub(super) enum Choice {
 
 /// Puts a question whose answers are letters, until one of them is typed. `go` are the words that
 /// go on; Enter is one of them when `enter` says so.
-pub(super) async fn choose(talk: &Talk, words: &Line, go: &[&str], enter: bool) -> Choice {
-    for _ in 0..PATIENCE {
-        let Typed::Line(typed) = talk.ask(Page::from(words.clone())).await else {
-            return Choice::Cancel;
+pub(super) async fn choose(
+    session: &TerminalSession,
+    words: &StyledLine,
+    go: &[&str],
+    enter: bool,
+) -> InboxChoice {
+    for _ in 0..MAX_ATTEMPTS {
+        let TerminalInput::Line(typed) = session.ask(StyledPage::from(words.clone())).await else {
+            return InboxChoice::Cancel;
         };
         match typed.trim().to_lowercase().as_str() {
-            "d" | "decline" => return Choice::Decline,
-            "c" | "cancel" => return Choice::Cancel,
-            "e" | "edit" => return Choice::Edit,
-            "" if enter => return Choice::Go,
-            word if go.contains(&word) => return Choice::Go,
+            "d" | "decline" => return InboxChoice::Decline,
+            "c" | "cancel" => return InboxChoice::Cancel,
+            "e" | "edit" => return InboxChoice::Edit,
+            "" if enter => return InboxChoice::Continue,
+            word if go.contains(&word) => return InboxChoice::Continue,
             _ => {}
         }
     }
-    Choice::Cancel
+    InboxChoice::Cancel
 }
 
 /// A question of ours: what it is about, and what may be typed.
-pub(super) fn choices(about: &str, rest: &str) -> Line {
-    Line::of(Label::Heading, about).then(Label::Plain, format!(" {rest}:"))
+pub(super) fn choices(about: &str, rest: &str) -> StyledLine {
+    StyledLine::styled(SpanStyle::Heading, about).then(SpanStyle::Plain, format!(" {rest}:"))
 }
 
-async fn visit(talk: &Talk, who: &str) -> Reply {
+async fn ask_url(session: &TerminalSession, who: &str) -> QuestionReply {
     let words = choices(
         &format!("'{who}' asks to open this page."),
         "toolhost opens nothing: visit it yourself if you trust it. Type done, d to decline, or c to \
          cancel",
     );
-    match choose(talk, &words, &["done"], false).await {
-        Choice::Go => Reply::Accept(json!({})),
-        Choice::Decline => Reply::Decline,
-        Choice::Edit | Choice::Cancel => Reply::Cancel,
+    match choose(session, &words, &["done"], false).await {
+        InboxChoice::Continue => QuestionReply::Accept(json!({})),
+        InboxChoice::Decline => QuestionReply::Decline,
+        InboxChoice::Edit | InboxChoice::Cancel => QuestionReply::Cancel,
     }
 }
 
-async fn write(talk: &Talk, who: &str) -> Reply {
+async fn ask_sampling(session: &TerminalSession, who: &str) -> QuestionReply {
     let begin = choices(
         &format!("Answer '{who}' in a model's place?"),
         "Enter to write, d to decline, c to cancel",
     );
-    match choose(talk, &begin, &[], true).await {
-        Choice::Go | Choice::Edit => {}
-        Choice::Decline => return Reply::Decline,
-        Choice::Cancel => return Reply::Cancel,
+    match choose(session, &begin, &[], true).await {
+        InboxChoice::Continue | InboxChoice::Edit => {}
+        InboxChoice::Decline => return QuestionReply::Decline,
+        InboxChoice::Cancel => return QuestionReply::Cancel,
     }
-    for _ in 0..PATIENCE {
-        let text = lines(talk).await;
+    for _ in 0..MAX_ATTEMPTS {
+        let text = read_lines(session).await;
         if text.is_empty() {
-            talk.show(&Page::from(Line::of(Label::Warning, "Nothing was written.")));
+            session.show(&StyledPage::from(StyledLine::styled(
+                SpanStyle::Warning,
+                "Nothing was written.",
+            )));
         } else {
-            let mut page = Page::from(Line::of(Label::Dim, "This will be sent:"));
-            page.text(Label::Plain, 2, &text);
-            talk.show(&page);
+            let mut page =
+                StyledPage::from(StyledLine::styled(SpanStyle::Dim, "This will be sent:"));
+            page.text(SpanStyle::Plain, 2, &text);
+            session.show(&page);
         }
         let send = choices(
             &format!("Send it to '{who}'?"),
             "s to send, e to write it again, d to decline, c to cancel",
         );
-        match choose(talk, &send, &["s", "send"], false).await {
-            Choice::Go if text.is_empty() => {}
-            Choice::Go => return Reply::Accept(sample::reply(&text)),
-            Choice::Edit => {}
-            Choice::Decline => return Reply::Decline,
-            Choice::Cancel => return Reply::Cancel,
+        match choose(session, &send, &["s", "send"], false).await {
+            InboxChoice::Continue if text.is_empty() => {}
+            InboxChoice::Continue => return QuestionReply::Accept(sampling::text_result(&text)),
+            InboxChoice::Edit => {}
+            InboxChoice::Decline => return QuestionReply::Decline,
+            InboxChoice::Cancel => return QuestionReply::Cancel,
         }
     }
-    Reply::Cancel
+    QuestionReply::Cancel
 }
 
 /// Lines up to an empty one or the end of input.
-async fn lines(talk: &Talk) -> String {
-    let mut page = Page::from(Line::of(Label::Dim, "The reply, up to an empty line:"));
+async fn read_lines(session: &TerminalSession) -> String {
+    let mut page =
+        StyledPage::from(StyledLine::styled(SpanStyle::Dim, "The reply, up to an empty line:"));
     let mut lines = Vec::new();
     while lines.len() < REPLY_LINES {
-        match talk.read(std::mem::take(&mut page)).await {
-            Typed::Line(line) if !line.is_empty() => lines.push(line),
-            Typed::Line(_) | Typed::End => break,
+        match session.read(std::mem::take(&mut page)).await {
+            TerminalInput::Line(line) if !line.is_empty() => lines.push(line),
+            TerminalInput::Line(_) | TerminalInput::EndOfInput => break,
         }
     }
     lines.join("\n")

@@ -5,9 +5,9 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::millis;
-use crate::audit::read::{AuditedCall, Outcome};
-use crate::cli::output::table::{Column, Table};
-use crate::cli::output::{Label, Line, Page};
+use crate::audit::read::{AuditOutcome, AuditedCall};
+use crate::cli::output::table::{Table, TableColumn};
+use crate::cli::output::{SpanStyle, StyledLine, StyledPage};
 use crate::cli::records::{local_time, rfc3339, short_arguments};
 use crate::util::units::show_duration;
 
@@ -29,92 +29,92 @@ pub fn json(call: &AuditedCall) -> Value {
         "user": call.user,
         "pid": call.pid,
         "decision": call.decision,
-        "refused": call.refused(),
+        "refused": call.was_refused(),
         "arguments": call.arguments,
         "result": outcome.map(|outcome| &outcome.result),
         "message": outcome.and_then(|outcome| outcome.message.as_ref()),
         "duration_ms": outcome.map(|outcome| millis(duration(outcome))),
         "attempts": outcome.map(|outcome| outcome.attempts),
         "bytes": outcome.map(|outcome| outcome.bytes),
-        "clock_back_s": call.clock_back,
+        "clock_back_s": call.clock_set_back_by,
     })
 }
 
 /// A table of calls.
-pub fn page(calls: &[AuditedCall], width: Option<usize>) -> Page {
+pub fn page(calls: &[AuditedCall], width: Option<usize>) -> StyledPage {
     let mut table = Table::new([
-        Column::new("TIME"),
-        Column::new("TOOL").shrinks_to(16),
-        Column::new("SERVER").shrinks_to(8).droppable(5),
-        Column::new("OUTCOME"),
-        Column::new("DURATION").right().droppable(3),
-        Column::new("DECISION").shrinks_to(12).droppable(2),
-        Column::new("ARGUMENTS").shrinks_to(12).droppable(1),
+        TableColumn::new("TIME"),
+        TableColumn::new("TOOL").shrinks_to(16),
+        TableColumn::new("SERVER").shrinks_to(8).droppable(5),
+        TableColumn::new("OUTCOME"),
+        TableColumn::new("DURATION").right().droppable(3),
+        TableColumn::new("DECISION").shrinks_to(12).droppable(2),
+        TableColumn::new("ARGUMENTS").shrinks_to(12).droppable(1),
     ]);
     for call in calls {
         let arguments = call.arguments.as_ref().map(short_arguments).unwrap_or_default();
         table.row([
-            Line::of(Label::Dim, local_time(call.at)),
-            Line::of(Label::Name, &call.tool),
-            Line::plain(call.server.as_deref().unwrap_or_default()),
+            StyledLine::styled(SpanStyle::Dim, local_time(call.at)),
+            StyledLine::styled(SpanStyle::Name, &call.tool),
+            StyledLine::plain(call.server.as_deref().unwrap_or_default()),
             result(call),
-            Line::plain(call.outcome.as_ref().map(took).unwrap_or_default()),
-            Line::plain(decision(call)),
-            Line::of(Label::Dim, arguments),
+            StyledLine::plain(call.outcome.as_ref().map(took).unwrap_or_default()),
+            StyledLine::plain(decision(call)),
+            StyledLine::styled(SpanStyle::Dim, arguments),
         ]);
         for line in notes(call) {
-            table.below(line);
+            table.detail_line(line);
         }
     }
     table.layout(width)
 }
 
 /// One call on one line, for calls that come one by one.
-pub fn line(call: &AuditedCall, width: Option<usize>) -> Page {
-    let mut page = Page::default();
-    for note in notes(call).into_iter().filter(|_| call.clock_back.is_some()) {
+pub fn line(call: &AuditedCall, width: Option<usize>) -> StyledPage {
+    let mut page = StyledPage::default();
+    for note in notes(call).into_iter().filter(|_| call.clock_set_back_by.is_some()) {
         page.push(note);
     }
-    let mut line = Line::of(Label::Dim, local_time(call.at));
+    let mut line = StyledLine::styled(SpanStyle::Dim, local_time(call.at));
     line.pad_to(21);
     line.append(result(call));
     line.pad_to(34);
-    line.push(Label::Plain, call.outcome.as_ref().map(took).unwrap_or_default());
+    line.push(SpanStyle::Plain, call.outcome.as_ref().map(took).unwrap_or_default());
     line.pad_to(43);
-    line.push(Label::Name, &call.tool);
+    line.push(SpanStyle::Name, &call.tool);
     line.pad_to(68);
-    line.push(Label::Plain, decision(call));
+    line.push(SpanStyle::Plain, decision(call));
     if let Some(arguments) = &call.arguments {
-        line = line.then(Label::Plain, "  ").then(Label::Dim, short_arguments(arguments));
+        line = line.then(SpanStyle::Plain, "  ").then(SpanStyle::Dim, short_arguments(arguments));
     }
     page.push(match width {
-        Some(width) => line.cut(width),
+        Some(width) => line.truncate(width),
         None => line,
     });
     page
 }
 
-fn result(call: &AuditedCall) -> Line {
+fn result(call: &AuditedCall) -> StyledLine {
     match &call.outcome {
-        None => Line::of(Label::Warning, "none"),
-        Some(outcome) if outcome.result == "ok" => Line::of(Label::Good, "ok"),
-        Some(outcome) => Line::of(Label::Error, &outcome.result),
+        None => StyledLine::styled(SpanStyle::Warning, "none"),
+        Some(outcome) if outcome.result == "ok" => StyledLine::styled(SpanStyle::Success, "ok"),
+        Some(outcome) => StyledLine::styled(SpanStyle::Error, &outcome.result),
     }
 }
 
 /// Why it failed, that nothing is known of its end, that the clock was put back.
-fn notes(call: &AuditedCall) -> Vec<Line> {
+fn notes(call: &AuditedCall) -> Vec<StyledLine> {
     let mut lines = Vec::new();
-    if let Some(seconds) = call.clock_back {
+    if let Some(seconds) = call.clock_set_back_by {
         let back = Duration::try_from_secs_f64(seconds).unwrap_or_default();
         let words = format!("the clock was put back by {}", show_span(back));
-        lines.push(Line::of(Label::Warning, words));
+        lines.push(StyledLine::styled(SpanStyle::Warning, words));
     }
     match &call.outcome {
-        None => lines.push(Line::of(Label::Warning, NO_OUTCOME)),
+        None => lines.push(StyledLine::styled(SpanStyle::Warning, NO_OUTCOME)),
         Some(outcome) => {
             let message = outcome.message.iter().filter(|message| !message.is_empty());
-            lines.extend(message.map(|message| Line::of(Label::Dim, message)));
+            lines.extend(message.map(|message| StyledLine::styled(SpanStyle::Dim, message)));
         }
     }
     lines
@@ -123,16 +123,16 @@ fn notes(call: &AuditedCall) -> Vec<Line> {
 fn decision(call: &AuditedCall) -> &str {
     match &call.decision {
         Some(decision) => decision,
-        None if call.refused() => "refused",
+        None if call.was_refused() => "refused",
         None => "",
     }
 }
 
-fn took(outcome: &Outcome) -> String {
+fn took(outcome: &AuditOutcome) -> String {
     if outcome.attempts == 0 { String::new() } else { show_duration(duration(outcome)) }
 }
 
-fn duration(outcome: &Outcome) -> Duration {
+fn duration(outcome: &AuditOutcome) -> Duration {
     Duration::from_micros(outcome.duration_us)
 }
 
@@ -152,7 +152,7 @@ mod tests {
     use insta::assert_snapshot;
 
     use super::*;
-    use crate::cli::output::Palette;
+    use crate::cli::output::LineRenderer;
 
     fn call(tool: &str, result: Option<(&str, u32)>) -> AuditedCall {
         AuditedCall {
@@ -161,7 +161,7 @@ mod tests {
             tool: tool.to_owned(),
             decision: result.is_none_or(|(_, n)| n > 0).then(|| "allowed".to_owned()),
             arguments: json!({ "text": "a b", "n": 1 }).as_object().cloned(),
-            outcome: result.map(|(word, attempts)| Outcome {
+            outcome: result.map(|(word, attempts)| AuditOutcome {
                 result: word.to_owned(),
                 message: (word != "ok").then(|| "no\u{1b}[31m way".to_owned()),
                 duration_us: 1_500,
@@ -175,7 +175,7 @@ mod tests {
     #[test]
     fn a_table_tells_ends_refusals_and_what_has_no_end() {
         let mut later = call("later", Some(("ok", 1)));
-        later.clock_back = Some(90_000.0);
+        later.clock_set_back_by = Some(90_000.0);
         let calls = [
             call("fine", Some(("ok", 1))),
             call("bad", Some(("tool", 1))),
@@ -183,7 +183,7 @@ mod tests {
             later,
             call("never", Some(("denied", 0))),
         ];
-        let text = Palette::default().page(&page(&calls, None));
+        let text = LineRenderer::default().page(&page(&calls, None));
         let text = text.replace(&local_time(1_795_304_776.5), "2026-11-21 23:46:16");
         assert_snapshot!(text, @r#"
             TIME                 TOOL   OUTCOME  DURATION  DECISION  ARGUMENTS
@@ -201,7 +201,7 @@ mod tests {
 
     #[test]
     fn followed_calls_stand_on_one_line() {
-        let text = Palette::default().page(&line(&call("fine", Some(("ok", 1))), Some(90)));
+        let text = LineRenderer::default().page(&line(&call("fine", Some(("ok", 1))), Some(90)));
         let text = text.replace(&local_time(1_795_304_776.5), "2026-11-21 23:46:16");
         assert_snapshot!(text, @r#"2026-11-21 23:46:16  ok           1.50 ms  fine                     allowed  text="a b" n…"#);
     }

@@ -7,33 +7,37 @@ use serde_json::{Value, json};
 
 use super::findings;
 use super::first_sentence;
-use super::pins::Flagged;
+use super::pins::FindingsByTool;
 use super::tool;
 use crate::catalogue::{Catalogue, ServerListing};
 use crate::cli::context::{out_of_service, plural};
-use crate::cli::output::table::{Column, Table};
-use crate::cli::output::{Label, Line, Page, fault};
+use crate::cli::output::table::{Table, TableColumn};
+use crate::cli::output::{SpanStyle, StyledLine, StyledPage, messages};
 use crate::config::spec::UntrustedEntry;
-use crate::model::{Fault, Problem, Source, Speed, ToolDefinition, ToolStatus};
+use crate::model::{Diagnostic, Error, Speed, ToolDefinition, ToolSource, ToolStatus};
 
 /// The most characters of a description that are shown in a list.
 const MAX_DESCRIPTION: usize = 160;
 
 /// The tools as a table, with a legend of the marks that occur in it. What is in `flagged` and is
 /// more than a note is marked, and told below its tool.
-pub fn page(tools: &[&ToolDefinition], flagged: &Flagged, width: Option<usize>) -> Page {
+pub fn page(
+    tools: &[&ToolDefinition],
+    flagged: &FindingsByTool,
+    width: Option<usize>,
+) -> StyledPage {
     let mut table = Table::new([
-        Column::new(""),
-        Column::new("NAME").cut_last(24),
-        Column::new("SOURCE").shrinks_to(8).droppable(1),
-        Column::new("SPEED").droppable(2),
-        Column::new("DESCRIPTION").shrinks_to(20),
+        TableColumn::new(""),
+        TableColumn::new("NAME").shrinks_last_to(24),
+        TableColumn::new("SOURCE").shrinks_to(8).droppable(1),
+        TableColumn::new("SPEED").droppable(2),
+        TableColumn::new("DESCRIPTION").shrinks_to(20),
     ]);
     let mut seen = BTreeSet::new();
     for tool in tools {
         let marks = marks(tool, flagged);
         seen.extend(marks.iter().copied());
-        let mut mark = Line::default();
+        let mut mark = StyledLine::default();
         for each in &marks {
             mark.push(each.label(), each.sign());
         }
@@ -41,26 +45,32 @@ pub fn page(tools: &[&ToolDefinition], flagged: &Flagged, width: Option<usize>) 
         let speed = if tool.speed == Speed::default() { "" } else { tool.speed.as_str() };
         table.row([
             mark,
-            Line::of(if dim { Label::Dim } else { Label::Name }, tool.name.full()),
-            Line::of(Label::Dim, source(tool)),
-            Line::plain(speed),
-            Line::of(if dim { Label::Dim } else { Label::Plain }, description(tool)),
+            StyledLine::styled(
+                if dim { SpanStyle::Dim } else { SpanStyle::Name },
+                tool.name.full(),
+            ),
+            StyledLine::styled(SpanStyle::Dim, source(tool)),
+            StyledLine::plain(speed),
+            StyledLine::styled(
+                if dim { SpanStyle::Dim } else { SpanStyle::Plain },
+                description(tool),
+            ),
         ]);
         if let Some(found) = flagged.get(&tool.name.full()) {
-            let mut below = Page::default();
+            let mut below = StyledPage::default();
             findings::lines(&mut below, found, 0, width.map(|width| width.saturating_sub(4)));
             for line in below.lines() {
-                table.below(line.clone());
+                table.detail_line(line.clone());
             }
         }
     }
     let mut page = table.layout(width);
     if !seen.is_empty() {
-        page.gap();
-        let mut legend = Line::default();
+        page.blank_line();
+        let mut legend = StyledLine::default();
         for mark in seen {
-            let next = Line::of(mark.label(), mark.sign())
-                .then(Label::Dim, format!(" {}   ", mark.meaning()));
+            let next = StyledLine::styled(mark.label(), mark.sign())
+                .then(SpanStyle::Dim, format!(" {}   ", mark.meaning()));
             if width.is_some_and(|width| legend.width() + next.width() > width) {
                 page.push(std::mem::take(&mut legend));
             }
@@ -71,13 +81,13 @@ pub fn page(tools: &[&ToolDefinition], flagged: &Flagged, width: Option<usize>) 
     page
 }
 
-/// `23 tools from 2 kinds and 1 server`.
+/// `23 tools from 2 kinds and 1 with_server`.
 pub fn summary(tools: &[&ToolDefinition]) -> String {
     let kinds: BTreeSet<&str> =
-        tools.iter().filter(|t| t.source == Source::Internal).map(|t| t.kind).collect();
+        tools.iter().filter(|t| t.source == ToolSource::Internal).map(|t| t.kind).collect();
     let servers: BTreeSet<&str> = tools
         .iter()
-        .filter(|t| t.source == Source::Mcp)
+        .filter(|t| t.source == ToolSource::Mcp)
         .filter_map(|t| t.name.component())
         .collect();
     let mut text = plural(tools.len(), "tool", "tools");
@@ -94,7 +104,7 @@ pub fn summary(tools: &[&ToolDefinition]) -> String {
 /// The documented JSON of `list`; with `flagged` each tool has its findings.
 pub fn json<'a>(
     tools: &'a [&'a ToolDefinition],
-    flagged: Option<&'a Flagged>,
+    flagged: Option<&'a FindingsByTool>,
     catalogue: &Catalogue,
     untrusted: &[UntrustedEntry],
     problems: Vec<Value>,
@@ -104,7 +114,7 @@ pub fn json<'a>(
         .iter()
         .map(|server| {
             let is_untrusted = untrusted.iter().any(|entry| entry.name == server.name);
-            let status = match (&server.fault, server.partial) {
+            let status = match (&server.error, server.is_partial) {
                 (Some(_), _) if is_untrusted => "untrusted",
                 (Some(_), _) => "failed",
                 (None, true) => "partial",
@@ -113,7 +123,7 @@ pub fn json<'a>(
             json!({
                 "name": server.name,
                 "status": status,
-                "error": server.fault.as_ref().map(fault::object),
+                "error": server.error.as_ref().map(messages::object),
             })
         })
         .collect();
@@ -131,7 +141,7 @@ struct Listing<'a> {
 /// everything else.
 struct Tools<'a> {
     tools: &'a [&'a ToolDefinition],
-    flagged: Option<&'a Flagged>,
+    flagged: Option<&'a FindingsByTool>,
 }
 
 impl Serialize for Tools<'_> {
@@ -149,109 +159,112 @@ impl Serialize for Tools<'_> {
 
 /// What a listing failed with, when it did: 11 as long as something of what was asked for
 /// answered, otherwise the decisive failure itself.
-pub fn verdict(catalogue: &Catalogue, answered: bool) -> Option<Fault> {
+pub fn verdict(catalogue: &Catalogue, answered: bool) -> Option<Error> {
     let incomplete: Vec<&ServerListing> =
-        catalogue.servers.iter().filter(|s| s.fault.is_some() || s.partial).collect();
+        catalogue.servers.iter().filter(|s| s.error.is_some() || s.is_partial).collect();
     if incomplete.is_empty() {
         return None;
     }
-    let faults: Vec<&Fault> = incomplete.iter().filter_map(|s| s.fault.as_ref()).collect();
-    let all_failed = faults.len() == catalogue.servers.len();
+    let errors: Vec<&Error> = incomplete.iter().filter_map(|s| s.error.as_ref()).collect();
+    let all_failed = errors.len() == catalogue.servers.len();
     if all_failed && !answered {
-        let first = fault::decisive(faults.iter().copied())?;
-        if let [only] = faults[..] {
+        let first = messages::decisive(errors.iter().copied())?;
+        if let [only] = errors[..] {
             return Some(only.clone());
         }
-        let message = format!("none of {} answered", plural(faults.len(), "server", "servers"));
-        let shared = shared_hint(&faults);
-        let fault = Fault::new(first.kind(), message)
-            .details(faults.iter().flat_map(|fault| evidence(fault, shared.is_none())));
+        let message = format!("none of {} answered", plural(errors.len(), "server", "servers"));
+        let shared = shared_hint(&errors);
+        let error = Error::new(first.kind(), message)
+            .with_details(errors.iter().flat_map(|error| evidence(error, shared.is_none())));
         return Some(match shared {
-            Some(hint) => fault.hint(hint),
-            None => fault,
+            Some(hint) => error.with_hint(hint),
+            None => error,
         });
     }
     let total = plural(catalogue.servers.len(), "server", "servers");
-    let message = if faults.is_empty() {
+    let message = if errors.is_empty() {
         format!("the list is incomplete: {} of {total} left something out", incomplete.len())
     } else {
-        format!("the list is incomplete: {} of {total} could not be listed", faults.len())
+        format!("the list is incomplete: {} of {total} could not be listed", errors.len())
     };
-    let shared = shared_hint(&faults);
-    let fault =
-        Fault::partial(message).details(incomplete.iter().flat_map(|server| match &server.fault {
-            Some(fault) => evidence(fault, shared.is_none()),
-            None => vec![format!("server '{}': some of what it lists is missing", server.name)],
-        }));
+    let shared = shared_hint(&errors);
+    let error =
+        Error::partial(message).with_details(incomplete.iter().flat_map(
+            |server| match &server.error {
+                Some(error) => evidence(error, shared.is_none()),
+                None => vec![format!("server '{}': some of what it lists is missing", server.name)],
+            },
+        ));
     Some(match shared {
-        Some(hint) => fault.hint(hint),
-        None => fault,
+        Some(hint) => error.with_hint(hint),
+        None => error,
     })
 }
 
 /// The hint that helps against all of these.
-fn shared_hint<'f>(faults: &[&'f Fault]) -> Option<&'f str> {
-    let first = faults.first()?.hint_text()?;
-    faults.iter().all(|fault| fault.hint_text() == Some(first)).then_some(first)
+fn shared_hint<'f>(errors: &[&'f Error]) -> Option<&'f str> {
+    let first = errors.first()?.hint()?;
+    errors.iter().all(|error| error.hint() == Some(first)).then_some(first)
 }
 
 /// What a listing failed with, internal tools that could not be listed included. When nothing
 /// of what was asked for answered, that is the failure itself.
-pub fn with_failures(servers: Option<Fault>, failures: &[&Fault], answered: bool) -> Option<Fault> {
-    let Some(first) = fault::decisive(failures.iter().copied()) else { return servers };
-    let lines = failures.iter().flat_map(|fault| evidence(fault, true));
+pub fn with_failures(servers: Option<Error>, failures: &[&Error], answered: bool) -> Option<Error> {
+    let Some(first) = messages::decisive(failures.iter().copied()) else { return servers };
+    let lines = failures.iter().flat_map(|error| evidence(error, true));
     Some(match (servers, failures) {
-        (Some(fault), _) => fault.details(lines),
+        (Some(error), _) => error.with_details(lines),
         (None, [only]) if !answered => (*only).clone(),
         (None, _) => {
             let count =
                 plural(failures.len(), "group of internal tools", "groups of internal tools");
-            let kind = if answered { Fault::partial("").kind() } else { first.kind() };
-            Fault::new(kind, format!("the list is incomplete: {count} could not be listed"))
-                .details(lines)
+            let kind = if answered { Error::partial("").kind() } else { first.kind() };
+            Error::new(kind, format!("the list is incomplete: {count} could not be listed"))
+                .with_details(lines)
         }
     })
 }
 
 /// What a listing failed with, entries out of service included: with those it is usable and
 /// incomplete.
-pub fn joined(servers: Option<Fault>, problems: &[Problem]) -> Option<Fault> {
+pub fn with_disabled_entries(servers: Option<Error>, problems: &[Diagnostic]) -> Option<Error> {
     const SHOWN: usize = 5;
-    let errors: Vec<&Problem> = problems.iter().filter(|problem| problem.is_error()).collect();
+    let errors: Vec<&Diagnostic> = problems.iter().filter(|problem| problem.is_error()).collect();
     if errors.is_empty() {
         return servers;
     }
     let count =
         format!("{} out of service", plural(out_of_service(problems), "entry is", "entries are"));
     let lines = errors.iter().take(SHOWN).map(|problem| {
-        let place = problem.place.as_ref().map(|place| format!("{}: ", fault::location(place)));
+        let place =
+            problem.location.as_ref().map(|place| format!("{}: ", messages::location(place)));
         format!("{}{}", place.unwrap_or_default(), problem.message)
     });
     Some(match servers {
-        Some(fault) => fault.detail(count).details(lines.map(|line| format!("  {line}"))),
-        None => Fault::partial(format!("the list is incomplete: {count}"))
-            .details(lines)
-            .hint("'toolhost config check' shows each with its line"),
+        Some(error) => error.with_detail(count).with_details(lines.map(|line| format!("  {line}"))),
+        None => Error::partial(format!("the list is incomplete: {count}"))
+            .with_details(lines)
+            .with_hint("'toolhost config check' shows each with its line"),
     })
 }
 
 /// A failed server in a few lines: the failure, the server's last words, and its own hint. Of a
 /// refusal the first lines are shown instead: they say what would start.
-fn evidence(fault: &Fault, hinted: bool) -> Vec<String> {
+fn evidence(error: &Error, hinted: bool) -> Vec<String> {
     const LAST_WORDS: usize = 3;
     const FIRST_LINES: usize = 12;
-    let most = if fault::tells_from_the_top(fault) { FIRST_LINES } else { LAST_WORDS };
-    std::iter::once(fault::headline(fault))
-        .chain(fault::details(fault, most).iter().map(|line| format!("  {line}")))
-        .chain(fault.hint_text().filter(|_| hinted).map(|hint| format!("  hint: {hint}")))
+    let most = if messages::has_leading_details(error) { FIRST_LINES } else { LAST_WORDS };
+    std::iter::once(messages::headline(error))
+        .chain(messages::details(error, most).iter().map(|line| format!("  {line}")))
+        .chain(error.hint().filter(|_| hinted).map(|hint| format!("  hint: {hint}")))
         .collect()
 }
 
 /// What is listed under SOURCE: the server, or the kind of an internal tool.
 fn source(tool: &ToolDefinition) -> &str {
     match tool.source {
-        Source::Mcp => tool.name.component().unwrap_or("mcp"),
-        Source::Internal => tool.kind,
+        ToolSource::Mcp => tool.name.component().unwrap_or("mcp"),
+        ToolSource::Internal => tool.kind,
     }
 }
 
@@ -268,7 +281,7 @@ fn description(tool: &ToolDefinition) -> String {
 
 /// Something to know about a tool before calling it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Mark {
+enum ToolMark {
     Asks,
     Drifted,
     Changed,
@@ -278,7 +291,7 @@ enum Mark {
     Untrusted,
 }
 
-impl Mark {
+impl ToolMark {
     fn sign(self) -> &'static str {
         match self {
             Self::Asks => "!",
@@ -303,31 +316,31 @@ impl Mark {
         }
     }
 
-    fn label(self) -> Label {
+    fn label(self) -> SpanStyle {
         match self {
             Self::Asks | Self::Drifted | Self::Unchecked | Self::Flagged | Self::Untrusted => {
-                Label::Warning
+                SpanStyle::Warning
             }
-            Self::Unavailable | Self::Changed => Label::Error,
+            Self::Unavailable | Self::Changed => SpanStyle::Error,
         }
     }
 }
 
-fn marks(tool: &ToolDefinition, flagged: &Flagged) -> Vec<Mark> {
+fn marks(tool: &ToolDefinition, flagged: &FindingsByTool) -> Vec<ToolMark> {
     let mut marks = Vec::new();
     if tool.requires_approval || tool.annotations.destructive == Some(true) {
-        marks.push(Mark::Asks);
+        marks.push(ToolMark::Asks);
     }
     match tool.status {
-        ToolStatus::Drifted => marks.push(Mark::Drifted),
-        ToolStatus::Changed => marks.push(Mark::Changed),
-        ToolStatus::Unchecked => marks.push(Mark::Unchecked),
-        ToolStatus::Unavailable => marks.push(Mark::Unavailable),
-        ToolStatus::Untrusted => marks.push(Mark::Untrusted),
+        ToolStatus::Drifted => marks.push(ToolMark::Drifted),
+        ToolStatus::Changed => marks.push(ToolMark::Changed),
+        ToolStatus::Unchecked => marks.push(ToolMark::Unchecked),
+        ToolStatus::Unavailable => marks.push(ToolMark::Unavailable),
+        ToolStatus::Untrusted => marks.push(ToolMark::Untrusted),
         ToolStatus::Live | ToolStatus::Declared => {}
     }
-    if flagged.get(&tool.name.full()).is_some_and(|found| findings::serious(found) > 0) {
-        marks.push(Mark::Flagged);
+    if flagged.get(&tool.name.full()).is_some_and(|found| findings::count_above_note(found) > 0) {
+        marks.push(ToolMark::Flagged);
     }
     marks
 }
@@ -338,7 +351,7 @@ mod tests {
 
     use super::super::tool::tests::{builtin, remote};
     use super::*;
-    use crate::cli::output::{Palette, json as json_text};
+    use crate::cli::output::{LineRenderer, json as json_text};
 
     fn tools() -> Vec<ToolDefinition> {
         let mut asks = remote("github", "delete_repo", "Deletes a repository. Forever.");
@@ -359,7 +372,7 @@ mod tests {
     fn shown(width: Option<usize>) -> String {
         let tools = tools();
         let tools: Vec<&ToolDefinition> = tools.iter().collect();
-        Palette::default().page(&page(&tools, &Flagged::new(), width))
+        LineRenderer::default().page(&page(&tools, &FindingsByTool::new(), width))
     }
 
     #[test]
@@ -415,8 +428,8 @@ mod tests {
         assert_eq!(summary(&[]), "0 tools");
     }
 
-    fn listing(name: &str, fault: Option<Fault>, partial: bool) -> ServerListing {
-        ServerListing { name: name.to_owned(), fault, partial }
+    fn listing(name: &str, error: Option<Error>, partial: bool) -> ServerListing {
+        ServerListing { name: name.to_owned(), error, is_partial: partial }
     }
 
     fn with(servers: Vec<ServerListing>) -> Catalogue {
@@ -425,11 +438,14 @@ mod tests {
 
     #[test]
     fn a_failed_server_beside_an_answer_is_partial() {
-        let dead = Fault::unreachable("exited").server("a").detail("boom").hint("look at it");
+        let dead = Error::unreachable("exited")
+            .with_server("a")
+            .with_detail("boom")
+            .with_hint("look at it");
         let catalogue = with(vec![listing("a", Some(dead), false), listing("b", None, false)]);
-        let fault = verdict(&catalogue, true).unwrap();
-        assert_eq!(fault.kind().exit_code(), 11);
-        assert_snapshot!(Palette::default().page(&fault::page(&fault)), @r"
+        let error = verdict(&catalogue, true).unwrap();
+        assert_eq!(error.kind().exit_code(), 11);
+        assert_snapshot!(LineRenderer::default().page(&messages::page(&error)), @r"
         error: the list is incomplete: 1 of 2 servers could not be listed
           server 'a': exited
             boom
@@ -439,11 +455,11 @@ mod tests {
 
     #[test]
     fn nothing_answered_has_the_code_of_the_failure() {
-        let dead = || Fault::unreachable("exited").server("a");
+        let dead = || Error::unreachable("exited").with_server("a");
         let catalogue = with(vec![listing("a", Some(dead()), false)]);
         assert_eq!(verdict(&catalogue, false).unwrap().kind().exit_code(), 4);
         assert_eq!(verdict(&catalogue, true).unwrap().kind().exit_code(), 11);
-        let auth = Fault::auth("no token").server("b");
+        let auth = Error::auth("no token").with_server("b");
         let both = with(vec![listing("a", Some(dead()), false), listing("b", Some(auth), false)]);
         assert_eq!(verdict(&both, false).unwrap().kind().exit_code(), 5);
     }
@@ -459,7 +475,7 @@ mod tests {
     #[test]
     fn the_json_has_the_documented_shape() {
         let tool = builtin("calculator", "Computes");
-        let dead = Fault::unreachable("exited").server("a");
+        let dead = Error::unreachable("exited").with_server("a");
         let catalogue = with(vec![listing("a", Some(dead), false), listing("b", None, false)]);
         let tools = [&tool];
         let value = json(&tools, None, &catalogue, &[], Vec::new());

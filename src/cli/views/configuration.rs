@@ -6,26 +6,26 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use crate::cli::context::plural;
-use crate::cli::output::{Label, Line, Page, fault};
+use crate::cli::output::{SpanStyle, StyledLine, StyledPage, messages};
 use crate::config::environment::Environment;
-use crate::config::show::ShownValue;
+use crate::config::show::ConfigValue;
 use crate::config::spec::{Configuration, FileRole, Layer};
-use crate::model::Problem;
+use crate::model::Diagnostic;
 
 /// Every finding, in file order.
-pub fn findings(problems: &[Problem]) -> Page {
-    let mut page = Page::default();
+pub fn findings(problems: &[Diagnostic]) -> StyledPage {
+    let mut page = StyledPage::default();
     for problem in problems {
-        page.append(fault::finding(problem));
+        page.append(messages::diagnostic(problem));
     }
     page
 }
 
 /// Every finding, in JSON.
-pub fn findings_json(problems: &[Problem]) -> Value {
+pub fn findings_json(problems: &[Diagnostic]) -> Value {
     let errors = problems.iter().filter(|problem| problem.is_error()).count();
     json!({
-        "problems": problems.iter().map(fault::finding_json).collect::<Vec<_>>(),
+        "problems": problems.iter().map(messages::diagnostic_json).collect::<Vec<_>>(),
         "errors": errors,
         "warnings": problems.len() - errors,
     })
@@ -33,26 +33,26 @@ pub fn findings_json(problems: &[Problem]) -> Value {
 
 /// Every value with its place. One that is not used, because a file that wins has an entry of the
 /// same name, says so.
-pub fn values(values: &[ShownValue]) -> Page {
-    let mut page = Page::default();
+pub fn values(values: &[ConfigValue]) -> StyledPage {
+    let mut page = StyledPage::default();
     let mut file: Option<&Path> = None;
     for shown in values {
-        let path = shown.place.file.as_path();
+        let path = shown.location.file.as_path();
         if file != Some(path) {
             file = Some(path);
-            page.gap();
+            page.blank_line();
             page.push(
-                Line::of(Label::Heading, path.display().to_string())
-                    .then(Label::Dim, format!("  {}", layer(shown.layer))),
+                StyledLine::styled(SpanStyle::Heading, path.display().to_string())
+                    .then(SpanStyle::Dim, format!("  {}", layer(shown.layer))),
             );
         }
-        let label = if shown.shadowed { Label::Dim } else { Label::Name };
-        let mut line = Line::of(Label::Dim, format!("{:>5}  ", shown.place.line))
+        let label = if shown.is_shadowed { SpanStyle::Dim } else { SpanStyle::Name };
+        let mut line = StyledLine::styled(SpanStyle::Dim, format!("{:>5}  ", shown.location.line))
             .then(label, &shown.path)
-            .then(Label::Dim, " = ")
-            .then(Label::Plain, &shown.value);
-        if shown.shadowed {
-            line.push(Label::Warning, "  (not used)");
+            .then(SpanStyle::Dim, " = ")
+            .then(SpanStyle::Plain, &shown.value);
+        if shown.is_shadowed {
+            line.push(SpanStyle::Warning, "  (not used)");
         }
         page.push(line);
     }
@@ -60,48 +60,48 @@ pub fn values(values: &[ShownValue]) -> Page {
 }
 
 /// Every value with its place, in JSON.
-pub fn values_json(values: &[ShownValue]) -> Value {
+pub fn values_json(values: &[ConfigValue]) -> Value {
     let values = values.iter().map(|shown| {
         let value: Value = serde_json::from_str(&shown.value).unwrap_or_default();
         json!({
             "path": shown.path,
             "value": value,
-            "file": shown.place.file.display().to_string(),
-            "line": shown.place.line,
-            "column": shown.place.column,
+            "file": shown.location.file.display().to_string(),
+            "line": shown.location.line,
+            "column": shown.location.column,
             "layer": layer(shown.layer),
-            "used": !shown.shadowed,
+            "used": !shown.is_shadowed,
         })
     });
     json!({ "values": values.collect::<Vec<_>>() })
 }
 
 /// Where files were looked for, which were read, and the directories of this user.
-pub fn paths(configuration: &Configuration, environment: &dyn Environment) -> Page {
-    let mut page = Page::default();
+pub fn paths(configuration: &Configuration, environment: &dyn Environment) -> StyledPage {
+    let mut page = StyledPage::default();
     page.heading("Files read, the first has precedence");
     if configuration.files.is_empty() {
-        page.push(Line::of(Label::Dim, "none").indented(2));
+        page.push(StyledLine::styled(SpanStyle::Dim, "none").indented(2));
     }
     for file in &configuration.files {
         page.push(
-            Line::of(Label::Name, file.path.display().to_string())
-                .then(Label::Dim, format!("  {}, {}", role(file.role), layer(file.layer)))
+            StyledLine::styled(SpanStyle::Name, file.path.display().to_string())
+                .then(SpanStyle::Dim, format!("  {}, {}", role(file.role), layer(file.layer)))
                 .indented(2),
         );
     }
     page.heading("Places searched");
     if configuration.searched.is_empty() {
-        page.push(Line::of(Label::Dim, "none: files were named").indented(2));
+        page.push(StyledLine::styled(SpanStyle::Dim, "none: files were named").indented(2));
     }
     for path in &configuration.searched {
-        page.push(Line::plain(path.display().to_string()).indented(2));
+        page.push(StyledLine::plain(path.display().to_string()).indented(2));
     }
     page.heading("Directories");
     for (name, path) in directories(environment) {
-        let mut line = Line::of(Label::Dim, name).indented(2);
+        let mut line = StyledLine::styled(SpanStyle::Dim, name).indented(2);
         line.pad_to(17);
-        line.push(Label::Plain, path.unwrap_or_else(|| "none".to_owned()));
+        line.push(SpanStyle::Plain, path.unwrap_or_else(|| "none".to_owned()));
         page.push(line);
     }
     page
@@ -140,7 +140,7 @@ fn files_json(configuration: &Configuration) -> Value {
 }
 
 /// `2 errors and 1 warning`.
-pub fn tally(errors: usize, warnings: usize) -> String {
+pub fn diagnostic_counts(errors: usize, warnings: usize) -> String {
     let parts: Vec<String> = [
         (errors > 0).then(|| plural(errors, "error", "errors")),
         (warnings > 0).then(|| plural(warnings, "warning", "warnings")),
@@ -176,20 +176,25 @@ mod tests {
     use insta::assert_snapshot;
 
     use super::*;
-    use crate::cli::output::Palette;
+    use crate::cli::output::LineRenderer;
     use crate::config::environment::FixedEnvironment;
     use crate::config::spec::LoadedFile;
-    use crate::model::Place;
+    use crate::model::SourceLocation;
 
-    fn place(line: u32, text: &str) -> Place {
-        Place { file: Arc::new(PathBuf::from("mcp.yaml")), line, column: 3, text: Arc::from(text) }
+    fn place(line: u32, text: &str) -> SourceLocation {
+        SourceLocation {
+            file: Arc::new(PathBuf::from("mcp.yaml")),
+            line,
+            column: 3,
+            text: Arc::from(text),
+        }
     }
 
     fn configuration() -> Configuration {
-        let broken = Problem::error("unknown kind 'comand'")
-            .at(place(9, "  kind: comand"))
-            .hint("did you mean 'command'?")
-            .entry("log");
+        let broken = Diagnostic::error("unknown kind 'comand'")
+            .with_location(place(9, "  kind: comand"))
+            .with_hint("did you mean 'command'?")
+            .with_entry("log");
         Configuration {
             files: vec![LoadedFile {
                 path: PathBuf::from("/p/mcp.yaml"),
@@ -197,15 +202,18 @@ mod tests {
                 layer: Layer::Project,
             }],
             searched: vec![PathBuf::from("/p")],
-            problems: vec![broken, Problem::warning("unknown key 'x'").at(place(3, "x: 1"))],
+            diagnostics: vec![
+                broken,
+                Diagnostic::warning("unknown key 'x'").with_location(place(3, "x: 1")),
+            ],
             ..Configuration::default()
         }
     }
 
     #[test]
     fn findings_show_place_line_and_caret() {
-        let page = findings(&configuration().problems);
-        assert_snapshot!(Palette::default().page(&page), @r"
+        let page = findings(&configuration().diagnostics);
+        assert_snapshot!(LineRenderer::default().page(&page), @r"
         mcp.yaml:9:3: error: unknown kind 'comand' (log)
           9 │   kind: comand
             │   ^
@@ -214,26 +222,26 @@ mod tests {
           3 │ x: 1
             │   ^
         ");
-        let json = findings_json(&configuration().problems);
+        let json = findings_json(&configuration().diagnostics);
         assert_eq!((&json["errors"], &json["warnings"]), (&json!(1), &json!(1)));
         assert_eq!(json["problems"][0]["line"], 9);
     }
 
     #[test]
     fn values_are_shown_under_their_file() {
-        let value = |path: &str, value: &str, line, shadowed| ShownValue {
+        let value = |path: &str, value: &str, line, shadowed| ConfigValue {
             path: path.to_owned(),
             value: value.to_owned(),
-            place: place(line, ""),
+            location: place(line, ""),
             layer: Layer::Project,
-            shadowed,
+            is_shadowed: shadowed,
         };
         let list = [
             value("mcp_servers.a.command", "\"npx\"", 2, false),
             value("mcp_servers.a.env.TOKEN", "\"***\"", 3, false),
             value("mcp_servers.b.timeout", "30", 7, true),
         ];
-        assert_snapshot!(Palette::default().page(&values(&list)), @r#"
+        assert_snapshot!(LineRenderer::default().page(&values(&list)), @r#"
         mcp.yaml  project
             2  mcp_servers.a.command = "npx"
             3  mcp_servers.a.env.TOKEN = "***"
@@ -249,7 +257,7 @@ mod tests {
         let environment =
             FixedEnvironment { root: Some(PathBuf::from("/r")), ..FixedEnvironment::default() };
         let page = paths(&configuration(), &environment);
-        assert_snapshot!(Palette::default().page(&page), @r"
+        assert_snapshot!(LineRenderer::default().page(&page), @r"
         Files read, the first has precedence
           /p/mcp.yaml  servers, project
 

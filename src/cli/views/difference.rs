@@ -2,31 +2,31 @@
 
 use serde_json::{Value, json};
 
-use crate::cli::output::{Label, Line, Page};
-use crate::util::difference::{Hunk, Mark};
+use crate::cli::output::{SpanStyle, StyledLine, StyledPage};
+use crate::util::diff::{DiffMark, Hunk};
 
 /// Appends the lines of a hunk, moved right by `indent`.
-pub fn lines(page: &mut Page, hunk: &Hunk, indent: usize) {
+pub fn lines(page: &mut StyledPage, hunk: &Hunk, indent: usize) {
     for line in &hunk.lines {
         let label = match line.mark {
-            Mark::Gone => Label::Error,
-            Mark::New => Label::Good,
-            Mark::Same => Label::Plain,
+            DiffMark::Removed => SpanStyle::Error,
+            DiffMark::Added => SpanStyle::Success,
+            DiffMark::Same => SpanStyle::Plain,
         };
         let text = format!("{}{}", line.mark.sign(), line.text);
-        page.push(Line::of(label, text).indented(indent));
+        page.push(StyledLine::styled(label, text).indented(indent));
     }
 }
 
 /// Two texts under their names, with the numbers of the lines that differ.
-pub fn page(hunks: &[Hunk], old: &str, new: &str) -> Page {
-    let mut page = Page::from(Line::of(Label::Heading, format!("--- {old}")));
-    page.push(Line::of(Label::Heading, format!("+++ {new}")));
+pub fn page(hunks: &[Hunk], old: &str, new: &str) -> StyledPage {
+    let mut page = StyledPage::from(StyledLine::styled(SpanStyle::Heading, format!("--- {old}")));
+    page.push(StyledLine::styled(SpanStyle::Heading, format!("+++ {new}")));
     for hunk in hunks {
         let (old, new) = (&hunk.old, &hunk.new);
         let head =
             format!("@@ lines {}-{}, now {}-{} @@", old.start + 1, old.end, new.start + 1, new.end);
-        page.push(Line::of(Label::Dim, head));
+        page.push(StyledLine::styled(SpanStyle::Dim, head));
         lines(&mut page, hunk, 0);
     }
     page
@@ -34,8 +34,9 @@ pub fn page(hunks: &[Hunk], old: &str, new: &str) -> Page {
 
 /// The lines that differ.
 pub fn json(hunks: &[Hunk]) -> Vec<Value> {
-    let differ = hunks.iter().flat_map(|hunk| &hunk.lines).filter(|line| line.mark != Mark::Same);
-    let value = |line: &crate::util::difference::DiffLine| {
+    let differ =
+        hunks.iter().flat_map(|hunk| &hunk.lines).filter(|line| line.mark != DiffMark::Same);
+    let value = |line: &crate::util::diff::DiffLine| {
         json!({
             "op": line.mark.sign().to_string(),
             "line": line.text,
@@ -51,8 +52,8 @@ mod tests {
     use insta::assert_snapshot;
 
     use super::*;
-    use crate::cli::output::Palette;
-    use crate::util::difference::hunks;
+    use crate::cli::output::LineRenderer;
+    use crate::util::diff::hunks;
 
     #[test]
     fn differences_stand_between_what_is_the_same() {
@@ -63,7 +64,7 @@ mod tests {
             lines.join("\n") + "\n"
         };
         let (then, now) = (text("then"), text("now"));
-        assert_snapshot!(Palette::default().page(&page(&hunks(&then, &now, 3), "a", "b")), @r"
+        assert_snapshot!(LineRenderer::default().page(&page(&hunks(&then, &now, 3), "a", "b")), @r"
         --- a
         +++ b
         @@ lines 7-13, now 7-13 @@

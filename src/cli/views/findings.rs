@@ -2,12 +2,12 @@
 
 use serde_json::Value;
 
-use crate::catalogue::scan::{Finding, Severity};
-use crate::cli::output::{Label, Line, Page};
+use crate::catalogue::scan::{Finding, FindingSeverity};
+use crate::cli::output::{SpanStyle, StyledLine, StyledPage};
 
 /// A section about a tool or a server; nothing when nothing was found.
-pub fn page(found: &[Finding], width: Option<usize>) -> Page {
-    let mut page = Page::default();
+pub fn page(found: &[Finding], width: Option<usize>) -> StyledPage {
+    let mut page = StyledPage::default();
     if !found.is_empty() {
         page.heading("Suspicious");
         lines(&mut page, found, 2, width);
@@ -16,29 +16,29 @@ pub fn page(found: &[Finding], width: Option<usize>) -> Page {
 }
 
 /// Two lines for each finding: how much it matters and where, then what and why.
-pub fn lines(page: &mut Page, found: &[Finding], indent: usize, width: Option<usize>) {
+pub fn lines(page: &mut StyledPage, found: &[Finding], indent: usize, width: Option<usize>) {
     for finding in found {
         let label = match finding.severity {
-            Severity::High => Label::Error,
-            Severity::Medium => Label::Warning,
-            Severity::Low => Label::Dim,
+            FindingSeverity::High => SpanStyle::Error,
+            FindingSeverity::Medium => SpanStyle::Warning,
+            FindingSeverity::Low => SpanStyle::Dim,
         };
-        let mut head = Line::of(label, finding.severity.as_str()).indented(indent);
+        let mut head = StyledLine::styled(label, finding.severity.as_str()).indented(indent);
         head.pad_to(indent + 8);
-        head.push(Label::Plain, format!("{}: {}", finding.field, finding.reason));
+        head.push(SpanStyle::Plain, format!("{}: {}", finding.field, finding.reason));
         let room = width.map_or(usize::MAX, |width| width.max(20));
-        for line in head.broken(room) {
+        for line in head.wrap(room) {
             page.push(line);
         }
         if !finding.quote.is_empty() {
-            page.paragraph(Label::Dim, indent + 8, &format!("“{}”", finding.quote), width);
+            page.paragraph(SpanStyle::Dim, indent + 8, &format!("“{}”", finding.quote), width);
         }
     }
 }
 
 /// How many are more than notes.
-pub fn serious(found: &[Finding]) -> usize {
-    found.iter().filter(|finding| finding.severity > Severity::Low).count()
+pub fn count_above_note(found: &[Finding]) -> usize {
+    found.iter().filter(|finding| finding.severity > FindingSeverity::Low).count()
 }
 
 /// The documented JSON.

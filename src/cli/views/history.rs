@@ -2,41 +2,44 @@
 
 use std::collections::BTreeSet;
 
-use crate::cli::output::table::{Column, Table};
-use crate::cli::output::{Label, Line, Page, json as json_text};
+use crate::cli::output::table::{Table, TableColumn};
+use crate::cli::output::{SpanStyle, StyledLine, StyledPage, json as json_text};
 use crate::cli::records::{local_time, short_arguments};
-use crate::history::Entry;
+use crate::history::HistoryEntry;
 use crate::util::units::{show_duration, show_size};
 
 /// The least characters of an identity that are shown: they tell the millisecond.
 const SHORT_ID: usize = 13;
 
 /// A table of calls.
-pub fn page(entries: &[Entry], width: Option<usize>) -> Page {
+pub fn page(entries: &[HistoryEntry], width: Option<usize>) -> StyledPage {
     let mut table = Table::new([
-        Column::new("ID"),
-        Column::new("TIME").droppable(2),
-        Column::new("TOOL").shrinks_to(16),
-        Column::new("OUTCOME"),
-        Column::new("DURATION").right().droppable(3),
-        Column::new("ARGUMENTS").shrinks_to(12).droppable(1),
+        TableColumn::new("ID"),
+        TableColumn::new("TIME").droppable(2),
+        TableColumn::new("TOOL").shrinks_to(16),
+        TableColumn::new("OUTCOME"),
+        TableColumn::new("DURATION").right().droppable(3),
+        TableColumn::new("ARGUMENTS").shrinks_to(12).droppable(1),
     ]);
     let length = short_id(entries);
     for entry in entries {
         table.row([
-            Line::plain(entry.id.get(..length).unwrap_or(&entry.id)),
-            Line::of(Label::Dim, local_time(entry.unix)),
-            Line::of(Label::Name, &entry.tool),
+            StyledLine::plain(entry.id.get(..length).unwrap_or(&entry.id)),
+            StyledLine::styled(SpanStyle::Dim, local_time(entry.unix)),
+            StyledLine::styled(SpanStyle::Name, &entry.tool),
             outcome(entry),
-            Line::plain(show_duration(entry.duration())),
-            Line::of(Label::Dim, entry.arguments.as_ref().map(short_arguments).unwrap_or_default()),
+            StyledLine::plain(show_duration(entry.duration())),
+            StyledLine::styled(
+                SpanStyle::Dim,
+                entry.arguments.as_ref().map(short_arguments).unwrap_or_default(),
+            ),
         ]);
     }
     table.layout(width)
 }
 
 /// How much of the identities is needed to tell these calls apart.
-fn short_id(entries: &[Entry]) -> usize {
+fn short_id(entries: &[HistoryEntry]) -> usize {
     let longest = entries.iter().map(|entry| entry.id.len()).max().unwrap_or(0);
     let all: BTreeSet<&str> = entries.iter().map(|entry| entry.id.as_str()).collect();
     let differ = |length: &usize| {
@@ -46,17 +49,17 @@ fn short_id(entries: &[Entry]) -> usize {
     (SHORT_ID..longest).find(differ).unwrap_or(longest)
 }
 
-fn outcome(entry: &Entry) -> Line {
-    match &entry.fault {
-        None => Line::of(Label::Good, "ok"),
-        Some(fault) => Line::of(Label::Error, &fault.kind),
+fn outcome(entry: &HistoryEntry) -> StyledLine {
+    match &entry.error {
+        None => StyledLine::styled(SpanStyle::Success, "ok"),
+        Some(error) => StyledLine::styled(SpanStyle::Error, &error.kind),
     }
 }
 
 /// Everything about one call.
-pub fn whole(entry: &Entry, width: Option<usize>) -> Page {
-    let mut page = Page::from(Line::of(Label::Name, &entry.tool));
-    let mut fact = |key: &str, value: &str| page.fact(key, Label::Plain, value, width);
+pub fn whole(entry: &HistoryEntry, width: Option<usize>) -> StyledPage {
+    let mut page = StyledPage::from(StyledLine::styled(SpanStyle::Name, &entry.tool));
+    let mut fact = |key: &str, value: &str| page.field(key, SpanStyle::Plain, value, width);
     fact("id", &entry.id);
     fact("time", &local_time(entry.unix));
     fact("duration", &show_duration(entry.duration()));
@@ -65,26 +68,31 @@ pub fn whole(entry: &Entry, width: Option<usize>) -> Page {
     fact("part of", entry.parent.as_deref().unwrap_or_default());
     fact("protocol", entry.protocol.as_deref().unwrap_or_default());
     fact("decision", entry.decision.as_deref().unwrap_or_default());
-    page.fact("fingerprint", Label::Dim, entry.fingerprint.as_deref().unwrap_or_default(), None);
+    page.field(
+        "fingerprint",
+        SpanStyle::Dim,
+        entry.fingerprint.as_deref().unwrap_or_default(),
+        None,
+    );
     page.heading("Arguments");
     match &entry.arguments {
-        None => page.push(Line::of(Label::Dim, "too large to be kept").indented(2)),
+        None => page.push(StyledLine::styled(SpanStyle::Dim, "too large to be kept").indented(2)),
         Some(arguments) if arguments.is_empty() => {
-            page.push(Line::of(Label::Dim, "none").indented(2));
+            page.push(StyledLine::styled(SpanStyle::Dim, "none").indented(2));
         }
-        Some(arguments) => page.text(Label::Plain, 2, &json_text::pretty(arguments)),
+        Some(arguments) => page.text(SpanStyle::Plain, 2, &json_text::pretty(arguments)),
     }
-    if let Some(fault) = &entry.fault {
+    if let Some(error) = &entry.error {
         page.heading("Failure");
         page.push(
-            Line::of(Label::Error, &fault.kind)
-                .then(Label::Plain, format!(": {}", fault.message))
+            StyledLine::styled(SpanStyle::Error, &error.kind)
+                .then(SpanStyle::Plain, format!(": {}", error.message))
                 .indented(2),
         );
     }
     if let Some(result) = &entry.result {
         page.heading("Result");
-        page.text(Label::Plain, 2, result.text().trim_end_matches('\n'));
+        page.text(SpanStyle::Plain, 2, result.text().trim_end_matches('\n'));
         let kinds: Vec<&str> = result.kinds.iter().map(String::as_str).collect();
         let mut note = show_size(result.bytes);
         if !kinds.is_empty() {
@@ -93,7 +101,7 @@ pub fn whole(entry: &Entry, width: Option<usize>) -> Page {
         if result.cut {
             note.push_str(", only the beginning was kept");
         }
-        page.push(Line::of(Label::Dim, format!("({note})")).indented(2));
+        page.push(StyledLine::styled(SpanStyle::Dim, format!("({note})")).indented(2));
     }
     page
 }
@@ -104,11 +112,11 @@ pub(super) mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::cli::output::Palette;
-    use crate::history::read::{KeptFault, KeptResult};
+    use crate::cli::output::LineRenderer;
+    use crate::history::read::{StoredError, StoredResult};
 
-    fn entry(id: &str, fault: bool) -> Entry {
-        Entry {
+    fn entry(id: &str, error: bool) -> HistoryEntry {
+        HistoryEntry {
             id: id.to_owned(),
             unix: 1_795_304_776.5,
             tool: "notes-read".to_owned(),
@@ -122,9 +130,9 @@ pub(super) mod tests {
             duration_us: 1_500,
             attempts: 1,
             arguments: json!({ "key": "a\u{1b}[0m" }).as_object().cloned(),
-            fault: fault.then(|| KeptFault { kind: "tool".into(), message: "no".into() }),
-            result: Some(KeptResult {
-                success: !fault,
+            error: error.then(|| StoredError { kind: "tool".into(), message: "no".into() }),
+            result: Some(StoredResult {
+                success: !error,
                 bytes: 2_048,
                 kinds: vec!["text".to_owned()],
                 cut: true,
@@ -133,8 +141,8 @@ pub(super) mod tests {
         }
     }
 
-    fn shown(page: &Page) -> String {
-        let text = Palette::default().page(page);
+    fn shown(page: &StyledPage) -> String {
+        let text = LineRenderer::default().page(page);
         text.replace(&local_time(1_795_304_776.5), "2026-11-21 23:46:16")
     }
 

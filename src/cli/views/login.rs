@@ -5,13 +5,13 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::cli::output::table::{Column, Table};
-use crate::cli::output::{Label, Line, Page};
+use crate::cli::output::table::{Table, TableColumn};
+use crate::cli::output::{SpanStyle, StyledLine, StyledPage};
 use crate::model::LoginReport;
 use crate::util::units::show_duration;
 
 /// A login, and the entries that use it.
-pub struct Row {
+pub struct LoginRow {
     /// Names of servers with its address.
     pub servers: Vec<String>,
     /// The login.
@@ -19,31 +19,31 @@ pub struct Row {
 }
 
 /// The logins as a table; `now` is the time since the Unix epoch.
-pub fn table(rows: &[Row], now: Duration, width: Option<usize>) -> Page {
+pub fn table(rows: &[LoginRow], now: Duration, width: Option<usize>) -> StyledPage {
     let mut table = Table::new([
-        Column::new("SERVER").shrinks_to(12),
-        Column::new("ADDRESS").shrinks_to(20).droppable(1),
-        Column::new("ISSUER").shrinks_to(20),
-        Column::new("SCOPES").shrinks_to(12).droppable(2),
-        Column::new("EXPIRES"),
-        Column::new("RENEWED"),
+        TableColumn::new("SERVER").shrinks_to(12),
+        TableColumn::new("ADDRESS").shrinks_to(20).droppable(1),
+        TableColumn::new("ISSUER").shrinks_to(20),
+        TableColumn::new("SCOPES").shrinks_to(12).droppable(2),
+        TableColumn::new("EXPIRES"),
+        TableColumn::new("RENEWED"),
     ]);
-    for Row { servers, login } in rows {
+    for LoginRow { servers, login } in rows {
         let (label, expires) = expiry(login, now);
         table.row([
-            Line::of(Label::Name, servers.join(", ")),
-            Line::plain(&login.url),
-            Line::plain(&login.issuer),
-            Line::plain(login.scopes.join(" ")),
-            Line::of(label, expires),
-            Line::plain(if login.renewable { "yes" } else { "no" }),
+            StyledLine::styled(SpanStyle::Name, servers.join(", ")),
+            StyledLine::plain(&login.url),
+            StyledLine::plain(&login.issuer),
+            StyledLine::plain(login.scopes.join(" ")),
+            StyledLine::styled(label, expires),
+            StyledLine::plain(if login.renewable { "yes" } else { "no" }),
         ]);
     }
     table.layout(width)
 }
 
 /// A login in JSON.
-pub fn json(row: &Row) -> Value {
+pub fn json(row: &LoginRow) -> Value {
     let at = |at: u64| Timestamp::from_second(i64::try_from(at).ok()?).ok();
     let login = &row.login;
     json!({
@@ -58,28 +58,28 @@ pub fn json(row: &Row) -> Value {
 }
 
 /// What a login gave, in one line.
-pub fn line(server: &str, login: &LoginReport, now: Duration) -> Line {
-    let mut line = Line::of(Label::Good, "logged in to ")
-        .then(Label::Name, server)
-        .then(Label::Plain, format!(" at {}", login.issuer));
+pub fn line(server: &str, login: &LoginReport, now: Duration) -> StyledLine {
+    let mut line = StyledLine::styled(SpanStyle::Success, "logged in to ")
+        .then(SpanStyle::Name, server)
+        .then(SpanStyle::Plain, format!(" at {}", login.issuer));
     if !login.scopes.is_empty() {
-        line.push(Label::Plain, format!(" for {}", login.scopes.join(" ")));
+        line.push(SpanStyle::Plain, format!(" for {}", login.scopes.join(" ")));
     }
     let (_, expires) = expiry(login, now);
     let renewed = if login.renewable { ", renewed by itself" } else { "" };
-    line.then(Label::Dim, format!(" (expires: {expires}{renewed})"))
+    line.then(SpanStyle::Dim, format!(" (expires: {expires}{renewed})"))
 }
 
-fn expiry(login: &LoginReport, now: Duration) -> (Label, String) {
+fn expiry(login: &LoginReport, now: Duration) -> (SpanStyle, String) {
     match login.expires_at.map(Duration::from_secs) {
-        None => (Label::Plain, "not said".to_owned()),
+        None => (SpanStyle::Plain, "not said".to_owned()),
         Some(at) => match at.checked_sub(now) {
             Some(left) if !left.is_zero() => {
                 let left = Duration::from_secs(left.as_secs());
-                (Label::Plain, format!("in {}", show_duration(left)))
+                (SpanStyle::Plain, format!("in {}", show_duration(left)))
             }
-            _ if login.renewable => (Label::Plain, "when used".to_owned()),
-            _ => (Label::Warning, "expired".to_owned()),
+            _ if login.renewable => (SpanStyle::Plain, "when used".to_owned()),
+            _ => (SpanStyle::Warning, "expired".to_owned()),
         },
     }
 }
@@ -87,9 +87,9 @@ fn expiry(login: &LoginReport, now: Duration) -> (Label, String) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::output::Palette;
+    use crate::cli::output::LineRenderer;
 
-    fn row(expires_at: Option<u64>, renewable: bool) -> Row {
+    fn row(expires_at: Option<u64>, renewable: bool) -> LoginRow {
         let login = LoginReport {
             url: "https://mcp.example.com/mcp".into(),
             issuer: "https://login.example.com".into(),
@@ -98,14 +98,14 @@ mod tests {
             expires_at,
             renewable,
         };
-        Row { servers: vec!["tasks".into()], login }
+        LoginRow { servers: vec!["tasks".into()], login }
     }
 
     #[test]
     fn a_login_says_how_long_it_lasts() {
         let rows =
             [row(Some(1600), true), row(Some(900), true), row(Some(900), false), row(None, false)];
-        let page = Palette::default().page(&table(&rows, Duration::from_secs(1000), None));
+        let page = LineRenderer::default().page(&table(&rows, Duration::from_secs(1000), None));
         let lasts = format!("in {}", show_duration(Duration::from_mins(10)));
         for (line, (expires, renewed)) in page.lines().skip(1).zip([
             (lasts.as_str(), "yes"),

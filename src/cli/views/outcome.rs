@@ -3,10 +3,10 @@
 use serde_json::{Value, json};
 
 use super::millis;
-use crate::cli::output::{Label, Line, Page, fault, json as json_text};
+use crate::cli::output::{SpanStyle, StyledLine, StyledPage, json as json_text, messages};
 use crate::host::policy::Decision;
-use crate::host::request::{CallOutcome, Rehearsal};
-use crate::model::{Origin, Routing, Source, ToolDefinition, ToolResult};
+use crate::host::request::{CallOutcome, DryRun};
+use crate::model::{Origin, Routing, ToolDefinition, ToolResult, ToolSource};
 
 /// The documented JSON of a call that was dispatched.
 pub fn json(outcome: &CallOutcome) -> Value {
@@ -16,9 +16,9 @@ pub fn json(outcome: &CallOutcome) -> Value {
     let result = outcome.result.as_ref().unwrap_or(&nothing);
     let mut value = json!({
         "tool": definition.name.full(),
-        "success": outcome.fault().is_none() && result.success,
+        "success": outcome.error().is_none() && result.success,
         "output": result.output,
-        "error": outcome.fault().map(fault::object),
+        "error": outcome.error().map(messages::object),
         "content": result.content,
         "structured": result.structured,
         "metadata": {
@@ -34,10 +34,10 @@ pub fn json(outcome: &CallOutcome) -> Value {
     if let (Some(routing), Some(fields)) = (&metadata.routing, value["metadata"].as_object_mut()) {
         fields.insert("routing".to_owned(), routing_json(routing));
     }
-    if !metadata.waited.is_zero()
+    if !metadata.question_wait.is_zero()
         && let Some(fields) = value.get_mut("metadata").and_then(Value::as_object_mut)
     {
-        fields.insert("waited_ms".to_owned(), millis(metadata.waited));
+        fields.insert("waited_ms".to_owned(), millis(metadata.question_wait));
     }
     if let Some(fields) = value.as_object_mut() {
         if !result.warnings.is_empty() {
@@ -74,23 +74,23 @@ pub fn routing(routing: &Routing) -> Vec<String> {
 }
 
 /// What a call would send or start, and whether it would be asked about or refused.
-pub fn preview(rehearsal: &Rehearsal) -> Page {
+pub fn preview(rehearsal: &DryRun) -> StyledPage {
     let preview = &rehearsal.preview;
-    let mut page = Page::from(Line::of(Label::Heading, &preview.summary));
+    let mut page = StyledPage::from(StyledLine::styled(SpanStyle::Heading, &preview.summary));
     let (label, verdict, reason) = match &rehearsal.decision {
-        Decision::Allow(_) => (Label::Dim, "", ""),
-        Decision::Ask(reason) => (Label::Warning, "a person is asked first: ", reason.as_str()),
-        Decision::Deny(reason) => (Label::Error, "it is refused by ", reason.as_str()),
+        Decision::Allow(_) => (SpanStyle::Dim, "", ""),
+        Decision::Ask(reason) => (SpanStyle::Warning, "a person is asked first: ", reason.as_str()),
+        Decision::Deny(reason) => (SpanStyle::Error, "it is refused by ", reason.as_str()),
     };
     if !verdict.is_empty() {
-        page.push(Line::of(label, verdict).then(Label::Plain, reason));
+        page.push(StyledLine::styled(label, verdict).then(SpanStyle::Plain, reason));
     }
-    page.text(Label::Plain, 0, &json_text::pretty(&preview.request));
+    page.text(SpanStyle::Plain, 0, &json_text::pretty(&preview.request));
     page
 }
 
 /// The same in JSON.
-pub fn preview_json(rehearsal: &Rehearsal) -> Value {
+pub fn preview_json(rehearsal: &DryRun) -> Value {
     let preview = &rehearsal.preview;
     json!({
         "dry_run": true,
@@ -113,8 +113,8 @@ pub(super) fn decision_json(decision: &Decision) -> Value {
 fn server(definition: &ToolDefinition) -> Option<&str> {
     match (&definition.origin, definition.source) {
         (Origin::Server(name), _) => Some(name),
-        (Origin::File(_), Source::Mcp) => definition.name.component(),
-        (Origin::File(_), Source::Internal) | (Origin::Program, _) => None,
+        (Origin::File(_), ToolSource::Mcp) => definition.name.component(),
+        (Origin::File(_), ToolSource::Internal) | (Origin::Program, _) => None,
     }
 }
 
@@ -127,13 +127,13 @@ mod tests {
 
     use super::super::tool::tests::{builtin, remote};
     use super::*;
-    use crate::model::{CallId, CallMetadata, Fault};
+    use crate::model::{CallId, CallMetadata, Error};
 
-    fn outcome(definition: ToolDefinition, result: Result<ToolResult, Fault>) -> CallOutcome {
+    fn outcome(definition: ToolDefinition, result: Result<ToolResult, Error>) -> CallOutcome {
         let metadata = CallMetadata {
             call_id: CallId("id-1".to_owned()),
             duration: Duration::from_micros(1234),
-            waited: Duration::ZERO,
+            question_wait: Duration::ZERO,
             connect: Some(Duration::from_millis(20)),
             attempts: 1,
             protocol: Some("2025-11-25".to_owned()),
@@ -182,8 +182,9 @@ mod tests {
 
     #[test]
     fn a_call_without_an_answer_has_the_same_fields() {
-        let fault = Fault::timeout("no answer within 5 s").server("s").hint("--timeout 30s");
-        let failed = json(&outcome(remote("s", "slow", ""), Err(fault)));
+        let error =
+            Error::timeout("no answer within 5 s").with_server("s").with_hint("--timeout 30s");
+        let failed = json(&outcome(remote("s", "slow", ""), Err(error)));
         let worked = json(&outcome(remote("s", "echo", ""), Ok(ToolResult::text("hi"))));
         let keys = |v: &Value| v.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
         assert_eq!(keys(&failed), keys(&worked));

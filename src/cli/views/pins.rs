@@ -5,10 +5,10 @@ use std::collections::HashMap;
 use serde_json::{Value, json};
 
 use super::{difference, findings};
-use crate::catalogue::changes::{self, Change};
-use crate::catalogue::pins::{Report, State, ToolReport};
+use crate::catalogue::changes::{self, DefinitionChange};
+use crate::catalogue::pins::{PinReport, PinReportState, ToolReport};
 use crate::catalogue::scan::Finding;
-use crate::cli::output::{Label, Line, Page};
+use crate::cli::output::{SpanStyle, StyledLine, StyledPage};
 
 /// The most lines of one part of a definition; JSON has all of them.
 const MAX_LINES: usize = 200;
@@ -16,64 +16,73 @@ const MAX_LINES: usize = 200;
 const MAX_NEW: usize = 30;
 
 /// What is suspicious, by the full names of tools.
-pub type Flagged = HashMap<String, Vec<Finding>>;
+pub type FindingsByTool = HashMap<String, Vec<Finding>>;
 
 /// What is not as it was pinned, with the differences. What is the same is only counted.
-pub fn page(report: &Report, flagged: &Flagged, width: Option<usize>) -> Page {
-    let mut page = Page::default();
+pub fn page(report: &PinReport, flagged: &FindingsByTool, width: Option<usize>) -> StyledPage {
+    let mut page = StyledPage::default();
     for server in &report.servers {
         page.push(
-            Line::of(Label::Error, "changed    ")
-                .then(Label::Plain, "server ")
-                .then(Label::Name, &server.name),
+            StyledLine::styled(SpanStyle::Error, "changed    ")
+                .then(SpanStyle::Plain, "server ")
+                .then(SpanStyle::Name, &server.name),
         );
         parts(&mut page, &server.changes);
     }
-    for state in [State::Changed, State::Gone, State::Unchecked, State::New] {
+    for state in [
+        PinReportState::Changed,
+        PinReportState::Missing,
+        PinReportState::Unchecked,
+        PinReportState::New,
+    ] {
         let all: Vec<&ToolReport> =
             report.tools.iter().filter(|tool| tool.state == state).collect();
-        let most = if state == State::New { MAX_NEW } else { usize::MAX };
+        let most = if state == PinReportState::New { MAX_NEW } else { usize::MAX };
         for tool in all.iter().take(most) {
-            let mut line = Line::of(label(state), state.as_str());
+            let mut line = StyledLine::styled(label(state), state.as_str());
             line.pad_to(11);
-            page.push(line.then(Label::Name, &tool.name));
+            page.push(line.then(SpanStyle::Name, &tool.name));
             parts(&mut page, &tool.changes);
             notes(&mut page, tool, flagged, width);
         }
         if let Some(hidden @ 1..) = all.len().checked_sub(most) {
-            page.push(Line::of(Label::Dim, format!("and {hidden} more that are new")));
+            page.push(StyledLine::styled(
+                SpanStyle::Dim,
+                format!("and {hidden} more that are new"),
+            ));
         }
     }
-    for tool in report.tools.iter().filter(|tool| tool.state == State::Same) {
+    for tool in report.tools.iter().filter(|tool| tool.state == PinReportState::Same) {
         if flagged.contains_key(&tool.name) {
-            let mut line = Line::of(label(State::Same), State::Same.as_str());
+            let mut line =
+                StyledLine::styled(label(PinReportState::Same), PinReportState::Same.as_str());
             line.pad_to(11);
-            page.push(line.then(Label::Name, &tool.name));
+            page.push(line.then(SpanStyle::Name, &tool.name));
             notes(&mut page, tool, flagged, width);
         }
     }
     page
 }
 
-fn notes(page: &mut Page, tool: &ToolReport, flagged: &Flagged, width: Option<usize>) {
+fn notes(page: &mut StyledPage, tool: &ToolReport, flagged: &FindingsByTool, width: Option<usize>) {
     if let Some(found) = flagged.get(&tool.name) {
         findings::lines(page, found, 2, width);
     }
 }
 
 /// Each changed part with its difference.
-pub fn parts(page: &mut Page, all: &[Change]) {
+pub fn parts(page: &mut StyledPage, all: &[DefinitionChange]) {
     for change in all {
-        page.push(Line::of(Label::Heading, change.part).indented(2));
+        page.push(StyledLine::styled(SpanStyle::Heading, change.part).indented(2));
         let hunks = change.hunks();
         if hunks.is_empty() {
             let text = "differs beyond what is compared line by line";
-            page.push(Line::of(Label::Dim, text).indented(4));
+            page.push(StyledLine::styled(SpanStyle::Dim, text).indented(4));
         }
-        let mut body = Page::default();
+        let mut body = StyledPage::default();
         for (at, hunk) in hunks.iter().enumerate() {
             if at > 0 {
-                body.push(Line::of(Label::Dim, "…").indented(4));
+                body.push(StyledLine::styled(SpanStyle::Dim, "…").indented(4));
             }
             difference::lines(&mut body, hunk, 4);
         }
@@ -83,19 +92,19 @@ pub fn parts(page: &mut Page, all: &[Change]) {
         }
         if let Some(hidden @ 1..) = all.checked_sub(MAX_LINES) {
             let text = format!("({hidden} more lines, --json has them)");
-            page.push(Line::of(Label::Dim, text).indented(4));
+            page.push(StyledLine::styled(SpanStyle::Dim, text).indented(4));
         }
     }
 }
 
 /// `2 changed, 1 gone, 3 new, 20 the same`.
-pub fn summary(report: &Report) -> String {
+pub fn summary(report: &PinReport) -> String {
     let words = [
-        (State::Changed, "changed"),
-        (State::Gone, "gone"),
-        (State::Unchecked, "not checked"),
-        (State::New, "new"),
-        (State::Same, "the same"),
+        (PinReportState::Changed, "changed"),
+        (PinReportState::Missing, "gone"),
+        (PinReportState::Unchecked, "not checked"),
+        (PinReportState::New, "new"),
+        (PinReportState::Same, "the same"),
     ];
     let counts: Vec<String> = words
         .into_iter()
@@ -108,7 +117,7 @@ pub fn summary(report: &Report) -> String {
 }
 
 /// The documented JSON.
-pub fn json(report: &Report, flagged: &Flagged) -> Value {
+pub fn json(report: &PinReport, flagged: &FindingsByTool) -> Value {
     let tools = report.tools.iter().map(|tool| {
         let found = flagged.get(&tool.name).map(Vec::as_slice).unwrap_or_default();
         json!({
@@ -127,19 +136,24 @@ pub fn json(report: &Report, flagged: &Flagged) -> Value {
         .iter()
         .map(|server| json!({ "name": server.name, "changes": changes::json(&server.changes) }));
     let servers: Vec<Value> = servers.collect();
-    let counts: serde_json::Map<String, Value> =
-        [State::Changed, State::Gone, State::New, State::Unchecked, State::Same]
-            .into_iter()
-            .map(|state| (state.as_str().to_owned(), report.count(state).into()))
-            .collect();
+    let counts: serde_json::Map<String, Value> = [
+        PinReportState::Changed,
+        PinReportState::Missing,
+        PinReportState::New,
+        PinReportState::Unchecked,
+        PinReportState::Same,
+    ]
+    .into_iter()
+    .map(|state| (state.as_str().to_owned(), report.count(state).into()))
+    .collect();
     json!({ "tools": tools, "servers": servers, "counts": counts })
 }
 
-fn label(state: State) -> Label {
+fn label(state: PinReportState) -> SpanStyle {
     match state {
-        State::Changed | State::Gone => Label::Error,
-        State::New => Label::Good,
-        State::Unchecked => Label::Warning,
-        State::Same => Label::Dim,
+        PinReportState::Changed | PinReportState::Missing => SpanStyle::Error,
+        PinReportState::New => SpanStyle::Success,
+        PinReportState::Unchecked => SpanStyle::Warning,
+        PinReportState::Same => SpanStyle::Dim,
     }
 }

@@ -5,10 +5,10 @@
 
 use serde_json::Value;
 
-use crate::cli::output::{Label, Line, Page, json};
-use crate::cli::questionnaire::{Field, Kind, Questionnaire, expectation};
-use crate::host::questions::sample::{self, Said};
-use crate::host::questions::visit::Visit;
+use crate::cli::output::{SpanStyle, StyledLine, StyledPage, json};
+use crate::cli::questionnaire::{FieldKind, FormField, Questionnaire, expectation};
+use crate::host::questions::sampling::{self, ConversationLine};
+use crate::host::questions::url_review::UrlReview;
 use crate::model::{JsonObject, Question};
 use crate::util::text::shorten;
 
@@ -20,65 +20,68 @@ const TITLE: usize = 200;
 const LINES: usize = 30;
 
 /// Who asks, and what it says.
-pub fn heading(question: &Question, message: &str) -> Page {
-    let mut page = Page::default();
-    page.gap();
-    let mut line = Line::plain("The server ").then(Label::Name, &question.server);
-    line.push(Label::Plain, " asks");
+pub fn heading(question: &Question, message: &str) -> StyledPage {
+    let mut page = StyledPage::default();
+    page.blank_line();
+    let mut line = StyledLine::plain("The server ").then(SpanStyle::Name, &question.server);
+    line.push(SpanStyle::Plain, " asks");
     if let Some(round) = question.round.filter(|round| *round > 1) {
-        line.push(Label::Dim, format!(" (round {round})"));
+        line.push(SpanStyle::Dim, format!(" (round {round})"));
     }
-    page.push(line.then(Label::Plain, ":"));
-    said(&mut page, Label::Plain, message);
+    page.push(line.then(SpanStyle::Plain, ":"));
+    server_text(&mut page, SpanStyle::Plain, message);
     page
 }
 
 /// Words of a server, bounded in length and height.
-fn said(page: &mut Page, label: Label, text: &str) {
+fn server_text(page: &mut StyledPage, label: SpanStyle, text: &str) {
     let short = shorten(text.trim(), MESSAGE);
     let total = short.lines().count();
     for line in short.lines().take(LINES) {
-        page.push(Line::of(label, line).indented(2));
+        page.push(StyledLine::styled(label, line).indented(2));
     }
     if total > LINES {
-        page.push(Line::of(Label::Dim, format!("… {} more lines", total - LINES)).indented(2));
+        page.push(
+            StyledLine::styled(SpanStyle::Dim, format!("… {} more lines", total - LINES))
+                .indented(2),
+        );
     }
 }
 
 /// That an answer would leave this machine.
-pub fn secret_warning(who: &str) -> Page {
+pub fn secret_warning(who: &str) -> StyledPage {
     let words = format!(
         "It seems to ask for a secret. What you type is sent to '{who}', and forms are not meant for \
          that."
     );
-    Page::from(Line::of(Label::Warning, words))
+    StyledPage::from(StyledLine::styled(SpanStyle::Warning, words))
 }
 
 /// A field, with what may be typed.
-pub fn field(field: &Field) -> Page {
+pub fn field(field: &FormField) -> StyledPage {
     let title = shorten(&field.title, TITLE);
-    let mut line = Line::of(Label::Name, title);
+    let mut line = StyledLine::styled(SpanStyle::Name, title);
     if field.title != field.key {
-        line.push(Label::Dim, format!(" ({})", shorten(&field.key, TITLE)));
+        line.push(SpanStyle::Dim, format!(" ({})", shorten(&field.key, TITLE)));
     }
-    line.push(Label::Dim, format!(": {}", expectation(field)));
+    line.push(SpanStyle::Dim, format!(": {}", expectation(field)));
     if !field.required {
-        line.push(Label::Dim, ", may be left out");
+        line.push(SpanStyle::Dim, ", may be left out");
     }
-    let mut page = Page::from(line);
+    let mut page = StyledPage::from(line);
     if let Some(description) = &field.description {
-        page.push(Line::plain(shorten(description.trim(), TITLE)).indented(2));
+        page.push(StyledLine::plain(shorten(description.trim(), TITLE)).indented(2));
     }
-    if let Kind::One(choices) | Kind::Many(choices) = &field.kind {
+    if let FieldKind::Choice(choices) | FieldKind::MultiChoice(choices) = &field.kind {
         for (at, choice) in choices.iter().enumerate() {
-            let mut line = Line::of(Label::Name, format!("{:>3}", at + 1));
-            line.push(Label::Plain, format!(" {}", shorten(&choice.title, TITLE)));
+            let mut line = StyledLine::styled(SpanStyle::Name, format!("{:>3}", at + 1));
+            line.push(SpanStyle::Plain, format!(" {}", shorten(&choice.title, TITLE)));
             if choice.value.as_str() != Some(choice.title.as_str()) {
                 let value = match &choice.value {
                     Value::String(text) => text.clone(),
                     other => json::compact(other),
                 };
-                line.push(Label::Dim, format!(" ({})", shorten(&value, TITLE)));
+                line.push(SpanStyle::Dim, format!(" ({})", shorten(&value, TITLE)));
             }
             page.push(line);
         }
@@ -88,64 +91,76 @@ pub fn field(field: &Field) -> Page {
 }
 
 /// Where a field is typed, with what Enter takes.
-pub fn entry(field: &Field) -> Line {
+pub fn entry(field: &FormField) -> StyledLine {
     match &field.default {
-        Some(_) if field.secret => Line::plain("  [what was typed before]:"),
-        Some(Value::String(default)) => Line::plain(format!("  [{}]:", shorten(default, TITLE))),
-        Some(default) => Line::plain(format!("  [{}]:", shorten(&json::compact(default), TITLE))),
-        None => Line::plain("  :"),
+        Some(_) if field.secret => StyledLine::plain("  [what was typed before]:"),
+        Some(Value::String(default)) => {
+            StyledLine::plain(format!("  [{}]:", shorten(default, TITLE)))
+        }
+        Some(default) => {
+            StyledLine::plain(format!("  [{}]:", shorten(&json::compact(default), TITLE)))
+        }
+        None => StyledLine::plain("  :"),
     }
 }
 
 /// The whole answer, and what does not fit.
-pub fn review(form: &Questionnaire, answer: &JsonObject, faults: &[String]) -> Page {
-    let mut page = Page::from(Line::of(Label::Dim, "The answer:"));
+pub fn review(form: &Questionnaire, answer: &JsonObject, errors: &[String]) -> StyledPage {
+    let mut page = StyledPage::from(StyledLine::styled(SpanStyle::Dim, "The answer:"));
     if answer.is_empty() {
-        page.push(Line::of(Label::Dim, "nothing is filled in").indented(2));
+        page.push(StyledLine::styled(SpanStyle::Dim, "nothing is filled in").indented(2));
     }
     for (key, value) in answer {
         let secret = form.fields.iter().any(|field| field.secret && field.key == *key);
         let value = if secret { "‹secret›".to_owned() } else { json::pretty(value) };
         let mut lines = value.lines();
         let first = lines.next().unwrap_or_default();
-        page.push(Line::of(Label::Name, key).then(Label::Plain, format!(" = {first}")).indented(2));
+        page.push(
+            StyledLine::styled(SpanStyle::Name, key)
+                .then(SpanStyle::Plain, format!(" = {first}"))
+                .indented(2),
+        );
         for line in lines {
-            page.push(Line::plain(line).indented(2));
+            page.push(StyledLine::plain(line).indented(2));
         }
     }
-    for fault in faults {
-        page.push(Line::of(Label::Warning, format!("does not fit: {fault}")).indented(2));
+    for error in errors {
+        page.push(
+            StyledLine::styled(SpanStyle::Warning, format!("does not fit: {error}")).indented(2),
+        );
     }
     page
 }
 
 /// An address in full, and what is odd about it.
-pub fn address(url: &str) -> Page {
-    let mut page = Page::from(Line::plain(url).indented(2));
-    let visit = Visit::of(url);
-    for odd in visit.odd {
-        page.push(Line::of(Label::Warning, odd).indented(2));
+pub fn address(url: &str) -> StyledPage {
+    let mut page = StyledPage::from(StyledLine::plain(url).indented(2));
+    let visit = UrlReview::of(url);
+    for odd in visit.warnings {
+        page.push(StyledLine::styled(SpanStyle::Warning, odd).indented(2));
     }
     if let Some(host) = visit.host {
-        page.push(Line::of(Label::Dim, "host: ").then(Label::Name, host).indented(2));
+        page.push(
+            StyledLine::styled(SpanStyle::Dim, "host: ").then(SpanStyle::Name, host).indented(2),
+        );
     }
     page
 }
 
 /// What a model is asked.
-pub fn conversation(params: &Value) -> Page {
-    let mut page = Page::default();
-    for part in sample::conversation(params) {
+pub fn conversation(params: &Value) -> StyledPage {
+    let mut page = StyledPage::default();
+    for part in sampling::conversation(params) {
         let words = match part {
-            Said::Text(text) => {
-                said(&mut page, Label::Plain, text);
+            ConversationLine::Text(text) => {
+                server_text(&mut page, SpanStyle::Plain, text);
                 continue;
             }
-            Said::By(role) => format!("{}:", shorten(role, 20)),
-            Said::Thing(kind) => format!("[{}]", shorten(kind, 40)),
-            Said::Note(words) => words,
+            ConversationLine::Role(role) => format!("{}:", shorten(role, 20)),
+            ConversationLine::NonText(kind) => format!("[{}]", shorten(kind, 40)),
+            ConversationLine::Note(words) => words,
         };
-        page.push(Line::of(Label::Dim, words).indented(2));
+        page.push(StyledLine::styled(SpanStyle::Dim, words).indented(2));
     }
     page
 }
@@ -156,11 +171,11 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::cli::output::Palette;
-    use crate::model::Ask;
+    use crate::cli::output::LineRenderer;
+    use crate::model::QuestionBody;
 
-    fn shown(page: &Page) -> String {
-        Palette::default().page(page)
+    fn shown(page: &StyledPage) -> String {
+        LineRenderer::default().page(page)
     }
 
     #[test]
@@ -170,8 +185,8 @@ mod tests {
             server: "srv".to_owned(),
             call: None,
             round: Some(2),
-            left: None,
-            ask: Ask::Form { message: message.clone(), schema: json!({}) },
+            time_left: None,
+            body: QuestionBody::Form { message: message.clone(), schema: json!({}) },
         };
         assert_snapshot!(shown(&heading(&question, &message)), @r"
         The server srv asks (round 2):

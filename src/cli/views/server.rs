@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::entry::Entry;
 use super::millis;
+use super::server_entry::ServerEntryView;
 use crate::cli::context::plural;
-use crate::cli::output::table::{Column, Table};
-use crate::cli::output::{Label, Line, Page, fault, json as json_text};
+use crate::cli::output::table::{Table, TableColumn};
+use crate::cli::output::{SpanStyle, StyledLine, StyledPage, json as json_text, messages};
 use crate::cli::records::{local_time, rfc3339};
-use crate::model::{Circuit, Fault, FaultKind, PastFault, ServerState, ServerStatus};
+use crate::model::{CircuitState, Error, ErrorKind, PastError, ServerState, ServerStatus};
 use crate::util::text::shorten;
 use crate::util::units::{show_duration, show_size};
 
@@ -21,9 +21,9 @@ const MAX_CAPABILITIES: usize = 4_000;
 
 /// The line of a failure that tells most: what a refusal kept from starting, what the server wrote
 /// last, else what was found last.
-fn telling_line(fault: &Fault) -> Option<&str> {
-    let lines = fault.detail_lines();
-    if fault.kind() == FaultKind::Denied {
+fn key_line(error: &Error) -> Option<&str> {
+    let lines = error.details();
+    if error.kind() == ErrorKind::Denied {
         return lines.first().map(String::as_str);
     }
     let written = lines.iter().rfind(|line| line.starts_with("stderr: "));
@@ -32,70 +32,77 @@ fn telling_line(fault: &Fault) -> Option<&str> {
 
 /// The servers as a table; the last failure of each stands below its row, and with `verbose` the end
 /// of its stderr.
-pub fn table(servers: &[ServerStatus], verbose: bool, width: Option<usize>) -> Page {
+pub fn table(servers: &[ServerStatus], verbose: bool, width: Option<usize>) -> StyledPage {
     let mut table = Table::new([
-        Column::new("NAME").cut_last(12),
-        Column::new("STATUS"),
-        Column::new("ERA").droppable(12),
-        Column::new("PROTOCOL").droppable(8),
-        Column::new("TRANSPORT").droppable(7),
-        Column::new("PID").right().droppable(6),
-        Column::new("MEM").right().droppable(4),
-        Column::new("CONNECT").right().droppable(3),
-        Column::new("PING").right().droppable(2),
-        Column::new("UPTIME").right().droppable(9),
-        Column::new("RESTARTS").right().droppable(5),
-        Column::new("WEIGHT").right().droppable(5),
-        Column::new("CIRCUIT").droppable(1),
-        Column::new("TOOLS").right(),
-        Column::new("RESOURCES").right().droppable(10),
-        Column::new("PROMPTS").right().droppable(10),
+        TableColumn::new("NAME").shrinks_last_to(12),
+        TableColumn::new("STATUS"),
+        TableColumn::new("ERA").droppable(12),
+        TableColumn::new("PROTOCOL").droppable(8),
+        TableColumn::new("TRANSPORT").droppable(7),
+        TableColumn::new("PID").right().droppable(6),
+        TableColumn::new("MEM").right().droppable(4),
+        TableColumn::new("CONNECT").right().droppable(3),
+        TableColumn::new("PING").right().droppable(2),
+        TableColumn::new("UPTIME").right().droppable(9),
+        TableColumn::new("RESTARTS").right().droppable(5),
+        TableColumn::new("WEIGHT").right().droppable(5),
+        TableColumn::new("CIRCUIT").droppable(1),
+        TableColumn::new("TOOLS").right(),
+        TableColumn::new("RESOURCES").right().droppable(10),
+        TableColumn::new("PROMPTS").right().droppable(10),
     ]);
     for server in servers {
         let count = |value: Option<usize>| {
-            Line::plain(value.map(|count| count.to_string()).unwrap_or_default())
+            StyledLine::plain(value.map(|count| count.to_string()).unwrap_or_default())
         };
-        let duration =
-            |value: Option<Duration>| Line::plain(value.map(show_duration).unwrap_or_default());
+        let duration = |value: Option<Duration>| {
+            StyledLine::plain(value.map(show_duration).unwrap_or_default())
+        };
         table.row([
-            Line::of(Label::Name, &server.name),
-            Line::of(state_label(&server.state), server.state.as_str()),
-            Line::plain(server.era.map(crate::model::Era::as_str).unwrap_or_default()),
-            Line::plain(server.protocol.as_deref().unwrap_or_default()),
-            Line::plain(server.transport),
-            Line::plain(server.pid.map(|pid| pid.to_string()).unwrap_or_default()),
-            Line::plain(server.memory.map(show_size).unwrap_or_default()),
+            StyledLine::styled(SpanStyle::Name, &server.name),
+            StyledLine::styled(state_label(&server.state), server.state.as_str()),
+            StyledLine::plain(server.era.map(crate::model::Era::as_str).unwrap_or_default()),
+            StyledLine::plain(server.protocol.as_deref().unwrap_or_default()),
+            StyledLine::plain(server.transport),
+            StyledLine::plain(server.pid.map(|pid| pid.to_string()).unwrap_or_default()),
+            StyledLine::plain(server.memory.map(show_size).unwrap_or_default()),
             duration(server.connect),
             duration(server.ping),
             duration(server.uptime.filter(|uptime| *uptime >= WORTH_TELLING)),
-            Line::plain(restarts(server).map(|count| count.to_string()).unwrap_or_default()),
-            Line::plain(server.weight.map(|weight| weight.to_string()).unwrap_or_default()),
+            StyledLine::plain(restarts(server).map(|count| count.to_string()).unwrap_or_default()),
+            StyledLine::plain(server.weight.map(|weight| weight.to_string()).unwrap_or_default()),
             circuit_cell(server.circuit),
             count(server.tools),
             count(server.resources),
             count(server.prompts),
         ]);
-        if let Some(fault) = server.state.fault() {
-            table.below(
-                Line::of(Label::Error, format!("{}: ", fault.kind().as_str()))
-                    .then(Label::Plain, fault.message()),
+        if let Some(error) = server.state.error() {
+            table.detail_line(
+                StyledLine::styled(SpanStyle::Error, format!("{}: ", error.kind().as_str()))
+                    .then(SpanStyle::Plain, error.message()),
             );
-            if let Some(line) = telling_line(fault) {
-                table.below(Line::of(Label::Dim, line));
+            if let Some(line) = key_line(error) {
+                table.detail_line(StyledLine::styled(SpanStyle::Dim, line));
             }
-            if let Some(hint) = fault.hint_text() {
-                table.below(Line::of(Label::Hint, "hint: ").then(Label::Plain, hint));
+            if let Some(hint) = error.hint() {
+                table.detail_line(
+                    StyledLine::styled(SpanStyle::Hint, "hint: ").then(SpanStyle::Plain, hint),
+                );
             }
         }
         if let (Some(past), false) = (&server.last_error, is_failed(server)) {
-            table.below(Line::of(Label::Dim, past_error(past)));
+            table.detail_line(StyledLine::styled(SpanStyle::Dim, past_error(past)));
         }
         for warning in &server.warnings {
-            table.below(Line::of(Label::Warning, "warning: ").then(Label::Plain, warning));
+            table.detail_line(
+                StyledLine::styled(SpanStyle::Warning, "warning: ").then(SpanStyle::Plain, warning),
+            );
         }
         if verbose {
             for line in last(&server.stderr_tail, TAIL) {
-                table.below(Line::of(Label::Dim, "stderr: ").then(Label::Dim, line));
+                table.detail_line(
+                    StyledLine::styled(SpanStyle::Dim, "stderr: ").then(SpanStyle::Dim, line),
+                );
             }
         }
     }
@@ -108,7 +115,7 @@ const WORTH_TELLING: Duration = Duration::from_secs(5);
 const TAIL: usize = 5;
 
 fn is_failed(server: &ServerStatus) -> bool {
-    server.state.fault().is_some()
+    server.state.error().is_some()
 }
 
 fn restarts(server: &ServerStatus) -> Option<u32> {
@@ -116,19 +123,19 @@ fn restarts(server: &ServerStatus) -> Option<u32> {
 }
 
 /// A closed circuit is how it should be, and so nothing to look at.
-fn circuit_cell(circuit: Circuit) -> Line {
+fn circuit_cell(circuit: CircuitState) -> StyledLine {
     match circuit {
-        Circuit::Closed => Line::default(),
-        Circuit::Open { left } => {
-            Line::of(Label::Error, format!("open for {}", show_duration(left)))
+        CircuitState::Closed => StyledLine::default(),
+        CircuitState::Open { remaining: left } => {
+            StyledLine::styled(SpanStyle::Error, format!("open for {}", show_duration(left)))
         }
-        Circuit::HalfOpen => Line::of(Label::Warning, circuit.as_str()),
+        CircuitState::HalfOpen => StyledLine::styled(SpanStyle::Warning, circuit.as_str()),
     }
 }
 
-fn past_error(past: &PastFault) -> String {
+fn past_error(past: &PastError) -> String {
     let at = local_time(past.at.as_secs_f64());
-    format!("last error, {at}: {}", past.fault.message())
+    format!("last error, {at}: {}", past.error.message())
 }
 
 fn last(lines: &[String], count: usize) -> &[String] {
@@ -137,13 +144,13 @@ fn last(lines: &[String], count: usize) -> &[String] {
 
 /// A server in JSON.
 pub fn json(server: &ServerStatus) -> Value {
-    let error = server.state.fault().map(fault::object);
+    let error = server.state.error().map(messages::object);
     let last_error = server.last_error.as_ref().map(|past| {
-        json!({ "time": rfc3339(past.at.as_secs_f64()), "error": fault::object(&past.fault) })
+        json!({ "time": rfc3339(past.at.as_secs_f64()), "error": messages::object(&past.error) })
     });
     let circuit_open = match server.circuit {
-        Circuit::Open { left } => Some(millis(left)),
-        Circuit::Closed | Circuit::HalfOpen => None,
+        CircuitState::Open { remaining: left } => Some(millis(left)),
+        CircuitState::Closed | CircuitState::HalfOpen => None,
     };
     json!({
         "name": server.name,
@@ -179,7 +186,7 @@ pub fn json(server: &ServerStatus) -> Value {
 }
 
 /// A server and its entry in JSON.
-pub fn json_detail(server: &ServerStatus, entry: Option<&Entry<'_>>) -> Value {
+pub fn json_detail(server: &ServerStatus, entry: Option<&ServerEntryView<'_>>) -> Value {
     let mut value = json(server);
     if let (Some(fields), Some(entry)) = (value.as_object_mut(), entry) {
         fields.extend(entry.json());
@@ -188,25 +195,33 @@ pub fn json_detail(server: &ServerStatus, entry: Option<&Entry<'_>>) -> Value {
 }
 
 /// Everything about a server and its entry, for people.
-pub fn page(server: &ServerStatus, entry: Option<&Entry<'_>>, width: Option<usize>) -> Page {
-    let mut page = Page::default();
+pub fn page(
+    server: &ServerStatus,
+    entry: Option<&ServerEntryView<'_>>,
+    width: Option<usize>,
+) -> StyledPage {
+    let mut page = StyledPage::default();
     page.push(
-        Line::of(Label::Name, &server.name)
-            .then(Label::Plain, "  ")
+        StyledLine::styled(SpanStyle::Name, &server.name)
+            .then(SpanStyle::Plain, "  ")
             .then(state_label(&server.state), server.state.as_str()),
     );
     if let Some(description) = &server.description {
-        page.gap();
-        page.paragraph(Label::Plain, 2, description, width);
+        page.blank_line();
+        page.paragraph(SpanStyle::Plain, 2, description, width);
     }
-    if let Some(fault) = server.state.fault() {
+    if let Some(error) = server.state.error() {
         page.heading("Failure");
-        page.paragraph(Label::Error, 2, fault.message(), width);
-        for line in fault.detail_lines() {
-            page.push(Line::plain(line).indented(2));
+        page.paragraph(SpanStyle::Error, 2, error.message(), width);
+        for line in error.details() {
+            page.push(StyledLine::plain(line).indented(2));
         }
-        if let Some(hint) = fault.hint_text() {
-            page.push(Line::of(Label::Hint, "hint: ").then(Label::Plain, hint).indented(2));
+        if let Some(hint) = error.hint() {
+            page.push(
+                StyledLine::styled(SpanStyle::Hint, "hint: ")
+                    .then(SpanStyle::Plain, hint)
+                    .indented(2),
+            );
         }
     }
     facts(&mut page, server, width);
@@ -221,37 +236,41 @@ pub fn page(server: &ServerStatus, entry: Option<&Entry<'_>>, width: Option<usiz
     }
     if let Some(instructions) = &server.instructions {
         page.heading("Instructions for models");
-        page.paragraph(Label::Plain, 2, &shorten(instructions, MAX_INSTRUCTIONS), width);
+        page.paragraph(SpanStyle::Plain, 2, &shorten(instructions, MAX_INSTRUCTIONS), width);
     }
     if let Some(entry) = entry {
         if !entry.instructions.is_empty() {
-            page.gap();
+            page.blank_line();
         }
         page.append(super::findings::page(entry.instructions, width));
     }
     if let Some(capabilities) = &server.capabilities {
         page.heading("Capabilities");
-        page.text(Label::Plain, 2, &shorten(&json_text::pretty(capabilities), MAX_CAPABILITIES));
+        page.text(
+            SpanStyle::Plain,
+            2,
+            &shorten(&json_text::pretty(capabilities), MAX_CAPABILITIES),
+        );
     }
     if !server.warnings.is_empty() {
         page.heading("Warnings");
         for warning in &server.warnings {
-            page.push(Line::of(Label::Warning, warning).indented(2));
+            page.push(StyledLine::styled(SpanStyle::Warning, warning).indented(2));
         }
     }
     if !server.stderr_tail.is_empty() {
         page.heading("The end of its stderr");
         for line in &server.stderr_tail {
-            page.push(Line::of(Label::Dim, line).indented(2));
+            page.push(StyledLine::styled(SpanStyle::Dim, line).indented(2));
         }
     }
     page
 }
 
-fn facts(page: &mut Page, server: &ServerStatus, width: Option<usize>) {
+fn facts(page: &mut StyledPage, server: &ServerStatus, width: Option<usize>) {
     page.heading("Facts");
     let mut fact = |key: &str, value: Option<String>| {
-        page.fact(key, Label::Plain, &value.unwrap_or_default(), width);
+        page.field(key, SpanStyle::Plain, &value.unwrap_or_default(), width);
     };
     // Of a server that is not trusted nothing is known but what its entry says.
     let is_known = !server.transport.is_empty();
@@ -294,7 +313,9 @@ fn facts(page: &mut Page, server: &ServerStatus, width: Option<usize>) {
     fact("uptime", server.uptime.filter(|uptime| *uptime >= WORTH_TELLING).map(show_duration));
     fact("restarts", restarts(server).map(|count| count.to_string()));
     let circuit = match server.circuit {
-        Circuit::Open { left } => format!("circuit open for another {}", show_duration(left)),
+        CircuitState::Open { remaining: left } => {
+            format!("circuit open for another {}", show_duration(left))
+        }
         other => format!("circuit {}", other.as_str()),
     };
     fact("routing", server.weight.map(|weight| format!("weight {weight}, {circuit}")));
@@ -302,43 +323,43 @@ fn facts(page: &mut Page, server: &ServerStatus, width: Option<usize>) {
         "last error",
         server.last_error.as_ref().filter(|_| !is_failed(server)).map(|past| {
             let at = local_time(past.at.as_secs_f64());
-            format!("{at}: {}", past.fault.message())
+            format!("{at}: {}", past.error.message())
         }),
     );
 }
 
 /// What asking servers for a sign of life failed with, when it did.
-pub fn verdict(servers: &[ServerStatus]) -> Option<Fault> {
-    let faults: Vec<&Fault> = servers.iter().filter_map(|s| s.state.fault()).collect();
-    if faults.is_empty() {
+pub fn verdict(servers: &[ServerStatus]) -> Option<Error> {
+    let errors: Vec<&Error> = servers.iter().filter_map(|s| s.state.error()).collect();
+    if errors.is_empty() {
         return None;
     }
-    if let ([only], 1) = (&faults[..], servers.len()) {
+    if let ([only], 1) = (&errors[..], servers.len()) {
         return Some((*only).clone());
     }
     let total = plural(servers.len(), "server", "servers");
-    if faults.len() == servers.len() {
-        let kind = fault::decisive(faults.iter().copied())?.kind();
-        return Some(Fault::new(kind, format!("none of {total} answered")));
+    if errors.len() == servers.len() {
+        let kind = messages::decisive(errors.iter().copied())?.kind();
+        return Some(Error::new(kind, format!("none of {total} answered")));
     }
-    Some(Fault::partial(format!("{} of {total} did not answer", faults.len())))
+    Some(Error::partial(format!("{} of {total} did not answer", errors.len())))
 }
 
 /// The verdict for somebody who sees the evidence on the same screen.
-pub fn brief(verdict: &Fault) -> Fault {
-    let fault = Fault::new(verdict.kind(), verdict.message());
-    match verdict.server_name() {
-        Some(server) => fault.server(server),
-        None => fault,
+pub fn without_details(verdict: &Error) -> Error {
+    let error = Error::new(verdict.kind(), verdict.message());
+    match verdict.server() {
+        Some(server) => error.with_server(server),
+        None => error,
     }
 }
 
-fn state_label(state: &ServerState) -> Label {
+fn state_label(state: &ServerState) -> SpanStyle {
     match state {
-        ServerState::Ready => Label::Good,
-        ServerState::Failed(_) => Label::Error,
-        ServerState::Starting | ServerState::Untrusted(_) => Label::Warning,
-        ServerState::Idle | ServerState::Closed => Label::Dim,
+        ServerState::Ready => SpanStyle::Success,
+        ServerState::Failed(_) => SpanStyle::Error,
+        ServerState::Starting | ServerState::Untrusted(_) => SpanStyle::Warning,
+        ServerState::Idle | ServerState::Closed => SpanStyle::Dim,
     }
 }
 
@@ -347,15 +368,18 @@ mod tests {
     use insta::assert_snapshot;
 
     use super::*;
-    use crate::cli::output::Palette;
-    use crate::model::{Era, Phase};
+    use crate::cli::output::LineRenderer;
+    use crate::model::{Era, ErrorPhase};
 
     #[test]
     fn the_last_words_of_a_server_are_its_own() {
-        let fault = Fault::unreachable("the process exited with 1");
-        assert_eq!(telling_line(&fault), None);
-        let fault = fault.detail("stderr: loading").detail("stderr: no database").detail("noise");
-        assert_eq!(telling_line(&fault), Some("stderr: no database"));
+        let error = Error::unreachable("the process exited with 1");
+        assert_eq!(key_line(&error), None);
+        let error = error
+            .with_detail("stderr: loading")
+            .with_detail("stderr: no database")
+            .with_detail("noise");
+        assert_eq!(key_line(&error), Some("stderr: no database"));
     }
 
     fn ready() -> ServerStatus {
@@ -384,7 +408,7 @@ mod tests {
             uptime: None,
             last_error: None,
             weight: None,
-            circuit: Circuit::Closed,
+            circuit: CircuitState::Closed,
             warnings: Vec::new(),
             stderr_tail: vec!["listening".to_owned()],
         }
@@ -395,11 +419,11 @@ mod tests {
             name: "browser".to_owned(),
             description: None,
             state: ServerState::Failed(
-                Fault::unreachable("exited with status 1 during the handshake")
-                    .server("browser")
-                    .phase(Phase::Handshake)
-                    .detail("Error: no display")
-                    .hint("set DISPLAY"),
+                Error::unreachable("exited with status 1 during the handshake")
+                    .with_server("browser")
+                    .with_phase(ErrorPhase::Handshake)
+                    .with_detail("Error: no display")
+                    .with_hint("set DISPLAY"),
             ),
             era: None,
             protocol: None,
@@ -419,7 +443,7 @@ mod tests {
     }
 
     fn shown(width: usize) -> String {
-        Palette::default().page(&table(&[ready(), failed()], false, Some(width)))
+        LineRenderer::default().page(&table(&[ready(), failed()], false, Some(width)))
     }
 
     #[test]
@@ -455,23 +479,24 @@ mod tests {
 
     #[test]
     fn what_became_of_a_server_is_shown_where_it_is_news() {
-        let fault = Fault::unreachable("exited with status 1");
+        let error = Error::unreachable("exited with status 1");
         let recovered = ServerStatus {
             starts: 3,
             uptime: Some(Duration::from_secs(90)),
             weight: Some(1.5),
-            circuit: Circuit::Open { left: Duration::from_secs(4) },
-            last_error: Some(PastFault { at: Duration::from_secs(1_795_304_776), fault }),
+            circuit: CircuitState::Open { remaining: Duration::from_secs(4) },
+            last_error: Some(PastError { at: Duration::from_secs(1_795_304_776), error }),
             ..ready()
         };
         let at = local_time(1_795_304_776.0);
-        let table = Palette::default().page(&table(std::slice::from_ref(&recovered), true, None));
+        let table =
+            LineRenderer::default().page(&table(std::slice::from_ref(&recovered), true, None));
         for part in ["RESTARTS", "1.5", "open for 4 s", "90 s", "stderr: listening"] {
             assert!(table.contains(part), "{part} is not in\n{table}");
         }
-        let error = format!("last error, {at}: exited with status 1");
-        assert!(table.contains(&error), "{table}");
-        let whole = Palette::default().page(&page(&recovered, None, None));
+        let cause = format!("last error, {at}: exited with status 1");
+        assert!(table.contains(&cause), "{table}");
+        let whole = LineRenderer::default().page(&page(&recovered, None, None));
         for part in ["restarts     2", "weight 1.5, circuit open for another 4 s", &at] {
             assert!(whole.contains(part), "{part} is not in\n{whole}");
         }
@@ -485,7 +510,7 @@ mod tests {
 
     #[test]
     fn a_server_is_shown_whole() {
-        assert_snapshot!(Palette::default().page(&page(&ready(), None, Some(80))), @r#"
+        assert_snapshot!(LineRenderer::default().page(&page(&ready(), None, Some(80))), @r#"
         github  ready
 
           Issues and code
@@ -511,7 +536,7 @@ mod tests {
         The end of its stderr
           listening
         "#);
-        assert_snapshot!(Palette::default().page(&page(&failed(), None, Some(80))), @r"
+        assert_snapshot!(LineRenderer::default().page(&page(&failed(), None, Some(80))), @r"
         browser  failed
 
         Failure
@@ -541,18 +566,19 @@ mod tests {
 
     #[test]
     fn a_refusal_says_what_would_start_and_a_brief_verdict_leaves_that_to_the_page() {
-        let fault = Fault::denied("not trusted yet")
-            .server("browser")
-            .detail("command: x")
-            .hint("allow it with: toolhost trust mcp.yaml");
-        let status = ServerStatus { state: ServerState::Failed(fault), ..failed() };
-        let page = Palette::default().page(&table(std::slice::from_ref(&status), false, Some(80)));
+        let error = Error::denied("not trusted yet")
+            .with_server("browser")
+            .with_detail("command: x")
+            .with_hint("allow it with: toolhost trust mcp.yaml");
+        let status = ServerStatus { state: ServerState::Failed(error), ..failed() };
+        let page =
+            LineRenderer::default().page(&table(std::slice::from_ref(&status), false, Some(80)));
         assert!(page.contains("denied: not trusted yet"), "{page}");
         assert!(page.contains("hint: allow it with"), "{page}");
         assert!(page.contains("command: x"), "{page}");
-        let brief = brief(&verdict(&[status]).unwrap());
+        let brief = without_details(&verdict(&[status]).unwrap());
         assert_eq!(brief.to_string(), "server 'browser': not trusted yet");
-        assert_eq!((brief.hint_text(), brief.kind().exit_code()), (None, 6));
+        assert_eq!((brief.hint(), brief.kind().exit_code()), (None, 6));
     }
 
     #[test]

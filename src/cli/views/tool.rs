@@ -6,14 +6,14 @@ use serde_json::{Map, Value, json};
 
 use super::{millis, outcome};
 use crate::catalogue::fingerprint;
-use crate::cli::output::table::{Column, Table};
-use crate::cli::output::{Label, Line, Page, caret, json as json_text};
+use crate::cli::output::table::{Table, TableColumn};
+use crate::cli::output::{SpanStyle, StyledLine, StyledPage, caret, json as json_text};
+pub use crate::host::describe::claims;
+use crate::host::describe::{limits, retries, type_name};
 use crate::host::example::{self, resolve, type_of};
-use crate::host::limits::Limits;
+use crate::host::limits::CallLimits;
 use crate::host::policy::Decision;
-pub use crate::host::wording::claims;
-use crate::host::wording::{limits, retries, type_name};
-use crate::model::{Annotations, Origin, Pinned, ToolDefinition, ToolStatus};
+use crate::model::{Annotations, Origin, PinState, ToolDefinition, ToolStatus};
 use crate::util::text;
 use crate::util::units::show_duration;
 
@@ -66,13 +66,14 @@ pub fn json_detail(tool: &ToolDefinition, decision: &Decision) -> Value {
         }
         fields.insert("decision".to_owned(), outcome::decision_json(decision));
         fields.insert("example".to_owned(), json!(example::command_line(tool)));
-        let changed = match &tool.pinned {
-            Pinned::Changed(fault) => fault.detail_lines(),
-            Pinned::No | Pinned::Same => &[],
+        let changed = match &tool.pin_state {
+            PinState::Changed(error) => error.details(),
+            PinState::NotPinned | PinState::Matches => &[],
         };
-        let pin = json!({ "state": tool.pinned.as_str(), "difference": changed });
+        let pin = json!({ "state": tool.pin_state.as_str(), "difference": changed });
         fields.insert("pin".to_owned(), pin);
-        let unavailable = tool.unavailable.as_ref().map(crate::cli::output::fault::object);
+        let unavailable =
+            tool.unavailable_reason.as_ref().map(crate::cli::output::messages::object);
         fields.insert("unavailable".to_owned(), json!(unavailable));
         if let Some(raw) = tool.raw_value() {
             fields.insert("raw".to_owned(), raw);
@@ -87,17 +88,17 @@ pub fn page(
     fingerprint: &str,
     decision: &Decision,
     width: Option<usize>,
-) -> Page {
-    let mut page = Page::default();
-    let mut title = Line::of(Label::Name, tool.name.full());
+) -> StyledPage {
+    let mut page = StyledPage::default();
+    let mut title = StyledLine::styled(SpanStyle::Name, tool.name.full());
     let display = tool.title.as_deref().or(tool.annotations.title.as_deref());
     if let Some(text) = display.filter(|text| *text != tool.name.tool()) {
-        title.push(Label::Plain, format!("  {text}"));
+        title.push(SpanStyle::Plain, format!("  {text}"));
     }
     page.push(title);
     if let Some(description) = &tool.description {
-        page.gap();
-        page.paragraph(Label::Plain, 2, description, width);
+        page.blank_line();
+        page.paragraph(SpanStyle::Plain, 2, description, width);
     }
     parameters(&mut page, &tool.input_schema, width);
     if let Some(schema) = &tool.output_schema {
@@ -108,18 +109,18 @@ pub fn page(
     status(&mut page, tool, width);
     page.heading("Example");
     let example = example::command_line(tool);
-    page.push(Line::plain(text::shorten(&example, MAX_EXAMPLE)).indented(2));
+    page.push(StyledLine::plain(text::shorten(&example, MAX_EXAMPLE)).indented(2));
     page
 }
 
 fn facts(
-    page: &mut Page,
+    page: &mut StyledPage,
     tool: &ToolDefinition,
     (fingerprint, decision): (&str, &Decision),
     width: Option<usize>,
 ) {
     page.heading("Facts");
-    let mut fact = |key: &str, value: &str| page.fact(key, Label::Plain, value, width);
+    let mut fact = |key: &str, value: &str| page.field(key, SpanStyle::Plain, value, width);
     let source = tool.source.as_str();
     let kind = if tool.kind == source { "" } else { tool.kind };
     fact("source", [source, kind].join(" ").trim_end());
@@ -139,83 +140,99 @@ fn facts(
         Decision::Allow(why) => {
             // Where no rule speaks there is nothing to say.
             if let Some(rule) = why.strip_prefix("allowed: ") {
-                page.fact("approval", Label::Plain, &format!("allowed by {rule}"), width);
+                page.field("approval", SpanStyle::Plain, &format!("allowed by {rule}"), width);
             }
         }
         Decision::Ask(why) => {
             let words = format!("a person is asked before each call: {why}");
-            page.fact("approval", Label::Warning, &words, width);
+            page.field("approval", SpanStyle::Warning, &words, width);
         }
         Decision::Deny(why) => {
-            page.fact("approval", Label::Error, &format!("a call is refused by {why}"), width);
+            page.field("approval", SpanStyle::Error, &format!("a call is refused by {why}"), width);
         }
     }
-    if !matches!(tool.pinned, Pinned::No) {
-        let label = if matches!(tool.pinned, Pinned::Same) { Label::Plain } else { Label::Warning };
-        page.fact("pin", label, tool.pinned.as_str(), width);
+    if !matches!(tool.pin_state, PinState::NotPinned) {
+        let label = if matches!(tool.pin_state, PinState::Matches) {
+            SpanStyle::Plain
+        } else {
+            SpanStyle::Warning
+        };
+        page.field("pin", label, tool.pin_state.as_str(), width);
     }
     // Never broken into lines, so that it can be copied.
-    page.fact("fingerprint", Label::Dim, fingerprint, None);
+    page.field("fingerprint", SpanStyle::Dim, fingerprint, None);
 }
 
-fn status(page: &mut Page, tool: &ToolDefinition, width: Option<usize>) {
+fn status(page: &mut StyledPage, tool: &ToolDefinition, width: Option<usize>) {
     let text = match tool.status {
         ToolStatus::Live => None,
         ToolStatus::Declared => {
-            Some((Label::Dim, "declared in the file; its server was not asked"))
+            Some((SpanStyle::Dim, "declared in the file; its server was not asked"))
         }
         ToolStatus::Drifted => {
-            Some((Label::Warning, "what the server offers differs from the declaration"))
+            Some((SpanStyle::Warning, "what the server offers differs from the declaration"))
         }
-        ToolStatus::Changed => Some((Label::Warning, "differs from its pin")),
-        ToolStatus::Unavailable => Some((Label::Error, "cannot be called")),
+        ToolStatus::Changed => Some((SpanStyle::Warning, "differs from its pin")),
+        ToolStatus::Unavailable => Some((SpanStyle::Error, "cannot be called")),
         ToolStatus::Untrusted => {
-            Some((Label::Warning, "part of a project that is not trusted yet; nothing acts"))
+            Some((SpanStyle::Warning, "part of a project that is not trusted yet; nothing acts"))
         }
         ToolStatus::Unchecked => {
-            Some((Label::Warning, "its schema cannot be used, so arguments are not checked"))
+            Some((SpanStyle::Warning, "its schema cannot be used, so arguments are not checked"))
         }
     };
-    if text.is_none() && tool.warnings.is_empty() && tool.unavailable.is_none() {
+    if text.is_none() && tool.warnings.is_empty() && tool.unavailable_reason.is_none() {
         return;
     }
     page.heading("Status");
     if let Some((label, text)) = text {
         page.push(
-            Line::of(label, tool.status.as_str())
-                .then(Label::Plain, format!(": {text}"))
+            StyledLine::styled(label, tool.status.as_str())
+                .then(SpanStyle::Plain, format!(": {text}"))
                 .indented(2),
         );
     }
-    if let Some(fault) = &tool.unavailable {
-        page.paragraph(Label::Plain, 2, &fault.to_string(), width);
-        if let Some(hint) = fault.hint_text() {
-            page.push(Line::of(Label::Hint, "hint: ").then(Label::Plain, hint).indented(2));
+    if let Some(error) = &tool.unavailable_reason {
+        page.paragraph(SpanStyle::Plain, 2, &error.to_string(), width);
+        if let Some(hint) = error.hint() {
+            page.push(
+                StyledLine::styled(SpanStyle::Hint, "hint: ")
+                    .then(SpanStyle::Plain, hint)
+                    .indented(2),
+            );
         }
     }
-    if let Pinned::Changed(fault) = &tool.pinned {
-        for line in fault.detail_lines() {
-            page.push(Line::plain(line).indented(2));
+    if let PinState::Changed(error) = &tool.pin_state {
+        for line in error.details() {
+            page.push(StyledLine::plain(line).indented(2));
         }
-        if let Some(hint) = fault.hint_text() {
-            page.push(Line::of(Label::Hint, "hint: ").then(Label::Plain, hint).indented(2));
+        if let Some(hint) = error.hint() {
+            page.push(
+                StyledLine::styled(SpanStyle::Hint, "hint: ")
+                    .then(SpanStyle::Plain, hint)
+                    .indented(2),
+            );
         }
     }
     for warning in &tool.warnings {
-        page.push(Line::of(Label::Warning, "warning: ").then(Label::Plain, warning).indented(2));
+        page.push(
+            StyledLine::styled(SpanStyle::Warning, "warning: ")
+                .then(SpanStyle::Plain, warning)
+                .indented(2),
+        );
     }
 }
 
-fn parameters(page: &mut Page, schema: &Value, width: Option<usize>) {
+fn parameters(page: &mut StyledPage, schema: &Value, width: Option<usize>) {
     page.heading("Parameters");
     properties(page, schema, width);
     if resolve(schema, schema, 0).get("additionalProperties") == Some(&Value::Bool(false)) {
-        page.push(Line::of(Label::Dim, "nothing else is accepted").indented(2));
+        page.push(StyledLine::styled(SpanStyle::Dim, "nothing else is accepted").indented(2));
     }
 }
 
 /// The properties of an object schema: a row for each, its description below in full.
-fn properties(page: &mut Page, root: &Value, width: Option<usize>) {
+fn properties(page: &mut StyledPage, root: &Value, width: Option<usize>) {
     let schema = resolve(root, root, 0);
     let empty = Map::new();
     let map = schema.get("properties").and_then(Value::as_object).unwrap_or(&empty);
@@ -224,7 +241,7 @@ fn properties(page: &mut Page, root: &Value, width: Option<usize>) {
             Some("object") | None => "none".to_owned(),
             Some(_) => type_name(root, schema, 0),
         };
-        page.push(Line::of(Label::Dim, text).indented(2));
+        page.push(StyledLine::styled(SpanStyle::Dim, text).indented(2));
         return;
     }
     let required: Vec<&str> = schema
@@ -233,11 +250,11 @@ fn properties(page: &mut Page, root: &Value, width: Option<usize>) {
         .map(|names| names.iter().filter_map(Value::as_str).collect())
         .unwrap_or_default();
     let mut table = Table::new([
-        Column::new("NAME").shrinks_to(12),
-        Column::new("TYPE").shrinks_to(12),
-        Column::new("REQUIRED"),
-        Column::new("DEFAULT").shrinks_to(8).droppable(2),
-        Column::new("LIMITS").shrinks_to(12).droppable(1),
+        TableColumn::new("NAME").shrinks_to(12),
+        TableColumn::new("TYPE").shrinks_to(12),
+        TableColumn::new("REQUIRED"),
+        TableColumn::new("DEFAULT").shrinks_to(8).droppable(2),
+        TableColumn::new("LIMITS").shrinks_to(12).droppable(1),
     ]);
     for (name, property) in map.iter().take(MAX_PARAMETERS) {
         let resolved = resolve(root, property, 0);
@@ -250,24 +267,24 @@ fn properties(page: &mut Page, root: &Value, width: Option<usize>) {
             None => "choice",
         };
         table.row([
-            Line::of(Label::Name, name),
-            Line::plain(short),
-            Line::of(Label::Warning, if is_required { "yes" } else { "" }),
-            Line::plain(resolved.get("default").map(json_text::compact).unwrap_or_default()),
-            Line::of(Label::Dim, limits(resolved)),
+            StyledLine::styled(SpanStyle::Name, name),
+            StyledLine::plain(short),
+            StyledLine::styled(SpanStyle::Warning, if is_required { "yes" } else { "" }),
+            StyledLine::plain(resolved.get("default").map(json_text::compact).unwrap_or_default()),
+            StyledLine::styled(SpanStyle::Dim, limits(resolved)),
         ]);
         let room = width.map(|w| w.saturating_sub(4));
-        let mut words = Page::default();
+        let mut words = StyledPage::default();
         if short != full {
-            words.paragraph(Label::Dim, 0, &full, room);
+            words.paragraph(SpanStyle::Dim, 0, &full, room);
         }
         // Beside a `$ref` the property may have words of its own, which are nearer to the point.
         let description = property.get("description").or_else(|| resolved.get("description"));
         if let Some(text) = description.and_then(Value::as_str) {
-            words.paragraph(Label::Plain, 0, text, room);
+            words.paragraph(SpanStyle::Plain, 0, text, room);
         }
         for line in words.lines() {
-            table.below(line.clone());
+            table.detail_line(line.clone());
         }
     }
     for line in table.layout(width.map(|w| w.saturating_sub(2))).lines() {
@@ -275,19 +292,22 @@ fn properties(page: &mut Page, root: &Value, width: Option<usize>) {
     }
     let hidden = map.len().saturating_sub(MAX_PARAMETERS);
     if hidden > 0 {
-        page.push(Line::of(Label::Dim, format!("and {hidden} more, see -o json")).indented(2));
+        page.push(
+            StyledLine::styled(SpanStyle::Dim, format!("and {hidden} more, see -o json"))
+                .indented(2),
+        );
     }
 }
 
 /// The limit a call of the tool has when its caller names none.
 fn timeout(tool: &ToolDefinition) -> Duration {
-    Limits::of(tool, None).attempt
+    CallLimits::of(tool, None).attempt
 }
 
 fn server(tool: &ToolDefinition) -> Option<&str> {
     match &tool.origin {
         Origin::Server(name) => Some(name),
-        Origin::File(_) if tool.source == crate::model::Source::Mcp => tool.name.component(),
+        Origin::File(_) if tool.source == crate::model::ToolSource::Mcp => tool.name.component(),
         Origin::File(_) | Origin::Program => None,
     }
 }
@@ -338,11 +358,11 @@ pub(super) mod tests {
     use insta::assert_snapshot;
 
     use super::*;
-    use crate::cli::output::Palette;
-    use crate::model::{Fault, Place, Source, ToolName};
+    use crate::cli::output::LineRenderer;
+    use crate::model::{Error, SourceLocation, ToolName, ToolSource};
 
-    fn place() -> Place {
-        Place {
+    fn place() -> SourceLocation {
+        SourceLocation {
             file: Arc::new(PathBuf::from("tools.yaml")),
             line: 7,
             column: 5,
@@ -354,7 +374,7 @@ pub(super) mod tests {
     pub(crate) fn builtin(name: &str, description: &str) -> ToolDefinition {
         let origin = Origin::File(place());
         let mut tool =
-            ToolDefinition::new(ToolName::plain(name), Source::Internal, "builtin", origin);
+            ToolDefinition::new(ToolName::plain(name), ToolSource::Internal, "builtin", origin);
         tool.description = Some(description.to_owned());
         tool
     }
@@ -362,7 +382,8 @@ pub(super) mod tests {
     /// A small MCP tool.
     pub(crate) fn remote(server: &str, name: &str, description: &str) -> ToolDefinition {
         let origin = Origin::Server(server.to_owned());
-        let mut tool = ToolDefinition::new(ToolName::of(server, name), Source::Mcp, "mcp", origin);
+        let mut tool =
+            ToolDefinition::new(ToolName::of(server, name), ToolSource::Mcp, "mcp", origin);
         tool.description = Some(description.to_owned());
         tool
     }
@@ -403,8 +424,12 @@ pub(super) mod tests {
 
     fn shown(tool: &ToolDefinition, width: Option<usize>) -> String {
         let decision = crate::host::policy::decide(&[], tool);
-        let text =
-            Palette::default().page(&page(tool, &fingerprint::fingerprint(tool), &decision, width));
+        let text = LineRenderer::default().page(&page(
+            tool,
+            &fingerprint::fingerprint(tool),
+            &decision,
+            width,
+        ));
         text.replace(&fingerprint::fingerprint(tool), "FINGERPRINT")
     }
 
@@ -507,7 +532,8 @@ pub(super) mod tests {
     fn a_tool_without_anything_is_shown_too() {
         let mut tool = builtin("now", "The time");
         tool.status = ToolStatus::Unavailable;
-        tool.unavailable = Some(Fault::denied("not trusted yet").hint("run 'toolhost trust'"));
+        tool.unavailable_reason =
+            Some(Error::denied("not trusted yet").with_hint("run 'toolhost trust'"));
         assert_snapshot!(shown(&tool, Some(120)), @r"
         now
 

@@ -7,9 +7,9 @@
 use std::time::Duration;
 
 use crate::cli::context::plural;
-use crate::cli::output::{Label, Line, Page, json};
+use crate::cli::output::{SpanStyle, StyledLine, StyledPage, json};
 use crate::model::Traffic;
-use crate::model::traffic::{Direction, Glance, Passed};
+use crate::model::traffic::{Direction, MessageInfo, TrafficKind};
 use crate::util::text;
 use crate::util::units::{show_duration, show_size};
 
@@ -22,7 +22,7 @@ const LAID_OUT: usize = 1 << 20;
 
 /// How much is shown, and where.
 #[derive(Debug, Clone, Copy)]
-pub struct Look {
+pub struct TrafficLayout {
     /// Everything: all lines, all headers, the call.
     pub verbose: bool,
     /// The width of the terminal, when there is one.
@@ -30,87 +30,95 @@ pub struct Look {
 }
 
 /// The block of an item that passed `since` the start.
-pub fn page(traffic: &Traffic, since: Duration, look: Look) -> Page {
-    let mut page = Page::default();
+pub fn page(traffic: &Traffic, since: Duration, look: TrafficLayout) -> StyledPage {
+    let mut page = StyledPage::default();
     page.push(headline(traffic, since, look));
-    let body = match &traffic.what {
-        Passed::Message { bytes, .. } => body(bytes, look.verbose),
-        Passed::Head { headers, .. } if look.verbose => {
+    let body = match &traffic.kind {
+        TrafficKind::Message { bytes, .. } => body(bytes, look.verbose),
+        TrafficKind::HttpHead { headers, .. } if look.verbose => {
             headers.iter().map(|(name, value)| format!("{name}: {value}")).collect()
         }
-        Passed::Noise(text) | Passed::Stderr(text) => {
+        TrafficKind::NonJsonLine(text) | TrafficKind::Stderr(text) => {
             text.split('\n').skip(1).map(str::to_owned).collect()
         }
-        Passed::Head { .. } | Passed::Opened(_) | Passed::Closed(_) => Vec::new(),
+        TrafficKind::HttpHead { .. } | TrafficKind::Opened(_) | TrafficKind::Closed(_) => {
+            Vec::new()
+        }
     };
     let shown = if look.verbose { body.len() } else { LINES };
     for line in body.iter().take(shown) {
         let line = if look.verbose { line.into() } else { text::shorten(line, LONG) };
-        page.push(Line::plain(line).indented(4));
+        page.push(StyledLine::plain(line).indented(4));
     }
     if let Some(hidden @ 1..) = body.len().checked_sub(shown) {
         let more = plural(hidden, "more line", "more lines");
-        page.push(Line::of(Label::Dim, format!("… {more}, -v shows all")).indented(4));
+        page.push(
+            StyledLine::styled(SpanStyle::Dim, format!("… {more}, -v shows all")).indented(4),
+        );
     }
     // What is said in words is evidence, and its end as good as its beginning.
-    let words = !matches!(traffic.what, Passed::Message { .. } | Passed::Head { .. });
+    let words = !matches!(traffic.kind, TrafficKind::Message { .. } | TrafficKind::HttpHead { .. });
     fitted(page, look.verbose || words, look.width)
 }
 
 /// Every line as wide as the terminal at most; `whole` keeps all of it.
-fn fitted(page: Page, whole: bool, width: Option<usize>) -> Page {
+fn fitted(page: StyledPage, whole: bool, width: Option<usize>) -> StyledPage {
     let Some(width) = width else { return page };
     if whole {
-        return page.broken(width);
+        return page.wrap(width);
     }
-    let mut cut = Page::default();
+    let mut cut = StyledPage::default();
     for line in page.lines() {
-        cut.push(line.clone().cut(width));
+        cut.push(line.clone().truncate(width));
     }
     cut
 }
 
-fn headline(traffic: &Traffic, since: Duration, look: Look) -> Line {
+fn headline(traffic: &Traffic, since: Duration, look: TrafficLayout) -> StyledLine {
     let millis = since.as_secs_f64() * 1000.0;
-    let line = Line::of(Label::Dim, format!("{millis:>9.1} ms "))
-        .then(Label::Name, &traffic.server)
-        .then(Label::Plain, " ");
-    let mut line = match &traffic.what {
-        Passed::Message { direction, bytes, glance, latency } => {
+    let line = StyledLine::styled(SpanStyle::Dim, format!("{millis:>9.1} ms "))
+        .then(SpanStyle::Name, &traffic.server)
+        .then(SpanStyle::Plain, " ");
+    let mut line = match &traffic.kind {
+        TrafficKind::Message { direction, bytes, info: glance, latency } => {
             let (label, what) = named(glance);
-            let line = line.then(Label::Plain, arrow(*direction)).then(label, what);
+            let line = line.then(SpanStyle::Plain, arrow(*direction)).then(label, what);
             let line = timed(line, *latency);
-            let line = line.then(Label::Dim, format!("  {}", show_size(bytes.len() as u64)));
+            let line = line.then(SpanStyle::Dim, format!("  {}", show_size(bytes.len() as u64)));
             match glance {
-                Glance::Answer { method: Some(method), .. } => {
-                    line.then(Label::Dim, format!("  of {method}"))
+                MessageInfo::Response { method: Some(method), .. } => {
+                    line.then(SpanStyle::Dim, format!("  of {method}"))
                 }
                 _ => line,
             }
         }
-        Passed::Head { direction, line: head, headers, latency } => {
+        TrafficKind::HttpHead { direction, line: head, headers, latency } => {
             let failed = *direction == Direction::Received && head.starts_with(['4', '5']);
-            let label = if failed { Label::Error } else { Label::Plain };
-            let line = line.then(Label::Plain, arrow(*direction)).then(label, head);
+            let label = if failed { SpanStyle::Error } else { SpanStyle::Plain };
+            let line = line.then(SpanStyle::Plain, arrow(*direction)).then(label, head);
             let line = timed(line, *latency);
             match headers.iter().find(|(name, _)| name == "content-type") {
                 Some((_, kind)) if *direction == Direction::Received => {
-                    line.then(Label::Dim, format!("  {kind}"))
+                    line.then(SpanStyle::Dim, format!("  {kind}"))
                 }
                 _ => line,
             }
         }
-        Passed::Stderr(text) => {
-            line.then(Label::Warning, "!! stderr: ").then(Label::Plain, first(text, look))
+        TrafficKind::Stderr(text) => {
+            line.then(SpanStyle::Warning, "!! stderr: ").then(SpanStyle::Plain, first(text, look))
         }
-        Passed::Noise(text) => {
-            line.then(Label::Warning, ".. ").then(Label::Plain, first(text, look))
+        TrafficKind::NonJsonLine(text) => {
+            line.then(SpanStyle::Warning, ".. ").then(SpanStyle::Plain, first(text, look))
         }
-        Passed::Opened(to) => line.then(Label::Good, "** opened: ").then(Label::Plain, to),
-        Passed::Closed(why) => line.then(Label::Heading, "** closed: ").then(Label::Plain, why),
+        TrafficKind::Opened(to) => {
+            line.then(SpanStyle::Success, "** opened: ").then(SpanStyle::Plain, to)
+        }
+        TrafficKind::Closed(why) => {
+            line.then(SpanStyle::Heading, "** closed: ").then(SpanStyle::Plain, why)
+        }
     };
     if let (Some(call), true) = (&traffic.call, look.verbose) {
-        line.push(Label::Dim, format!("  call {call}"));
+        line.push(SpanStyle::Dim, format!("  call {call}"));
     }
     line
 }
@@ -122,28 +130,28 @@ fn arrow(direction: Direction) -> &'static str {
     }
 }
 
-fn timed(line: Line, latency: Option<Duration>) -> Line {
+fn timed(line: StyledLine, latency: Option<Duration>) -> StyledLine {
     match latency {
-        Some(latency) => line.then(Label::Plain, format!("  {}", show_duration(latency))),
+        Some(latency) => line.then(SpanStyle::Plain, format!("  {}", show_duration(latency))),
         None => line,
     }
 }
 
 /// The first line of a text.
-fn first(text: &str, look: Look) -> String {
+fn first(text: &str, look: TrafficLayout) -> String {
     let line = text.split('\n').next().unwrap_or_default();
     if look.verbose { line.to_owned() } else { text::shorten(line, LONG).into_owned() }
 }
 
-fn named(glance: &Glance) -> (Label, String) {
+fn named(glance: &MessageInfo) -> (SpanStyle, String) {
     let label = match glance {
-        Glance::Request { .. } | Glance::Notification { .. } => Label::Heading,
-        Glance::Answer { error: false, .. } => Label::Good,
-        Glance::Answer { error: true, .. } | Glance::Unknown => Label::Error,
+        MessageInfo::Request { .. } | MessageInfo::Notification { .. } => SpanStyle::Heading,
+        MessageInfo::Response { is_error: false, .. } => SpanStyle::Success,
+        MessageInfo::Response { is_error: true, .. } | MessageInfo::Unknown => SpanStyle::Error,
     };
-    let what = match glance.number() {
-        Some(number) => format!("{} #{number}", glance.word()),
-        None => glance.word().to_owned(),
+    let what = match glance.id_text() {
+        Some(number) => format!("{} #{number}", glance.label()),
+        None => glance.label().to_owned(),
     };
     (label, what)
 }
@@ -181,34 +189,35 @@ mod tests {
     use insta::assert_snapshot;
 
     use super::*;
-    use crate::cli::output::Palette;
+    use crate::cli::output::LineRenderer;
     use crate::model::CallId;
 
-    fn show(what: Passed, verbose: bool, width: Option<usize>) -> String {
+    fn show(what: TrafficKind, verbose: bool, width: Option<usize>) -> String {
         let traffic = Traffic {
             server: "notes".to_owned(),
             sequence: 1,
             at: Duration::ZERO,
             call: Some(CallId("c1".to_owned())),
-            what,
+            kind: what,
         };
         let since = Duration::from_micros(12_340);
-        Palette::default().page(&page(&traffic, since, Look { verbose, width }))
+        LineRenderer::default().page(&page(&traffic, since, TrafficLayout { verbose, width }))
     }
 
-    fn message(direction: Direction, text: &str, glance: Glance) -> Passed {
-        let latency = matches!(glance, Glance::Answer { .. }).then_some(Duration::from_millis(12));
+    fn message(direction: Direction, text: &str, glance: MessageInfo) -> TrafficKind {
+        let latency =
+            matches!(glance, MessageInfo::Response { .. }).then_some(Duration::from_millis(12));
         let bytes = Bytes::copy_from_slice(text.as_bytes());
-        Passed::Message { direction, bytes, glance, latency }
+        TrafficKind::Message { direction, bytes, info: glance, latency }
     }
 
-    fn head(direction: Direction, line: &str) -> Passed {
+    fn head(direction: Direction, line: &str) -> TrafficKind {
         let headers = vec![
             ("content-type".to_owned(), "text/event-stream".to_owned()),
             ("authorization".to_owned(), "***".to_owned()),
         ];
         let latency = (direction == Direction::Received).then_some(Duration::from_micros(850));
-        Passed::Head { direction, line: line.to_owned(), headers, latency }
+        TrafficKind::HttpHead { direction, line: line.to_owned(), headers, latency }
     }
 
     #[test]
@@ -217,23 +226,27 @@ mod tests {
         let id = || serde_json::Value::from(3);
         let mut text = String::new();
         for what in [
-            Passed::Opened("sh -c true".to_owned()),
+            TrafficKind::Opened("sh -c true".to_owned()),
             head(Sent, "POST http://127.0.0.1:1/mcp"),
             message(
                 Sent,
                 r#"{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"_meta":{},"name":"add"}}"#,
-                Glance::Request { id: id(), method: "tools/call".to_owned() },
+                MessageInfo::Request { id: id(), method: "tools/call".to_owned() },
             ),
             head(Received, "500 Internal Server Error"),
             message(
                 Received,
                 r#"{"id":3,"result":{}}"#,
-                Glance::Answer { id: id(), method: Some("tools/call".to_owned()), error: false },
+                MessageInfo::Response {
+                    id: id(),
+                    method: Some("tools/call".to_owned()),
+                    is_error: false,
+                },
             ),
-            message(Received, "{half", Glance::Unknown),
-            Passed::Stderr("warming up".to_owned()),
-            Passed::Noise("two\nlines".to_owned()),
-            Passed::Closed("the process exited with 1".to_owned()),
+            message(Received, "{half", MessageInfo::Unknown),
+            TrafficKind::Stderr("warming up".to_owned()),
+            TrafficKind::NonJsonLine("two\nlines".to_owned()),
+            TrafficKind::Closed("the process exited with 1".to_owned()),
         ] {
             text.push_str(&show(what, false, None));
         }
@@ -270,7 +283,7 @@ mod tests {
         assert!(shown.contains("    authorization: ***\n") && shown.contains("call c1"), "{shown}");
         let list = serde_json::json!({ "n": (0..40).collect::<Vec<_>>() }).to_string();
         let many = |verbose| {
-            let glance = Glance::Notification { method: "x".to_owned() };
+            let glance = MessageInfo::Notification { method: "x".to_owned() };
             show(message(Direction::Received, &list, glance), verbose, None)
         };
         assert!(many(false).contains("… 28 more lines, -v shows all"), "{}", many(false));
@@ -282,13 +295,13 @@ mod tests {
         let evil = "{\"a\":\"\u{1b}[2J\u{9b}31m\u{202e}and a text that is longer than a row\"}";
         for verbose in [false, true] {
             for what in [
-                message(Direction::Sent, evil, Glance::Unknown),
-                Passed::Stderr(evil.repeat(3)),
+                message(Direction::Sent, evil, MessageInfo::Unknown),
+                TrafficKind::Stderr(evil.repeat(3)),
                 head(Direction::Sent, evil),
                 message(
                     Direction::Received,
                     evil,
-                    Glance::Request { id: evil.into(), method: evil.to_owned() },
+                    MessageInfo::Request { id: evil.into(), method: evil.to_owned() },
                 ),
             ] {
                 let shown = show(what, verbose, Some(30));

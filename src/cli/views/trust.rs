@@ -2,49 +2,51 @@
 
 use serde_json::{Value, json};
 
-use crate::cli::output::{Label, Line, Page};
+use crate::cli::output::{SpanStyle, StyledLine, StyledPage};
 use crate::config::consent::store::ProjectRecord;
-use crate::config::consent::{QuestionLine, TrustRequest};
+use crate::config::consent::{TrustRequest, TrustRequestLine};
 
 /// The question: the difference where the project was trusted before, else the whole.
-pub fn question(request: &TrustRequest) -> Page {
+pub fn question(request: &TrustRequest) -> StyledPage {
     let words = match request.previous {
         Some(_) => " changed since it was trusted:",
         None => " would:",
     };
     let mut page = heading(request, words);
-    lines(&request.difference(), &mut page);
+    lines(&request.difference_lines(), &mut page);
     page
 }
 
 /// Everything that would be trusted.
-pub fn whole(request: &TrustRequest) -> Page {
+pub fn whole(request: &TrustRequest) -> StyledPage {
     let mut page = heading(request, " would:");
-    lines(&request.whole(), &mut page);
+    lines(&request.full_lines(), &mut page);
     page
 }
 
-fn heading(request: &TrustRequest, words: &str) -> Page {
-    Page::from(
-        Line::plain("The project ")
-            .then(Label::Name, request.root.display().to_string())
-            .then(Label::Plain, words),
+fn heading(request: &TrustRequest, words: &str) -> StyledPage {
+    StyledPage::from(
+        StyledLine::plain("The project ")
+            .then(SpanStyle::Name, request.root.display().to_string())
+            .then(SpanStyle::Plain, words),
     )
 }
 
-fn lines(lines: &[QuestionLine], page: &mut Page) {
+fn lines(lines: &[TrustRequestLine], page: &mut StyledPage) {
     for line in lines {
         page.push(match line {
-            QuestionLine::Heading(text) => Line::of(Label::Heading, text).indented(2),
-            QuestionLine::Entry { name, text } => {
-                Line::of(Label::Name, name).then(Label::Plain, format!("  {text}")).indented(4)
+            TrustRequestLine::Heading(text) => {
+                StyledLine::styled(SpanStyle::Heading, text).indented(2)
             }
-            QuestionLine::Detail(text) => Line::plain(text).indented(6),
-            QuestionLine::Warning(text) => {
-                Line::of(Label::Warning, format!("warning: {text}")).indented(6)
+            TrustRequestLine::Entry { name, text } => StyledLine::styled(SpanStyle::Name, name)
+                .then(SpanStyle::Plain, format!("  {text}"))
+                .indented(4),
+            TrustRequestLine::Detail(text) => StyledLine::plain(text).indented(6),
+            TrustRequestLine::Warning(text) => {
+                StyledLine::styled(SpanStyle::Warning, format!("warning: {text}")).indented(6)
             }
-            QuestionLine::Before(text) => {
-                Line::of(Label::Dim, format!("before: {text}")).indented(6)
+            TrustRequestLine::Previous(text) => {
+                StyledLine::styled(SpanStyle::Dim, format!("before: {text}")).indented(6)
             }
         });
     }
@@ -65,21 +67,21 @@ pub fn request_json(request: &TrustRequest) -> Value {
 }
 
 /// What was trusted, project by project.
-pub fn list<'a>(projects: impl Iterator<Item = &'a ProjectRecord>) -> Page {
-    let mut page = Page::default();
+pub fn list<'a>(projects: impl Iterator<Item = &'a ProjectRecord>) -> StyledPage {
+    let mut page = StyledPage::default();
     for project in projects {
-        page.gap();
+        page.blank_line();
         let mark = if project.author { "  as its author" } else { "" };
         page.push(
-            Line::of(Label::Name, project.root.display().to_string())
-                .then(Label::Dim, format!("  {}{mark}", project.when)),
+            StyledLine::styled(SpanStyle::Name, project.root.display().to_string())
+                .then(SpanStyle::Dim, format!("  {}{mark}", project.when)),
         );
         let request = TrustRequest {
             root: project.root.clone(),
             bundle: project.bundle.clone(),
             ..TrustRequest::default()
         };
-        lines(&request.whole(), &mut page);
+        lines(&request.full_lines(), &mut page);
     }
     page
 }
@@ -108,7 +110,7 @@ mod tests {
     use insta::assert_snapshot;
 
     use super::*;
-    use crate::cli::output::Palette;
+    use crate::cli::output::LineRenderer;
     use crate::config::consent::{BoundFile, Bundle, EntryRecord};
 
     fn bundle(version: &str) -> Bundle {
@@ -134,7 +136,8 @@ mod tests {
     fn the_question_shows_the_whole_at_first_and_then_the_difference() {
         let mut request =
             TrustRequest { root: "/p".into(), bundle: bundle("1"), ..TrustRequest::default() };
-        let shown = |request: &TrustRequest| Palette::default().page(&question(request)).clone();
+        let shown =
+            |request: &TrustRequest| LineRenderer::default().page(&question(request)).clone();
         assert_snapshot!(shown(&request), @r"
         The project /p would:
           mcp.yaml

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use super::bound::{BoundFile, hex};
-use crate::config::node::{Node, NodeValue};
+use super::seal::{BoundFile, hex};
+use crate::config::node::{ConfigNode, NodeValue};
 
 /// What one entry would do, in the words a person was shown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -99,14 +99,14 @@ impl Bundle {
 }
 
 /// A hash of what a file or entry says: its values and keys in their order, without positions.
-pub(super) fn digest_of(node: &Node) -> String {
+pub(super) fn digest_of(node: &ConfigNode) -> String {
     let mut hash = Sha256::new();
-    feed(node, &mut hash);
+    hash_node(node, &mut hash);
     hex(&hash.finalize())
 }
 
 /// Every part is measured, so that no text can move from one part to the next.
-fn feed(node: &Node, hash: &mut Sha256) {
+fn hash_node(node: &ConfigNode, hash: &mut Sha256) {
     let mut text = |tag: u8, text: &str| {
         hash.update([tag]);
         hash.update((text.len() as u64).to_be_bytes());
@@ -120,7 +120,7 @@ fn feed(node: &Node, hash: &mut Sha256) {
         NodeValue::List(items) => {
             text(b'l', &items.len().to_string());
             for item in items {
-                feed(item, hash);
+                hash_node(item, hash);
             }
         }
         NodeValue::Map(pairs) => {
@@ -128,7 +128,7 @@ fn feed(node: &Node, hash: &mut Sha256) {
             for (key, value) in pairs {
                 hash.update((key.text.len() as u64).to_be_bytes());
                 hash.update(key.text.as_bytes());
-                feed(value, hash);
+                hash_node(value, hash);
             }
         }
     }

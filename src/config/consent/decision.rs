@@ -4,15 +4,15 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::bound::{BoundFile, BoundProgram, Seal};
 use super::grant::Grant;
-use super::question::TrustRequest;
+use super::seal::{BoundFile, BoundProgram, Seal};
 use super::store::{ProjectRecord, TrustStore};
-use super::survey::{self, EntryKey, OwnName, OwnNames, Survey};
+use super::survey::{self, EntryKey, EntrySurvey, UserEntryName, UserEntryNames};
+use super::trust_request::TrustRequest;
 use crate::config::environment::Environment;
 use crate::config::sources::SourceFile;
-use crate::config::spec::{FileRole, KindWords, Layer};
-use crate::model::Problem;
+use crate::config::spec::{FileRole, KindDescriptor, Layer};
+use crate::model::Diagnostic;
 
 /// What may act, and what a person would have to be asked.
 #[derive(Debug, Default)]
@@ -22,13 +22,13 @@ pub struct Consent {
     root: PathBuf,
     harmless: BTreeSet<EntryKey>,
     seals: BTreeMap<EntryKey, Seal>,
-    own: OwnNames,
+    user_names: UserEntryNames,
     /// Where each entry stands in the open question.
-    places: HashMap<String, usize>,
+    request_index: HashMap<String, usize>,
     /// The open question.
     pub request: Option<TrustRequest>,
     /// What is wrong with the trust store.
-    pub problems: Vec<Problem>,
+    pub diagnostics: Vec<Diagnostic>,
 }
 
 impl Consent {
@@ -50,17 +50,22 @@ impl Consent {
     /// What an entry that may not act yet would do, in lines for people.
     pub(in crate::config) fn effects_of(&self, name: &str) -> Vec<String> {
         let records = self.request.as_ref().map(|request| &request.bundle.entries);
-        let place = self.places.get(name).copied();
+        let place = self.request_index.get(name).copied();
         let record = records.zip(place).and_then(|(records, place)| records.get(place));
         record.map(|record| record.lines.clone()).unwrap_or_default()
     }
 
     /// Where the user has an entry whose name `name` would take, unless a stored answer showed that.
-    pub(in crate::config) fn kept_by_user(&self, name: &str, is_component: bool) -> Option<String> {
-        let replaces =
-            |own: &&OwnName| self.project.as_ref().is_some_and(|grant| grant.replaces(&own.name));
-        let own = self.own.conflicts(name, is_component).find(|own| !replaces(own))?;
-        Some(format!("'{}' ({})", own.name, own.shown()))
+    pub(in crate::config) fn user_entry_location(
+        &self,
+        name: &str,
+        is_component: bool,
+    ) -> Option<String> {
+        let replaces = |own: &&UserEntryName| {
+            self.project.as_ref().is_some_and(|grant| grant.may_replace(&own.name))
+        };
+        let own = self.user_names.conflicts(name, is_component).find(|own| !replaces(own))?;
+        Some(format!("'{}' ({})", own.name, own.describe_location()))
     }
 
     /// The root of the project, when a stored answer covers it.
@@ -83,7 +88,7 @@ impl Consent {
 /// asked about, and replaces nothing of the user's.
 pub(in crate::config) fn decide(
     files: &[SourceFile],
-    kinds: &[KindWords],
+    kinds: &[KindDescriptor],
     environment: &dyn Environment,
     trust_all: bool,
 ) -> Consent {
@@ -92,9 +97,9 @@ pub(in crate::config) fn decide(
         return Consent::default();
     }
     let users = files.iter().filter(|file| file.candidate.layer == Layer::User);
-    let own = OwnNames::of(users);
+    let own = UserEntryNames::of(users);
     let mut survey = survey::survey(&project, kinds, environment, &own);
-    let mut consent = Consent { root: survey.root.clone(), own, ..Consent::default() };
+    let mut consent = Consent { root: survey.root.clone(), user_names: own, ..Consent::default() };
     if trust_all {
         consent.project = Some(Grant::for_this_run());
         return consent;
@@ -103,8 +108,8 @@ pub(in crate::config) fn decide(
         consent.harmless = survey.harmless;
         return consent;
     }
-    let store = TrustStore::open(environment.state_dir().as_deref()).unwrap_or_else(|problem| {
-        consent.problems.push(problem);
+    let store = TrustStore::open(environment.state_dir().as_deref()).unwrap_or_else(|diagnostic| {
+        consent.diagnostics.push(diagnostic);
         TrustStore::default()
     });
     let previous = store.project(&survey.root).cloned();
@@ -115,18 +120,22 @@ pub(in crate::config) fn decide(
         consent.project = Some(Grant::stored(Arc::clone(record)));
         return consent;
     }
-    consent.problems.extend(survey::list_loaded_code(&mut survey, &project, kinds, environment));
-    let refused = store.refused(&survey.root, &survey.bundle.digest());
+    consent.diagnostics.extend(survey::list_loaded_code(&mut survey, &project, kinds, environment));
+    let refused = store.is_refused(&survey.root, &survey.bundle.digest());
     consent.harmless = survey.harmless;
     let names = survey.bundle.entries.iter().map(|entry| entry.name.clone());
-    consent.places = names.enumerate().map(|(place, name)| (name, place)).collect();
-    consent.request =
-        Some(TrustRequest { root: survey.root, bundle: survey.bundle, previous, refused });
+    consent.request_index = names.enumerate().map(|(place, name)| (name, place)).collect();
+    consent.request = Some(TrustRequest {
+        root: survey.root,
+        bundle: survey.bundle,
+        previous,
+        was_refused: refused,
+    });
     consent
 }
 
 /// What each entry that may act is held to when it starts.
-fn seals(survey: &Survey, record: &Arc<ProjectRecord>) -> BTreeMap<EntryKey, Seal> {
+fn seals(survey: &EntrySurvey, record: &Arc<ProjectRecord>) -> BTreeMap<EntryKey, Seal> {
     let manifest = Arc::new(record.bundle.manifest());
     let seal = |(code, program): &(Vec<PathBuf>, Option<BoundProgram>)| {
         let trusted = |path: &PathBuf| {

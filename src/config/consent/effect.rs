@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use super::local;
+use super::local_value;
 use crate::config::environment::Environment;
-use crate::config::node::Node;
+use crate::config::node::ConfigNode;
 
 /// One thing an entry would do once it acts. An entry without effects reaches nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Effect {
+pub enum EntryEffect {
     /// Starts a program.
     Runs(ProgramEffect),
     /// Runs code that a program finds by itself: what to call it, and the files that would be run,
@@ -54,7 +54,7 @@ pub struct ProgramEffect {
 
 /// Where an entry stands, for telling what it would do. It gives no way to the environment.
 #[derive(Clone, Copy)]
-pub struct Site<'a> {
+pub struct EntrySite<'a> {
     /// The directory of its file; relative paths are relative to it.
     pub base_dir: &'a Path,
     /// The root of the project, with links resolved.
@@ -62,17 +62,17 @@ pub struct Site<'a> {
     /// Named directories, as the files of the project write them.
     pub scopes: &'a BTreeMap<String, String>,
     /// The defaults of its file, as they are written.
-    pub defaults: Option<&'a Node>,
+    pub defaults: Option<&'a ConfigNode>,
     environment: &'a dyn Environment,
 }
 
-impl<'a> Site<'a> {
+impl<'a> EntrySite<'a> {
     /// A place in the project that is rooted in `root`.
     pub fn new(
         base_dir: &'a Path,
         root: &'a Path,
         scopes: &'a BTreeMap<String, String>,
-        defaults: Option<&'a Node>,
+        defaults: Option<&'a ConfigNode>,
         environment: &'a dyn Environment,
     ) -> Self {
         Self { base_dir, root, scopes, defaults, environment }
@@ -80,7 +80,7 @@ impl<'a> Site<'a> {
 
     /// A path as the entry means it, when nothing but places decides it.
     pub fn path(&self, text: &str) -> Option<PathBuf> {
-        local::path(text, self.base_dir, self.environment)
+        local_value::path(text, self.base_dir, self.environment)
     }
 
     /// A path with links resolved, as far as it is there.
@@ -103,7 +103,7 @@ impl<'a> Site<'a> {
     /// it writes them, or the user's own. `None` when another variable decides them.
     pub fn search_path(&self, written: Option<&str>) -> Option<String> {
         match written {
-            Some(written) => local::resolve(written, self.environment).known(),
+            Some(written) => local_value::resolve(written, self.environment).resolved(),
             None => self.environment.var("PATH"),
         }
     }

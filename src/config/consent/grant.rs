@@ -11,15 +11,15 @@ use crate::config::expanded::ExpandedValues;
 /// Proof that a person agreed to a file. Only this module's parent makes one, and it is the only
 /// way to an [`Expander`]: without it no code can turn a reference into its value.
 #[derive(Debug, Clone)]
-pub struct Grant(Basis);
+pub struct Grant(GrantBasis);
 
 /// What the agreement rests on.
 #[derive(Debug, Clone)]
-enum Basis {
+enum GrantBasis {
     /// The user wrote or named the file, or it is the embedded default.
-    Own,
+    UserOwned,
     /// `--trust` or `TOOLHOST_TRUST=1`: this run, without the right to replace anything.
-    Run,
+    ThisRun,
     /// A stored answer about this content.
     Stored(Arc<ProjectRecord>),
 }
@@ -27,7 +27,7 @@ enum Basis {
 impl Grant {
     /// For files that the user wrote or named, and for the embedded default.
     pub(in crate::config) fn own() -> Self {
-        Self(Basis::Own)
+        Self(GrantBasis::UserOwned)
     }
 
     /// For tests of other rooms, whose entries nobody has to agree to.
@@ -38,28 +38,28 @@ impl Grant {
 
     /// For the files of a project, in one run.
     pub(super) fn for_this_run() -> Self {
-        Self(Basis::Run)
+        Self(GrantBasis::ThisRun)
     }
 
     /// For the files of a project whose content was trusted.
     pub(super) fn stored(record: Arc<ProjectRecord>) -> Self {
-        Self(Basis::Stored(record))
+        Self(GrantBasis::Stored(record))
     }
 
     /// Whether an entry of a project may take the place of the user's own entry `name`.
-    pub fn replaces(&self, name: &str) -> bool {
+    pub fn may_replace(&self, name: &str) -> bool {
         match &self.0 {
-            Basis::Own => true,
-            Basis::Run => false,
-            Basis::Stored(record) => record.bundle.replaces.iter().any(|known| known == name),
+            GrantBasis::UserOwned => true,
+            GrantBasis::ThisRun => false,
+            GrantBasis::Stored(record) => record.bundle.replaces.iter().any(|known| known == name),
         }
     }
 
     /// The stored answer this rests on, if it rests on one.
     pub(super) fn record(&self) -> Option<&Arc<ProjectRecord>> {
         match &self.0 {
-            Basis::Stored(record) => Some(record),
-            Basis::Own | Basis::Run => None,
+            GrantBasis::Stored(record) => Some(record),
+            GrantBasis::UserOwned | GrantBasis::ThisRun => None,
         }
     }
 
@@ -71,19 +71,19 @@ impl Grant {
         base_dir: &'a Path,
         expanded: &'a ExpandedValues,
     ) -> Expander<'a> {
-        Expander::granted(self, environment, base_dir, expanded)
+        Expander::with_grant(self, environment, base_dir, expanded)
     }
 }
 
 /// The environment as the entries of one file may use it: not at all without a grant.
 #[derive(Clone)]
-pub struct Access<'a> {
+pub struct EnvironmentAccess<'a> {
     environment: &'a dyn Environment,
     grant: Option<Grant>,
     expanded: ExpandedValues,
 }
 
-impl<'a> Access<'a> {
+impl<'a> EnvironmentAccess<'a> {
     /// The access of a file with or without a grant.
     pub(in crate::config) fn new(
         environment: &'a dyn Environment,

@@ -8,27 +8,27 @@
 //! run and the documents they name. It is trusted as a whole, by content. There is no list of keys
 //! here that has to keep step with the expander: a file without a grant has no expander at all.
 
-mod bound;
 mod bundle;
-mod code;
+mod command_files;
 mod decision;
 mod effect;
 mod grant;
-mod local;
+mod local_value;
 mod program;
-mod question;
 mod references;
+mod seal;
 mod server;
 pub mod store;
 mod survey;
+mod trust_request;
 
-pub use bound::{BoundFile, Seal};
 pub use bundle::{Bundle, EntryRecord};
 pub use decision::Consent;
 pub(super) use decision::decide;
-pub use effect::{Effect, ProgramEffect, Site};
-pub use grant::{Access, Grant};
-pub use program::quoted;
-pub use question::{QuestionLine, TrustRequest};
+pub use effect::{EntryEffect, EntrySite, ProgramEffect};
+pub use grant::{EnvironmentAccess, Grant};
+pub use program::shell_quoted;
 pub use references::is_literal;
+pub use seal::{BoundFile, Seal};
 pub(super) use server::interpreter_of;
+pub use trust_request::{TrustRequest, TrustRequestLine};

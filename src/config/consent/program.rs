@@ -3,35 +3,35 @@
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use super::bound::BoundProgram;
-use super::code::{self, Given};
-use super::effect::{ProgramEffect, Site};
-use super::local::{self, Local};
+use super::command_files::{self, CommandFiles};
+use super::effect::{EntrySite, ProgramEffect};
+use super::local_value::{self, LocalValue};
+use super::seal::BoundProgram;
 use crate::config::environment::Environment;
 use crate::util::process::resolve;
 
 /// What is known of a program before it may be started.
 #[derive(Debug)]
-pub(super) struct KnownProgram {
+pub(super) struct ProgramInfo {
     /// Where it was found; `None` when it is nowhere or decided by a variable.
     pub program: Option<BoundProgram>,
     /// The references that decide which program it is.
     pub decided_by: Vec<String>,
     /// The files that it would run, the program itself among them when a path names it.
-    pub files: Given,
+    pub files: CommandFiles,
 }
 
 /// Looks at what a program effect would start, as far as that is decided without the user's
 /// variables.
-pub(super) fn look(
+pub(super) fn inspect(
     effect: &ProgramEffect,
     (base_dir, root): (&Path, &Path),
     environment: &dyn Environment,
-) -> KnownProgram {
+) -> ProgramInfo {
     let mut decided_by = Vec::new();
-    let mut known = |text: &str| match local::resolve(text, environment) {
-        Local::Known(text) => Some(text),
-        Local::DecidedBy(references) => {
+    let mut known = |text: &str| match local_value::resolve(text, environment) {
+        LocalValue::Resolved(text) => Some(text),
+        LocalValue::Unresolved(references) => {
             decided_by.extend(references);
             None
         }
@@ -54,34 +54,37 @@ pub(super) fn look(
         (Some(word), Some(from)) if searchable => {
             resolve(&word, path.as_deref(), &from).ok().map(|found| {
                 let found = found.canonicalize().unwrap_or(found);
-                BoundProgram { word, path, from, found }
+                BoundProgram { program: word, path, base_dir: from, resolved: found }
             })
         }
         _ => None,
     };
     let mut files = match &cwd {
         Some(cwd) => {
-            let argv: Vec<Option<String>> =
-                effect.argv.iter().map(|word| local::resolve(word, environment).known()).collect();
-            code::given(&argv, cwd)
+            let argv: Vec<Option<String>> = effect
+                .argv
+                .iter()
+                .map(|word| local_value::resolve(word, environment).resolved())
+                .collect();
+            command_files::command_files(&argv, cwd)
         }
-        None => Given::default(),
+        None => CommandFiles::default(),
     };
     if let Some(program) = &program {
-        if program.word.contains('/') {
-            files.code.insert(0, program.from.join(&program.word).components().collect());
-        } else if program.found.starts_with(root) {
+        if program.program.contains('/') {
+            files.code.insert(0, program.base_dir.join(&program.program).components().collect());
+        } else if program.resolved.starts_with(root) {
             // Found by its name, and code of the project all the same.
-            files.code.insert(0, program.found.clone());
+            files.code.insert(0, program.resolved.clone());
         }
     }
     decided_by.sort();
     decided_by.dedup();
-    KnownProgram { program, decided_by, files }
+    ProgramInfo { program, decided_by, files }
 }
 
 /// An argv as a shell would need it, for reading and copying.
-pub fn quoted(argv: &[String]) -> String {
+pub fn shell_quoted(argv: &[String]) -> String {
     let quote = |word: &String| {
         let plain = |c: char| c.is_ascii_alphanumeric() || "_./:=@%+,-".contains(c);
         if !word.is_empty() && word.chars().all(plain) {
@@ -95,7 +98,8 @@ pub fn quoted(argv: &[String]) -> String {
 
 /// What a reader should notice about a program and its command line.
 pub(super) fn warnings(argv: &[String], program: Option<&Path>) -> Vec<String> {
-    let mut warnings: Vec<String> = about_words(argv).into_iter().map(str::to_owned).collect();
+    let mut warnings: Vec<String> =
+        argument_warnings(argv).into_iter().map(str::to_owned).collect();
     if let Some(directory) = program.and_then(writable_by_all) {
         warnings.push(format!("everybody may write to {}", directory.display()));
     }
@@ -109,7 +113,7 @@ fn writable_by_all(program: &Path) -> Option<&Path> {
     (mode & 0o002 != 0 && mode & STICKY == 0 || directory == Path::new("/tmp")).then_some(directory)
 }
 
-fn about_words(argv: &[String]) -> Vec<&'static str> {
+fn argument_warnings(argv: &[String]) -> Vec<&'static str> {
     let name = |word: &String| {
         Path::new(word).file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default()
     };
@@ -159,7 +163,7 @@ fn is_unpinned(program: &str, words: &[&str]) -> bool {
 }
 
 /// The directory a program is started in, when it is not the usual one and worth telling.
-pub(super) fn told_cwd(effect: &ProgramEffect, site: &Site<'_>) -> Option<String> {
+pub(super) fn unusual_cwd(effect: &ProgramEffect, site: &EntrySite<'_>) -> Option<String> {
     let written = effect.cwd.as_ref()?;
     let is_root = site.path(written).is_some_and(|path| path == site.base_dir);
     (!is_root).then(|| written.clone())
@@ -194,7 +198,10 @@ mod tests {
 
     #[test]
     fn words_are_quoted_when_a_shell_would_split_them() {
-        assert_eq!(quoted(&argv("a b")), "a b");
-        assert_eq!(quoted(&["a b".into(), "it's".into(), String::new()]), r"'a b' 'it'\''s' ''");
+        assert_eq!(shell_quoted(&argv("a b")), "a b");
+        assert_eq!(
+            shell_quoted(&["a b".into(), "it's".into(), String::new()]),
+            r"'a b' 'it'\''s' ''"
+        );
     }
 }

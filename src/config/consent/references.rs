@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use crate::config::expand::{Piece, pieces};
-use crate::config::node::{Node, NodeValue};
+use crate::config::expand::{ReferencePiece, pieces};
+use crate::config::node::{ConfigNode, NodeValue};
 
 /// Whether nothing in the value depends on where it is loaded: no reference, no `~`.
-pub fn is_literal(node: &Node) -> bool {
+pub fn is_literal(node: &ConfigNode) -> bool {
     match &node.value {
         NodeValue::Text(text) => !text.contains("${") && !text.starts_with('~'),
         NodeValue::List(items) => items.iter().all(is_literal),
@@ -17,13 +17,13 @@ pub fn is_literal(node: &Node) -> bool {
 
 /// Every reference at or below `node` with the paths of the keys it stands in. Names of variables
 /// that stand without `${}` (`…_env_var`, `env_keys`) are among them.
-pub(super) fn of(node: &Node) -> BTreeMap<String, Vec<String>> {
+pub(super) fn of(node: &ConfigNode) -> BTreeMap<String, Vec<String>> {
     let mut found = BTreeMap::new();
     walk(node, &mut String::new(), &mut found);
     found
 }
 
-fn walk(node: &Node, path: &mut String, found: &mut BTreeMap<String, Vec<String>>) {
+fn walk(node: &ConfigNode, path: &mut String, found: &mut BTreeMap<String, Vec<String>>) {
     match &node.value {
         NodeValue::Text(text) => {
             let mut add = |reference: String| {
@@ -33,7 +33,7 @@ fn walk(node: &Node, path: &mut String, found: &mut BTreeMap<String, Vec<String>
                 }
             };
             for piece in pieces(text) {
-                if let Piece::Reference(reference) = piece {
+                if let ReferencePiece::Reference(reference) = piece {
                     add(format!("${{{reference}}}"));
                 }
             }

@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use super::effect::{Effect, ProgramEffect, Site};
-use crate::config::node::{Node, NodeValue};
+use super::effect::{EntryEffect, EntrySite, ProgramEffect};
+use crate::config::node::{ConfigNode, NodeValue};
 use crate::config::resolve::endpoint::URL_KEYS;
 
 /// The effects of a server's entry.
-pub(super) fn effects(entry: &Node, site: &Site<'_>) -> Vec<Effect> {
+pub(super) fn effects(entry: &ConfigNode, site: &EntrySite<'_>) -> Vec<EntryEffect> {
     let mut effects = Vec::new();
     let program = entry.get_any(&["command", "server_path"]);
     if let Some((key, node)) = program {
@@ -23,7 +23,7 @@ pub(super) fn effects(entry: &Node, site: &Site<'_>) -> Vec<Effect> {
         }
         argv.extend(entry.get("args").map(texts).unwrap_or_default());
         let is_path = argv.first().is_some_and(|word| word.contains('/'));
-        effects.push(Effect::Runs(ProgramEffect {
+        effects.push(EntryEffect::Runs(ProgramEffect {
             argv,
             cwd: entry.get("cwd").and_then(|node| node.as_text().ok()).map(str::to_owned),
             env: variables(entry),
@@ -34,31 +34,34 @@ pub(super) fn effects(entry: &Node, site: &Site<'_>) -> Vec<Effect> {
     if let Some((_, node)) = entry.get_any(&URL_KEYS)
         && let Ok(text) = node.as_text()
     {
-        effects.push(Effect::Contacts(origin(text)));
+        effects.push(EntryEffect::Contacts(origin(text)));
     }
     for key in ["auth", "oauth"] {
-        for (name, value) in entry.get(key).map(Node::entries).unwrap_or_default() {
+        for (name, value) in entry.get(key).map(ConfigNode::entries).unwrap_or_default() {
             if let ("token_url" | "issuer" | "client_metadata_url", Ok(text)) =
                 (name.text.as_str(), value.as_text())
             {
-                effects.push(Effect::Contacts(origin(text)));
+                effects.push(EntryEffect::Contacts(origin(text)));
             }
         }
     }
     if let Some(node) = entry.get("roots").filter(|node| !node.is_null()) {
-        effects.push(Effect::Other(format!("tells it the roots {}", node.to_json())));
+        effects.push(EntryEffect::Other(format!("tells it the roots {}", node.to_json())));
     }
     if entry.get("routing_weight").is_some() {
-        effects.push(Effect::Other("may answer bare tool names beside other servers".to_owned()));
+        effects
+            .push(EntryEffect::Other("may answer bare tool names beside other servers".to_owned()));
     }
     let loosens = entry.get("dev").is_some_and(|node| matches!(node.value, NodeValue::Bool(true)))
         || entry.get("drift").is_some_and(|node| node.as_text().is_ok_and(|word| word != "block"));
     if loosens {
-        effects.push(Effect::Other("does not block tools that differ from their pins".to_owned()));
+        effects.push(EntryEffect::Other(
+            "does not block tools that differ from their pins".to_owned(),
+        ));
     }
     if effects.is_empty() {
         // Nothing says how to reach it: whatever is wrong is told when the entry is resolved.
-        effects.push(Effect::Other("says nothing of how it is reached".to_owned()));
+        effects.push(EntryEffect::Other("says nothing of how it is reached".to_owned()));
     }
     effects
 }
@@ -81,7 +84,7 @@ pub(super) fn origin(written: &str) -> String {
     }
 }
 
-fn texts(node: &Node) -> Vec<String> {
+fn texts(node: &ConfigNode) -> Vec<String> {
     match &node.value {
         NodeValue::Text(text) => vec![text.clone()],
         NodeValue::List(items) => {
@@ -92,9 +95,9 @@ fn texts(node: &Node) -> Vec<String> {
 }
 
 /// The variables an entry sets, as written.
-fn variables(entry: &Node) -> Vec<(String, String)> {
-    let pairs = entry.get("env").map(Node::entries).unwrap_or_default();
-    let pair = |(key, value): &(crate::config::node::Key, Node)| {
+fn variables(entry: &ConfigNode) -> Vec<(String, String)> {
+    let pairs = entry.get("env").map(ConfigNode::entries).unwrap_or_default();
+    let pair = |(key, value): &(crate::config::node::ConfigKey, ConfigNode)| {
         Some((key.text.clone(), value.as_scalar_text().ok()?))
     };
     pairs.iter().filter_map(pair).collect()

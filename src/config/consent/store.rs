@@ -7,10 +7,10 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::bundle::Bundle;
-use super::question::TrustRequest;
+use super::trust_request::TrustRequest;
 use crate::config::read::reason;
-use crate::model::{Fault, Problem};
-use crate::util::{private, replace};
+use crate::model::{Diagnostic, Error};
+use crate::util::{atomic_file, private_file};
 
 /// The most a record may hold before it is refused.
 const MAX_BYTES: u64 = 64 << 20;
@@ -35,7 +35,7 @@ pub struct ProjectRecord {
 
 /// A project that was refused with one content.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Refusal {
+struct StoredRefusal {
     root: PathBuf,
     digest: String,
 }
@@ -44,16 +44,16 @@ struct Refusal {
 #[derive(Debug, Default)]
 pub struct TrustStore {
     path: Option<PathBuf>,
-    content: Content,
+    content: TrustFileContent,
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]
-struct Content {
+struct TrustFileContent {
     version: u32,
     #[serde(default)]
     projects: Vec<Arc<ProjectRecord>>,
     #[serde(default)]
-    refused: Vec<Refusal>,
+    refused: Vec<StoredRefusal>,
 }
 
 impl TrustStore {
@@ -62,13 +62,13 @@ impl TrustStore {
     ///
     /// # Errors
     /// When it cannot be read or understood, or others may write to it. Then nothing is trusted.
-    pub fn open(state_dir: Option<&Path>) -> Result<Self, Problem> {
+    pub fn open(state_dir: Option<&Path>) -> Result<Self, Diagnostic> {
         let Some(dir) = state_dir else { return Ok(Self::default()) };
         let path = dir.join("trust.json");
         let content = read(&path).map_err(|why| {
             let shown = path.display();
-            Problem::error(format!("the trust store {shown} is not used: {why}"))
-                .hint("remove it to be asked again")
+            Diagnostic::error(format!("the trust store {shown} is not used: {why}"))
+                .with_hint("remove it to be asked again")
         })?;
         Ok(Self { path: Some(path), content })
     }
@@ -79,7 +79,7 @@ impl TrustStore {
     }
 
     /// Whether this content of a project was refused.
-    pub fn refused(&self, root: &Path, digest: &str) -> bool {
+    pub fn is_refused(&self, root: &Path, digest: &str) -> bool {
         self.content.refused.iter().any(|r| r.root == root && r.digest == digest)
     }
 
@@ -98,7 +98,7 @@ impl TrustStore {
         request: &TrustRequest,
         author: bool,
         now: Duration,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), Error> {
         let seconds = i64::try_from(now.as_secs()).unwrap_or(i64::MAX);
         let when = jiff::Timestamp::from_second(seconds).map(|t| t.to_string()).unwrap_or_default();
         let project = Arc::new(ProjectRecord {
@@ -107,7 +107,7 @@ impl TrustStore {
             author,
             bundle: request.bundle.clone(),
         });
-        self.change(|content| {
+        self.update(|content| {
             content.projects.retain(|known| known.root != request.root);
             content.refused.retain(|refusal| refusal.root != request.root);
             content.projects.push(project);
@@ -119,9 +119,9 @@ impl TrustStore {
     ///
     /// # Errors
     /// When the record cannot be written.
-    pub fn refuse(&mut self, request: &TrustRequest) -> Result<(), Fault> {
-        let refusal = Refusal { root: request.root.clone(), digest: request.bundle.digest() };
-        self.change(|content| {
+    pub fn refuse(&mut self, request: &TrustRequest) -> Result<(), Error> {
+        let refusal = StoredRefusal { root: request.root.clone(), digest: request.bundle.digest() };
+        self.update(|content| {
             content.refused.retain(|known| known.root != refusal.root);
             content.refused.push(refusal);
             let surplus = content.refused.len().saturating_sub(MAX_REFUSALS);
@@ -133,13 +133,13 @@ impl TrustStore {
     ///
     /// # Errors
     /// When the record cannot be written.
-    pub fn revoke(&mut self, directory: &Path) -> Result<Vec<Arc<ProjectRecord>>, Fault> {
+    pub fn revoke(&mut self, directory: &Path) -> Result<Vec<Arc<ProjectRecord>>, Error> {
         let gone = |root: &Path| root == directory || root.starts_with(directory);
         let known = self.content.projects.iter().any(|project| gone(&project.root))
             || self.content.refused.iter().any(|refusal| gone(&refusal.root));
         let mut forgotten = Vec::new();
         if known {
-            self.change(|content| {
+            self.update(|content| {
                 forgotten = content.projects.extract_if(.., |p| gone(&p.root)).collect();
                 content.refused.retain(|refusal| !gone(&refusal.root));
             })?;
@@ -148,13 +148,13 @@ impl TrustStore {
     }
 
     /// Changes the newest state of the file, so that processes do not lose each other's answers.
-    fn change(&mut self, change: impl FnOnce(&mut Content)) -> Result<(), Fault> {
+    fn update(&mut self, change: impl FnOnce(&mut TrustFileContent)) -> Result<(), Error> {
         let Some(path) = self.path.clone() else {
-            return Err(Fault::config("there is no state directory to remember this in")
-                .hint("set HOME, or use --trust for one run"));
+            return Err(Error::config("there is no state directory to remember this in")
+                .with_hint("set HOME, or use --trust for one run"));
         };
-        let failed = |why: String| Fault::config(format!("cannot write {}: {why}", path.display()));
-        let lock = replace::lock(&path).map_err(|why| failed(reason(&why)))?;
+        let failed = |why: String| Error::config(format!("cannot write {}: {why}", path.display()));
+        let lock = atomic_file::lock(&path).map_err(|why| failed(reason(&why)))?;
         let mut content = read(&path).map_err(failed)?;
         change(&mut content);
         content.version = VERSION;
@@ -162,18 +162,21 @@ impl TrustStore {
         if text.len() as u64 > MAX_BYTES {
             return Err(failed("it would be too large".to_owned()));
         }
-        private::replace(&path, (text + "\n").as_bytes()).map_err(|why| failed(reason(&why)))?;
+        private_file::replace(&path, (text + "\n").as_bytes())
+            .map_err(|why| failed(reason(&why)))?;
         drop(lock);
         self.content = content;
         Ok(())
     }
 }
 
-fn read(path: &Path) -> Result<Content, String> {
+fn read(path: &Path) -> Result<TrustFileContent, String> {
     use std::os::unix::fs::MetadataExt as _;
     let meta = match std::fs::symlink_metadata(path) {
         Ok(meta) => meta,
-        Err(why) if why.kind() == std::io::ErrorKind::NotFound => return Ok(Content::default()),
+        Err(why) if why.kind() == std::io::ErrorKind::NotFound => {
+            return Ok(TrustFileContent::default());
+        }
         Err(why) => return Err(reason(&why)),
     };
     if !meta.is_file() {
@@ -186,10 +189,10 @@ fn read(path: &Path) -> Result<Content, String> {
         return Err("it is too large".to_owned());
     }
     let text = std::fs::read_to_string(path).map_err(|why| reason(&why))?;
-    let content: Content = serde_json::from_str(&text).map_err(|why| why.to_string())?;
+    let content: TrustFileContent = serde_json::from_str(&text).map_err(|why| why.to_string())?;
     match content.version {
         VERSION => Ok(content),
-        1 => Ok(Content::default()),
+        1 => Ok(TrustFileContent::default()),
         other => Err(format!("its version {other} is not known to this build")),
     }
 }
@@ -236,7 +239,7 @@ mod tests {
         let (one, two) = (request("/p", "one"), request("/p", "two"));
         store.refuse(&one).unwrap();
         let refused = |store: &TrustStore, request: &TrustRequest| {
-            store.refused(&request.root, &request.bundle.digest())
+            store.is_refused(&request.root, &request.bundle.digest())
         };
         assert!(refused(&store, &one) && !refused(&store, &two));
         store.trust(&two, false, Duration::ZERO).unwrap();
@@ -264,8 +267,12 @@ mod tests {
         // Writable by everybody, by the group alone, by others alone.
         for bits in [0o666, 0o660, 0o620, 0o602] {
             mode(bits);
-            let problem = TrustStore::open(Some(dir.path())).unwrap_err();
-            assert!(problem.message.contains("others may write"), "{bits:o}: {}", problem.message);
+            let diagnostic = TrustStore::open(Some(dir.path())).unwrap_err();
+            assert!(
+                diagnostic.message.contains("others may write"),
+                "{bits:o}: {}",
+                diagnostic.message
+            );
         }
         mode(0o640);
         assert!(TrustStore::open(Some(dir.path())).is_ok());

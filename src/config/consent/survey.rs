@@ -6,45 +6,41 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use super::bound::{BoundFile, BoundProgram};
 use super::bundle::{Bundle, EntryRecord, digest_of};
-use super::effect::{Effect, Site};
+use super::effect::{EntryEffect, EntrySite};
 use super::references::{self, is_literal};
-use super::{program, question, server};
+use super::seal::{BoundFile, BoundProgram};
+use super::{program, server, trust_request};
 use crate::config::environment::Environment;
 use crate::config::keys::{SERVERS_FILE, TOOLS_FILE, canonical};
-use crate::config::node::{Node, NodeValue};
+use crate::config::node::{ConfigNode, NodeValue};
 use crate::config::resolve::{servers, tools};
 use crate::config::sources::SourceFile;
-use crate::config::spec::{FileRole, KindWords};
-use crate::model::{Place, Problem};
+use crate::config::spec::{FileRole, KindDescriptor};
+use crate::model::{Diagnostic, SourceLocation};
 
 /// An entry by what it is and its name.
 pub(super) type EntryKey = (FileRole, String);
 
 /// One entry of a file, as it is written.
 #[derive(Debug, Clone)]
-pub(super) struct Written<'n> {
+pub(super) struct WrittenEntry<'n> {
     pub role: FileRole,
     pub name: String,
-    pub place: Place,
-    pub node: &'n Node,
+    pub location: SourceLocation,
+    pub node: &'n ConfigNode,
     /// Whether several tools may be named after it.
     pub is_component: bool,
 }
 
 /// The entries of a file.
-pub(super) fn entries<'n>(root: &'n Node, role: FileRole) -> Vec<Written<'n>> {
+pub(super) fn entries<'n>(root: &'n ConfigNode, role: FileRole) -> Vec<WrittenEntry<'n>> {
     match role {
         FileRole::Servers => {
-            let server = |(name, place, node): (String, Place, &'n Node)| Written {
-                role,
-                name,
-                place,
-                node,
-                is_component: true,
+            let server = |(name, place, node): (String, SourceLocation, &'n ConfigNode)| {
+                WrittenEntry { role, name, location: place, node, is_component: true }
             };
-            servers::written(root).into_iter().map(server).collect()
+            servers::entries_as_written(root).into_iter().map(server).collect()
         }
         FileRole::Tools => {
             let mut found = Vec::new();
@@ -57,7 +53,13 @@ pub(super) fn entries<'n>(root: &'n Node, role: FileRole) -> Vec<Written<'n>> {
                 for node in items {
                     let Some(name) = tools::written_name(node) else { continue };
                     let is_component = tools::may_be_component(node, &key.text);
-                    found.push(Written { role, name, place: node.place(), node, is_component });
+                    found.push(WrittenEntry {
+                        role,
+                        name,
+                        location: node.location(),
+                        node,
+                        is_component,
+                    });
                 }
             }
             found
@@ -67,7 +69,7 @@ pub(super) fn entries<'n>(root: &'n Node, role: FileRole) -> Vec<Written<'n>> {
 
 /// What was found of one entry.
 #[derive(Debug)]
-struct Described {
+struct DescribedEntry {
     key: EntryKey,
     record: EntryRecord,
     /// Calls of other tools; an entry with no other effects may be harmless by them.
@@ -76,12 +78,12 @@ struct Described {
     code: Vec<PathBuf>,
     program: Option<BoundProgram>,
     /// Files and directories it would use, and for what.
-    places: Vec<(&'static str, PathBuf)>,
+    used_paths: Vec<(&'static str, PathBuf)>,
 }
 
 /// A project as it would be trusted.
 #[derive(Debug)]
-pub(super) struct Survey {
+pub(super) struct EntrySurvey {
     /// The root, links resolved.
     pub root: PathBuf,
     /// What consent would be bound to, without what kinds list only when they are asked.
@@ -97,16 +99,16 @@ pub(super) struct Survey {
 /// Looks at the files of a project. `own` are the names of the user's own entries.
 pub(super) fn survey(
     files: &[&SourceFile],
-    kinds: &[KindWords],
+    kinds: &[KindDescriptor],
     environment: &dyn Environment,
-    own: &OwnNames,
-) -> Survey {
+    own: &UserEntryNames,
+) -> EntrySurvey {
     let cwd = environment.cwd();
     let root_dir = files.first().map_or_else(|| cwd.clone(), |file| file.base_dir(&cwd));
     let root = root_dir.canonicalize().unwrap_or(root_dir);
     let scopes = written_scopes(files, &root);
     let mut bundle = Bundle::default();
-    let mut described: Vec<Described> = Vec::new();
+    let mut described: Vec<DescribedEntry> = Vec::new();
     let mut needs_consent = false;
     for file in files {
         let base_dir = file.base_dir(&cwd);
@@ -116,7 +118,7 @@ pub(super) fn survey(
         let resolved = resolved.unwrap_or_else(|_| file.candidate.path.clone());
         let bound = BoundFile { resolved, sha256: Some(digest_of(tree)) };
         bundle.files.insert(name.clone(), bound);
-        let site = Site::new(&base_dir, &root, &scopes, tree.get("defaults"), environment);
+        let site = EntrySite::new(&base_dir, &root, &scopes, tree.get("defaults"), environment);
         if let Some(record) = settings(tree, file.candidate.role, &name) {
             needs_consent = true;
             bundle.entries.push(record);
@@ -131,7 +133,8 @@ pub(super) fn survey(
             let effects = effects(&entry, kinds, &site);
             let mut one = describe(&entry, &name, &effects, &site, environment);
             for taken in own.taken_by(&entry, &effects) {
-                let line = format!("replaces your own '{}' ({})", taken.name, taken.shown());
+                let line =
+                    format!("replaces your own '{}' ({})", taken.name, taken.describe_location());
                 one.record.lines.push(line);
                 if !bundle.replaces.contains(&taken.name) {
                     bundle.replaces.push(taken.name.clone());
@@ -154,34 +157,35 @@ pub(super) fn survey(
             }
         }
         if let Some(program) = &one.program {
-            let key = format!("{}: {}", one.key.1, program.word);
-            bundle.resolved.insert(key, program.found.clone());
+            let key = format!("{}: {}", one.key.1, program.program);
+            bundle.resolved.insert(key, program.resolved.clone());
         }
-        for (use_of, path) in &one.places {
+        for (use_of, path) in &one.used_paths {
             bundle.resolved.insert(format!("{}: {use_of}", one.key.1), path.clone());
         }
         starts.insert(one.key, (one.code, one.program));
         bundle.entries.push(one.record);
     }
     needs_consent |= !bundle.replaces.is_empty();
-    Survey { root, bundle, harmless, starts, needs_consent }
+    EntrySurvey { root, bundle, harmless, starts, needs_consent }
 }
 
 /// The code that entries of a kind load by themselves, which is listed only when somebody is asked:
 /// there may be thousands of files. Gives what could not be listed as lines to show.
 pub(super) fn list_loaded_code(
-    survey: &mut Survey,
+    survey: &mut EntrySurvey,
     files: &[&SourceFile],
-    kinds: &[KindWords],
+    kinds: &[KindDescriptor],
     environment: &dyn Environment,
-) -> Vec<Problem> {
+) -> Vec<Diagnostic> {
     let cwd = environment.cwd();
     let scopes = written_scopes(files, &survey.root);
-    let mut problems = Vec::new();
+    let mut diagnostics = Vec::new();
     for file in files {
         let base_dir = file.base_dir(&cwd);
         let tree = &file.parsed.root;
-        let site = Site::new(&base_dir, &survey.root, &scopes, tree.get("defaults"), environment);
+        let site =
+            EntrySite::new(&base_dir, &survey.root, &scopes, tree.get("defaults"), environment);
         for entry in entries(tree, file.candidate.role) {
             if entry.role != FileRole::Tools || is_off(entry.node) {
                 continue;
@@ -197,23 +201,27 @@ pub(super) fn list_loaded_code(
                         }
                     }
                 }
-                Err(problem) => {
+                Err(diagnostic) => {
                     let name = &entry.name;
                     let records = survey.bundle.entries.iter_mut();
                     if let Some(record) = records.into_iter().find(|r| r.name == *name) {
-                        let line = format!("warning: {}", problem.message);
-                        record.lines.extend(question::safe(&[line]));
+                        let line = format!("warning: {}", diagnostic.message);
+                        record.lines.extend(trust_request::safe(&[line]));
                     }
-                    problems.push(problem.entry(entry.name));
+                    diagnostics.push(diagnostic.with_entry(entry.name));
                 }
             }
         }
     }
-    problems
+    diagnostics
 }
 
 /// What an entry would do.
-fn effects(entry: &Written<'_>, kinds: &[KindWords], site: &Site<'_>) -> Vec<Effect> {
+fn effects(
+    entry: &WrittenEntry<'_>,
+    kinds: &[KindDescriptor],
+    site: &EntrySite<'_>,
+) -> Vec<EntryEffect> {
     match entry.role {
         FileRole::Servers => server::effects(entry.node, site),
         FileRole::Tools => match tools::kind(entry.node, site.base_dir, kinds) {
@@ -225,12 +233,12 @@ fn effects(entry: &Written<'_>, kinds: &[KindWords], site: &Site<'_>) -> Vec<Eff
 }
 
 fn describe(
-    entry: &Written<'_>,
+    entry: &WrittenEntry<'_>,
     file: &str,
-    effects: &[Effect],
-    site: &Site<'_>,
+    effects: &[EntryEffect],
+    site: &EntrySite<'_>,
     environment: &dyn Environment,
-) -> Described {
+) -> DescribedEntry {
     let references = references::of(entry.node);
     let mut code = Vec::new();
     let mut found = None;
@@ -238,25 +246,25 @@ fn describe(
     let mut places = Vec::new();
     for effect in effects {
         match effect {
-            Effect::Runs(runs) => {
-                let known = program::look(runs, (site.base_dir, site.root), environment);
+            EntryEffect::Runs(runs) => {
+                let known = program::inspect(runs, (site.base_dir, site.root), environment);
                 code.extend(known.files.code.iter().cloned());
                 found.clone_from(&known.program);
                 programs.push((runs, known));
             }
-            Effect::Document(text) => code.extend(site.path(text)),
-            Effect::Reads(path) => places.push(("reads", PathBuf::from(path))),
-            Effect::Writes(path) => places.push(("writes", PathBuf::from(path))),
+            EntryEffect::Document(text) => code.extend(site.path(text)),
+            EntryEffect::Reads(path) => places.push(("reads", PathBuf::from(path))),
+            EntryEffect::Writes(path) => places.push(("writes", PathBuf::from(path))),
             _ => {}
         }
     }
-    let lines = question::entry_lines(effects, &programs, &references, site);
+    let lines = trust_request::entry_lines(effects, &programs, &references, site);
     let calls = effects.iter().filter_map(|effect| match effect {
-        Effect::Calls { tool, .. } => Some(tool.clone()),
+        EntryEffect::Calls { tool, .. } => Some(tool.clone()),
         _ => None,
     });
-    let only_calls = effects.iter().all(|effect| matches!(effect, Effect::Calls { .. }));
-    Described {
+    let only_calls = effects.iter().all(|effect| matches!(effect, EntryEffect::Calls { .. }));
+    DescribedEntry {
         key: (entry.role, entry.name.clone()),
         record: EntryRecord {
             name: entry.name.clone(),
@@ -268,13 +276,13 @@ fn describe(
         has_effects: !only_calls || !is_literal(entry.node),
         code,
         program: found,
-        places,
+        used_paths: places,
     }
 }
 
 /// Entries that reach nothing, and those that call nothing but such. What would lead to a tool of
 /// the user is not among them.
-fn harmless(described: &[Described], own: &OwnNames) -> BTreeSet<EntryKey> {
+fn harmless(described: &[DescribedEntry], own: &UserEntryNames) -> BTreeSet<EntryKey> {
     // Harmlessness is known by name, and so only where one entry has it.
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for one in described {
@@ -315,7 +323,7 @@ fn is_tool_part(rest: &str) -> bool {
 }
 
 /// The references of a file outside of its entries, as an entry of the question.
-fn settings(tree: &Node, role: FileRole, file: &str) -> Option<EntryRecord> {
+fn settings(tree: &ConfigNode, role: FileRole, file: &str) -> Option<EntryRecord> {
     let table = if role == FileRole::Tools { TOOLS_FILE } else { SERVERS_FILE };
     let is_entry_list = |word| {
         matches!(word, Some("tools" | "toolkits" | "components" | "mcp_servers" | "clients"))
@@ -344,12 +352,12 @@ fn settings(tree: &Node, role: FileRole, file: &str) -> Option<EntryRecord> {
         name: "settings".to_owned(),
         file: file.to_owned(),
         digest: String::new(),
-        lines: question::safe(&lines),
+        lines: trust_request::safe(&lines),
     })
 }
 
 /// Files that schemas anywhere in a file refer to.
-fn documents(tree: &Node, site: &Site<'_>) -> Vec<PathBuf> {
+fn documents(tree: &ConfigNode, site: &EntrySite<'_>) -> Vec<PathBuf> {
     let mut found = Vec::new();
     walk_refs(tree, &mut |text| {
         let path = text.split('#').next().unwrap_or_default();
@@ -360,7 +368,7 @@ fn documents(tree: &Node, site: &Site<'_>) -> Vec<PathBuf> {
     found
 }
 
-fn walk_refs(node: &Node, found: &mut impl FnMut(&str)) {
+fn walk_refs(node: &ConfigNode, found: &mut impl FnMut(&str)) {
     match &node.value {
         NodeValue::List(items) => items.iter().for_each(|item| walk_refs(item, found)),
         NodeValue::Map(pairs) => {
@@ -379,7 +387,9 @@ fn walk_refs(node: &Node, found: &mut impl FnMut(&str)) {
 fn written_scopes(files: &[&SourceFile], root: &Path) -> BTreeMap<String, String> {
     let mut scopes = BTreeMap::new();
     for file in files {
-        for (key, value) in file.parsed.root.get("scopes").map(Node::entries).unwrap_or_default() {
+        for (key, value) in
+            file.parsed.root.get("scopes").map(ConfigNode::entries).unwrap_or_default()
+        {
             if let Ok(text) = value.as_text() {
                 scopes.entry(key.text.clone()).or_insert_with(|| text.to_owned());
             }
@@ -390,7 +400,7 @@ fn written_scopes(files: &[&SourceFile], root: &Path) -> BTreeMap<String, String
     scopes
 }
 
-fn is_off(entry: &Node) -> bool {
+fn is_off(entry: &ConfigNode) -> bool {
     let flag = |key| entry.get(key).and_then(|node| node.as_bool().ok());
     flag("disabled") == Some(true) || flag("enabled") == Some(false)
 }
@@ -407,21 +417,21 @@ fn relative(path: &Path, root: &Path) -> String {
 
 /// The names of the user's own entries, which stay theirs.
 #[derive(Debug, Default)]
-pub(super) struct OwnNames(Vec<OwnName>);
+pub(super) struct UserEntryNames(Vec<UserEntryName>);
 
 /// One of them.
 #[derive(Debug, Clone)]
-pub(super) struct OwnName {
+pub(super) struct UserEntryName {
     pub name: String,
     role: FileRole,
     is_component: bool,
-    place: Place,
+    location: SourceLocation,
 }
 
-impl OwnName {
+impl UserEntryName {
     /// Where it stands.
-    pub fn shown(&self) -> String {
-        format!("{}:{}", self.place.file.display(), self.place.line)
+    pub fn describe_location(&self) -> String {
+        format!("{}:{}", self.location.file.display(), self.location.line)
     }
 
     /// Whether an entry called `name` would get calls that are meant for this one: it has the name,
@@ -435,14 +445,14 @@ impl OwnName {
     }
 }
 
-impl OwnNames {
+impl UserEntryNames {
     /// The names in the user's own files.
     pub fn of<'f>(files: impl Iterator<Item = &'f SourceFile>) -> Self {
         let mut names = Vec::new();
         for file in files {
             for entry in entries(&file.parsed.root, file.candidate.role) {
-                let Written { name, role, is_component, place, .. } = entry;
-                names.push(OwnName { name, role, is_component, place });
+                let WrittenEntry { name, role, is_component, location: place, .. } = entry;
+                names.push(UserEntryName { name, role, is_component, location: place });
             }
         }
         Self(names)
@@ -450,13 +460,17 @@ impl OwnNames {
 
     /// Which of them an entry of a project would take: its name, the name of one of the tools of
     /// the user's component, or a server whose tools it lists as its own.
-    pub fn taken_by(&self, entry: &Written<'_>, effects: &[Effect]) -> Vec<&OwnName> {
+    pub fn taken_by(
+        &self,
+        entry: &WrittenEntry<'_>,
+        effects: &[EntryEffect],
+    ) -> Vec<&UserEntryName> {
         let renamed = effects.iter().find_map(|effect| match effect {
-            Effect::Renames(server) => Some(server.as_str()),
+            EntryEffect::Renames(server) => Some(server.as_str()),
             _ => None,
         });
         let declared = declared_tools(entry);
-        let takes = |own: &&OwnName| {
+        let takes = |own: &&UserEntryName| {
             own.is_taken_by(&entry.name, entry.is_component)
                 || declared.iter().any(|tool| own.is_taken_by(tool, false))
                 || (own.role == FileRole::Servers && renamed == Some(own.name.as_str()))
@@ -465,18 +479,22 @@ impl OwnNames {
     }
 
     /// The names that an entry called `name` would take.
-    pub fn conflicts(&self, name: &str, is_component: bool) -> impl Iterator<Item = &OwnName> {
+    pub fn conflicts(
+        &self,
+        name: &str,
+        is_component: bool,
+    ) -> impl Iterator<Item = &UserEntryName> {
         self.0.iter().filter(move |own| own.is_taken_by(name, is_component))
     }
 }
 
 /// The full names of the tools that a server's entry declares.
-fn declared_tools(entry: &Written<'_>) -> Vec<String> {
+fn declared_tools(entry: &WrittenEntry<'_>) -> Vec<String> {
     if entry.role != FileRole::Servers {
         return Vec::new();
     }
     let items = entry.node.get("provides_tools").and_then(|node| node.as_list().ok());
-    let name = |item: &Node| item.get_any(&["name", "tool_name"])?.1.as_scalar_text().ok();
+    let name = |item: &ConfigNode| item.get_any(&["name", "tool_name"])?.1.as_scalar_text().ok();
     let names = items.unwrap_or_default().iter().filter_map(name);
     names.map(|tool| format!("{}-{tool}", entry.name)).collect()
 }

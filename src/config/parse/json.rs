@@ -5,35 +5,36 @@
 
 use std::sync::Arc;
 
-use super::{Builder, Parsed};
-use crate::config::node::{Key, Node, NodeValue, Position, SourceText};
-use crate::model::Problem;
+use super::{ParsedFile, TreeBuilder};
+use crate::config::node::{ConfigKey, ConfigNode, NodeValue, SourceText, TextPosition};
+use crate::model::Diagnostic;
 
 /// Parses one JSON value.
-pub(super) fn parse(source: &Arc<SourceText>, text: &str) -> Result<Parsed, Problem> {
-    let start = Position { line: 1, column: 1 };
-    let mut reader = Reader { text, offset: 0, builder: Builder::new(source), position: start };
+pub(super) fn parse(source: &Arc<SourceText>, text: &str) -> Result<ParsedFile, Diagnostic> {
+    let start = TextPosition { line: 1, column: 1 };
+    let mut reader =
+        JsonParser { text, offset: 0, builder: TreeBuilder::new(source), position: start };
     reader.skip_blank()?;
     if reader.peek().is_none() {
         let root = reader.builder.node(NodeValue::Null, reader.position);
-        return Ok(Parsed { root, duplicates: Vec::new() });
+        return Ok(ParsedFile { root, duplicates: Vec::new() });
     }
     let root = reader.value(0)?;
     reader.skip_blank()?;
     if reader.peek().is_some() {
-        return Err(reader.problem("text after the end of the JSON value"));
+        return Err(reader.diagnostic("text after the end of the JSON value"));
     }
-    Ok(Parsed { root, duplicates: reader.builder.duplicates })
+    Ok(ParsedFile { root, duplicates: reader.builder.duplicates })
 }
 
-struct Reader<'a> {
+struct JsonParser<'a> {
     text: &'a str,
     offset: usize,
-    builder: Builder,
-    position: Position,
+    builder: TreeBuilder,
+    position: TextPosition,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> JsonParser<'a> {
     fn rest(&self) -> &'a str {
         self.text.get(self.offset..).unwrap_or_default()
     }
@@ -42,8 +43,8 @@ impl<'a> Reader<'a> {
         self.text.as_bytes().get(self.offset).copied()
     }
 
-    fn problem(&self, message: impl Into<String>) -> Problem {
-        self.builder.problem(self.position, message)
+    fn diagnostic(&self, message: impl Into<String>) -> Diagnostic {
+        self.builder.diagnostic(self.position, message)
     }
 
     /// Moves on by `bytes`, counting lines and columns.
@@ -61,7 +62,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Skips white space and comments.
-    fn skip_blank(&mut self) -> Result<(), Problem> {
+    fn skip_blank(&mut self) -> Result<(), Diagnostic> {
         loop {
             let rest = self.rest();
             let blank = rest.len() - rest.trim_start_matches([' ', '\t', '\n', '\r']).len();
@@ -71,7 +72,7 @@ impl<'a> Reader<'a> {
                 self.advance(rest.find('\n').unwrap_or(rest.len()));
             } else if rest.starts_with("/*") {
                 let Some(end) = rest.find("*/") else {
-                    return Err(self.problem("this comment is never closed"));
+                    return Err(self.diagnostic("this comment is never closed"));
                 };
                 self.advance(end + 2);
             } else {
@@ -80,7 +81,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn value(&mut self, depth: usize) -> Result<Node, Problem> {
+    fn value(&mut self, depth: usize) -> Result<ConfigNode, Diagnostic> {
         let at = self.position;
         self.builder.count(1, depth, at)?;
         let value = match self.peek() {
@@ -89,12 +90,12 @@ impl<'a> Reader<'a> {
             Some(b'"') => NodeValue::Text(self.string()?),
             Some(b'-' | b'0'..=b'9') => self.number()?,
             Some(_) => self.word()?,
-            None => return Err(self.problem("the file ends where a value is expected")),
+            None => return Err(self.diagnostic("the file ends where a value is expected")),
         };
         Ok(self.builder.node(value, at))
     }
 
-    fn map(&mut self, depth: usize) -> Result<NodeValue, Problem> {
+    fn map(&mut self, depth: usize) -> Result<NodeValue, Diagnostic> {
         let mut entries = Vec::new();
         self.advance(1);
         loop {
@@ -102,18 +103,18 @@ impl<'a> Reader<'a> {
             match self.peek() {
                 Some(b'}') => break,
                 Some(b'"') => {}
-                _ => return Err(self.problem("expected a key in double quotes or '}'")),
+                _ => return Err(self.diagnostic("expected a key in double quotes or '}'")),
             }
             let position = self.position;
             let text = self.string()?;
             self.skip_blank()?;
             if self.peek() != Some(b':') {
-                return Err(self.problem("expected ':' after the key"));
+                return Err(self.diagnostic("expected ':' after the key"));
             }
             self.advance(1);
             self.skip_blank()?;
             let value = self.value(depth + 1)?;
-            entries.push((Key { text, position }, value));
+            entries.push((ConfigKey { text, position }, value));
             if !self.comma(b'}')? {
                 break;
             }
@@ -123,7 +124,7 @@ impl<'a> Reader<'a> {
         Ok(NodeValue::Map(entries))
     }
 
-    fn list(&mut self, depth: usize) -> Result<NodeValue, Problem> {
+    fn list(&mut self, depth: usize) -> Result<NodeValue, Diagnostic> {
         let mut items = Vec::new();
         self.advance(1);
         loop {
@@ -141,7 +142,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Takes a comma (true), or stays before the closing bracket (false).
-    fn comma(&mut self, close: u8) -> Result<bool, Problem> {
+    fn comma(&mut self, close: u8) -> Result<bool, Diagnostic> {
         self.skip_blank()?;
         match self.peek() {
             Some(b',') => {
@@ -149,11 +150,11 @@ impl<'a> Reader<'a> {
                 Ok(true)
             }
             Some(found) if found == close => Ok(false),
-            _ => Err(self.problem(format!("expected ',' or '{}'", close as char))),
+            _ => Err(self.diagnostic(format!("expected ',' or '{}'", close as char))),
         }
     }
 
-    fn string(&mut self) -> Result<String, Problem> {
+    fn string(&mut self) -> Result<String, Diagnostic> {
         let mut escaped = false;
         let length = self.rest().bytes().skip(1).position(|b| {
             let ends = b == b'"' && !escaped;
@@ -161,28 +162,30 @@ impl<'a> Reader<'a> {
             ends
         });
         let Some(length) = length else {
-            return Err(self.problem("this text is never closed"));
+            return Err(self.diagnostic("this text is never closed"));
         };
         let piece = self.rest().get(..length + 2).unwrap_or_default();
         let Ok(text) = serde_json::from_str(piece) else {
-            return Err(self.problem("this text holds a wrong escape or a raw control character"));
+            return Err(
+                self.diagnostic("this text holds a wrong escape or a raw control character")
+            );
         };
         self.advance(piece.len());
         Ok(text)
     }
 
-    fn number(&mut self) -> Result<NodeValue, Problem> {
+    fn number(&mut self) -> Result<NodeValue, Diagnostic> {
         let rest = self.rest();
         let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || "+-.".contains(c)));
         let piece = rest.get(..end.unwrap_or(rest.len())).unwrap_or_default();
         let Ok(number) = serde_json::from_str(piece) else {
-            return Err(self.problem(format!("'{piece}' is not a number")));
+            return Err(self.diagnostic(format!("'{piece}' is not a number")));
         };
         self.advance(piece.len());
         Ok(NodeValue::Number(number))
     }
 
-    fn word(&mut self) -> Result<NodeValue, Problem> {
+    fn word(&mut self) -> Result<NodeValue, Diagnostic> {
         for (word, value) in [
             ("true", NodeValue::Bool(true)),
             ("false", NodeValue::Bool(false)),
@@ -193,6 +196,6 @@ impl<'a> Reader<'a> {
                 return Ok(value);
             }
         }
-        Err(self.problem("expected a JSON value"))
+        Err(self.diagnostic("expected a JSON value"))
     }
 }

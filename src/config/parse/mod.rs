@@ -1,4 +1,4 @@
-//! Text → [`Node`] tree, for YAML and for JSON with comments.
+//! Text → [`ConfigNode`] tree, for YAML and for JSON with comments.
 //!
 //! Owns: choosing the notation, the limits of a file's shape, and duplicate keys. Never does:
 //! open files (see `read`), expand variables, or know what a key means.
@@ -16,8 +16,8 @@ use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::node::{Key, Node, NodeValue, Position, SourceText};
-use crate::model::{Place, Problem};
+use super::node::{ConfigKey, ConfigNode, NodeValue, SourceText, TextPosition};
+use crate::model::{Diagnostic, SourceLocation};
 
 /// How deep mappings and lists may nest.
 pub const MAX_DEPTH: usize = 64;
@@ -27,29 +27,29 @@ pub const MAX_NODES: usize = 400_000;
 
 /// A file as a tree.
 #[derive(Debug)]
-pub struct Parsed {
+pub struct ParsedFile {
     /// The root value.
-    pub root: Node,
+    pub root: ConfigNode,
     /// Keys that stand twice in one mapping. Both pairs are in the tree, the first one is found by
     /// look-ups; whoever owns the mapping takes it out of service.
-    pub duplicates: Vec<Duplicate>,
+    pub duplicates: Vec<DuplicateKey>,
 }
 
 /// A key that stands twice in one mapping.
 #[derive(Debug, Clone)]
-pub struct Duplicate {
+pub struct DuplicateKey {
     /// Where the second one stands.
-    pub position: Position,
+    pub position: TextPosition,
     /// The finding, with both places.
-    pub problem: Problem,
+    pub diagnostic: Diagnostic,
 }
 
 /// Parses a file's text. A `.json` or `.jsonc` name or a leading `{` makes it JSON (with comments
 /// and trailing commas), anything else is YAML.
 ///
 /// # Errors
-/// One problem with its place when the text cannot be understood or passes a limit.
-pub fn parse(source: &Arc<SourceText>, text: &str) -> Result<Parsed, Problem> {
+/// One diagnostic with its place when the text cannot be understood or passes a limit.
+pub fn parse(source: &Arc<SourceText>, text: &str) -> Result<ParsedFile, Diagnostic> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     if is_json(&source.path, text) { json::parse(source, text) } else { yaml::parse(source, text) }
 }
@@ -61,43 +61,50 @@ fn is_json(path: &Path, text: &str) -> bool {
 }
 
 /// What both notations share while they build a tree.
-struct Builder {
+struct TreeBuilder {
     source: Arc<SourceText>,
     nodes: usize,
-    duplicates: Vec<Duplicate>,
+    duplicates: Vec<DuplicateKey>,
 }
 
-impl Builder {
+impl TreeBuilder {
     fn new(source: &Arc<SourceText>) -> Self {
         Self { source: Arc::clone(source), nodes: 0, duplicates: Vec::new() }
     }
 
-    fn node(&self, value: NodeValue, position: Position) -> Node {
-        Node { value, position, source: Arc::clone(&self.source) }
+    fn node(&self, value: NodeValue, position: TextPosition) -> ConfigNode {
+        ConfigNode { value, position, source: Arc::clone(&self.source) }
     }
 
     /// Counts `more` values against the limits of a file.
-    fn count(&mut self, more: usize, depth: usize, position: Position) -> Result<(), Problem> {
+    fn count(
+        &mut self,
+        more: usize,
+        depth: usize,
+        position: TextPosition,
+    ) -> Result<(), Diagnostic> {
         self.nodes += more;
         if self.nodes > MAX_NODES {
-            return Err(self.problem(position, format!("more than {MAX_NODES} values in one file")));
+            return Err(
+                self.diagnostic(position, format!("more than {MAX_NODES} values in one file"))
+            );
         }
         if depth > MAX_DEPTH {
-            return Err(self.problem(position, format!("nested deeper than {MAX_DEPTH} levels")));
+            return Err(self.diagnostic(position, format!("nested deeper than {MAX_DEPTH} levels")));
         }
         Ok(())
     }
 
-    fn place(&self, position: Position) -> Place {
-        self.node(NodeValue::Null, position).place()
+    fn location(&self, position: TextPosition) -> SourceLocation {
+        self.node(NodeValue::Null, position).location()
     }
 
-    fn problem(&self, position: Position, message: impl Into<String>) -> Problem {
-        Problem::error(message).at(self.place(position))
+    fn diagnostic(&self, position: TextPosition, message: impl Into<String>) -> Diagnostic {
+        Diagnostic::error(message).with_location(self.location(position))
     }
 
     /// Remembers every key of `entries` that stands there a second time.
-    fn find_duplicates(&mut self, entries: &[(Key, Node)]) {
+    fn find_duplicates(&mut self, entries: &[(ConfigKey, ConfigNode)]) {
         /// Below this size comparing all pairs is cheaper than hashing.
         const SMALL: usize = 12;
         let repeated: Vec<usize> = if entries.len() <= SMALL {
@@ -112,14 +119,14 @@ impl Builder {
             let key = &entries[index].0;
             let first = entries.iter().find(|(k, _)| k.text == key.text).map(|(k, _)| k.position);
             let first = first.unwrap_or_default();
-            let problem = self.problem(
+            let diagnostic = self.diagnostic(
                 key.position,
                 format!(
                     "the key '{}' stands twice, first at line {} column {}",
                     key.text, first.line, first.column
                 ),
             );
-            self.duplicates.push(Duplicate { position: key.position, problem });
+            self.duplicates.push(DuplicateKey { position: key.position, diagnostic });
         }
     }
 }
@@ -130,14 +137,14 @@ mod tests {
 
     use super::*;
 
-    fn tree(name: &str, text: &str) -> Result<Parsed, Problem> {
+    fn tree(name: &str, text: &str) -> Result<ParsedFile, Diagnostic> {
         parse(&SourceText::new(name, text), text)
     }
 
     fn message(name: &str, text: &str) -> String {
-        let problem = tree(name, text).expect_err("should be refused");
-        let place = problem.place.expect("has a place");
-        format!("{}:{}: {}", place.line, place.column, problem.message)
+        let diagnostic = tree(name, text).expect_err("should be refused");
+        let place = diagnostic.location.expect("has a place");
+        format!("{}:{}: {}", place.line, place.column, diagnostic.message)
     }
 
     #[test]
@@ -145,13 +152,13 @@ mod tests {
         let text = "tools:\n  - name: añb\n    args: [1, \"two\"]\n";
         let root = tree("t.yaml", text).unwrap().root;
         let entry = &root.get("tools").unwrap().as_list().unwrap()[0];
-        let at = |p: Position| (p.line, p.column);
+        let at = |p: TextPosition| (p.line, p.column);
         assert_eq!(at(entry.position), (2, 5));
         assert_eq!(at(entry.key("args").unwrap().position), (3, 5));
         let args = entry.get("args").unwrap().as_list().unwrap();
         assert_eq!(at(args[0].position), (3, 12));
         assert_eq!(at(args[1].position), (3, 15));
-        assert_eq!(entry.get("name").unwrap().place().text.as_ref(), "  - name: añb");
+        assert_eq!(entry.get("name").unwrap().location().text.as_ref(), "  - name: añb");
     }
 
     #[test]
@@ -191,7 +198,7 @@ mod tests {
         for (name, text) in [("t.yaml", "a: 1\nb: 2\na: 3\n"), ("t.json", "{\"a\":1,\n\"a\":2}")] {
             let parsed = tree(name, text).unwrap();
             assert_eq!(parsed.duplicates.len(), 1, "{name}");
-            assert!(parsed.duplicates[0].problem.message.contains("first at line 1"));
+            assert!(parsed.duplicates[0].diagnostic.message.contains("first at line 1"));
         }
     }
 

@@ -8,9 +8,9 @@ use serde_yaml::granit_parser::{
     self as events, Event, Marker, Parser, ScalarStyle, Span, StrInput, Tag,
 };
 
-use super::{Builder, MAX_DEPTH, Parsed, scalar};
-use crate::config::node::{Key, Node, NodeValue, Position, SourceText};
-use crate::model::Problem;
+use super::{MAX_DEPTH, ParsedFile, TreeBuilder, scalar};
+use crate::config::node::{ConfigKey, ConfigNode, NodeValue, SourceText, TextPosition};
+use crate::model::Diagnostic;
 
 /// How many anchors one file may set.
 const MAX_ANCHORS: usize = 200;
@@ -20,7 +20,7 @@ const MAX_ALIASES: usize = 1_000;
 const MAX_COPIED: usize = 20_000;
 
 /// Parses one YAML document.
-pub(super) fn parse(source: &Arc<SourceText>, text: &str) -> Result<Parsed, Problem> {
+pub(super) fn parse(source: &Arc<SourceText>, text: &str) -> Result<ParsedFile, Diagnostic> {
     let mut options = events::Options::default();
     options.set_emit_comments(false);
     // The composer's own limit speaks first; these only bound what the scanner keeps.
@@ -28,26 +28,26 @@ pub(super) fn parse(source: &Arc<SourceText>, text: &str) -> Result<Parsed, Prob
     options.block_nesting_limit = MAX_DEPTH * 2;
     let mut composer = Composer {
         events: Parser::new_from_str_with_options(text, options),
-        builder: Builder::new(source),
+        builder: TreeBuilder::new(source),
         anchors: HashMap::new(),
         aliases: 0,
         copied: 0,
     };
     let root = composer.document()?;
-    Ok(Parsed { root, duplicates: composer.builder.duplicates })
+    Ok(ParsedFile { root, duplicates: composer.builder.duplicates })
 }
 
 struct Composer<'a> {
     events: Parser<'a, StrInput<'a>>,
-    builder: Builder,
-    anchors: HashMap<usize, Anchored>,
+    builder: TreeBuilder,
+    anchors: HashMap<usize, AnchorValue>,
     aliases: usize,
     copied: usize,
 }
 
 /// A value that aliases may repeat.
-struct Anchored {
-    node: Node,
+struct AnchorValue {
+    node: ConfigNode,
     /// How many values it holds, itself included.
     size: usize,
     /// How many levels it nests.
@@ -55,8 +55,8 @@ struct Anchored {
 }
 
 impl<'a> Composer<'a> {
-    fn document(&mut self) -> Result<Node, Problem> {
-        let start = Position { line: 1, column: 1 };
+    fn document(&mut self) -> Result<ConfigNode, Diagnostic> {
+        let start = TextPosition { line: 1, column: 1 };
         let mut root = None;
         while let Some((event, span)) = self.next()? {
             match event {
@@ -65,8 +65,10 @@ impl<'a> Composer<'a> {
                 _ if root.is_some() => {
                     return Err(self
                         .builder
-                        .problem(position(&span.start), "a second document starts here")
-                        .hint("keep one document in a file; `discover:` reads a whole directory"));
+                        .diagnostic(position(&span.start), "a second document starts here")
+                        .with_hint(
+                            "keep one document in a file; `discover:` reads a whole directory",
+                        ));
                 }
                 event => root = Some(self.value(event, &span, 0)?),
             }
@@ -74,24 +76,29 @@ impl<'a> Composer<'a> {
         Ok(root.unwrap_or_else(|| self.builder.node(NodeValue::Null, start)))
     }
 
-    fn next(&mut self) -> Result<Option<(Event<'a>, Span)>, Problem> {
+    fn next(&mut self) -> Result<Option<(Event<'a>, Span)>, Diagnostic> {
         match self.events.next_event() {
             None => Ok(None),
             Some(Ok(event)) => Ok(Some(event)),
             Some(Err(error)) => {
                 let info = error.info();
                 let what = if info.is_empty() { "this is not YAML".to_owned() } else { info };
-                Err(self.builder.problem(position(error.marker()), what))
+                Err(self.builder.diagnostic(position(error.marker()), what))
             }
         }
     }
 
     /// The next event inside a collection, where the stream cannot end.
-    fn expect(&mut self, at: Position) -> Result<(Event<'a>, Span), Problem> {
-        self.next()?.ok_or_else(|| self.builder.problem(at, "the file ends in the middle"))
+    fn expect(&mut self, at: TextPosition) -> Result<(Event<'a>, Span), Diagnostic> {
+        self.next()?.ok_or_else(|| self.builder.diagnostic(at, "the file ends in the middle"))
     }
 
-    fn value(&mut self, event: Event<'a>, span: &Span, depth: usize) -> Result<Node, Problem> {
+    fn value(
+        &mut self,
+        event: Event<'a>,
+        span: &Span,
+        depth: usize,
+    ) -> Result<ConfigNode, Diagnostic> {
         let at = position(&span.start);
         self.builder.count(1, depth, at)?;
         let before = self.builder.nodes;
@@ -111,39 +118,46 @@ impl<'a> Composer<'a> {
             Event::Alias(id) => return self.alias(id, depth, at),
             other => {
                 let message = format!("unexpected YAML structure ({other:?})");
-                return Err(self.builder.problem(at, message));
+                return Err(self.builder.diagnostic(at, message));
             }
         };
         if anchor != 0 {
             if self.anchors.len() >= MAX_ANCHORS {
-                return Err(self.builder.problem(at, format!("more than {MAX_ANCHORS} anchors")));
+                return Err(self
+                    .builder
+                    .diagnostic(at, format!("more than {MAX_ANCHORS} anchors")));
             }
             let size = 1 + self.builder.nodes - before;
             let height = height(&node);
-            self.anchors.insert(anchor, Anchored { node: node.clone(), size, height });
+            self.anchors.insert(anchor, AnchorValue { node: node.clone(), size, height });
         }
         Ok(node)
     }
 
-    fn alias(&mut self, id: usize, depth: usize, at: Position) -> Result<Node, Problem> {
+    fn alias(
+        &mut self,
+        id: usize,
+        depth: usize,
+        at: TextPosition,
+    ) -> Result<ConfigNode, Diagnostic> {
         self.aliases += 1;
         if self.aliases > MAX_ALIASES {
-            return Err(self.builder.problem(at, format!("more than {MAX_ALIASES} aliases")));
+            return Err(self.builder.diagnostic(at, format!("more than {MAX_ALIASES} aliases")));
         }
         let Some(anchored) = self.anchors.get(&id) else {
-            return Err(self.builder.problem(at, "the alias refers to a value it stands in"));
+            return Err(self.builder.diagnostic(at, "the alias refers to a value it stands in"));
         };
         // Counted before it is copied, so that a bomb costs nothing.
         self.copied += anchored.size;
         if self.copied > MAX_COPIED {
             let message = format!("aliases repeat more than {MAX_COPIED} values");
-            return Err(self.builder.problem(at, message));
+            return Err(self.builder.diagnostic(at, message));
         }
         self.builder.count(anchored.size, depth + anchored.height, at)?;
         Ok(anchored.node.clone())
     }
 
-    fn list(&mut self, at: Position, depth: usize) -> Result<Node, Problem> {
+    fn list(&mut self, at: TextPosition, depth: usize) -> Result<ConfigNode, Diagnostic> {
         let mut items = Vec::new();
         loop {
             match self.expect(at)? {
@@ -156,8 +170,8 @@ impl<'a> Composer<'a> {
         Ok(self.builder.node(NodeValue::List(items), at))
     }
 
-    fn map(&mut self, at: Position, depth: usize) -> Result<Node, Problem> {
-        let mut entries: Vec<(Key, Node)> = Vec::new();
+    fn map(&mut self, at: TextPosition, depth: usize) -> Result<ConfigNode, Diagnostic> {
+        let mut entries: Vec<(ConfigKey, ConfigNode)> = Vec::new();
         let mut merged = Vec::new();
         let at = loop {
             let (event, span) = self.expect(at)?;
@@ -170,16 +184,16 @@ impl<'a> Composer<'a> {
                 }
                 Event::Alias(id) => match self.alias(id, depth, key_at)?.value {
                     NodeValue::Text(text) => (text, false),
-                    _ => return Err(self.builder.problem(key_at, "a key has to be text")),
+                    _ => return Err(self.builder.diagnostic(key_at, "a key has to be text")),
                 },
-                _ => return Err(self.builder.problem(key_at, "a key has to be text")),
+                _ => return Err(self.builder.diagnostic(key_at, "a key has to be text")),
             };
             let (event, span) = self.expect(key_at)?;
             let value = self.value(event, &span, depth + 1)?;
             if is_merge {
                 merged.push(value);
             } else {
-                entries.push((Key { text, position: key_at }, value));
+                entries.push((ConfigKey { text, position: key_at }, value));
             }
         };
         self.builder.find_duplicates(&entries);
@@ -191,7 +205,11 @@ impl<'a> Composer<'a> {
     }
 
     /// Adds the keys of a merged mapping (or of several) that are not there yet.
-    fn merge(&self, entries: &mut Vec<(Key, Node)>, value: Node) -> Result<(), Problem> {
+    fn merge(
+        &self,
+        entries: &mut Vec<(ConfigKey, ConfigNode)>,
+        value: ConfigNode,
+    ) -> Result<(), Diagnostic> {
         match value.value {
             NodeValue::Map(more) => {
                 for (key, value) in more {
@@ -202,7 +220,9 @@ impl<'a> Composer<'a> {
                 Ok(())
             }
             NodeValue::List(items) => items.into_iter().try_for_each(|i| self.merge(entries, i)),
-            _ => Err(self.builder.problem(value.position, "only a mapping can be merged with <<")),
+            _ => {
+                Err(self.builder.diagnostic(value.position, "only a mapping can be merged with <<"))
+            }
         }
     }
 
@@ -211,10 +231,11 @@ impl<'a> Composer<'a> {
         text: Cow<'a, str>,
         style: ScalarStyle,
         tag: Option<&Tag>,
-        at: Position,
-    ) -> Result<NodeValue, Problem> {
+        at: TextPosition,
+    ) -> Result<NodeValue, Diagnostic> {
         let plain = || {
-            scalar::resolve(&text).map_err(|why| self.builder.problem(at, format!("{text}: {why}")))
+            scalar::resolve(&text)
+                .map_err(|why| self.builder.diagnostic(at, format!("{text}: {why}")))
         };
         let Some(tag) = tag else {
             return match style {
@@ -238,7 +259,7 @@ impl<'a> Composer<'a> {
         if fits {
             Ok(value)
         } else {
-            Err(self.builder.problem(at, format!("'{text}' does not fit its tag")))
+            Err(self.builder.diagnostic(at, format!("'{text}' does not fit its tag")))
         }
     }
 
@@ -246,22 +267,22 @@ impl<'a> Composer<'a> {
         &self,
         tag: Option<&Tag>,
         core: &str,
-        at: Position,
-    ) -> Result<(), Problem> {
+        at: TextPosition,
+    ) -> Result<(), Diagnostic> {
         match tag {
             Some(tag) if tag.core_suffix() != Some(core) => Err(self.unknown_tag(tag, at)),
             _ => Ok(()),
         }
     }
 
-    fn unknown_tag(&self, tag: &Tag, at: Position) -> Problem {
-        self.builder.problem(at, format!("the tag {} is not allowed here", tag.original()))
+    fn unknown_tag(&self, tag: &Tag, at: TextPosition) -> Diagnostic {
+        self.builder.diagnostic(at, format!("the tag {} is not allowed here", tag.original()))
     }
 }
 
 /// How many levels of collections stand below `node`.
-fn height(node: &Node) -> usize {
-    let children: &mut dyn Iterator<Item = &Node> = match &node.value {
+fn height(node: &ConfigNode) -> usize {
+    let children: &mut dyn Iterator<Item = &ConfigNode> = match &node.value {
         NodeValue::List(items) => &mut items.iter(),
         NodeValue::Map(entries) => &mut entries.iter().map(|(_, v)| v),
         _ => return 0,
@@ -269,7 +290,7 @@ fn height(node: &Node) -> usize {
     children.map(|child| 1 + height(child)).max().unwrap_or(0)
 }
 
-fn position(marker: &Marker) -> Position {
+fn position(marker: &Marker) -> TextPosition {
     let number = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
-    Position { line: number(marker.line()), column: number(marker.col()).saturating_add(1) }
+    TextPosition { line: number(marker.line()), column: number(marker.col()).saturating_add(1) }
 }

@@ -3,29 +3,33 @@
 use secrecy::SecretString;
 use url::Url;
 
-use super::Findings;
+use super::EntryDiagnostics;
 use crate::config::expand::Expander;
 use crate::config::keys::AUTH;
-use crate::config::node::{Node, NodeValue};
+use crate::config::node::{ConfigNode, NodeValue};
 use crate::config::secrets::looks_secret;
-use crate::config::spec::{AuthSpec, ClientProof, OAuthAsks};
-use crate::model::Problem;
+use crate::config::spec::{AuthSpec, ClientProofSpec, OAuthRequestSpec};
+use crate::model::Diagnostic;
 
 /// The headers of every request; their values are secrets.
-pub fn headers(entry: &Node, findings: &mut Findings) -> Vec<(String, SecretString)> {
+pub fn headers(
+    entry: &ConfigNode,
+    entry_diagnostics: &mut EntryDiagnostics,
+) -> Vec<(String, SecretString)> {
     let Some(node) = entry.get("headers").filter(|n| !n.is_null()) else { return Vec::new() };
     let mut headers = Vec::new();
-    for (key, value) in findings.take(node.as_map()).unwrap_or_default() {
+    for (key, value) in entry_diagnostics.ok_or_report(node.as_map()).unwrap_or_default() {
         let is_token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
         if key.text.is_empty() || !key.text.bytes().all(is_token) {
-            findings.error(node.place_of(key), format!("'{}' is no header name", key.text));
+            entry_diagnostics
+                .error(node.location_of(key), format!("'{}' is no header name", key.text));
             continue;
         }
-        let Some(text) = findings.take(value.as_scalar_text()) else { continue };
+        let Some(text) = entry_diagnostics.ok_or_report(value.as_scalar_text()) else { continue };
         if text.bytes().any(|b| b.is_ascii_control() && b != b'\t') {
             let message =
                 format!("the value of the header '{}' holds a control character", key.text);
-            findings.error(value.place(), message);
+            entry_diagnostics.error(value.location(), message);
             continue;
         }
         headers.push((key.text.clone(), SecretString::from(text)));
@@ -34,7 +38,11 @@ pub fn headers(entry: &Node, findings: &mut Findings) -> Vec<(String, SecretStri
 }
 
 /// How to authenticate.
-pub fn resolve(entry: &Node, expander: &Expander<'_>, findings: &mut Findings) -> AuthSpec {
+pub fn resolve(
+    entry: &ConfigNode,
+    expander: &Expander<'_>,
+    entry_diagnostics: &mut EntryDiagnostics,
+) -> AuthSpec {
     let written = entry.get_any(&["auth", "oauth"]).filter(|(_, node)| !node.is_null());
     let Some((spelling, node)) = written else { return AuthSpec::Unset };
     if let NodeValue::Bool(false) = node.value {
@@ -42,22 +50,24 @@ pub fn resolve(entry: &Node, expander: &Expander<'_>, findings: &mut Findings) -
     }
     if let NodeValue::Text(word) = &node.value {
         if word != "none" {
-            findings.problems.push(
-                Problem::error(format!("'{word}' is no way to authenticate"))
-                    .hint("write auth: { type: bearer, token_env_var: NAME }")
-                    .at(node.place()),
+            entry_diagnostics.diagnostics.push(
+                Diagnostic::error(format!("'{word}' is no way to authenticate"))
+                    .with_hint("write auth: { type: bearer, token_env_var: NAME }")
+                    .with_location(node.location()),
             );
         }
         return AuthSpec::None;
     }
-    let Some(entries) = findings.take(node.as_map()) else { return AuthSpec::None };
+    let Some(entries) = entry_diagnostics.ok_or_report(node.as_map()) else {
+        return AuthSpec::None;
+    };
     for (key, _) in entries {
         if crate::config::keys::canonical(AUTH, &key.text).is_none() {
-            findings.unknown_key(node, key, AUTH, &[]);
+            entry_diagnostics.unknown_key(node, key, AUTH, &[]);
         }
     }
     let word = match node.get("type") {
-        Some(node) => match findings.take(node.as_text()) {
+        Some(node) => match entry_diagnostics.ok_or_report(node.as_text()) {
             Some(word) => word,
             None => return AuthSpec::None,
         },
@@ -74,26 +84,32 @@ pub fn resolve(entry: &Node, expander: &Expander<'_>, findings: &mut Findings) -
         "oauth" => login(node),
         "client_credentials" => program(node),
         other => {
-            let place = node.get("type").unwrap_or(node).place();
+            let place = node.get("type").unwrap_or(node).location();
             let known = "bearer, none, oauth, client_credentials";
-            Err(Problem::error(format!("'{other}' is no auth type; it is one of {known}"))
-                .at(place))
+            Err(Diagnostic::error(format!("'{other}' is no auth type; it is one of {known}"))
+                .with_location(place))
         }
     };
-    findings.take(read).unwrap_or(AuthSpec::None)
+    entry_diagnostics.ok_or_report(read).unwrap_or(AuthSpec::None)
 }
 
-fn login(node: &Node) -> Result<AuthSpec, Problem> {
+fn login(node: &ConfigNode) -> Result<AuthSpec, Diagnostic> {
     let client_id = text(node, "client_id")?;
     let client_secret = text(node, "client_secret")?.map(SecretString::from);
     if let (None, Some(_), Some(key)) = (&client_id, &client_secret, find(node, "client_secret")) {
-        return Err(Problem::error("'client_secret' needs 'client_id'").at(key.place()));
+        return Err(
+            Diagnostic::error("'client_secret' needs 'client_id'").with_location(key.location())
+        );
     }
     let redirect_port = match find(node, "redirect_port") {
         None => None,
         Some(node) => match u16::try_from(node.as_count()?) {
             Ok(port) if port > 0 => Some(port),
-            _ => return Err(Problem::error("a port is 1 to 65535").at(node.place())),
+            _ => {
+                return Err(
+                    Diagnostic::error("a port is 1 to 65535").with_location(node.location())
+                );
+            }
         },
     };
     let client_metadata_url = address(node, "client_metadata_url")?;
@@ -102,101 +118,112 @@ fn login(node: &Node) -> Result<AuthSpec, Problem> {
         client_secret,
         client_metadata_url,
         redirect_port,
-        asks: Box::new(asks(node)?),
+        request: Box::new(oauth_request(node)?),
     })
 }
 
-fn program(node: &Node) -> Result<AuthSpec, Problem> {
+fn program(node: &ConfigNode) -> Result<AuthSpec, Diagnostic> {
     let Some(client_id) = text(node, "client_id")? else {
-        return Err(Problem::error("client_credentials needs 'client_id'").at(node.place()));
+        return Err(Diagnostic::error("client_credentials needs 'client_id'")
+            .with_location(node.location()));
     };
     let proof = match (text(node, "client_secret")?, text(node, "private_key")?) {
-        (Some(secret), None) => ClientProof::Secret(SecretString::from(secret)),
+        (Some(secret), None) => ClientProofSpec::Secret(SecretString::from(secret)),
         (None, Some(pem)) => {
             let algorithm = text(node, "algorithm")?;
-            ClientProof::Key { pem: SecretString::from(pem), algorithm }
+            ClientProofSpec::Key { pem: SecretString::from(pem), algorithm }
         }
         _ => {
-            return Err(Problem::error(
+            return Err(Diagnostic::error(
                 "client_credentials needs either 'client_secret' or 'private_key'",
             )
-            .hint("as a reference: ${VAR} or ${file:PATH}")
-            .at(node.place()));
+            .with_hint("as a reference: ${VAR} or ${file:PATH}")
+            .with_location(node.location()));
         }
     };
     if let Some(algorithm) = find(node, "algorithm")
         && !["ES256", "RS256", "EdDSA"].contains(&algorithm.as_text()?)
     {
         let known = "it is one of ES256, RS256, EdDSA";
-        return Err(Problem::error(format!("this is no algorithm; {known}")).at(algorithm.place()));
+        return Err(Diagnostic::error(format!("this is no algorithm; {known}"))
+            .with_location(algorithm.location()));
     }
     let token_url = address(node, "token_url")?;
-    Ok(AuthSpec::ClientCredentials { client_id, proof, token_url, asks: Box::new(asks(node)?) })
+    Ok(AuthSpec::ClientCredentials {
+        client_id,
+        proof,
+        token_url,
+        request: Box::new(oauth_request(node)?),
+    })
 }
 
-fn asks(node: &Node) -> Result<OAuthAsks, Problem> {
+fn oauth_request(node: &ConfigNode) -> Result<OAuthRequestSpec, Diagnostic> {
     let scopes = match find(node, "scopes") {
         Some(node) => node.as_texts()?,
         None => Vec::new(),
     };
     let scopes =
         scopes.iter().flat_map(|text| text.split_whitespace()).map(str::to_owned).collect();
-    let dpop = find(node, "dpop").map_or(Ok(false), Node::as_bool)?;
-    Ok(OAuthAsks { scopes, issuer: address(node, "issuer")?, dpop })
+    let dpop = find(node, "dpop").map_or(Ok(false), ConfigNode::as_bool)?;
+    Ok(OAuthRequestSpec { scopes, issuer: address(node, "issuer")?, dpop })
 }
 
 /// The value of a key, in any of its spellings.
-fn find<'n>(node: &'n Node, name: &str) -> Option<&'n Node> {
+fn find<'n>(node: &'n ConfigNode, name: &str) -> Option<&'n ConfigNode> {
     let spelled = |text: &str| crate::config::keys::canonical(AUTH, text) == Some(name);
     let found = node.entries().iter().find(|(key, _)| spelled(&key.text));
     found.map(|(_, value)| value).filter(|value| !value.is_null())
 }
 
-fn text(node: &Node, name: &str) -> Result<Option<String>, Problem> {
+fn text(node: &ConfigNode, name: &str) -> Result<Option<String>, Diagnostic> {
     let Some(found) = find(node, name) else { return Ok(None) };
     let text = found.as_scalar_text()?;
     if text.trim().is_empty() {
-        return Err(Problem::error(format!("'{name}' is empty")).at(found.place()));
+        return Err(Diagnostic::error(format!("'{name}' is empty")).with_location(found.location()));
     }
     Ok(Some(text))
 }
 
 /// An address that the user chose; it is asked wherever it leads.
-fn address(node: &Node, name: &str) -> Result<Option<Url>, Problem> {
+fn address(node: &ConfigNode, name: &str) -> Result<Option<Url>, Diagnostic> {
     let Some(found) = find(node, name) else { return Ok(None) };
     match Url::parse(found.as_text()?) {
         Ok(url) if matches!(url.scheme(), "http" | "https") && url.host().is_some() => {
             Ok(Some(url))
         }
-        _ => Err(Problem::error(format!("'{name}' is no http or https address")).at(found.place())),
+        _ => Err(Diagnostic::error(format!("'{name}' is no http or https address"))
+            .with_location(found.location())),
     }
 }
 
-fn bearer(node: &Node, expander: &Expander<'_>) -> Result<(SecretString, Option<String>), Problem> {
+fn bearer(
+    node: &ConfigNode,
+    expander: &Expander<'_>,
+) -> Result<(SecretString, Option<String>), Diagnostic> {
     if let Some(token) = node.get("token") {
         return Ok((SecretString::from(token.as_text()?.to_owned()), None));
     }
     let Some(named) = node.get("token_env_var") else {
-        return Err(Problem::error("bearer needs 'token_env_var'")
-            .hint("name the variable that holds the token")
-            .at(node.place()));
+        return Err(Diagnostic::error("bearer needs 'token_env_var'")
+            .with_hint("name the variable that holds the token")
+            .with_location(node.location()));
     };
     let variable = named.as_text()?;
     let is_name = variable.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && variable.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     if !is_name || looks_secret(variable) {
         // Not quoted: it may be the token itself.
-        return Err(Problem::error("'token_env_var' takes the name of a variable, not a token")
-            .hint("put the token into a variable and name that")
-            .at(named.place()));
+        return Err(Diagnostic::error("'token_env_var' takes the name of a variable, not a token")
+            .with_hint("put the token into a variable and name that")
+            .with_location(named.location()));
     }
     match expander.variable(variable).filter(|value| !value.trim().is_empty()) {
         Some(token) => Ok((SecretString::from(token.trim().to_owned()), Some(variable.to_owned()))),
-        None => Err(Problem::error(format!(
+        None => Err(Diagnostic::error(format!(
             "in 'auth.token_env_var': the variable {variable} is not set"
         ))
-        .hint(format!("set {variable} to the token"))
-        .at(named.place())),
+        .with_hint(format!("set {variable} to the token"))
+        .with_location(named.location())),
     }
 }
 
@@ -218,12 +245,13 @@ mod tests {
         std::fs::write(&file, format!("a:\n  url: https://a.example/mcp\n{keys}")).unwrap();
         let request = LoadRequest { servers: vec![file], ..LoadRequest::default() };
         let loaded = load(&request, &[], &FixedEnvironment::default());
-        let problems = loaded.problems.iter().map(|problem| problem.message.clone()).collect();
+        let diagnostics =
+            loaded.diagnostics.iter().map(|diagnostic| diagnostic.message.clone()).collect();
         let Some(server) = loaded.servers.into_iter().next() else {
-            return (AuthSpec::None, problems);
+            return (AuthSpec::None, diagnostics);
         };
         let Endpoint::Http { auth, .. } = server.endpoint else { panic!("another endpoint") };
-        (*auth, problems)
+        (*auth, diagnostics)
     }
 
     #[test]
@@ -242,7 +270,8 @@ mod tests {
         let keys =
             "  oauth: { clientId: me, clientSecret: hunter2, scope: a b, callbackPort: 7 }\n";
         let (auth, _) = read(keys);
-        let AuthSpec::OAuth { client_id, client_secret, redirect_port, asks, .. } = auth else {
+        let AuthSpec::OAuth { client_id, client_secret, redirect_port, request: asks, .. } = auth
+        else {
             panic!("no login")
         };
         assert_eq!(client_id.as_deref(), Some("me"));
@@ -253,9 +282,10 @@ mod tests {
     #[test]
     fn a_program_has_a_secret_or_a_key() {
         let keys = "  auth: { type: client_credentials, client_id: me, private_key: \"${file:key.pem}\", algorithm: ES256, issuer: \"https://as.example\" }\n";
-        let (auth, problems) = read(keys);
-        assert!(problems.is_empty(), "{problems:?}");
-        let AuthSpec::ClientCredentials { proof: ClientProof::Key { pem, algorithm }, .. } = auth
+        let (auth, diagnostics) = read(keys);
+        assert!(diagnostics.is_empty(), "{diagnostics:?}");
+        let AuthSpec::ClientCredentials { proof: ClientProofSpec::Key { pem, algorithm }, .. } =
+            auth
         else {
             panic!("no key")
         };
@@ -268,8 +298,12 @@ mod tests {
             ("client_id: me, client_secret: x, algorithm: none", "no algorithm"),
             ("client_id: me, client_secret: x, token_url: \"file:///x\"", "no http or https"),
         ] {
-            let (_, problems) = read(&format!("  auth: {{ type: client_credentials, {wrong} }}\n"));
-            assert!(problems.iter().any(|problem| problem.contains(says)), "{wrong}: {problems:?}");
+            let (_, diagnostics) =
+                read(&format!("  auth: {{ type: client_credentials, {wrong} }}\n"));
+            assert!(
+                diagnostics.iter().any(|diagnostic| diagnostic.contains(says)),
+                "{wrong}: {diagnostics:?}"
+            );
         }
     }
 }

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use super::{FileContext, Findings, limit, origin, retries, schemas};
+use super::{EntryDiagnostics, FileContext, limit, origin, retries, schemas};
 use crate::config::keys::{ANNOTATIONS, TOOL, canonical};
-use crate::config::node::{Node, NodeValue};
+use crate::config::node::{ConfigNode, NodeValue};
 use crate::model::{
-    Annotations, Origin, Problem, Safety, Source, Speed, ToolDefinition, ToolName, ToolScope,
+    Annotations, Diagnostic, Origin, Safety, Speed, ToolDefinition, ToolName, ToolScope, ToolSource,
 };
 
 /// The kind of the tools a server declares.
@@ -14,19 +14,19 @@ pub const SERVER_KIND: &str = "mcp";
 
 /// Reads the common keys of an entry. `kind_keys` are the keys its kind understands.
 pub fn resolve(
-    entry: &Node,
+    entry: &ConfigNode,
     name: ToolName,
-    source: Source,
+    source: ToolSource,
     kind: &'static str,
     kind_keys: &[&str],
     file: &FileContext<'_>,
-    findings: &mut Findings,
+    entry_diagnostics: &mut EntryDiagnostics,
 ) -> ToolDefinition {
-    let mut tool = ToolDefinition::new(name, source, kind, Origin::File(entry.place()));
+    let mut tool = ToolDefinition::new(name, source, kind, Origin::File(entry.location()));
     for (key, value) in entry.entries() {
         let Some(word) = canonical(TOOL, &key.text) else {
             if !kind_keys.contains(&key.text.as_str()) {
-                findings.unknown_key(entry, key, TOOL, kind_keys);
+                entry_diagnostics.unknown_key(entry, key, TOOL, kind_keys);
             }
             continue;
         };
@@ -34,15 +34,17 @@ pub fn resolve(
             continue;
         }
         match word {
-            "title" => tool.title = findings.take(value.as_scalar_text()),
-            "description" => tool.description = findings.take(value.as_scalar_text()),
-            "category" => tool.category = findings.take(value.as_scalar_text()),
-            "version" => tool.version = findings.take(value.as_scalar_text()),
+            "title" => tool.title = entry_diagnostics.ok_or_report(value.as_scalar_text()),
+            "description" => {
+                tool.description = entry_diagnostics.ok_or_report(value.as_scalar_text())
+            }
+            "category" => tool.category = entry_diagnostics.ok_or_report(value.as_scalar_text()),
+            "version" => tool.version = entry_diagnostics.ok_or_report(value.as_scalar_text()),
             "parameters_schema" => {
-                if let Some(schema) = findings.take(schemas::inline(value, file)) {
-                    if !schemas::takes_an_object(&schema) {
-                        findings.warn(
-                            value.place(),
+                if let Some(schema) = entry_diagnostics.ok_or_report(schemas::inline(value, file)) {
+                    if !schemas::accepts_object(&schema) {
+                        entry_diagnostics.warn(
+                            value.location(),
                             "arguments are always an object, this schema says otherwise",
                         );
                     }
@@ -50,47 +52,56 @@ pub fn resolve(
                 }
             }
             "output_schema" => {
-                tool.output_schema = findings.take(schemas::inline(value, file)).map(Arc::new);
+                tool.output_schema =
+                    entry_diagnostics.ok_or_report(schemas::inline(value, file)).map(Arc::new);
             }
             "param_schema_ref" => {
-                if let Some(schema) = findings.take(schemas::named(value, file)) {
+                if let Some(schema) = entry_diagnostics.ok_or_report(schemas::named(value, file)) {
                     tool.input_schema = Arc::new(schema);
                 }
             }
             "response_schema_ref" => {
-                tool.output_schema = findings.take(schemas::named(value, file)).map(Arc::new);
+                tool.output_schema =
+                    entry_diagnostics.ok_or_report(schemas::named(value, file)).map(Arc::new);
             }
             "speed" => {
                 let words = "instant, fast, medium, slow";
-                if let Some(speed) = findings.take(one_of(value, "speed", words, Speed::parse)) {
+                if let Some(speed) =
+                    entry_diagnostics.ok_or_report(one_of(value, "speed", words, Speed::parse))
+                {
                     tool.speed = speed;
                 }
             }
             "safety" => {
                 let words = "native, sandboxed, external";
-                if let Some(safety) = findings.take(one_of(value, "safety", words, Safety::parse)) {
+                if let Some(safety) =
+                    entry_diagnostics.ok_or_report(one_of(value, "safety", words, Safety::parse))
+                {
                     tool.safety = safety;
                 }
             }
-            "source" => check_source(value, source, findings),
-            "timeout" => tool.timeout = findings.take(limit(value)),
-            "max_total" => tool.max_total = findings.take(limit(value)),
-            "retries" => tool.retries = findings.take(retries(value)).unwrap_or_default(),
+            "source" => check_source(value, source, entry_diagnostics),
+            "timeout" => tool.timeout = entry_diagnostics.ok_or_report(limit(value)),
+            "max_total" => tool.max_total = entry_diagnostics.ok_or_report(limit(value)),
+            "retries" => {
+                tool.retries = entry_diagnostics.ok_or_report(retries(value)).unwrap_or_default()
+            }
             "requires_approval" => {
-                tool.requires_approval = findings.take(approval(value, kind_keys)) != Some(false);
+                tool.requires_approval =
+                    entry_diagnostics.ok_or_report(approval(value, kind_keys)) != Some(false);
             }
             "scope" => {
-                if let Some(scope) = findings.take(scope(value, kind_keys)) {
+                if let Some(scope) = entry_diagnostics.ok_or_report(scope(value, kind_keys)) {
                     tool.scope = scope;
                 }
             }
-            "context_env" => tool.context_env = origin::context_env(value, findings),
-            "annotations" => tool.annotations = annotations(value, findings),
+            "context_env" => tool.context_env = origin::context_env(value, entry_diagnostics),
+            "annotations" => tool.annotations = annotations(value, entry_diagnostics),
             // `name`, `kind`, `disabled` and `enabled` were read before.
             _ => {}
         }
     }
-    tool.repeatable =
+    tool.is_repeatable =
         tool.annotations.idempotent == Some(true) || tool.annotations.read_only == Some(true);
     defaults(&mut tool, entry, file);
     tool
@@ -98,7 +109,7 @@ pub fn resolve(
 
 /// Fills what the entry leaves out from the file's `defaults`: they come before the declared speed.
 /// What is wrong with the defaults was said once, for the file.
-fn defaults(tool: &mut ToolDefinition, entry: &Node, file: &FileContext<'_>) {
+fn defaults(tool: &mut ToolDefinition, entry: &ConfigNode, file: &FileContext<'_>) {
     let Some(defaults) = &file.defaults else { return };
     if let (None, Some(node)) = (tool.timeout, defaults.get("timeout")) {
         tool.timeout = limit(node).ok();
@@ -110,38 +121,43 @@ fn defaults(tool: &mut ToolDefinition, entry: &Node, file: &FileContext<'_>) {
 
 /// A word out of a closed list.
 pub fn one_of<T>(
-    node: &Node,
+    node: &ConfigNode,
     what: &str,
     words: &str,
     parse: impl Fn(&str) -> Option<T>,
-) -> Result<T, Problem> {
+) -> Result<T, Diagnostic> {
     let text = node.as_text()?;
     parse(text).ok_or_else(|| {
-        let mut problem = Problem::error(format!("'{text}' is no {what}; it is one of {words}"));
+        let mut diagnostic =
+            Diagnostic::error(format!("'{text}' is no {what}; it is one of {words}"));
         if let Some(meant) = crate::config::keys::suggestion(text, words.split(", ")) {
-            problem = problem.hint(format!("did you mean '{meant}'?"));
+            diagnostic = diagnostic.with_hint(format!("did you mean '{meant}'?"));
         }
-        problem.at(node.place())
+        diagnostic.with_location(node.location())
     })
 }
 
-fn check_source(value: &Node, source: Source, findings: &mut Findings) {
+fn check_source(value: &ConfigNode, source: ToolSource, entry_diagnostics: &mut EntryDiagnostics) {
     let parse = |word: &str| match word {
-        "internal" => Some(Source::Internal),
-        "mcp" => Some(Source::Mcp),
+        "internal" => Some(ToolSource::Internal),
+        "mcp" => Some(ToolSource::Mcp),
         _ => None,
     };
-    let Some(said) = findings.take(one_of(value, "source", "internal, mcp", parse)) else { return };
+    let Some(said) =
+        entry_diagnostics.ok_or_report(one_of(value, "source", "internal, mcp", parse))
+    else {
+        return;
+    };
     if said != source {
         let message = match source {
-            Source::Internal => "a tool of this file is internal; servers belong in mcp.yaml",
-            Source::Mcp => "a tool that a server provides has the source mcp",
+            ToolSource::Internal => "a tool of this file is internal; servers belong in mcp.yaml",
+            ToolSource::Mcp => "a tool that a server provides has the source mcp",
         };
-        findings.error(value.place(), message);
+        entry_diagnostics.error(value.location(), message);
     }
 }
 
-fn approval(value: &Node, kind_keys: &[&str]) -> Result<bool, Problem> {
+fn approval(value: &ConfigNode, kind_keys: &[&str]) -> Result<bool, Diagnostic> {
     match &value.value {
         // The names in the list are tools of a toolkit, and only its kind knows them. A kind that
         // does not would ask too rarely, so there the list stands for all.
@@ -152,7 +168,7 @@ fn approval(value: &Node, kind_keys: &[&str]) -> Result<bool, Problem> {
     }
 }
 
-fn scope(value: &Node, kind_keys: &[&str]) -> Result<ToolScope, Problem> {
+fn scope(value: &ConfigNode, kind_keys: &[&str]) -> Result<ToolScope, Diagnostic> {
     let parse = |word: &str| match word {
         "global" => Some(ToolScope::Global),
         "session" => Some(ToolScope::Session),
@@ -163,17 +179,25 @@ fn scope(value: &Node, kind_keys: &[&str]) -> Result<ToolScope, Problem> {
     one_of(value, "scope", "global, session", parse)
 }
 
-fn annotations(node: &Node, findings: &mut Findings) -> Annotations {
+fn annotations(node: &ConfigNode, entry_diagnostics: &mut EntryDiagnostics) -> Annotations {
     let mut annotations = Annotations::default();
-    let Some(entries) = findings.take(node.as_map()) else { return annotations };
+    let Some(entries) = entry_diagnostics.ok_or_report(node.as_map()) else { return annotations };
     for (key, value) in entries {
         match key.text.as_str() {
-            "title" => annotations.title = findings.take(value.as_scalar_text()),
-            "readOnlyHint" => annotations.read_only = findings.take(value.as_bool()),
-            "destructiveHint" => annotations.destructive = findings.take(value.as_bool()),
-            "idempotentHint" => annotations.idempotent = findings.take(value.as_bool()),
-            "openWorldHint" => annotations.open_world = findings.take(value.as_bool()),
-            _ => findings.unknown_key(node, key, ANNOTATIONS, &[]),
+            "title" => annotations.title = entry_diagnostics.ok_or_report(value.as_scalar_text()),
+            "readOnlyHint" => {
+                annotations.read_only = entry_diagnostics.ok_or_report(value.as_bool())
+            }
+            "destructiveHint" => {
+                annotations.destructive = entry_diagnostics.ok_or_report(value.as_bool())
+            }
+            "idempotentHint" => {
+                annotations.idempotent = entry_diagnostics.ok_or_report(value.as_bool())
+            }
+            "openWorldHint" => {
+                annotations.open_world = entry_diagnostics.ok_or_report(value.as_bool())
+            }
+            _ => entry_diagnostics.unknown_key(node, key, ANNOTATIONS, &[]),
         }
     }
     annotations

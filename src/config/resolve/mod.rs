@@ -17,20 +17,20 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::consent::{Access, Consent};
+use super::consent::{Consent, EnvironmentAccess};
 use super::expand::Expander;
-use super::keys::{self, KeyWord};
-use super::node::{Key, Node};
-use super::parse::Duplicate;
-use super::secrets::Literals;
-use super::spec::{Configuration, DisabledEntry, FileRole, KindWords, Layer, UntrustedEntry};
-use crate::model::{Place, Problem};
+use super::keys::{self, KeySpec};
+use super::node::{ConfigKey, ConfigNode};
+use super::parse::DuplicateKey;
+use super::secrets::LiteralSecrets;
+use super::spec::{Configuration, DisabledEntry, FileRole, KindDescriptor, Layer, UntrustedEntry};
+use crate::model::{Diagnostic, SourceLocation};
 
 /// What is known about the file an entry stands in.
 pub(super) struct FileContext<'a> {
     /// The environment, for files that may use it.
-    pub access: Access<'a>,
-    pub kinds: &'a [KindWords],
+    pub access: EnvironmentAccess<'a>,
+    pub kinds: &'a [KindDescriptor],
     pub layer: Layer,
     /// Relative paths are relative to this: the file's directory.
     pub base_dir: PathBuf,
@@ -42,10 +42,10 @@ pub(super) struct FileContext<'a> {
     pub is_project: bool,
     /// The root of the project, links resolved.
     pub root: &'a Path,
-    pub duplicates: Vec<Duplicate>,
+    pub duplicates: Vec<DuplicateKey>,
     /// The file's `schemas`, `defaults`.
-    pub schemas: Option<Node>,
-    pub defaults: Option<Node>,
+    pub schemas: Option<ConfigNode>,
+    pub defaults: Option<ConfigNode>,
     /// The named directories its entries may use.
     pub scopes: Arc<BTreeMap<String, PathBuf>>,
 }
@@ -57,43 +57,48 @@ impl FileContext<'_> {
     }
 }
 
-/// Everything gathered over all files.
-pub(super) struct Gathered<'a> {
+/// Everything builder over all files.
+pub(super) struct ConfigurationBuilder<'a> {
     pub configuration: Configuration,
     pub consent: &'a Consent,
-    pub literals: Literals,
-    tools: Names,
-    servers: Names,
+    pub literals: LiteralSecrets,
+    tools: NameTable,
+    servers: NameTable,
 }
 
-impl<'a> Gathered<'a> {
+impl<'a> ConfigurationBuilder<'a> {
     pub fn new(consent: &'a Consent) -> Self {
         Self {
             configuration: Configuration::default(),
             consent,
-            literals: Literals::default(),
-            tools: Names::default(),
-            servers: Names::default(),
+            literals: LiteralSecrets::default(),
+            tools: NameTable::default(),
+            servers: NameTable::default(),
         }
     }
 
     /// Reports what was found about an entry; puts it out of service when there is an error.
     /// Whether it stays in service.
-    fn settle(&mut self, name: &str, role: FileRole, findings: Findings) -> bool {
+    fn report_entry(
+        &mut self,
+        name: &str,
+        role: FileRole,
+        entry_diagnostics: EntryDiagnostics,
+    ) -> bool {
         let mut first = None;
-        for problem in findings.problems {
-            let problem = problem.entry(name);
-            if problem.is_error() && first.is_none() {
-                first = Some(problem.clone());
+        for diagnostic in entry_diagnostics.diagnostics {
+            let diagnostic = diagnostic.with_entry(name);
+            if diagnostic.is_error() && first.is_none() {
+                first = Some(diagnostic.clone());
             }
-            self.configuration.problems.push(problem);
+            self.configuration.diagnostics.push(diagnostic);
         }
         let in_service = first.is_none();
-        if let Some(problem) = first {
+        if let Some(diagnostic) = first {
             self.configuration.disabled.push(DisabledEntry {
                 name: name.to_owned(),
                 role,
-                problem,
+                diagnostic,
                 declares: Vec::new(),
                 refusal: None,
             });
@@ -102,37 +107,42 @@ impl<'a> Gathered<'a> {
     }
 
     /// Remembers which tools the entry that went out of service last would have offered.
-    fn declared(&mut self, tools: Vec<String>) {
+    fn record_declared_tools(&mut self, tools: Vec<String>) {
         if let Some(entry) = self.configuration.disabled.last_mut() {
             entry.declares = tools;
         }
     }
 
     /// Whether the user's own files keep a name from an entry of a project; that is said.
-    fn keeps_own(
+    fn is_users_name(
         &mut self,
         (name, is_component): (&str, bool),
-        place: &Place,
+        place: &SourceLocation,
         file: &FileContext<'_>,
     ) -> bool {
-        let kept =
-            if file.is_project { self.consent.kept_by_user(name, is_component) } else { None };
+        let kept = if file.is_project {
+            self.consent.user_entry_location(name, is_component)
+        } else {
+            None
+        };
         let Some(own) = kept else { return false };
-        let problem =
-            Problem::warning(format!("left out: it would take the place of your own {own}"))
-                .hint("'toolhost trust' shows what a project would replace, and allows it");
-        self.configuration.problems.push(problem.at(place.clone()).entry(name));
+        let diagnostic =
+            Diagnostic::warning(format!("left out: it would take the place of your own {own}"))
+                .with_hint("'toolhost trust' shows what a project would replace, and allows it");
+        self.configuration
+            .diagnostics
+            .push(diagnostic.with_location(place.clone()).with_entry(name));
         true
     }
 
     /// Lists an entry of a project that nobody agreed to yet.
-    fn untrusted(&mut self, entry: UntrustedEntry) {
+    fn add_untrusted(&mut self, entry: UntrustedEntry) {
         self.configuration.untrusted.push(entry);
     }
 
     /// What an entry that may not act yet would do, the command that allows it, and whether its
     /// project was trusted before.
-    fn refusal_words(&self, name: &str) -> (Vec<String>, String, bool) {
+    fn refusal_details(&self, name: &str) -> (Vec<String>, String, bool) {
         match &self.consent.request {
             Some(request) => {
                 (self.consent.effects_of(name), request.command(), request.previous.is_some())
@@ -141,14 +151,15 @@ impl<'a> Gathered<'a> {
         }
     }
 
-    /// Puts an entry out of service without calling that a problem.
-    fn switched_off(&mut self, name: &str, role: FileRole, place: Place) {
-        let problem = Problem::warning("switched off in the file").at(place).entry(name);
+    /// Puts an entry out of service without calling that a diagnostic.
+    fn add_switched_off(&mut self, name: &str, role: FileRole, place: SourceLocation) {
+        let diagnostic =
+            Diagnostic::warning("switched off in the file").with_location(place).with_entry(name);
         let (name, declares) = (name.to_owned(), Vec::new());
         self.configuration.disabled.push(DisabledEntry {
             name,
             role,
-            problem,
+            diagnostic,
             declares,
             refusal: None,
         });
@@ -157,92 +168,92 @@ impl<'a> Gathered<'a> {
 
 /// Names in use, with the place and layer of their owner.
 #[derive(Default)]
-struct Names(HashMap<String, (Place, Layer)>);
+struct NameTable(HashMap<String, (SourceLocation, Layer)>);
 
 /// What claiming a name gave.
-enum Claim {
+enum NameClaim {
     /// It is the entry's now.
-    Granted,
+    Claimed,
     /// A file that wins has an entry of this name; this one only fills gaps and is left out.
     Shadowed,
     /// An entry before it in the same layer has the name.
-    Taken(Problem),
+    Taken(Diagnostic),
 }
 
-impl Names {
-    fn claim(&mut self, name: &str, place: Place, layer: Layer) -> Claim {
+impl NameTable {
+    fn claim(&mut self, name: &str, place: SourceLocation, layer: Layer) -> NameClaim {
         match self.0.get(name) {
             None => {
                 self.0.insert(name.to_owned(), (place, layer));
-                Claim::Granted
+                NameClaim::Claimed
             }
-            Some((_, owner)) if *owner != layer => Claim::Shadowed,
-            Some((first, _)) => Claim::Taken(
-                Problem::error(format!(
+            Some((_, owner)) if *owner != layer => NameClaim::Shadowed,
+            Some((first, _)) => NameClaim::Taken(
+                Diagnostic::error(format!(
                     "the name '{name}' is taken: first used at {}:{}:{}",
                     first.file.display(),
                     first.line,
                     first.column
                 ))
-                .hint("rename one of them")
-                .at(place),
+                .with_hint("rename one of them")
+                .with_location(place),
             ),
         }
     }
 
-    fn owner(&self, name: &str) -> Option<&Place> {
+    fn owner(&self, name: &str) -> Option<&SourceLocation> {
         self.0.get(name).map(|(place, _)| place)
     }
 }
 
 /// What was found about one entry; all of it is reported at once.
 #[derive(Default)]
-pub(super) struct Findings {
-    pub problems: Vec<Problem>,
+pub(super) struct EntryDiagnostics {
+    pub diagnostics: Vec<Diagnostic>,
 }
 
-impl Findings {
+impl EntryDiagnostics {
     /// The value, or nothing and a finding.
-    pub fn take<T>(&mut self, result: Result<T, Problem>) -> Option<T> {
-        result.map_err(|problem| self.problems.push(problem)).ok()
+    pub fn ok_or_report<T>(&mut self, result: Result<T, Diagnostic>) -> Option<T> {
+        result.map_err(|diagnostic| self.diagnostics.push(diagnostic)).ok()
     }
 
-    pub fn error(&mut self, place: Place, message: impl Into<String>) {
-        self.problems.push(Problem::error(message).at(place));
+    pub fn error(&mut self, place: SourceLocation, message: impl Into<String>) {
+        self.diagnostics.push(Diagnostic::error(message).with_location(place));
     }
 
-    pub fn warn(&mut self, place: Place, message: impl Into<String>) {
-        self.problems.push(Problem::warning(message).at(place));
+    pub fn warn(&mut self, place: SourceLocation, message: impl Into<String>) {
+        self.diagnostics.push(Diagnostic::warning(message).with_location(place));
     }
 
     /// Warns about a key that nobody reads. Keys that begin with `x-` are for other programs.
     pub fn unknown_key(
         &mut self,
-        owner: &Node,
-        key: &Key,
-        table: &'static [KeyWord],
+        owner: &ConfigNode,
+        key: &ConfigKey,
+        table: &'static [KeySpec],
         more: &[&str],
     ) {
         if key.text.starts_with("x-") {
             return;
         }
         let known = keys::spellings(table).chain(more.iter().copied());
-        let mut problem = Problem::warning(format!("unknown key '{}'", key.text));
+        let mut diagnostic = Diagnostic::warning(format!("unknown key '{}'", key.text));
         if let Some(meant) = keys::suggestion(&key.text, known) {
-            problem = problem.hint(format!("did you mean '{meant}'?"));
+            diagnostic = diagnostic.with_hint(format!("did you mean '{meant}'?"));
         }
-        self.problems.push(problem.at(owner.place_of(key)));
+        self.diagnostics.push(diagnostic.with_location(owner.location_of(key)));
     }
 
-    /// Takes the duplicate keys of `entry` out of the file's list.
-    pub fn duplicates(&mut self, entry: &Node, found: &mut Vec<Duplicate>) {
+    /// Takes the duplicate keys of `with_entry` out of the file's list.
+    pub fn duplicates(&mut self, entry: &ConfigNode, found: &mut Vec<DuplicateKey>) {
         if found.is_empty() {
             return;
         }
         found.retain(|duplicate| {
-            let mine = holds(entry, duplicate);
+            let mine = contains_duplicate(entry, duplicate);
             if mine {
-                self.problems.push(duplicate.problem.clone());
+                self.diagnostics.push(duplicate.diagnostic.clone());
             }
             !mine
         });
@@ -250,42 +261,43 @@ impl Findings {
 }
 
 /// Whether the repeated key stands in `node`.
-fn holds(node: &Node, duplicate: &Duplicate) -> bool {
+fn contains_duplicate(node: &ConfigNode, duplicate: &DuplicateKey) -> bool {
     use super::node::NodeValue;
     match &node.value {
-        NodeValue::Map(entries) => {
-            entries.iter().any(|(k, v)| k.position == duplicate.position || holds(v, duplicate))
-        }
-        NodeValue::List(items) => items.iter().any(|item| holds(item, duplicate)),
+        NodeValue::Map(entries) => entries
+            .iter()
+            .any(|(k, v)| k.position == duplicate.position || contains_duplicate(v, duplicate)),
+        NodeValue::List(items) => items.iter().any(|item| contains_duplicate(item, duplicate)),
         _ => false,
     }
 }
 
 /// A count that fits the number of retries anybody could want.
-fn retries(node: &Node) -> Result<u32, Problem> {
+fn retries(node: &ConfigNode) -> Result<u32, Diagnostic> {
     const MOST: u64 = 100;
     let count = node.as_count()?;
-    u32::try_from(count)
-        .ok()
-        .filter(|_| count <= MOST)
-        .ok_or_else(|| Problem::error(format!("at most {MOST} retries")).at(node.place()))
+    u32::try_from(count).ok().filter(|_| count <= MOST).ok_or_else(|| {
+        Diagnostic::error(format!("at most {MOST} retries")).with_location(node.location())
+    })
 }
 
 /// A duration that is not zero: a limit of nothing would refuse everything.
-fn limit(node: &Node) -> Result<std::time::Duration, Problem> {
+fn limit(node: &ConfigNode) -> Result<std::time::Duration, Diagnostic> {
     let value = node.as_duration()?;
     if value.is_zero() {
-        return Err(Problem::error("a limit has to be more than 0").at(node.place()));
+        return Err(
+            Diagnostic::error("a limit has to be more than 0").with_location(node.location())
+        );
     }
     Ok(value)
 }
 
 /// Whether the entry is switched off with `disabled` or `enabled`.
-fn is_off(entry: &Node, findings: &mut Findings) -> bool {
-    let flag = |findings: &mut Findings, key: &str| {
-        entry.get(key).and_then(|node| findings.take(node.as_bool()))
+fn is_off(entry: &ConfigNode, entry_diagnostics: &mut EntryDiagnostics) -> bool {
+    let flag = |entry_diagnostics: &mut EntryDiagnostics, key: &str| {
+        entry.get(key).and_then(|node| entry_diagnostics.ok_or_report(node.as_bool()))
     };
-    let disabled = flag(findings, "disabled");
-    let enabled = flag(findings, "enabled");
+    let disabled = flag(entry_diagnostics, "disabled");
+    let enabled = flag(entry_diagnostics, "enabled");
     disabled == Some(true) || enabled == Some(false)
 }

@@ -4,13 +4,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::endpoint::URL_KEYS;
-use super::{FileContext, Findings};
-use crate::config::node::{Node, NodeValue};
+use super::{EntryDiagnostics, FileContext};
+use crate::config::node::{ConfigNode, NodeValue};
 use crate::config::variables::{decides_code, is_name};
-use crate::model::{EntryOrigin, Layer, Problem};
+use crate::model::{Diagnostic, EntryOrigin, Layer};
 
 /// Keys of a tool's entry that say what acts, in the order they are written down.
-const ACTS: [&str; 9] = [
+const ACTION_KEYS: [&str; 9] = [
     "command",
     "args",
     "module",
@@ -23,18 +23,18 @@ const ACTS: [&str; 9] = [
 ];
 
 /// The identity of an entry of a file of servers, before anything in it is filled in.
-pub fn of_server(entry: &Node, file: &FileContext<'_>) -> Arc<EntryOrigin> {
+pub fn of_server(entry: &ConfigNode, file: &FileContext<'_>) -> Arc<EntryOrigin> {
     let keys = ["command", "server_path", "args"].iter().chain(&URL_KEYS);
     origin(entry, keys.copied(), file)
 }
 
 /// The identity of an entry of a file of tools, before anything in it is filled in.
-pub fn of_tool(entry: &Node, file: &FileContext<'_>) -> Arc<EntryOrigin> {
-    origin(entry, ACTS.into_iter(), file)
+pub fn of_tool(entry: &ConfigNode, file: &FileContext<'_>) -> Arc<EntryOrigin> {
+    origin(entry, ACTION_KEYS.into_iter(), file)
 }
 
 fn origin(
-    entry: &Node,
+    entry: &ConfigNode,
     keys: impl Iterator<Item = &'static str>,
     file: &FileContext<'_>,
 ) -> Arc<EntryOrigin> {
@@ -44,10 +44,10 @@ fn origin(
     // The user's own entries are known by what they say, wherever their file lies.
     let directory = project.map(|root| root.canonicalize().unwrap_or_else(|_| root.clone()));
     let directory: PathBuf = directory.unwrap_or_default();
-    Arc::new(EntryOrigin { layer: file.layer, directory, written: words.join(" ") })
+    Arc::new(EntryOrigin { layer: file.layer, directory, declaration: words.join(" ") })
 }
 
-fn texts(node: &Node, words: &mut Vec<String>) {
+fn texts(node: &ConfigNode, words: &mut Vec<String>) {
     match &node.value {
         NodeValue::List(items) => items.iter().for_each(|item| texts(item, words)),
         _ => words.extend(node.as_scalar_text()),
@@ -55,18 +55,18 @@ fn texts(node: &Node, words: &mut Vec<String>) {
 }
 
 /// The names under `context_env`.
-pub fn context_env(value: &Node, findings: &mut Findings) -> Arc<[String]> {
-    let names = findings.take(value.as_texts()).unwrap_or_default();
+pub fn context_env(value: &ConfigNode, entry_diagnostics: &mut EntryDiagnostics) -> Arc<[String]> {
+    let names = entry_diagnostics.ok_or_report(value.as_texts()).unwrap_or_default();
     for name in &names {
-        let problem = if decides_code(name) {
-            Problem::error(format!("'{name}' cannot be set by a call"))
-                .hint("it decides which code runs: set it under 'env'")
+        let diagnostic = if decides_code(name) {
+            Diagnostic::error(format!("'{name}' cannot be set by a call"))
+                .with_hint("it decides which code runs: set it under 'env'")
         } else if is_name(name) {
             continue;
         } else {
-            Problem::error(format!("'{name}' is not the name of a variable"))
+            Diagnostic::error(format!("'{name}' is not the name of a variable"))
         };
-        findings.problems.push(problem.at(value.place()));
+        entry_diagnostics.diagnostics.push(diagnostic.with_location(value.location()));
     }
     names.into()
 }

@@ -8,15 +8,15 @@ use std::path::{Component, Path};
 use serde_json::{Map, Value};
 
 use super::FileContext;
-use crate::config::node::{Node, NodeValue};
+use crate::config::node::{ConfigNode, NodeValue};
 use crate::config::{keys, parse, read};
-use crate::model::Problem;
+use crate::model::Diagnostic;
 
 /// How many files one schema may pull in.
 const MAX_FILES: usize = 32;
 
 /// The schema at `node`, complete.
-pub fn inline(node: &Node, file: &FileContext<'_>) -> Result<Value, Problem> {
+pub fn inline(node: &ConfigNode, file: &FileContext<'_>) -> Result<Value, Diagnostic> {
     let schema = match &node.value {
         NodeValue::Map(_) | NodeValue::Bool(_) => node.to_json(),
         _ => return Err(node.expected("a JSON Schema")),
@@ -25,25 +25,25 @@ pub fn inline(node: &Node, file: &FileContext<'_>) -> Result<Value, Problem> {
         return Ok(schema);
     }
     complete(schema, &file.base_dir, file.is_project.then_some(file.root))
-        .map_err(|why| Problem::error(why).at(node.place()))
+        .map_err(|why| Diagnostic::error(why).with_location(node.location()))
 }
 
 /// The schema that `node` names under the file's `schemas`.
-pub fn named(node: &Node, file: &FileContext<'_>) -> Result<Value, Problem> {
+pub fn named(node: &ConfigNode, file: &FileContext<'_>) -> Result<Value, Diagnostic> {
     let name = node.as_text()?;
-    let known = file.schemas.as_ref().map(Node::entries).unwrap_or_default();
+    let known = file.schemas.as_ref().map(ConfigNode::entries).unwrap_or_default();
     if let Some((_, schema)) = known.iter().find(|(key, _)| key.text == name) {
         return inline(schema, file);
     }
-    let mut problem = Problem::error(format!("no schema '{name}' under 'schemas'"));
+    let mut diagnostic = Diagnostic::error(format!("no schema '{name}' under 'schemas'"));
     if let Some(meant) = keys::suggestion(name, known.iter().map(|(key, _)| key.text.as_str())) {
-        problem = problem.hint(format!("did you mean '{meant}'?"));
+        diagnostic = diagnostic.with_hint(format!("did you mean '{meant}'?"));
     }
-    Err(problem.at(node.place()))
+    Err(diagnostic.with_location(node.location()))
 }
 
 /// Whether a schema can accept an object at all, as far as its `type` says.
-pub fn takes_an_object(schema: &Value) -> bool {
+pub fn accepts_object(schema: &Value) -> bool {
     match schema.get("type") {
         Some(Value::String(word)) => word == "object",
         Some(Value::Array(words)) => words.iter().any(|w| w == "object"),
@@ -71,7 +71,7 @@ fn refers_to_files(schema: &Value) -> bool {
 
 /// `within` is the directory that a project's files stay in, links resolved.
 fn complete(schema: Value, base: &Path, within: Option<&Path>) -> Result<Value, String> {
-    let mut files = Files { base, within, loaded: Vec::new() };
+    let mut files = SchemaFiles { base, within, loaded: Vec::new() };
     let root = match schema.get("$ref").and_then(Value::as_str).and_then(file_part) {
         Some((path, fragment)) => {
             let index = files.load(path)?;
@@ -85,8 +85,8 @@ fn complete(schema: Value, base: &Path, within: Option<&Path>) -> Result<Value, 
     };
     let mut defs = Map::new();
     // Rewriting one file may put the next one into use.
-    while let Some(index) = files.loaded.iter().position(|f| f.used && !f.done) {
-        files.loaded[index].done = true;
+    while let Some(index) = files.loaded.iter().position(|f| f.is_used && !f.is_embedded) {
+        files.loaded[index].is_embedded = true;
         let document = files.loaded[index].document.clone();
         defs.insert(def_name(index), files.rewrite(document, Some(index))?);
     }
@@ -110,22 +110,22 @@ fn nothing_at(path: &str, fragment: &str) -> String {
     format!("{path} has nothing at '#{fragment}'")
 }
 
-struct Files<'a> {
+struct SchemaFiles<'a> {
     base: &'a Path,
     within: Option<&'a Path>,
-    loaded: Vec<Loaded>,
+    loaded: Vec<SchemaFile>,
 }
 
-struct Loaded {
+struct SchemaFile {
     path: String,
     document: Value,
     /// Whether the finished schema refers to it.
-    used: bool,
+    is_used: bool,
     /// Whether it has moved into the finished schema.
-    done: bool,
+    is_embedded: bool,
 }
 
-impl Files<'_> {
+impl SchemaFiles<'_> {
     /// Makes every reference point into the finished schema. `owner` is the file `value` is from.
     fn rewrite(&mut self, value: Value, owner: Option<usize>) -> Result<Value, String> {
         Ok(match value {
@@ -161,7 +161,7 @@ impl Files<'_> {
             (None, Some(index), Some(fragment)) => (index, fragment),
             _ => return Ok(text),
         };
-        self.loaded[index].used = true;
+        self.loaded[index].is_used = true;
         Ok(format!("#/$defs/{}{fragment}", def_name(index)))
     }
 
@@ -184,10 +184,15 @@ impl Files<'_> {
         if self.within.is_some_and(leaves) {
             return Err(format!("'$ref' to {path}: a link that leads out of the project"));
         }
-        let message = |problem: Problem| format!("'$ref' to {path}: {}", problem.message);
+        let message = |diagnostic: Diagnostic| format!("'$ref' to {path}: {}", diagnostic.message);
         let (source, text) = read::read(&whole, false).map_err(message)?;
         let document = parse::parse(&source, &text).map_err(message)?.root.to_json();
-        self.loaded.push(Loaded { path: path.to_owned(), document, used: false, done: false });
+        self.loaded.push(SchemaFile {
+            path: path.to_owned(),
+            document,
+            is_used: false,
+            is_embedded: false,
+        });
         Ok(self.loaded.len() - 1)
     }
 }

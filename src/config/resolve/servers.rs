@@ -4,49 +4,52 @@ use std::sync::Arc;
 
 use super::definition::{self, SERVER_KIND, one_of};
 use super::endpoint::{self, EntryContext, URL_KEYS};
-use super::{Claim, FileContext, Findings, Gathered, is_off, limit, origin, retries};
+use super::{
+    ConfigurationBuilder, EntryDiagnostics, FileContext, NameClaim, is_off, limit, origin, retries,
+};
 use crate::config::keys::{SERVER, SERVERS_FILE, canonical};
-use crate::config::node::{Node, NodeValue};
+use crate::config::node::{ConfigNode, NodeValue};
 use crate::config::sandbox::{self, SandboxLevel, SandboxSpec};
 use crate::config::spec::{
-    Drift, Endpoint, FileRole, HttpTransport, ProtocolChoice, ServerSpec, UntrustedEntry,
+    DriftPolicy, Endpoint, FileRole, HttpTransport, ProtocolChoice, ServerSpec, UntrustedEntry,
 };
 use crate::model::{
-    EntryOrigin, Place, Problem, Safety, Source, ToolDefinition, ToolName, ToolStatus,
+    Diagnostic, EntryOrigin, Safety, SourceLocation, ToolDefinition, ToolName, ToolSource,
+    ToolStatus,
 };
 
 /// Resolves a whole file of servers.
-pub fn file(root: Node, file: &mut FileContext<'_>, gathered: &mut Gathered<'_>) {
+pub fn file(root: ConfigNode, file: &mut FileContext<'_>, builder: &mut ConfigurationBuilder<'_>) {
     if root.is_null() {
         return;
     }
     if root.as_map().is_err() {
-        let problem = root.expected("a mapping with 'mcp_servers'");
-        gathered.configuration.problems.push(problem);
+        let diagnostic = root.expected("a mapping with 'mcp_servers'");
+        builder.configuration.diagnostics.push(diagnostic);
         return;
     }
     if is_bare(&root) {
-        entries(root, file, gathered);
+        entries(root, file, builder);
         return;
     }
     let NodeValue::Map(pairs) = root.value else { return };
-    let owner = Node { value: NodeValue::Null, position: root.position, source: root.source };
-    let mut findings = Findings::default();
+    let owner = ConfigNode { value: NodeValue::Null, position: root.position, source: root.source };
+    let mut entry_diagnostics = EntryDiagnostics::default();
     for (key, value) in pairs {
         match canonical(SERVERS_FILE, &key.text) {
-            Some("mcp_servers") if !value.is_null() => entries(value, file, gathered),
-            Some("clients") => clients(value, file, gathered),
+            Some("mcp_servers") if !value.is_null() => entries(value, file, builder),
+            Some("clients") => clients(value, file, builder),
             Some(_) => {}
-            None => findings.unknown_key(&owner, &key, SERVERS_FILE, &[]),
+            None => entry_diagnostics.unknown_key(&owner, &key, SERVERS_FILE, &[]),
         }
     }
-    gathered.configuration.problems.extend(findings.problems);
+    builder.configuration.diagnostics.extend(entry_diagnostics.diagnostics);
 }
 
 /// Whether the file is a map of servers without a key around it.
-fn is_bare(root: &Node) -> bool {
+fn is_bare(root: &ConfigNode) -> bool {
     let entries = root.entries();
-    let describes_a_server = |node: &Node| {
+    let describes_a_server = |node: &ConfigNode| {
         ["command", "server_path"].iter().chain(&URL_KEYS).any(|key| node.get(key).is_some())
     };
     !entries.is_empty()
@@ -54,39 +57,48 @@ fn is_bare(root: &Node) -> bool {
         && entries.iter().all(|(_, value)| describes_a_server(value))
 }
 
-fn entries(node: Node, file: &mut FileContext<'_>, gathered: &mut Gathered<'_>) {
+fn entries(node: ConfigNode, file: &mut FileContext<'_>, builder: &mut ConfigurationBuilder<'_>) {
     if let NodeValue::Map(pairs) = node.value {
         for (key, value) in pairs {
             // A repeated name is told as such, not as a repeated key.
             file.duplicates.retain(|duplicate| duplicate.position != key.position);
-            let at = value.place_of(&key);
-            server(&key.text, at, value, file, gathered);
+            let at = value.location_of(&key);
+            server(&key.text, at, value, file, builder);
         }
     } else {
-        let problem = node.expected("a mapping of servers by name");
-        gathered.configuration.problems.push(problem);
+        let diagnostic = node.expected("a mapping of servers by name");
+        builder.configuration.diagnostics.push(diagnostic);
     }
 }
 
 /// The documents' own form: a list in which each server carries its `client_id`.
-fn clients(node: Node, file: &mut FileContext<'_>, gathered: &mut Gathered<'_>) {
+fn clients(node: ConfigNode, file: &mut FileContext<'_>, builder: &mut ConfigurationBuilder<'_>) {
     let NodeValue::List(items) = node.value else {
-        gathered.configuration.problems.push(node.expected("a list of clients"));
+        builder.configuration.diagnostics.push(node.expected("a list of clients"));
         return;
     };
     for (index, item) in items.into_iter().enumerate() {
         let named =
-            item.get_any(&["client_id", "name"]).map(|(_, n)| (n.as_scalar_text(), n.place()));
+            item.get_any(&["client_id", "name"]).map(|(_, n)| (n.as_scalar_text(), n.location()));
         match named {
-            Some((Ok(name), place)) => server(&name, place, item, file, gathered),
-            Some((Err(problem), _)) => {
-                let findings = Findings { problems: vec![problem] };
-                gathered.settle(&format!("clients[{index}]"), FileRole::Servers, findings);
+            Some((Ok(name), place)) => server(&name, place, item, file, builder),
+            Some((Err(diagnostic), _)) => {
+                let entry_diagnostics = EntryDiagnostics { diagnostics: vec![diagnostic] };
+                builder.report_entry(
+                    &format!("clients[{index}]"),
+                    FileRole::Servers,
+                    entry_diagnostics,
+                );
             }
             None => {
-                let problem = Problem::error("this client has no 'client_id'").at(item.place());
-                let findings = Findings { problems: vec![problem] };
-                gathered.settle(&format!("clients[{index}]"), FileRole::Servers, findings);
+                let diagnostic = Diagnostic::error("this client has no 'client_id'")
+                    .with_location(item.location());
+                let entry_diagnostics = EntryDiagnostics { diagnostics: vec![diagnostic] };
+                builder.report_entry(
+                    &format!("clients[{index}]"),
+                    FileRole::Servers,
+                    entry_diagnostics,
+                );
             }
         }
     }
@@ -94,66 +106,66 @@ fn clients(node: Node, file: &mut FileContext<'_>, gathered: &mut Gathered<'_>) 
 
 fn server(
     name: &str,
-    place: Place,
-    mut entry: Node,
+    place: SourceLocation,
+    mut entry: ConfigNode,
     file: &mut FileContext<'_>,
-    gathered: &mut Gathered<'_>,
+    builder: &mut ConfigurationBuilder<'_>,
 ) {
-    let mut findings = Findings::default();
-    findings.duplicates(&entry, &mut file.duplicates);
+    let mut entry_diagnostics = EntryDiagnostics::default();
+    entry_diagnostics.duplicates(&entry, &mut file.duplicates);
     if let Err(why) = crate::model::check_name(name) {
-        findings.error(place.clone(), why);
-        gathered.settle(name, FileRole::Servers, findings);
+        entry_diagnostics.error(place.clone(), why);
+        builder.report_entry(name, FileRole::Servers, entry_diagnostics);
         return;
     }
-    if gathered.keeps_own((name, true), &place, file) {
+    if builder.is_users_name((name, true), &place, file) {
         return;
     }
-    match gathered.servers.claim(name, place.clone(), file.layer) {
-        Claim::Granted => {}
-        Claim::Shadowed => return,
-        Claim::Taken(problem) => {
-            findings.problems.push(problem);
-            gathered.settle(name, FileRole::Servers, findings);
+    match builder.servers.claim(name, place.clone(), file.layer) {
+        NameClaim::Claimed => {}
+        NameClaim::Shadowed => return,
+        NameClaim::Taken(diagnostic) => {
+            entry_diagnostics.diagnostics.push(diagnostic);
+            builder.report_entry(name, FileRole::Servers, entry_diagnostics);
             return;
         }
     }
-    if findings.take(entry.as_map()).is_none() {
-        gathered.settle(name, FileRole::Servers, findings);
+    if entry_diagnostics.ok_or_report(entry.as_map()).is_none() {
+        builder.report_entry(name, FileRole::Servers, entry_diagnostics);
         return;
     }
-    if is_off(&entry, &mut findings) && findings.problems.is_empty() {
-        gathered.switched_off(name, FileRole::Servers, place);
-        gathered.declared(declared_names(&entry));
+    if is_off(&entry, &mut entry_diagnostics) && entry_diagnostics.diagnostics.is_empty() {
+        builder.add_switched_off(name, FileRole::Servers, place);
+        builder.record_declared_tools(declared_names(&entry));
         return;
     }
-    gathered.literals.inspect(&entry, &mut findings.problems);
+    builder.literals.inspect(&entry, &mut entry_diagnostics.diagnostics);
     let origin = origin::of_server(&entry, file);
     let Some(expander) = file.expander() else {
-        untrusted(name, &entry, (place, origin), file, gathered, findings);
+        untrusted(name, &entry, (place, origin), file, builder, entry_diagnostics);
         return;
     };
-    expander.entry(&mut entry, &[], &mut findings.problems);
+    expander.entry(&mut entry, &[], &mut entry_diagnostics.diagnostics);
     let context = EntryContext { file, expander: &expander, origin: &origin };
-    let spec = resolve(name, &entry, place, &context, gathered, &mut findings);
-    if gathered.settle(name, FileRole::Servers, findings) {
-        gathered.configuration.servers.extend(spec);
+    let spec = resolve(name, &entry, place, &context, builder, &mut entry_diagnostics);
+    if builder.report_entry(name, FileRole::Servers, entry_diagnostics) {
+        builder.configuration.servers.extend(spec);
     } else {
-        gathered.declared(declared_names(&entry));
+        builder.record_declared_tools(declared_names(&entry));
     }
 }
 
 /// Lists an entry that nobody agreed to yet: its name, and the tools that it declares.
 fn untrusted(
     name: &str,
-    entry: &Node,
-    (place, origin): (Place, Arc<EntryOrigin>),
+    entry: &ConfigNode,
+    (place, origin): (SourceLocation, Arc<EntryOrigin>),
     file: &FileContext<'_>,
-    gathered: &mut Gathered<'_>,
-    mut findings: Findings,
+    builder: &mut ConfigurationBuilder<'_>,
+    mut entry_diagnostics: EntryDiagnostics,
 ) {
     let description = entry.get("description").and_then(|node| node.as_scalar_text().ok());
-    let shared = SharedByTools {
+    let shared = DeclaredToolDefaults {
         timeout: None,
         retries: 0,
         requires_approval: false,
@@ -161,32 +173,32 @@ fn untrusted(
         origin,
     };
     let mut definitions = match entry.get("provides_tools").filter(|node| !node.is_null()) {
-        Some(node) => provides_tools(node, name, &shared, file, gathered, &mut findings),
+        Some(node) => provides_tools(node, name, &shared, file, builder, &mut entry_diagnostics),
         None => Vec::new(),
     };
     for tool in &mut definitions {
         tool.status = ToolStatus::Untrusted;
     }
-    if gathered.settle(name, FileRole::Servers, findings) {
-        let (effects, allowed_by, has_changed) = gathered.refusal_words(name);
-        gathered.untrusted(UntrustedEntry {
+    if builder.report_entry(name, FileRole::Servers, entry_diagnostics) {
+        let (effects, allowed_by, has_changed) = builder.refusal_details(name);
+        builder.add_untrusted(UntrustedEntry {
             name: name.to_owned(),
             role: FileRole::Servers,
             kind: SERVER_KIND,
             description,
             definitions,
             effects,
-            allowed_by,
+            trust_command: allowed_by,
             has_changed,
-            place,
+            location: place,
         });
     } else {
-        gathered.declared(declared_names(entry));
+        builder.record_declared_tools(declared_names(entry));
     }
 }
 
 /// What a server's entry says for all tools that it declares.
-struct SharedByTools {
+struct DeclaredToolDefaults {
     timeout: Option<std::time::Duration>,
     retries: u32,
     requires_approval: bool,
@@ -195,7 +207,7 @@ struct SharedByTools {
 }
 
 /// The names under `provides_tools`, as far as they can be read.
-fn declared_names(entry: &Node) -> Vec<String> {
+fn declared_names(entry: &ConfigNode) -> Vec<String> {
     let items = entry.get("provides_tools").and_then(|node| node.as_list().ok());
     let names = items.into_iter().flatten().filter_map(|item| item.get_any(&["name", "tool_name"]));
     names.filter_map(|(_, name)| name.as_scalar_text().ok()).collect()
@@ -203,14 +215,14 @@ fn declared_names(entry: &Node) -> Vec<String> {
 
 fn resolve(
     name: &str,
-    entry: &Node,
-    place: Place,
+    entry: &ConfigNode,
+    place: SourceLocation,
     context: &EntryContext<'_>,
-    gathered: &mut Gathered<'_>,
-    findings: &mut Findings,
+    builder: &mut ConfigurationBuilder<'_>,
+    entry_diagnostics: &mut EntryDiagnostics,
 ) -> Option<ServerSpec> {
     let file = context.file;
-    let endpoint = endpoint::resolve(entry, context, findings);
+    let endpoint = endpoint::resolve(entry, context, entry_diagnostics);
     let mut spec = ServerSpec {
         name: name.to_owned(),
         description: None,
@@ -223,7 +235,7 @@ fn resolve(
         include: None,
         roots: Vec::new(),
         routing_weight: None,
-        dev: false,
+        is_dev: false,
         drift: None,
         provides_tools: Vec::new(),
         retries: 0,
@@ -231,53 +243,67 @@ fn resolve(
         sandbox: None,
         context_env: Arc::default(),
         origin: Arc::clone(context.origin),
-        place,
-        seal: gathered.consent.seal(FileRole::Servers, name),
+        location: place,
+        seal: builder.consent.seal(FileRole::Servers, name),
     };
     let mut declared = None;
     for (key, value) in entry.entries() {
         let Some(word) = canonical(SERVER, &key.text) else {
-            findings.unknown_key(entry, key, SERVER, &[]);
+            entry_diagnostics.unknown_key(entry, key, SERVER, &[]);
             continue;
         };
         if value.is_null() {
             continue;
         }
         match word {
-            "description" => spec.description = findings.take(value.as_scalar_text()),
+            "description" => {
+                spec.description = entry_diagnostics.ok_or_report(value.as_scalar_text())
+            }
             "protocol" => {
                 let words = "auto, legacy, 2026-07-28";
-                let choice = findings.take(one_of(value, "protocol", words, protocol));
+                let choice =
+                    entry_diagnostics.ok_or_report(one_of(value, "protocol", words, protocol));
                 spec.protocol = choice.unwrap_or_default();
                 let sse = HttpTransport::Sse;
                 if spec.protocol == ProtocolChoice::Modern
                     && matches!(&spec.endpoint, Endpoint::Http { transport, .. } if *transport == sse)
                 {
                     let message = "the transport sse ended before this protocol; it is legacy";
-                    findings.error(value.place(), message);
+                    entry_diagnostics.error(value.location(), message);
                 }
             }
-            "timeout" => spec.timeout = findings.take(limit(value)),
-            "max_total" => spec.max_total = findings.take(limit(value)),
-            "start_timeout" => spec.start_timeout = findings.take(limit(value)),
-            "exclude" => spec.exclude.extend(findings.take(value.as_texts()).unwrap_or_default()),
+            "timeout" => spec.timeout = entry_diagnostics.ok_or_report(limit(value)),
+            "max_total" => spec.max_total = entry_diagnostics.ok_or_report(limit(value)),
+            "start_timeout" => spec.start_timeout = entry_diagnostics.ok_or_report(limit(value)),
+            "exclude" => spec
+                .exclude
+                .extend(entry_diagnostics.ok_or_report(value.as_texts()).unwrap_or_default()),
             "include" => {
-                let patterns = findings.take(value.as_texts()).unwrap_or_default();
+                let patterns = entry_diagnostics.ok_or_report(value.as_texts()).unwrap_or_default();
                 spec.include.get_or_insert_default().extend(patterns);
             }
-            "roots" => spec.roots = roots(value, file, findings),
-            "routing_weight" => spec.routing_weight = findings.take(weight(value)),
-            "dev" => spec.dev = findings.take(value.as_bool()).unwrap_or_default(),
+            "roots" => spec.roots = roots(value, file, entry_diagnostics),
+            "routing_weight" => spec.routing_weight = entry_diagnostics.ok_or_report(weight(value)),
+            "dev" => {
+                spec.is_dev = entry_diagnostics.ok_or_report(value.as_bool()).unwrap_or_default()
+            }
             "drift" => {
-                spec.drift =
-                    findings.take(one_of(value, "drift", "block, warn, allow", Drift::parse));
+                spec.drift = entry_diagnostics.ok_or_report(one_of(
+                    value,
+                    "drift",
+                    "block, warn, allow",
+                    DriftPolicy::parse,
+                ));
             }
-            "retries" => spec.retries = findings.take(retries(value)).unwrap_or_default(),
+            "retries" => {
+                spec.retries = entry_diagnostics.ok_or_report(retries(value)).unwrap_or_default()
+            }
             "requires_approval" => {
-                spec.requires_approval = findings.take(value.as_bool()).unwrap_or(true);
+                spec.requires_approval =
+                    entry_diagnostics.ok_or_report(value.as_bool()).unwrap_or(true);
             }
-            "sandbox" => spec.sandbox = sandbox(value, &spec.endpoint, file, findings),
-            "context_env" => spec.context_env = origin::context_env(value, findings),
+            "sandbox" => spec.sandbox = sandbox(value, &spec.endpoint, file, entry_diagnostics),
+            "context_env" => spec.context_env = origin::context_env(value, entry_diagnostics),
             "provides_tools" => declared = Some(value),
             _ => {}
         }
@@ -291,14 +317,14 @@ fn resolve(
         }
     }
     if let Some(node) = declared {
-        let shared = SharedByTools {
+        let shared = DeclaredToolDefaults {
             timeout: spec.timeout,
             retries: spec.retries,
             requires_approval: spec.requires_approval,
             context_env: Arc::clone(&spec.context_env),
             origin: Arc::clone(&spec.origin),
         };
-        spec.provides_tools = provides_tools(node, name, &shared, file, gathered, findings);
+        spec.provides_tools = provides_tools(node, name, &shared, file, builder, entry_diagnostics);
     }
     Some(spec)
 }
@@ -306,17 +332,18 @@ fn resolve(
 /// What the program is confined to. A server elsewhere is not ours to confine: asking for it is
 /// refused, so that nobody relies on it.
 fn sandbox(
-    node: &Node,
+    node: &ConfigNode,
     endpoint: &Endpoint,
     file: &FileContext<'_>,
-    findings: &mut Findings,
+    entry_diagnostics: &mut EntryDiagnostics,
 ) -> Option<SandboxSpec> {
-    let spec = sandbox::read(node, &file.base_dir, &mut findings.problems)?;
+    let spec = sandbox::read(node, &file.base_dir, &mut entry_diagnostics.diagnostics)?;
     if spec.level == SandboxLevel::None {
         return None;
     }
     if matches!(endpoint, Endpoint::Http { .. }) {
-        findings.error(node.place(), "only a program started here can be confined, not a 'url'");
+        entry_diagnostics
+            .error(node.location(), "only a program started here can be confined, not a 'url'");
         return None;
     }
     Some(spec)
@@ -331,7 +358,7 @@ fn protocol(word: &str) -> Option<ProtocolChoice> {
     }
 }
 
-fn weight(node: &Node) -> Result<f64, Problem> {
+fn weight(node: &ConfigNode) -> Result<f64, Diagnostic> {
     let value = match &node.value {
         NodeValue::Number(number) => number.as_f64(),
         _ => None,
@@ -340,11 +367,15 @@ fn weight(node: &Node) -> Result<f64, Problem> {
 }
 
 /// Roots as normalised URIs; a path becomes a file URI.
-fn roots(node: &Node, file: &FileContext<'_>, findings: &mut Findings) -> Vec<String> {
+fn roots(
+    node: &ConfigNode,
+    file: &FileContext<'_>,
+    entry_diagnostics: &mut EntryDiagnostics,
+) -> Vec<String> {
     let mut roots = Vec::new();
-    for item in findings.take(node.as_list()).unwrap_or_default() {
+    for item in entry_diagnostics.ok_or_report(node.as_list()).unwrap_or_default() {
         let named = item.get_any(&["uri", "path"]).map_or(item, |(_, node)| node);
-        let Some(text) = findings.take(named.as_text()) else { continue };
+        let Some(text) = entry_diagnostics.ok_or_report(named.as_text()) else { continue };
         let uri = if text.contains("://") {
             url::Url::parse(text).map_err(|why| why.to_string())
         } else {
@@ -353,7 +384,9 @@ fn roots(node: &Node, file: &FileContext<'_>, findings: &mut Findings) -> Vec<St
         };
         match uri {
             Ok(uri) => roots.push(uri.as_str().trim_end_matches('/').to_owned()),
-            Err(why) => findings.error(named.place(), format!("'{text}' is no root: {why}")),
+            Err(why) => {
+                entry_diagnostics.error(named.location(), format!("'{text}' is no root: {why}"))
+            }
         }
     }
     roots
@@ -361,20 +394,20 @@ fn roots(node: &Node, file: &FileContext<'_>, findings: &mut Findings) -> Vec<St
 
 /// The tools a server is expected to offer. A bad one costs itself, not its server.
 fn provides_tools(
-    node: &Node,
+    node: &ConfigNode,
     server: &str,
-    shared: &SharedByTools,
+    shared: &DeclaredToolDefaults,
     file: &FileContext<'_>,
-    gathered: &mut Gathered<'_>,
-    findings: &mut Findings,
+    builder: &mut ConfigurationBuilder<'_>,
+    entry_diagnostics: &mut EntryDiagnostics,
 ) -> Vec<ToolDefinition> {
     let mut tools = Vec::new();
-    for item in findings.take(node.as_list()).unwrap_or_default() {
-        let mut own = Findings::default();
-        let tool = declared_tool(item, server, shared, file, gathered, &mut own);
-        let failed = own.problems.iter().any(Problem::is_error);
-        for problem in own.problems {
-            gathered.configuration.problems.push(problem.entry(server));
+    for item in entry_diagnostics.ok_or_report(node.as_list()).unwrap_or_default() {
+        let mut own = EntryDiagnostics::default();
+        let tool = declared_tool(item, server, shared, file, builder, &mut own);
+        let failed = own.diagnostics.iter().any(Diagnostic::is_error);
+        for diagnostic in own.diagnostics {
+            builder.configuration.diagnostics.push(diagnostic.with_entry(server));
         }
         tools.extend(tool.filter(|_| !failed));
     }
@@ -382,51 +415,52 @@ fn provides_tools(
 }
 
 fn declared_tool(
-    item: &Node,
+    item: &ConfigNode,
     server: &str,
-    shared: &SharedByTools,
+    shared: &DeclaredToolDefaults,
     file: &FileContext<'_>,
-    gathered: &mut Gathered<'_>,
-    findings: &mut Findings,
+    builder: &mut ConfigurationBuilder<'_>,
+    entry_diagnostics: &mut EntryDiagnostics,
 ) -> Option<ToolDefinition> {
-    findings.take(item.as_map())?;
+    entry_diagnostics.ok_or_report(item.as_map())?;
     let Some((_, name)) = item.get_any(&["name", "tool_name"]) else {
-        findings.error(item.place(), "this declared tool has no name");
+        entry_diagnostics.error(item.location(), "this declared tool has no name");
         return None;
     };
     // A server may use names that a file may not: MCP allows '/' too.
-    let tool = findings.take(name.as_scalar_text())?;
+    let tool = entry_diagnostics.ok_or_report(name.as_scalar_text())?;
     if tool.is_empty() || tool.len() > 128 {
-        findings.error(name.place(), "a tool's name has 1 to 128 characters");
+        entry_diagnostics.error(name.location(), "a tool's name has 1 to 128 characters");
         return None;
     }
     let full = ToolName::of(server, tool);
-    if gathered.keeps_own((&full.to_string(), false), &name.place(), file) {
+    if builder.is_users_name((&full.to_string(), false), &name.location(), file) {
         return None;
     }
-    match gathered.tools.claim(&full.to_string(), name.place(), file.layer) {
-        Claim::Granted => {}
+    match builder.tools.claim(&full.to_string(), name.location(), file.layer) {
+        NameClaim::Claimed => {}
         // A plain tool of a file that wins has this very name.
-        Claim::Shadowed => {
+        NameClaim::Shadowed => {
             let owner =
-                gathered.tools.owner(&full.to_string()).map(|p| p.file.display().to_string());
+                builder.tools.owner(&full.to_string()).map(|p| p.file.display().to_string());
             let owner = owner.unwrap_or_default();
-            findings.warn(name.place(), format!("hidden by the tool '{full}' of {owner}"));
+            entry_diagnostics
+                .warn(name.location(), format!("hidden by the tool '{full}' of {owner}"));
             return None;
         }
-        Claim::Taken(problem) => {
-            findings.problems.push(problem);
+        NameClaim::Taken(diagnostic) => {
+            entry_diagnostics.diagnostics.push(diagnostic);
             return None;
         }
     }
     let mut tool = definition::resolve(
         item,
         full,
-        Source::Mcp,
+        ToolSource::Mcp,
         SERVER_KIND,
         &["mcp_server_name"],
         file,
-        findings,
+        entry_diagnostics,
     );
     if item.get("safety").is_none() {
         tool.safety = Safety::External;
@@ -446,9 +480,9 @@ fn declared_tool(
 }
 
 /// Every entry of a file with its name, as [`file()`] would find them.
-pub fn written(root: &Node) -> Vec<(String, Place, &Node)> {
-    let of_map = |node: &'_ Node| -> Vec<(String, Place)> {
-        node.entries().iter().map(|(key, _)| (key.text.clone(), node.place_of(key))).collect()
+pub fn entries_as_written(root: &ConfigNode) -> Vec<(String, SourceLocation, &ConfigNode)> {
+    let of_map = |node: &'_ ConfigNode| -> Vec<(String, SourceLocation)> {
+        node.entries().iter().map(|(key, _)| (key.text.clone(), node.location_of(key))).collect()
     };
     let pairs = |node| {
         let names = of_map(node);
@@ -468,7 +502,7 @@ pub fn written(root: &Node) -> Vec<(String, Place, &Node)> {
                 for item in items {
                     let named = item.get_any(&["client_id", "name"]);
                     if let Some((_, Ok(name))) = named.map(|(k, n)| (k, n.as_scalar_text())) {
-                        found.push((name, item.place(), item));
+                        found.push((name, item.location(), item));
                     }
                 }
             }

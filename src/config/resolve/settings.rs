@@ -7,18 +7,18 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::definition::one_of;
-use super::{FileContext, Findings, limit};
+use super::{EntryDiagnostics, FileContext, limit};
 use crate::config::consent::is_literal;
 use crate::config::environment::Environment;
-use crate::config::expand::Allowed;
+use crate::config::expand::AllowedReferences;
 use crate::config::keys::{DEFAULTS, PROFILE, RECORD, RULE, canonical};
-use crate::config::node::Node;
+use crate::config::node::ConfigNode;
 use crate::config::spec::{Layer, PolicyAction, PolicyRule, ProfileSpec, RecordSpec};
-use crate::model::{Problem, Safety};
+use crate::model::{Diagnostic, Safety};
 use crate::util::units;
 
 /// Keys with which a file would decide about its own trust or about the user's limits.
-const NEVER_A_PROJECT: [&str; 11] = [
+const USER_ONLY_KEYS: [&str; 11] = [
     "trust",
     "trusted",
     "approve",
@@ -34,26 +34,26 @@ const NEVER_A_PROJECT: [&str; 11] = [
 
 /// The finding about a key that only the user may set, if `key` in this layer is one.
 pub fn reserved(key: &str, layer: Layer) -> Option<String> {
-    (layer == Layer::Project && NEVER_A_PROJECT.contains(&key))
+    (layer == Layer::Project && USER_ONLY_KEYS.contains(&key))
         .then(|| format!("'{key}' cannot be set by a project's file"))
 }
 
 /// Settings gathered over all files, before the layers are put in order.
 #[derive(Default)]
-pub struct Settings {
+pub struct SettingsLayers {
     profiles: BTreeMap<String, (Layer, ProfileSpec)>,
     rules: Vec<(Layer, PolicyRule)>,
-    records: [Vec<(Layer, Record)>; 3],
+    records: [Vec<(Layer, RecordOptions)>; 3],
     /// In order of precedence, with the layer that says so.
     scopes: Vec<(Layer, String, PathBuf)>,
 }
 
-/// The records a file may set, in the order of `Settings::records`.
+/// The records a file may set, in the order of `SettingsLayers::records`.
 const RECORDS: [&str; 3] = ["stats", "audit", "history"];
 
 /// What one file says about a record.
 #[derive(Default)]
-struct Record {
+struct RecordOptions {
     enabled: Option<bool>,
     path: Option<PathBuf>,
     sync: Option<bool>,
@@ -61,7 +61,7 @@ struct Record {
 }
 
 /// The settings in force.
-pub struct InForce {
+pub struct EffectiveSettings {
     pub profiles: BTreeMap<String, ProfileSpec>,
     pub policy: Vec<PolicyRule>,
     pub stats: RecordSpec,
@@ -70,23 +70,23 @@ pub struct InForce {
     pub scopes: BTreeMap<String, PathBuf>,
 }
 
-impl Settings {
+impl SettingsLayers {
     /// Reads the value of a top-level key that is a setting; whether it was one.
     pub fn read(
         &mut self,
         key: &str,
-        node: &Node,
+        node: &ConfigNode,
         file: &FileContext<'_>,
-        findings: &mut Findings,
+        entry_diagnostics: &mut EntryDiagnostics,
     ) -> bool {
         match key {
             _ if node.is_null() => {}
-            "profiles" => self.profiles(node, file.layer, findings),
-            "policy" => self.policy(node, file, findings),
-            "defaults" => defaults(node, findings),
+            "profiles" => self.profiles(node, file.layer, entry_diagnostics),
+            "policy" => self.policy(node, file, entry_diagnostics),
+            "defaults" => defaults(node, entry_diagnostics),
             _ => match RECORDS.iter().position(|name| *name == key) {
                 Some(index) => {
-                    let record = record(node, file, findings);
+                    let record = record(node, file, entry_diagnostics);
                     self.records[index].push((file.layer, record));
                 }
                 None => return false,
@@ -95,9 +95,14 @@ impl Settings {
         true
     }
 
-    fn profiles(&mut self, node: &Node, layer: Layer, findings: &mut Findings) {
-        for (name, value) in findings.take(node.as_map()).unwrap_or_default() {
-            let Some(entries) = findings.take(value.as_map()) else { continue };
+    fn profiles(
+        &mut self,
+        node: &ConfigNode,
+        layer: Layer,
+        entry_diagnostics: &mut EntryDiagnostics,
+    ) {
+        for (name, value) in entry_diagnostics.ok_or_report(node.as_map()).unwrap_or_default() {
+            let Some(entries) = entry_diagnostics.ok_or_report(value.as_map()) else { continue };
             let mut profile = ProfileSpec::default();
             for (key, value) in entries {
                 let list = match key.text.as_str() {
@@ -108,16 +113,16 @@ impl Settings {
                     "safety" => &mut profile.safety,
                     "description" => continue,
                     _ => {
-                        findings.unknown_key(node, key, PROFILE, &[]);
+                        entry_diagnostics.unknown_key(node, key, PROFILE, &[]);
                         continue;
                     }
                 };
-                *list = findings.take(value.as_texts()).unwrap_or_default();
+                *list = entry_diagnostics.ok_or_report(value.as_texts()).unwrap_or_default();
             }
             for word in profile.safety.iter().filter(|word| Safety::parse(word).is_none()) {
                 let message =
                     format!("'{word}' is no safety; it is one of native, sandboxed, external");
-                findings.error(value.place(), message);
+                entry_diagnostics.error(value.location(), message);
             }
             // A view of the user's stays the user's.
             match self.profiles.get(&name.text) {
@@ -129,32 +134,37 @@ impl Settings {
         }
     }
 
-    fn policy(&mut self, node: &Node, file: &FileContext<'_>, findings: &mut Findings) {
+    fn policy(
+        &mut self,
+        node: &ConfigNode,
+        file: &FileContext<'_>,
+        entry_diagnostics: &mut EntryDiagnostics,
+    ) {
         let layer = file.layer;
-        for item in findings.take(node.as_list()).unwrap_or_default() {
+        for item in entry_diagnostics.ok_or_report(node.as_list()).unwrap_or_default() {
             for (key, _) in item.entries() {
                 if canonical(RULE, &key.text).is_none() {
-                    findings.unknown_key(item, key, RULE, &[]);
+                    entry_diagnostics.unknown_key(item, key, RULE, &[]);
                 }
             }
             match rule(item, file) {
                 // A rule that cannot be read may have been a refusal: it refuses.
-                Err(problem) => {
-                    findings.problems.push(problem);
-                    if let Some(Ok(pattern)) = item.get("match").map(Node::as_text) {
+                Err(diagnostic) => {
+                    entry_diagnostics.diagnostics.push(diagnostic);
+                    if let Some(Ok(pattern)) = item.get("match").map(ConfigNode::as_text) {
                         let action = PolicyAction::Deny;
-                        let (pattern, place) = (pattern.to_owned(), item.place());
-                        let rule = PolicyRule { pattern, action, project: None, place };
+                        let (pattern, place) = (pattern.to_owned(), item.location());
+                        let rule = PolicyRule { pattern, action, project: None, location: place };
                         self.rules.push((layer, rule));
                     }
                 }
                 Ok(rule) if layer == Layer::Project && rule.action == PolicyAction::Allow => {
-                    findings.problems.push(
-                        Problem::warning(
+                    entry_diagnostics.diagnostics.push(
+                        Diagnostic::warning(
                             "a project's file may only tighten the policy: this rule is ignored",
                         )
-                        .hint("put it into your own configuration directory")
-                        .at(item.place()),
+                        .with_hint("put it into your own configuration directory")
+                        .with_location(item.location()),
                     );
                 }
                 Ok(rule) => self.rules.push((layer, rule)),
@@ -164,26 +174,36 @@ impl Settings {
 
     /// Reads the value of `scopes`. Comes before the entries of any file: what an entry may do
     /// depends on the directory its scope names.
-    pub fn scopes(&mut self, node: &Node, file: &FileContext<'_>, findings: &mut Findings) {
+    pub fn scopes(
+        &mut self,
+        node: &ConfigNode,
+        file: &FileContext<'_>,
+        entry_diagnostics: &mut EntryDiagnostics,
+    ) {
         if node.is_null() {
             return;
         }
-        for (key, value) in findings.take(node.as_map()).unwrap_or_default() {
+        for (key, value) in entry_diagnostics.ok_or_report(node.as_map()).unwrap_or_default() {
             let mut value = value.clone();
             let name = format!("scopes.{}", key.text);
-            let before = findings.problems.len();
+            let before = entry_diagnostics.diagnostics.len();
             match file.expander() {
                 Some(expander) => {
-                    expander.value(&mut value, &name, Allowed::Variables, &mut findings.problems);
+                    expander.value(
+                        &mut value,
+                        &name,
+                        AllowedReferences::Variables,
+                        &mut entry_diagnostics.diagnostics,
+                    );
                 }
                 // Until somebody agrees, it names nothing.
                 None if !is_literal(&value) => continue,
                 None => {}
             }
-            if findings.problems.len() > before {
+            if entry_diagnostics.diagnostics.len() > before {
                 continue;
             }
-            if let Some(text) = findings.take(value.as_text()) {
+            if let Some(text) = entry_diagnostics.ok_or_report(value.as_text()) {
                 let path: PathBuf = file.base_dir.join(text).components().collect();
                 self.scopes.push((file.layer, key.text.clone(), path));
             }
@@ -220,10 +240,14 @@ impl Settings {
     }
 
     /// Puts the layers in order: for policy and records the user's own file wins.
-    pub fn in_force(self, project_root: &Path, environment: &dyn Environment) -> InForce {
+    pub fn effective(
+        self,
+        project_root: &Path,
+        environment: &dyn Environment,
+    ) -> EffectiveSettings {
         let scopes = self.scopes_for(Layer::Project, project_root, environment);
         let [stats, audit, history] = self.records.map(merge);
-        InForce {
+        EffectiveSettings {
             profiles: self.profiles.into_iter().map(|(name, (_, p))| (name, p)).collect(),
             policy: policy_order(self.rules),
             stats,
@@ -250,7 +274,7 @@ fn policy_order(rules: Vec<(Layer, PolicyRule)>) -> Vec<PolicyRule> {
     rules.into_iter().map(|(_, rule)| rule).collect()
 }
 
-fn merge(mut said: Vec<(Layer, Record)>) -> RecordSpec {
+fn merge(mut said: Vec<(Layer, RecordOptions)>) -> RecordSpec {
     // The user's own file wins; a project's comes last.
     said.sort_by_key(|(layer, _)| match layer {
         Layer::User => 0,
@@ -260,7 +284,7 @@ fn merge(mut said: Vec<(Layer, Record)>) -> RecordSpec {
         Layer::Project => 4,
     });
     let fallback = RecordSpec::default();
-    let first = |pick: fn(&Record) -> Option<bool>| said.iter().find_map(|(_, r)| pick(r));
+    let first = |pick: fn(&RecordOptions) -> Option<bool>| said.iter().find_map(|(_, r)| pick(r));
     RecordSpec {
         enabled: first(|r| r.enabled).unwrap_or(fallback.enabled),
         path: said.iter().find_map(|(_, r)| r.path.clone()),
@@ -269,24 +293,28 @@ fn merge(mut said: Vec<(Layer, Record)>) -> RecordSpec {
     }
 }
 
-fn record(node: &Node, file: &FileContext<'_>, findings: &mut Findings) -> Record {
-    let mut record = Record::default();
-    for (key, value) in findings.take(node.as_map()).unwrap_or_default() {
+fn record(
+    node: &ConfigNode,
+    file: &FileContext<'_>,
+    entry_diagnostics: &mut EntryDiagnostics,
+) -> RecordOptions {
+    let mut record = RecordOptions::default();
+    for (key, value) in entry_diagnostics.ok_or_report(node.as_map()).unwrap_or_default() {
         match key.text.as_str() {
-            "enabled" => record.enabled = findings.take(value.as_bool()),
-            "sync" => record.sync = findings.take(value.as_bool()),
-            "retention" => record.retention = findings.take(limit(value)),
+            "enabled" => record.enabled = entry_diagnostics.ok_or_report(value.as_bool()),
+            "sync" => record.sync = entry_diagnostics.ok_or_report(value.as_bool()),
+            "retention" => record.retention = entry_diagnostics.ok_or_report(limit(value)),
             "path" => {
                 let mut value = value.clone();
                 if let Some(expander) = file.expander() {
-                    let problems = &mut findings.problems;
-                    expander.value(&mut value, "path", Allowed::Variables, problems);
+                    let diagnostics = &mut entry_diagnostics.diagnostics;
+                    expander.value(&mut value, "path", AllowedReferences::Variables, diagnostics);
                 }
-                let path = findings.take(value.as_text());
+                let path = entry_diagnostics.ok_or_report(value.as_text());
                 record.path = path.map(|text| file.base_dir.join(text).components().collect());
             }
             _ => {
-                findings.unknown_key(node, key, RECORD, &[]);
+                entry_diagnostics.unknown_key(node, key, RECORD, &[]);
                 continue;
             }
         }
@@ -303,22 +331,24 @@ fn record(node: &Node, file: &FileContext<'_>, findings: &mut Findings) -> Recor
                 "path" => record.path = None,
                 _ => record.retention = None,
             }
-            findings.problems.push(
-                Problem::warning(format!(
+            entry_diagnostics.diagnostics.push(
+                Diagnostic::warning(format!(
                     "a project's file may only tighten this: '{}' is ignored",
                     key.text
                 ))
-                .hint("put it into your own configuration directory")
-                .at(node.place_of(key)),
+                .with_hint("put it into your own configuration directory")
+                .with_location(node.location_of(key)),
             );
         }
     }
     record
 }
 
-fn rule(item: &Node, file: &FileContext<'_>) -> Result<PolicyRule, Problem> {
+fn rule(item: &ConfigNode, file: &FileContext<'_>) -> Result<PolicyRule, Diagnostic> {
     item.as_map()?;
-    let missing = |key: &str| Problem::error(format!("this rule has no '{key}'")).at(item.place());
+    let missing = |key: &str| {
+        Diagnostic::error(format!("this rule has no '{key}'")).with_location(item.location())
+    };
     let pattern = item.get("match").ok_or_else(|| missing("match"))?.as_text()?.to_owned();
     let action = item.get("action").ok_or_else(|| missing("action"))?;
     let parse = |word: &str| match word {
@@ -329,36 +359,36 @@ fn rule(item: &Node, file: &FileContext<'_>) -> Result<PolicyRule, Problem> {
     };
     let action = one_of(action, "action", "allow, ask, deny", parse)?;
     let project = item.get("project").map(|node| project(node, file)).transpose()?;
-    Ok(PolicyRule { pattern, action, project, place: item.place() })
+    Ok(PolicyRule { pattern, action, project, location: item.location() })
 }
 
 /// The directory a rule is about, links resolved: a project is known by where it really is.
-fn project(node: &Node, file: &FileContext<'_>) -> Result<PathBuf, Problem> {
-    let (mut value, mut problems) = (node.clone(), Vec::new());
+fn project(node: &ConfigNode, file: &FileContext<'_>) -> Result<PathBuf, Diagnostic> {
+    let (mut value, mut diagnostics) = (node.clone(), Vec::new());
     if let Some(expander) = file.expander() {
-        expander.value(&mut value, "project", Allowed::Variables, &mut problems);
+        expander.value(&mut value, "project", AllowedReferences::Variables, &mut diagnostics);
     }
-    if let Some(problem) = problems.pop() {
-        return Err(problem);
+    if let Some(diagnostic) = diagnostics.pop() {
+        return Err(diagnostic);
     }
     let path: PathBuf = file.base_dir.join(value.as_text()?).components().collect();
     Ok(path.canonicalize().unwrap_or(path))
 }
 
 /// A number of bytes, or text such as `256KiB`.
-fn size(node: &Node) -> Result<u64, Problem> {
+fn size(node: &ConfigNode) -> Result<u64, Diagnostic> {
     let size = node.as_scalar_text().ok().and_then(|text| units::size(&text));
     size.ok_or_else(|| node.expected("a size such as 256KiB"))
 }
 
-fn defaults(node: &Node, findings: &mut Findings) {
-    for (key, value) in findings.take(node.as_map()).unwrap_or_default() {
+fn defaults(node: &ConfigNode, entry_diagnostics: &mut EntryDiagnostics) {
+    for (key, value) in entry_diagnostics.ok_or_report(node.as_map()).unwrap_or_default() {
         match canonical(DEFAULTS, &key.text) {
-            Some("timeout") => drop(findings.take(limit(value))),
-            Some("retries") => drop(findings.take(super::retries(value))),
-            Some("base_url") => drop(findings.take(value.as_text())),
-            Some("max_response_bytes") => drop(findings.take(size(value))),
-            _ => findings.unknown_key(node, key, DEFAULTS, &[]),
+            Some("timeout") => drop(entry_diagnostics.ok_or_report(limit(value))),
+            Some("retries") => drop(entry_diagnostics.ok_or_report(super::retries(value))),
+            Some("base_url") => drop(entry_diagnostics.ok_or_report(value.as_text())),
+            Some("max_response_bytes") => drop(entry_diagnostics.ok_or_report(size(value))),
+            _ => entry_diagnostics.unknown_key(node, key, DEFAULTS, &[]),
         }
     }
 }

@@ -6,30 +6,30 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::super::ToolHost;
-use super::super::fake::{Book, Fake, call, host};
-use crate::model::{Circuit, Fault, FaultKind, Phase, Skipped, ToolResult};
+use super::super::fake::{FakeProvider, MemoryRecorder, call, host};
+use crate::model::{CircuitState, Error, ErrorKind, ErrorPhase, SkippedServer, ToolResult};
 
-fn weighed(servers: &[(&Arc<Fake>, f64)]) -> Arc<ToolHost> {
-    let all: Vec<&Arc<Fake>> = servers.iter().map(|(server, _)| *server).collect();
+fn weighed(servers: &[(&Arc<FakeProvider>, f64)]) -> Arc<ToolHost> {
+    let all: Vec<&Arc<FakeProvider>> = servers.iter().map(|(server, _)| *server).collect();
     let weights = servers.iter().map(|(server, w)| (server.server.clone().unwrap(), *w));
     host(&all).routing_weights(weights.collect::<Vec<_>>()).build()
 }
 
-fn server(name: &str) -> Arc<Fake> {
-    Arc::new(Fake::server(name, &["echo"]))
+fn server(name: &str) -> Arc<FakeProvider> {
+    Arc::new(FakeProvider::server(name, &["echo"]))
 }
 
 /// A server that lists its tools and fails each call.
-fn failing(name: &str, fault: Fault) -> Arc<Fake> {
+fn failing(name: &str, error: Error) -> Arc<FakeProvider> {
     let answer = move |_, _| {
-        let fault = fault.clone();
-        async move { Err(fault) }
+        let error = error.clone();
+        async move { Err(error) }
     };
-    Arc::new(Fake::server(name, &["echo"]).answering(answer))
+    Arc::new(FakeProvider::server(name, &["echo"]).answering(answer))
 }
 
-fn refused() -> Fault {
-    Fault::unreachable("connection refused").phase(Phase::Start)
+fn refused() -> Error {
+    Error::unreachable("connection refused").with_phase(ErrorPhase::Start)
 }
 
 async fn chosen(host: &ToolHost) -> String {
@@ -55,7 +55,7 @@ async fn looking_takes_no_turn() {
     let host = weighed(&[(&a, 1.0), (&b, 1.0)]);
     for _ in 0..3 {
         assert_eq!(host.find("echo", &[]).await.unwrap().name.full(), "a-echo");
-        assert_eq!(host.preview(&call("echo")).await.unwrap().definition.name.full(), "a-echo");
+        assert_eq!(host.dry_run(&call("echo")).await.unwrap().definition.name.full(), "a-echo");
     }
     assert_eq!(chosen(&host).await, "a");
     assert_eq!(chosen(&host).await, "b");
@@ -63,20 +63,20 @@ async fn looking_takes_no_turn() {
 
 #[tokio::test]
 async fn a_server_that_cannot_be_reached_is_passed_over_and_told() {
-    let (dead, spare) = (Arc::new(Fake::dead("a")), server("b"));
+    let (dead, spare) = (Arc::new(FakeProvider::dead("a")), server("b"));
     let host = weighed(&[(&dead, 1.0), (&spare, 0.5)]);
     let outcome = host.call(call("echo")).await.unwrap();
     assert!(outcome.result.unwrap().warnings.is_empty());
     let routing = outcome.metadata.routing.unwrap();
     assert_eq!((routing.server.as_str(), routing.others.len()), ("b", 0));
     let reason = "connection refused".to_owned();
-    assert_eq!(routing.skipped, [Skipped { server: "a".to_owned(), reason }]);
+    assert_eq!(routing.skipped, [SkippedServer { server: "a".to_owned(), reason }]);
 }
 
 #[tokio::test]
 async fn a_call_that_was_not_sent_goes_to_the_next_server_and_each_try_is_recorded() {
     let (a, b, c) = (failing("a", refused()), failing("b", refused()), server("c"));
-    let book = Arc::new(Book::default());
+    let book = Arc::new(MemoryRecorder::default());
     let weights = [("a", 2.0), ("b", 1.0), ("c", 0.5)].map(|(name, w)| (name.to_owned(), w));
     let host =
         host(&[&a, &b, &c]).routing_weights(weights).recorder(Arc::clone(&book) as _).build();
@@ -93,15 +93,15 @@ async fn a_call_that_was_not_sent_goes_to_the_next_server_and_each_try_is_record
 
 #[tokio::test]
 async fn a_call_that_may_have_been_sent_goes_nowhere_else() {
-    for fault in [Fault::unreachable("connection reset"), Fault::timeout("silence")] {
-        let (a, b) = (failing("a", fault.phase(Phase::Call)), server("b"));
+    for error in [Error::unreachable("connection reset"), Error::timeout("silence")] {
+        let (a, b) = (failing("a", error.with_phase(ErrorPhase::Call)), server("b"));
         let host = weighed(&[(&a, 1.0), (&b, 0.5)]);
         let outcome = host.call(call("echo")).await.unwrap();
         assert!(outcome.result.is_err());
         assert_eq!(b.called(), 0);
     }
     let no = |_, _| async { Ok(ToolResult::failure("no")) };
-    let (a, b) = (Arc::new(Fake::server("a", &["echo"]).answering(no)), server("b"));
+    let (a, b) = (Arc::new(FakeProvider::server("a", &["echo"]).answering(no)), server("b"));
     let host = weighed(&[(&a, 1.0), (&b, 0.5)]);
     assert!(!host.call(call("echo")).await.unwrap().result.unwrap().success);
     assert_eq!(b.called(), 0);
@@ -112,31 +112,31 @@ async fn when_no_server_takes_it_the_failure_is_one_of_them() {
     let (a, b) = (failing("a", refused()), failing("b", refused()));
     let host = weighed(&[(&a, 1.0), (&b, 0.5)]);
     let outcome = host.call(call("echo")).await.unwrap();
-    let fault = outcome.result.unwrap_err();
-    assert_eq!((fault.kind(), fault.server_name()), (FaultKind::Unreachable, Some("b")));
+    let error = outcome.result.unwrap_err();
+    assert_eq!((error.kind(), error.server()), (ErrorKind::Unreachable, Some("b")));
     assert_eq!(outcome.metadata.routing.unwrap().skipped.len(), 1);
     // What does not fit the next server is told beside the first failure.
-    let b = Arc::new(Fake::server("b", &["echo"]));
+    let b = Arc::new(FakeProvider::server("b", &["echo"]));
     let mut tool = super::super::fake::of_server("b", "echo");
     tool.input_schema = Arc::new(json!({ "type": "object", "required": ["path"] }));
     *b.live.lock().unwrap() = Ok(vec![tool]);
     let host = weighed(&[(&a, 1.0), (&b, 0.5)]);
-    let fault = host.call(call("echo")).await.unwrap().result.unwrap_err();
-    assert_eq!(fault.server_name(), Some("a"));
-    let last = fault.detail_lines().last().unwrap();
+    let error = host.call(call("echo")).await.unwrap().result.unwrap_err();
+    assert_eq!(error.server(), Some("a"));
+    let last = error.details().last().unwrap();
     assert!(last.starts_with("and no other server took the call"), "{last}");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_primary_that_keeps_failing_is_left_alone_and_tried_again_later() {
-    let broken = Fault::unreachable("exited with status 1").phase(Phase::Call);
+    let broken = Error::unreachable("exited with status 1").with_phase(ErrorPhase::Call);
     let (a, b) = (failing("a", broken), server("b"));
     let host = weighed(&[(&a, 1.0), (&b, 0.5)]);
     for _ in 0..3 {
         assert_eq!(chosen(&host).await, "a");
     }
     let circuit = |host: &ToolHost| host.servers()[0].circuit;
-    assert!(matches!(circuit(&host), Circuit::Open { .. }));
+    assert!(matches!(circuit(&host), CircuitState::Open { .. }));
     assert_eq!(host.servers()[1].weight, Some(0.5));
     let outcome = host.call(call("echo")).await.unwrap();
     let routing = outcome.metadata.routing.unwrap();
@@ -145,14 +145,16 @@ async fn a_primary_that_keeps_failing_is_left_alone_and_tried_again_later() {
     // A full name is always tried.
     assert!(host.call(call("a-echo")).await.unwrap().result.is_err());
     tokio::time::advance(Duration::from_secs(5)).await;
-    assert_eq!(circuit(&host), Circuit::HalfOpen);
+    assert_eq!(circuit(&host), CircuitState::HalfOpen);
     assert_eq!(chosen(&host).await, "a");
-    assert!(matches!(circuit(&host), Circuit::Open { left } if left > Duration::from_secs(5)));
+    assert!(
+        matches!(circuit(&host), CircuitState::Open { remaining } if remaining > Duration::from_secs(5))
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn servers_that_cannot_be_listed_are_not_asked_again_and_again() {
-    let (dead, spare) = (Arc::new(Fake::dead("a")), server("b"));
+    let (dead, spare) = (Arc::new(FakeProvider::dead("a")), server("b"));
     let host = weighed(&[(&dead, 1.0), (&spare, 0.5)]);
     for _ in 0..10 {
         assert_eq!(chosen(&host).await, "b");
@@ -161,20 +163,20 @@ async fn servers_that_cannot_be_listed_are_not_asked_again_and_again() {
     *dead.live.lock().unwrap() = Ok(vec![super::super::fake::of_server("a", "echo")]);
     tokio::time::advance(Duration::from_secs(5)).await;
     assert_eq!(chosen(&host).await, "a");
-    assert_eq!(host.servers()[0].circuit, Circuit::Closed);
+    assert_eq!(host.servers()[0].circuit, CircuitState::Closed);
 }
 
 #[tokio::test]
 async fn when_all_keep_failing_that_is_the_answer() {
-    let broken = || Fault::timeout("silence").phase(Phase::Call);
+    let broken = || Error::timeout("silence").with_phase(ErrorPhase::Call);
     let (a, b) = (failing("a", broken()), failing("b", broken()));
     let host = weighed(&[(&a, 1.0), (&b, 1.0)]);
     for _ in 0..6 {
         assert!(host.call(call("echo")).await.unwrap().result.is_err());
     }
-    let fault = host.call(call("echo")).await.unwrap_err();
-    assert_eq!(fault.kind(), FaultKind::Unreachable);
-    assert_eq!(fault.detail_lines().len(), 2);
+    let error = host.call(call("echo")).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unreachable);
+    assert_eq!(error.details().len(), 2);
     assert_eq!((a.called(), b.called()), (3, 3));
 }
 

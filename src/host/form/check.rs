@@ -5,24 +5,24 @@ use std::sync::Arc;
 use serde_json::Value;
 use url::Url;
 
-use super::{FIELDS, Schema};
-use crate::host::validate::{Checker, Path, Violation};
+use super::{MAX_FIELDS, ResolvedSchema};
+use crate::host::validate::{SchemaChecker, ValuePath, Violation};
 use crate::model::JsonObject;
 
 /// Everything in `object` that does not fit its schema, the formats that forms know among it: checkers
 /// of schemas take those for notes. What cannot be checked is one problem, which says why.
-pub async fn problems(schema: &Arc<Value>, object: &JsonObject) -> Vec<Violation> {
+pub async fn validate(schema: &Arc<Value>, object: &JsonObject) -> Vec<Violation> {
     let value = Value::Object(object.clone());
-    let checker = Checker::compile(schema).await;
+    let checker = SchemaChecker::compile(schema).await;
     let mut problems = match checker.check(&value).await {
         Ok(problems) => problems,
-        Err(why) => vec![Violation::new(Path::default(), why)],
+        Err(why) => vec![Violation::new(ValuePath::default(), why)],
     };
-    for (key, property) in Schema::of(schema).properties(FIELDS) {
+    for (key, property) in ResolvedSchema::of(schema).properties(MAX_FIELDS) {
         if let Some(value) = object.get(key)
-            && let Err(why) = format_fault(&property, value)
+            && let Err(why) = format_error(&property, value)
         {
-            problems.push(Violation::new(Path::default().key(key), why));
+            problems.push(Violation::new(ValuePath::default().key(key), why));
         }
     }
     problems
@@ -32,7 +32,7 @@ pub async fn problems(schema: &Arc<Value>, object: &JsonObject) -> Vec<Violation
 ///
 /// # Errors
 /// What it must be.
-pub fn format_fault(schema: &Schema, value: &Value) -> Result<(), String> {
+pub fn format_error(schema: &ResolvedSchema, value: &Value) -> Result<(), String> {
     let (Some(text), Some(expected)) = (value.as_str(), format_of(schema)) else { return Ok(()) };
     let fits = match schema.text("format") {
         Some("email") => is_mail_address(text),
@@ -45,7 +45,7 @@ pub fn format_fault(schema: &Schema, value: &Value) -> Result<(), String> {
 }
 
 /// A format that forms know, in words.
-pub(super) fn format_of(schema: &Schema) -> Option<&'static str> {
+pub(super) fn format_of(schema: &ResolvedSchema) -> Option<&'static str> {
     match schema.text("format")? {
         "email" => Some("an e-mail address"),
         "uri" => Some("an address (URI)"),

@@ -2,13 +2,13 @@
 
 use serde_json::Value;
 
-use super::{CHOICES, Schema, VARIANTS};
+use super::{MAX_CHOICES, MAX_VARIANTS, ResolvedSchema};
 use crate::audit::mask;
 use crate::model::JsonObject;
 
 /// One field.
 #[derive(Debug, Clone)]
-pub struct Field {
+pub struct FormField {
     /// The property; for an item its number, from 1; for a chosen form nothing.
     pub key: String,
     /// Its title, or the property's name.
@@ -16,7 +16,7 @@ pub struct Field {
     /// What is said about it.
     pub description: Option<String>,
     /// What it takes.
-    pub kind: Kind,
+    pub kind: FieldKind,
     /// Whether it has to be filled in.
     pub required: bool,
     /// Whether it may be `null`.
@@ -26,12 +26,12 @@ pub struct Field {
     /// Whether it seems to ask for something that nobody should see or send lightly.
     pub secret: bool,
     /// Where it stands.
-    pub schema: Schema,
+    pub schema: ResolvedSchema,
 }
 
 /// What a field takes.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Kind {
+pub enum FieldKind {
     /// Text.
     Text,
     /// A number, whole or not.
@@ -40,11 +40,11 @@ pub enum Kind {
         whole: bool,
     },
     /// Yes or no.
-    Flag,
+    Boolean,
     /// One of these.
-    One(Vec<Choice>),
+    Choice(Vec<FieldChoice>),
     /// Any of these.
-    Many(Vec<Choice>),
+    MultiChoice(Vec<FieldChoice>),
     /// This and nothing else.
     Constant(Value),
     /// An object with fields of its own.
@@ -61,7 +61,7 @@ pub enum Kind {
 
 /// One of several values.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Choice {
+pub struct FieldChoice {
     /// What is sent.
     pub value: Value,
     /// What is shown.
@@ -69,25 +69,25 @@ pub struct Choice {
 }
 
 /// The fields of an object, in the order of its schema; at most so many.
-pub fn fields(schema: &Schema, most: usize) -> Vec<Field> {
+pub fn fields(schema: &ResolvedSchema, most: usize) -> Vec<FormField> {
     let properties = schema.properties(most).into_iter();
-    properties.map(|(key, property)| Field::of(key, property, schema.requires(key))).collect()
+    properties.map(|(key, property)| FormField::of(key, property, schema.requires(key))).collect()
 }
 
 /// What an object with these fields is when nobody touches it.
-pub fn defaults(fields: &[Field]) -> JsonObject {
-    let default = |field: &Field| Some((field.key.clone(), field.default.clone()?));
+pub fn defaults(fields: &[FormField]) -> JsonObject {
+    let default = |field: &FormField| Some((field.key.clone(), field.default.clone()?));
     fields.iter().filter_map(default).collect()
 }
 
-impl Field {
+impl FormField {
     /// Reads a field.
-    pub fn of(key: &str, schema: Schema, required: bool) -> Self {
+    pub fn of(key: &str, schema: ResolvedSchema, required: bool) -> Self {
         let text = |name: &str| schema.text(name).map(str::to_owned);
         let title = text("title").filter(|title| !title.trim().is_empty());
         let description = text("description");
         let default = schema.get("default").cloned();
-        let (kind, nullable, schema) = read(schema);
+        let (kind, nullable, schema) = classify(schema);
         let asks = mask::is_marked(schema.value()) || mask::names_secret(key);
         Self {
             key: key.to_owned(),
@@ -96,7 +96,7 @@ impl Field {
             required,
             nullable,
             default,
-            secret: kind == Kind::Text && asks,
+            secret: kind == FieldKind::Text && asks,
             kind,
             schema,
         }
@@ -105,21 +105,21 @@ impl Field {
     /// What it takes, in words.
     pub fn expectation(&self) -> String {
         let mut words = match &self.kind {
-            Kind::Text => self.format().map_or_else(|| "text".to_owned(), str::to_owned),
-            Kind::Number { whole: true } => "a whole number".to_owned(),
-            Kind::Number { whole: false } => "a number".to_owned(),
-            Kind::Flag => "yes or no".to_owned(),
-            Kind::One(_) => "one of these".to_owned(),
-            Kind::Many(_) => "any of these, with commas between".to_owned(),
-            Kind::Constant(_) => "always this".to_owned(),
-            Kind::Object => "fields of its own".to_owned(),
-            Kind::List => "a list".to_owned(),
-            Kind::Variants(_) => "one of several forms".to_owned(),
-            Kind::Any => match self.schema.types().as_slice() {
+            FieldKind::Text => self.format().map_or_else(|| "text".to_owned(), str::to_owned),
+            FieldKind::Number { whole: true } => "a whole number".to_owned(),
+            FieldKind::Number { whole: false } => "a number".to_owned(),
+            FieldKind::Boolean => "yes or no".to_owned(),
+            FieldKind::Choice(_) => "one of these".to_owned(),
+            FieldKind::MultiChoice(_) => "any of these, with commas between".to_owned(),
+            FieldKind::Constant(_) => "always this".to_owned(),
+            FieldKind::Object => "fields of its own".to_owned(),
+            FieldKind::List => "a list".to_owned(),
+            FieldKind::Variants(_) => "one of several forms".to_owned(),
+            FieldKind::Any => match self.schema.types().as_slice() {
                 [] => "anything".to_owned(),
                 types => types.join(" or "),
             },
-            Kind::Json => "JSON".to_owned(),
+            FieldKind::Json => "JSON".to_owned(),
         };
         self.add_bounds(&mut words);
         words
@@ -152,52 +152,52 @@ impl Field {
 }
 
 /// The kind, whether `null` is as good, and the schema of what is not `null`.
-fn read(schema: Schema) -> (Kind, bool, Schema) {
+fn classify(schema: ResolvedSchema) -> (FieldKind, bool, ResolvedSchema) {
     let simple = |value: &Value| !value.is_object() && !value.is_array();
     if let Some(value) = schema.get("const").filter(|value| simple(value)) {
-        return (Kind::Constant(value.clone()), value.is_null(), schema);
+        return (FieldKind::Constant(value.clone()), value.is_null(), schema);
     }
     if let Some(choices) = choices_of(&schema) {
         let nullable = choices.iter().any(|choice| choice.value.is_null());
-        return (Kind::One(choices), nullable, schema);
+        return (FieldKind::Choice(choices), nullable, schema);
     }
-    let all = schema.alternatives(VARIANTS);
-    let is_null = |one: &Schema| one.types() == ["null"];
+    let all = schema.alternatives(MAX_VARIANTS);
+    let is_null = |one: &ResolvedSchema| one.types() == ["null"];
     let nullable = all.iter().any(is_null);
-    let mut forms: Vec<Schema> = all.into_iter().filter(|one| !is_null(one)).collect();
+    let mut forms: Vec<ResolvedSchema> = all.into_iter().filter(|one| !is_null(one)).collect();
     if forms.len() == 1
         && let Some(only) = forms.pop()
     {
-        let (kind, deeper, schema) = read(only);
+        let (kind, deeper, schema) = classify(only);
         return (kind, nullable || deeper, schema);
     }
     if !forms.is_empty() {
         let titles = forms.iter().enumerate().map(|(at, form)| title(form, at)).collect();
-        return (Kind::Variants(titles), nullable, schema);
+        return (FieldKind::Variants(titles), nullable, schema);
     }
     let types = schema.types();
     let nullable = nullable || types.contains(&"null");
     let named: Vec<&str> = types.iter().copied().filter(|name| *name != "null").collect();
     let kind = match named.as_slice() {
-        ["string"] => Kind::Text,
-        ["integer"] => Kind::Number { whole: true },
-        ["number"] => Kind::Number { whole: false },
-        ["boolean"] => Kind::Flag,
-        ["object"] if schema.breadth() > 0 => Kind::Object,
+        ["string"] => FieldKind::Text,
+        ["integer"] => FieldKind::Number { whole: true },
+        ["number"] => FieldKind::Number { whole: false },
+        ["boolean"] => FieldKind::Boolean,
+        ["object"] if schema.property_count() > 0 => FieldKind::Object,
         ["array"] => match choices_of(&schema.item(0)) {
-            Some(choices) => Kind::Many(choices),
-            None => Kind::List,
+            Some(choices) => FieldKind::MultiChoice(choices),
+            None => FieldKind::List,
         },
-        ["object"] => Kind::Json,
-        _ => Kind::Any,
+        ["object"] => FieldKind::Json,
+        _ => FieldKind::Any,
     };
     (kind, nullable, schema)
 }
 
 /// What a form is called: its title, what tells it apart, what it refers to, its type.
-fn title(form: &Schema, at: usize) -> String {
+fn title(form: &ResolvedSchema, at: usize) -> String {
     let tag = || {
-        let fields = form.properties(super::FIELDS).into_iter();
+        let fields = form.properties(super::MAX_FIELDS).into_iter();
         let tags = fields.filter_map(|(_, field)| field.text("const").map(str::to_owned));
         tags.into_iter().next()
     };
@@ -209,24 +209,26 @@ fn title(form: &Schema, at: usize) -> String {
     title.unwrap_or_else(|| format!("form {}", at + 1))
 }
 
-fn choices_of(schema: &Schema) -> Option<Vec<Choice>> {
+fn choices_of(schema: &ResolvedSchema) -> Option<Vec<FieldChoice>> {
     let choosing = ["enum", "oneOf", "anyOf"];
     let says = |part: &Value| choosing.iter().any(|key| part.get(key).is_some());
-    schema.parts_that(says).find_map(choices)
+    schema.parts_where(says).find_map(choices)
 }
 
 /// The values of `enum` (with the older `enumNames`), `oneOf` or `anyOf` of constants.
-fn choices(schema: &Value) -> Option<Vec<Choice>> {
+fn choices(schema: &Value) -> Option<Vec<FieldChoice>> {
     let title = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let simple = |value: &Value| !value.is_object() && !value.is_array();
-    let few = |values: &Vec<Value>| !values.is_empty() && values.len() <= CHOICES;
-    let choices: Vec<Choice> = if let Some(values) = schema.get("enum").and_then(Value::as_array) {
+    let few = |values: &Vec<Value>| !values.is_empty() && values.len() <= MAX_CHOICES;
+    let choices: Vec<FieldChoice> = if let Some(values) =
+        schema.get("enum").and_then(Value::as_array)
+    {
         if !few(values) {
             return None;
         }
         let names = schema.get("enumNames").and_then(Value::as_array);
         let name = |at: usize| names.and_then(|names| names.get(at)?.as_str());
-        let choice = |(at, value): (usize, &Value)| Choice {
+        let choice = |(at, value): (usize, &Value)| FieldChoice {
             title: name(at).map_or_else(|| title(value), str::to_owned),
             value: value.clone(),
         };
@@ -236,7 +238,7 @@ fn choices(schema: &Value) -> Option<Vec<Choice>> {
         let choice = |option: &Value| {
             let value = option.get("const")?.clone();
             let shown = option.get("title").and_then(Value::as_str);
-            Some(Choice { title: shown.map_or_else(|| title(&value), str::to_owned), value })
+            Some(FieldChoice { title: shown.map_or_else(|| title(&value), str::to_owned), value })
         };
         options.filter(|options| few(options))?.iter().map(choice).collect::<Option<_>>()?
     };

@@ -6,9 +6,9 @@
 //! read only when somebody opens it, so that a schema that refers to itself ends. Never does: ask or
 //! draw.
 
+mod assign;
 mod check;
 mod field;
-mod hold;
 mod node;
 mod required;
 mod rows;
@@ -18,22 +18,22 @@ mod value;
 #[cfg(test)]
 mod tests;
 
-pub use check::{format_fault, problems};
-pub use field::{Choice, Field, Kind, defaults, fields};
-pub use node::{Entry, Node};
-pub use required::Required;
-pub use rows::{Part, Row};
-pub use schema::Schema;
+pub use check::{format_error, validate};
+pub use field::{FieldChoice, FieldKind, FormField, defaults, fields};
+pub use node::{FieldInput, FormNode};
+pub use required::RequiredFields;
+pub use rows::{FieldRow, RowPart};
+pub use schema::ResolvedSchema;
 
 /// How many fields of one object are shown.
-pub const FIELDS: usize = 200;
+pub const MAX_FIELDS: usize = 200;
 /// How many choices a field may have; with more it is a text.
-pub const CHOICES: usize = 500;
+pub const MAX_CHOICES: usize = 500;
 /// How many forms a field may take; with more it takes JSON.
-pub const VARIANTS: usize = 50;
+pub const MAX_VARIANTS: usize = 50;
 /// How deep fields stand in each other; what is deeper takes JSON.
-pub const DEPTH: usize = 12;
+pub const MAX_DEPTH: usize = 12;
 /// How many items of a list are fields; a longer list is one field that takes JSON.
-pub const ITEMS: usize = 200;
+pub const MAX_ITEMS: usize = 200;
 /// How many fields are made for a value that is held; the rest of it takes JSON.
-pub const HELD: usize = 2_000;
+pub const MAX_VALUE_FIELDS: usize = 2_000;

@@ -1,15 +1,18 @@
 //! The tree of fields, and what a person does to it.
 
-use super::{DEPTH, FIELDS, Field, HELD, ITEMS, Kind, Schema, VARIANTS, field};
+use super::{
+    FieldKind, FormField, MAX_DEPTH, MAX_FIELDS, MAX_ITEMS, MAX_VALUE_FIELDS, MAX_VARIANTS,
+    ResolvedSchema, field,
+};
 use crate::model::JsonObject;
 
 /// A field, what was put into it, and the fields in it.
 #[derive(Debug, Clone)]
-pub struct Node {
+pub struct FormNode {
     /// What it takes.
-    pub field: Field,
+    pub field: FormField,
     /// What was put into it.
-    pub entry: Entry,
+    pub input: FieldInput,
     /// Its own fields, its items, or the form that was chosen; made when they are first needed.
     pub children: Vec<Self>,
     /// Whether what is in it is shown.
@@ -19,7 +22,7 @@ pub struct Node {
 
 /// What was put into a field.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum Entry {
+pub enum FieldInput {
     /// Nothing: it is left out, unless something was put into a field in it.
     #[default]
     Unset,
@@ -30,84 +33,93 @@ pub enum Entry {
     /// This text, which is JSON whatever the schema says.
     Json(String),
     /// The choice, or the form, with this number.
-    Chosen(usize),
+    Choice(usize),
     /// These choices, in this order.
-    Ticked(Vec<usize>),
+    Choices(Vec<usize>),
     /// An object or a list, be it empty.
-    Made,
+    Container,
 }
 
-impl Node {
+impl FormNode {
     /// The form of an object with this schema, holding what is known of it.
-    pub fn of_object(schema: Schema, known: Option<&JsonObject>) -> Self {
-        let mut field = Field::of("", schema, true);
-        if !matches!(field.kind, Kind::Object | Kind::Variants(_)) {
-            field.kind = Kind::Object;
+    pub fn of_object(schema: ResolvedSchema, known: Option<&JsonObject>) -> Self {
+        let mut field = FormField::of("", schema, true);
+        if !matches!(field.kind, FieldKind::Object | FieldKind::Variants(_)) {
+            field.kind = FieldKind::Object;
         }
         field.secret = false;
         let mut root = Self::new(field, 0);
-        root.entry = if root.field.kind == Kind::Object { Entry::Made } else { Entry::Unset };
+        root.input = if root.field.kind == FieldKind::Object {
+            FieldInput::Container
+        } else {
+            FieldInput::Unset
+        };
         root.open();
         if let Some(known) = known {
-            let mut left = HELD;
-            root.hold(&serde_json::Value::Object(known.clone()), &mut left);
+            let mut left = MAX_VALUE_FIELDS;
+            root.set_value(&serde_json::Value::Object(known.clone()), &mut left);
         }
         root
     }
 
-    pub(super) fn new(field: Field, depth: usize) -> Self {
+    pub(super) fn new(field: FormField, depth: usize) -> Self {
         let mut node =
-            Self { field, entry: Entry::Unset, children: Vec::new(), is_open: false, depth };
-        let nests = matches!(node.field.kind, Kind::Object | Kind::List | Kind::Variants(_));
-        if nests && depth >= DEPTH {
-            node.field.kind = Kind::Json;
+            Self { field, input: FieldInput::Unset, children: Vec::new(), is_open: false, depth };
+        let nests =
+            matches!(node.field.kind, FieldKind::Object | FieldKind::List | FieldKind::Variants(_));
+        if nests && depth >= MAX_DEPTH {
+            node.field.kind = FieldKind::Json;
         }
-        if node.field.required && matches!(node.field.kind, Kind::Constant(_)) {
-            node.entry = Entry::Chosen(0);
+        if node.field.required && matches!(node.field.kind, FieldKind::Constant(_)) {
+            node.input = FieldInput::Choice(0);
         }
         node
     }
 
     /// Leaves it out, and everything in it.
     pub fn clear(&mut self) {
-        self.entry = Entry::Unset;
+        self.input = FieldInput::Unset;
         match self.field.kind {
-            Kind::Object => self.children.iter_mut().for_each(Self::clear),
+            FieldKind::Object => self.children.iter_mut().for_each(Self::clear),
             _ => self.children.clear(),
         }
-        if matches!(self.field.kind, Kind::Constant(_)) && self.field.required {
-            self.entry = Entry::Chosen(0);
+        if matches!(self.field.kind, FieldKind::Constant(_)) && self.field.required {
+            self.input = FieldInput::Choice(0);
         }
     }
 
     /// Shows what is in it, and makes it when it is an object.
-    fn begin(&mut self) {
-        if self.field.kind == Kind::Object {
-            self.entry = Entry::Made;
+    fn create(&mut self) {
+        if self.field.kind == FieldKind::Object {
+            self.input = FieldInput::Container;
         }
         self.open();
     }
 
     /// Shows what is in it.
     pub fn open(&mut self) {
-        if matches!(self.entry, Entry::Null | Entry::Json(_)) {
+        if matches!(self.input, FieldInput::Null | FieldInput::Json(_)) {
             return;
         }
         match &self.field.kind {
-            Kind::Object if self.children.is_empty() => {
-                let mut fields = field::fields(&self.field.schema, FIELDS);
+            FieldKind::Object if self.children.is_empty() => {
+                let mut fields = field::fields(&self.field.schema, MAX_FIELDS);
                 fields.sort_by_key(|field| !field.required);
                 let depth = self.depth + 1;
                 self.children = fields.into_iter().map(|field| Self::new(field, depth)).collect();
                 // What has to be filled in is shown, as far as that ends.
                 for child in &mut self.children {
-                    let opens = matches!(child.field.kind, Kind::Object | Kind::Many(_));
+                    let opens =
+                        matches!(child.field.kind, FieldKind::Object | FieldKind::MultiChoice(_));
                     if child.field.required && opens && depth < 4 {
-                        child.begin();
+                        child.create();
                     }
                 }
             }
-            Kind::Object | Kind::List | Kind::Many(_) | Kind::Variants(_) => {}
+            FieldKind::Object
+            | FieldKind::List
+            | FieldKind::MultiChoice(_)
+            | FieldKind::Variants(_) => {}
             _ => return,
         }
         self.is_open = true;
@@ -117,27 +129,27 @@ impl Node {
     /// Whether there was anything to add.
     pub fn add(&mut self, at: usize) -> bool {
         let takes_more = match self.field.kind {
-            Kind::List => self.children.len() < ITEMS,
-            Kind::Object | Kind::Many(_) => true,
+            FieldKind::List => self.children.len() < MAX_ITEMS,
+            FieldKind::Object | FieldKind::MultiChoice(_) => true,
             _ => false,
         };
-        if !takes_more || matches!(self.entry, Entry::Json(_)) {
+        if !takes_more || matches!(self.input, FieldInput::Json(_)) {
             return false;
         }
-        if self.entry == Entry::Null {
+        if self.input == FieldInput::Null {
             self.clear();
         }
         match self.field.kind {
-            Kind::List => {
+            FieldKind::List => {
                 let at = at.min(self.children.len());
                 let mut item = self.item(at);
-                item.begin();
+                item.create();
                 self.children.insert(at, item);
-                self.entry = Entry::Made;
+                self.input = FieldInput::Container;
                 self.number();
             }
-            Kind::Object => self.entry = Entry::Made,
-            _ if self.entry == Entry::Unset => self.entry = Entry::Ticked(Vec::new()),
+            FieldKind::Object => self.input = FieldInput::Container,
+            _ if self.input == FieldInput::Unset => self.input = FieldInput::Choices(Vec::new()),
             _ => {}
         }
         self.open();
@@ -146,7 +158,7 @@ impl Node {
 
     /// Takes an item away. Whether there was one.
     pub fn remove(&mut self, at: usize) -> bool {
-        let is_there = self.field.kind == Kind::List && at < self.children.len();
+        let is_there = self.field.kind == FieldKind::List && at < self.children.len();
         if is_there {
             self.children.remove(at);
             self.number();
@@ -156,7 +168,7 @@ impl Node {
 
     pub(super) fn item(&self, at: usize) -> Self {
         let name = (at + 1).to_string();
-        Self::new(Field::of(&name, self.field.schema.item(at), true), self.depth + 1)
+        Self::new(FormField::of(&name, self.field.schema.item(at), true), self.depth + 1)
     }
 
     fn number(&mut self) {
@@ -166,19 +178,21 @@ impl Node {
     }
 
     /// Takes the next of its choices, or one before. Whether it has any.
-    pub fn choose(&mut self, by: isize) -> bool {
+    pub fn cycle_choice(&mut self, by: isize) -> bool {
         let length = match &self.field.kind {
-            Kind::One(choices) => choices.len(),
-            Kind::Flag => 2,
-            Kind::Constant(_) => 1,
-            Kind::Variants(titles) => titles.len(),
+            FieldKind::Choice(choices) => choices.len(),
+            FieldKind::Boolean => 2,
+            FieldKind::Constant(_) => 1,
+            FieldKind::Variants(titles) => titles.len(),
             _ => return false,
         };
         let length = isize::try_from(length).unwrap_or(isize::MAX);
-        let next = match (&self.entry, &self.field.kind) {
-            (Entry::Chosen(at), _) => (isize::try_from(*at).unwrap_or(0) + by).rem_euclid(length),
+        let next = match (&self.input, &self.field.kind) {
+            (FieldInput::Choice(at), _) => {
+                (isize::try_from(*at).unwrap_or(0) + by).rem_euclid(length)
+            }
             // What was begun to be written leads to what begins so.
-            (Entry::Text(text), Kind::One(choices)) => {
+            (FieldInput::Text(text), FieldKind::Choice(choices)) => {
                 let begun = text.to_lowercase();
                 let begins = |title: &str| title.to_lowercase().starts_with(&begun);
                 let at = choices.iter().position(|choice| begins(&choice.title));
@@ -188,79 +202,83 @@ impl Node {
             _ => 0,
         };
         let next = usize::try_from(next).unwrap_or(0);
-        if matches!(self.field.kind, Kind::Variants(_)) {
-            self.choose_form(next);
+        if matches!(self.field.kind, FieldKind::Variants(_)) {
+            self.select_variant(next);
         }
-        self.entry = Entry::Chosen(next);
+        self.input = FieldInput::Choice(next);
         true
     }
 
-    pub(super) fn choose_form(&mut self, at: usize) {
-        let Some(form) = self.field.schema.alternatives(VARIANTS).into_iter().nth(at) else {
+    pub(super) fn select_variant(&mut self, at: usize) {
+        let Some(form) = self.field.schema.alternatives(MAX_VARIANTS).into_iter().nth(at) else {
             return;
         };
-        let mut node = Self::new(Field::of("", form, true), self.depth + 1);
-        node.begin();
+        let mut node = Self::new(FormField::of("", form, true), self.depth + 1);
+        node.create();
         self.children = vec![node];
         self.is_open = true;
     }
 
     /// Ticks a choice, or takes the tick away.
-    pub fn tick(&mut self, choice: usize) {
-        let Kind::Many(choices) = &self.field.kind else { return };
+    pub fn toggle_choice(&mut self, choice: usize) {
+        let FieldKind::MultiChoice(choices) = &self.field.kind else { return };
         if choice >= choices.len() {
             return;
         }
-        let mut ticked = match std::mem::take(&mut self.entry) {
-            Entry::Ticked(ticked) => ticked,
+        let mut ticked = match std::mem::take(&mut self.input) {
+            FieldInput::Choices(ticked) => ticked,
             _ => Vec::new(),
         };
         match ticked.iter().position(|at| *at == choice) {
             Some(at) => drop(ticked.remove(at)),
             None => ticked.push(choice),
         }
-        self.entry = Entry::Ticked(ticked);
+        self.input = FieldInput::Choices(ticked);
     }
 
     /// The text it is written as, when it is one that a person writes.
     pub fn text(&self) -> Option<&str> {
-        match (&self.entry, &self.field.kind) {
-            (Entry::Text(text) | Entry::Json(text), _) => Some(text),
-            (Entry::Chosen(at), Kind::One(choices)) => {
+        match (&self.input, &self.field.kind) {
+            (FieldInput::Text(text) | FieldInput::Json(text), _) => Some(text),
+            (FieldInput::Choice(at), FieldKind::Choice(choices)) => {
                 choices.get(*at).map(|choice| choice.title.as_str())
             }
-            (Entry::Unset | Entry::Null, _) if self.is_written() => Some(""),
+            (FieldInput::Unset | FieldInput::Null, _) if self.is_text_input() => Some(""),
             _ => None,
         }
     }
 
     /// Whether a person writes it.
-    pub fn is_written(&self) -> bool {
+    pub fn is_text_input(&self) -> bool {
         let kind = &self.field.kind;
-        matches!(self.entry, Entry::Json(_))
+        matches!(self.input, FieldInput::Json(_))
             || matches!(
                 kind,
-                Kind::Text | Kind::Number { .. } | Kind::One(_) | Kind::Any | Kind::Json
+                FieldKind::Text
+                    | FieldKind::Number { .. }
+                    | FieldKind::Choice(_)
+                    | FieldKind::Any
+                    | FieldKind::Json
             )
     }
 
     /// Writes it.
-    pub fn write(&mut self, text: &str) {
-        if self.is_written() {
-            self.entry = match self.entry {
-                Entry::Json(_) => Entry::Json(text.to_owned()),
-                _ => Entry::Text(text.to_owned()),
+    pub fn set_text(&mut self, text: &str) {
+        if self.is_text_input() {
+            self.input = match self.input {
+                FieldInput::Json(_) => FieldInput::Json(text.to_owned()),
+                _ => FieldInput::Text(text.to_owned()),
             };
         }
     }
 
-    /// The field that a way leads to.
-    pub fn at(&self, way: &[usize]) -> Option<&Self> {
-        way.iter().try_fold(self, |node, at| node.children.get(*at))
+    /// The field that a index_path leads to.
+    pub fn at(&self, index_path: &[usize]) -> Option<&Self> {
+        index_path.iter().try_fold(self, |node, at| node.children.get(*at))
     }
 
     /// The same, to be changed.
-    pub fn at_mut(&mut self, way: &[usize]) -> Option<&mut Self> {
-        way.iter().try_fold(self, |node, at| node.children.get_mut(*at))
+    pub fn at_mut(&mut self, index_path: &[usize]) -> Option<&mut Self> {
+        index_path.iter().try_fold(self, |node, at| node.children.get_mut(*at))
     }
 }

@@ -1,51 +1,51 @@
 //! What has to be filled in, and what of it is.
 
-use super::{Entry, Kind, Node};
+use super::{FieldInput, FieldKind, FormNode};
 
 /// How much of what has to be there is there.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Required {
+pub struct RequiredFields {
     /// How many fields have to be filled in.
-    pub all: usize,
+    pub total: usize,
     /// The ways to those that are not.
     pub missing: Vec<Vec<usize>>,
 }
 
-impl Node {
+impl FormNode {
     /// What has to be there, and what of it is not.
-    pub fn required(&self) -> Required {
-        let mut found = Required::default();
-        self.require(&mut Vec::new(), &mut found);
+    pub fn required_fields(&self) -> RequiredFields {
+        let mut found = RequiredFields::default();
+        self.collect_required(&mut Vec::new(), &mut found);
         found
     }
 
-    fn require(&self, way: &mut Vec<usize>, found: &mut Required) {
-        if matches!(self.entry, Entry::Null | Entry::Json(_)) {
+    fn collect_required(&self, index_path: &mut Vec<usize>, found: &mut RequiredFields) {
+        if matches!(self.input, FieldInput::Null | FieldInput::Json(_)) {
             return;
         }
-        let is_variants = matches!(self.field.kind, Kind::Variants(_));
+        let is_variants = matches!(self.field.kind, FieldKind::Variants(_));
         for (at, child) in self.children.iter().enumerate() {
-            way.push(at);
+            index_path.push(at);
             // The fields of a chosen form are asked for, not the form.
-            if child.field.required && !(is_variants && child.field.kind == Kind::Object) {
-                found.all += 1;
-                if !child.is_decided() {
-                    found.missing.push(way.clone());
+            if child.field.required && !(is_variants && child.field.kind == FieldKind::Object) {
+                found.total += 1;
+                if !child.has_value() {
+                    found.missing.push(index_path.clone());
                 }
             }
-            if child.is_decided() {
-                child.require(way, found);
+            if child.has_value() {
+                child.collect_required(index_path, found);
             }
-            way.pop();
+            index_path.pop();
         }
-        if way.is_empty() && is_variants && !self.is_decided() {
-            found.all += 1;
+        if index_path.is_empty() && is_variants && !self.has_value() {
+            found.total += 1;
             found.missing.push(Vec::new());
         }
     }
 
     /// Whether it makes a value, or would if what is in it did.
-    fn is_decided(&self) -> bool {
-        self.is_present() || matches!(self.entry, Entry::Chosen(_))
+    fn has_value(&self) -> bool {
+        self.is_present() || matches!(self.input, FieldInput::Choice(_))
     }
 }

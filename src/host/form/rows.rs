@@ -1,72 +1,88 @@
 //! The lines in which a tree of fields is shown.
 
-use super::{Entry, Kind, Node};
-use crate::host::validate::Path;
+use super::{FieldInput, FieldKind, FormNode};
+use crate::host::validate::ValuePath;
 
 /// A line of the form as it is shown.
 #[derive(Debug, Clone)]
-pub struct Row {
+pub struct FieldRow {
     /// Which children lead to it, from the whole.
-    pub way: Vec<usize>,
+    pub index_path: Vec<usize>,
     /// What of that field it is.
-    pub part: Part,
+    pub part: RowPart,
     /// How deep it stands.
     pub depth: usize,
     /// Where in the value.
-    pub path: Path,
+    pub path: ValuePath,
 }
 
 /// What of a field a line shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
+pub enum RowPart {
     /// The field itself.
-    Whole,
+    Field,
     /// The choice with this number, which can be ticked.
     Choice(usize),
 }
 
-impl Node {
+impl FormNode {
     /// The lines that are shown.
-    pub fn rows(&self) -> Vec<Row> {
+    pub fn rows(&self) -> Vec<FieldRow> {
         let mut rows = Vec::new();
-        if matches!(self.field.kind, Kind::Variants(_)) {
-            let whole = Part::Whole;
-            rows.push(Row { way: Vec::new(), part: whole, depth: 0, path: Path::default() });
+        if matches!(self.field.kind, FieldKind::Variants(_)) {
+            let whole = RowPart::Field;
+            rows.push(FieldRow {
+                index_path: Vec::new(),
+                part: whole,
+                depth: 0,
+                path: ValuePath::default(),
+            });
         }
-        self.lay_out(&mut Vec::new(), &Path::default(), 0, &mut rows);
+        self.collect_rows(&mut Vec::new(), &ValuePath::default(), 0, &mut rows);
         rows
     }
 
-    fn lay_out(&self, way: &mut Vec<usize>, path: &Path, depth: usize, rows: &mut Vec<Row>) {
-        if !self.is_open || matches!(self.entry, Entry::Null | Entry::Json(_)) {
+    fn collect_rows(
+        &self,
+        index_path: &mut Vec<usize>,
+        path: &ValuePath,
+        depth: usize,
+        rows: &mut Vec<FieldRow>,
+    ) {
+        if !self.is_open || matches!(self.input, FieldInput::Null | FieldInput::Json(_)) {
             return;
         }
-        if let Kind::Many(choices) = &self.field.kind {
-            rows.extend((0..choices.len()).map(|at| Row {
-                way: way.clone(),
-                part: Part::Choice(at),
+        if let FieldKind::MultiChoice(choices) = &self.field.kind {
+            rows.extend((0..choices.len()).map(|at| FieldRow {
+                index_path: index_path.clone(),
+                part: RowPart::Choice(at),
                 depth,
                 path: path.clone(),
             }));
         }
         for (at, child) in self.children.iter().enumerate() {
             let path = match self.field.kind {
-                Kind::List => path.index(at),
-                Kind::Variants(_) => path.clone(),
+                FieldKind::List => path.index(at),
+                FieldKind::Variants(_) => path.clone(),
                 _ => path.key(&child.field.key),
             };
-            way.push(at);
+            index_path.push(at);
             // The fields of a chosen form stand where the form would.
-            let is_bare = child.field.key.is_empty() && child.field.kind == Kind::Object;
-            let deeper = if is_bare && !matches!(child.entry, Entry::Json(_)) {
+            let is_bare = child.field.key.is_empty() && child.field.kind == FieldKind::Object;
+            let deeper = if is_bare && !matches!(child.input, FieldInput::Json(_)) {
                 depth
             } else {
-                let part = Part::Whole;
-                rows.push(Row { way: way.clone(), part, depth, path: path.clone() });
+                let part = RowPart::Field;
+                rows.push(FieldRow {
+                    index_path: index_path.clone(),
+                    part,
+                    depth,
+                    path: path.clone(),
+                });
                 depth + 1
             };
-            child.lay_out(way, &path, deeper, rows);
-            way.pop();
+            child.collect_rows(index_path, &path, deeper, rows);
+            index_path.pop();
         }
     }
 }

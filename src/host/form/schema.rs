@@ -10,7 +10,7 @@ const PARTS: usize = 16;
 /// A place in a schema: what stands there, what it refers to, and what `allOf` adds. Only
 /// references within the schema are followed.
 #[derive(Debug, Clone)]
-pub struct Schema {
+pub struct ResolvedSchema {
     root: Arc<Value>,
     /// JSON pointers into the root; what stands first says it first.
     parts: Vec<String>,
@@ -18,7 +18,7 @@ pub struct Schema {
     common: usize,
 }
 
-impl Schema {
+impl ResolvedSchema {
     /// The whole of one.
     pub fn of(root: &Arc<Value>) -> Self {
         Self::at(root, String::new())
@@ -62,7 +62,7 @@ impl Schema {
     }
 
     /// The parts of which this is true.
-    pub fn parts_that<'s>(
+    pub fn parts_where<'s>(
         &'s self,
         is_so: impl Fn(&Value) -> bool + 's,
     ) -> impl Iterator<Item = &'s Value> + 's {
@@ -112,7 +112,7 @@ impl Schema {
     }
 
     /// How many properties the object has, without reading them.
-    pub fn breadth(&self) -> usize {
+    pub fn property_count(&self) -> usize {
         let properties = self.places().filter_map(|(_, here)| here.get("properties")?.as_object());
         properties.map(serde_json::Map::len).sum()
     }

@@ -7,41 +7,44 @@ use serde_json::{Value, json};
 
 use super::*;
 
-fn form(schema: &Value, known: &Value) -> Node {
-    Node::of_object(Schema::of(&Arc::new(schema.clone())), known.as_object())
+fn form(schema: &Value, known: &Value) -> FormNode {
+    FormNode::of_object(ResolvedSchema::of(&Arc::new(schema.clone())), known.as_object())
 }
 
-fn kind(property: &Value) -> Kind {
+fn kind(property: &Value) -> FieldKind {
     let form = form(&json!({ "properties": { "x": property } }), &Value::Null);
     form.children[0].field.kind.clone()
 }
 
-fn titles(kind: &Kind) -> Vec<&str> {
+fn titles(kind: &FieldKind) -> Vec<&str> {
     match kind {
-        Kind::One(choices) | Kind::Many(choices) => {
+        FieldKind::Choice(choices) | FieldKind::MultiChoice(choices) => {
             choices.iter().map(|choice| choice.title.as_str()).collect()
         }
-        Kind::Variants(titles) => titles.iter().map(String::as_str).collect(),
+        FieldKind::Variants(titles) => titles.iter().map(String::as_str).collect(),
         _ => Vec::new(),
     }
 }
 
 #[test]
 fn each_property_is_a_field_of_its_kind() {
-    assert_eq!(kind(&json!({ "type": "string" })), Kind::Text);
-    assert_eq!(kind(&json!({ "type": ["integer", "null"] })), Kind::Number { whole: true });
-    assert_eq!(kind(&json!({ "anyOf": [{ "type": "boolean" }, { "type": "null" }] })), Kind::Flag);
-    assert_eq!(kind(&json!({ "const": 3 })), Kind::Constant(json!(3)));
-    assert_eq!(kind(&json!({ "type": "object" })), Kind::Json);
-    assert_eq!(kind(&json!({ "properties": { "a": {} } })), Kind::Object);
-    assert_eq!(kind(&json!({ "items": { "type": "string" } })), Kind::List);
-    assert_eq!(kind(&json!({ "type": ["string", "integer"] })), Kind::Any);
-    assert_eq!(kind(&json!(true)), Kind::Any);
+    assert_eq!(kind(&json!({ "type": "string" })), FieldKind::Text);
+    assert_eq!(kind(&json!({ "type": ["integer", "null"] })), FieldKind::Number { whole: true });
+    assert_eq!(
+        kind(&json!({ "anyOf": [{ "type": "boolean" }, { "type": "null" }] })),
+        FieldKind::Boolean
+    );
+    assert_eq!(kind(&json!({ "const": 3 })), FieldKind::Constant(json!(3)));
+    assert_eq!(kind(&json!({ "type": "object" })), FieldKind::Json);
+    assert_eq!(kind(&json!({ "properties": { "a": {} } })), FieldKind::Object);
+    assert_eq!(kind(&json!({ "items": { "type": "string" } })), FieldKind::List);
+    assert_eq!(kind(&json!({ "type": ["string", "integer"] })), FieldKind::Any);
+    assert_eq!(kind(&json!(true)), FieldKind::Any);
     let named = kind(&json!({ "enum": ["a", "b"], "enumNames": ["A", "B"] }));
     assert_eq!(titles(&named), ["A", "B"]);
     let many =
         kind(&json!({ "type": "array", "items": { "oneOf": [{ "const": "a", "title": "A" }] } }));
-    assert!(matches!(many, Kind::Many(_)));
+    assert!(matches!(many, FieldKind::MultiChoice(_)));
     assert_eq!(titles(&many), ["A"]);
 }
 
@@ -59,11 +62,11 @@ fn a_form_of_several_is_known_by_what_tells_it_apart() {
     let mut form = form(&schema, &Value::Null);
     assert_eq!(titles(&form.children[0].field.kind), ["Circle", "square", "By name"]);
     let shape = form.at_mut(&[0]).unwrap();
-    assert!(shape.choose(1) && shape.choose(1));
+    assert!(shape.cycle_choice(1) && shape.cycle_choice(1));
     // What can only be one thing is that without being asked.
     assert_eq!(form.value(), Some(json!({ "shape": { "kind": "square" } })));
-    assert_eq!(form.required(), Required { all: 2, missing: vec![vec![0, 0, 1]] });
-    form.at_mut(&[0, 0, 1]).unwrap().write("2.5");
+    assert_eq!(form.required_fields(), RequiredFields { total: 2, missing: vec![vec![0, 0, 1]] });
+    form.at_mut(&[0, 0, 1]).unwrap().set_text("2.5");
     assert_eq!(form.value(), Some(json!({ "shape": { "kind": "square", "side": 2.5 } })));
     let paths: Vec<String> = form.rows().iter().map(|row| row.path.to_string()).collect();
     assert_eq!(paths, ["shape", "shape.kind", "shape.side"]);
@@ -79,12 +82,12 @@ fn objects_and_lists_are_left_out_until_something_is_in_them() {
     let mut form = form(&schema, &Value::Null);
     form.at_mut(&[0]).unwrap().open();
     assert_eq!(form.value(), Some(json!({})));
-    assert_eq!(form.required(), Required::default());
-    form.at_mut(&[0, 1]).unwrap().write("7");
-    assert_eq!(form.required(), Required { all: 1, missing: vec![vec![0, 0]] });
+    assert_eq!(form.required_fields(), RequiredFields::default());
+    form.at_mut(&[0, 1]).unwrap().set_text("7");
+    assert_eq!(form.required_fields(), RequiredFields { total: 1, missing: vec![vec![0, 0]] });
     let tags = form.at_mut(&[1]).unwrap();
     assert!(tags.add(0) && tags.add(1));
-    form.at_mut(&[1, 1]).unwrap().write("b");
+    form.at_mut(&[1, 1]).unwrap().set_text("b");
     assert_eq!(form.value(), Some(json!({ "at": { "y": 7 }, "tags": ["b"] })));
     form.at_mut(&[1]).unwrap().remove(0);
     assert_eq!(form.at(&[1, 0]).unwrap().field.key, "1");
@@ -99,10 +102,10 @@ fn what_no_field_can_hold_is_held_as_json() {
     let mut form = form(&schema, &known);
     assert_eq!(form.value(), Some(known));
     assert_eq!(form.at(&[0]).unwrap().text(), Some(r#"{"odd":1}"#));
-    form.at_mut(&[0]).unwrap().write("{");
-    assert!(form.at(&[0]).unwrap().fault().unwrap().contains("line 1 column 1"));
+    form.at_mut(&[0]).unwrap().set_text("{");
+    assert!(form.at(&[0]).unwrap().syntax_error().unwrap().contains("line 1 column 1"));
     form.at_mut(&[0]).unwrap().clear();
-    form.at_mut(&[0]).unwrap().write("12");
+    form.at_mut(&[0]).unwrap().set_text("12");
     assert_eq!(form.value(), Some(json!({ "n": 12, "any": 12, "more": [true] })));
 }
 
@@ -115,13 +118,13 @@ fn a_schema_that_refers_to_itself_ends() {
             "required": ["left", "right"] } },
     });
     let mut form = form(&schema, &Value::Null);
-    let mut way = Vec::new();
-    for _ in 0..DEPTH - 1 {
-        way.push(0);
-        form.at_mut(&way).unwrap().open();
+    let mut index_path = Vec::new();
+    for _ in 0..MAX_DEPTH - 1 {
+        index_path.push(0);
+        form.at_mut(&index_path).unwrap().open();
     }
-    way.push(0);
-    assert_eq!(form.at(&way).unwrap().field.kind, Kind::Json);
+    index_path.push(0);
+    assert_eq!(form.at(&index_path).unwrap().field.kind, FieldKind::Json);
     let circle = json!({ "$ref": "#/a", "a": { "$ref": "#/b" }, "b": { "$ref": "#/a" } });
     assert!(self::form(&circle, &Value::Null).rows().is_empty());
 }
@@ -147,7 +150,7 @@ fn a_secret_is_covered_where_it_stands() {
         "user": { "type": "string" }, "password": { "type": "string" } } } } } });
     let form = form(&schema, &json!({ "logins": [{ "user": "ada", "password": "hunter2" }] }));
     assert!(form.holds_secret() && form.asks_for_secret());
-    let shown = form.shown_value().unwrap().to_string();
+    let shown = form.masked_value().unwrap().to_string();
     assert_eq!(shown, r#"{"logins":[{"user":"ada","password":"‹secret›"}]}"#);
 }
 
@@ -213,31 +216,31 @@ proptest! {
                 break;
             }
             let row = rows[which.index(rows.len())].clone();
-            let node = form.at_mut(&row.way).unwrap();
+            let node = form.at_mut(&row.index_path).unwrap();
             match (act, row.part) {
-                (_, Part::Choice(at)) => node.tick(at),
+                (_, RowPart::Choice(at)) => node.toggle_choice(at),
                 (0, _) => node.open(),
                 (1, _) => node.is_open = false,
-                (2, _) => drop(node.choose(1)),
-                (3, _) => drop(node.choose(-1)),
+                (2, _) => drop(node.cycle_choice(1)),
+                (3, _) => drop(node.cycle_choice(-1)),
                 (4, _) => drop(node.add(0)),
                 (5, _) => drop(node.remove(0)),
                 (6, _) => node.clear(),
-                (7, _) => node.entry = Entry::Null,
-                _ => node.write(&text),
+                (7, _) => node.input = FieldInput::Null,
+                _ => node.set_text(&text),
             }
             let value = form.value().unwrap();
             prop_assert!(value.is_object());
             // Each line that is shown with a value has it at its place.
-            let lists = |row: &Row| (1..row.way.len()).any(|end| {
-                form.at(&row.way[..end]).is_some_and(|node| node.field.kind == Kind::List)
+            let lists = |row: &FieldRow| (1..row.index_path.len()).any(|end| {
+                form.at(&row.index_path[..end]).is_some_and(|node| node.field.kind == FieldKind::List)
             });
             for row in form.rows().iter().filter(|row| !lists(row)) {
-                let node = form.at(&row.way).unwrap();
+                let node = form.at(&row.index_path).unwrap();
                 prop_assert_eq!(node.value(), row.path.of(&value).cloned());
             }
-            form.required();
-            form.shown_value();
+            form.required_fields();
+            form.masked_value();
         }
     }
 }

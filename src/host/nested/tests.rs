@@ -8,22 +8,24 @@ use serde_json::json;
 use super::MAX_DEPTH;
 use crate::config::spec::{PolicyAction, PolicyRule, ProfileSpec};
 use crate::host::approval::Approval;
-use crate::host::fake::{Book, Fake, Person, call, host, internal, variables};
-use crate::host::limits::PARALLEL;
+use crate::host::fake::{
+    FakeApprover, FakeProvider, MemoryRecorder, call, host, internal, variables,
+};
+use crate::host::limits::MAX_PARALLEL_CALLS;
 use crate::host::request::CallRequest;
 use crate::model::{
-    Event, EventSink, Fault, FaultKind, JsonObject, NestedCall, Place, ToolCall, ToolContext,
-    ToolName, ToolResult,
+    Error, ErrorKind, EventSink, HostEvent, JsonObject, NestedCall, SourceLocation, ToolCall,
+    ToolContext, ToolName, ToolResult,
 };
 
 /// Calls the tool that `next` names, and passes its answer on.
-async fn pass_on(context: ToolContext, next: &str) -> Result<ToolResult, Fault> {
+async fn pass_on(context: ToolContext, next: &str) -> Result<ToolResult, Error> {
     let caller = context.caller.clone().unwrap();
     caller.call(&context, next, JsonObject::new()).await
 }
 
 /// Local tools, each of which calls the one after its arrow; those without one wait a second.
-fn chains(arrows: &[(&str, &str)]) -> Arc<Fake> {
+fn chains(arrows: &[(&str, &str)]) -> Arc<FakeProvider> {
     let tools = arrows.iter().zip(1..).map(|((name, _), at)| {
         let mut tool = internal(ToolName::plain(*name), at);
         tool.context_env = Arc::new(["A".to_owned()]);
@@ -31,7 +33,7 @@ fn chains(arrows: &[(&str, &str)]) -> Arc<Fake> {
     });
     let next: Vec<(String, String)> =
         arrows.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect();
-    Arc::new(Fake::local(tools.collect()).answering(move |context, call: ToolCall| {
+    Arc::new(FakeProvider::local(tools.collect()).answering(move |context, call: ToolCall| {
         let next = next.clone();
         async move {
             match next.iter().find(|(name, _)| *name == call.name.full()) {
@@ -42,7 +44,7 @@ fn chains(arrows: &[(&str, &str)]) -> Arc<Fake> {
                         "session": context.session_id,
                         "env": context.environment,
                         "metadata": context.metadata,
-                        "chain": context.chain,
+                        "chain": context.ancestors,
                     })))
                 }
             }
@@ -52,7 +54,7 @@ fn chains(arrows: &[(&str, &str)]) -> Arc<Fake> {
 
 #[tokio::test(start_paused = true)]
 async fn a_nested_call_has_the_surroundings_and_the_record_of_any_call() {
-    let book = Arc::new(Book::default());
+    let book = Arc::new(MemoryRecorder::default());
     let host = host(&[&chains(&[("outer", "inner"), ("inner", "")])])
         .recorder(Arc::clone(&book) as _)
         .build();
@@ -82,12 +84,13 @@ async fn a_nested_call_gets_the_variables_that_its_own_entry_declares() {
     outer.context_env = Arc::new(["A".to_owned(), "B".to_owned()]);
     let mut inner = internal(ToolName::plain("inner"), 2);
     inner.context_env = Arc::new(["B".to_owned()]);
-    let fake = Fake::local(vec![outer, inner]).answering(|context, call: ToolCall| async move {
-        match call.name.tool() {
-            "outer" => pass_on(context, "inner").await,
-            _ => Ok(ToolResult::json(json!(context.environment))),
-        }
-    });
+    let fake =
+        FakeProvider::local(vec![outer, inner]).answering(|context, call: ToolCall| async move {
+            match call.name.tool() {
+                "outer" => pass_on(context, "inner").await,
+                _ => Ok(ToolResult::json(json!(context.environment))),
+            }
+        });
     let host = host(&[&Arc::new(fake)]).build();
     let mut request = call("outer");
     request.environment = variables(&[("A", "1"), ("B", "2")]);
@@ -98,9 +101,9 @@ async fn a_nested_call_gets_the_variables_that_its_own_entry_declares() {
 #[tokio::test]
 async fn a_tool_that_waits_cannot_be_called_again() {
     let host = host(&[&chains(&[("a", "b"), ("b", "a")])]).build();
-    let fault = host.call(call("a")).await.unwrap().result.unwrap_err();
-    assert_eq!(fault.kind(), FaultKind::Usage);
-    assert_eq!(fault.message(), "'a' would come back to itself: a → b → a");
+    let error = host.call(call("a")).await.unwrap().result.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Usage);
+    assert_eq!(error.message(), "'a' would come back to itself: a → b → a");
 }
 
 #[tokio::test]
@@ -110,9 +113,9 @@ async fn calls_nest_only_so_deep() {
         names.windows(2).map(|pair| (pair[0].as_str(), pair[1].as_str())).collect();
     arrows.push((names[MAX_DEPTH].as_str(), ""));
     let host = host(&[&chains(&arrows)]).build();
-    let fault = host.call(call("t0")).await.unwrap().result.unwrap_err();
-    assert_eq!(fault.kind(), FaultKind::Usage);
-    assert!(fault.message().starts_with("calls would nest deeper than 8: t0 → "), "{fault}");
+    let error = host.call(call("t0")).await.unwrap().result.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Usage);
+    assert!(error.message().starts_with("calls would nest deeper than 8: t0 → "), "{error}");
     assert!(host.call(call("t1")).await.unwrap().result.is_ok());
 }
 
@@ -122,52 +125,54 @@ async fn calls_nest_only_so_deep() {
 async fn calls_that_wait_for_each_other_never_block_each_other() {
     let name = |tool: &str| ToolName::of("c", tool);
     let tools = ["x", "y", "z"].iter().zip(1..).map(|(tool, at)| internal(name(tool), at));
-    let family = Fake::local(tools.collect()).answering(|context, call: ToolCall| async move {
-        match call.name.tool() {
-            "x" => pass_on(context, "c-y").await,
-            "y" => pass_on(context, "c-z").await,
-            _ => {
-                tokio::time::sleep(Duration::from_secs(1)).await;
-                Ok(ToolResult::text("done"))
+    let family =
+        FakeProvider::local(tools.collect()).answering(|context, call: ToolCall| async move {
+            match call.name.tool() {
+                "x" => pass_on(context, "c-y").await,
+                "y" => pass_on(context, "c-z").await,
+                _ => {
+                    tokio::time::sleep(Duration::from_secs(1)).await;
+                    Ok(ToolResult::text("done"))
+                }
             }
-        }
-    });
+        });
     let across = chains(&[("a", "b"), ("b", "a")]);
     let host = host(&[&Arc::new(family), &across]).build();
     let start = tokio::time::Instant::now();
-    let calls = (0..PARALLEL * 2).flat_map(|_| ["c-x", "c-y", "c-z", "a", "b"]).map(|name| {
-        let host = Arc::clone(&host);
-        async move { (name, host.call(call(name)).await.unwrap().result) }
-    });
+    let calls =
+        (0..MAX_PARALLEL_CALLS * 2).flat_map(|_| ["c-x", "c-y", "c-z", "a", "b"]).map(|name| {
+            let host = Arc::clone(&host);
+            async move { (name, host.call(call(name)).await.unwrap().result) }
+        });
     for (name, result) in futures_util::future::join_all(calls).await {
         match name {
-            "a" | "b" => assert_eq!(result.unwrap_err().kind(), FaultKind::Usage, "{name}"),
+            "a" | "b" => assert_eq!(result.unwrap_err().kind(), ErrorKind::Usage, "{name}"),
             _ => assert!(result.unwrap().success, "{name}"),
         }
     }
     assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
 }
 
-fn hanging() -> Arc<Fake> {
+fn hanging() -> Arc<FakeProvider> {
     let tools = ["outer", "inner"].iter().zip(1..);
     let tools = tools.map(|(name, at)| internal(ToolName::plain(*name), at)).collect();
-    Arc::new(Fake::local(tools).answering(|context, call: ToolCall| async move {
+    Arc::new(FakeProvider::local(tools).answering(|context, call: ToolCall| async move {
         if call.name.tool() == "outer" {
             return pass_on(context, "inner").await;
         }
         context.cancel.cancelled().await;
-        Err(Fault::unreachable("killed by SIGTERM"))
+        Err(Error::unreachable("killed by SIGTERM"))
     }))
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_limit_of_the_outer_call_ends_the_inner_one() {
-    let book = Arc::new(Book::default());
+    let book = Arc::new(MemoryRecorder::default());
     let host = host(&[&hanging()]).recorder(Arc::clone(&book) as _).build();
     let request = CallRequest { timeout: Some(Duration::from_secs(2)), ..call("outer") };
     let start = tokio::time::Instant::now();
-    let fault = host.call(request).await.unwrap().result.unwrap_err();
-    assert_eq!(fault.message(), "'outer' did not finish within 2 s (--timeout)");
+    let error = host.call(request).await.unwrap().result.unwrap_err();
+    assert_eq!(error.message(), "'outer' did not finish within 2 s (--timeout)");
     assert_eq!(start.elapsed().as_secs(), 2);
     assert_eq!(book.lines()[2], "outcome inner interrupted after 1 in id-2");
 }
@@ -190,14 +195,14 @@ async fn a_nested_call_never_outlives_the_one_around_it() {
     let left = Arc::new(Mutex::new(None));
     let tools = ["outer", "inner"].iter().zip(1..);
     let tools = tools.map(|(name, at)| internal(ToolName::plain(*name), at)).collect();
-    let fake = Fake::local(tools).answering({
+    let fake = FakeProvider::local(tools).answering({
         let left = Arc::clone(&left);
         move |context, call: ToolCall| {
             let left = Arc::clone(&left);
             async move {
                 if call.name.tool() == "inner" {
                     context.cancel.cancelled().await;
-                    return Err(Fault::unreachable("stopped"));
+                    return Err(Error::unreachable("stopped"));
                 }
                 let task = tokio::spawn(async move {
                     let first = pass_on(context.clone(), "inner").await;
@@ -222,7 +227,7 @@ async fn a_nested_call_never_outlives_the_one_around_it() {
 async fn a_nested_call_asks_and_takes_over_a_yes() {
     let mut inner = internal(ToolName::plain("inner"), 2);
     inner.requires_approval = true;
-    let fake = Fake::local(vec![internal(ToolName::plain("outer"), 1), inner]).answering(
+    let fake = FakeProvider::local(vec![internal(ToolName::plain("outer"), 1), inner]).answering(
         |context, call: ToolCall| async move {
             match call.name.tool() {
                 "outer" => pass_on(context, "inner").await,
@@ -231,15 +236,15 @@ async fn a_nested_call_asks_and_takes_over_a_yes() {
         },
     );
     let fake = Arc::new(fake);
-    let person = Person::saying(Approval::Refused);
+    let person = FakeApprover::with_answer(Approval::Refused);
     let host = host(&[&fake]).approver(Arc::clone(&person) as _).build();
-    let fault = host.call(call("outer")).await.unwrap().result.unwrap_err();
-    assert_eq!(fault.kind(), FaultKind::Denied);
+    let error = host.call(call("outer")).await.unwrap().result.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Denied);
     assert_eq!(person.asked.lock().unwrap().len(), 1);
     // A yes to the outer call is none to those that it makes.
     let yes = CallRequest { assume_yes: true, ..call("outer") };
-    let fault = host.call(yes).await.unwrap().result.unwrap_err();
-    assert_eq!(fault.kind(), FaultKind::Denied);
+    let error = host.call(yes).await.unwrap().result.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Denied);
     assert_eq!(person.asked.lock().unwrap().len(), 2);
     let all = CallRequest { assume_yes_nested: true, ..call("outer") };
     assert!(host.call(all).await.unwrap().result.is_ok());
@@ -249,13 +254,17 @@ async fn a_nested_call_asks_and_takes_over_a_yes() {
 #[tokio::test]
 async fn a_nested_call_obeys_the_policy_and_the_profile() {
     let chain = chains(&[("outer", "inner"), ("inner", "")]);
-    let place = Place { file: Arc::new("t".into()), line: 1, column: 1, text: "".into() };
-    let rule =
-        PolicyRule { pattern: "inner".into(), action: PolicyAction::Deny, project: None, place };
+    let place = SourceLocation { file: Arc::new("t".into()), line: 1, column: 1, text: "".into() };
+    let rule = PolicyRule {
+        pattern: "inner".into(),
+        action: PolicyAction::Deny,
+        project: None,
+        location: place,
+    };
     let profile = ProfileSpec { exclude: vec!["inner".into()], ..ProfileSpec::default() };
     for host in [host(&[&chain]).policy(vec![rule]), host(&[&chain]).profile(Some(profile))] {
-        let fault = host.build().call(call("outer")).await.unwrap().result.unwrap_err();
-        assert_eq!(fault.kind(), FaultKind::Denied);
+        let error = host.build().call(call("outer")).await.unwrap().result.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Denied);
     }
     assert_eq!(chain.called(), 2);
 }
@@ -267,7 +276,7 @@ async fn what_a_tool_calls_is_forewarned_about() {
     let mut inner = internal(ToolName::plain("inner"), 2);
     inner.requires_approval = true;
     let tools = vec![outer, inner, internal(ToolName::plain("outer2"), 3)];
-    let host = host(&[&Arc::new(Fake::local(tools))]).build();
+    let host = host(&[&Arc::new(FakeProvider::local(tools))]).build();
     assert_eq!(
         host.find("outer", &[]).await.unwrap().warnings,
         [
@@ -281,7 +290,7 @@ async fn what_a_tool_calls_is_forewarned_about() {
 async fn a_step_has_limits_and_events_of_its_own() {
     let tools = ["outer", "inner"].iter().zip(1..);
     let tools = tools.map(|(name, at)| internal(ToolName::plain(*name), at)).collect();
-    let fake = Fake::local(tools).answering(|context, call: ToolCall| async move {
+    let fake = FakeProvider::local(tools).answering(|context, call: ToolCall| async move {
         if call.name.tool() == "inner" {
             return std::future::pending().await;
         }
@@ -295,14 +304,14 @@ async fn a_step_has_limits_and_events_of_its_own() {
     let started = Arc::new(Mutex::new(Vec::new()));
     let seen = Arc::clone(&started);
     let sink = EventSink::new(move |event| {
-        if let Event::CallStarted { tool, parent, .. } = event {
+        if let HostEvent::CallStarted { tool, parent, .. } = event {
             seen.lock().unwrap().push((tool, parent.map(|id| id.0)));
         }
     });
     let host = host(&[&Arc::new(fake)]).events(sink).build();
-    let fault = host.call(call("outer")).await.unwrap().result.unwrap_err();
-    assert_eq!(fault.message(), "'inner' did not finish within 1 s (the timeout of its step)");
-    assert!(!fault.hint_text().unwrap().contains("--timeout"));
+    let error = host.call(call("outer")).await.unwrap().result.unwrap_err();
+    assert_eq!(error.message(), "'inner' did not finish within 1 s (the timeout of its step)");
+    assert!(!error.hint().unwrap().contains("--timeout"));
     assert_eq!(
         started.lock().unwrap().as_slice(),
         [("outer".to_owned(), None), ("inner".to_owned(), Some("id-2".to_owned()))]

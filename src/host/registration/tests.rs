@@ -5,30 +5,30 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::json;
 
-use crate::host::fake::{Fake, call, host, internal, of_server};
-use crate::host::request::{Arguments, CallRequest, Reach};
+use crate::host::fake::{FakeProvider, call, host, internal, of_server};
+use crate::host::request::{CallArguments, CallRequest, ListScope};
 use crate::host::sessions::SessionInfo;
 use crate::model::{
-    Event, EventSink, Fault, FaultKind, JsonObject, ListOwner, Origin, Source, ToolContext,
-    ToolDefinition, ToolName, ToolResult, ToolScope,
+    Error, ErrorKind, EventSink, HostEvent, JsonObject, ListOwner, Origin, ToolContext,
+    ToolDefinition, ToolName, ToolResult, ToolScope, ToolSource,
 };
 
 fn definition(name: &str) -> ToolDefinition {
     let mut tool =
-        ToolDefinition::new(ToolName::plain(name), Source::Mcp, "program", Origin::Program);
+        ToolDefinition::new(ToolName::plain(name), ToolSource::Mcp, "program", Origin::Program);
     tool.input_schema = Arc::new(json!({
         "type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"],
     }));
     tool
 }
 
-async fn twice(arguments: JsonObject, _: ToolContext) -> Result<ToolResult, Fault> {
+async fn twice(arguments: JsonObject, _: ToolContext) -> Result<ToolResult, Error> {
     Ok(ToolResult::json(json!(arguments["n"].as_i64().unwrap() * 2)))
 }
 
 fn number(name: &str, n: i64) -> CallRequest {
     let arguments = json!({ "n": n }).as_object().cloned().unwrap();
-    CallRequest::new(name, Arguments::Object(arguments))
+    CallRequest::new(name, CallArguments::Object(arguments))
 }
 
 #[tokio::test]
@@ -36,21 +36,21 @@ async fn a_registered_tool_is_like_any_other_until_it_is_taken_away() {
     let changes = Arc::new(AtomicUsize::new(0));
     let seen = Arc::clone(&changes);
     let sink = EventSink::new(move |event| {
-        if matches!(event, Event::ListChanged { owner: ListOwner::Program, .. }) {
+        if matches!(event, HostEvent::ListChanged { owner: ListOwner::Program, .. }) {
             seen.fetch_add(1, Ordering::Relaxed);
         }
     });
     let host = host(&[]).events(sink).build();
     assert!(host.call(number("twice", 1)).await.is_err());
-    let before = host.catalogue(&Reach::Everything).await;
+    let before = host.catalogue(&ListScope::Everything).await;
     host.register(definition("twice"), twice).unwrap();
     assert_eq!(host.call(number("twice", 21)).await.unwrap().result.unwrap().output, json!(42));
-    assert_eq!(host.call(call("twice")).await.unwrap_err().kind(), FaultKind::Usage);
-    let after = host.catalogue(&Reach::Declared).await;
+    assert_eq!(host.call(call("twice")).await.unwrap_err().kind(), ErrorKind::Usage);
+    let after = host.catalogue(&ListScope::Declared).await;
     assert!(after.version > before.version + 1);
     assert_eq!((before.tools.len(), after.tools.len()), (0, 1));
     assert!(matches!(after.tools[0].origin, Origin::Program));
-    assert_eq!(after.tools[0].source, Source::Internal);
+    assert_eq!(after.tools[0].source, ToolSource::Internal);
     assert!(host.unregister("twice"));
     assert!(!host.unregister("twice"));
     assert!(host.find("twice", &[]).await.is_err());
@@ -60,8 +60,8 @@ async fn a_registered_tool_is_like_any_other_until_it_is_taken_away() {
 
 #[tokio::test]
 async fn no_name_is_taken_twice() {
-    let local = Arc::new(Fake::local(vec![internal(ToolName::plain("calculator"), 3)]));
-    let mut server = Fake::server("s", &["live"]);
+    let local = Arc::new(FakeProvider::local(vec![internal(ToolName::plain("calculator"), 3)]));
+    let mut server = FakeProvider::server("s", &["live"]);
     server.declared = vec![of_server("s", "declared")];
     let host = host(&[&local, &Arc::new(server)]).build();
     host.register(definition("twice"), twice).unwrap();
@@ -114,7 +114,7 @@ async fn a_registered_tool_may_call_others() {
 }
 
 /// Counts the calls of its session.
-fn counter(info: &SessionInfo) -> impl crate::host::registry::Handler + use<> {
+fn counter(info: &SessionInfo) -> impl crate::host::registry::ToolHandler + use<> {
     let (whose, count) = (info.metadata.get("user").cloned(), Arc::new(AtomicUsize::new(0)));
     move |_: JsonObject, context: ToolContext| {
         let count = count.fetch_add(1, Ordering::Relaxed) + 1;

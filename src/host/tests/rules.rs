@@ -7,23 +7,23 @@ use serde_json::json;
 use super::rule;
 use crate::audit::Masker;
 use crate::config::spec::PolicyAction;
-use crate::host::fake::{Book, Fake, call, host, internal, variables};
+use crate::host::fake::{FakeProvider, MemoryRecorder, call, host, internal, variables};
+use crate::host::load::LoadTargetRequest;
 use crate::host::recorder::RecordError;
-use crate::host::repeat::TargetRequest;
 use crate::host::request::CallRequest;
-use crate::model::{FaultKind, JsonObject, ToolDefinition, ToolName, ToolResult};
+use crate::model::{ErrorKind, JsonObject, ToolDefinition, ToolName, ToolResult};
 
 #[tokio::test]
 async fn a_denied_call_does_not_run_although_its_entry_asks_and_somebody_says_yes() {
     let mut tool = internal(ToolName::plain("danger"), 1);
     tool.requires_approval = true;
-    let fake = Arc::new(Fake::local(vec![tool]));
+    let fake = Arc::new(FakeProvider::local(vec![tool]));
     let host = host(&[&fake]).policy(rule("dan*", PolicyAction::Deny)).build();
     let yes = CallRequest { assume_yes: true, assume_yes_nested: true, ..call("danger") };
-    assert_eq!(host.call(yes).await.err().map(|fault| fault.kind()), Some(FaultKind::Denied));
-    let mut many = TargetRequest::new("danger");
+    assert_eq!(host.call(yes).await.err().map(|error| error.kind()), Some(ErrorKind::Denied));
+    let mut many = LoadTargetRequest::new("danger");
     many.allow_writes = true;
-    assert_eq!(host.target(&many).await.err().map(|f| f.kind()), Some(FaultKind::Denied));
+    assert_eq!(host.load_target(&many).await.err().map(|f| f.kind()), Some(ErrorKind::Denied));
     assert_eq!(fake.called(), 0);
 }
 
@@ -32,7 +32,7 @@ async fn what_writes_is_not_called_many_times_unless_that_is_allowed() {
     let of = |change: fn(&mut ToolDefinition)| {
         let mut tool = internal(ToolName::plain("danger"), 1);
         change(&mut tool);
-        host(&[&Arc::new(Fake::local(vec![tool]))]).build()
+        host(&[&Arc::new(FakeProvider::local(vec![tool]))]).build()
     };
     let writing: [fn(&mut ToolDefinition); 3] = [
         |tool| tool.annotations.read_only = Some(false),
@@ -40,21 +40,21 @@ async fn what_writes_is_not_called_many_times_unless_that_is_allowed() {
         |tool| tool.requires_approval = true,
     ];
     for change in writing {
-        let fault = of(change).target(&TargetRequest::new("danger")).await.err().unwrap();
-        assert_eq!(fault.kind(), FaultKind::Denied);
-        assert_eq!(fault.hint_text(), Some("--allow-writes does it all the same"));
-        let mut allowed = TargetRequest::new("danger");
+        let error = of(change).load_target(&LoadTargetRequest::new("danger")).await.err().unwrap();
+        assert_eq!(error.kind(), ErrorKind::Denied);
+        assert_eq!(error.hint(), Some("--allow-writes does it all the same"));
+        let mut allowed = LoadTargetRequest::new("danger");
         allowed.allow_writes = true;
-        assert!(of(change).target(&allowed).await.is_ok());
+        assert!(of(change).load_target(&allowed).await.is_ok());
     }
-    assert!(of(|_| ()).target(&TargetRequest::new("danger")).await.is_ok());
+    assert!(of(|_| ()).load_target(&LoadTargetRequest::new("danger")).await.is_ok());
 }
 
 #[tokio::test]
 async fn a_call_sets_only_the_variables_that_the_entry_declares() {
     let mut tool = internal(ToolName::plain("danger"), 1);
     tool.context_env = Arc::new(["TICKET".to_owned(), "PYTHONUSERBASE".to_owned()]);
-    let fake = Fake::local(vec![tool])
+    let fake = FakeProvider::local(vec![tool])
         .answering(|context, _| async move { Ok(ToolResult::json(json!(context.environment))) });
     let fake = Arc::new(fake);
     // What holds for many calls reaches those that declare it.
@@ -68,16 +68,16 @@ async fn a_call_sets_only_the_variables_that_the_entry_declares() {
         ("BASH_FUNC_ls%%", "decides which code runs"),
         ("HTTPS_PROXY", "decides which code runs"),
     ] {
-        for fault in [
+        for error in [
             host.call(with(name)).await.err().unwrap(),
-            host.preview(&with(name)).await.err().unwrap(),
+            host.dry_run(&with(name)).await.err().unwrap(),
         ] {
-            assert_eq!(fault.kind().exit_code(), 2, "{name}");
-            assert!(fault.hint_text().unwrap().contains(told), "{name}: {fault:?}");
+            assert_eq!(error.kind().exit_code(), 2, "{name}");
+            assert!(error.hint().unwrap().contains(told), "{name}: {error:?}");
         }
-        let mut many = TargetRequest::new("danger");
+        let mut many = LoadTargetRequest::new("danger");
         many.environment = variables(&[(name, "1")]);
-        assert_eq!(host.target(&many).await.err().unwrap().kind().exit_code(), 2);
+        assert_eq!(host.load_target(&many).await.err().unwrap().kind().exit_code(), 2);
     }
     assert_eq!(fake.called(), 0);
     let seen = |name: &'static str| {
@@ -90,7 +90,7 @@ async fn a_call_sets_only_the_variables_that_the_entry_declares() {
 
 #[tokio::test]
 async fn what_a_server_tells_models_is_shown_without_secrets() {
-    let mut server = Fake::server("s", &["echo"]);
+    let mut server = FakeProvider::server("s", &["echo"]);
     server.instructions = Some("Use the key hunter22.".to_owned());
     let host = host(&[&Arc::new(server)]).masker(Masker::new([("KEY", "hunter22")])).build();
     let expected = Some("Use the key ‹secret:KEY›.");
@@ -103,30 +103,36 @@ async fn what_a_server_tells_models_is_shown_without_secrets() {
 
 #[tokio::test]
 async fn an_outcome_that_was_lost_is_told_where_a_record_is_required() {
-    let tools = || Arc::new(Fake::local(vec![internal(ToolName::plain("t"), 1)]));
-    let lost = || Book { lost: Some(RecordError::Lost("disk full".into())), ..Book::default() };
+    let tools = || Arc::new(FakeProvider::local(vec![internal(ToolName::plain("t"), 1)]));
+    let lost = || MemoryRecorder {
+        lost: Some(RecordError::Lost("disk full".into())),
+        ..MemoryRecorder::default()
+    };
     let required = host(&[&tools()]).recorder(Arc::new(lost())).require_record(true).build();
     let outcome = required.call(call("t")).await.unwrap();
-    let fault = outcome.fault().unwrap();
-    assert_eq!((fault.kind(), fault.message()), (FaultKind::Internal, "not recorded: disk full"));
+    let error = outcome.error().unwrap();
+    assert_eq!((error.kind(), error.message()), (ErrorKind::Internal, "not recorded: disk full"));
     // The answer came and is not taken back.
     assert!(outcome.result.as_ref().unwrap().success);
     let open = host(&[&tools()]).recorder(Arc::new(lost())).build();
     let outcome = open.call(call("t")).await.unwrap();
-    assert!(outcome.fault().is_none());
+    assert!(outcome.error().is_none());
     assert_eq!(outcome.result.unwrap().warnings, ["not recorded: disk full"]);
 }
 
 #[tokio::test]
 async fn a_run_of_calls_whose_outcome_was_lost_has_failed_where_a_record_is_required() {
     for required in [true, false] {
-        let tools = Arc::new(Fake::local(vec![internal(ToolName::plain("t"), 1)]));
-        let book = Book { lost: Some(RecordError::Lost("disk full".into())), ..Book::default() };
+        let tools = Arc::new(FakeProvider::local(vec![internal(ToolName::plain("t"), 1)]));
+        let book = MemoryRecorder {
+            lost: Some(RecordError::Lost("disk full".into())),
+            ..MemoryRecorder::default()
+        };
         let host = host(&[&tools]).recorder(Arc::new(book)).require_record(required).build();
-        let target = host.target(&TargetRequest::new("t")).await.unwrap();
+        let target = host.load_target(&LoadTargetRequest::new("t")).await.unwrap();
         let record = target.record(&JsonObject::new(), "2 calls").unwrap();
         let (warnings, lost) = record.close(2, 2, 0);
         assert_eq!(warnings, ["not recorded: disk full"]);
-        assert_eq!(lost.map(|fault| fault.kind()), required.then_some(FaultKind::Internal));
+        assert_eq!(lost.map(|error| error.kind()), required.then_some(ErrorKind::Internal));
     }
 }

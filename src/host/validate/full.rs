@@ -7,7 +7,7 @@ use jsonschema::error::{TypeKind, ValidationErrorKind};
 use jsonschema::{JsonType, PatternOptions, Retrieve, Uri, ValidationError, Validator};
 use serde_json::Value;
 
-use super::violation::{Path, Violation, quote};
+use super::violation::{ValuePath, Violation, quote};
 
 /// The largest compiled pattern, in bytes.
 const PATTERN_SIZE: usize = 1024 * 1024;
@@ -17,15 +17,15 @@ const MAX_PROBLEMS: usize = 100;
 
 /// A compiled schema.
 #[derive(Debug)]
-pub(super) struct Full {
+pub(super) struct FullValidator {
     validator: Validator,
     schema: Value,
 }
 
 /// Refuses every reference to another document.
-struct Refuse;
+struct RefuseRetrieval;
 
-impl Retrieve for Refuse {
+impl Retrieve for RefuseRetrieval {
     fn retrieve(
         &self,
         uri: &Uri<String>,
@@ -34,13 +34,13 @@ impl Retrieve for Refuse {
     }
 }
 
-impl Full {
+impl FullValidator {
     /// Compiles a schema; formats are notes for people, as in the newest dialect.
     pub(super) fn compile(schema: &Value) -> Result<Self, String> {
         let patterns =
             PatternOptions::regex().size_limit(PATTERN_SIZE).dfa_size_limit(PATTERN_SIZE);
         let validator = jsonschema::options()
-            .with_retriever(Refuse)
+            .with_retriever(RefuseRetrieval)
             .with_pattern_options(patterns)
             .should_validate_formats(false)
             .build(schema)
@@ -150,8 +150,8 @@ fn types(kind: &TypeKind) -> Vec<&'static str> {
 }
 
 /// A JSON pointer as a path. Only the value can tell an index from a property of that name.
-fn path(pointer: &str, value: &Value) -> Path {
-    let mut path = Path::default();
+fn path(pointer: &str, value: &Value) -> ValuePath {
+    let mut path = ValuePath::default();
     let mut at = Some(value);
     for part in pointer.split('/').skip(1) {
         let part = part.replace("~1", "/").replace("~0", "~");

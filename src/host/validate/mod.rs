@@ -6,8 +6,8 @@
 //! on a thread that can be given up when the schema looks expensive. Never does: fetch a
 //! reference, or say what a broken rule means for a call.
 
+pub mod complexity;
 pub mod plain;
-pub mod survey;
 pub mod violation;
 
 mod full;
@@ -18,53 +18,57 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use full::Full;
-use plain::Plain;
-pub use violation::{Path, Step, Violation};
+use full::FullValidator;
+use plain::PlainValidator;
+pub use violation::{ValuePath, ValuePathSegment, Violation};
 
 /// How long a suspicious schema may take to compile, and again to check a value.
 pub const BUDGET: Duration = Duration::from_millis(100);
 
 /// A schema, ready for checking values.
 #[derive(Debug)]
-pub struct Checker {
-    way: Way,
+pub struct SchemaChecker {
+    strategy: CheckStrategy,
     /// A check ran out of time; the next one would too.
-    given_up: AtomicBool,
+    has_timed_out: AtomicBool,
 }
 
 #[derive(Debug)]
-enum Way {
-    Plain(Box<Plain>),
-    Full { full: Arc<Full>, suspicious: bool },
+enum CheckStrategy {
+    Plain(Box<PlainValidator>),
+    Full { full: Arc<FullValidator>, is_expensive: bool },
     Unchecked(String),
 }
 
-impl Checker {
+impl SchemaChecker {
     /// Prepares a schema. One that cannot be used checks nothing and says why.
     pub async fn compile(schema: &Arc<Value>) -> Self {
-        Self { way: Self::choose(schema).await, given_up: AtomicBool::new(false) }
+        Self { strategy: Self::choose(schema).await, has_timed_out: AtomicBool::new(false) }
     }
 
-    async fn choose(schema: &Arc<Value>) -> Way {
-        let survey = match survey::survey(schema) {
+    async fn choose(schema: &Arc<Value>) -> CheckStrategy {
+        let survey = match complexity::measure(schema) {
             Ok(survey) => survey,
-            Err(reason) => return Way::Unchecked(reason),
+            Err(reason) => return CheckStrategy::Unchecked(reason),
         };
-        if let Some(plain) = Plain::compile(schema) {
-            return Way::Plain(Box::new(plain));
+        if let Some(plain) = PlainValidator::compile(schema) {
+            return CheckStrategy::Plain(Box::new(plain));
         }
-        let suspicious = survey.suspicious;
+        let suspicious = survey.is_expensive;
         let compiled = if suspicious {
             let schema = Arc::clone(schema);
-            in_worker(move || Full::compile(&schema)).await
+            run_with_budget(move || FullValidator::compile(&schema)).await
         } else {
-            Some(Full::compile(schema))
+            Some(FullValidator::compile(schema))
         };
         match compiled {
-            Some(Ok(full)) => Way::Full { full: Arc::new(full), suspicious },
-            Some(Err(reason)) => Way::Unchecked(reason),
-            None => Way::Unchecked(format!("its schema is not compiled after {BUDGET:?}")),
+            Some(Ok(full)) => {
+                CheckStrategy::Full { full: Arc::new(full), is_expensive: suspicious }
+            }
+            Some(Err(reason)) => CheckStrategy::Unchecked(reason),
+            None => {
+                CheckStrategy::Unchecked(format!("its schema is not compiled after {BUDGET:?}"))
+            }
         }
     }
 
@@ -73,28 +77,28 @@ impl Checker {
     /// # Errors
     /// Why the value could not be checked at all.
     pub async fn check(&self, value: &Value) -> Result<Vec<Violation>, String> {
-        match &self.way {
-            Way::Plain(plain) => Ok(plain.check(value)),
-            Way::Full { full, suspicious: false } => Ok(full.check(value)),
-            Way::Full { full, suspicious: true } => {
+        match &self.strategy {
+            CheckStrategy::Plain(plain) => Ok(plain.check(value)),
+            CheckStrategy::Full { full, is_expensive: false } => Ok(full.check(value)),
+            CheckStrategy::Full { full, is_expensive: true } => {
                 let over = || format!("checking takes longer than {BUDGET:?}");
-                if self.given_up.load(Ordering::Relaxed) {
+                if self.has_timed_out.load(Ordering::Relaxed) {
                     return Err(over());
                 }
                 let (full, value) = (Arc::clone(full), value.clone());
-                in_worker(move || full.check(&value)).await.ok_or_else(|| {
-                    self.given_up.store(true, Ordering::Relaxed);
+                run_with_budget(move || full.check(&value)).await.ok_or_else(|| {
+                    self.has_timed_out.store(true, Ordering::Relaxed);
                     over()
                 })
             }
-            Way::Unchecked(reason) => Err(reason.clone()),
+            CheckStrategy::Unchecked(reason) => Err(reason.clone()),
         }
     }
 
     /// Why nothing is checked, when that is so.
-    pub fn unchecked(&self) -> Option<&str> {
-        match &self.way {
-            Way::Unchecked(reason) => Some(reason),
+    pub fn unchecked_reason(&self) -> Option<&str> {
+        match &self.strategy {
+            CheckStrategy::Unchecked(reason) => Some(reason),
             _ => None,
         }
     }
@@ -102,7 +106,9 @@ impl Checker {
 
 /// Runs work that may never end. It cannot be stopped, so it is left behind when the budget is
 /// spent or when it panics; a thread of its own neither blocks the runtime nor its shutdown.
-async fn in_worker<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+async fn run_with_budget<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Option<T> {
     let (send, receive) = tokio::sync::oneshot::channel();
     let run = move || {
         // Nobody waits any more: the result is of no use.
@@ -119,7 +125,7 @@ mod tests {
     use super::*;
 
     async fn check(schema: Value, value: Value) -> Result<Vec<String>, String> {
-        let checker = Checker::compile(&Arc::new(schema)).await;
+        let checker = SchemaChecker::compile(&Arc::new(schema)).await;
         checker.check(&value).await.map(|v| v.iter().map(ToString::to_string).collect())
     }
 
@@ -198,7 +204,7 @@ mod tests {
         }
         definitions.insert("d60".into(), json!({"type": "string"}));
         let schema = json!({"$ref": "#/$defs/d0", "$defs": definitions});
-        let checker = Checker::compile(&Arc::new(schema)).await;
+        let checker = SchemaChecker::compile(&Arc::new(schema)).await;
         let first = checker.check(&json!(1)).await;
         // A validator clever enough to answer in time is welcome too.
         assert!(first.is_err() || !first.unwrap().is_empty());

@@ -12,7 +12,7 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Number, Value};
 
-use super::violation::Path;
+use super::violation::ValuePath;
 use super::violation::Violation;
 
 /// The largest number of parts a schema may unfold to.
@@ -29,10 +29,10 @@ const TYPES: [&str; 7] = ["null", "boolean", "integer", "number", "string", "arr
 
 /// A compiled plain schema.
 #[derive(Debug, Clone)]
-pub struct Plain(Part);
+pub struct PlainValidator(Subschema);
 
 #[derive(Debug, Clone, Default)]
-struct Part {
+struct Subschema {
     /// Nothing fits (`false`).
     never: bool,
     types: Option<Vec<&'static str>>,
@@ -40,15 +40,15 @@ struct Part {
     constant: Option<Value>,
     minimum: Option<Limit>,
     maximum: Option<Limit>,
-    above: Option<Limit>,
-    below: Option<Limit>,
+    exclusive_minimum: Option<Limit>,
+    exclusive_maximum: Option<Limit>,
     min_length: Option<u64>,
     max_length: Option<u64>,
     min_items: Option<u64>,
     max_items: Option<u64>,
     properties: Vec<(String, Self)>,
     required: Vec<String>,
-    additional: Additional,
+    additional_properties: Additional,
     items: Option<Box<Self>>,
     any_of: Vec<Self>,
     /// The target of a reference, which must fit too.
@@ -66,10 +66,10 @@ enum Additional {
     #[default]
     Any,
     None,
-    Fitting(Box<Part>),
+    Schema(Box<Subschema>),
 }
 
-impl Plain {
+impl PlainValidator {
     /// Compiles a schema; `None` when it is not plain (or not a valid schema, which the full
     /// validator explains better).
     pub fn compile(schema: &Value) -> Option<Self> {
@@ -80,11 +80,11 @@ impl Plain {
     /// Everything in `value` that does not fit.
     pub fn check(&self, value: &Value) -> Vec<Violation> {
         // Nearly every value fits, and then no path has to be kept.
-        if self.0.fits(value) {
+        if self.0.is_valid(value) {
             return Vec::new();
         }
         let mut found = Vec::new();
-        self.0.check(value, &Path::default(), &mut found);
+        self.0.check(value, &ValuePath::default(), &mut found);
         found
     }
 }
@@ -95,17 +95,19 @@ struct Compiler<'a> {
 }
 
 impl Compiler<'_> {
-    fn part(&mut self, schema: &Value, depth: usize) -> Option<Part> {
+    fn part(&mut self, schema: &Value, depth: usize) -> Option<Subschema> {
         self.parts += 1;
         if self.parts > MAX_PARTS || depth > MAX_DEPTH {
             return None;
         }
         let keywords = match schema {
-            Value::Bool(allowed) => return Some(Part { never: !allowed, ..Part::default() }),
+            Value::Bool(allowed) => {
+                return Some(Subschema { never: !allowed, ..Subschema::default() });
+            }
             Value::Object(keywords) => keywords,
             _ => return None,
         };
-        let mut part = Part::default();
+        let mut part = Subschema::default();
         for (keyword, value) in keywords {
             self.keyword(&mut part, keyword, value, depth)?;
         }
@@ -114,7 +116,7 @@ impl Compiler<'_> {
 
     fn keyword(
         &mut self,
-        part: &mut Part,
+        part: &mut Subschema,
         keyword: &str,
         value: &Value,
         depth: usize,
@@ -125,8 +127,8 @@ impl Compiler<'_> {
             "const" => part.constant = Some(value.clone()),
             "minimum" => part.minimum = Some(limit(value)?),
             "maximum" => part.maximum = Some(limit(value)?),
-            "exclusiveMinimum" => part.above = Some(limit(value)?),
-            "exclusiveMaximum" => part.below = Some(limit(value)?),
+            "exclusiveMinimum" => part.exclusive_minimum = Some(limit(value)?),
+            "exclusiveMaximum" => part.exclusive_maximum = Some(limit(value)?),
             "minLength" => part.min_length = Some(value.as_u64()?),
             "maxLength" => part.max_length = Some(value.as_u64()?),
             "minItems" => part.min_items = Some(value.as_u64()?),
@@ -138,10 +140,10 @@ impl Compiler<'_> {
                 }
             }
             "additionalProperties" => {
-                part.additional = match value {
+                part.additional_properties = match value {
                     Value::Bool(true) => Additional::Any,
                     Value::Bool(false) => Additional::None,
-                    schema => Additional::Fitting(Box::new(self.part(schema, depth + 1)?)),
+                    schema => Additional::Schema(Box::new(self.part(schema, depth + 1)?)),
                 }
             }
             "items" => part.items = Some(Box::new(self.part(value, depth + 1)?)),
@@ -161,7 +163,7 @@ impl Compiler<'_> {
                 part.target = Some(Box::new(self.part(target, depth + 1)?));
             }
             "$defs" => self.definitions(value, depth)?,
-            _ => return is_note(keyword, value, depth).then_some(()),
+            _ => return is_annotation(keyword, value, depth).then_some(()),
         }
         Some(())
     }
@@ -175,29 +177,30 @@ impl Compiler<'_> {
     }
 }
 
-impl Part {
-    fn fits(&self, value: &Value) -> bool {
+impl Subschema {
+    fn is_valid(&self, value: &Value) -> bool {
         let mut found = Vec::new();
-        self.own(value, None, &mut found);
+        self.check_own_keywords(value, None, &mut found);
         found.is_empty()
-            && self.any_of_fits(value)
-            && self.target.as_ref().is_none_or(|target| target.fits(value))
+            && self.matches_any_of(value)
+            && self.target.as_ref().is_none_or(|target| target.is_valid(value))
             && match value {
                 Value::Object(map) => map.iter().all(|(key, value)| match self.property(key) {
-                    Property::Known(part) => part.fits(value),
-                    Property::Unknown => false,
-                    Property::Free => true,
+                    PropertyRule::Known(part) => part.is_valid(value),
+                    PropertyRule::Forbidden => false,
+                    PropertyRule::Allowed => true,
                 }),
-                Value::Array(items) => {
-                    self.items.as_ref().is_none_or(|part| items.iter().all(|item| part.fits(item)))
-                }
+                Value::Array(items) => self
+                    .items
+                    .as_ref()
+                    .is_none_or(|part| items.iter().all(|item| part.is_valid(item))),
                 _ => true,
             }
     }
 
-    fn check(&self, value: &Value, path: &Path, found: &mut Vec<Violation>) {
-        self.own(value, Some(path), found);
-        if !self.any_of_fits(value) {
+    fn check(&self, value: &Value, path: &ValuePath, found: &mut Vec<Violation>) {
+        self.check_own_keywords(value, Some(path), found);
+        if !self.matches_any_of(value) {
             found.push(Violation::any_of(path.clone()));
         }
         if let Some(target) = &self.target {
@@ -207,12 +210,12 @@ impl Part {
             Value::Object(map) => {
                 for (key, value) in map {
                     match self.property(key) {
-                        Property::Known(part) => part.check(value, &path.key(key), found),
-                        Property::Unknown => {
+                        PropertyRule::Known(part) => part.check(value, &path.key(key), found),
+                        PropertyRule::Forbidden => {
                             let known = self.properties.iter().map(|(name, _)| name.as_str());
                             found.push(Violation::unknown(path, key, known));
                         }
-                        Property::Free => {}
+                        PropertyRule::Allowed => {}
                     }
                 }
             }
@@ -228,10 +231,15 @@ impl Part {
     }
 
     /// What this part says about the value itself. Without a path only whether it fits counts.
-    fn own(&self, value: &Value, path: Option<&Path>, found: &mut Vec<Violation>) {
-        let mut say = |violation: &dyn Fn(Path) -> Violation| {
+    fn check_own_keywords(
+        &self,
+        value: &Value,
+        path: Option<&ValuePath>,
+        found: &mut Vec<Violation>,
+    ) {
+        let mut say = |violation: &dyn Fn(ValuePath) -> Violation| {
             found.push(path.map_or_else(
-                || Violation::new(Path::default(), String::new()),
+                || Violation::new(ValuePath::default(), String::new()),
                 |path| violation(path.clone()),
             ));
         };
@@ -273,13 +281,13 @@ impl Part {
         }
     }
 
-    fn number(&self, number: &Number, say: &mut impl FnMut(&dyn Fn(Path) -> Violation)) {
+    fn number(&self, number: &Number, say: &mut impl FnMut(&dyn Fn(ValuePath) -> Violation)) {
         let Some(value) = number.as_f64() else { return };
-        let bounds: [(&Option<Limit>, &str, Broken); 4] = [
+        let bounds: [(&Option<Limit>, &str, LimitTest); 4] = [
             (&self.minimum, "at least", |value, limit| value < limit),
             (&self.maximum, "at most", |value, limit| value > limit),
-            (&self.above, "more than", |value, limit| value <= limit),
-            (&self.below, "less than", |value, limit| value >= limit),
+            (&self.exclusive_minimum, "more than", |value, limit| value <= limit),
+            (&self.exclusive_maximum, "less than", |value, limit| value >= limit),
         ];
         for (limit, words, broken) in bounds {
             if let Some(limit) = limit
@@ -290,29 +298,29 @@ impl Part {
         }
     }
 
-    fn any_of_fits(&self, value: &Value) -> bool {
-        self.any_of.is_empty() || self.any_of.iter().any(|part| part.fits(value))
+    fn matches_any_of(&self, value: &Value) -> bool {
+        self.any_of.is_empty() || self.any_of.iter().any(|part| part.is_valid(value))
     }
 
-    fn property(&self, key: &str) -> Property<'_> {
+    fn property(&self, key: &str) -> PropertyRule<'_> {
         if let Some((_, part)) = self.properties.iter().find(|(name, _)| name == key) {
-            return Property::Known(part);
+            return PropertyRule::Known(part);
         }
-        match &self.additional {
-            Additional::Any => Property::Free,
-            Additional::None => Property::Unknown,
-            Additional::Fitting(part) => Property::Known(part),
+        match &self.additional_properties {
+            Additional::Any => PropertyRule::Allowed,
+            Additional::None => PropertyRule::Forbidden,
+            Additional::Schema(part) => PropertyRule::Known(part),
         }
     }
 }
 
 /// Whether a number breaks a limit.
-type Broken = fn(f64, f64) -> bool;
+type LimitTest = fn(f64, f64) -> bool;
 
-enum Property<'a> {
-    Known(&'a Part),
-    Unknown,
-    Free,
+enum PropertyRule<'a> {
+    Known(&'a Subschema),
+    Forbidden,
+    Allowed,
 }
 
 fn counts(
@@ -320,7 +328,7 @@ fn counts(
     min: Option<u64>,
     max: Option<u64>,
     of: &str,
-    say: &mut impl FnMut(&dyn Fn(Path) -> Violation),
+    say: &mut impl FnMut(&dyn Fn(ValuePath) -> Violation),
 ) {
     let count = count as u64;
     if let Some(min) = min.filter(|min| count < *min) {
@@ -370,7 +378,7 @@ fn limit(value: &Value) -> Option<Limit> {
 }
 
 /// Keywords that allow or forbid nothing, with values that are valid for them.
-fn is_note(keyword: &str, value: &Value, depth: usize) -> bool {
+fn is_annotation(keyword: &str, value: &Value, depth: usize) -> bool {
     match keyword {
         "title" | "description" | "$comment" | "format" => value.is_string(),
         "default" => true,
@@ -430,7 +438,7 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::json;
 
-    use super::super::full::Full;
+    use super::super::full::FullValidator;
     use super::*;
 
     #[test]
@@ -447,7 +455,7 @@ mod tests {
             json!({"$schema": "http://json-schema.org/draft-04/schema#"}),
             json!([]),
         ] {
-            assert!(Plain::compile(&schema).is_none(), "{schema}");
+            assert!(PlainValidator::compile(&schema).is_none(), "{schema}");
         }
     }
 
@@ -553,10 +561,10 @@ mod tests {
 
         #[test]
         fn plain_and_full_checking_agree(schema in schema(), values in proptest::collection::vec(value(), 1..6)) {
-            let Some(plain) = Plain::compile(&schema) else {
+            let Some(plain) = PlainValidator::compile(&schema) else {
                 return Err(TestCaseError::fail(format!("not plain: {schema}")));
             };
-            let full = Full::compile(&schema).map_err(TestCaseError::fail)?;
+            let full = FullValidator::compile(&schema).map_err(TestCaseError::fail)?;
             for value in values {
                 let (mut ours, mut theirs) = (plain.check(&value), full.check(&value));
                 ours.sort();

@@ -14,7 +14,7 @@ const QUOTE: usize = 120;
 
 /// One step into a value.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Step {
+pub enum ValuePathSegment {
     /// Into a property.
     Key(String),
     /// Into an item.
@@ -23,49 +23,49 @@ pub enum Step {
 
 /// Where in a value: `user.tags[2]`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Path(pub Vec<Step>);
+pub struct ValuePath(pub Vec<ValuePathSegment>);
 
-impl Path {
+impl ValuePath {
     /// One step further.
     #[must_use]
     pub fn key(&self, key: &str) -> Self {
-        self.with(Step::Key(key.to_owned()))
+        self.with(ValuePathSegment::Key(key.to_owned()))
     }
 
     /// One step further.
     #[must_use]
     pub fn index(&self, index: usize) -> Self {
-        self.with(Step::Index(index))
+        self.with(ValuePathSegment::Index(index))
     }
 
     /// What stands at this place of `value`.
     pub fn of<'a>(&self, value: &'a Value) -> Option<&'a Value> {
         self.0.iter().try_fold(value, |at, step| match step {
-            Step::Key(key) => at.get(key),
-            Step::Index(index) => at.get(index),
+            ValuePathSegment::Key(key) => at.get(key),
+            ValuePathSegment::Index(index) => at.get(index),
         })
     }
 
-    fn with(&self, step: Step) -> Self {
+    fn with(&self, step: ValuePathSegment) -> Self {
         let mut steps = self.0.clone();
         steps.push(step);
         Self(steps)
     }
 }
 
-impl fmt::Display for Path {
+impl fmt::Display for ValuePath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.0.is_empty() {
             return f.write_str("(value)");
         }
         for (i, step) in self.0.iter().enumerate() {
             match step {
-                Step::Index(index) => write!(f, "[{index}]")?,
-                Step::Key(key) if is_simple(key) => {
+                ValuePathSegment::Index(index) => write!(f, "[{index}]")?,
+                ValuePathSegment::Key(key) if is_simple(key) => {
                     f.write_str(if i > 0 { "." } else { "" })?;
                     f.write_str(key)?;
                 }
-                Step::Key(key) => write!(f, "[{}]", Value::from(key.as_str()))?,
+                ValuePathSegment::Key(key) => write!(f, "[{}]", Value::from(key.as_str()))?,
             }
         }
         Ok(())
@@ -80,24 +80,28 @@ fn is_simple(key: &str) -> bool {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Violation {
     /// Where.
-    pub path: Path,
+    pub path: ValuePath,
     /// What, as the end of a sentence about the place.
     pub message: String,
 }
 
 impl Violation {
     /// Something that does not fit at `path`.
-    pub fn new(path: Path, message: impl Into<String>) -> Self {
+    pub fn new(path: ValuePath, message: impl Into<String>) -> Self {
         Self { path, message: message.into() }
     }
 
     /// A required property of the object at `path` is missing.
-    pub fn required(path: &Path, key: &str) -> Self {
+    pub fn required(path: &ValuePath, key: &str) -> Self {
         Self::new(path.key(key), "is required")
     }
 
     /// A property of the object at `path` that has no place there.
-    pub fn unknown<'a>(path: &Path, key: &str, known: impl IntoIterator<Item = &'a str>) -> Self {
+    pub fn unknown<'a>(
+        path: &ValuePath,
+        key: &str,
+        known: impl IntoIterator<Item = &'a str>,
+    ) -> Self {
         let message = match naming::nearest(key, known) {
             Some(near) => format!("is not known; did you mean '{near}'?"),
             None => "is not known".to_owned(),
@@ -106,12 +110,12 @@ impl Violation {
     }
 
     /// The value has none of these types.
-    pub fn types(path: Path, types: &[&str], value: &Value) -> Self {
+    pub fn types(path: ValuePath, types: &[&str], value: &Value) -> Self {
         Self::new(path, format!("must be {}, not {}", types.join(" or "), type_of(value)))
     }
 
     /// The value is none of these.
-    pub fn options(path: Path, options: &[Value], value: &Value) -> Self {
+    pub fn options(path: ValuePath, options: &[Value], value: &Value) -> Self {
         let mut shown: Vec<String> =
             options.iter().take(OPTIONS_SHOWN).map(|v| quote(&v.to_string())).collect();
         if options.len() > OPTIONS_SHOWN {
@@ -128,28 +132,28 @@ impl Violation {
     }
 
     /// The value is not this one.
-    pub fn constant(path: Path, constant: &Value) -> Self {
+    pub fn constant(path: ValuePath, constant: &Value) -> Self {
         Self::new(path, format!("must be {}", quote(&constant.to_string())))
     }
 
     /// A number outside of a bound: `must be at least 3`.
-    pub fn bound(path: Path, words: &str, limit: &Value) -> Self {
+    pub fn bound(path: ValuePath, words: &str, limit: &Value) -> Self {
         Self::new(path, format!("must be {words} {limit}"))
     }
 
     /// Too many or too few of something: `must have at least 3 items`.
-    pub fn count(path: Path, words: &str, limit: u64, of: &str) -> Self {
+    pub fn count(path: ValuePath, words: &str, limit: u64, of: &str) -> Self {
         let plural = if limit == 1 { "" } else { "s" };
         Self::new(path, format!("must have {words} {limit} {of}{plural}"))
     }
 
     /// The value fits no branch of an `anyOf`.
-    pub fn any_of(path: Path) -> Self {
+    pub fn any_of(path: ValuePath) -> Self {
         Self::new(path, "fits none of the allowed forms")
     }
 
     /// The schema allows nothing here.
-    pub fn never(path: Path) -> Self {
+    pub fn never(path: ValuePath) -> Self {
         Self::new(path, "is not allowed")
     }
 }
@@ -187,22 +191,22 @@ mod tests {
 
     #[test]
     fn paths_read_like_code() {
-        let path = Path::default().key("a").index(2).key("b c").key("d");
+        let path = ValuePath::default().key("a").index(2).key("b c").key("d");
         assert_eq!(path.to_string(), "a[2][\"b c\"].d");
-        assert_eq!(Path::default().to_string(), "(value)");
+        assert_eq!(ValuePath::default().to_string(), "(value)");
     }
 
     #[test]
     fn long_lists_of_options_are_cut() {
         let options: Vec<Value> = (0..40).map(Value::from).collect();
-        let message = Violation::options(Path::default(), &options, &Value::Null).message;
+        let message = Violation::options(ValuePath::default(), &options, &Value::Null).message;
         assert_eq!(message, "must be one of 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 30 more");
     }
 
     #[test]
     fn the_nearest_option_is_suggested_and_the_value_never_quoted() {
         let options = ["lima", "oslo"].map(Value::from);
-        let told = |value: &str| Violation::options(Path::default(), &options, &value.into());
+        let told = |value: &str| Violation::options(ValuePath::default(), &options, &value.into());
         assert_eq!(told("Oslo").message, r#"must be one of "lima", "oslo"; did you mean "oslo"?"#);
         assert_eq!(told("hunter2").message, r#"must be one of "lima", "oslo""#);
     }

@@ -12,15 +12,15 @@ use rmcp::transport::auth::{
 };
 use url::Url;
 
-use super::Settings;
+use super::OAuthSettings;
 use super::dpop::{ALGORITHM, ProofKey};
-use super::fault::translate;
+use super::error::from_auth_error;
 use super::http::AuthHttp;
-use crate::model::Fault;
-use crate::net::address::show;
+use crate::model::Error;
+use crate::net::address::display_url;
 
 /// An authorization server that may be asked.
-pub(super) struct Found {
+pub(super) struct AuthorizationServer {
     /// The SDK's state machine, with the metadata set.
     pub manager: AuthorizationManager,
     /// What the authorization server says of itself.
@@ -34,11 +34,11 @@ pub(super) struct Found {
 /// # Errors
 /// When there is none, or it must not be used.
 pub(super) async fn discover(
-    settings: &Settings,
+    settings: &OAuthSettings,
     http: &Arc<AuthHttp>,
     challenge: Option<&str>,
-) -> Result<Found, Fault> {
-    let failed = |error| translate(error, http);
+) -> Result<AuthorizationServer, Error> {
+    let failed = |error| from_auth_error(error, http);
     let manager =
         |base: &Url| AuthorizationManager::new_with_oauth_http_client(base.clone(), http.clone());
     let mut own = manager(&settings.url).await.map_err(failed)?;
@@ -64,42 +64,42 @@ pub(super) async fn discover(
     if let Some(wanted) = &settings.issuer
         && wanted.as_str().trim_end_matches('/') != issuer.trim_end_matches('/')
     {
-        return Err(Fault::auth(format!(
+        return Err(Error::auth(format!(
             "the server names another issuer than the entry: {issuer}"
         ))
-        .detail(format!("the entry has {wanted}"))
-        .hint("check 'issuer' of the entry; if the server moved, change it"));
+        .with_detail(format!("the entry has {wanted}"))
+        .with_hint("check 'issuer' of the entry; if the server moved, change it"));
     }
     let announced = metadata.code_challenge_methods_supported.as_ref();
     let is_new = found.source == AuthorizationMetadataSource::ProtectedResourceMetadata;
     // Servers of 2025-03-26 may say nothing; later ones must announce it.
     if settings.needs_pkce() && is_new && announced.is_none() {
-        return Err(Fault::auth(format!("{issuer} does not announce PKCE"))
-            .detail("its metadata has no code_challenge_methods_supported with S256")
-            .hint("its operator has to enable PKCE with S256"));
+        return Err(Error::auth(format!("{issuer} does not announce PKCE"))
+            .with_detail("its metadata has no code_challenge_methods_supported with S256")
+            .with_hint("its operator has to enable PKCE with S256"));
     }
     own.set_metadata(metadata.clone());
-    Ok(Found { manager: own, metadata, issuer })
+    Ok(AuthorizationServer { manager: own, metadata, issuer })
 }
 
-impl Found {
+impl AuthorizationServer {
     /// The token endpoint.
     ///
     /// # Errors
     /// When it is no URL.
-    pub(super) fn token_endpoint(&self) -> Result<Url, Fault> {
+    pub(super) fn token_endpoint(&self) -> Result<Url, Error> {
         endpoint(&self.metadata.token_endpoint, "token endpoint")
     }
 
     /// The ways a client may prove who it is at the token endpoint; empty when that is not said.
-    pub(super) fn methods(&self) -> Vec<&str> {
+    pub(super) fn token_auth_methods(&self) -> Vec<&str> {
         let methods = self.metadata.additional_fields.get("token_endpoint_auth_methods_supported");
         let methods = methods.and_then(|methods| methods.as_array());
         methods.into_iter().flatten().filter_map(|method| method.as_str()).collect()
     }
 
     /// Whether a field of the metadata is `true`.
-    pub(super) fn says(&self, field: &str) -> bool {
+    pub(super) fn has_flag(&self, field: &str) -> bool {
         self.metadata.additional_fields.get(field).and_then(serde_json::Value::as_bool)
             == Some(true)
     }
@@ -108,35 +108,35 @@ impl Found {
     ///
     /// # Errors
     /// When the authorization server does not know such tokens.
-    pub(super) fn bind(
+    pub(super) fn require_dpop_key(
         &self,
-        settings: &Settings,
+        settings: &OAuthSettings,
         http: &AuthHttp,
-    ) -> Result<Option<Arc<ProofKey>>, Fault> {
-        if !settings.dpop {
+    ) -> Result<Option<Arc<ProofKey>>, Error> {
+        if !settings.requires_dpop {
             return Ok(None);
         }
         let known = self.metadata.additional_fields.get("dpop_signing_alg_values_supported");
         let known = known.and_then(|known| known.as_array());
         if !known.into_iter().flatten().any(|known| known == ALGORITHM) {
-            return Err(Fault::auth(format!(
+            return Err(Error::auth(format!(
                 "{} does not know DPoP with {ALGORITHM}",
                 self.issuer
             ))
-            .hint("take 'dpop' out of the entry"));
+            .with_hint("take 'dpop' out of the entry"));
         }
         let key = Arc::new(ProofKey::generate()?);
-        http.bind(self.token_endpoint()?, &key, &settings.clock);
+        http.bind_dpop(self.token_endpoint()?, &key, &settings.clock);
         Ok(Some(key))
     }
 
     /// The scopes to ask for: what has to be asked for, or else what the server says, and more.
-    pub(super) async fn select(&self, scopes: Scopes) -> Vec<String> {
+    pub(super) async fn select_scopes(&self, scopes: ScopeRequest) -> Vec<String> {
         let mut selected = scopes.only;
         if selected.is_empty() {
             selected = self.manager.select_initial_scopes(&[]).await;
         }
-        selected = union(&selected, &scopes.more);
+        selected = union(&selected, &scopes.additional);
         self.add_offline_access(&mut selected);
         selected
     }
@@ -154,11 +154,11 @@ impl Found {
 
 /// What is wished for.
 #[derive(Default)]
-pub(super) struct Scopes {
+pub(super) struct ScopeRequest {
     /// This and nothing else; empty leaves it to the server.
     pub only: Vec<String>,
     /// This too.
-    pub more: Vec<String>,
+    pub additional: Vec<String>,
 }
 
 /// All of `first`, and what `second` has beside it.
@@ -172,20 +172,20 @@ pub(super) fn union(first: &[String], second: &[String]) -> Vec<String> {
     all
 }
 
-fn endpoint(text: &str, what: &str) -> Result<Url, Fault> {
-    Url::parse(text).map_err(|_| Fault::protocol(format!("the {what} of the metadata is no URL")))
+fn endpoint(text: &str, what: &str) -> Result<Url, Error> {
+    Url::parse(text).map_err(|_| Error::protocol(format!("the {what} of the metadata is no URL")))
 }
 
 /// The page of the authorization server that a person is sent to, checked.
 ///
 /// # Errors
 /// When it must not be opened.
-pub(super) fn page(text: &str, http: &AuthHttp) -> Result<Url, Fault> {
+pub(super) fn authorization_page(text: &str, http: &AuthHttp) -> Result<Url, Error> {
     let url = endpoint(text, "authorization endpoint")?;
     if !url.username().is_empty() || url.password().is_some() {
-        let place = show(&url);
-        return Err(Fault::denied(format!("{place} is not opened: it names a user")));
+        let place = display_url(&url);
+        return Err(Error::denied(format!("{place} is not opened: it names a user")));
     }
-    http.reach().permits(&url)?;
+    http.address_policy().permits(&url)?;
     Ok(url)
 }

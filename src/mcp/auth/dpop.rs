@@ -12,19 +12,19 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use url::Url;
 
-use super::jwt::Key;
-use crate::model::Fault;
+use super::jwt::SigningKey;
+use crate::model::Error;
 
 /// How proofs are signed; every server that knows DPoP knows it.
 pub(super) const ALGORITHM: &str = "ES256";
 
 /// A key that tokens are bound to.
 pub(super) struct ProofKey {
-    key: Key,
+    key: SigningKey,
     /// Its public half.
     public: Value,
     /// All of it, as it is kept.
-    kept: SecretString,
+    serialized: SecretString,
 }
 
 impl ProofKey {
@@ -32,11 +32,11 @@ impl ProofKey {
     ///
     /// # Errors
     /// When the system has no random numbers.
-    pub(super) fn generate() -> Result<Self, Fault> {
+    pub(super) fn generate() -> Result<Self, Error> {
         let kind = &ECDSA_P256_SHA256_FIXED_SIGNING;
         let der = EcdsaKeyPair::generate_pkcs8(kind, &SystemRandom::new()).ok();
         let key = der.and_then(|der| Self::restore(&URL_SAFE_NO_PAD.encode(der.as_ref())));
-        key.ok_or_else(|| Fault::internal("the system has no random numbers"))
+        key.ok_or_else(|| Error::internal("the system has no random numbers"))
     }
 
     /// The key that was kept as this text; `None` when it is none.
@@ -48,25 +48,29 @@ impl ProofKey {
         let (x, y) = pair.public_key().as_ref().get(1..)?.split_at_checked(32)?;
         let (x, y) = (URL_SAFE_NO_PAD.encode(x), URL_SAFE_NO_PAD.encode(y));
         let public = json!({ "kty": "EC", "crv": "P-256", "x": x, "y": y });
-        Some(Self { key: Key::Ec(pair), public, kept: SecretString::from(kept.to_owned()) })
+        Some(Self {
+            key: SigningKey::Ec(pair),
+            public,
+            serialized: SecretString::from(kept.to_owned()),
+        })
     }
 
     /// The key as it is kept.
-    pub(super) fn kept(&self) -> &str {
-        self.kept.expose_secret()
+    pub(super) fn serialized(&self) -> &str {
+        self.serialized.expose_secret()
     }
 
     /// A proof for one request, with the token it goes with, if any.
     ///
     /// # Errors
-    /// See [`Key::sign`].
+    /// See [`SigningKey::sign`].
     pub(super) fn proof(
         &self,
         method: &str,
         url: &Url,
         (nonce, token): (Option<&str>, Option<&str>),
         now: u64,
-    ) -> Result<SecretString, Fault> {
+    ) -> Result<SecretString, Error> {
         let mut place = url.clone();
         place.set_query(None);
         place.set_fragment(None);
@@ -93,7 +97,7 @@ mod tests {
     #[test]
     fn a_proof_names_the_request_and_carries_only_the_public_half() {
         let key = ProofKey::generate().unwrap();
-        let again = ProofKey::restore(key.kept()).unwrap();
+        let again = ProofKey::restore(key.serialized()).unwrap();
         assert_eq!(key.public, again.public);
         let url = "https://mcp.example.com/mcp?key=1#x".parse().unwrap();
         let proof = again.proof("POST", &url, (Some("n-1"), Some("token")), 7).unwrap();

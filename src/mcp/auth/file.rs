@@ -1,11 +1,11 @@
 //! Logins in an encrypted file.
 //!
-//! Owns: [`FileVault`]: `logins` in `auth` of the state directory, the generated `key` beside it,
+//! Owns: [`FileVault`]: `logins` in `auth` of the state directory, the generated `load_key` beside it,
 //! and the locks by which processes take turns. Files are 0600, the directory 0700; a file is
 //! replaced as a whole. What cannot be read is never overwritten: a person removes it.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, ErrorKind, Read as _};
+use std::io::{self, Read as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -17,28 +17,28 @@ use serde::{Deserialize, Serialize};
 use tokio::time::{Instant, sleep};
 
 use super::keychain;
-use super::seal::{KEY_LEN, Secret, Source, VARIABLE, generate, source};
-use super::vault::{Change, Login, Turn, Vault};
-use crate::mcp::era;
-use crate::model::Fault;
-use crate::util::private;
+use super::seal::{KEY_LEN, KeyMaterial, KeySource, VARIABLE, generate, key_source};
+use super::vault::{OAuthLogin, RenewalLock, Vault, VaultEdit};
+use crate::mcp::era_cache;
+use crate::model::Error;
+use crate::util::private_file;
 use crate::util::units::show_duration;
 
 /// Bytes of the file; a login is about 4 KiB.
-const LARGEST: u64 = 4 << 20;
+const FILE_SIZE_LIMIT: u64 = 4 << 20;
 /// How long others may take to write.
-const WRITING: Duration = Duration::from_secs(10);
+const WRITE_LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long others may take to renew a token.
-const RENEWING: Duration = Duration::from_mins(1);
+const RENEWAL_LOCK_TIMEOUT: Duration = Duration::from_mins(1);
 /// How often a lock is tried.
-const AGAIN: Duration = Duration::from_millis(20);
+const LOCK_RETRY_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Keeps logins in a file.
 pub struct FileVault {
     directory: PathBuf,
     variable: Option<SecretString>,
     /// A new key is kept in the keychain of the system, not in a file.
-    keychain: bool,
+    uses_keychain: bool,
 }
 
 impl std::fmt::Debug for FileVault {
@@ -48,8 +48,8 @@ impl std::fmt::Debug for FileVault {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Content {
-    logins: Vec<Login>,
+struct LoginFile {
+    logins: Vec<OAuthLogin>,
 }
 
 impl FileVault {
@@ -57,13 +57,13 @@ impl FileVault {
     /// `TOOLHOST_ENCRYPTION_KEY` when it has one. Touches nothing yet.
     pub fn new(state_dir: &Path, variable: Option<String>) -> Self {
         let variable = variable.filter(|value| !value.is_empty()).map(SecretString::from);
-        Self { directory: state_dir.join("auth"), variable, keychain: false }
+        Self { directory: state_dir.join("auth"), variable, uses_keychain: false }
     }
 
     /// Keeps the key in the keychain of the system, unless the variable has one.
     #[must_use]
     pub fn with_keychain(self, keychain: bool) -> Self {
-        Self { keychain, ..self }
+        Self { uses_keychain: keychain, ..self }
     }
 
     fn path(&self) -> PathBuf {
@@ -74,62 +74,62 @@ impl FileVault {
     ///
     /// # Errors
     /// When it cannot be removed.
-    pub async fn clear(&self) -> Result<bool, Fault> {
+    pub async fn clear(&self) -> Result<bool, Error> {
         if !self.directory.exists() {
             return Ok(false);
         }
-        let _lock = self.lock("lock", WRITING).await?;
+        let _lock = self.lock("lock", WRITE_LOCK_TIMEOUT).await?;
         match std::fs::remove_file(self.path()) {
             Ok(()) => Ok(true),
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
             Err(error) => Err(self.failed("removed", &self.path(), &error)),
         }
     }
 
-    async fn read(&self) -> Result<Vec<Login>, Fault> {
+    async fn read(&self) -> Result<Vec<OAuthLogin>, Error> {
         let path = self.path();
         let sealed = match read(&path) {
             Ok(sealed) => sealed,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             Err(error) => return Err(self.failed("read", &path, &error)),
         };
         let unusable = |why: &str| {
-            Fault::auth(format!("the kept logins in {} cannot be read: {why}", path.display()))
-                .hint("to forget them all: toolhost auth logout --all")
+            Error::auth(format!("the kept logins in {} cannot be read: {why}", path.display()))
+                .with_hint("to forget them all: toolhost auth logout --all")
         };
-        let secret = match (source(&sealed), &self.variable) {
-            (Some(Source::Variable), Some(variable)) => Secret::Variable(variable.clone()),
-            (Some(Source::Variable), None) => {
+        let secret = match (key_source(&sealed), &self.variable) {
+            (Some(KeySource::Variable), Some(variable)) => KeyMaterial::Variable(variable.clone()),
+            (Some(KeySource::Variable), None) => {
                 let why = format!("they were sealed with {VARIABLE}, which is not set");
                 return Err(unusable(&why));
             }
-            (Some(Source::File), _) => match self.key()? {
+            (Some(KeySource::File), _) => match self.key()? {
                 Some(key) => key,
                 None => return Err(unusable("the key that was beside them is gone")),
             },
-            (Some(Source::Keychain), _) => match keychain::key().await? {
-                Some(key) => Secret::Keychain(key),
+            (Some(KeySource::Keychain), _) => match keychain::load_key().await? {
+                Some(key) => KeyMaterial::Keychain(key),
                 None => return Err(unusable("the keychain does not have their key any more")),
             },
             (None, _) => return Err(unusable("the file is none of toolhost's")),
         };
         let opened = secret.open(&sealed).ok_or_else(|| {
             unusable(match secret {
-                Secret::Variable(_) => "another key sealed them, or the file is damaged",
-                Secret::File(_) | Secret::Keychain(_) => "the file or its key is damaged",
+                KeyMaterial::Variable(_) => "another key sealed them, or the file is damaged",
+                KeyMaterial::File(_) | KeyMaterial::Keychain(_) => "the file or its key is damaged",
             })
         })?;
-        let content: Content =
+        let content: LoginFile =
             serde_json::from_slice(&opened).map_err(|_| unusable("a newer toolhost wrote them"))?;
         Ok(content.logins)
     }
 
-    async fn write(&self, logins: Vec<Login>) -> Result<(), Fault> {
+    async fn write(&self, logins: Vec<OAuthLogin>) -> Result<(), Error> {
         let path = self.path();
         let secret = match &self.variable {
-            Some(variable) => Secret::Variable(variable.clone()),
-            None if self.keychain => match keychain::key().await? {
-                Some(key) => Secret::Keychain(key),
+            Some(variable) => KeyMaterial::Variable(variable.clone()),
+            None if self.uses_keychain => match keychain::load_key().await? {
+                Some(key) => KeyMaterial::Keychain(key),
                 None => make_key_of_keychain().await?,
             },
             None => match self.key()? {
@@ -137,14 +137,14 @@ impl FileVault {
                 None => self.make_key()?,
             },
         };
-        let text = serde_json::to_vec(&Content { logins })
-            .map_err(|error| Fault::internal(error.to_string()))?;
+        let text = serde_json::to_vec(&LoginFile { logins })
+            .map_err(|error| Error::internal(error.to_string()))?;
         let sealed = secret.seal(text).ok_or_else(no_random)?;
-        private::replace(&path, &sealed).map_err(|error| self.failed("written", &path, &error))
+        private_file::replace(&path, &sealed).map_err(|error| self.failed("written", &path, &error))
     }
 
     /// The generated key, if there is one.
-    fn key(&self) -> Result<Option<Secret>, Fault> {
+    fn key(&self) -> Result<Option<KeyMaterial>, Error> {
         let path = self.directory.join("key");
         let open = || -> io::Result<Vec<u8>> {
             let meta = std::fs::symlink_metadata(&path)?;
@@ -155,36 +155,39 @@ impl FileVault {
         };
         match open() {
             Ok(bytes) => match <[u8; KEY_LEN]>::try_from(bytes) {
-                Ok(key) => Ok(Some(Secret::File(SecretBox::new(Box::new(key))))),
+                Ok(key) => Ok(Some(KeyMaterial::File(SecretBox::new(Box::new(key))))),
                 Err(_) => Err(self.failed("used", &path, &io::Error::other("it is damaged"))),
             },
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(self.failed("used", &path, &error)),
         }
     }
 
-    fn make_key(&self) -> Result<Secret, Fault> {
+    fn make_key(&self) -> Result<KeyMaterial, Error> {
         let path = self.directory.join("key");
         let key = generate().ok_or_else(no_random)?;
-        private::replace(&path, &key).map_err(|error| self.failed("written", &path, &error))?;
-        Ok(Secret::File(SecretBox::new(Box::new(key))))
+        private_file::replace(&path, &key)
+            .map_err(|error| self.failed("written", &path, &error))?;
+        Ok(KeyMaterial::File(SecretBox::new(Box::new(key))))
     }
 
-    async fn lock(&self, name: &str, limit: Duration) -> Result<File, Fault> {
+    async fn lock(&self, name: &str, limit: Duration) -> Result<File, Error> {
         let path = self.directory.join(name);
         let open = || -> io::Result<File> {
-            private::own_directory(&self.directory)?;
-            private::open_lock(&path)
+            private_file::make_own_directory(&self.directory)?;
+            private_file::open_lock(&path)
         };
         let file = open().map_err(|error| self.failed("locked", &path, &error))?;
         let end = Instant::now() + limit;
         loop {
             match flock(&file, FlockOperation::NonBlockingLockExclusive) {
                 Ok(()) => return Ok(file),
-                Err(rustix::io::Errno::WOULDBLOCK) if Instant::now() < end => sleep(AGAIN).await,
+                Err(rustix::io::Errno::WOULDBLOCK) if Instant::now() < end => {
+                    sleep(LOCK_RETRY_INTERVAL).await
+                }
                 Err(rustix::io::Errno::WOULDBLOCK) => {
                     let limit = show_duration(limit);
-                    return Err(Fault::timeout(format!(
+                    return Err(Error::timeout(format!(
                         "another toolhost did not give {} free within {limit}",
                         path.display()
                     )));
@@ -195,38 +198,39 @@ impl FileVault {
     }
 
     #[expect(clippy::unused_self, reason = "reads as what the vault says")]
-    fn failed(&self, what: &str, path: &Path, error: &io::Error) -> Fault {
-        Fault::auth(format!("{} cannot be {what}: {error}", path.display()))
+    fn failed(&self, what: &str, path: &Path, error: &io::Error) -> Error {
+        Error::auth(format!("{} cannot be {what}: {error}", path.display()))
     }
 }
 
 #[async_trait]
 impl Vault for FileVault {
-    async fn load(&self) -> Result<Vec<Login>, Fault> {
+    async fn load(&self) -> Result<Vec<OAuthLogin>, Error> {
         self.read().await
     }
 
-    async fn change(&self, change: Change<'_>) -> Result<(), Fault> {
-        let _lock = self.lock("lock", WRITING).await?;
+    async fn edit(&self, change: VaultEdit<'_>) -> Result<(), Error> {
+        let _lock = self.lock("lock", WRITE_LOCK_TIMEOUT).await?;
         let mut logins = self.read().await?;
         change(&mut logins);
         self.write(logins).await
     }
 
-    async fn turn(&self, server: &str) -> Result<Turn, Fault> {
-        let lock = self.lock(&format!("{}.turn", era::key(&[server])), RENEWING).await?;
+    async fn lock_renewal(&self, server: &str) -> Result<RenewalLock, Error> {
+        let lock =
+            self.lock(&format!("{}.turn", era_cache::key(&[server])), RENEWAL_LOCK_TIMEOUT).await?;
         Ok(Box::new(lock))
     }
 }
 
-async fn make_key_of_keychain() -> Result<Secret, Fault> {
+async fn make_key_of_keychain() -> Result<KeyMaterial, Error> {
     let key = SecretBox::new(Box::new(generate().ok_or_else(no_random)?));
-    keychain::keep(&key).await?;
-    Ok(Secret::Keychain(key))
+    keychain::store_key(&key).await?;
+    Ok(KeyMaterial::Keychain(key))
 }
 
-fn no_random() -> Fault {
-    Fault::internal("the system has no random numbers")
+fn no_random() -> Error {
+    Error::internal("the system has no random numbers")
 }
 
 /// A small file of ours; links are not followed.
@@ -235,8 +239,8 @@ fn read(path: &Path) -> io::Result<Vec<u8>> {
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
     let file = options.read(true).custom_flags(flags).open(path)?;
     let mut bytes = Vec::new();
-    file.take(LARGEST + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > LARGEST {
+    file.take(FILE_SIZE_LIMIT + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > FILE_SIZE_LIMIT {
         return Err(io::Error::other("it is too large"));
     }
     Ok(bytes)
@@ -247,10 +251,10 @@ mod tests {
     use std::os::unix::fs::PermissionsExt as _;
 
     use super::*;
-    use crate::mcp::auth::vault::{Client, Token, put};
+    use crate::mcp::auth::vault::{OAuthClient, OAuthToken, insert_login};
 
-    fn login(server: &str, access: &str) -> Login {
-        let token = Token {
+    fn login(server: &str, access: &str) -> OAuthLogin {
+        let token = OAuthToken {
             access: access.to_owned(),
             refresh: None,
             expires_at: None,
@@ -258,13 +262,22 @@ mod tests {
             asked: Vec::new(),
             key: None,
         };
-        let client =
-            Client { id: "me".into(), secret: None, redirect: String::new(), registered: true };
-        Login { server: server.into(), issuer: "https://as".into(), client, token: Some(token) }
+        let client = OAuthClient {
+            id: "me".into(),
+            secret: None,
+            redirect: String::new(),
+            registered: true,
+        };
+        OAuthLogin {
+            server: server.into(),
+            issuer: "https://as".into(),
+            client,
+            token: Some(token),
+        }
     }
 
-    async fn add(vault: &FileVault, login: &Login) -> Result<(), Fault> {
-        vault.change(&mut |logins| put(logins, login)).await
+    async fn add(vault: &FileVault, login: &OAuthLogin) -> Result<(), Error> {
+        vault.edit(&mut |logins| insert_login(logins, login)).await
     }
 
     #[cfg(not(feature = "keyring"))]
@@ -272,9 +285,9 @@ mod tests {
     async fn without_a_keychain_nothing_falls_back_to_a_file() {
         let dir = tempfile::tempdir().unwrap();
         let vault = FileVault::new(dir.path(), None).with_keychain(true);
-        let fault = add(&vault, &login("https://a", "t")).await.unwrap_err();
-        assert_eq!(fault.kind(), crate::model::FaultKind::Auth);
-        assert!(fault.message().contains("without the feature 'keyring'"), "{fault}");
+        let error = add(&vault, &login("https://a", "t")).await.unwrap_err();
+        assert_eq!(error.kind(), crate::model::ErrorKind::Auth);
+        assert!(error.message().contains("without the feature 'keyring'"), "{error}");
         assert!(!dir.path().join("auth/key").exists() && !dir.path().join("auth/logins").exists());
     }
 
@@ -309,8 +322,8 @@ mod tests {
         assert_eq!(with("k").load().await.unwrap().len(), 2);
         let before = std::fs::read(dir.path().join("auth/logins")).unwrap();
         for vault in [with("other"), FileVault::new(dir.path(), None)] {
-            let fault = vault.load().await.unwrap_err();
-            assert!(fault.hint_text().unwrap().contains("logout --all"), "{fault:?}");
+            let error = vault.load().await.unwrap_err();
+            assert!(error.hint().unwrap().contains("logout --all"), "{error:?}");
             add(&vault, &login("three", "c")).await.unwrap_err();
         }
         assert_eq!(std::fs::read(dir.path().join("auth/logins")).unwrap(), before);
@@ -354,9 +367,9 @@ mod tests {
     async fn turns_are_taken_one_by_one() {
         let dir = tempfile::tempdir().unwrap();
         let (one, two) = (FileVault::new(dir.path(), None), FileVault::new(dir.path(), None));
-        let turn = one.turn("s").await.unwrap();
-        let other = two.turn("another").await.unwrap();
-        let waiting = two.turn("s");
+        let turn = one.lock_renewal("s").await.unwrap();
+        let other = two.lock_renewal("another").await.unwrap();
+        let waiting = two.lock_renewal("s");
         tokio::pin!(waiting);
         assert!(futures_util::future::FutureExt::now_or_never(waiting.as_mut()).is_none());
         drop((turn, other));

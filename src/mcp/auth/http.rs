@@ -23,93 +23,97 @@ use url::Url;
 
 use super::dpop::ProofKey;
 use crate::mcp::tracer::Tracer;
-use crate::mcp::transport::http::Heads;
-use crate::model::Fault;
-use crate::net::address::{address, is_link_local, is_loopback, is_public, literal, show};
+use crate::mcp::transport::http::HeadTracer;
+use crate::model::Error;
+use crate::net::address::{
+    display_url, host_and_port, is_link_local, is_loopback, is_public, literal_ip,
+};
 use crate::net::client;
-use crate::net::redirect::{self, Asking, circle, redirect};
-use crate::net::response::{Body, HEADERS, check_headers, content_type, too_large};
-use crate::net::trouble;
+use crate::net::errors;
+use crate::net::redirect::{self, MethodSafety, redirect, too_many_redirects};
+use crate::net::response::{
+    MAX_HEADER_BYTES, ResponseBody, check_headers, content_type, too_large,
+};
 use crate::util::clock::{Clock, SystemClock};
 use crate::util::units::show_duration;
 
 /// Bytes of an answer. Metadata and tokens are a few KiB.
-const ANSWER: usize = 1 << 20;
+const RESPONSE_LIMIT: usize = 1 << 20;
 /// One request, from the name lookup to the last byte.
-const EXCHANGE: Duration = Duration::from_secs(15);
+const EXCHANGE_TIMEOUT: Duration = Duration::from_secs(15);
 /// Name lookup, TCP and TLS together.
-const CONNECT: Duration = Duration::from_secs(5);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Origins that are asked with one object.
-const ORIGINS: usize = 16;
+const MAX_ORIGINS: usize = 16;
 
 const DPOP: HeaderName = HeaderName::from_static("dpop");
 const DPOP_NONCE: HeaderName = HeaderName::from_static("dpop-nonce");
 
 /// Which addresses beside public ones may be asked.
 #[derive(Debug, Clone, Default)]
-pub struct Reach {
+pub struct AddressPolicy {
     /// Addresses the user wrote down: their whole origins may be asked, wherever they lead.
-    pub written: Vec<Url>,
+    pub user_urls: Vec<Url>,
     /// A server on this machine may name other ports of this machine. Off by default: a server that
     /// was forwarded here could make toolhost ask whatever else listens.
-    pub any_local_port: bool,
+    pub allows_any_local_port: bool,
 }
 
-impl Reach {
+impl AddressPolicy {
     /// Whether `url`, that a server named, may be asked or opened.
     ///
     /// # Errors
     /// Why not.
-    pub fn permits(&self, url: &Url) -> Result<(), Fault> {
+    pub fn permits(&self, url: &Url) -> Result<(), Error> {
         let refused = |why: &str| {
-            Err(Fault::denied(format!("{} is not asked: {why}", show(url))).hint(
+            Err(Error::denied(format!("{} is not asked: {why}", display_url(url))).with_hint(
                 "if that is your authorization server, write it down: auth: { type: oauth, issuer: URL }",
             ))
         };
         if !matches!(url.scheme(), "http" | "https") || url.host().is_none() {
-            return Err(Fault::denied(format!(
+            return Err(Error::denied(format!(
                 "a server named an address that is neither https nor http: {}",
                 url.scheme()
             )));
         }
-        if self.is_written(url) || self.is_neighbour(url) {
+        if self.is_user_origin(url) || self.is_other_local_port(url) {
             return Ok(());
         }
         if url.scheme() != "https" {
             return refused("a server named it, and it is not https");
         }
-        match literal(url) {
-            Some(ip) if is_link_local(ip) => Err(trouble::link_local(&address(url), ip)),
+        match literal_ip(url) {
+            Some(ip) if is_link_local(ip) => Err(errors::link_local(&host_and_port(url), ip)),
             Some(ip) if !is_public(ip) => refused("a server named it, and it is not public"),
             None if is_loopback(url) => refused("a server named it, and it is this machine"),
             _ => Ok(()),
         }
     }
 
-    fn is_written(&self, url: &Url) -> bool {
-        self.written.iter().any(|written| written.origin() == url.origin())
+    fn is_user_origin(&self, url: &Url) -> bool {
+        self.user_urls.iter().any(|written| written.origin() == url.origin())
     }
 
-    fn is_neighbour(&self, url: &Url) -> bool {
-        self.any_local_port && is_loopback(url) && self.written.iter().any(is_loopback)
+    fn is_other_local_port(&self, url: &Url) -> bool {
+        self.allows_any_local_port && is_loopback(url) && self.user_urls.iter().any(is_loopback)
     }
 }
 
 /// Asks authorization servers on behalf of one server.
 pub struct AuthHttp {
-    reach: Reach,
+    address_policy: AddressPolicy,
     insecure: bool,
-    heads: Heads,
+    heads: HeadTracer,
     clients: Mutex<HashMap<String, reqwest::Client>>,
     /// The key that tokens are bound to, at one endpoint.
-    bound: Mutex<Option<Bound>>,
+    dpop_binding: Mutex<Option<DpopBinding>>,
     /// Why the last request came to nothing; the SDK keeps only its text, or not even that.
-    trouble: Mutex<Option<Fault>>,
+    last_error: Mutex<Option<Error>>,
 }
 
 /// A key, and where it is shown.
 #[derive(Clone)]
-struct Bound {
+struct DpopBinding {
     endpoint: Url,
     key: Arc<ProofKey>,
     clock: Arc<dyn Clock>,
@@ -118,49 +122,56 @@ struct Bound {
 }
 
 /// What came back.
-pub(super) struct Answer {
+pub(super) struct AuthResponse {
     pub status: StatusCode,
     pub headers: HeaderMap,
     pub body: Bytes,
 }
 
 impl AuthHttp {
-    /// Asks whatever `reach` permits. `insecure` takes any certificate; `tracer` is told of each
+    /// Asks whatever `address_policy` permits. `insecure` takes any certificate; `tracer` is told of each
     /// exchange.
-    pub(super) fn new(reach: Reach, insecure: bool, tracer: Tracer) -> Arc<Self> {
-        let heads = Heads::new(tracer, &HeaderMap::new());
+    pub(super) fn new(reach: AddressPolicy, insecure: bool, tracer: Tracer) -> Arc<Self> {
+        let heads = HeadTracer::new(tracer, &HeaderMap::new());
         let (clients, trouble) = (Mutex::default(), Mutex::default());
-        Arc::new(Self { reach, insecure, heads, clients, bound: Mutex::default(), trouble })
+        Arc::new(Self {
+            address_policy: reach,
+            insecure,
+            heads,
+            clients,
+            dpop_binding: Mutex::default(),
+            last_error: trouble,
+        })
     }
 
     /// From now on tokens of this endpoint are asked for with proofs of `key`.
-    pub(super) fn bind(&self, endpoint: Url, key: &Arc<ProofKey>, clock: &Arc<dyn Clock>) {
+    pub(super) fn bind_dpop(&self, endpoint: Url, key: &Arc<ProofKey>, clock: &Arc<dyn Clock>) {
         let (key, clock) = (Arc::clone(key), Arc::clone(clock));
-        *self.bound() = Some(Bound { endpoint, key, clock, nonce: None });
+        *self.dpop_binding() = Some(DpopBinding { endpoint, key, clock, nonce: None });
     }
 
-    fn bound(&self) -> MutexGuard<'_, Option<Bound>> {
-        self.bound.lock().unwrap_or_else(PoisonError::into_inner)
+    fn dpop_binding(&self) -> MutexGuard<'_, Option<DpopBinding>> {
+        self.dpop_binding.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Which addresses may be asked.
-    pub(super) fn reach(&self) -> &Reach {
-        &self.reach
+    pub(super) fn address_policy(&self) -> &AddressPolicy {
+        &self.address_policy
     }
 
     /// Why the last request came to nothing, once.
-    pub(super) fn take_trouble(&self) -> Option<Fault> {
-        self.trouble.lock().unwrap_or_else(PoisonError::into_inner).take()
+    pub(super) fn take_last_error(&self) -> Option<Error> {
+        self.last_error.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    fn client(&self, url: &Url) -> Result<reqwest::Client, Fault> {
+    fn client(&self, url: &Url) -> Result<reqwest::Client, Error> {
         let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
         let origin = url.origin().ascii_serialization();
         if let Some(client) = clients.get(&origin) {
             return Ok(client.clone());
         }
-        if clients.len() == ORIGINS {
-            return Err(Fault::denied("too many different authorization servers are named"));
+        if clients.len() == MAX_ORIGINS {
+            return Err(Error::denied("too many different authorization servers are named"));
         }
         let client = client::build(url, &self.settings(url), HeaderMap::new())?;
         clients.insert(origin, client.clone());
@@ -168,47 +179,54 @@ impl AuthHttp {
     }
 
     /// How connections to `url` are made: where a server named it, only to public addresses.
-    fn settings(&self, url: &Url) -> client::Settings {
-        let own = self.reach.is_written(url) || self.reach.is_neighbour(url);
+    fn settings(&self, url: &Url) -> client::ClientSettings {
+        let own =
+            self.address_policy.is_user_origin(url) || self.address_policy.is_other_local_port(url);
         let insecure = self.insecure;
-        client::Settings { connect: CONNECT, insecure, link_local: false, public: !own }
+        client::ClientSettings {
+            connect_timeout: CONNECT_TIMEOUT,
+            insecure,
+            allows_link_local: false,
+            requires_public: !own,
+        }
     }
 
     /// One request and its whole answer.
     ///
     /// # Errors
     /// When it may not be asked, or no answer came in time and size.
-    pub(super) async fn ask(
+    pub(super) async fn send(
         &self,
         method: Method,
         url: Url,
         headers: HeaderMap,
         body: Bytes,
         follow: bool,
-    ) -> Result<Answer, Fault> {
-        let place = address(&url);
-        let asked = self.proven(method, url, headers, body, follow);
-        let asked = timeout(EXCHANGE, asked).await;
+    ) -> Result<AuthResponse, Error> {
+        let place = host_and_port(&url);
+        let asked = self.send_with_proof(method, url, headers, body, follow);
+        let asked = timeout(EXCHANGE_TIMEOUT, asked).await;
         let asked = asked.unwrap_or_else(|_| {
-            let limit = show_duration(EXCHANGE);
-            Err(Fault::timeout(format!("no answer from {place} within {limit}")))
+            let limit = show_duration(EXCHANGE_TIMEOUT);
+            Err(Error::timeout(format!("no answer from {place} within {limit}")))
         });
-        *self.trouble.lock().unwrap_or_else(PoisonError::into_inner) =
+        *self.last_error.lock().unwrap_or_else(PoisonError::into_inner) =
             asked.as_ref().err().cloned();
         asked
     }
 
     /// One request, with a proof where one is asked for, and again when the proof has to contain
     /// what only the refusal says.
-    async fn proven(
+    async fn send_with_proof(
         &self,
         method: Method,
         url: Url,
         headers: HeaderMap,
         body: Bytes,
         follow: bool,
-    ) -> Result<Answer, Fault> {
-        let bound = self.bound().clone().filter(|b| method == Method::POST && b.endpoint == url);
+    ) -> Result<AuthResponse, Error> {
+        let bound =
+            self.dpop_binding().clone().filter(|b| method == Method::POST && b.endpoint == url);
         let Some(mut bound) = bound else {
             return self.exchange(method, url, headers, body, follow).await;
         };
@@ -219,12 +237,12 @@ impl AuthHttp {
             let nonce = bound.nonce.clone();
             let proof = bound.key.proof(method.as_str(), &url, (nonce.as_deref(), None), now)?;
             let proof = HeaderValue::try_from(proof.expose_secret());
-            headers.insert(DPOP, proof.map_err(|_| Fault::internal("a proof is no header"))?);
+            headers.insert(DPOP, proof.map_err(|_| Error::internal("a proof is no header"))?);
             let asked = self.exchange(method.clone(), url.clone(), headers, body.clone(), false);
             let answer = asked.await?;
             let wanted = answer.headers.get(DPOP_NONCE).and_then(|value| value.to_str().ok());
             bound.nonce = wanted.map(str::to_owned).or(bound.nonce);
-            if let Some(newest) = &mut *self.bound() {
+            if let Some(newest) = &mut *self.dpop_binding() {
                 newest.nonce.clone_from(&bound.nonce);
             }
             if answer.status.is_success() || last || nonce == bound.nonce {
@@ -241,24 +259,28 @@ impl AuthHttp {
         mut headers: HeaderMap,
         body: Bytes,
         follow: bool,
-    ) -> Result<Answer, Fault> {
+    ) -> Result<AuthResponse, Error> {
         headers.entry(ACCEPT).or_insert(HeaderValue::from_static("application/json"));
-        for _ in 0..=redirect::MOST {
-            self.reach.permits(&url)?;
+        for _ in 0..=redirect::MAX_REDIRECTS {
+            self.address_policy.permits(&url)?;
             let client = self.client(&url)?;
             let request = client.request(method.clone(), url.clone()).headers(headers.clone());
             let request = if body.is_empty() { request } else { request.body(body.clone()) };
-            self.heads.asking(&method, &url, &headers, None);
+            self.heads.trace_request(&method, &url, &headers, None);
             let begun = SystemClock.now();
-            let response = request.send().await.map_err(|error| {
-                let fault = trouble::no_response(&error, &url, CONNECT);
-                self.heads.page(format!("no response: {}", fault.message()).as_bytes(), None);
-                fault
+            let response = request.send().await.map_err(|cause| {
+                let error = errors::no_response(&cause, &url, CONNECT_TIMEOUT);
+                self.heads.trace_non_message(
+                    format!("no response: {}", error.message()).as_bytes(),
+                    None,
+                );
+                error
             })?;
-            self.heads.answered(&response, SystemClock.now().duration_since(begun), None);
-            check_headers(response.headers(), HEADERS)?;
+            self.heads.trace_response(&response, SystemClock.now().duration_since(begun), None);
+            check_headers(response.headers(), MAX_HEADER_BYTES)?;
             if follow {
-                let asking = if method == Method::GET { Asking::Look } else { Asking::Act };
+                let asking =
+                    if method == Method::GET { MethodSafety::Safe } else { MethodSafety::Unsafe };
                 if let Some(next) = redirect(response.status(), response.headers(), &url, asking)? {
                     url = next;
                     continue;
@@ -268,23 +290,23 @@ impl AuthHttp {
             let body = match content_type(&headers).as_str() {
                 // A server that was only looked at began to talk; nothing of that is asked for.
                 "text/event-stream" => Bytes::new(),
-                _ => whole(Body::new(response)).await?,
+                _ => read_body(ResponseBody::new(response)).await?,
             };
             // What was posted for may be a token, and a refusal says why there is none.
             if method == Method::GET || !status.is_success() {
-                self.heads.page(&body, None);
+                self.heads.trace_non_message(&body, None);
             }
-            return Ok(Answer { status, headers, body });
+            return Ok(AuthResponse { status, headers, body });
         }
-        Err(circle(&url))
+        Err(too_many_redirects(&url))
     }
 }
 
-async fn whole(mut body: Body) -> Result<Bytes, Fault> {
+async fn read_body(mut body: ResponseBody) -> Result<Bytes, Error> {
     let mut bytes = BytesMut::new();
     while let Some(chunk) = body.next().await.map_err(|cut| body.broken(cut, bytes.len()))? {
-        if bytes.len() + chunk.len() > ANSWER {
-            return Err(too_large(ANSWER));
+        if bytes.len() + chunk.len() > RESPONSE_LIMIT {
+            return Err(too_large(RESPONSE_LIMIT));
         }
         bytes.extend_from_slice(&chunk);
     }
@@ -297,8 +319,8 @@ impl OAuthHttpClient for AuthHttp {
             let follow = asked.redirect_policy == OAuthHttpRedirectPolicy::Follow;
             let (parts, body) = asked.request.into_parts();
             let url = Url::parse(&parts.uri.to_string())?;
-            let answer = self.ask(parts.method, url, parts.headers, body.into(), follow);
-            let answer = answer.await.map_err(|fault| fault.message().to_owned())?;
+            let answer = self.send(parts.method, url, parts.headers, body.into(), follow);
+            let answer = answer.await.map_err(|error| error.message().to_owned())?;
             let mut response = Response::new(answer.body.to_vec());
             *response.status_mut() = answer.status;
             *response.headers_mut() = answer.headers;
@@ -310,14 +332,17 @@ impl OAuthHttpClient for AuthHttp {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::FaultKind;
-    use crate::net::peer::{Peer, Reply};
+    use crate::model::ErrorKind;
+    use crate::net::test_server::{TestResponse, TestServer};
 
-    fn reach(written: &str, any_local_port: bool) -> Reach {
-        Reach { written: vec![written.parse().unwrap()], any_local_port }
+    fn reach(written: &str, any_local_port: bool) -> AddressPolicy {
+        AddressPolicy {
+            user_urls: vec![written.parse().unwrap()],
+            allows_any_local_port: any_local_port,
+        }
     }
 
-    fn permits(reach: &Reach, url: &str) -> bool {
+    fn permits(reach: &AddressPolicy, url: &str) -> bool {
         reach.permits(&url.parse().unwrap()).is_ok()
     }
 
@@ -363,38 +388,40 @@ mod tests {
         let reach = reach("https://mcp.example.com/mcp", false);
         let http = AuthHttp::new(reach, false, Tracer::off());
         let settings = |url: &str| http.settings(&url.parse().unwrap());
-        assert!(settings("https://login.example.net/token").public);
-        assert!(!settings("https://mcp.example.com/token").public);
-        assert!(!settings("https://login.example.net/token").link_local);
+        assert!(settings("https://login.example.net/token").requires_public);
+        assert!(!settings("https://mcp.example.com/token").requires_public);
+        assert!(!settings("https://login.example.net/token").allows_link_local);
     }
 
-    async fn ask(peer: &Peer, path: &str, follow: bool) -> Result<Answer, Fault> {
-        let reach = Reach { written: vec![peer.url("/")], any_local_port: false };
+    async fn ask(peer: &TestServer, path: &str, follow: bool) -> Result<AuthResponse, Error> {
+        let reach = AddressPolicy { user_urls: vec![peer.url("/")], allows_any_local_port: false };
         let http = AuthHttp::new(reach, false, Tracer::off());
-        let asked = http.ask(Method::POST, peer.url(path), HeaderMap::new(), Bytes::new(), follow);
+        let asked = http.send(Method::POST, peer.url(path), HeaderMap::new(), Bytes::new(), follow);
         let asked = asked.await;
-        assert_eq!(asked.is_err(), http.take_trouble().is_some());
+        assert_eq!(asked.is_err(), http.take_last_error().is_some());
         asked
     }
 
     #[tokio::test]
     async fn answers_are_bounded_and_redirects_stay() {
-        let peer = Peer::start(|_, heard| match heard.path.as_str() {
-            "/large" => Reply::full("200 OK", &[], "x".repeat(ANSWER + 1)),
-            "/there" => Reply::full("307 Temporary Redirect", &["Location: /ok"], ""),
-            "/away" => {
-                Reply::full("307 Temporary Redirect", &["Location: https://evil.example/"], "")
-            }
-            "/stream" => Reply::events("data: x\n\n"),
-            _ => Reply::full("200 OK", &[], "fine"),
+        let peer = TestServer::start(|_, heard| match heard.path.as_str() {
+            "/large" => TestResponse::full("200 OK", &[], "x".repeat(RESPONSE_LIMIT + 1)),
+            "/there" => TestResponse::full("307 Temporary Redirect", &["Location: /ok"], ""),
+            "/away" => TestResponse::full(
+                "307 Temporary Redirect",
+                &["Location: https://evil.example/"],
+                "",
+            ),
+            "/stream" => TestResponse::events("data: x\n\n"),
+            _ => TestResponse::full("200 OK", &[], "fine"),
         })
         .await;
-        let fault = ask(&peer, "/large", false).await.err().unwrap();
-        assert_eq!(fault.kind(), FaultKind::Protocol);
+        let error = ask(&peer, "/large", false).await.err().unwrap();
+        assert_eq!(error.kind(), ErrorKind::Protocol);
         assert_eq!(ask(&peer, "/there", true).await.unwrap().body, "fine");
         assert_eq!(ask(&peer, "/there", false).await.unwrap().status, 307);
-        let fault = ask(&peer, "/away", true).await.err().unwrap();
-        assert_eq!(fault.kind(), FaultKind::Denied);
+        let error = ask(&peer, "/away", true).await.err().unwrap();
+        assert_eq!(error.kind(), ErrorKind::Denied);
         assert!(ask(&peer, "/stream", false).await.unwrap().body.is_empty());
     }
 }

@@ -11,7 +11,7 @@ use ring::signature::{
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::{Value, json};
 
-use crate::model::Fault;
+use crate::model::Error;
 
 /// How a key signs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,25 +39,25 @@ impl Algorithm {
 }
 
 /// A private key.
-pub(super) enum Key {
+pub(super) enum SigningKey {
     Ec(EcdsaKeyPair),
     Rsa(RsaKeyPair),
     Ed(Ed25519KeyPair),
 }
 
-impl Key {
+impl SigningKey {
     /// Reads a key in PEM. `wanted` is how it has to sign; by what it is when not given.
     ///
     /// # Errors
     /// When it is none, or of another kind. The text is never quoted.
-    pub(super) fn read(pem: &SecretString, wanted: Option<Algorithm>) -> Result<Self, Fault> {
-        let (label, der) = unwrap(pem.expose_secret()).ok_or_else(|| {
-            Fault::auth("the private key is not in PEM")
-                .hint("it begins with -----BEGIN PRIVATE KEY-----")
+    pub(super) fn read(pem: &SecretString, wanted: Option<Algorithm>) -> Result<Self, Error> {
+        let (label, der) = decode_pem(pem.expose_secret()).ok_or_else(|| {
+            Error::auth("the private key is not in PEM")
+                .with_hint("it begins with -----BEGIN PRIVATE KEY-----")
         })?;
         if label == "EC PRIVATE KEY" || label == "ENCRYPTED PRIVATE KEY" {
-            return Err(Fault::auth(format!("the private key is a '{label}', which is not read"))
-                .hint("convert it: openssl pkcs8 -topk8 -nocrypt -in KEY -out KEY.pk8"));
+            return Err(Error::auth(format!("the private key is a '{label}', which is not read"))
+                .with_hint("convert it: openssl pkcs8 -topk8 -nocrypt -in KEY -out KEY.pk8"));
         }
         let algorithms = match wanted {
             Some(wanted) => vec![wanted],
@@ -66,8 +66,8 @@ impl Key {
         let key = algorithms.iter().find_map(|algorithm| Self::of(*algorithm, &der));
         key.ok_or_else(|| {
             let names: Vec<&str> = algorithms.iter().map(|algorithm| algorithm.name()).collect();
-            Fault::auth(format!("the private key cannot sign with {}", names.join(", ")))
-                .hint("ES256 takes keys on P-256, RS256 of 2048 bits and more, EdDSA Ed25519")
+            Error::auth(format!("the private key cannot sign with {}", names.join(", ")))
+                .with_hint("ES256 takes keys on P-256, RS256 of 2048 bits and more, EdDSA Ed25519")
         })
     }
 
@@ -97,11 +97,11 @@ impl Key {
     ///
     /// # Errors
     /// When the system has no random numbers.
-    pub(super) fn sign(&self, mut header: Value, claims: &Value) -> Result<SecretString, Fault> {
+    pub(super) fn sign(&self, mut header: Value, claims: &Value) -> Result<SecretString, Error> {
         header["alg"] = self.algorithm().name().into();
         let encode = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
         let text = format!("{}.{}", encode(&header), encode(claims));
-        let (random, failed) = (SystemRandom::new(), |_| Fault::internal("signing failed"));
+        let (random, failed) = (SystemRandom::new(), |_| Error::internal("signing failed"));
         let signature = match self {
             Self::Ec(key) => key.sign(&random, text.as_bytes()).map_err(failed)?.as_ref().to_vec(),
             Self::Ed(key) => key.sign(text.as_bytes()).as_ref().to_vec(),
@@ -117,32 +117,32 @@ impl Key {
 }
 
 /// How long an assertion holds, in seconds.
-const HOLDS: u64 = 300;
+const ASSERTION_LIFETIME_SECS: u64 = 300;
 
 /// The assertion by which a client proves who it is to `audience`; `now` in seconds since the Unix
 /// epoch.
 ///
 /// # Errors
-/// See [`Key::sign`].
+/// See [`SigningKey::sign`].
 pub(super) fn client_assertion(
-    key: &Key,
+    key: &SigningKey,
     client_id: &str,
     audience: &str,
     now: u64,
-) -> Result<SecretString, Fault> {
+) -> Result<SecretString, Error> {
     let claims = json!({
         "iss": client_id,
         "sub": client_id,
         "aud": audience,
         "iat": now,
-        "exp": now + HOLDS,
+        "exp": now + ASSERTION_LIFETIME_SECS,
         "jti": uuid::Uuid::new_v4().to_string(),
     });
     key.sign(json!({ "typ": "JWT" }), &claims)
 }
 
 /// The label and the content of the first block of a PEM text.
-fn unwrap(pem: &str) -> Option<(&str, Vec<u8>)> {
+fn decode_pem(pem: &str) -> Option<(&str, Vec<u8>)> {
     let (_, rest) = pem.split_once("-----BEGIN ")?;
     let (label, rest) = rest.split_once("-----")?;
     let (body, _) = rest.split_once("-----END ")?;
@@ -163,7 +163,7 @@ mod tests {
         format!("-----BEGIN PRIVATE KEY-----\n{body}\n-----END PRIVATE KEY-----\n").into()
     }
 
-    fn check(key: &Key, public: &[u8], algorithm: &'static dyn VerificationAlgorithm) {
+    fn check(key: &SigningKey, public: &[u8], algorithm: &'static dyn VerificationAlgorithm) {
         let jwt = client_assertion(key, "me", "https://as.example", 1000).unwrap();
         let (text, signature) = jwt.expose_secret().rsplit_once('.').unwrap();
         let signature = URL_SAFE_NO_PAD.decode(signature).unwrap();
@@ -182,26 +182,26 @@ mod tests {
     fn what_is_signed_can_be_checked() {
         let random = SystemRandom::new();
         let der = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &random).unwrap();
-        let key = Key::read(&pem(der.as_ref()), None).unwrap();
-        let Key::Ec(pair) = &key else { panic!("another kind") };
+        let key = SigningKey::read(&pem(der.as_ref()), None).unwrap();
+        let SigningKey::Ec(pair) = &key else { panic!("another kind") };
         check(&key, pair.public_key().as_ref(), &ECDSA_P256_SHA256_FIXED);
 
         let der = Ed25519KeyPair::generate_pkcs8(&random).unwrap();
-        let key = Key::read(&pem(der.as_ref()), Some(Algorithm::EdDsa)).unwrap();
-        let Key::Ed(pair) = &key else { panic!("another kind") };
+        let key = SigningKey::read(&pem(der.as_ref()), Some(Algorithm::EdDsa)).unwrap();
+        let SigningKey::Ed(pair) = &key else { panic!("another kind") };
         check(&key, pair.public_key().as_ref(), &ED25519);
-        assert!(Key::read(&pem(der.as_ref()), Some(Algorithm::Es256)).is_err());
+        assert!(SigningKey::read(&pem(der.as_ref()), Some(Algorithm::Es256)).is_err());
     }
 
     #[test]
     fn what_is_no_key_is_refused_without_a_quote() {
         for text in ["hunter2", "-----BEGIN PRIVATE KEY-----\nhunter2!\n-----END PRIVATE KEY-----"]
         {
-            let fault = Key::read(&text.into(), None).err().unwrap();
-            assert!(!format!("{fault:?}").contains("hunter2"), "{fault:?}");
+            let error = SigningKey::read(&text.into(), None).err().unwrap();
+            assert!(!format!("{error:?}").contains("hunter2"), "{error:?}");
         }
         let old = "-----BEGIN EC PRIVATE KEY-----\nAAAA\n-----END EC PRIVATE KEY-----";
-        let fault = Key::read(&old.into(), None).err().unwrap();
-        assert!(fault.hint_text().unwrap().contains("openssl"));
+        let error = SigningKey::read(&old.into(), None).err().unwrap();
+        assert!(error.hint().unwrap().contains("openssl"));
     }
 }

@@ -9,23 +9,23 @@ use rmcp::transport::auth::{AuthorizationCallback, OAuthClientConfig};
 use secrecy::{ExposeSecret as _, SecretString};
 use url::Url;
 
-use super::Settings;
-use super::discovery::{Found, Scopes, discover, page};
-use super::fault::translate;
+use super::OAuthSettings;
+use super::discovery::{AuthorizationServer, ScopeRequest, authorization_page, discover};
+use super::error::from_auth_error;
 use super::http::AuthHttp;
-use super::token::Granted;
-use super::vault::{Client, Login, server_key};
-use crate::model::{Browser, Fault, Visit};
-use crate::net::words::cut;
+use super::token::TokenEndpointResponse;
+use super::vault::{OAuthClient, OAuthLogin, server_key};
+use crate::model::{AuthorizationRequest, Browser, Error};
+use crate::net::excerpt::truncate;
 
 /// The name under which toolhost registers itself.
 const CLIENT_NAME: &str = "toolhost";
 
 /// The client a person may have given.
-pub(super) struct Identity<'a> {
+pub(super) struct ClientIdentity<'a> {
     pub id: Option<&'a str>,
     pub secret: Option<&'a SecretString>,
-    pub document: Option<&'a Url>,
+    pub metadata_url: Option<&'a Url>,
 }
 
 /// Leads a person through a login. `scopes` is what is wished for.
@@ -33,47 +33,47 @@ pub(super) struct Identity<'a> {
 /// # Errors
 /// When there is no authorization server to trust, or it or the person says no.
 pub(super) async fn login(
-    settings: &Settings,
+    settings: &OAuthSettings,
     http: &Arc<AuthHttp>,
-    identity: Identity<'_>,
+    identity: ClientIdentity<'_>,
     challenge: Option<&str>,
-    scopes: Scopes,
+    scopes: ScopeRequest,
     browser: &dyn Browser,
-) -> Result<Login, Fault> {
+) -> Result<OAuthLogin, Error> {
     let mut found = discover(settings, http, challenge).await?;
-    let scopes = found.select(scopes).await;
+    let scopes = found.select_scopes(scopes).await;
     let server = server_key(&settings.url);
     let known = settings.vault.load().await?;
     let known = known.into_iter().find(|kept| {
         kept.server == server && kept.issuer == found.issuer && kept.client.registered
     });
     let port = known.as_ref().and_then(|kept| Url::parse(&kept.client.redirect).ok()?.port());
-    let redirect = browser.redirect(settings.redirect_port.or(port)).await?;
+    let redirect = browser.redirect_uri(settings.redirect_port.or(port)).await?;
     let ended = Url::parse(&redirect).ok().and_then(|url| url.port());
     if let (Some(wanted), true) = (settings.redirect_port, ended != settings.redirect_port) {
-        return Err(Fault::auth(format!("the port {wanted} of 127.0.0.1 is taken"))
-            .hint("end what listens there, or change 'redirect_port' of the entry"));
+        return Err(Error::auth(format!("the port {wanted} of 127.0.0.1 is taken"))
+            .with_hint("end what listens there, or change 'redirect_port' of the entry"));
     }
     let known = known.filter(|kept| kept.client.redirect == redirect);
     let client =
         client(&mut found, http, identity, known.map(|kept| kept.client), redirect, &scopes)
             .await?;
-    let login = |token| Login { server, issuer: found.issuer.clone(), client, token };
+    let login = |token| OAuthLogin { server, issuer: found.issuer.clone(), client, token };
 
     let asked: Vec<&str> = scopes.iter().map(String::as_str).collect();
     let url = found.manager.get_authorization_url(&asked).await;
-    let url = page(&url.map_err(|error| translate(error, http))?, http)?;
+    let url = authorization_page(&url.map_err(|error| from_auth_error(error, http))?, http)?;
     let state = query(&url, "state").unwrap_or_default();
-    let visit = Visit {
+    let visit = AuthorizationRequest {
         server: settings.server.clone(),
         issuer: found.issuer.clone(),
         scopes: scopes.clone(),
         url: url.to_string(),
         state: state.clone(),
     };
-    let end = browser.visit(&visit).await?;
+    let end = browser.authorize(&visit).await?;
     let callback = callback(&found, &end, &state)?;
-    let key = found.bind(settings, http)?;
+    let key = found.require_dpop_key(settings, http)?;
     let granted = found
         .manager
         .exchange_code_for_token_with_issuer(
@@ -82,9 +82,10 @@ pub(super) async fn login(
             callback.issuer.as_deref(),
         )
         .await
-        .map_err(|error| translate(error, http))?;
-    let granted = serde_json::to_value(granted).and_then(serde_json::from_value::<Granted>);
-    let granted = granted.map_err(|_| Fault::protocol("the token cannot be read"))?;
+        .map_err(|error| from_auth_error(error, http))?;
+    let granted =
+        serde_json::to_value(granted).and_then(serde_json::from_value::<TokenEndpointResponse>);
+    let granted = granted.map_err(|_| Error::protocol("the token cannot be read"))?;
     let token = granted.token(scopes, key.as_deref(), settings.clock.unix().as_secs())?;
     Ok(login(Some(token)))
 }
@@ -92,15 +93,15 @@ pub(super) async fn login(
 /// The client that asks: the one the user registered, else the document that describes it where
 /// that is understood, else the one of last time, else a new one.
 async fn client(
-    found: &mut Found,
+    found: &mut AuthorizationServer,
     http: &AuthHttp,
-    identity: Identity<'_>,
-    known: Option<Client>,
+    identity: ClientIdentity<'_>,
+    known: Option<OAuthClient>,
     redirect: String,
     scopes: &[String],
-) -> Result<Client, Fault> {
+) -> Result<OAuthClient, Error> {
     let document =
-        identity.document.filter(|_| found.says("client_id_metadata_document_supported"));
+        identity.metadata_url.filter(|_| found.has_flag("client_id_metadata_document_supported"));
     let (id, secret) = match (identity.id, document, &known) {
         (Some(id), _, _) => {
             let secret = identity.secret.map(|secret| secret.expose_secret().to_owned());
@@ -111,47 +112,51 @@ async fn client(
         (None, None, None) => {
             let scopes: Vec<&str> = scopes.iter().map(String::as_str).collect();
             let registered = found.manager.register_client(CLIENT_NAME, &redirect, &scopes).await;
-            let registered = registered.map_err(|error| translate(error, http))?;
+            let registered = registered.map_err(|error| from_auth_error(error, http))?;
             let (id, secret) = (registered.client_id, registered.client_secret);
-            return Ok(Client { id, secret, redirect, registered: true });
+            return Ok(OAuthClient { id, secret, redirect, registered: true });
         }
     };
     let mut config = OAuthClientConfig::new(id.clone(), redirect.clone());
     if let Some(secret) = &secret {
         config = config.with_client_secret(secret.clone());
     }
-    found.manager.configure_client(config).map_err(|error| translate(error, http))?;
+    found.manager.configure_client(config).map_err(|error| from_auth_error(error, http))?;
     let registered = identity.id.is_none() && document.is_none();
-    Ok(Client { id, secret, redirect, registered })
+    Ok(OAuthClient { id, secret, redirect, registered })
 }
 
 /// Reads where the visit ended. Nothing of it is shown unless it comes from the issuer.
-fn callback(found: &Found, end: &str, state: &str) -> Result<AuthorizationCallback, Fault> {
+fn callback(
+    found: &AuthorizationServer,
+    end: &str,
+    state: &str,
+) -> Result<AuthorizationCallback, Error> {
     let url = Url::parse(end.trim()).map_err(|_| {
-        Fault::auth("what came back is no address")
-            .hint("paste the whole address of the page the login ended at")
+        Error::auth("what came back is no address")
+            .with_hint("paste the whole address of the page the login ended at")
     })?;
     if query(&url, "state").as_deref() != Some(state) {
-        return Err(Fault::auth("what came back belongs to another login")
-            .hint("start again, and use the newest page only"));
+        return Err(Error::auth("what came back belongs to another login")
+            .with_hint("start again, and use the newest page only"));
     }
-    if let Some(error) = query(&url, "error") {
-        let fault = Fault::auth("the authorization server did not agree");
+    if let Some(cause) = query(&url, "error") {
+        let error = Error::auth("the authorization server did not agree");
         let wanted = found.metadata.issuer.as_deref();
         let from = query(&url, "iss");
-        let named = found.says("authorization_response_iss_parameter_supported");
+        let named = found.has_flag("authorization_response_iss_parameter_supported");
         let genuine = match from.as_deref() {
             Some(from) => Some(from) == wanted,
             None => !named,
         };
         if !genuine {
-            return Err(fault.detail("it is not the one that was asked"));
+            return Err(error.with_detail("it is not the one that was asked"));
         }
-        let description = query(&url, "error_description").map(|text| cut(&text));
-        return Err(fault.detail(cut(&error)).details(description));
+        let description = query(&url, "error_description").map(|text| truncate(&text));
+        return Err(error.with_detail(truncate(&cause)).with_details(description));
     }
     AuthorizationCallback::from_redirect_url(url.as_str())
-        .map_err(|_| Fault::auth("what came back has no code"))
+        .map_err(|_| Error::auth("what came back has no code"))
 }
 
 fn query(url: &Url, name: &str) -> Option<String> {

@@ -29,7 +29,7 @@
 mod discovery;
 mod dpop;
 mod engine;
-mod fault;
+mod error;
 pub mod file;
 mod http;
 mod jwt;
@@ -51,7 +51,7 @@ use url::Url;
 
 pub use engine::OAuth;
 pub use file::FileVault;
-pub use http::Reach;
+pub use http::AddressPolicy;
 pub use jwt::Algorithm;
 pub use keychain::VARIABLE as KEYCHAIN_VARIABLE;
 pub use seal::VARIABLE as KEY_VARIABLE;
@@ -62,17 +62,17 @@ use crate::model::Browser;
 use crate::util::clock::{Clock, SystemClock};
 
 /// Hears of secrets as they are learned: a name, and the value.
-pub type Learn = Arc<dyn Fn(&str, &str) + Send + Sync>;
+pub type SecretListener = Arc<dyn Fn(&str, &str) + Send + Sync>;
 
 /// How a server's tokens are got and kept.
 #[derive(Clone)]
-pub struct Settings {
+pub struct OAuthSettings {
     /// The server's name in the files.
     pub server: String,
     /// Its address.
     pub url: Url,
     /// On what grounds a token is given. A login without a registered client by default.
-    pub grant: Grant,
+    pub grant: OAuthGrant,
     /// What is asked for beside what the server wants; empty by default.
     pub scopes: Vec<String>,
     /// The only issuer whose tokens are taken. It may be private when the user wrote it.
@@ -82,72 +82,72 @@ pub struct Settings {
     /// Where logins are kept; in memory by default.
     pub vault: Arc<dyn Vault>,
     /// Who leads a person to the authorization server. Without one, a login that is needed is a
-    /// fault with the command that makes it.
+    /// error with the command that makes it.
     pub browser: Option<Arc<dyn Browser>>,
     /// The user said that this server wants OAuth. Otherwise a login is used if there is one, and
     /// logins that cannot be read are only spoken of when the server wants one.
-    pub required: bool,
+    pub is_required: bool,
     /// The user wrote the issuer and the token endpoint. Otherwise a file of a project names them,
     /// and they have to be https and public, like those that a server names.
-    pub named_by_user: bool,
+    pub is_user_configured: bool,
     /// A server on this machine may name an authorization server at another port of it.
-    pub any_local_port: bool,
+    pub allows_any_local_port: bool,
     /// Only tokens that are bound to a key are taken (DPoP). Off by default: a server has to know
     /// them, and its authorization server cannot tell.
-    pub dpop: bool,
+    pub requires_dpop: bool,
     /// Take any TLS certificate.
     pub insecure: bool,
     /// The time.
     pub clock: Arc<dyn Clock>,
     /// Hears of tokens, to keep them out of everything that is shown.
-    pub learn: Learn,
+    pub on_secret: SecretListener,
     /// Is told of the exchanges with authorization servers, without what is secret in them.
     pub tracer: Tracer,
 }
 
-impl Settings {
+impl OAuthSettings {
     /// Settings for a server that wants OAuth, with nothing known beforehand.
     pub fn new(server: impl Into<String>, url: Url) -> Self {
         Self {
             server: server.into(),
             url,
-            grant: Grant::default(),
+            grant: OAuthGrant::default(),
             scopes: Vec::new(),
             issuer: None,
             redirect_port: None,
             vault: Arc::new(MemoryVault::default()),
             browser: None,
-            required: true,
-            named_by_user: true,
-            any_local_port: false,
-            dpop: false,
+            is_required: true,
+            is_user_configured: true,
+            allows_any_local_port: false,
+            requires_dpop: false,
             insecure: false,
             clock: Arc::new(SystemClock),
-            learn: Arc::new(|_, _| {}),
+            on_secret: Arc::new(|_, _| {}),
             tracer: Tracer::off(),
         }
     }
 
     /// Whether a code is exchanged that somebody else could have caught.
     fn needs_pkce(&self) -> bool {
-        matches!(self.grant, Grant::Login { .. })
+        matches!(self.grant, OAuthGrant::Login { .. })
     }
 
-    fn reach(&self) -> Reach {
+    fn address_policy(&self) -> AddressPolicy {
         let token_url = match &self.grant {
-            Grant::Program { token_url, .. } => token_url.clone(),
-            Grant::Login { .. } => None,
+            OAuthGrant::Program { token_url, .. } => token_url.clone(),
+            OAuthGrant::Login { .. } => None,
         };
         let named = [self.issuer.clone(), token_url].into_iter().flatten();
-        let named = named.filter(|_| self.named_by_user);
-        Reach {
-            written: std::iter::once(self.url.clone()).chain(named).collect(),
-            any_local_port: self.any_local_port,
+        let named = named.filter(|_| self.is_user_configured);
+        AddressPolicy {
+            user_urls: std::iter::once(self.url.clone()).chain(named).collect(),
+            allows_any_local_port: self.allows_any_local_port,
         }
     }
 }
 
-impl fmt::Debug for Settings {
+impl fmt::Debug for OAuthSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Settings").field("server", &self.server).finish_non_exhaustive()
     }
@@ -155,7 +155,7 @@ impl fmt::Debug for Settings {
 
 /// On what grounds a token is given.
 #[derive(Debug, Clone)]
-pub enum Grant {
+pub enum OAuthGrant {
     /// A person logs in (authorization code with PKCE).
     Login {
         /// A client that was registered beforehand. Without one, the document at `client_metadata`
@@ -171,13 +171,13 @@ pub enum Grant {
         /// The client.
         client_id: String,
         /// How it proves to be that client.
-        proof: Proof,
+        proof: ProgramCredential,
         /// Where tokens are; found like everything else when it is not written down.
         token_url: Option<Url>,
     },
 }
 
-impl Default for Grant {
+impl Default for OAuthGrant {
     fn default() -> Self {
         Self::Login { client_id: None, client_secret: None, client_metadata: None }
     }
@@ -185,7 +185,7 @@ impl Default for Grant {
 
 /// How a program gets a token.
 #[derive(Debug, Clone)]
-pub enum Proof {
+pub enum ProgramCredential {
     /// Client credentials with a secret.
     Secret(SecretString),
     /// Client credentials with a signed assertion (`private_key_jwt`).
@@ -201,12 +201,12 @@ pub enum Proof {
         assertion: SecretString,
     },
     /// The login at an enterprise's identity provider is exchanged for a token of the server.
-    Enterprise(Enterprise),
+    Enterprise(EnterpriseLogin),
 }
 
 /// A login at an identity provider that manages access to servers.
 #[derive(Debug, Clone)]
-pub struct Enterprise {
+pub struct EnterpriseLogin {
     /// The secret of the client at the server's authorization server, if it has one.
     pub client_secret: Option<SecretString>,
     /// The token endpoint of the identity provider.

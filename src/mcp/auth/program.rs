@@ -8,14 +8,14 @@ use std::sync::Arc;
 use secrecy::{ExposeSecret as _, SecretString};
 use url::Url;
 
-use super::discovery::{Found, Scopes, discover, union};
+use super::discovery::{AuthorizationServer, ScopeRequest, discover, union};
 use super::dpop::ProofKey;
 use super::http::AuthHttp;
-use super::jwt::{Key, client_assertion};
-use super::token::{ClientProof, request};
-use super::vault::{Client, Login, server_key};
-use super::{Enterprise, Proof, Settings};
-use crate::model::Fault;
+use super::jwt::{SigningKey, client_assertion};
+use super::token::{ClientAuthentication, request};
+use super::vault::{OAuthClient, OAuthLogin, server_key};
+use super::{EnterpriseLogin, OAuthSettings, ProgramCredential};
+use crate::model::Error;
 
 const JWT_BEARER: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 const ID_JAG: &str = "urn:ietf:params:oauth:token-type:id-jag";
@@ -23,7 +23,7 @@ const ID_TOKEN: &str = "urn:ietf:params:oauth:token-type:id_token";
 const TOKEN_EXCHANGE: &str = "urn:ietf:params:oauth:grant-type:token-exchange";
 
 /// Who is asked, and what for.
-struct Ask<'a> {
+struct TokenRequest<'a> {
     http: &'a AuthHttp,
     endpoint: Url,
     issuer: String,
@@ -38,32 +38,32 @@ struct Ask<'a> {
 ///
 /// # Errors
 /// When the authorization server cannot be found or gives none.
-pub(super) async fn program(
-    settings: &Settings,
+pub(super) async fn obtain_token(
+    settings: &OAuthSettings,
     http: &Arc<AuthHttp>,
-    (client_id, proof, token_url): (&str, &Proof, Option<&Url>),
+    (client_id, proof, token_url): (&str, &ProgramCredential, Option<&Url>),
     challenge: Option<&str>,
-    scopes: Scopes,
-) -> Result<Login, Fault> {
+    scopes: ScopeRequest,
+) -> Result<OAuthLogin, Error> {
     let now = settings.clock.unix().as_secs();
-    let found: Option<Found> = match token_url {
+    let found: Option<AuthorizationServer> = match token_url {
         Some(_) => None,
         None => Some(discover(settings, http, challenge).await?),
     };
     let endpoint = match (&found, token_url) {
         (_, Some(written)) => written.clone(),
         (Some(found), None) => found.token_endpoint()?,
-        (None, None) => return Err(Fault::internal("a token endpoint that was not looked for")),
+        (None, None) => return Err(Error::internal("a token endpoint that was not looked for")),
     };
     let scopes = match &found {
-        Some(found) => found.select(scopes).await,
-        None => union(&scopes.only, &scopes.more),
+        Some(found) => found.select_scopes(scopes).await,
+        None => union(&scopes.only, &scopes.additional),
     };
     let key = match &found {
-        Some(found) => found.bind(settings, http)?,
-        None if settings.dpop => {
+        Some(found) => found.require_dpop_key(settings, http)?,
+        None if settings.requires_dpop => {
             let key = Arc::new(ProofKey::generate()?);
-            http.bind(endpoint.clone(), &key, &settings.clock);
+            http.bind_dpop(endpoint.clone(), &key, &settings.clock);
             Some(key)
         }
         None => None,
@@ -73,39 +73,39 @@ pub(super) async fn program(
         (None, Some(issuer)) => issuer.to_string(),
         (None, None) => endpoint.to_string(),
     };
-    let ask = Ask {
+    let ask = TokenRequest {
         http,
         endpoint,
         issuer: issuer.clone(),
         resource: settings.url.to_string(),
         client_id,
-        methods: found.as_ref().map(Found::methods).unwrap_or_default(),
+        methods: found.as_ref().map(AuthorizationServer::token_auth_methods).unwrap_or_default(),
         scopes: scopes.join(" "),
     };
     let granted = match proof {
-        Proof::Secret(secret) => {
-            let proof = ClientProof::secret(secret, &ask.methods);
+        ProgramCredential::Secret(secret) => {
+            let proof = ClientAuthentication::secret(secret, &ask.methods);
             ask.send("client_credentials", &proof, &[]).await?
         }
-        Proof::Key { pem, algorithm } => {
-            let key = Key::read(pem, *algorithm)?;
+        ProgramCredential::Key { pem, algorithm } => {
+            let key = SigningKey::read(pem, *algorithm)?;
             let assertion = client_assertion(&key, client_id, &ask.issuer, now)?;
-            ask.send("client_credentials", &ClientProof::Assertion(assertion), &[]).await?
+            ask.send("client_credentials", &ClientAuthentication::Assertion(assertion), &[]).await?
         }
-        Proof::Workload { assertion } => {
+        ProgramCredential::Workload { assertion } => {
             let form = [("assertion", assertion.expose_secret())];
-            ask.send(JWT_BEARER, &ClientProof::Public, &form).await?
+            ask.send(JWT_BEARER, &ClientAuthentication::Public, &form).await?
         }
-        Proof::Enterprise(enterprise) => {
+        ProgramCredential::Enterprise(enterprise) => {
             let grant = ask.exchange(enterprise).await?;
             let proof = match &enterprise.client_secret {
-                Some(secret) => ClientProof::secret(secret, &ask.methods),
-                None => ClientProof::Public,
+                Some(secret) => ClientAuthentication::secret(secret, &ask.methods),
+                None => ClientAuthentication::Public,
             };
             ask.send(JWT_BEARER, &proof, &[("assertion", grant.expose_secret())]).await?
         }
     };
-    let client = Client {
+    let client = OAuthClient {
         id: client_id.to_owned(),
         secret: None,
         redirect: String::new(),
@@ -114,16 +114,16 @@ pub(super) async fn program(
     // Nothing renews it: a new one is as easy.
     let mut token = granted.token(scopes, key.as_deref(), now)?;
     token.refresh = None;
-    Ok(Login { server: server_key(&settings.url), issuer, client, token: Some(token) })
+    Ok(OAuthLogin { server: server_key(&settings.url), issuer, client, token: Some(token) })
 }
 
-impl Ask<'_> {
+impl TokenRequest<'_> {
     async fn send(
         &self,
         grant: &str,
-        proof: &ClientProof<'_>,
+        proof: &ClientAuthentication<'_>,
         more: &[(&str, &str)],
-    ) -> Result<super::token::Granted, Fault> {
+    ) -> Result<super::token::TokenEndpointResponse, Error> {
         let mut form = vec![("grant_type", grant), ("resource", self.resource.as_str())];
         if !self.scopes.is_empty() {
             form.push(("scope", self.scopes.as_str()));
@@ -133,7 +133,7 @@ impl Ask<'_> {
     }
 
     /// The identity provider's word for the person, made out to the server's issuer.
-    async fn exchange(&self, enterprise: &Enterprise) -> Result<SecretString, Fault> {
+    async fn exchange(&self, enterprise: &EnterpriseLogin) -> Result<SecretString, Error> {
         let mut form = vec![
             ("grant_type", TOKEN_EXCHANGE),
             ("requested_token_type", ID_JAG),
@@ -147,7 +147,8 @@ impl Ask<'_> {
         }
         let endpoint = enterprise.token_url.clone();
         let id = enterprise.client_id.as_str();
-        let granted = request(self.http, endpoint, id, &ClientProof::Public, &form).await?;
+        let granted =
+            request(self.http, endpoint, id, &ClientAuthentication::Public, &form).await?;
         Ok(SecretString::from(granted.access_token))
     }
 }

@@ -9,22 +9,22 @@ use rmcp::transport::auth::{
 };
 use serde_json::json;
 
-use super::Settings;
+use super::OAuthSettings;
 use super::discovery::discover;
 use super::dpop::ProofKey;
-use super::fault::translate;
+use super::error::from_auth_error;
 use super::http::AuthHttp;
-use super::token::Granted;
-use super::vault::{Login, Token};
-use crate::model::Fault;
-use crate::net::words::cut;
+use super::token::TokenEndpointResponse;
+use super::vault::{OAuthLogin, OAuthToken};
+use crate::model::Error;
+use crate::net::excerpt::truncate;
 
 /// What came of a renewal.
-pub(super) enum Renewal {
+pub(super) enum RenewalOutcome {
     /// A token.
-    Renewed(Token),
+    Renewed(OAuthToken),
     /// A person has to log in again, and why.
-    Over(String),
+    LoginRequired(String),
 }
 
 /// Renews the token of a login. The authorization server is looked for again: credentials of one
@@ -33,64 +33,70 @@ pub(super) enum Renewal {
 /// # Errors
 /// When it could not be tried, so that the login may still be good.
 pub(super) async fn renew(
-    settings: &Settings,
+    settings: &OAuthSettings,
     http: &Arc<AuthHttp>,
-    login: &Login,
+    login: &OAuthLogin,
     challenge: Option<&str>,
-) -> Result<Renewal, Fault> {
+) -> Result<RenewalOutcome, Error> {
     let Some((token, refresh)) =
         login.token.as_ref().and_then(|token| Some((token, token.refresh.as_deref()?)))
     else {
-        return Ok(Renewal::Over("the token expired, and there is nothing to renew it".to_owned()));
+        return Ok(RenewalOutcome::LoginRequired(
+            "the token expired, and there is nothing to renew it".to_owned(),
+        ));
     };
     let found = discover(settings, http, challenge).await?;
     if found.issuer != login.issuer {
-        let issuer = cut(&found.issuer);
-        return Ok(Renewal::Over(format!("the server now has another issuer, {issuer}")));
+        let issuer = truncate(&found.issuer);
+        return Ok(RenewalOutcome::LoginRequired(format!(
+            "the server now has another issuer, {issuer}"
+        )));
     }
     let now = settings.clock.unix().as_secs();
     let key = token.key.as_deref().and_then(ProofKey::restore).map(Arc::new);
     if let Some(key) = &key {
-        http.bind(found.token_endpoint()?, key, &settings.clock);
+        http.bind_dpop(found.token_endpoint()?, key, &settings.clock);
     }
     let mut manager = found.manager;
     let mut client = OAuthClientConfig::new(login.client.id.clone(), redirect(settings, login));
     if let Some(secret) = &login.client.secret {
         client = client.with_client_secret(secret.clone());
     }
-    manager.configure_client(client).map_err(|error| translate(error, http))?;
+    manager.configure_client(client).map_err(|error| from_auth_error(error, http))?;
     let old = json!({
         "access_token": token.access,
         "token_type": "bearer",
         "refresh_token": refresh,
     });
     let old = serde_json::from_value(old)
-        .map_err(|_| Fault::internal("a token that is kept cannot be read"))?;
+        .map_err(|_| Error::internal("a token that is kept cannot be read"))?;
     let id = login.client.id.clone();
     let kept = StoredCredentials::new(id, Some(old), token.asked.clone(), None);
     let store = InMemoryCredentialStore::new();
     rmcp::transport::auth::CredentialStore::save(&store, kept)
         .await
-        .map_err(|error| translate(error, http))?;
+        .map_err(|error| from_auth_error(error, http))?;
     manager.set_credential_store(store);
     match manager.refresh_token().await {
         Ok(answer) => {
-            let answer = serde_json::to_value(answer).and_then(serde_json::from_value::<Granted>);
-            let granted = answer.map_err(|_| Fault::protocol("the new token cannot be read"))?;
-            granted.token(token.asked.clone(), key.as_deref(), now).map(Renewal::Renewed)
+            let answer = serde_json::to_value(answer)
+                .and_then(serde_json::from_value::<TokenEndpointResponse>);
+            let granted = answer.map_err(|_| Error::protocol("the new token cannot be read"))?;
+            granted.token(token.asked.clone(), key.as_deref(), now).map(RenewalOutcome::Renewed)
         }
         Err(AuthError::AuthorizationRequired) => {
-            Ok(Renewal::Over("the login is not known any more".to_owned()))
+            Ok(RenewalOutcome::LoginRequired("the login is not known any more".to_owned()))
         }
-        Err(AuthError::TokenRefreshRejected(why)) => {
-            Ok(Renewal::Over(format!("the authorization server ended the login: {}", cut(&why))))
-        }
-        Err(error) => Err(translate(error, http)),
+        Err(AuthError::TokenRefreshRejected(why)) => Ok(RenewalOutcome::LoginRequired(format!(
+            "the authorization server ended the login: {}",
+            truncate(&why)
+        ))),
+        Err(error) => Err(from_auth_error(error, http)),
     }
 }
 
 /// Where logins of this client end; renewals do not use it, but the SDK wants one.
-fn redirect(settings: &Settings, login: &Login) -> String {
+fn redirect(settings: &OAuthSettings, login: &OAuthLogin) -> String {
     if login.client.redirect.is_empty() {
         settings.url.to_string()
     } else {

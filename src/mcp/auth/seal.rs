@@ -23,14 +23,14 @@ const BY_KEYCHAIN: &[u8] = b"toolhost logins 1, key: keychain\n";
 
 /// Which key sealed a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Source {
+pub(super) enum KeySource {
     Variable,
     File,
     Keychain,
 }
 
 /// What a key is made from.
-pub(super) enum Secret {
+pub(super) enum KeyMaterial {
     /// The variable's value, of any length.
     Variable(SecretString),
     /// The content of the key file.
@@ -39,7 +39,7 @@ pub(super) enum Secret {
     Keychain(SecretBox<[u8; KEY_LEN]>),
 }
 
-impl Secret {
+impl KeyMaterial {
     fn header(&self) -> &'static [u8] {
         match self {
             Self::Variable(_) => BY_VARIABLE,
@@ -87,13 +87,13 @@ impl Secret {
 }
 
 /// Which key sealed this; `None` when it is nothing of ours.
-pub(super) fn source(sealed: &[u8]) -> Option<Source> {
+pub(super) fn key_source(sealed: &[u8]) -> Option<KeySource> {
     if sealed.starts_with(BY_VARIABLE) {
-        Some(Source::Variable)
+        Some(KeySource::Variable)
     } else if sealed.starts_with(BY_FILE) {
-        Some(Source::File)
+        Some(KeySource::File)
     } else if sealed.starts_with(BY_KEYCHAIN) {
-        Some(Source::Keychain)
+        Some(KeySource::Keychain)
     } else {
         None
     }
@@ -112,14 +112,14 @@ mod tests {
 
     #[test]
     fn only_the_same_key_opens_and_every_byte_counts() {
-        let one = Secret::Variable("correct horse".into());
+        let one = KeyMaterial::Variable("correct horse".into());
         let sealed = one.seal(b"hunter2".to_vec()).unwrap();
         assert!(!sealed.windows(7).any(|bytes| bytes == b"hunter2"));
-        assert_eq!(source(&sealed), Some(Source::Variable));
+        assert_eq!(key_source(&sealed), Some(KeySource::Variable));
         assert_eq!(one.open(&sealed).unwrap(), b"hunter2");
         assert_ne!(one.seal(b"hunter2".to_vec()).unwrap(), sealed);
-        assert!(Secret::Variable("battery staple".into()).open(&sealed).is_none());
-        assert!(Secret::File(SecretBox::new(Box::new([0; KEY_LEN]))).open(&sealed).is_none());
+        assert!(KeyMaterial::Variable("battery staple".into()).open(&sealed).is_none());
+        assert!(KeyMaterial::File(SecretBox::new(Box::new([0; KEY_LEN]))).open(&sealed).is_none());
         for at in 0..sealed.len() {
             let mut broken = sealed.clone();
             broken[at] ^= 1;

@@ -9,11 +9,13 @@ use secrecy::ExposeSecret as _;
 use serde_json::{Value, json};
 use url::Url;
 
-use super::vault::{Client, Login, Token, Vault};
-use super::{FileVault, Grant, MemoryVault, OAuth, Proof, Settings};
-use crate::mcp::credentials::{Asked, Challenge, Credentials as _, Retry, Shown};
-use crate::model::{Browser, Fault, FaultKind, Visit};
-use crate::net::peer::{Heard, Peer, Reply};
+use super::vault::{OAuthClient, OAuthLogin, OAuthToken, Vault};
+use super::{FileVault, MemoryVault, OAuth, OAuthGrant, OAuthSettings, ProgramCredential};
+use crate::mcp::credentials::{
+    AuthHeaders, Challenge, ChallengeOutcome, CredentialRequest, Credentials as _,
+};
+use crate::model::{AuthorizationRequest, Browser, Error, ErrorKind};
+use crate::net::test_server::{TestRequest, TestResponse, TestServer};
 use crate::util::clock::Clock;
 
 const JSON: &str = "Content-Type: application/json";
@@ -30,12 +32,12 @@ struct Script {
 }
 
 /// A server at `/mcp` and its authorization server, on one port.
-async fn server(script: Script) -> Peer {
+async fn server(script: Script) -> TestServer {
     let tokens = AtomicUsize::new(0);
-    Peer::start(move |_, heard| {
+    TestServer::start(move |_, heard| {
         let base = format!("http://{}", heard.header("host").unwrap_or_default());
         let path = heard.path.split('?').next().unwrap_or_default();
-        let ok = |value: Value| Reply::full("200 OK", &[JSON], value.to_string());
+        let ok = |value: Value| TestResponse::full("200 OK", &[JSON], value.to_string());
         match path {
             "/.well-known/oauth-protected-resource/mcp" => ok(json!({
                 "resource": format!("{base}/mcp"),
@@ -62,7 +64,7 @@ async fn server(script: Script) -> Peer {
             "/token" => {
                 if let Some(error) = script.refusal {
                     let refusal = json!({ "error": error, "error_description": "gone" });
-                    return Reply::full("400 Bad Request", &[JSON], refusal.to_string());
+                    return TestResponse::full("400 Bad Request", &[JSON], refusal.to_string());
                 }
                 let number = tokens.fetch_add(1, Ordering::Relaxed) + 1;
                 ok(json!({
@@ -72,35 +74,38 @@ async fn server(script: Script) -> Peer {
                     "expires_in": 3600,
                 }))
             }
-            _ => Reply::full("404 Not Found", &[], ""),
+            _ => TestResponse::full("404 Not Found", &[], ""),
         }
     })
     .await
 }
 
 /// A person who agrees at once; `end` makes the query of the address it ends at.
-struct Agreeing<F>(F, Mutex<Vec<String>>);
+struct ConsentingBrowser<F>(F, Mutex<Vec<String>>);
 
 #[async_trait]
-impl<F: Fn(&str) -> String + Send + Sync> Browser for Agreeing<F> {
-    async fn redirect(&self, _: Option<u16>) -> Result<String, Fault> {
+impl<F: Fn(&str) -> String + Send + Sync> Browser for ConsentingBrowser<F> {
+    async fn redirect_uri(&self, _: Option<u16>) -> Result<String, Error> {
         Ok("http://127.0.0.1:7/callback".to_owned())
     }
 
-    async fn visit(&self, visit: &Visit) -> Result<String, Fault> {
+    async fn authorize(&self, visit: &AuthorizationRequest) -> Result<String, Error> {
         self.1.lock().unwrap().push(visit.url.clone());
         Ok(format!("http://127.0.0.1:7/callback?{}", (self.0)(&visit.state)))
     }
 }
 
-fn agreeing() -> Arc<Agreeing<impl Fn(&str) -> String + Send + Sync>> {
-    Arc::new(Agreeing(|state: &str| format!("code=hunter2code&state={state}"), Mutex::default()))
+fn agreeing() -> Arc<ConsentingBrowser<impl Fn(&str) -> String + Send + Sync>> {
+    Arc::new(ConsentingBrowser(
+        |state: &str| format!("code=hunter2code&state={state}"),
+        Mutex::default(),
+    ))
 }
 
 /// A time that stands still.
-struct At(u64);
+struct StoppedClock(u64);
 
-impl Clock for At {
+impl Clock for StoppedClock {
     #[expect(clippy::disallowed_methods, reason = "the monotonic clock is not asked")]
     fn now(&self) -> Instant {
         Instant::now()
@@ -111,14 +116,14 @@ impl Clock for At {
     }
 }
 
-fn settings(peer: &Peer) -> Settings {
-    let mut settings = Settings::new("tasks", peer.url("/mcp"));
-    settings.clock = Arc::new(At(1000));
+fn settings(peer: &TestServer) -> OAuthSettings {
+    let mut settings = OAuthSettings::new("tasks", peer.url("/mcp"));
+    settings.clock = Arc::new(StoppedClock(1000));
     settings
 }
 
-fn login(peer: &Peer, issuer: &str, expires_at: u64) -> Login {
-    let token = Token {
+fn login(peer: &TestServer, issuer: &str, expires_at: u64) -> OAuthLogin {
+    let token = OAuthToken {
         access: "access-0".into(),
         refresh: Some("refresh-0".into()),
         expires_at: Some(expires_at),
@@ -126,42 +131,42 @@ fn login(peer: &Peer, issuer: &str, expires_at: u64) -> Login {
         asked: vec!["read".into()],
         key: None,
     };
-    let client = Client {
+    let client = OAuthClient {
         id: "registered".into(),
         secret: Some("hunter2-of-the-client".into()),
         redirect: "http://127.0.0.1:7/callback".into(),
         registered: true,
     };
     let server = peer.url("/mcp").to_string();
-    Login { server, issuer: issuer.to_owned(), client, token: Some(token) }
+    OAuthLogin { server, issuer: issuer.to_owned(), client, token: Some(token) }
 }
 
-fn origin(peer: &Peer) -> String {
+fn origin(peer: &TestServer) -> String {
     peer.url("/").origin().ascii_serialization()
 }
 
-async fn keep(vault: &dyn Vault, login: &Login) {
-    vault.change(&mut |logins| logins.push(login.clone())).await.unwrap();
+async fn keep(vault: &dyn Vault, login: &OAuthLogin) {
+    vault.edit(&mut |logins| logins.push(login.clone())).await.unwrap();
 }
 
 async fn shown(oauth: &OAuth) -> Option<String> {
     let url: Url = "http://127.0.0.1/mcp".parse().unwrap();
-    let shown = oauth.show(Asked { method: "POST", url: &url }).await.unwrap();
+    let shown = oauth.auth_headers(CredentialRequest { method: "POST", url: &url }).await.unwrap();
     shown.map(|shown| shown.authorization.expose_secret().to_owned())
 }
 
-fn challenge(peer: &Peer, status: u16, text: &str, token: Option<&str>) -> Challenge {
+fn challenge(peer: &TestServer, status: u16, text: &str, token: Option<&str>) -> Challenge {
     Challenge {
         status,
         www_authenticate: vec![text.to_owned()],
         nonce: None,
         url: peer.url("/mcp"),
-        shown: token.map(|token| Shown::bearer(&token.to_owned().into())),
+        auth_headers: token.map(|token| AuthHeaders::bearer(&token.to_owned().into())),
     }
 }
 
-fn asked(peer: &Peer, path: &str) -> Vec<Heard> {
-    peer.heard().into_iter().filter(|heard| heard.path.starts_with(path)).collect()
+fn asked(peer: &TestServer, path: &str) -> Vec<TestRequest> {
+    peer.requests().into_iter().filter(|heard| heard.path.starts_with(path)).collect()
 }
 
 fn query(url: &str, name: &str) -> Option<String> {
@@ -177,13 +182,13 @@ async fn a_refusal_leads_to_a_login_whose_token_is_shown_from_then_on() {
     let mut settings = settings(&peer);
     settings.browser = Some(browser.clone());
     let hears = Arc::clone(&learned);
-    settings.learn = Arc::new(move |_, value| hears.lock().unwrap().push(value.to_owned()));
+    settings.on_secret = Arc::new(move |_, value| hears.lock().unwrap().push(value.to_owned()));
     let vault = Arc::clone(&settings.vault);
     let oauth = OAuth::new(settings);
     assert_eq!(shown(&oauth).await, None);
-    assert!(peer.heard().is_empty());
+    assert!(peer.requests().is_empty());
     let refusal = challenge(&peer, 401, "Bearer scope=\"read write\"", None);
-    assert_eq!(oauth.challenged(refusal).await.unwrap(), Retry::Again);
+    assert_eq!(oauth.handle_challenge(refusal).await.unwrap(), ChallengeOutcome::Retry);
     assert_eq!(shown(&oauth).await.unwrap(), "Bearer access-1");
     let url = browser.1.lock().unwrap()[0].clone();
     assert_eq!(query(&url, "scope").unwrap(), "read write");
@@ -197,7 +202,7 @@ async fn a_refusal_leads_to_a_login_whose_token_is_shown_from_then_on() {
     }
     // What is new and refused all the same is not replaced again.
     let refusal = challenge(&peer, 401, "Bearer", Some("access-1"));
-    assert_eq!(oauth.challenged(refusal).await.unwrap(), Retry::No);
+    assert_eq!(oauth.handle_challenge(refusal).await.unwrap(), ChallengeOutcome::Refused);
     assert_eq!(browser.1.lock().unwrap().len(), 1);
 }
 
@@ -205,10 +210,10 @@ async fn a_refusal_leads_to_a_login_whose_token_is_shown_from_then_on() {
 async fn without_a_person_the_command_that_logs_in_is_named() {
     let peer = server(Script::default()).await;
     let oauth = OAuth::new(settings(&peer));
-    let fault = oauth.challenged(challenge(&peer, 401, "Bearer", None)).await.unwrap_err();
-    assert_eq!(fault.kind(), FaultKind::Auth);
-    assert_eq!(fault.hint_text(), Some("log in with: toolhost auth login tasks"));
-    assert!(peer.heard().is_empty(), "nothing is asked that only a login needs");
+    let error = oauth.handle_challenge(challenge(&peer, 401, "Bearer", None)).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Auth);
+    assert_eq!(error.hint(), Some("log in with: toolhost auth login tasks"));
+    assert!(peer.requests().is_empty(), "nothing is asked that only a login needs");
 }
 
 #[tokio::test]
@@ -243,9 +248,9 @@ async fn a_login_that_was_ended_elsewhere_is_forgotten_and_its_client_is_not() {
     keep(vault.as_ref(), &login(&peer, &origin(&peer), 1010)).await;
     let oauth = OAuth::new(settings);
     assert_eq!(shown(&oauth).await, None);
-    let fault = oauth.challenged(challenge(&peer, 401, "Bearer", None)).await.unwrap_err();
-    assert!(fault.message().contains("is over"), "{fault:?}");
-    assert!(!format!("{fault:?}").contains("refresh-0"));
+    let error = oauth.handle_challenge(challenge(&peer, 401, "Bearer", None)).await.unwrap_err();
+    assert!(error.message().contains("is over"), "{error:?}");
+    assert!(!format!("{error:?}").contains("refresh-0"));
     let kept = vault.load().await.unwrap();
     assert_eq!((kept[0].token.is_none(), kept[0].client.id.as_str()), (true, "registered"));
 }
@@ -259,7 +264,7 @@ async fn a_renewal_that_could_not_be_tried_costs_no_login() {
     keep(vault.as_ref(), &login(&peer, &origin(&peer), 1010)).await;
     let oauth = OAuth::new(settings);
     let url = peer.url("/mcp");
-    oauth.show(Asked { method: "POST", url: &url }).await.unwrap_err();
+    oauth.auth_headers(CredentialRequest { method: "POST", url: &url }).await.unwrap_err();
     assert!(vault.load().await.unwrap()[0].token.is_some());
 }
 
@@ -274,12 +279,12 @@ async fn what_one_issuer_gave_is_never_shown_to_another() {
     let oauth = OAuth::new(settings);
     assert_eq!(shown(&oauth).await.unwrap(), "Bearer access-0");
     let refusal = challenge(&peer, 401, "Bearer error=\"invalid_token\"", Some("access-0"));
-    assert_eq!(oauth.challenged(refusal).await.unwrap(), Retry::Again);
+    assert_eq!(oauth.handle_challenge(refusal).await.unwrap(), ChallengeOutcome::Retry);
     assert_eq!(shown(&oauth).await.unwrap(), "Bearer access-1");
     assert_eq!(asked(&peer, "/register").len(), 1);
-    assert!(peer.heard().iter().all(|heard| !heard.body.contains("refresh-0")));
+    assert!(peer.requests().iter().all(|heard| !heard.body.contains("refresh-0")));
     let kept = vault.load().await.unwrap();
-    let with_token: Vec<_> = kept.iter().filter_map(Login::report).collect();
+    let with_token: Vec<_> = kept.iter().filter_map(OAuthLogin::report).collect();
     assert_eq!(with_token.len(), 1);
     assert_eq!(with_token[0].issuer, origin(&peer));
 }
@@ -295,13 +300,13 @@ async fn more_scopes_are_asked_for_once() {
     shown(&oauth).await;
     let text = "Bearer error=\"insufficient_scope\", scope=\"write\"";
     let refusal = challenge(&peer, 403, text, Some("access-0"));
-    assert_eq!(oauth.challenged(refusal).await.unwrap(), Retry::Again);
+    assert_eq!(oauth.handle_challenge(refusal).await.unwrap(), ChallengeOutcome::Retry);
     assert_eq!(query(&browser.1.lock().unwrap()[0], "scope").unwrap(), "read write");
     assert_eq!(shown(&oauth).await.unwrap(), "Bearer access-1");
     let refusal = challenge(&peer, 403, text, Some("access-1"));
-    assert_eq!(oauth.challenged(refusal).await.unwrap(), Retry::No);
+    assert_eq!(oauth.handle_challenge(refusal).await.unwrap(), ChallengeOutcome::Refused);
     let other = challenge(&peer, 403, "Bearer", Some("access-1"));
-    assert_eq!(oauth.challenged(other).await.unwrap(), Retry::No);
+    assert_eq!(oauth.handle_challenge(other).await.unwrap(), ChallengeOutcome::Refused);
 }
 
 #[tokio::test]
@@ -326,25 +331,26 @@ async fn more_scopes_without_a_person_are_a_command() {
     let oauth = OAuth::new(settings);
     shown(&oauth).await;
     let text = "Bearer error=\"insufficient_scope\", scope=\"write admin\"";
-    let fault = oauth.challenged(challenge(&peer, 403, text, Some("access-0"))).await.unwrap_err();
+    let error =
+        oauth.handle_challenge(challenge(&peer, 403, text, Some("access-0"))).await.unwrap_err();
     let hint = "allow it with: toolhost auth login tasks --scope write --scope admin";
-    assert_eq!((fault.kind(), fault.hint_text()), (FaultKind::Auth, Some(hint)));
+    assert_eq!((error.kind(), error.hint()), (ErrorKind::Auth, Some(hint)));
 }
 
 #[tokio::test]
 async fn another_port_of_this_machine_is_not_asked_because_a_server_says_so() {
-    let canary = Peer::start(|_, _| Reply::full("200 OK", &[], "{}")).await;
+    let canary = TestServer::start(|_, _| TestResponse::full("200 OK", &[], "{}")).await;
     let issuers = Some(vec![origin(&canary)]);
     let peer = server(Script { issuers, ..Script::default() }).await;
     let oauth = OAuth::new(settings(&peer));
-    let fault = oauth.login(agreeing().as_ref(), &[]).await.unwrap_err();
-    assert_eq!(fault.kind(), FaultKind::Denied, "{fault:?}");
-    assert!(canary.heard().is_empty());
+    let error = oauth.login(agreeing().as_ref(), &[]).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Denied, "{error:?}");
+    assert!(canary.requests().is_empty());
     let text = format!("Bearer resource_metadata=\"{}\"", canary.url("/prm"));
     let mut settings = settings(&peer);
     settings.browser = Some(agreeing());
-    OAuth::new(settings).challenged(challenge(&peer, 401, &text, None)).await.unwrap_err();
-    assert!(canary.heard().is_empty());
+    OAuth::new(settings).handle_challenge(challenge(&peer, 401, &text, None)).await.unwrap_err();
+    assert!(canary.requests().is_empty());
 }
 
 #[tokio::test]
@@ -374,17 +380,17 @@ async fn what_comes_back_has_to_belong_to_this_login_and_this_issuer() {
         |state| format!("state={state}"),
     ];
     for end in ends {
-        let browser = Agreeing(end, Mutex::default());
-        let fault = OAuth::new(settings(&peer)).login(&browser, &[]).await.unwrap_err();
-        assert_eq!(fault.kind(), FaultKind::Auth);
-        let text = format!("{fault:?}");
+        let browser = ConsentingBrowser(end, Mutex::default());
+        let error = OAuth::new(settings(&peer)).login(&browser, &[]).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Auth);
+        let text = format!("{error:?}");
         assert!(!text.contains("hunter2") && !text.contains("spoken"), "{text}");
     }
     assert!(asked(&peer, "/token").is_empty());
     let refused = |state: &str| format!("error=access_denied&error_description=no&state={state}");
-    let browser = Agreeing(refused, Mutex::default());
-    let fault = OAuth::new(settings(&peer)).login(&browser, &[]).await.unwrap_err();
-    assert_eq!(fault.detail_lines(), ["access_denied", "no"]);
+    let browser = ConsentingBrowser(refused, Mutex::default());
+    let error = OAuth::new(settings(&peer)).login(&browser, &[]).await.unwrap_err();
+    assert_eq!(error.details(), ["access_denied", "no"]);
 }
 
 #[tokio::test]
@@ -397,29 +403,29 @@ async fn nothing_of_another_login_is_taken_or_shown() {
         |state| format!("error=access_denied&error_description=spoken&state=x{state}"),
     ];
     for end in ends {
-        let browser = Agreeing(end, Mutex::default());
-        let fault = OAuth::new(settings(&peer)).login(&browser, &[]).await.unwrap_err();
-        assert_eq!(fault.message(), "what came back belongs to another login");
-        assert!(!format!("{fault:?}").contains("spoken"));
+        let browser = ConsentingBrowser(end, Mutex::default());
+        let error = OAuth::new(settings(&peer)).login(&browser, &[]).await.unwrap_err();
+        assert_eq!(error.message(), "what came back belongs to another login");
+        assert!(!format!("{error:?}").contains("spoken"));
     }
     assert!(asked(&peer, "/token").is_empty());
 }
 
 #[tokio::test]
 async fn an_issuer_that_a_project_names_is_asked_only_where_a_servers_may_be() {
-    let peer = Peer::start(|_, _| Reply::full("404 Not Found", &[], "")).await;
+    let peer = TestServer::start(|_, _| TestResponse::full("404 Not Found", &[], "")).await;
     let issuer = server(Script::default()).await;
     let of = |named_by_user: bool| {
-        let mut settings = Settings::new("tasks", peer.url("/mcp"));
+        let mut settings = OAuthSettings::new("tasks", peer.url("/mcp"));
         settings.issuer = Some(issuer.url("/"));
-        settings.named_by_user = named_by_user;
+        settings.is_user_configured = named_by_user;
         OAuth::new(settings)
     };
     of(false).login(agreeing().as_ref(), &[]).await.unwrap_err();
-    assert!(issuer.heard().is_empty(), "{:?}", issuer.heard());
+    assert!(issuer.requests().is_empty(), "{:?}", issuer.requests());
     // The same written by the user is asked wherever it is.
     of(true).login(agreeing().as_ref(), &[]).await.ok();
-    assert!(!issuer.heard().is_empty());
+    assert!(!issuer.requests().is_empty());
 }
 
 #[tokio::test]
@@ -427,20 +433,20 @@ async fn a_token_endpoint_that_a_project_names_gets_no_secret_in_the_clear() {
     let canary = server(Script::default()).await;
     let of = |named_by_user: bool| {
         let url = "https://mcp.example.com/mcp".parse().unwrap();
-        let mut settings = Settings::new("tasks", url);
-        settings.named_by_user = named_by_user;
-        settings.grant = Grant::Program {
+        let mut settings = OAuthSettings::new("tasks", url);
+        settings.is_user_configured = named_by_user;
+        settings.grant = OAuthGrant::Program {
             client_id: "me".into(),
-            proof: Proof::Secret("hunter2hunter2".to_owned().into()),
+            proof: ProgramCredential::Secret("hunter2hunter2".to_owned().into()),
             token_url: Some(canary.url("/token")),
         };
         OAuth::new(settings)
     };
     let refusal = || challenge(&canary, 401, "Bearer", None);
-    let fault = of(false).challenged(refusal()).await.unwrap_err();
-    assert_eq!(fault.kind(), FaultKind::Denied);
-    assert!(canary.heard().is_empty());
-    assert_eq!(of(true).challenged(refusal()).await.unwrap(), Retry::Again);
+    let error = of(false).handle_challenge(refusal()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Denied);
+    assert!(canary.requests().is_empty());
+    assert_eq!(of(true).handle_challenge(refusal()).await.unwrap(), ChallengeOutcome::Retry);
 }
 
 #[tokio::test]
@@ -449,9 +455,9 @@ async fn a_login_is_offered_for_the_same_resource_and_issuer_only() {
     let vault = Arc::new(MemoryVault::default());
     keep(vault.as_ref(), &login(&peer, &origin(&peer), 9000)).await;
     let offered = |path: &str, issuer: Option<&str>| {
-        let mut settings = Settings::new("other-name", peer.url(path));
-        settings.clock = Arc::new(At(1000));
-        settings.named_by_user = false;
+        let mut settings = OAuthSettings::new("other-name", peer.url(path));
+        settings.clock = Arc::new(StoppedClock(1000));
+        settings.is_user_configured = false;
         settings.issuer = issuer.map(|issuer| issuer.parse().unwrap());
         settings.vault = Arc::clone(&vault) as _;
         async move { shown(&OAuth::new(settings)).await }
@@ -468,8 +474,8 @@ async fn a_login_is_offered_for_the_same_resource_and_issuer_only() {
 async fn a_server_without_pkce_is_not_logged_in_to() {
     let metadata = json!({ "code_challenge_methods_supported": null });
     let peer = server(Script { metadata, ..Script::default() }).await;
-    let fault = OAuth::new(settings(&peer)).login(agreeing().as_ref(), &[]).await.unwrap_err();
-    assert!(fault.message().contains("PKCE"), "{fault:?}");
+    let error = OAuth::new(settings(&peer)).login(agreeing().as_ref(), &[]).await.unwrap_err();
+    assert!(error.message().contains("PKCE"), "{error:?}");
 }
 
 #[tokio::test]
@@ -482,55 +488,55 @@ async fn logins_that_cannot_be_read_matter_only_when_one_is_wanted() {
     settings.vault = Arc::new(FileVault::new(dir.path(), None));
     let required = OAuth::new(settings.clone());
     let url = peer.url("/mcp");
-    required.show(Asked { method: "POST", url: &url }).await.unwrap_err();
-    settings.required = false;
+    required.auth_headers(CredentialRequest { method: "POST", url: &url }).await.unwrap_err();
+    settings.is_required = false;
     let oauth = OAuth::new(settings);
     assert_eq!(shown(&oauth).await, None);
-    let fault = oauth.challenged(challenge(&peer, 401, "Bearer", None)).await.unwrap_err();
-    assert!(fault.message().contains("cannot be read"), "{fault:?}");
+    let error = oauth.handle_challenge(challenge(&peer, 401, "Bearer", None)).await.unwrap_err();
+    assert!(error.message().contains("cannot be read"), "{error:?}");
 }
 
 #[tokio::test]
 async fn a_bound_token_is_shown_with_a_proof_that_has_what_the_server_wants() {
     let tokens = AtomicUsize::new(0);
-    let peer = Peer::start(move |_, heard| match heard.header("dpop") {
-        None => Reply::full("400 Bad Request", &[JSON], r#"{"error":"invalid_request"}"#),
-        Some(_) if tokens.fetch_add(1, Ordering::Relaxed) == 0 => Reply::full(
+    let peer = TestServer::start(move |_, heard| match heard.header("dpop") {
+        None => TestResponse::full("400 Bad Request", &[JSON], r#"{"error":"invalid_request"}"#),
+        Some(_) if tokens.fetch_add(1, Ordering::Relaxed) == 0 => TestResponse::full(
             "400 Bad Request",
             &[JSON, "DPoP-Nonce: n-1"],
             r#"{"error":"use_dpop_nonce"}"#,
         ),
         Some(_) => {
-            Reply::full("200 OK", &[JSON], r#"{"access_token":"bound","token_type":"DPoP"}"#)
+            TestResponse::full("200 OK", &[JSON], r#"{"access_token":"bound","token_type":"DPoP"}"#)
         }
     })
     .await;
     let mut settings = settings(&peer);
-    settings.dpop = true;
-    settings.grant = Grant::Program {
+    settings.requires_dpop = true;
+    settings.grant = OAuthGrant::Program {
         client_id: "me".into(),
-        proof: Proof::Secret("hunter2hunter2".to_owned().into()),
+        proof: ProgramCredential::Secret("hunter2hunter2".to_owned().into()),
         token_url: Some(peer.url("/token")),
     };
     let oauth = OAuth::new(settings);
     let refusal = challenge(&peer, 401, "DPoP", None);
-    assert_eq!(oauth.challenged(refusal).await.unwrap(), Retry::Again);
-    assert_eq!(peer.heard().len(), 2);
+    assert_eq!(oauth.handle_challenge(refusal).await.unwrap(), ChallengeOutcome::Retry);
+    assert_eq!(peer.requests().len(), 2);
     let claims = |proof: &str| -> Value {
         use base64::Engine as _;
         let engine = base64::engine::general_purpose::URL_SAFE_NO_PAD;
         serde_json::from_slice(&engine.decode(proof.split('.').nth(1).unwrap()).unwrap()).unwrap()
     };
-    assert_eq!(claims(peer.heard()[1].header("dpop").unwrap())["nonce"], "n-1");
+    assert_eq!(claims(peer.requests()[1].header("dpop").unwrap())["nonce"], "n-1");
     let url = peer.url("/mcp");
-    let ask = || oauth.show(Asked { method: "POST", url: &url });
+    let ask = || oauth.auth_headers(CredentialRequest { method: "POST", url: &url });
     let shown = ask().await.unwrap().unwrap();
     assert_eq!(shown.authorization.expose_secret(), "DPoP bound");
     let first = claims(shown.proof.as_ref().unwrap().expose_secret());
     assert_eq!((&first["htm"], first.get("nonce")), (&json!("POST"), None));
     let mut refusal = challenge(&peer, 401, "DPoP error=\"use_dpop_nonce\"", None);
-    (refusal.nonce, refusal.shown) = (Some("r-1".into()), Some(shown));
-    assert_eq!(oauth.challenged(refusal).await.unwrap(), Retry::Again);
+    (refusal.nonce, refusal.auth_headers) = (Some("r-1".into()), Some(shown));
+    assert_eq!(oauth.handle_challenge(refusal).await.unwrap(), ChallengeOutcome::Retry);
     let second = claims(ask().await.unwrap().unwrap().proof.unwrap().expose_secret());
     assert_eq!(second["nonce"], "r-1");
     assert_ne!(first["jti"], second["jti"]);
@@ -540,18 +546,18 @@ async fn a_bound_token_is_shown_with_a_proof_that_has_what_the_server_wants() {
 async fn a_program_needs_nobody() {
     let peer = server(Script::default()).await;
     let mut settings = settings(&peer);
-    settings.grant = Grant::Program {
+    settings.grant = OAuthGrant::Program {
         client_id: "me & you".into(),
-        proof: Proof::Secret("hunter2:hunter2".to_owned().into()),
+        proof: ProgramCredential::Secret("hunter2:hunter2".to_owned().into()),
         token_url: Some(peer.url("/token")),
     };
     settings.scopes = vec!["read".into()];
     let oauth = OAuth::new(settings);
     assert_eq!(shown(&oauth).await, None);
     let refusal = challenge(&peer, 401, "Bearer", None);
-    assert_eq!(oauth.challenged(refusal).await.unwrap(), Retry::Again);
+    assert_eq!(oauth.handle_challenge(refusal).await.unwrap(), ChallengeOutcome::Retry);
     assert_eq!(shown(&oauth).await.unwrap(), "Bearer access-1");
-    let heard = peer.heard();
+    let heard = peer.requests();
     assert_eq!(heard.len(), 1);
     // Both parts are encoded as in a form before they are joined.
     let pair = crate::util::base64::encode(b"me+%26+you:hunter2%3Ahunter2");
@@ -564,10 +570,10 @@ async fn a_program_needs_nobody() {
 async fn a_refused_program_is_told_why_without_its_secret() {
     let peer = server(Script { refusal: Some("invalid_client"), ..Script::default() }).await;
     let mut settings = settings(&peer);
-    let proof = Proof::Secret("hunter2hunter2".to_owned().into());
-    settings.grant = Grant::Program { client_id: "me".into(), proof, token_url: None };
+    let proof = ProgramCredential::Secret("hunter2hunter2".to_owned().into());
+    settings.grant = OAuthGrant::Program { client_id: "me".into(), proof, token_url: None };
     let oauth = OAuth::new(settings);
-    let fault = oauth.challenged(challenge(&peer, 401, "Bearer", None)).await.unwrap_err();
-    assert!(fault.message().ends_with("invalid_client"), "{fault:?}");
-    assert!(!format!("{fault:?}{oauth:?}").contains("hunter2"));
+    let error = oauth.handle_challenge(challenge(&peer, 401, "Bearer", None)).await.unwrap_err();
+    assert!(error.message().ends_with("invalid_client"), "{error:?}");
+    assert!(!format!("{error:?}{oauth:?}").contains("hunter2"));
 }

@@ -12,17 +12,17 @@ use url::form_urlencoded::{Serializer, byte_serialize};
 
 use super::dpop::ProofKey;
 use super::http::AuthHttp;
-use super::vault::Token;
-use crate::model::Fault;
-use crate::net::address::show;
-use crate::net::words::{cut, words};
+use super::vault::OAuthToken;
+use crate::model::Error;
+use crate::net::address::display_url;
+use crate::net::excerpt::{server_message, truncate};
 use crate::util::base64;
 
 /// The type of an assertion that stands for a client.
 const CLIENT_ASSERTION: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
 
 /// How a client proves who it is.
-pub(super) enum ClientProof<'a> {
+pub(super) enum ClientAuthentication<'a> {
     /// It does not; its name is part of the form.
     Public,
     /// A secret in the header.
@@ -33,7 +33,7 @@ pub(super) enum ClientProof<'a> {
     Assertion(SecretString),
 }
 
-impl<'a> ClientProof<'a> {
+impl<'a> ClientAuthentication<'a> {
     /// A secret, in the way that the endpoint takes; in the header when it does not say.
     pub(super) fn secret(secret: &'a SecretString, methods: &[&str]) -> Self {
         let knows = |method| methods.contains(&method);
@@ -47,7 +47,7 @@ impl<'a> ClientProof<'a> {
 
 /// What a token endpoint answers.
 #[derive(Deserialize)]
-pub(super) struct Granted {
+pub(super) struct TokenEndpointResponse {
     pub access_token: String,
     #[serde(default)]
     pub token_type: String,
@@ -59,7 +59,7 @@ pub(super) struct Granted {
     scope: Option<String>,
 }
 
-impl Granted {
+impl TokenEndpointResponse {
     /// The token as it is kept; `now` in seconds since the Unix epoch.
     ///
     /// # Errors
@@ -69,11 +69,11 @@ impl Granted {
         asked: Vec<String>,
         key: Option<&ProofKey>,
         now: u64,
-    ) -> Result<Token, Fault> {
+    ) -> Result<OAuthToken, Error> {
         let wanted = if key.is_some() { "DPoP" } else { "Bearer" };
         if !self.token_type.eq_ignore_ascii_case(wanted) {
-            let kind = cut(&self.token_type);
-            return Err(Fault::auth(format!("the token is of the type '{kind}', not {wanted}")));
+            let kind = truncate(&self.token_type);
+            return Err(Error::auth(format!("the token is of the type '{kind}', not {wanted}")));
         }
         // Some write the number as text.
         let lasts = self.expires_in.and_then(|lasts| {
@@ -84,13 +84,13 @@ impl Granted {
             Some(scopes) => scopes.split_whitespace().map(str::to_owned).collect(),
             None => asked.clone(),
         };
-        Ok(Token {
+        Ok(OAuthToken {
             access: self.access_token,
             refresh: self.refresh_token.filter(|token| !token.is_empty()),
             expires_at: lasts.map(|lasts| now.saturating_add(lasts)),
             scopes,
             asked,
-            key: key.map(|key| key.kept().to_owned()),
+            key: key.map(|key| key.serialized().to_owned()),
         })
     }
 }
@@ -103,55 +103,56 @@ pub(super) async fn request(
     http: &AuthHttp,
     endpoint: Url,
     client_id: &str,
-    proof: &ClientProof<'_>,
+    proof: &ClientAuthentication<'_>,
     form: &[(&str, &str)],
-) -> Result<Granted, Fault> {
-    let place = show(&endpoint);
+) -> Result<TokenEndpointResponse, Error> {
+    let place = display_url(&endpoint);
     let mut headers = HeaderMap::new();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/x-www-form-urlencoded"));
     let mut form = form.to_vec();
     match proof {
-        ClientProof::Public => form.push(("client_id", client_id)),
-        ClientProof::Basic(secret) => {
+        ClientAuthentication::Public => form.push(("client_id", client_id)),
+        ClientAuthentication::Basic(secret) => {
             headers.insert(AUTHORIZATION, basic(client_id, secret)?);
         }
-        ClientProof::Post(secret) => {
+        ClientAuthentication::Post(secret) => {
             form.extend([("client_id", client_id), ("client_secret", secret.expose_secret())]);
         }
-        ClientProof::Assertion(assertion) => {
+        ClientAuthentication::Assertion(assertion) => {
             form.push(("client_assertion_type", CLIENT_ASSERTION));
             form.push(("client_assertion", assertion.expose_secret()));
         }
     }
     let body = Serializer::new(String::new()).extend_pairs(form).finish();
-    let answer = http.ask(Method::POST, endpoint, headers, body.into(), false).await?;
+    let answer = http.send(Method::POST, endpoint, headers, body.into(), false).await?;
     if answer.status.is_success() {
-        return serde_json::from_slice(&answer.body).map_err(|error| {
+        return serde_json::from_slice(&answer.body).map_err(|cause| {
             // Neither quoted nor described: a token may be in it.
-            let what = if error.is_data() { "an answer without a token" } else { "no JSON" };
-            Fault::protocol(format!("{place} answered {} with {what}", answer.status))
+            let what = if cause.is_data() { "an answer without a token" } else { "no JSON" };
+            Error::protocol(format!("{place} answered {} with {what}", answer.status))
         });
     }
     let said: Option<Value> = serde_json::from_slice(&answer.body).ok();
-    let text = |field: &str| said.as_ref().and_then(|said| said.get(field)?.as_str()).map(cut);
+    let text = |field: &str| said.as_ref().and_then(|said| said.get(field)?.as_str()).map(truncate);
     let status = answer.status;
-    let Some(error) = text("error") else {
-        let fault = if status.is_server_error() {
-            Fault::unreachable(format!("{place} answered {status}"))
+    let Some(cause) = text("error") else {
+        let error = if status.is_server_error() {
+            Error::unreachable(format!("{place} answered {status}"))
         } else {
-            Fault::auth(format!("{place} gave no token: {status}"))
+            Error::auth(format!("{place} gave no token: {status}"))
         };
-        return Err(fault.details(words(&answer.body)));
+        return Err(error.with_details(server_message(&answer.body)));
     };
-    Err(Fault::auth(format!("{place} gave no token: {error}")).details(text("error_description")))
+    Err(Error::auth(format!("{place} gave no token: {cause}"))
+        .with_details(text("error_description")))
 }
 
 /// `Basic`, with both parts encoded as in a form (RFC 6749, section 2.3.1).
-fn basic(client_id: &str, secret: &SecretString) -> Result<HeaderValue, Fault> {
+fn basic(client_id: &str, secret: &SecretString) -> Result<HeaderValue, Error> {
     let encode = |text: &str| byte_serialize(text.as_bytes()).collect::<String>();
     let pair = format!("{}:{}", encode(client_id), encode(secret.expose_secret()));
     let mut value = HeaderValue::try_from(format!("Basic {}", base64::encode(pair.as_bytes())))
-        .map_err(|_| Fault::internal("base64 is no header"))?;
+        .map_err(|_| Error::internal("base64 is no header"))?;
     value.set_sensitive(true);
     Ok(value)
 }

@@ -1,6 +1,6 @@
 //! Logins and where they are kept.
 //!
-//! Owns: [`Login`], what is known of a client and its token at one authorization server, the port
+//! Owns: [`OAuthLogin`], what is known of a client and its token at one authorization server, the port
 //! [`Vault`], and [`MemoryVault`]. Never does: encrypt or write files; see `file`.
 
 use std::fmt;
@@ -10,24 +10,24 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
-use crate::model::{Fault, LoginReport};
+use crate::model::{Error, LoginReport};
 
 /// What is known of a client at one authorization server, for one server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Login {
+pub struct OAuthLogin {
     /// The server: its address without query (see [`server_key`]).
     pub server: String,
     /// Who issues tokens: the issuer, or the origin of a server that names none.
     pub issuer: String,
     /// Who asks for them.
-    pub client: Client,
+    pub client: OAuthClient,
     /// The token; only one login of a server has one.
-    pub token: Option<Token>,
+    pub token: Option<OAuthToken>,
 }
 
 /// The identity of a client at an authorization server.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Client {
+pub struct OAuthClient {
     /// Its name there.
     pub id: String,
     /// Its secret, if it got one.
@@ -40,7 +40,7 @@ pub struct Client {
 
 /// A token and what renews it.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Token {
+pub struct OAuthToken {
     /// What is shown to the server.
     pub access: String,
     /// What renews it.
@@ -56,19 +56,19 @@ pub struct Token {
     pub key: Option<String>,
 }
 
-impl fmt::Debug for Client {
+impl fmt::Debug for OAuthClient {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Client").field("id", &self.id).finish_non_exhaustive()
     }
 }
 
-impl fmt::Debug for Token {
+impl fmt::Debug for OAuthToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Token").field("scopes", &self.scopes).finish_non_exhaustive()
     }
 }
 
-impl Login {
+impl OAuthLogin {
     /// What may be told of it; `None` without a token.
     pub fn report(&self) -> Option<LoginReport> {
         let token = self.token.as_ref()?;
@@ -85,14 +85,14 @@ impl Login {
 
 /// What logins of a server are kept under: its address without user, query and fragment.
 pub fn server_key(url: &Url) -> String {
-    crate::net::address::show(url)
+    crate::net::address::display_url(url)
 }
 
 /// Held while a token is renewed; dropping it lets the next one in.
-pub type Turn = Box<dyn Send>;
+pub type RenewalLock = Box<dyn Send>;
 
 /// Changes the logins that are kept.
-pub type Change<'a> = &'a mut (dyn FnMut(&mut Vec<Login>) + Send);
+pub type VaultEdit<'a> = &'a mut (dyn FnMut(&mut Vec<OAuthLogin>) + Send);
 
 /// Keeps logins. What it gives out is as it was last written by anybody.
 #[async_trait]
@@ -101,47 +101,47 @@ pub trait Vault: Send + Sync + fmt::Debug {
     ///
     /// # Errors
     /// When they cannot be read.
-    async fn load(&self) -> Result<Vec<Login>, Fault>;
+    async fn load(&self) -> Result<Vec<OAuthLogin>, Error>;
 
     /// Changes what is kept, as one step for everybody.
     ///
     /// # Errors
     /// When they cannot be read or written; then nothing was changed.
-    async fn change(&self, change: Change<'_>) -> Result<(), Fault>;
+    async fn edit(&self, change: VaultEdit<'_>) -> Result<(), Error>;
 
     /// Waits until nobody else, in any process, renews the token of this server.
     ///
     /// # Errors
     /// When it takes too long.
-    async fn turn(&self, server: &str) -> Result<Turn, Fault>;
+    async fn lock_renewal(&self, server: &str) -> Result<RenewalLock, Error>;
 }
 
 /// Keeps logins as long as it lives.
 #[derive(Debug, Default)]
 pub struct MemoryVault {
-    logins: Mutex<Vec<Login>>,
-    turn: Arc<tokio::sync::Mutex<()>>,
+    logins: Mutex<Vec<OAuthLogin>>,
+    renewal_lock: Arc<tokio::sync::Mutex<()>>,
 }
 
 #[async_trait]
 impl Vault for MemoryVault {
-    async fn load(&self) -> Result<Vec<Login>, Fault> {
+    async fn load(&self) -> Result<Vec<OAuthLogin>, Error> {
         Ok(self.logins.lock().unwrap_or_else(PoisonError::into_inner).clone())
     }
 
-    async fn change(&self, change: Change<'_>) -> Result<(), Fault> {
+    async fn edit(&self, change: VaultEdit<'_>) -> Result<(), Error> {
         change(&mut self.logins.lock().unwrap_or_else(PoisonError::into_inner));
         Ok(())
     }
 
-    async fn turn(&self, _: &str) -> Result<Turn, Fault> {
-        Ok(Box::new(Arc::clone(&self.turn).lock_owned().await))
+    async fn lock_renewal(&self, _: &str) -> Result<RenewalLock, Error> {
+        Ok(Box::new(Arc::clone(&self.renewal_lock).lock_owned().await))
     }
 }
 
 /// Puts a login in: it replaces the one for the same server at the same issuer, and the tokens of
 /// the server at other issuers, which are worth nothing any more.
-pub fn put(logins: &mut Vec<Login>, login: &Login) {
+pub fn insert_login(logins: &mut Vec<OAuthLogin>, login: &OAuthLogin) {
     logins.retain(|kept| kept.server != login.server || kept.issuer != login.issuer);
     if login.token.is_some() {
         for kept in logins.iter_mut().filter(|kept| kept.server == login.server) {

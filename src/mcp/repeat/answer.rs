@@ -3,38 +3,38 @@
 //! Owns: recognising a plain answer in its bytes, without building anything of it, and what a
 //! whole answer means for a call of a run. Never does: know which calls are in flight.
 //!
-//! [`plain`] is sure or silent: it names an id only when the usual reading of the line would find
-//! one well-formed answer with this id, without doubts about it, that is no error. Everything else
+//! [`plain_answer_id`] is sure or silent: it names an id only when the usual reading of the line would find
+//! one well-formed answer with this id, without warnings about it, that is no error. Everything else
 //! (and some unusual ways to write a plain answer) is left to that reading.
 
 use bytes::Bytes;
 
-use crate::mcp::message::{self, Message, Raw, Reading};
+use crate::mcp::message::{self, ParsedInput, RawJson, RpcMessage};
 use crate::mcp::{results, rounds};
-use crate::model::{Fault, ToolResult};
+use crate::model::{Error, ToolResult};
 
 /// How deep a plain answer may nest. The usual reading knows a limit beyond this one.
 const DEPTH: u32 = 100;
 /// How far the end of a text is looked for byte by byte, before a search is worth its start.
-const SHORT: usize = 24;
+const SHORT_TEXT: usize = 24;
 
 /// The id of the plain answer that a line is, if it is one.
-pub fn plain(line: &[u8]) -> Option<i64> {
+pub fn plain_answer_id(line: &[u8]) -> Option<i64> {
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     // Control characters may stand between values, never in texts: not worth telling apart.
     if line.iter().any(|byte| *byte < b' ') || std::str::from_utf8(line).is_err() {
         return None;
     }
-    Scan { bytes: line, at: 0 }.answer()
+    AnswerScanner { bytes: line, at: 0 }.answer()
 }
 
 /// The way through a line. Every step fails where the usual reading would, or might.
-struct Scan<'a> {
+struct AnswerScanner<'a> {
     bytes: &'a [u8],
     at: usize,
 }
 
-impl<'a> Scan<'a> {
+impl<'a> AnswerScanner<'a> {
     fn answer(&mut self) -> Option<i64> {
         let (mut version, mut id, mut result) = (false, None, false);
         self.space();
@@ -173,7 +173,7 @@ impl<'a> Scan<'a> {
                 b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => {}
                 b'u' => {
                     let unit = self.bytes.get(self.at..self.at + 4)?;
-                    // Half of a surrogate pair would be a doubt.
+                    // Half of a surrogate pair would be a warning.
                     let pair = matches!(unit.first(), Some(b'd' | b'D'));
                     (!pair && unit.iter().all(u8::is_ascii_hexdigit)).then_some(())?;
                     self.at += 4;
@@ -249,23 +249,23 @@ impl<'a> Scan<'a> {
 
 /// How far the next quote or backslash is.
 fn quote_or_escape(rest: &[u8]) -> Option<usize> {
-    let near = rest.iter().take(SHORT).position(|byte| matches!(byte, b'"' | b'\\'));
+    let near = rest.iter().take(SHORT_TEXT).position(|byte| matches!(byte, b'"' | b'\\'));
     near.or_else(|| memchr::memchr2(b'"', b'\\', rest))
 }
 
-/// The outcome of the one answer that a line is: what [`plain`] recognised, read as usual.
+/// The outcome of the one answer that a line is: what [`plain_answer_id`] recognised, read as usual.
 ///
 /// # Errors
 /// The error that it carries, or what is wrong with it.
-pub fn outcome(line: &[u8]) -> Result<Raw, Fault> {
-    let broken = || Fault::protocol("an answer could not be read a second time");
+pub fn read_outcome(line: &[u8]) -> Result<RawJson, Error> {
+    let broken = || Error::protocol("an answer could not be read a second time");
     match message::read(&Bytes::copy_from_slice(line)) {
-        Reading::Messages(messages, _) => match messages.into_iter().next() {
-            Some(Message::Answer { outcome, .. }) => outcome,
+        ParsedInput::Messages(messages, _) => match messages.into_iter().next() {
+            Some(RpcMessage::Response { outcome, .. }) => outcome,
             _ => Err(broken()),
         },
-        Reading::Unreadable(fault) | Reading::Broken(fault) => Err(fault),
-        Reading::Noise(_) => Err(broken()),
+        ParsedInput::Unreadable(error) | ParsedInput::Broken(error) => Err(error),
+        ParsedInput::NonMessage(_) => Err(broken()),
     }
 }
 
@@ -274,22 +274,23 @@ pub fn outcome(line: &[u8]) -> Result<Raw, Fault> {
 ///
 /// # Errors
 /// The server's own error, or why there is no result.
-pub fn whole(outcome: Result<Raw, Fault>) -> Result<ToolResult, Fault> {
-    let raw = outcome.map_err(rounds::explained)?;
+pub fn read_result(outcome: Result<RawJson, Error>) -> Result<ToolResult, Error> {
+    let raw = outcome.map_err(rounds::with_hint)?;
     let serde_json::Value::Object(result) = raw.parse()? else {
-        return Err(results::broken("is not an object", raw.get()));
+        return Err(results::unusable_result("is not an object", raw.get()));
     };
     match result.get("resultType").map(|kind| kind.as_str().unwrap_or_default()) {
         None | Some("complete") => results::read(result, raw.get()),
-        Some("input_required") => Err(Fault::denied(
+        Some("input_required") => Err(Error::denied(
             "the server asks for input before it answers, and nobody is asked in a run of calls",
         )),
-        Some("task") => Err(Fault::tool(
+        Some("task") => Err(Error::tool(
             "the server made a task of the call, and tasks are not followed in a run of calls",
         )),
-        Some(other) => {
-            Err(results::broken(&format!("has the unknown resultType {other:?}"), raw.get()))
-        }
+        Some(other) => Err(results::unusable_result(
+            &format!("has the unknown resultType {other:?}"),
+            raw.get(),
+        )),
     }
 }
 
@@ -299,7 +300,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::model::FaultKind;
+    use crate::model::ErrorKind;
 
     #[test]
     fn plain_answers_are_recognised_however_they_are_ordered_and_spaced() {
@@ -313,7 +314,7 @@ mod tests {
             r#"{"jsonrpc":"2.0","id":1000000007,"result":{"resultType":"complete","n":[-0.5e+3,0,1E400,true,null]}}"#,
             r#"{"jsonrpc":"2.0","id":1000000007,"result":{"text":"h\u00e9, é"}}"#,
         ] {
-            assert_eq!(plain(line.as_bytes()), Some(1_000_000_007), "{line}");
+            assert_eq!(plain_answer_id(line.as_bytes()), Some(1_000_000_007), "{line}");
         }
     }
 
@@ -349,34 +350,37 @@ mod tests {
             "listening on 3000",
             "",
         ] {
-            assert_eq!(plain(line.as_bytes()), None, "{line}");
+            assert_eq!(plain_answer_id(line.as_bytes()), None, "{line}");
         }
-        assert_eq!(plain(b"{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{\"x\":\"\xff\"}}"), None);
+        assert_eq!(
+            plain_answer_id(b"{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{\"x\":\"\xff\"}}"),
+            None
+        );
         let deep = "[".repeat(200) + &"]".repeat(200);
         let line = format!(r#"{{"jsonrpc":"2.0","id":7,"result":{{"x":{deep}}}}}"#);
-        assert_eq!(plain(line.as_bytes()), None);
+        assert_eq!(plain_answer_id(line.as_bytes()), None);
     }
 
     #[test]
     fn a_whole_answer_is_judged_as_in_an_ordinary_call() {
-        let read = |answer: Value| whole(outcome(answer.to_string().as_bytes()));
+        let read = |answer: Value| read_result(read_outcome(answer.to_string().as_bytes()));
         let of = |key: &str, value: Value| json!({ "jsonrpc": "2.0", "id": 7, key: value });
         let text = |text: &str| json!([{ "type": "text", "text": text }]);
         assert!(read(of("result", json!({ "content": text("hi") }))).unwrap().success);
         let no = read(of("result", json!({ "content": text("disk full"), "isError": true })));
-        assert_eq!(no.unwrap().fault.unwrap().message(), "disk full");
+        assert_eq!(no.unwrap().error.unwrap().message(), "disk full");
         for (answer, kind, words) in [
-            (of("error", json!({ "code": -1, "message": "boom" })), FaultKind::Tool, "boom"),
-            (of("error", json!("boom")), FaultKind::Protocol, "malformed"),
-            (of("result", json!({ "content": 5 })), FaultKind::Protocol, "no list"),
-            (of("result", json!({ "resultType": "task" })), FaultKind::Tool, "task"),
-            (of("result", json!({ "resultType": "input_required" })), FaultKind::Denied, "input"),
-            (of("result", json!({ "resultType": "x" })), FaultKind::Protocol, "unknown"),
-            (of("result", json!([])), FaultKind::Protocol, "not an object"),
+            (of("error", json!({ "code": -1, "message": "boom" })), ErrorKind::Tool, "boom"),
+            (of("error", json!("boom")), ErrorKind::Protocol, "malformed"),
+            (of("result", json!({ "content": 5 })), ErrorKind::Protocol, "no list"),
+            (of("result", json!({ "resultType": "task" })), ErrorKind::Tool, "task"),
+            (of("result", json!({ "resultType": "input_required" })), ErrorKind::Denied, "input"),
+            (of("result", json!({ "resultType": "x" })), ErrorKind::Protocol, "unknown"),
+            (of("result", json!([])), ErrorKind::Protocol, "not an object"),
         ] {
-            let fault = read(answer).unwrap_err();
-            assert_eq!(fault.kind(), kind);
-            assert!(fault.message().contains(words), "{}", fault.message());
+            let error = read(answer).unwrap_err();
+            assert_eq!(error.kind(), kind);
+            assert!(error.message().contains(words), "{}", error.message());
         }
     }
 
@@ -410,12 +414,14 @@ mod tests {
         ]
     }
 
-    /// What the usual reading finds, when that is one answer without any doubt.
-    fn usual(line: &[u8]) -> Option<(Value, Raw)> {
+    /// What the usual reading finds, when that is one answer without any warning.
+    fn usual(line: &[u8]) -> Option<(Value, RawJson)> {
         match message::read(&Bytes::copy_from_slice(line)) {
-            Reading::Messages(messages, doubts) if doubts.is_empty() && messages.len() == 1 => {
+            ParsedInput::Messages(messages, warnings)
+                if warnings.is_empty() && messages.len() == 1 =>
+            {
                 match messages.into_iter().next() {
-                    Some(Message::Answer { id, outcome: Ok(raw) }) => Some((id, raw)),
+                    Some(RpcMessage::Response { id, outcome: Ok(raw) }) => Some((id, raw)),
                     _ => None,
                 }
             }
@@ -424,7 +430,7 @@ mod tests {
     }
 
     fn agrees(line: &[u8]) {
-        let Some(id) = plain(line) else { return };
+        let Some(id) = plain_answer_id(line) else { return };
         let shown = String::from_utf8_lossy(line);
         let (usual, raw) = usual(line).unwrap_or_else(|| panic!("only plain to us: {shown}"));
         assert_eq!(usual.as_i64(), Some(id), "{shown}");
@@ -466,7 +472,7 @@ mod tests {
                 && !line.contains('\\')
                 && !line.chars().any(|c| c < ' ');
             if is_plain {
-                prop_assert_eq!(plain(line.as_bytes()), Some(id), "{}", line);
+                prop_assert_eq!(plain_answer_id(line.as_bytes()), Some(id), "{}", line);
             }
         }
 

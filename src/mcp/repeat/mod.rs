@@ -6,7 +6,7 @@
 //! count.
 
 pub mod answer;
-pub mod detour;
-pub mod flights;
-pub mod request;
-pub mod run;
+pub mod call_template;
+pub mod in_flight;
+pub mod read_handoff;
+pub mod stdio_run;

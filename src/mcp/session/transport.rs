@@ -12,14 +12,14 @@ use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use serde_json::Value;
 use tokio::sync::watch;
 
-use super::Session;
-use crate::mcp::message::Message;
-use crate::mcp::wire::{Frame, FrameKind};
-use crate::model::Fault;
+use super::McpSession;
+use crate::mcp::message::RpcMessage;
+use crate::mcp::wire::{FrameKind, OutgoingFrame};
+use crate::model::Error;
 
 /// The transport the SDK sees.
 pub struct SessionTransport {
-    session: Arc<Session>,
+    session: Arc<McpSession>,
     /// Whether a run of calls reads the wire.
     running: watch::Receiver<bool>,
     ready: VecDeque<RxJsonRpcMessage<RoleClient>>,
@@ -28,13 +28,13 @@ pub struct SessionTransport {
 /// A message could not be handed to the server.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-pub struct SendError(pub Fault);
+pub struct SendError(pub Error);
 
 impl SessionTransport {
     /// A transport over `session`, with what came before it existed.
-    pub fn new(session: Arc<Session>, early: Vec<Message>) -> Self {
+    pub fn new(session: Arc<McpSession>, early: Vec<RpcMessage>) -> Self {
         let ready = early.into_iter().filter_map(|m| session.route_message(m, None)).collect();
-        Self { running: session.detour.running(), session, ready }
+        Self { running: session.read_handoff.running(), session, ready }
     }
 }
 
@@ -47,10 +47,10 @@ impl rmcp::transport::Transport<RoleClient> for SessionTransport {
     ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
         let session = Arc::clone(&self.session);
         let frame = frame(&item);
-        let answers = answers(&item);
+        let answers = answered_question(&item);
         // The server took its question back: it wants no answer.
         let unwanted = answers.as_ref().is_some_and(|id| session.is_withdrawn(id));
-        let question = Question { session: Arc::clone(&session), id: answers };
+        let question = ServerQuestionGuard { session: Arc::clone(&session), id: answers };
         async move {
             let _until_handed_over = question;
             if unwanted {
@@ -63,17 +63,17 @@ impl rmcp::transport::Transport<RoleClient> for SessionTransport {
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
         loop {
             let session = &self.session;
-            if let Some(message) = self.ready.pop_front().or_else(|| session.detour.take()) {
+            if let Some(message) = self.ready.pop_front().or_else(|| session.read_handoff.pop()) {
                 return Some(message);
             }
-            if session.gone.is_cancelled() {
+            if session.closed_token.is_cancelled() {
                 return None;
             }
             if *self.running.borrow_and_update() {
                 tokio::select! {
                     biased;
-                    () = session.detour.came() => {}
-                    () = session.gone.cancelled() => {}
+                    () = session.read_handoff.wait_for_message() => {}
+                    () = session.closed_token.cancelled() => {}
                     _turned = self.running.changed() => {}
                 }
                 continue;
@@ -95,17 +95,17 @@ impl rmcp::transport::Transport<RoleClient> for SessionTransport {
 impl Drop for SessionTransport {
     fn drop(&mut self) {
         // Nobody takes in what comes any more.
-        self.session.close(Fault::unreachable("the connection is closed"));
+        self.session.close(Error::unreachable("the connection is closed"));
     }
 }
 
 /// A question of the server, open until its answer is handed over or dropped.
-struct Question {
-    session: Arc<Session>,
+struct ServerQuestionGuard {
+    session: Arc<McpSession>,
     id: Option<RequestId>,
 }
 
-impl Drop for Question {
+impl Drop for ServerQuestionGuard {
     fn drop(&mut self) {
         if let Some(id) = &self.id {
             self.session.close_question(id);
@@ -114,7 +114,7 @@ impl Drop for Question {
 }
 
 /// The question that a message of ours answers.
-fn answers(item: &TxJsonRpcMessage<RoleClient>) -> Option<RequestId> {
+fn answered_question(item: &TxJsonRpcMessage<RoleClient>) -> Option<RequestId> {
     match item {
         JsonRpcMessage::Response(response) => Some(response.id.clone()),
         JsonRpcMessage::Error(error) => error.id.clone(),
@@ -123,12 +123,12 @@ fn answers(item: &TxJsonRpcMessage<RoleClient>) -> Option<RequestId> {
 }
 
 /// Serialises a message of the SDK and says what it is.
-fn frame(item: &TxJsonRpcMessage<RoleClient>) -> Result<Frame, Fault> {
+fn frame(item: &TxJsonRpcMessage<RoleClient>) -> Result<OutgoingFrame, Error> {
     let bytes = serde_json::to_vec(item)
-        .map_err(|error| Fault::internal(format!("a message cannot be serialised: {error}")))?;
+        .map_err(|error| Error::internal(format!("a message cannot be serialised: {error}")))?;
     let kind = match item {
         JsonRpcMessage::Request(_) => {
-            return Err(Fault::internal("our requests are not sent by the SDK"));
+            return Err(Error::internal("our requests are not sent by the SDK"));
         }
         JsonRpcMessage::Notification(notification) => match &notification.notification {
             ClientNotification::CancelledNotification(cancelled) => FrameKind::Notification {
@@ -143,5 +143,5 @@ fn frame(item: &TxJsonRpcMessage<RoleClient>) -> Result<Frame, Fault> {
         },
         JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => FrameKind::Response,
     };
-    Ok(Frame { bytes: bytes.into(), kind, call: None })
+    Ok(OutgoingFrame { bytes: bytes.into(), kind, call: None })
 }

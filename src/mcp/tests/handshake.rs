@@ -11,13 +11,13 @@ use super::{START, connected, discovered, initialized, limits, open, opener, opt
 use crate::config::spec::ProtocolChoice;
 use crate::mcp::connection::{ConnectOptions, Connection};
 use crate::mcp::wire::Wire;
-use crate::model::{Era, EventSink, FaultKind, Phase};
+use crate::model::{Era, ErrorKind, ErrorPhase, EventSink};
 
 #[tokio::test(start_paused = true)]
 async fn a_modern_server_needs_one_question() {
     let (connection, mut peer) = connected().await;
     assert_eq!(connection.agreement.era, Era::Modern);
-    assert!(connection.doubts().is_empty());
+    assert!(connection.protocol_warnings().is_empty());
     assert!(peer.rest().is_empty(), "a modern server is told nothing more");
 }
 
@@ -50,7 +50,7 @@ async fn silence_brings_initialize_and_a_late_discover_still_wins() {
     assert_eq!(connection.agreement.era, Era::Modern);
     // The other half of the handshake is nothing to wonder about.
     tokio::task::yield_now().await;
-    assert!(connection.doubts().is_empty(), "{:?}", connection.doubts());
+    assert!(connection.protocol_warnings().is_empty(), "{:?}", connection.protocol_warnings());
     drop(peer);
 }
 
@@ -58,7 +58,7 @@ async fn silence_brings_initialize_and_a_late_discover_still_wins() {
 async fn an_error_without_an_id_refuses_the_newest_request() {
     let (opened, _peer) = open(options(), async |peer| {
         peer.expect("server/discover").await;
-        peer.say(&refusal(&json!(null)));
+        peer.send(&refusal(&json!(null)));
         let asked = peer.expect("initialize").await;
         peer.answer(&asked, &initialized());
     })
@@ -101,23 +101,23 @@ async fn an_answer_to_a_question_that_was_not_asked_decides_nothing() {
         let asked = peer.expect("initialize").await;
         let id = asked["id"].as_i64().unwrap();
         for guess in [id - 1, id + 1] {
-            peer.say(&json!({ "jsonrpc": "2.0", "id": guess, "result": discovered() }));
+            peer.send(&json!({ "jsonrpc": "2.0", "id": guess, "result": discovered() }));
         }
         peer.answer(&asked, &initialized());
     })
     .await;
     let connection = opened.unwrap();
     assert_eq!(connection.agreement.era, Era::Legacy);
-    assert_eq!(connection.doubts().len(), 2, "{:?}", connection.doubts());
+    assert_eq!(connection.protocol_warnings().len(), 2, "{:?}", connection.protocol_warnings());
 }
 
 #[tokio::test(start_paused = true)]
 async fn questions_of_the_server_are_answered_during_the_handshake_or_after_it() {
     let (opened, mut peer) = open(options(), async |peer| {
         let asked = peer.expect("server/discover").await;
-        peer.say(&json!({ "jsonrpc": "2.0", "id": "p", "method": "ping" }));
+        peer.send(&json!({ "jsonrpc": "2.0", "id": "p", "method": "ping" }));
         assert_eq!(peer.next().await, json!({ "jsonrpc": "2.0", "id": "p", "result": {} }));
-        peer.say(&json!({ "jsonrpc": "2.0", "id": 7, "method": "roots/list" }));
+        peer.send(&json!({ "jsonrpc": "2.0", "id": 7, "method": "roots/list" }));
         peer.refuse(&asked);
         let asked = peer.expect("initialize").await;
         peer.answer(&asked, &initialized());
@@ -141,9 +141,9 @@ async fn what_is_said_before_the_handshake_is_over_is_heard_and_bounded() {
             let params = json!({ "level": "info", "data": text });
             json!({ "jsonrpc": "2.0", "method": "notifications/message", "params": params })
         };
-        peer.say(&json!({ "jsonrpc": "2.0", "method": "notifications/tools/list_changed" }));
+        peer.send(&json!({ "jsonrpc": "2.0", "method": "notifications/tools/list_changed" }));
         for _ in 0..50 {
-            peer.say(&log(&"x".repeat(200_000)));
+            peer.send(&log(&"x".repeat(200_000)));
         }
         peer.answer(&asked, &discovered());
     })
@@ -152,7 +152,7 @@ async fn what_is_said_before_the_handshake_is_over_is_heard_and_bounded() {
     assert_eq!(connection.tool_list_version(), 1);
     let heard = heard.lock().unwrap().len();
     assert!((2..=10).contains(&heard), "{heard} events were kept");
-    assert!(connection.doubts().iter().any(|d| d.contains("too much")));
+    assert!(connection.protocol_warnings().iter().any(|d| d.contains("too much")));
 }
 
 #[tokio::test(start_paused = true)]
@@ -161,7 +161,7 @@ async fn a_server_that_dies_of_the_question_is_started_once_more() {
     let open = opener([first as Arc<dyn Wire>, second]);
     let (opened, ()) = tokio::join!(Connection::open(&open, options()), async {
         dying.expect("server/discover").await;
-        dying.leave("the process exited with 2");
+        dying.close("the process exited with 2");
         let asked = fresh.expect("initialize").await;
         fresh.answer(&asked, &initialized());
     });
@@ -172,13 +172,13 @@ async fn a_server_that_dies_of_the_question_is_started_once_more() {
 #[tokio::test(start_paused = true)]
 async fn a_server_that_dies_each_time_is_told_with_its_words() {
     let ((first, one), (second, two)) = (wire(), wire());
-    one.leave("the process exited with 2");
-    two.leave("the process exited with 3");
+    one.close("the process exited with 2");
+    two.close("the process exited with 3");
     let open = opener([first as Arc<dyn Wire>, second]);
-    let fault = Connection::open(&open, options()).await.err().unwrap();
-    assert_eq!(fault.kind(), FaultKind::Unreachable);
-    assert_eq!(fault.message(), "the process exited with 3");
-    assert_eq!((fault.server_name(), fault.at_phase()), (Some("srv"), Some(Phase::Handshake)));
+    let error = Connection::open(&open, options()).await.err().unwrap();
+    assert_eq!(error.kind(), ErrorKind::Unreachable);
+    assert_eq!(error.message(), "the process exited with 3");
+    assert_eq!((error.server(), error.phase()), (Some("srv"), Some(ErrorPhase::Handshake)));
     assert!(one.is_closed() && two.is_closed());
 }
 
@@ -193,10 +193,10 @@ async fn silence_ends_at_the_start_timeout_whatever_else_is_said() {
         }
     })
     .await;
-    let fault = opened.err().unwrap();
-    assert_eq!(fault.kind(), FaultKind::Timeout);
+    let error = opened.err().unwrap();
+    assert_eq!(error.kind(), ErrorKind::Timeout);
     assert_eq!(start.elapsed().as_secs(), START.as_secs());
-    assert!(fault.detail_lines().iter().any(|l| l.contains("still loading")), "{fault:?}");
+    assert!(error.details().iter().any(|l| l.contains("still loading")), "{error:?}");
     assert!(peer.is_closed());
 }
 

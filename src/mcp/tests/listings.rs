@@ -5,12 +5,12 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::connected;
-use super::peer::Peer;
+use super::peer::FakeServer;
 use crate::mcp::listing;
-use crate::model::{Fault, FaultKind, Listing};
+use crate::model::{Error, ErrorKind, ToolListing};
 
 /// Lists the tools while `pages` makes up the answer to each request.
-async fn list(mut pages: impl FnMut(&Value) -> String) -> (Result<Listing, Fault>, usize) {
+async fn list(mut pages: impl FnMut(&Value) -> String) -> (Result<ToolListing, Error>, usize) {
     let (connection, mut peer) = connected().await;
     let mut asked = 0;
     let listed = tokio::select! {
@@ -20,7 +20,7 @@ async fn list(mut pages: impl FnMut(&Value) -> String) -> (Result<Listing, Fault
     (listed, asked)
 }
 
-async fn serve(peer: &mut Peer, asked: &mut usize, pages: &mut impl FnMut(&Value) -> String) {
+async fn serve(peer: &mut FakeServer, asked: &mut usize, pages: &mut impl FnMut(&Value) -> String) {
     loop {
         let request = peer.expect("tools/list").await;
         *asked += 1;
@@ -33,8 +33,8 @@ fn tool(name: &str) -> Value {
     json!({ "name": name, "inputSchema": { "type": "object" } })
 }
 
-fn says(listing: &Listing, words: &str) -> bool {
-    listing.problems.iter().any(|problem| problem.message.contains(words))
+fn says(listing: &ToolListing, words: &str) -> bool {
+    listing.diagnostics.iter().any(|problem| problem.message.contains(words))
 }
 
 #[tokio::test(start_paused = true)]
@@ -47,7 +47,7 @@ async fn large_pages_do_not_add_up() {
     })
     .await;
     let listing = listed.unwrap();
-    assert!(listing.partial && says(&listing, "MiB"), "{:?}", listing.problems);
+    assert!(listing.is_partial && says(&listing, "MiB"), "{:?}", listing.diagnostics);
     assert_eq!((listing.tools.len(), asked), (5, 6));
 }
 
@@ -55,8 +55,8 @@ async fn large_pages_do_not_add_up() {
 async fn millions_of_items_that_are_no_tools_cost_little() {
     let page = format!(r#"{{"tools":[{}0]}}"#, "0,".repeat(2_000_000));
     let listing = list(|_| page.clone()).await.0.unwrap();
-    assert!(listing.tools.is_empty() && listing.partial);
-    assert!(listing.problems.len() < 200, "{} problems", listing.problems.len());
+    assert!(listing.tools.is_empty() && listing.is_partial);
+    assert!(listing.diagnostics.len() < 200, "{} problems", listing.diagnostics.len());
     assert!(says(&listing, "more findings"));
 }
 
@@ -69,7 +69,7 @@ async fn a_definition_of_too_many_values_costs_itself() {
     );
     let listing = list(|_| page.clone()).await.0.unwrap();
     assert_eq!(listing.tools.len(), 1);
-    assert!(listing.partial && says(&listing, "bomb"), "{:?}", listing.problems);
+    assert!(listing.is_partial && says(&listing, "bomb"), "{:?}", listing.diagnostics);
 }
 
 #[tokio::test(start_paused = true)]
@@ -78,7 +78,7 @@ async fn a_cursor_that_repeats_is_followed_once() {
         list(|_| json!({ "tools": [tool("t")], "nextCursor": "again" }).to_string()).await;
     let listing = listed.unwrap();
     assert_eq!((listing.tools.len(), asked), (1, 2));
-    assert!(listing.partial);
+    assert!(listing.is_partial);
 }
 
 #[tokio::test(start_paused = true)]
@@ -95,8 +95,8 @@ async fn cursors_that_never_end_are_followed_to_the_limit() {
 #[tokio::test(start_paused = true)]
 async fn a_list_that_is_none_fails_as_a_whole() {
     for page in [r#"{"tools":"echo"}"#, r#"{"tools":{}}"#, "{}", "null", "[]"] {
-        let fault = list(|_| page.to_owned()).await.0.unwrap_err();
-        assert_eq!(fault.kind(), FaultKind::Protocol, "{page}");
+        let error = list(|_| page.to_owned()).await.0.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Protocol, "{page}");
     }
 }
 
@@ -108,9 +108,9 @@ async fn a_server_that_stops_in_the_middle_keeps_what_it_gave() {
             let asked = peer.expect("tools/list").await;
             peer.answer(&asked, &json!({ "tools": [tool("a")], "nextCursor": "b" }));
             peer.expect("tools/list").await;
-            peer.leave("the process exited with 1");
+            peer.close("the process exited with 1");
         });
     let listing = listed.unwrap();
     assert_eq!(listing.tools.len(), 1);
-    assert!(listing.partial && says(&listing, "exited with 1"));
+    assert!(listing.is_partial && says(&listing, "exited with 1"));
 }

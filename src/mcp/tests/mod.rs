@@ -5,7 +5,7 @@
 
 mod handshake;
 mod listings;
-mod offers;
+mod offerings;
 mod peer;
 mod questions;
 mod requests;
@@ -18,12 +18,12 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::connection::{ConnectOptions, Connection, Opener, RequestOptions};
+use super::connection::{ConnectOptions, Connection, RequestOptions, WireOpener};
 use super::lifecycle::MODERN;
 use super::wire::Wire;
 use crate::config::spec::ProtocolChoice;
-use crate::model::{CallId, EventSink, Fault, NoInbox, Phase};
-use peer::{Peer, wire};
+use crate::model::{CallId, Error, ErrorPhase, EventSink, NoQuestionHandler};
+use peer::{FakeServer, wire};
 
 /// The limit on starting in these tests.
 const START: Duration = Duration::from_secs(30);
@@ -32,29 +32,29 @@ fn options() -> ConnectOptions {
     ConnectOptions {
         server: "srv".to_owned(),
         protocol: ProtocolChoice::Auto,
-        remembered: None,
+        cached_era: None,
         start_timeout: START,
-        probe_silence: true,
+        falls_back_on_silence: true,
         roots: Vec::new(),
-        events: EventSink::nowhere(),
-        inbox: Arc::new(NoInbox),
+        events: EventSink::discard(),
+        inbox: Arc::new(NoQuestionHandler),
     }
 }
 
 /// Hands out these wires, one for each start, and then fails.
-fn opener(wires: impl IntoIterator<Item = Arc<dyn Wire>>) -> Opener {
+fn opener(wires: impl IntoIterator<Item = Arc<dyn Wire>>) -> WireOpener {
     let wires = Mutex::new(wires.into_iter().collect::<VecDeque<_>>());
     Arc::new(move || {
         let next = wires.lock().unwrap().pop_front();
-        next.ok_or_else(|| Fault::unreachable("it was started too often"))
+        next.ok_or_else(|| Error::unreachable("it was started too often"))
     })
 }
 
 /// Opens a connection over one wire while `server` plays the other side.
 async fn open(
     options: ConnectOptions,
-    server: impl AsyncFnOnce(&mut Peer),
-) -> (Result<Connection, Fault>, Peer) {
+    server: impl AsyncFnOnce(&mut FakeServer),
+) -> (Result<Connection, Error>, FakeServer) {
     let (wire, mut peer) = wire();
     let open = opener([wire as Arc<dyn Wire>]);
     let (opened, ()) = tokio::join!(Connection::open(&open, options), server(&mut peer));
@@ -62,7 +62,7 @@ async fn open(
 }
 
 /// A connection to a modern server that has told all it has to tell.
-async fn connected() -> (Connection, Peer) {
+async fn connected() -> (Connection, FakeServer) {
     let (opened, peer) = open(options(), async |peer| {
         let asked = peer.expect("server/discover").await;
         peer.answer(&asked, &discovered());
@@ -72,7 +72,10 @@ async fn connected() -> (Connection, Peer) {
 }
 
 /// A connection to a legacy server with these capabilities.
-async fn connected_legacy(options: ConnectOptions, capabilities: &Value) -> (Connection, Peer) {
+async fn connected_legacy(
+    options: ConnectOptions,
+    capabilities: &Value,
+) -> (Connection, FakeServer) {
     let options = ConnectOptions { protocol: ProtocolChoice::Legacy, ..options };
     let (opened, peer) = open(options, async |peer| {
         let asked = peer.expect("initialize").await;
@@ -86,7 +89,7 @@ async fn connected_legacy(options: ConnectOptions, capabilities: &Value) -> (Con
 }
 
 /// A connection to a modern server, with these options.
-async fn connected_with(options: ConnectOptions) -> (Connection, Peer) {
+async fn connected_with(options: ConnectOptions) -> (Connection, FakeServer) {
     let (opened, peer) = open(options, async |peer| {
         let asked = peer.expect("server/discover").await;
         peer.answer(&asked, &discovered());
@@ -110,5 +113,5 @@ fn initialized() -> Value {
 
 /// Ten seconds of silence, a minute in all.
 fn limits() -> RequestOptions {
-    RequestOptions::within(Duration::from_secs(10), Duration::from_mins(1), Phase::Call)
+    RequestOptions::with_timeouts(Duration::from_secs(10), Duration::from_mins(1), ErrorPhase::Call)
 }

@@ -8,21 +8,21 @@ use serde_json::{Value, json};
 use tokio::sync::{Mutex, mpsc};
 use tokio_util::sync::CancellationToken;
 
-use crate::mcp::wire::{Arrival, Frame, Vitals, Wire};
-use crate::model::{Era, Fault};
+use crate::mcp::wire::{Arrival, OutgoingFrame, ProcessInfo, Wire};
+use crate::model::{Era, Error};
 
 /// More than any test says before the other side listens.
 const QUEUE: usize = 10_000;
 
-/// A wire whose other end is a [`Peer`].
-pub struct PlayedWire {
+/// A wire whose other end is a [`FakeServer`].
+pub struct FakeWire {
     arrivals: Mutex<mpsc::Receiver<Arrival>>,
     sent: mpsc::Sender<Value>,
-    shared: Arc<Shared>,
+    shared: Arc<FakeWireState>,
 }
 
 #[derive(Default)]
-struct Shared {
+struct FakeWireState {
     closed: CancellationToken,
     /// Whether nothing is taken in any more.
     stuck: AtomicBool,
@@ -31,23 +31,23 @@ struct Shared {
 }
 
 /// The test's end.
-pub struct Peer {
+pub struct FakeServer {
     arrivals: mpsc::Sender<Arrival>,
     sent: mpsc::Receiver<Value>,
-    shared: Arc<Shared>,
+    shared: Arc<FakeWireState>,
 }
 
 /// A wire and its other end.
-pub fn wire() -> (Arc<PlayedWire>, Peer) {
+pub fn wire() -> (Arc<FakeWire>, FakeServer) {
     let (arrivals, receiver) = mpsc::channel(QUEUE);
     let (sender, sent) = mpsc::channel(QUEUE);
-    let shared = Arc::new(Shared::default());
+    let shared = Arc::new(FakeWireState::default());
     let wire =
-        PlayedWire { arrivals: Mutex::new(receiver), sent: sender, shared: Arc::clone(&shared) };
-    (Arc::new(wire), Peer { arrivals, sent, shared })
+        FakeWire { arrivals: Mutex::new(receiver), sent: sender, shared: Arc::clone(&shared) };
+    (Arc::new(wire), FakeServer { arrivals, sent, shared })
 }
 
-impl Peer {
+impl FakeServer {
     /// The next message of the client, which must have this method.
     pub async fn expect(&mut self, method: &str) -> Value {
         let message = self.next().await;
@@ -66,12 +66,12 @@ impl Peer {
     }
 
     /// Says something.
-    pub fn say(&self, message: &Value) {
+    pub fn send(&self, message: &Value) {
         self.line(&message.to_string());
     }
 
     /// Says something on the stream of a request.
-    pub fn say_on(&self, request: &Value, message: &Value) {
+    pub fn send_on_stream(&self, request: &Value, message: &Value) {
         let bytes = bytes::Bytes::from(message.to_string());
         self.arrives(Arrival::Message { bytes, stream_of: Some(request["id"].clone()) });
     }
@@ -84,17 +84,17 @@ impl Peer {
 
     /// Answers a request.
     pub fn answer(&self, request: &Value, result: &Value) {
-        self.say(&json!({ "jsonrpc": "2.0", "id": request["id"], "result": result }));
+        self.send(&json!({ "jsonrpc": "2.0", "id": request["id"], "result": result }));
     }
 
     /// Refuses a request.
     pub fn refuse(&self, request: &Value) {
-        self.say(&refusal(&request["id"]));
+        self.send(&refusal(&request["id"]));
     }
 
     /// Ends the wire.
-    pub fn leave(&self, why: &str) {
-        self.arrives(Arrival::Closed(Fault::unreachable(why.to_owned())));
+    pub fn close(&self, why: &str) {
+        self.arrives(Arrival::Closed(Error::unreachable(why.to_owned())));
     }
 
     /// Takes nothing in any more.
@@ -127,14 +127,14 @@ pub fn refusal(id: &Value) -> Value {
 }
 
 #[async_trait]
-impl Wire for PlayedWire {
-    async fn send(&self, frame: Frame) -> Result<(), Fault> {
+impl Wire for FakeWire {
+    async fn send(&self, frame: OutgoingFrame) -> Result<(), Error> {
         if self.shared.stuck.load(Ordering::SeqCst) {
             self.shared.waiting.fetch_add(1, Ordering::SeqCst);
             self.shared.closed.cancelled().await;
         }
         let message = serde_json::from_slice(&frame.bytes).unwrap();
-        self.sent.try_send(message).map_err(|_| Fault::unreachable("the peer is gone"))
+        self.sent.try_send(message).map_err(|_| Error::unreachable("the peer is gone"))
     }
 
     async fn receive(&self) -> Arrival {
@@ -146,17 +146,17 @@ impl Wire for PlayedWire {
                 return arrival;
             }
         }
-        Arrival::Closed(Fault::unreachable("the connection is closed"))
+        Arrival::Closed(Error::unreachable("the connection is closed"))
     }
 
-    fn agreed(&self, _era: Era, _version: &str) {}
+    fn set_agreement(&self, _era: Era, _version: &str) {}
 
     fn waiting_for(&self, _id: &Value) -> Option<String> {
         None
     }
 
-    fn vitals(&self) -> Vitals {
-        Vitals::default()
+    fn process_info(&self) -> ProcessInfo {
+        ProcessInfo::default()
     }
 
     async fn close(&self) {

@@ -8,46 +8,49 @@ use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep};
 
-use super::peer::Peer;
+use super::peer::FakeServer;
 use super::{connected_legacy, options, part_of};
 use crate::mcp::calling;
 use crate::mcp::connection::{ConnectOptions, Connection, RequestOptions};
-use crate::model::{Ask, Fault, FaultKind, Inbox, JsonObject, Question, Reply, ToolResult};
+use crate::model::{
+    Error, ErrorKind, JsonObject, Question, QuestionBody, QuestionHandler, QuestionReply,
+    ToolResult,
+};
 
 /// An inbox whose questions a test answers.
-pub(super) struct Desk(mpsc::Sender<(Question, oneshot::Sender<Reply>)>);
+pub(super) struct ChannelInbox(mpsc::Sender<(Question, oneshot::Sender<QuestionReply>)>);
 
 #[async_trait]
-impl Inbox for Desk {
-    async fn ask(&self, question: Question) -> Reply {
+impl QuestionHandler for ChannelInbox {
+    async fn ask(&self, question: Question) -> QuestionReply {
         let (sender, reply) = oneshot::channel();
         self.0.try_send((question, sender)).unwrap();
-        reply.await.unwrap_or(Reply::Nobody)
+        reply.await.unwrap_or(QuestionReply::Unattended)
     }
 }
 
-pub(super) type Asked = mpsc::Receiver<(Question, oneshot::Sender<Reply>)>;
+pub(super) type QuestionReceiver = mpsc::Receiver<(Question, oneshot::Sender<QuestionReply>)>;
 
 /// Options with an inbox, and its other end.
-pub(super) fn with_desk() -> (ConnectOptions, Asked) {
+pub(super) fn with_channel_inbox() -> (ConnectOptions, QuestionReceiver) {
     let (sender, asked) = mpsc::channel(100);
-    (ConnectOptions { inbox: Arc::new(Desk(sender)), ..options() }, asked)
+    (ConnectOptions { inbox: Arc::new(ChannelInbox(sender)), ..options() }, asked)
 }
 
 /// Options with an inbox that always says the same.
-pub(super) fn saying(reply: Reply) -> ConnectOptions {
-    struct Says(Reply);
+pub(super) fn with_fixed_reply(reply: QuestionReply) -> ConnectOptions {
+    struct FixedReply(QuestionReply);
     #[async_trait]
-    impl Inbox for Says {
-        async fn ask(&self, _question: Question) -> Reply {
+    impl QuestionHandler for FixedReply {
+        async fn ask(&self, _question: Question) -> QuestionReply {
             self.0.clone()
         }
     }
-    ConnectOptions { inbox: Arc::new(Says(reply)), ..options() }
+    ConnectOptions { inbox: Arc::new(FixedReply(reply)), ..options() }
 }
 
-async fn legacy() -> (Connection, Peer, Asked) {
-    let (options, asked) = with_desk();
+async fn legacy() -> (Connection, FakeServer, QuestionReceiver) {
+    let (options, asked) = with_channel_inbox();
     let (connection, peer) = connected_legacy(options, &json!({ "tools": {} })).await;
     (connection, peer, asked)
 }
@@ -55,7 +58,7 @@ async fn legacy() -> (Connection, Peer, Asked) {
 pub(super) async fn call(
     connection: &Connection,
     options: &RequestOptions,
-) -> Result<ToolResult, Fault> {
+) -> Result<ToolResult, Error> {
     calling::call(connection, "t", &JsonObject::new(), false, options).await
 }
 
@@ -79,14 +82,14 @@ async fn a_form_arrives_as_it_was_sent_and_belongs_to_its_call() {
     let options = part_of("call-1");
     let (result, ()) = tokio::join!(call(&connection, &options), async {
         let request = peer.expect("tools/call").await;
-        peer.say(&question("q", "elicitation/create", &form()));
+        peer.send(&question("q", "elicitation/create", &form()));
         let (question, reply) = asked.recv().await.unwrap();
         assert_eq!(question.server, "srv");
         assert_eq!(question.call.map(|call| call.0).as_deref(), Some("call-1"));
-        let Ask::Form { message, schema } = question.ask else { panic!("no form") };
+        let QuestionBody::Form { message, schema } = question.body else { panic!("no form") };
         assert_eq!((message.as_str(), &schema), ("Who?", &form()["requestedSchema"]));
         let content = json!({ "who": { "name": "Ada" } });
-        reply.send(Reply::Accept(content.clone())).unwrap();
+        reply.send(QuestionReply::Accept(content.clone())).unwrap();
         let answer = peer.next().await;
         let expected = json!({ "action": "accept", "content": content });
         assert_eq!((&answer["id"], &answer["result"]), (&json!("q"), &expected));
@@ -103,14 +106,14 @@ async fn a_server_that_waits_for_a_person_is_not_silent_and_then_it_is() {
     let (result, ()) = tokio::join!(call(&connection, &options), async {
         peer.expect("tools/call").await;
         sleep(Duration::from_secs(5)).await;
-        peer.say(&question("q", "elicitation/create", &form()));
+        peer.send(&question("q", "elicitation/create", &form()));
         let (_question, reply) = asked.recv().await.unwrap();
         sleep(Duration::from_secs(40)).await;
-        reply.send(Reply::Decline).unwrap();
+        reply.send(QuestionReply::Decline).unwrap();
         peer.next().await;
         peer.expect("notifications/cancelled").await;
     });
-    assert_eq!(result.unwrap_err().kind(), FaultKind::Timeout);
+    assert_eq!(result.unwrap_err().kind(), ErrorKind::Timeout);
     assert_eq!(start.elapsed().as_secs(), 55);
 }
 
@@ -121,7 +124,7 @@ async fn a_person_has_no_longer_than_the_call() {
     let start = Instant::now();
     let (result, ()) = tokio::join!(call(&connection, &options), async {
         peer.expect("tools/call").await;
-        peer.say(&question("q", "elicitation/create", &form()));
+        peer.send(&question("q", "elicitation/create", &form()));
         let (_question, mut reply) = asked.recv().await.unwrap();
         // Nobody waits for the answer any more, and the server hears that too.
         reply.closed().await;
@@ -130,7 +133,7 @@ async fn a_person_has_no_longer_than_the_call() {
         let cancelled = told.iter().find(|m| m["id"] == "q").unwrap();
         assert_eq!(cancelled["result"], json!({ "action": "cancel" }));
     });
-    assert_eq!(result.unwrap_err().kind(), FaultKind::Timeout);
+    assert_eq!(result.unwrap_err().kind(), ErrorKind::Timeout);
     assert_eq!(start.elapsed().as_secs(), 60);
 }
 
@@ -140,7 +143,7 @@ async fn giving_the_call_up_takes_the_question_away() {
     let options = part_of("call-1");
     let (result, ()) = tokio::join!(call(&connection, &options), async {
         peer.expect("tools/call").await;
-        peer.say(&question("q", "sampling/createMessage", &json!({ "messages": [] })));
+        peer.send(&question("q", "sampling/createMessage", &json!({ "messages": [] })));
         let (_question, mut reply) = asked.recv().await.unwrap();
         options.cancel.cancel();
         reply.closed().await;
@@ -148,7 +151,7 @@ async fn giving_the_call_up_takes_the_question_away() {
         let answer = told.iter().find(|m| m["id"] == "q").unwrap();
         assert_eq!(answer["error"]["code"], -1);
     });
-    assert!(matches!(result.unwrap_err().kind(), FaultKind::Interrupted(_)));
+    assert!(matches!(result.unwrap_err().kind(), ErrorKind::Interrupted(_)));
 }
 
 #[tokio::test(start_paused = true)]
@@ -157,11 +160,11 @@ async fn a_question_that_is_taken_back_gets_no_answer() {
     let options = part_of("call-1");
     let (result, ()) = tokio::join!(call(&connection, &options), async {
         let request = peer.expect("tools/call").await;
-        peer.say(&question("q", "elicitation/create", &form()));
+        peer.send(&question("q", "elicitation/create", &form()));
         let (_question, mut reply) = asked.recv().await.unwrap();
         let params = json!({ "requestId": "q" });
         let method = "notifications/cancelled";
-        peer.say(&json!({ "jsonrpc": "2.0", "method": method, "params": params }));
+        peer.send(&json!({ "jsonrpc": "2.0", "method": method, "params": params }));
         reply.closed().await;
         sleep(Duration::from_millis(10)).await;
         assert!(peer.rest().is_empty());
@@ -177,17 +180,17 @@ async fn of_several_calls_only_the_stream_tells_whose_question_it_is() {
     let server = async {
         let first = peer.expect("tools/call").await;
         let second = peer.expect("tools/call").await;
-        peer.say(&question("a", "elicitation/create", &form()));
+        peer.send(&question("a", "elicitation/create", &form()));
         let (unknown, reply) = asked.recv().await.unwrap();
         assert_eq!(unknown.call, None);
         // Either may be the one that waits, so neither is silent.
         sleep(Duration::from_secs(30)).await;
-        reply.send(Reply::Decline).unwrap();
+        reply.send(QuestionReply::Decline).unwrap();
         peer.next().await;
-        peer.say_on(&second, &question("b", "elicitation/create", &form()));
+        peer.send_on_stream(&second, &question("b", "elicitation/create", &form()));
         let (known, reply) = asked.recv().await.unwrap();
         assert_eq!(known.call.map(|call| call.0).as_deref(), Some("call-2"));
-        reply.send(Reply::Decline).unwrap();
+        reply.send(QuestionReply::Decline).unwrap();
         peer.next().await;
         peer.answer(&first, &text("1"));
         peer.answer(&second, &text("2"));
@@ -199,23 +202,28 @@ async fn of_several_calls_only_the_stream_tells_whose_question_it_is() {
 
 #[tokio::test(start_paused = true)]
 async fn roots_are_told_and_sampling_is_declined_with_its_own_error() {
-    let options =
-        ConnectOptions { roots: vec!["file:///srv/project".to_owned()], ..saying(Reply::Decline) };
+    let options = ConnectOptions {
+        roots: vec!["file:///srv/project".to_owned()],
+        ..with_fixed_reply(QuestionReply::Decline)
+    };
     let (_connection, mut peer) = connected_legacy(options, &json!({})).await;
-    peer.say(&json!({ "jsonrpc": "2.0", "id": 1, "method": "roots/list" }));
+    peer.send(&json!({ "jsonrpc": "2.0", "id": 1, "method": "roots/list" }));
     let roots = peer.next().await;
     assert_eq!(roots["result"]["roots"], json!([{ "uri": "file:///srv/project" }]));
-    peer.say(&question("s", "sampling/createMessage", &json!({ "messages": [] })));
+    peer.send(&question("s", "sampling/createMessage", &json!({ "messages": [] })));
     let refused = peer.next().await;
     assert_eq!(refused["error"]["code"], -1);
     assert_eq!(refused["error"]["message"], "User rejected sampling request");
-    peer.say(&question("n", "nonsense/ask", &json!({})));
+    peer.send(&question("n", "nonsense/ask", &json!({})));
     assert_eq!(peer.next().await["error"]["code"], -32601);
 }
 
 #[tokio::test(start_paused = true)]
 async fn what_we_declare_depends_on_configuration_alone() {
-    let options = ConnectOptions { roots: vec!["file:///srv".to_owned()], ..saying(Reply::Nobody) };
+    let options = ConnectOptions {
+        roots: vec!["file:///srv".to_owned()],
+        ..with_fixed_reply(QuestionReply::Unattended)
+    };
     let (connection, mut peer) = super::connected_with(options).await;
     let limits = part_of("call-1");
     let (result, ()) = tokio::join!(call(&connection, &limits), async {

@@ -7,22 +7,22 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
-use super::peer::{Peer, refusal};
+use super::peer::{FakeServer, refusal};
 use super::{connected, limits};
 use crate::mcp::connection::{Connection, RequestOptions};
-use crate::mcp::message::Raw;
-use crate::model::{Fault, FaultKind, Signal};
+use crate::mcp::message::RawJson;
+use crate::model::{Error, ErrorKind, Signal};
 
 /// Sends a request while `server` plays the other side.
 async fn ask(
     connection: &Connection,
     options: &RequestOptions,
     server: impl Future<Output = ()>,
-) -> Result<Raw, Fault> {
+) -> Result<RawJson, Error> {
     tokio::join!(connection.request("tools/call", json!({ "name": "t" }), options), server).0
 }
 
-async fn call(peer: &mut Peer) -> Value {
+async fn call(peer: &mut FakeServer) -> Value {
     peer.expect("tools/call").await
 }
 
@@ -36,7 +36,7 @@ async fn silence_ends_at_the_idle_limit_and_the_server_is_told() {
         assert_eq!(told["params"]["requestId"], asked["id"]);
     })
     .await;
-    assert_eq!(answer.unwrap_err().kind(), FaultKind::Timeout);
+    assert_eq!(answer.unwrap_err().kind(), ErrorKind::Timeout);
     assert_eq!(start.elapsed().as_secs(), 10);
 }
 
@@ -59,15 +59,15 @@ async fn progress_puts_the_idle_limit_off_but_never_the_total() {
             for token in [token, &json!(987_654), &json!(null)] {
                 let params = json!({ "progressToken": token, "progress": n });
                 let method = "notifications/progress";
-                peer.say(&json!({ "jsonrpc": "2.0", "method": method, "params": params }));
+                peer.send(&json!({ "jsonrpc": "2.0", "method": method, "params": params }));
             }
             sleep(Duration::from_secs(5)).await;
         }
     })
     .await;
-    let fault = answer.unwrap_err();
-    assert_eq!(fault.kind(), FaultKind::Timeout);
-    assert!(fault.message().contains("60 s in all"), "{}", fault.message());
+    let error = answer.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Timeout);
+    assert!(error.message().contains("60 s in all"), "{}", error.message());
     assert!(start.elapsed() >= Duration::from_mins(1));
     assert_eq!(seen.load(Ordering::SeqCst), 13);
 }
@@ -78,15 +78,15 @@ async fn an_answer_to_nobody_ends_the_wait_soon_and_is_named() {
     let start = Instant::now();
     let answer = ask(&connection, &limits(), async {
         call(&mut peer).await;
-        peer.say(&json!({ "jsonrpc": "2.0", "id": "Z".repeat(1 << 20), "result": {} }));
+        peer.send(&json!({ "jsonrpc": "2.0", "id": "Z".repeat(1 << 20), "result": {} }));
         peer.expect("notifications/cancelled").await;
     })
     .await;
-    let fault = answer.unwrap_err();
-    assert_eq!(fault.kind(), FaultKind::Protocol);
-    assert!(fault.message().contains("unknown id"), "{}", fault.message());
-    assert!(fault.message().len() < 1000, "{} bytes are quoted", fault.message().len());
-    assert!(connection.doubts().iter().all(|doubt| doubt.len() < 1000));
+    let error = answer.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Protocol);
+    assert!(error.message().contains("unknown id"), "{}", error.message());
+    assert!(error.message().len() < 1000, "{} bytes are quoted", error.message().len());
+    assert!(connection.protocol_warnings().iter().all(|doubt| doubt.len() < 1000));
     assert_eq!(start.elapsed().as_secs(), 2);
 }
 
@@ -95,7 +95,7 @@ async fn the_right_answer_may_follow_a_wrong_one() {
     let (connection, mut peer) = connected().await;
     let answer = ask(&connection, &limits(), async {
         let asked = call(&mut peer).await;
-        peer.say(&refusal(&json!(null)));
+        peer.send(&refusal(&json!(null)));
         sleep(Duration::from_secs(1)).await;
         peer.answer(&asked, &json!(1));
     })
@@ -122,7 +122,10 @@ async fn a_second_answer_does_not_disturb_the_next_request() {
     })
     .await;
     assert_eq!(answer.unwrap().get(), "2");
-    assert_eq!(connection.doubts(), ["a request was answered twice; the first answer counts"]);
+    assert_eq!(
+        connection.protocol_warnings(),
+        ["a request was answered twice; the first answer counts"]
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -143,7 +146,7 @@ async fn a_late_answer_never_becomes_somebody_elses() {
     let options = limits();
     let mut first = Value::Null;
     let given_up = ask(&connection, &options, async { first = call(&mut peer).await }).await;
-    assert_eq!(given_up.unwrap_err().kind(), FaultKind::Timeout);
+    assert_eq!(given_up.unwrap_err().kind(), ErrorKind::Timeout);
     peer.rest();
     let answer = ask(&connection, &options, async {
         let second = call(&mut peer).await;
@@ -153,7 +156,11 @@ async fn a_late_answer_never_becomes_somebody_elses() {
     })
     .await;
     assert_eq!(answer.unwrap().get(), r#""own""#);
-    assert!(connection.doubts()[0].contains("given up"), "{:?}", connection.doubts());
+    assert!(
+        connection.protocol_warnings()[0].contains("given up"),
+        "{:?}",
+        connection.protocol_warnings()
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -167,11 +174,11 @@ async fn the_end_of_the_wire_ends_every_wait_at_once() {
         async {
             peer.next().await;
             peer.next().await;
-            peer.leave("the process exited with 3");
+            peer.close("the process exited with 3");
         }
     );
-    for fault in [one.unwrap_err(), two.unwrap_err()] {
-        assert_eq!(fault.message(), "the process exited with 3");
+    for error in [one.unwrap_err(), two.unwrap_err()] {
+        assert_eq!(error.message(), "the process exited with 3");
     }
     let later = connection.request("ping", json!({}), &options).await.unwrap_err();
     assert_eq!(later.message(), "the process exited with 3");
@@ -185,7 +192,7 @@ async fn an_answer_followed_by_the_end_is_an_answer() {
     let answer = ask(&connection, &limits(), async {
         let asked = call(&mut peer).await;
         peer.answer(&asked, &json!("last words"));
-        peer.leave("the process exited with 0");
+        peer.close("the process exited with 0");
     })
     .await;
     assert_eq!(answer.unwrap().get(), r#""last words""#);
@@ -202,8 +209,8 @@ async fn giving_up_is_told_to_the_server() {
         peer.expect("notifications/cancelled").await;
     })
     .await;
-    let fault = answer.unwrap_err();
-    assert_eq!(fault.kind(), FaultKind::Interrupted(Signal::Interrupt));
+    let error = answer.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Interrupted(Signal::Interrupt));
 }
 
 #[tokio::test(start_paused = true)]
@@ -218,7 +225,7 @@ async fn giving_up_waits_only_a_moment_for_a_server_that_does_not_read() {
         cancel.cancel();
     })
     .await;
-    assert!(matches!(answer.unwrap_err().kind(), FaultKind::Interrupted(_)));
+    assert!(matches!(answer.unwrap_err().kind(), ErrorKind::Interrupted(_)));
     assert_eq!(start.elapsed().as_secs(), 1);
 }
 
@@ -268,12 +275,12 @@ async fn a_server_that_asks_without_listening_costs_little() {
     let (connection, mut peer) = connected().await;
     peer.stop_reading();
     for n in 0..5_000 {
-        peer.say(&json!({ "jsonrpc": "2.0", "id": n, "method": "ping" }));
+        peer.send(&json!({ "jsonrpc": "2.0", "id": n, "method": "ping" }));
     }
     // Every question is looked at before the first limit in this test can fire.
     sleep(Duration::from_millis(1)).await;
     assert!((1..=100).contains(&peer.waiting()), "{} answers are waiting", peer.waiting());
-    assert!(connection.doubts().iter().any(|doubt| doubt.contains("too many")));
+    assert!(connection.protocol_warnings().iter().any(|doubt| doubt.contains("too many")));
     connection.close().await;
     assert!(peer.is_closed());
     assert!(peer.rest().len() <= 100);
@@ -282,14 +289,14 @@ async fn a_server_that_asks_without_listening_costs_little() {
 #[tokio::test(start_paused = true)]
 async fn questions_with_odd_ids_are_noted() {
     let (connection, mut peer) = connected().await;
-    peer.say(&json!({ "jsonrpc": "2.0", "id": { "a": 1 }, "method": "ping" }));
-    peer.say(&json!({ "jsonrpc": "2.0", "id": "x".repeat(5000), "method": "ping" }));
-    peer.say(&json!({ "jsonrpc": "2.0", "id": "fine", "method": "ping" }));
+    peer.send(&json!({ "jsonrpc": "2.0", "id": { "a": 1 }, "method": "ping" }));
+    peer.send(&json!({ "jsonrpc": "2.0", "id": "x".repeat(5000), "method": "ping" }));
+    peer.send(&json!({ "jsonrpc": "2.0", "id": "fine", "method": "ping" }));
     let reply = peer.next().await;
     assert_eq!(reply["id"], "fine");
-    assert_eq!(connection.doubts().len(), 2, "{:?}", connection.doubts());
+    assert_eq!(connection.protocol_warnings().len(), 2, "{:?}", connection.protocol_warnings());
     // An id may be used again once it is answered.
-    peer.say(&json!({ "jsonrpc": "2.0", "id": "fine", "method": "ping" }));
+    peer.send(&json!({ "jsonrpc": "2.0", "id": "fine", "method": "ping" }));
     assert_eq!(peer.next().await["id"], "fine");
 }
 
@@ -303,7 +310,7 @@ async fn closing_twice_is_fine_and_ends_what_waits() {
         connection.close().await;
     })
     .await;
-    assert_eq!(answer.unwrap_err().kind(), FaultKind::Unreachable);
+    assert_eq!(answer.unwrap_err().kind(), ErrorKind::Unreachable);
     assert!(peer.is_closed());
 }
 
@@ -315,7 +322,7 @@ async fn a_line_that_breaks_the_protocol_ends_the_connection_and_says_why() {
         peer.line("{\"jsonrpc\":");
     })
     .await;
-    let fault = answer.unwrap_err();
-    assert_eq!(fault.kind(), FaultKind::Protocol);
-    assert!(fault.message().contains("spans lines"), "{}", fault.message());
+    let error = answer.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Protocol);
+    assert!(error.message().contains("spans lines"), "{}", error.message());
 }

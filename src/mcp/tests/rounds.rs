@@ -2,23 +2,23 @@
 
 use serde_json::{Value, json};
 
-use super::peer::Peer;
-use super::questions::{call, form, saying, text, with_desk};
+use super::peer::FakeServer;
+use super::questions::{call, form, text, with_channel_inbox, with_fixed_reply};
 use super::{connected_legacy, connected_with, part_of};
-use crate::model::{FaultKind, Reply};
+use crate::model::{ErrorKind, QuestionReply};
 
 fn asks(key: &str, method: &str, params: &Value) -> Value {
     json!({ "resultType": "input_required",
             "inputRequests": { key: { "method": method, "params": params } } })
 }
 
-async fn request(peer: &mut Peer) -> Value {
+async fn request(peer: &mut FakeServer) -> Value {
     peer.expect("tools/call").await
 }
 
 #[tokio::test(start_paused = true)]
 async fn state_is_echoed_exactly_and_each_round_is_a_new_request() {
-    let (options, mut asked) = with_desk();
+    let (options, mut asked) = with_channel_inbox();
     let (connection, mut peer) = connected_with(options).await;
     let options = part_of("call-1");
     let state = "\u{0}o\u{301}pa\"que \\ \u{1f600}  ";
@@ -30,7 +30,7 @@ async fn state_is_echoed_exactly_and_each_round_is_a_new_request() {
         peer.answer(&first, &ask);
         let (question, reply) = asked.recv().await.unwrap();
         assert_eq!((question.round, question.call.unwrap().0.as_str()), (Some(1), "call-1"));
-        reply.send(Reply::Accept(json!({ "who": {} }))).unwrap();
+        reply.send(QuestionReply::Accept(json!({ "who": {} }))).unwrap();
         let second = request(&mut peer).await;
         assert_ne!(first["id"], second["id"]);
         assert_eq!(second["params"]["requestState"], json!(state));
@@ -41,7 +41,7 @@ async fn state_is_echoed_exactly_and_each_round_is_a_new_request() {
         peer.answer(&second, &asks("how", "elicitation/create", &form()));
         let (question, reply) = asked.recv().await.unwrap();
         assert_eq!(question.round, Some(2));
-        reply.send(Reply::Decline).unwrap();
+        reply.send(QuestionReply::Decline).unwrap();
         let third = request(&mut peer).await;
         assert!(third["params"].get("requestState").is_none(), "{third}");
         assert_eq!(third["params"]["inputResponses"], json!({ "how": { "action": "decline" } }));
@@ -54,7 +54,7 @@ async fn state_is_echoed_exactly_and_each_round_is_a_new_request() {
 async fn all_questions_of_a_round_are_answered_together() {
     let options = crate::mcp::connection::ConnectOptions {
         roots: vec!["file:///srv".to_owned()],
-        ..saying(Reply::Accept(json!({ "role": "assistant" })))
+        ..with_fixed_reply(QuestionReply::Accept(json!({ "role": "assistant" })))
     };
     let (connection, mut peer) = connected_with(options).await;
     let options = part_of("call-1");
@@ -78,8 +78,8 @@ async fn all_questions_of_a_round_are_answered_together() {
 
 #[tokio::test(start_paused = true)]
 async fn a_server_that_never_stops_asking_is_left() {
-    for (reply, rounds) in [(Reply::Decline, 11), (Reply::Nobody, 2)] {
-        let (connection, mut peer) = connected_with(saying(reply)).await;
+    for (reply, rounds) in [(QuestionReply::Decline, 11), (QuestionReply::Unattended, 2)] {
+        let (connection, mut peer) = connected_with(with_fixed_reply(reply)).await;
         let options = part_of("call-1");
         let (result, ()) = tokio::join!(call(&connection, &options), async {
             for n in 0..rounds {
@@ -87,9 +87,9 @@ async fn a_server_that_never_stops_asking_is_left() {
                 peer.answer(&asked, &asks(&n.to_string(), "elicitation/create", &form()));
             }
         });
-        let fault = result.unwrap_err();
-        assert_eq!(fault.kind(), FaultKind::Protocol, "{fault}");
-        assert!(fault.message().starts_with("limit:"), "{fault}");
+        let error = result.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Protocol, "{error}");
+        assert!(error.message().starts_with("limit:"), "{error}");
         assert!(peer.rest().is_empty());
     }
 }
@@ -98,26 +98,31 @@ async fn a_server_that_never_stops_asking_is_left() {
 async fn what_has_no_answer_ends_the_call() {
     let sample = json!({ "messages": [] });
     for (method, params, reply, kind) in [
-        ("sampling/createMessage", &sample, Reply::Decline, FaultKind::Denied),
-        ("sampling/createMessage", &sample, Reply::Nobody, FaultKind::Denied),
-        ("roots/list", &json!({}), Reply::Nobody, FaultKind::Tool),
-        ("nonsense/ask", &json!({}), Reply::Nobody, FaultKind::Tool),
-        ("elicitation/create", &json!({ "message": 1 }), Reply::Nobody, FaultKind::Protocol),
+        ("sampling/createMessage", &sample, QuestionReply::Decline, ErrorKind::Denied),
+        ("sampling/createMessage", &sample, QuestionReply::Unattended, ErrorKind::Denied),
+        ("roots/list", &json!({}), QuestionReply::Unattended, ErrorKind::Tool),
+        ("nonsense/ask", &json!({}), QuestionReply::Unattended, ErrorKind::Tool),
+        (
+            "elicitation/create",
+            &json!({ "message": 1 }),
+            QuestionReply::Unattended,
+            ErrorKind::Protocol,
+        ),
     ] {
-        let (connection, mut peer) = connected_with(saying(reply)).await;
+        let (connection, mut peer) = connected_with(with_fixed_reply(reply)).await;
         let options = part_of("call-1");
         let (result, ()) = tokio::join!(call(&connection, &options), async {
             let asked = request(&mut peer).await;
             peer.answer(&asked, &asks("q", method, params));
         });
-        let fault = result.unwrap_err();
-        assert_eq!((fault.kind(), fault.server_name()), (kind, Some("srv")), "{method}: {fault}");
+        let error = result.unwrap_err();
+        assert_eq!((error.kind(), error.server()), (kind, Some("srv")), "{method}: {error}");
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn giving_up_ends_the_round_that_waits_for_a_person() {
-    let (options, mut asked) = with_desk();
+    let (options, mut asked) = with_channel_inbox();
     let (connection, mut peer) = connected_with(options).await;
     let options = part_of("call-1");
     let (result, ()) = tokio::join!(call(&connection, &options), async {
@@ -127,7 +132,7 @@ async fn giving_up_ends_the_round_that_waits_for_a_person() {
         options.cancel.cancel();
         reply.closed().await;
     });
-    assert!(matches!(result.unwrap_err().kind(), FaultKind::Interrupted(_)));
+    assert!(matches!(result.unwrap_err().kind(), ErrorKind::Interrupted(_)));
     assert!(peer.rest().is_empty());
 }
 
@@ -142,31 +147,31 @@ fn pages(request: &Value) -> Value {
 #[tokio::test(start_paused = true)]
 async fn pages_that_have_to_be_visited_are_asked_for_and_the_call_is_repeated_once() {
     for (reply, kind) in [
-        (Reply::Accept(json!({})), None),
-        (Reply::Decline, Some(FaultKind::Denied)),
-        (Reply::Nobody, Some(FaultKind::Denied)),
+        (QuestionReply::Accept(json!({})), None),
+        (QuestionReply::Decline, Some(ErrorKind::Denied)),
+        (QuestionReply::Unattended, Some(ErrorKind::Denied)),
     ] {
-        let (connection, mut peer) = connected_legacy(saying(reply), &json!({})).await;
+        let (connection, mut peer) = connected_legacy(with_fixed_reply(reply), &json!({})).await;
         let options = part_of("call-1");
         let (result, ()) = tokio::join!(call(&connection, &options), async {
             let first = request(&mut peer).await;
-            peer.say(&pages(&first));
+            peer.send(&pages(&first));
             if kind.is_none() {
                 let second = request(&mut peer).await;
                 peer.answer(&second, &text("signed in"));
             }
         });
-        assert_eq!(result.as_ref().err().map(crate::model::Fault::kind), kind);
+        assert_eq!(result.as_ref().err().map(crate::model::Error::kind), kind);
     }
     // It is not repeated again and again.
     let (connection, mut peer) =
-        connected_legacy(saying(Reply::Accept(json!({}))), &json!({})).await;
+        connected_legacy(with_fixed_reply(QuestionReply::Accept(json!({}))), &json!({})).await;
     let options = part_of("call-1");
     let (result, ()) = tokio::join!(call(&connection, &options), async {
         for _ in 0..2 {
             let asked = request(&mut peer).await;
-            peer.say(&pages(&asked));
+            peer.send(&pages(&asked));
         }
     });
-    assert_eq!(result.unwrap_err().kind(), FaultKind::Tool);
+    assert_eq!(result.unwrap_err().kind(), ErrorKind::Tool);
 }

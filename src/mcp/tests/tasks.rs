@@ -5,10 +5,10 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::questions::{call, form, saying, text};
+use super::questions::{call, form, text, with_fixed_reply};
 use super::{connected_legacy, connected_with, part_of};
 use crate::mcp::calling;
-use crate::model::{FaultKind, JsonObject, Reply};
+use crate::model::{ErrorKind, JsonObject, QuestionReply};
 
 fn state(status: &str) -> Value {
     json!({ "resultType": "complete", "taskId": "t-1", "status": status, "pollIntervalMs": 3000,
@@ -23,7 +23,8 @@ fn created() -> Value {
 
 #[tokio::test(start_paused = true)]
 async fn a_task_is_asked_for_at_its_pace_and_its_questions_are_answered_once() {
-    let (connection, mut peer) = connected_with(saying(Reply::Accept(json!({ "who": {} })))).await;
+    let (connection, mut peer) =
+        connected_with(with_fixed_reply(QuestionReply::Accept(json!({ "who": {} })))).await;
     let options = part_of("call-1");
     let start = Instant::now();
     let (result, ()) = tokio::join!(call(&connection, &options), async {
@@ -54,7 +55,7 @@ async fn a_task_is_asked_for_at_its_pace_and_its_questions_are_answered_once() {
 
 #[tokio::test(start_paused = true)]
 async fn news_of_a_task_shorten_the_wait() {
-    let (connection, mut peer) = connected_with(saying(Reply::Nobody)).await;
+    let (connection, mut peer) = connected_with(with_fixed_reply(QuestionReply::Unattended)).await;
     let options = part_of("call-1");
     let start = Instant::now();
     let (result, ()) = tokio::join!(call(&connection, &options), async {
@@ -62,22 +63,23 @@ async fn news_of_a_task_shorten_the_wait() {
         peer.answer(&request, &created());
         tokio::time::sleep(Duration::from_secs(1)).await;
         let method = "notifications/tasks";
-        peer.say(&json!({ "jsonrpc": "2.0", "method": method, "params": state("completed") }));
+        peer.send(&json!({ "jsonrpc": "2.0", "method": method, "params": state("completed") }));
         let asked = peer.expect("tasks/get").await;
         assert_eq!(start.elapsed().as_secs(), 1);
         let mut failed = state("failed");
         failed["error"] = json!({ "code": -32000, "message": "no tea" });
         peer.answer(&asked, &failed);
     });
-    let fault = result.unwrap_err();
-    assert_eq!(fault.kind(), FaultKind::Tool);
-    assert!(fault.message().contains("no tea"), "{fault}");
+    let error = result.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Tool);
+    assert!(error.message().contains("no tea"), "{error}");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_task_that_is_given_up_is_cancelled() {
     for asking in [false, true] {
-        let (connection, mut peer) = connected_with(saying(Reply::Nobody)).await;
+        let (connection, mut peer) =
+            connected_with(with_fixed_reply(QuestionReply::Unattended)).await;
         let options = part_of("call-1");
         let (result, ()) = tokio::join!(call(&connection, &options), async {
             let request = peer.expect("tools/call").await;
@@ -95,13 +97,13 @@ async fn a_task_that_is_given_up_is_cancelled() {
             assert_eq!(told["params"]["taskId"], "t-1");
             peer.answer(&told, &json!({ "resultType": "complete" }));
         });
-        assert!(matches!(result.unwrap_err().kind(), FaultKind::Interrupted(_)));
+        assert!(matches!(result.unwrap_err().kind(), ErrorKind::Interrupted(_)));
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_task_has_no_longer_than_the_call() {
-    let (connection, mut peer) = connected_with(saying(Reply::Nobody)).await;
+    let (connection, mut peer) = connected_with(with_fixed_reply(QuestionReply::Unattended)).await;
     let options = part_of("call-1");
     let start = Instant::now();
     let serve = async {
@@ -117,14 +119,15 @@ async fn a_task_has_no_longer_than_the_call() {
         }
     };
     let (result, ()) = tokio::join!(call(&connection, &options), serve);
-    assert_eq!(result.unwrap_err().kind(), FaultKind::Timeout);
+    assert_eq!(result.unwrap_err().kind(), ErrorKind::Timeout);
     assert_eq!(start.elapsed().as_secs(), 60);
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_older_dialect_fetches_the_result() {
     let capabilities = json!({ "tasks": { "requests": { "tools": { "call": {} } } } });
-    let (connection, mut peer) = connected_legacy(saying(Reply::Decline), &capabilities).await;
+    let (connection, mut peer) =
+        connected_legacy(with_fixed_reply(QuestionReply::Decline), &capabilities).await;
     let options = part_of("call-1");
     let arguments = JsonObject::new();
     let called = calling::call(&connection, "t", &arguments, true, &options);
@@ -142,7 +145,7 @@ async fn the_older_dialect_fetches_the_result() {
         let fetched = peer.expect("tasks/result").await;
         let ask = json!({ "jsonrpc": "2.0", "id": "q", "method": "elicitation/create",
                           "params": form() });
-        peer.say(&ask);
+        peer.send(&ask);
         assert_eq!(peer.next().await["result"], json!({ "action": "decline" }));
         peer.answer(&fetched, &text("done"));
     });
@@ -152,13 +155,13 @@ async fn the_older_dialect_fetches_the_result() {
 
 #[tokio::test(start_paused = true)]
 async fn an_answer_that_is_no_task_says_why() {
-    let (connection, mut peer) = connected_with(saying(Reply::Nobody)).await;
+    let (connection, mut peer) = connected_with(with_fixed_reply(QuestionReply::Unattended)).await;
     let options = part_of("call-1");
     let (result, ()) = tokio::join!(call(&connection, &options), async {
         let request = peer.expect("tools/call").await;
         peer.answer(&request, &json!({ "resultType": "task", "status": "working" }));
     });
-    let fault = result.unwrap_err();
-    assert_eq!(fault.kind(), FaultKind::Protocol);
-    assert!(fault.message().contains("no taskId"), "{fault}");
+    let error = result.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Protocol);
+    assert!(error.message().contains("no taskId"), "{error}");
 }

@@ -3,59 +3,59 @@
 //! The host checks arguments against the schema first; these messages are seen only when an entry
 //! brings its own schema or checking was switched off.
 
-use crate::model::{Fault, JsonObject};
+use crate::model::{Error, JsonObject};
 
 /// The arguments of a call to a built-in function.
 #[derive(Clone, Copy)]
-pub(super) struct Arguments<'a>(pub(super) &'a JsonObject);
+pub(super) struct BuiltinArguments<'a>(pub(super) &'a JsonObject);
 
-impl Arguments<'_> {
+impl BuiltinArguments<'_> {
     /// The text under `key`.
     ///
     /// # Errors
-    /// A usage fault when it is missing or something else.
-    pub(super) fn text(self, key: &str) -> Result<String, Fault> {
-        self.optional_text(key)?.ok_or_else(|| Fault::usage(format!("'{key}' is missing")))
+    /// A usage error when it is missing or something else.
+    pub(super) fn text(self, key: &str) -> Result<String, Error> {
+        self.optional_text(key)?.ok_or_else(|| Error::usage(format!("'{key}' is missing")))
     }
 
     /// The text under `key`, when there is one; null counts as nothing.
     ///
     /// # Errors
-    /// A usage fault when it is something else.
-    pub(super) fn optional_text(self, key: &str) -> Result<Option<String>, Fault> {
+    /// A usage error when it is something else.
+    pub(super) fn optional_text(self, key: &str) -> Result<Option<String>, Error> {
         match self.0.get(key) {
             None | Some(serde_json::Value::Null) => Ok(None),
             Some(serde_json::Value::String(text)) => Ok(Some(text.clone())),
-            Some(_) => Err(Fault::usage(format!("'{key}' must be text"))),
+            Some(_) => Err(Error::usage(format!("'{key}' must be text"))),
         }
     }
 
     /// The number under `key`, when there is one.
     ///
     /// # Errors
-    /// A usage fault when it is something else.
-    pub(super) fn number(self, key: &str) -> Result<Option<f64>, Fault> {
+    /// A usage error when it is something else.
+    pub(super) fn number(self, key: &str) -> Result<Option<f64>, Error> {
         match self.0.get(key) {
             None | Some(serde_json::Value::Null) => Ok(None),
             Some(value) => value
                 .as_f64()
                 .map(Some)
-                .ok_or_else(|| Fault::usage(format!("'{key}' must be a number"))),
+                .ok_or_else(|| Error::usage(format!("'{key}' must be a number"))),
         }
     }
 
     /// One of a closed set of words under `key`, or the first of them when there is none.
     ///
     /// # Errors
-    /// A usage fault that lists the words.
-    pub(super) fn word<'w>(self, key: &str, words: &[&'w str]) -> Result<&'w str, Fault> {
+    /// A usage error that lists the words.
+    pub(super) fn word<'w>(self, key: &str, words: &[&'w str]) -> Result<&'w str, Error> {
         let given = self.optional_text(key)?;
         let found = match &given {
             Some(given) => words.iter().find(|word| *word == given),
             None => words.first(),
         };
         found.copied().ok_or_else(|| {
-            Fault::usage(format!(
+            Error::usage(format!(
                 "'{key}' must be one of {}, found '{}'",
                 words.join(", "),
                 given.unwrap_or_default()

@@ -3,12 +3,12 @@
 use serde_json::json;
 use sha2::{Digest as _, Sha256, Sha512};
 
-use super::arguments::Arguments;
-use super::{Function, Run};
-use crate::model::{Fault, ToolResult};
+use super::arguments::BuiltinArguments;
+use super::{BuiltinFunction, FunctionBody};
+use crate::model::{Error, ToolResult};
 
 /// The row of the table of built-in functions.
-pub(super) const DIGEST: Function = Function {
+pub(super) const DIGEST: BuiltinFunction = BuiltinFunction {
     module: "builtin.hash",
     name: "digest",
     aliases: &[],
@@ -34,7 +34,7 @@ pub(super) const DIGEST: Function = Function {
     },
     output: None,
     idempotent: true,
-    run: Run::Now(|_, arguments| {
+    run: FunctionBody::Sync(|_, arguments| {
         let bytes = input(arguments)?;
         Ok(ToolResult::text(match arguments.word("algorithm", &["sha256", "sha512"])? {
             "sha512" => hex(&Sha512::digest(&bytes)),
@@ -43,7 +43,7 @@ pub(super) const DIGEST: Function = Function {
     }),
 };
 
-fn input(arguments: Arguments<'_>) -> Result<Vec<u8>, Fault> {
+fn input(arguments: BuiltinArguments<'_>) -> Result<Vec<u8>, Error> {
     let (text, hex, base64) = (
         arguments.optional_text("text")?,
         arguments.optional_text("hex")?,
@@ -52,12 +52,12 @@ fn input(arguments: Arguments<'_>) -> Result<Vec<u8>, Fault> {
     match (text, hex, base64) {
         (Some(text), None, None) => Ok(text.into_bytes()),
         (None, Some(hex), None) => {
-            from_hex(&hex).ok_or_else(|| Fault::usage("'hex' is not hexadecimal"))
+            from_hex(&hex).ok_or_else(|| Error::usage("'hex' is not hexadecimal"))
         }
         (None, None, Some(base64)) => {
-            from_base64(&base64).ok_or_else(|| Fault::usage("'base64' is not base64"))
+            from_base64(&base64).ok_or_else(|| Error::usage("'base64' is not base64"))
         }
-        _ => Err(Fault::usage("exactly one of 'text', 'hex' and 'base64' is needed")),
+        _ => Err(Error::usage("exactly one of 'text', 'hex' and 'base64' is needed")),
     }
 }
 
@@ -105,10 +105,10 @@ mod tests {
 
     fn digest(arguments: serde_json::Value) -> String {
         let serde_json::Value::Object(arguments) = arguments else { panic!("not an object") };
-        let Run::Now(run) = DIGEST.run else { panic!("runs at once") };
-        match run(&crate::util::clock::SystemClock, Arguments(&arguments)) {
+        let FunctionBody::Sync(run) = DIGEST.run else { panic!("runs at once") };
+        match run(&crate::util::clock::SystemClock, BuiltinArguments(&arguments)) {
             Ok(result) => result.output.as_str().unwrap().to_owned(),
-            Err(fault) => fault.to_string(),
+            Err(error) => error.to_string(),
         }
     }
 

@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::{Function, Run};
+use super::{BuiltinFunction, FunctionBody};
 use crate::model::ToolResult;
 
 /// The row of the table of built-in functions.
-pub(super) const ECHO: Function = Function {
+pub(super) const ECHO: BuiltinFunction = BuiltinFunction {
     module: "builtin.echo",
     name: "echo",
     aliases: &[("src.tools.core.dummy_tool", "dummy_tool_function")],
@@ -30,7 +30,7 @@ pub(super) const ECHO: Function = Function {
     idempotent: true,
     // An entry may bring a schema with other names (the documents' dummy tool does): then the
     // arguments come back as they were given.
-    run: Run::Now(|_, arguments| {
+    run: FunctionBody::Sync(|_, arguments| {
         Ok(match arguments.0.get("message") {
             Some(Value::String(message)) => ToolResult::text(message.clone()),
             _ => ToolResult::json(Value::Object(arguments.0.clone())),

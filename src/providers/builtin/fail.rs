@@ -2,11 +2,11 @@
 
 use serde_json::json;
 
-use super::{Function, Run};
-use crate::model::{Fault, ToolResult};
+use super::{BuiltinFunction, FunctionBody};
+use crate::model::{Error, ToolResult};
 
 /// The row of the table of built-in functions.
-pub(super) const FAIL: Function = Function {
+pub(super) const FAIL: BuiltinFunction = BuiltinFunction {
     module: "builtin.fail",
     name: "fail",
     aliases: &[],
@@ -36,16 +36,16 @@ pub(super) const FAIL: Function = Function {
     },
     output: None,
     idempotent: true,
-    run: Run::Now(|_, arguments| {
+    run: FunctionBody::Sync(|_, arguments| {
         let message =
             arguments.optional_text("message")?.unwrap_or_else(|| "failed on purpose".to_owned());
         if arguments.word("mode", &["tool", "error"])? == "tool" {
             return Ok(ToolResult::failure(message));
         }
         Err(match arguments.word("kind", &["unreachable", "timeout", "protocol"])? {
-            "timeout" => Fault::timeout(message),
-            "protocol" => Fault::protocol(message),
-            _ => Fault::unreachable(message),
+            "timeout" => Error::timeout(message),
+            "protocol" => Error::protocol(message),
+            _ => Error::unreachable(message),
         })
     }),
 };

@@ -2,14 +2,14 @@
 
 use serde_json::{Value, json};
 
-use super::arguments::Arguments;
-use super::{Function, Later, Outcome, Run};
-use crate::model::fault::Signal;
-use crate::model::{Fault, FaultKind, ToolContext, ToolResult};
+use super::arguments::BuiltinArguments;
+use super::{BuiltinFunction, FunctionBody, FunctionFuture, FunctionResult};
+use crate::model::error::Signal;
+use crate::model::{Error, ErrorKind, ToolContext, ToolResult};
 use crate::util::jq;
 
 /// The row of the table of built-in functions.
-pub(super) const QUERY: Function = Function {
+pub(super) const QUERY: BuiltinFunction = BuiltinFunction {
     module: "builtin.json",
     name: "query",
     aliases: &[],
@@ -34,18 +34,18 @@ pub(super) const QUERY: Function = Function {
     },
     output: None,
     idempotent: true,
-    run: Run::Later(run),
+    run: FunctionBody::Async(run),
 };
 
-fn run<'a>(context: &'a ToolContext, arguments: Arguments<'a>) -> Later<'a> {
+fn run<'a>(context: &'a ToolContext, arguments: BuiltinArguments<'a>) -> FunctionFuture<'a> {
     Box::pin(query(context, arguments))
 }
 
-async fn query(context: &ToolContext, arguments: Arguments<'_>) -> Outcome {
+async fn query(context: &ToolContext, arguments: BuiltinArguments<'_>) -> FunctionResult {
     let filter = arguments.text("filter")?;
     let input = match (arguments.0.get("input"), arguments.optional_text("json")?) {
         (Some(_), Some(_)) => {
-            return Err(Fault::usage("only one of 'input' and 'json' can be given"));
+            return Err(Error::usage("only one of 'input' and 'json' can be given"));
         }
         (Some(value), None) => value.clone(),
         (None, Some(text)) => match serde_json::from_str(&text) {
@@ -59,10 +59,10 @@ async fn query(context: &ToolContext, arguments: Arguments<'_>) -> Outcome {
     let running = tokio::task::spawn_blocking(move || jq::query(&filter, &input));
     let result = tokio::select! {
         () = context.cancel.cancelled() => {
-            return Err(Fault::new(FaultKind::Interrupted(Signal::Interrupt), "the query was stopped"));
+            return Err(Error::new(ErrorKind::Interrupted(Signal::Interrupt), "the query was stopped"));
         }
         result = running => result
-            .map_err(|error| Fault::internal(format!("the query could not be run: {error}")))?,
+            .map_err(|error| Error::internal(format!("the query could not be run: {error}")))?,
     };
     Ok(match result {
         Ok(mut results) if results.len() == 1 => {

@@ -22,18 +22,18 @@ use std::pin::Pin;
 
 use serde_json::Value;
 
-use self::arguments::Arguments;
-use crate::config::node::Node;
-use crate::config::spec::{Claim, KindWords};
-use crate::model::{Fault, ToolContext, ToolResult};
-use crate::provider::Kind;
+use self::arguments::BuiltinArguments;
+use crate::config::node::ConfigNode;
+use crate::config::spec::{KindClaim, KindDescriptor};
+use crate::model::{Error, ToolContext, ToolResult};
+use crate::provider::ProviderKind;
 use crate::util::clock::Clock;
 
 /// What one built-in function gives.
-type Outcome = Result<ToolResult, Fault>;
+type FunctionResult = Result<ToolResult, Error>;
 
 /// One row of the table.
-struct Function {
+struct BuiltinFunction {
     /// The module as files name it, `builtin.…`.
     module: &'static str,
     /// The function as files name it.
@@ -51,24 +51,24 @@ struct Function {
     /// Whether the same arguments always give the same result. Every built-in is read-only.
     idempotent: bool,
     /// The function itself.
-    run: Run,
+    run: FunctionBody,
 }
 
 /// How a function runs.
-enum Run {
+enum FunctionBody {
     /// At once.
-    Now(fn(&dyn Clock, Arguments<'_>) -> Outcome),
+    Sync(fn(&dyn Clock, BuiltinArguments<'_>) -> FunctionResult),
     /// Over time, with progress and cancellation.
-    Later(for<'a> fn(&'a ToolContext, Arguments<'a>) -> Later<'a>),
+    Async(for<'a> fn(&'a ToolContext, BuiltinArguments<'a>) -> FunctionFuture<'a>),
 }
 
 /// A function that is still running.
-type Later<'a> = Pin<Box<dyn Future<Output = Outcome> + Send + 'a>>;
+type FunctionFuture<'a> = Pin<Box<dyn Future<Output = FunctionResult> + Send + 'a>>;
 
 /// The row of the registry of kinds.
-pub fn kind() -> Kind {
-    Kind {
-        words: KindWords {
+pub fn kind() -> ProviderKind {
+    ProviderKind {
+        words: KindDescriptor {
             key: "builtin",
             aliases: &["core"],
             keys: &["module", "function"],
@@ -84,11 +84,11 @@ pub fn kind() -> Kind {
 /// Entries whose module is one of ours; `builtin.` with a wrong rest too, so that the mistake is
 /// named here and not taken for a Python module. Of the names by which other files know our
 /// functions a Python module that is there has the first right.
-fn claims(entry: &Node, _base_dir: &Path) -> Claim {
+fn claims(entry: &ConfigNode, _base_dir: &Path) -> KindClaim {
     let text = |key| entry.get(key).and_then(|node| node.as_text().ok());
     match text("module") {
-        Some(module) if module.starts_with("builtin.") => Claim::Certain,
-        Some(module) if table::is_ours(module, text("function")) => Claim::Fallback,
-        _ => Claim::No,
+        Some(module) if module.starts_with("builtin.") => KindClaim::Certain,
+        Some(module) if table::is_builtin(module, text("function")) => KindClaim::Fallback,
+        _ => KindClaim::No,
     }
 }

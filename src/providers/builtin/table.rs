@@ -1,9 +1,9 @@
 //! Which built-in functions there are, and how files name them.
 
-use super::{Function, calculator, digest, echo, fail, json, text, time, uuid, wait};
+use super::{BuiltinFunction, calculator, digest, echo, fail, json, text, time, uuid, wait};
 
 /// Every built-in function, in the order in which they are listed to people.
-pub(super) static FUNCTIONS: [&Function; 10] = [
+pub(super) static FUNCTIONS: [&BuiltinFunction; 10] = [
     &calculator::CALCULATE,
     &time::NOW,
     &text::COUNT,
@@ -17,7 +17,7 @@ pub(super) static FUNCTIONS: [&Function; 10] = [
 ];
 
 /// Whether a module belongs to this kind.
-pub(super) fn is_ours(module: &str, function: Option<&str>) -> bool {
+pub(super) fn is_builtin(module: &str, function: Option<&str>) -> bool {
     module == "builtin"
         || module.starts_with("builtin.")
         || function.is_some_and(|function| {
@@ -32,13 +32,13 @@ pub(super) fn is_ours(module: &str, function: Option<&str>) -> bool {
 pub(super) fn find(
     module: &str,
     function: Option<&str>,
-) -> Result<&'static Function, (String, String)> {
+) -> Result<&'static BuiltinFunction, (String, String)> {
     if let Some(function) = function
         && let Some(row) = FUNCTIONS.iter().find(|row| row.aliases.contains(&(module, function)))
     {
         return Ok(row);
     }
-    let of_module: Vec<&Function> =
+    let of_module: Vec<&BuiltinFunction> =
         FUNCTIONS.iter().copied().filter(|row| row.module == module).collect();
     if of_module.is_empty() {
         let mut modules: Vec<&str> = FUNCTIONS.iter().map(|row| row.module).collect();
@@ -58,7 +58,7 @@ pub(super) fn find(
     }
 }
 
-fn names(rows: &[&Function]) -> Vec<&'static str> {
+fn names(rows: &[&BuiltinFunction]) -> Vec<&'static str> {
     rows.iter().map(|row| row.name).collect()
 }
 
@@ -87,7 +87,7 @@ mod tests {
             assert_eq!(find(row.module, Some(row.name)).unwrap().title, row.title);
             for (module, function) in row.aliases {
                 assert_eq!(find(module, Some(function)).unwrap().title, row.title);
-                assert!(is_ours(module, Some(function)));
+                assert!(is_builtin(module, Some(function)));
             }
         }
     }

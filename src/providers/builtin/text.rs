@@ -3,11 +3,11 @@
 use serde_json::json;
 use unicode_width::UnicodeWidthChar as _;
 
-use super::{Function, Run};
+use super::{BuiltinFunction, FunctionBody};
 use crate::model::ToolResult;
 
 /// The row of the table of built-in functions.
-pub(super) const COUNT: Function = Function {
+pub(super) const COUNT: BuiltinFunction = BuiltinFunction {
     module: "builtin.text",
     name: "count",
     aliases: &[],
@@ -31,7 +31,7 @@ pub(super) const COUNT: Function = Function {
         })
     }),
     idempotent: true,
-    run: Run::Now(|_, arguments| {
+    run: FunctionBody::Sync(|_, arguments| {
         let text = arguments.text("text")?;
         Ok(ToolResult::json(json!({
             "bytes": text.len(),
@@ -59,7 +59,7 @@ const OPERATIONS: [&str; 12] = [
 ];
 
 /// The row of the table of built-in functions.
-pub(super) const TRANSFORM: Function = Function {
+pub(super) const TRANSFORM: BuiltinFunction = BuiltinFunction {
     module: "builtin.text",
     name: "transform",
     aliases: &[],
@@ -79,7 +79,7 @@ pub(super) const TRANSFORM: Function = Function {
     },
     output: None,
     idempotent: true,
-    run: Run::Now(|_, arguments| {
+    run: FunctionBody::Sync(|_, arguments| {
         // Without validation a missing operation would silently be the first one.
         arguments.text("operation")?;
         let operation = arguments.word("operation", &OPERATIONS)?;

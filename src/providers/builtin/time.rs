@@ -4,8 +4,8 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde_json::json;
 
-use super::{Function, Run};
-use crate::model::{Fault, ToolResult};
+use super::{BuiltinFunction, FunctionBody};
+use crate::model::{Error, ToolResult};
 
 /// Names of formats, and the pattern of those that are one.
 const FORMATS: [(&str, &str); 6] = [
@@ -18,7 +18,7 @@ const FORMATS: [(&str, &str); 6] = [
 ];
 
 /// The row of the table of built-in functions.
-pub(super) const NOW: Function = Function {
+pub(super) const NOW: BuiltinFunction = BuiltinFunction {
     module: "builtin.time",
     name: "now",
     aliases: &[("src.tools.core.datetime_tool", "get_datetime")],
@@ -47,24 +47,24 @@ pub(super) const NOW: Function = Function {
     output: None,
     // Asking twice changes nothing, but the answer differs.
     idempotent: false,
-    run: Run::Now(|clock, arguments| {
+    run: FunctionBody::Sync(|clock, arguments| {
         let since = clock.unix();
         let seconds = i64::try_from(since.as_secs()).unwrap_or(i64::MAX);
         let nanoseconds = i32::try_from(since.subsec_nanos()).unwrap_or_default();
         let now = Timestamp::new(seconds, nanoseconds)
-            .map_err(|e| Fault::internal(format!("the clock cannot be shown: {e}")))?;
+            .map_err(|e| Error::internal(format!("the clock cannot be shown: {e}")))?;
         let zone = arguments.optional_text("timezone")?;
         let format = arguments.optional_text("format")?;
         show(now, zone.as_deref(), format.as_deref()).map(ToolResult::text)
     }),
 };
 
-fn show(now: Timestamp, zone: Option<&str>, format: Option<&str>) -> Result<String, Fault> {
+fn show(now: Timestamp, zone: Option<&str>, format: Option<&str>) -> Result<String, Error> {
     let zone = match zone {
         None | Some("UTC" | "utc" | "Z" | "") => TimeZone::UTC,
         Some(name) => TimeZone::get(name).map_err(|_| {
-            Fault::usage(format!("there is no time zone '{name}'"))
-                .hint("use an IANA name such as Europe/Berlin, or UTC")
+            Error::usage(format!("there is no time zone '{name}'"))
+                .with_hint("use an IANA name such as Europe/Berlin, or UTC")
         })?,
     };
     let there = now.to_zoned(if format == Some("http") { TimeZone::UTC } else { zone });
@@ -78,13 +78,13 @@ fn show(now: Timestamp, zone: Option<&str>, format: Option<&str>) -> Result<Stri
             let named = FORMATS.iter().find(|(known, _)| *known == name);
             named.map(|(_, pattern)| *pattern).ok_or_else(|| {
                 let known: Vec<&str> = FORMATS.iter().map(|(name, _)| *name).collect();
-                Fault::usage(format!("there is no format '{name}'"))
-                    .hint(format!("use {}, or a pattern with %", known.join(", ")))
+                Error::usage(format!("there is no format '{name}'"))
+                    .with_hint(format!("use {}, or a pattern with %", known.join(", ")))
             })?
         }
     };
     jiff::fmt::strtime::format(pattern, &there)
-        .map_err(|e| Fault::usage(format!("the pattern '{pattern}' cannot be used: {e}")))
+        .map_err(|e| Error::usage(format!("the pattern '{pattern}' cannot be used: {e}")))
 }
 
 #[cfg(test)]
@@ -93,7 +93,7 @@ mod tests {
 
     fn at(zone: Option<&str>, format: Option<&str>) -> String {
         let now = Timestamp::new(1_700_000_000, 123_000_000).unwrap();
-        show(now, zone, format).unwrap_or_else(|fault| format!("{fault}"))
+        show(now, zone, format).unwrap_or_else(|error| format!("{error}"))
     }
 
     #[test]

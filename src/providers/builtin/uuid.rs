@@ -3,11 +3,11 @@
 use serde_json::json;
 use uuid::Uuid;
 
-use super::{Function, Run};
-use crate::model::{Fault, ToolResult};
+use super::{BuiltinFunction, FunctionBody};
+use crate::model::{Error, ToolResult};
 
 /// The row of the table of built-in functions.
-pub(super) const GENERATE: Function = Function {
+pub(super) const GENERATE: BuiltinFunction = BuiltinFunction {
     module: "builtin.uuid",
     name: "generate",
     aliases: &[],
@@ -26,12 +26,12 @@ pub(super) const GENERATE: Function = Function {
     output: None,
     // Every call gives new ones: harmless to repeat, but never the same.
     idempotent: false,
-    run: Run::Now(|_, arguments| {
+    run: FunctionBody::Sync(|_, arguments| {
         let make: fn() -> Uuid = match arguments.number("version")? {
             None | Some(4.0) => Uuid::new_v4,
             Some(7.0) => Uuid::now_v7,
             Some(other) => {
-                return Err(Fault::usage(format!("'version' must be 4 or 7, found {other}")));
+                return Err(Error::usage(format!("'version' must be 4 or 7, found {other}")));
             }
         };
         let count = arguments.number("count")?.unwrap_or(1.0);
@@ -40,7 +40,7 @@ pub(super) const GENERATE: Function = Function {
             .map(|_| make().to_string())
             .collect();
         if lines.is_empty() || count > 100.0 {
-            return Err(Fault::usage(format!("'count' must be between 1 and 100, found {count}")));
+            return Err(Error::usage(format!("'count' must be between 1 and 100, found {count}")));
         }
         Ok(ToolResult::text(lines.join("\n")))
     }),

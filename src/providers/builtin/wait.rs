@@ -4,20 +4,20 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::arguments::Arguments;
-use super::{Function, Later, Outcome, Run};
-use crate::model::fault::Signal;
-use crate::model::{Event, Fault, FaultKind, ToolContext, ToolResult};
+use super::arguments::BuiltinArguments;
+use super::{BuiltinFunction, FunctionBody, FunctionFuture, FunctionResult};
+use crate::model::error::Signal;
+use crate::model::{Error, ErrorKind, HostEvent, ToolContext, ToolResult};
 
 /// The longest wait, in seconds.
-const LONGEST: f64 = 3600.0;
+const MAX_WAIT_SECONDS: f64 = 3600.0;
 /// How many times progress is reported at most.
-const REPORTS: u32 = 10;
+const MAX_PROGRESS_EVENTS: u32 = 10;
 /// Progress is not reported more often than this.
-const SHORTEST_STEP: Duration = Duration::from_millis(50);
+const MIN_PROGRESS_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The row of the table of built-in functions.
-pub(super) const WAIT: Function = Function {
+pub(super) const WAIT: BuiltinFunction = BuiltinFunction {
     module: "builtin.wait",
     name: "wait",
     aliases: &[],
@@ -41,34 +41,34 @@ pub(super) const WAIT: Function = Function {
     },
     output: None,
     idempotent: true,
-    run: Run::Later(run),
+    run: FunctionBody::Async(run),
 };
 
-fn run<'a>(context: &'a ToolContext, arguments: Arguments<'a>) -> Later<'a> {
+fn run<'a>(context: &'a ToolContext, arguments: BuiltinArguments<'a>) -> FunctionFuture<'a> {
     Box::pin(wait(context, arguments))
 }
 
-async fn wait(context: &ToolContext, arguments: Arguments<'_>) -> Outcome {
+async fn wait(context: &ToolContext, arguments: BuiltinArguments<'_>) -> FunctionResult {
     let seconds =
-        arguments.number("seconds")?.ok_or_else(|| Fault::usage("'seconds' is missing"))?;
-    if !(0.0..=LONGEST).contains(&seconds) {
-        return Err(Fault::usage(format!("'seconds' must be between 0 and {LONGEST}")));
+        arguments.number("seconds")?.ok_or_else(|| Error::usage("'seconds' is missing"))?;
+    if !(0.0..=MAX_WAIT_SECONDS).contains(&seconds) {
+        return Err(Error::usage(format!("'seconds' must be between 0 and {MAX_WAIT_SECONDS}")));
     }
     let total = Duration::try_from_secs_f64(seconds).unwrap_or_default();
-    let step = (total / REPORTS).max(SHORTEST_STEP).min(total);
+    let step = (total / MAX_PROGRESS_EVENTS).max(MIN_PROGRESS_INTERVAL).min(total);
     let mut waited = Duration::ZERO;
     while waited < total {
         let rest = step.min(total.saturating_sub(waited));
         tokio::select! {
             () = context.cancel.cancelled() => {
-                return Err(Fault::new(
-                    FaultKind::Interrupted(Signal::Interrupt),
+                return Err(Error::new(
+                    ErrorKind::Interrupted(Signal::Interrupt),
                     format!("stopped after {:.1} of {seconds} s", waited.as_secs_f64()),
                 ));
             }
             () = tokio::time::sleep(rest) => waited += rest,
         }
-        context.events.emit(Event::Progress {
+        context.events.emit(HostEvent::Progress {
             call_id: context.call_id.clone(),
             progress: waited.as_secs_f64(),
             total: Some(seconds),

@@ -9,19 +9,19 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use super::template::Element;
+use super::template::CommandArgument;
 use crate::config::consent::Seal;
 use crate::config::environment::Environment;
-use crate::config::node::{Node, NodeValue};
+use crate::config::node::{ConfigNode, NodeValue};
 use crate::config::spec::ToolSpec;
-use crate::model::Problem;
-use crate::providers::confinement::{self, Life, Sandbox};
-use crate::providers::properties::Properties;
-use crate::providers::surroundings;
+use crate::model::Diagnostic;
+use crate::providers::confinement::{self, ProgramLifetime, Sandbox};
+use crate::providers::program_env;
+use crate::providers::properties::SchemaProperties;
 use crate::util::units;
 
 /// The most output that is kept, in bytes, and the default.
-pub(super) const MOST_OUTPUT: u64 = 16 << 20;
+pub(super) const MAX_OUTPUT_BYTES: u64 = 16 << 20;
 
 /// The keys of an entry that only this kind understands.
 pub(super) const KEYS: &[&str] = &[
@@ -41,7 +41,7 @@ pub(super) const KEYS: &[&str] = &[
 
 /// How the arguments of a call reach the program, beside its argument template.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Input {
+pub(super) enum CommandInput {
     /// As one JSON object on stdin.
     StdinJson,
     /// One argument as the text on stdin.
@@ -56,7 +56,7 @@ pub(super) enum Input {
 
 /// What the program writes to stdout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Output {
+pub(super) enum CommandOutput {
     /// Text.
     Text,
     /// One JSON value.
@@ -65,11 +65,11 @@ pub(super) enum Output {
 
 /// A checked entry.
 #[derive(Debug, Clone)]
-pub(super) struct Entry {
+pub(super) struct CommandEntry {
     /// The program as written: a bare name or a path.
     pub(super) program: String,
     /// The arguments.
-    pub(super) arguments: Vec<Element>,
+    pub(super) arguments: Vec<CommandArgument>,
     /// The working directory; `None` is the one the call is made in.
     pub(super) cwd: Option<PathBuf>,
     /// What a program with a slash in it is relative to.
@@ -79,9 +79,9 @@ pub(super) struct Entry {
     /// Variables passed through.
     pub(super) env_keys: Vec<String>,
     /// How arguments get in.
-    pub(super) input: Input,
+    pub(super) input: CommandInput,
     /// What comes out.
-    pub(super) output: Output,
+    pub(super) output: CommandOutput,
     /// How much of it is kept, in bytes.
     pub(super) max_output: u64,
     /// Whether a value may start an argument with `-`.
@@ -94,40 +94,46 @@ pub(super) struct Entry {
     pub(super) sandbox: Option<Box<Sandbox>>,
 }
 
-/// Reads an entry. Problems that leave it usable are added to `doubts`.
+/// Reads an entry. Problems that leave it usable are added to `warnings`.
 ///
 /// # Errors
-/// The first problem that takes the entry out of service.
+/// The first diagnostic that takes the entry out of service.
 pub(super) fn read(
     spec: &ToolSpec,
     environment: &dyn Environment,
-    doubts: &mut Vec<Problem>,
-) -> Result<Entry, Problem> {
+    warnings: &mut Vec<Diagnostic>,
+) -> Result<CommandEntry, Diagnostic> {
     let entry = &spec.entry;
     if let Some(shell) = entry.get("shell").filter(|node| !matches!(node.as_bool(), Ok(false))) {
-        return Err(Problem::error("there is no shell between toolhost and a command")
-            .hint("write the program and its arguments as a list; a script can be one of them")
-            .at(shell.place()));
+        return Err(Diagnostic::error("there is no shell between toolhost and a command")
+            .with_hint("write the program and its arguments as a list; a script can be one of them")
+            .with_location(shell.location()));
     }
     let (program, elements) = command(entry)?;
-    let properties = Properties::of(&spec.definition.input_schema);
+    let properties = SchemaProperties::of(&spec.definition.input_schema);
     let mut arguments = Vec::new();
     for (text, node) in elements {
-        let element = Element::parse(&text)
-            .map_err(|(message, hint)| Problem::error(message).hint(hint).at(node.place()))?;
-        properties.check(&element, node, doubts)?;
+        let element = CommandArgument::parse(&text).map_err(|(message, hint)| {
+            Diagnostic::error(message).with_hint(hint).with_location(node.location())
+        })?;
+        properties.check(&element, node, warnings)?;
         arguments.push(element);
     }
     let input = input(entry, &arguments, &properties)?;
-    if matches!(input, Input::Args) {
-        doubts.extend(properties.unused(&arguments, spec));
+    if matches!(input, CommandInput::Args) {
+        warnings.extend(properties.unused(&arguments, spec));
     }
-    let env_keys = entry.get("env_keys").map(Node::as_texts).transpose()?.unwrap_or_default();
-    let env = surroundings::written(entry)?;
-    let sandbox =
-        confinement::read(spec, Life::Call, env.contains_key("HOME"), environment, doubts)?
-            .map(Box::new);
-    Ok(Entry {
+    let env_keys = entry.get("env_keys").map(ConfigNode::as_texts).transpose()?.unwrap_or_default();
+    let env = program_env::read_env(entry)?;
+    let sandbox = confinement::read(
+        spec,
+        ProgramLifetime::PerCall,
+        env.contains_key("HOME"),
+        environment,
+        warnings,
+    )?
+    .map(Box::new);
+    Ok(CommandEntry {
         program,
         arguments,
         cwd: entry
@@ -140,7 +146,11 @@ pub(super) fn read(
         input,
         output: output(entry)?,
         max_output: max_output(entry)?,
-        allow_dash: entry.get("allow_dash").map(Node::as_bool).transpose()?.unwrap_or_default(),
+        allow_dash: entry
+            .get("allow_dash")
+            .map(ConfigNode::as_bool)
+            .transpose()?
+            .unwrap_or_default(),
         seal: spec.seal.clone(),
         defaults: properties.defaults,
         sandbox,
@@ -148,15 +158,15 @@ pub(super) fn read(
 }
 
 /// The text of an element of the template, and where it stands.
-pub(super) type Written<'n> = (String, &'n Node);
+pub(super) type RawElement<'n> = (String, &'n ConfigNode);
 
 /// The program, and the elements after it.
 ///
 /// # Errors
 /// When there is no program, or it is not a fixed one.
-pub(super) fn command(entry: &Node) -> Result<(String, Vec<Written<'_>>), Problem> {
+pub(super) fn command(entry: &ConfigNode) -> Result<(String, Vec<RawElement<'_>>), Diagnostic> {
     let Some(node) = entry.get("command") else {
-        return Err(Problem::error("'command' is missing").at(entry.place()));
+        return Err(Diagnostic::error("'command' is missing").with_location(entry.location()));
     };
     let mut elements = Vec::new();
     for key in ["command", "args"] {
@@ -172,72 +182,77 @@ pub(super) fn command(entry: &Node) -> Result<(String, Vec<Written<'_>>), Proble
         }
     }
     if let Some((text, node)) = elements.iter().find(|(text, _)| text.contains('\0')) {
-        return Err(
-            Problem::error(format!("'{}' holds a NUL byte", text.escape_debug())).at(node.place())
-        );
+        return Err(Diagnostic::error(format!("'{}' holds a NUL byte", text.escape_debug()))
+            .with_location(node.location()));
     }
     let empty = matches!(&node.value, NodeValue::List(items) if items.is_empty());
     if empty || elements.is_empty() {
-        return Err(Problem::error("'command' is empty")
-            .hint("write the program and its arguments: command: [git, log]")
-            .at(node.place()));
+        return Err(Diagnostic::error("'command' is empty")
+            .with_hint("write the program and its arguments: command: [git, log]")
+            .with_location(node.location()));
     }
     let (first, node) = elements.remove(0);
-    let program = Element::parse(&first).ok().and_then(|e| e.literal().map(str::to_owned));
+    let program = CommandArgument::parse(&first).ok().and_then(|e| e.literal().map(str::to_owned));
     match program {
         Some(program) if program.trim().is_empty() => Err(node.expected("the name of a program")),
         Some(program) if program.contains(' ') && !program.contains('/') => {
-            Err(Problem::error(format!("'{program}' is not the name of a program"))
-                .hint("write each argument as an element of its own: command: [git, log]")
-                .at(node.place()))
+            Err(Diagnostic::error(format!("'{program}' is not the name of a program"))
+                .with_hint("write each argument as an element of its own: command: [git, log]")
+                .with_location(node.location()))
         }
         Some(program) => Ok((program, elements)),
-        None => Err(Problem::error("the program itself cannot come from an argument")
-            .hint("name the program; arguments may stand in the elements after it")
-            .at(node.place())),
+        None => Err(Diagnostic::error("the program itself cannot come from an argument")
+            .with_hint("name the program; arguments may stand in the elements after it")
+            .with_location(node.location())),
     }
 }
 
-fn input(entry: &Node, arguments: &[Element], properties: &Properties) -> Result<Input, Problem> {
-    let property = entry.get("input_property").map(Node::as_text).transpose()?;
+fn input(
+    entry: &ConfigNode,
+    arguments: &[CommandArgument],
+    properties: &SchemaProperties,
+) -> Result<CommandInput, Diagnostic> {
+    let property = entry.get("input_property").map(ConfigNode::as_text).transpose()?;
     let Some(node) = entry.get("input") else {
         let templated = arguments.iter().any(|element| element.placeholders().next().is_some());
         return Ok(match property {
-            Some(property) => Input::StdinText(properties.known(property, entry)?),
-            None if templated => Input::Args,
-            None if !properties.names.is_empty() => Input::StdinJson,
-            None => Input::None,
+            Some(property) => {
+                CommandInput::StdinText(properties.require_property(property, entry)?)
+            }
+            None if templated => CommandInput::Args,
+            None if !properties.names.is_empty() => CommandInput::StdinJson,
+            None => CommandInput::None,
         });
     };
     Ok(match node.as_text()? {
-        "stdin_json" => Input::StdinJson,
-        "stdin_text" => Input::StdinText(properties.known(property.unwrap_or("text"), entry)?),
-        "args" => Input::Args,
-        "env" => {
-            properties.as_variables(node)?;
-            Input::Env
+        "stdin_json" => CommandInput::StdinJson,
+        "stdin_text" => {
+            CommandInput::StdinText(properties.require_property(property.unwrap_or("text"), entry)?)
         }
-        "none" => Input::None,
+        "args" => CommandInput::Args,
+        "env" => {
+            properties.check_variable_names(node)?;
+            CommandInput::Env
+        }
+        "none" => CommandInput::None,
         _ => return Err(node.expected("stdin_json, stdin_text, args, env or none")),
     })
 }
 
-fn output(entry: &Node) -> Result<Output, Problem> {
-    let Some(node) = entry.get("output") else { return Ok(Output::Text) };
+fn output(entry: &ConfigNode) -> Result<CommandOutput, Diagnostic> {
+    let Some(node) = entry.get("output") else { return Ok(CommandOutput::Text) };
     match node.as_text()? {
-        "text" => Ok(Output::Text),
-        "json" => Ok(Output::Json),
-        other => {
-            Err(Problem::error(format!("'output' is text or json, found '{other}'"))
-                .at(node.place()))
-        }
+        "text" => Ok(CommandOutput::Text),
+        "json" => Ok(CommandOutput::Json),
+        other => Err(Diagnostic::error(format!("'output' is text or json, found '{other}'"))
+            .with_location(node.location())),
     }
 }
 
-fn max_output(entry: &Node) -> Result<u64, Problem> {
-    let Some(node) = entry.get("max_output") else { return Ok(MOST_OUTPUT) };
+fn max_output(entry: &ConfigNode) -> Result<u64, Diagnostic> {
+    let Some(node) = entry.get("max_output") else { return Ok(MAX_OUTPUT_BYTES) };
     units::size(&node.as_scalar_text()?)
-        .filter(|size| (1..=MOST_OUTPUT).contains(size))
+        .filter(|size| (1..=MAX_OUTPUT_BYTES).contains(size))
         .ok_or_else(|| node.expected("a size from 1 to 16MiB, such as 64KiB"))
 }
 
@@ -249,62 +264,64 @@ pub(super) fn variable(property: &str) -> String {
     "TOOLHOST_ARG_".chars().chain(name).collect()
 }
 
-impl Properties {
+impl SchemaProperties {
     /// A property that has to be one.
-    fn known(&self, name: &str, entry: &Node) -> Result<String, Problem> {
+    fn require_property(&self, name: &str, entry: &ConfigNode) -> Result<String, Diagnostic> {
         if self.has(name) {
             return Ok(name.to_owned());
         }
         let spot = entry.get_any(&["input_property", "input"]).map_or(entry, |(_, node)| node);
-        Err(Problem::error(format!("the schema has no property '{name}' to write to stdin"))
-            .hint(self.advice(name))
-            .at(spot.place()))
+        Err(Diagnostic::error(format!("the schema has no property '{name}' to write to stdin"))
+            .with_hint(self.advice(name))
+            .with_location(spot.location()))
     }
 
     fn check(
         &self,
-        element: &Element,
-        node: &Node,
-        doubts: &mut Vec<Problem>,
-    ) -> Result<(), Problem> {
+        element: &CommandArgument,
+        node: &ConfigNode,
+        warnings: &mut Vec<Diagnostic>,
+    ) -> Result<(), Diagnostic> {
         for name in element.placeholders() {
             if !self.has(name) {
-                return Err(Problem::error(format!("'{{{name}}}' is no property of the schema"))
-                    .hint(self.advice(name))
-                    .at(node.place()));
+                return Err(Diagnostic::error(format!(
+                    "'{{{name}}}' is no property of the schema"
+                ))
+                .with_hint(self.advice(name))
+                .with_location(node.location()));
             }
-            if !self.is_certain(name) && !self.open && !element.is_placeholder() {
-                doubts.push(
-                    Problem::warning(format!("calls without '{name}' will be refused"))
-                        .hint("make it required, give it a default, or an element of its own")
-                        .at(node.place()),
+            if !self.is_required(name) && !self.allows_additional && !element.is_placeholder() {
+                warnings.push(
+                    Diagnostic::warning(format!("calls without '{name}' will be refused"))
+                        .with_hint("make it required, give it a default, or an element of its own")
+                        .with_location(node.location()),
                 );
             }
         }
         Ok(())
     }
 
-    fn unused(&self, arguments: &[Element], spec: &ToolSpec) -> Option<Problem> {
-        let used: Vec<&str> = arguments.iter().flat_map(Element::placeholders).collect();
+    fn unused(&self, arguments: &[CommandArgument], spec: &ToolSpec) -> Option<Diagnostic> {
+        let used: Vec<&str> = arguments.iter().flat_map(CommandArgument::placeholders).collect();
         let unused: Vec<&str> =
             self.names.iter().map(String::as_str).filter(|name| !used.contains(name)).collect();
         (!unused.is_empty()).then(|| {
-            Problem::warning(format!("the command makes no use of {}", unused.join(", ")))
-                .hint("put {name} into the command, or set 'input: stdin_json'")
-                .at(spec.place.clone())
+            Diagnostic::warning(format!("the command makes no use of {}", unused.join(", ")))
+                .with_hint("put {name} into the command, or set 'input: stdin_json'")
+                .with_location(spec.location.clone())
         })
     }
 
     /// Two properties must not share a variable.
-    fn as_variables(&self, node: &Node) -> Result<(), Problem> {
+    fn check_variable_names(&self, node: &ConfigNode) -> Result<(), Diagnostic> {
         let mut seen = BTreeMap::new();
         for name in &self.names {
             if let Some(other) = seen.insert(variable(name), name) {
-                return Err(Problem::error(format!(
+                return Err(Diagnostic::error(format!(
                     "'{other}' and '{name}' would both be the variable {}",
                     variable(name)
                 ))
-                .at(node.place()));
+                .with_location(node.location()));
             }
         }
         Ok(())

@@ -1,19 +1,19 @@
 //! What a running command says about itself on its events pipe: NDJSON, one event a line.
 //!
 //! `{"progress": 3, "total": 10, "message": "…"}` or `{"level": "info", "text": "…"}`. Bounded: a
-//! line of [`LONGEST_LINE`] bytes, [`MOST_EVENTS`] events a call; what is beyond is counted.
+//! line of [`MAX_LINE_BYTES`] bytes, [`MAX_EVENTS`] events a call; what is beyond is counted.
 
 use serde_json::Value;
 
-use crate::model::{CallId, Event, EventSink, LogLevel};
+use crate::model::{CallId, EventSink, HostEvent, LogLevel};
 
 /// The longest line, in bytes.
-const LONGEST_LINE: usize = 8 * 1024;
+const MAX_LINE_BYTES: usize = 8 * 1024;
 /// The most events of one call.
-const MOST_EVENTS: u32 = 10_000;
+const MAX_EVENTS: u32 = 10_000;
 
 /// Turns bytes of the pipe into events.
-pub(super) struct EventReader<'a> {
+pub(super) struct CommandEventReader<'a> {
     call: &'a CallId,
     origin: String,
     sink: &'a EventSink,
@@ -24,7 +24,7 @@ pub(super) struct EventReader<'a> {
     bad_lines: u32,
 }
 
-impl<'a> EventReader<'a> {
+impl<'a> CommandEventReader<'a> {
     /// A reader whose events belong to `call` of the tool `origin`.
     pub(super) fn new(call: &'a CallId, origin: String, sink: &'a EventSink) -> Self {
         Self { call, origin, sink, line: Vec::new(), skipping: false, events: 0, bad_lines: 0 }
@@ -37,7 +37,7 @@ impl<'a> EventReader<'a> {
                 Some((b'\n', text)) => (text, true),
                 _ => (piece, false),
             };
-            if self.line.len() + text.len() > LONGEST_LINE {
+            if self.line.len() + text.len() > MAX_LINE_BYTES {
                 self.skipping = true;
             } else if !self.skipping {
                 self.line.extend_from_slice(text);
@@ -53,7 +53,7 @@ impl<'a> EventReader<'a> {
         if !self.line.is_empty() || self.skipping {
             self.end_line();
         }
-        match (self.bad_lines, self.events.saturating_sub(MOST_EVENTS)) {
+        match (self.bad_lines, self.events.saturating_sub(MAX_EVENTS)) {
             (0, 0) => None,
             (bad, 0) => Some(format!("{bad} lines on the events pipe could not be read")),
             (bad, over) => Some(format!("{} lines on the events pipe were dropped", bad + over)),
@@ -68,7 +68,7 @@ impl<'a> EventReader<'a> {
             match self.parse(&line) {
                 Some(event) => {
                     self.events = self.events.saturating_add(1);
-                    if self.events <= MOST_EVENTS {
+                    if self.events <= MAX_EVENTS {
                         self.sink.emit(event);
                     }
                 }
@@ -77,19 +77,19 @@ impl<'a> EventReader<'a> {
         }
     }
 
-    fn parse(&self, line: &[u8]) -> Option<Event> {
+    fn parse(&self, line: &[u8]) -> Option<HostEvent> {
         let value: Value = serde_json::from_slice(line).ok()?;
         let text = |key| value.get(key).and_then(Value::as_str).map(str::to_owned);
         let number = |key| value.get(key).and_then(Value::as_f64).filter(|n: &f64| n.is_finite());
         if let Some(progress) = number("progress") {
-            return Some(Event::Progress {
+            return Some(HostEvent::Progress {
                 call_id: self.call.clone(),
                 progress,
                 total: number("total"),
                 message: text("message"),
             });
         }
-        Some(Event::Log {
+        Some(HostEvent::Log {
             origin: self.origin.clone(),
             level: LogLevel(text("level").unwrap_or_else(|| "info".to_owned())),
             text: text("text")?,
@@ -110,7 +110,7 @@ mod tests {
         let log = Arc::clone(&seen);
         let sink = EventSink::new(move |event| log.lock().unwrap().push(format!("{event:?}")));
         let call = CallId("c".to_owned());
-        let mut reader = EventReader::new(&call, "t".to_owned(), &sink);
+        let mut reader = CommandEventReader::new(&call, "t".to_owned(), &sink);
         for chunk in chunks {
             reader.feed(chunk);
         }
@@ -137,7 +137,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_read_is_counted() {
-        let long = vec![b'x'; LONGEST_LINE + 1];
+        let long = vec![b'x'; MAX_LINE_BYTES + 1];
         let (events, notice) = read(&[b"hello\n[1]\n", &long, b"\n{\"text\":\"ok\"}\n"]);
         assert_eq!(events.len(), 1);
         assert_eq!(notice.as_deref(), Some("3 lines on the events pipe could not be read"));
@@ -145,9 +145,9 @@ mod tests {
 
     #[test]
     fn a_flood_is_cut_off() {
-        let line = b"{\"progress\":1}\n".repeat(MOST_EVENTS as usize + 5);
+        let line = b"{\"progress\":1}\n".repeat(MAX_EVENTS as usize + 5);
         let (events, notice) = read(&[&line]);
-        assert_eq!(events.len(), MOST_EVENTS as usize);
+        assert_eq!(events.len(), MAX_EVENTS as usize);
         assert_eq!(notice.as_deref(), Some("5 lines on the events pipe were dropped"));
     }
 

@@ -4,30 +4,30 @@
 //! (`surroundings`), one run (`run`, `events`, `tail`) and its result (`result`). Never does:
 //! split or quote anything; an argument of a call becomes one argument of the program or none.
 
+mod call_env;
 mod entry;
 mod events;
 mod provider;
 mod result;
 mod run;
-mod surroundings;
 mod tail;
 mod template;
 
-use crate::config::consent::{Effect, ProgramEffect, Site};
-use crate::config::node::Node;
-use crate::config::spec::{Claim, KindWords};
-use crate::provider::Kind;
+use crate::config::consent::{EntryEffect, EntrySite, ProgramEffect};
+use crate::config::node::ConfigNode;
+use crate::config::spec::{KindClaim, KindDescriptor};
+use crate::provider::ProviderKind;
 use crate::providers::confinement;
 
 /// The row of the registry of kinds.
-pub fn kind() -> Kind {
-    Kind {
-        words: KindWords {
+pub fn kind() -> ProviderKind {
+    ProviderKind {
+        words: KindDescriptor {
             key: "command",
             aliases: &["program"],
             keys: entry::KEYS,
             expand: &[],
-            claims: |node, _| Claim::certain_if(node.get("command").is_some()),
+            claims: |node, _| KindClaim::certain_if(node.get("command").is_some()),
             effects,
             code: None,
         },
@@ -36,7 +36,7 @@ pub fn kind() -> Kind {
 }
 
 /// What an entry would do: start its program.
-fn effects(entry: &Node, site: &Site<'_>) -> Vec<Effect> {
+fn effects(entry: &ConfigNode, site: &EntrySite<'_>) -> Vec<EntryEffect> {
     let argv = match entry::command(entry) {
         Ok((program, elements)) => {
             std::iter::once(program).chain(elements.into_iter().map(|(text, _)| text)).collect()
@@ -46,13 +46,13 @@ fn effects(entry: &Node, site: &Site<'_>) -> Vec<Effect> {
     let runs = ProgramEffect {
         argv,
         cwd: entry.get("cwd").and_then(|node| node.as_text().ok()).map(str::to_owned),
-        env: crate::providers::surroundings::set(entry),
+        env: crate::providers::program_env::env_as_written(entry),
         found_from: Some(site.base_dir.to_path_buf()),
         usual_cwd: site.cwd(),
     };
-    let mut effects = vec![Effect::Runs(runs)];
+    let mut effects = vec![EntryEffect::Runs(runs)];
     if entry.get("allow_dash").is_some_and(|node| matches!(node.as_bool(), Ok(true))) {
-        effects.push(Effect::Other("lets values start an argument with '-'".to_owned()));
+        effects.push(EntryEffect::Other("lets values start an argument with '-'".to_owned()));
     }
     effects.extend(confinement::effects(entry, site.base_dir));
     effects

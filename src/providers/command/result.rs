@@ -4,14 +4,14 @@ use std::os::unix::process::ExitStatusExt as _;
 
 use serde_json::{Value, json};
 
-use super::entry::Output;
-use super::run::Finished;
-use crate::model::{Fault, Phase, ToolResult};
-use crate::util::confine::Cause;
+use super::entry::CommandOutput;
+use super::run::ProgramExit;
+use crate::model::{Error, ErrorPhase, ToolResult};
+use crate::util::confine::LimitCause;
 use crate::util::process::show_exit;
 
 /// How much of an output is quoted in a message, in characters.
-const QUOTED: usize = 200;
+const MAX_QUOTED_CHARS: usize = 200;
 /// How many lines of stderr stand in a result.
 const SHOWN_LINES: usize = 20;
 
@@ -20,32 +20,37 @@ const SHOWN_LINES: usize = 20;
 ///
 /// # Errors
 /// When a signal ended the program, or its output is not the JSON its entry promises.
-pub(super) fn read(name: &str, finished: Finished, output: Output) -> Result<ToolResult, Fault> {
-    let Finished { status, stdout, mut stderr, warnings, cause } = finished;
+pub(super) fn read(
+    name: &str,
+    finished: ProgramExit,
+    output: CommandOutput,
+) -> Result<ToolResult, Error> {
+    let ProgramExit { status, stdout, mut stderr, warnings, cause } = finished;
     let mut ended = format!("{name} {}", show_exit(status));
     match &cause {
-        Some(Cause::Limit(limit)) => ended = format!("{ended} ({limit})"),
-        Some(Cause::Perhaps(limits)) if status.signal().is_some() => {
+        Some(LimitCause::Limit(limit)) => ended = format!("{ended} ({limit})"),
+        Some(LimitCause::PossibleLimit(limits)) if status.signal().is_some() => {
             stderr.push(format!("it ran under these limits: {limits}"));
         }
         _ => {}
     }
-    let over = matches!(cause, Some(Cause::Limit(_)));
+    let over = matches!(cause, Some(LimitCause::Limit(_)));
     if status.signal().is_some() || over {
         // A program that was ended has given no answer, whatever it wrote.
-        return Err(Fault::unreachable(ended).phase(Phase::Call).details(stderr));
+        return Err(Error::unreachable(ended).with_phase(ErrorPhase::Call).with_details(stderr));
     }
     let mut result = if !status.success() {
         failure(&ended, &stdout, &stderr)
-    } else if output == Output::Json {
-        let value = json_value(&stdout)
-            .map_err(|fault| fault.phase(Phase::Call).details(stderr.iter().cloned()))?;
+    } else if output == CommandOutput::Json {
+        let value = json_value(&stdout).map_err(|error| {
+            error.with_phase(ErrorPhase::Call).with_details(stderr.iter().cloned())
+        })?;
         ToolResult::json(value)
     } else {
         ToolResult::text(text(&stdout))
     };
     result.warnings = warnings;
-    if output == Output::Text && std::str::from_utf8(&stdout).is_err() {
+    if output == CommandOutput::Text && std::str::from_utf8(&stdout).is_err() {
         result.warnings.push("the output is not UTF-8: other bytes were replaced".to_owned());
     }
     let skipped = stderr.len().saturating_sub(SHOWN_LINES);
@@ -70,7 +75,9 @@ fn failure(ended: &str, stdout: &[u8], stderr: &[String]) -> ToolResult {
         None => ended.to_owned(),
     };
     let mut result = ToolResult::failure(message.clone());
-    result.fault = Some(Fault::tool(message).phase(Phase::Call).details(stderr.iter().cloned()));
+    result.error = Some(
+        Error::tool(message).with_phase(ErrorPhase::Call).with_details(stderr.iter().cloned()),
+    );
     if !stdout.is_empty() {
         // A program that says no often says why on stdout.
         result.content.push(json!({ "type": "text", "text": text(stdout) }));
@@ -79,20 +86,20 @@ fn failure(ended: &str, stdout: &[u8], stderr: &[String]) -> ToolResult {
 }
 
 /// The one JSON value of an output.
-fn json_value(stdout: &[u8]) -> Result<Value, Fault> {
+fn json_value(stdout: &[u8]) -> Result<Value, Error> {
     if stdout.iter().all(u8::is_ascii_whitespace) {
-        return Err(Fault::protocol("the program wrote nothing, but its output should be JSON")
-            .hint("'output: text' in the entry takes any output"));
+        return Err(Error::protocol("the program wrote nothing, but its output should be JSON")
+            .with_hint("'output: text' in the entry takes any output"));
     }
     serde_json::from_slice(stdout).map_err(|error| {
         let text = String::from_utf8_lossy(stdout);
-        let mut head: String = text.chars().take(QUOTED).collect();
+        let mut head: String = text.chars().take(MAX_QUOTED_CHARS).collect();
         if head.len() < text.len() {
             head.push('…');
         }
-        Fault::protocol(format!("the program's output is not one JSON value: {error}"))
-            .detail(format!("it begins with: {head}"))
-            .hint("'output: text' in the entry takes any output")
-            .data(json!({ "output": head }))
+        Error::protocol(format!("the program's output is not one JSON value: {error}"))
+            .with_detail(format!("it begins with: {head}"))
+            .with_hint("'output: text' in the entry takes any output")
+            .with_data(json!({ "output": head }))
     })
 }

@@ -11,43 +11,43 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::ChildStdin;
 use tokio_util::sync::CancellationToken;
 
-use super::events::EventReader;
-use super::tail::Tail;
-use crate::model::fault::Signal;
-use crate::model::{Fault, FaultKind, Phase};
-use crate::util::confine::Cause;
-use crate::util::process::{Grace, Process};
+use super::events::CommandEventReader;
+use super::tail::StderrTail;
+use crate::model::error::Signal;
+use crate::model::{Error, ErrorKind, ErrorPhase};
+use crate::util::confine::LimitCause;
+use crate::util::process::{Process, ShutdownTimeouts};
 use crate::util::units;
 
 /// The limits of one run.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Limits {
+pub(super) struct ProgramLimits {
     /// How much of stdout is kept, in bytes; more ends the run.
     pub(super) stdout: u64,
     /// How long the program may leave a piece of its input unread.
-    pub(super) write: Duration,
+    pub(super) write_timeout: Duration,
     /// How long the pipes are still read when the program is gone but something holds them.
-    pub(super) drain: Duration,
+    pub(super) drain_timeout: Duration,
     /// How long each step of ending it may take.
-    pub(super) grace: Grace,
+    pub(super) grace: ShutdownTimeouts,
 }
 
-impl Limits {
+impl ProgramLimits {
     /// The limits of every run that keeps `stdout` bytes.
-    pub(super) fn keeping(stdout: u64) -> Self {
+    pub(super) fn with_max_stdout(stdout: u64) -> Self {
         Self {
             stdout,
-            write: Duration::from_secs(10),
-            drain: Duration::from_millis(200),
+            write_timeout: Duration::from_secs(10),
+            drain_timeout: Duration::from_millis(200),
             // A command is not asked by closing its stdin: that was closed after its input.
-            grace: Grace { eof: Duration::ZERO, ..Grace::default() },
+            grace: ShutdownTimeouts { eof: Duration::ZERO, ..ShutdownTimeouts::default() },
         }
     }
 }
 
 /// What a program left behind.
 #[derive(Debug)]
-pub(super) struct Finished {
+pub(super) struct ProgramExit {
     /// How it ended.
     pub(super) status: ExitStatus,
     /// All it wrote to stdout.
@@ -57,48 +57,48 @@ pub(super) struct Finished {
     /// Doubts about the run.
     pub(super) warnings: Vec<String>,
     /// What its end says about the limits it ran under.
-    pub(super) cause: Option<Cause>,
+    pub(super) cause: Option<LimitCause>,
 }
 
 /// Runs a started program to its end.
 ///
 /// # Errors
 /// When it was cancelled, wrote too much, or did not read its input. The group is gone by then.
-pub(super) async fn finish(
+pub(super) async fn run_to_end(
     mut process: Process,
     input: Option<Vec<u8>>,
-    mut events: EventReader<'_>,
+    mut events: CommandEventReader<'_>,
     cancel: &CancellationToken,
-    limits: &Limits,
-) -> Result<Finished, Fault> {
+    limits: &ProgramLimits,
+) -> Result<ProgramExit, Error> {
     let (stdin, out, err) = (process.stdin.take(), process.stdout.take(), process.stderr.take());
     let pipe = process.events.take();
     let mut stdout = Vec::new();
-    let mut stderr = Tail::default();
+    let mut stderr = StderrTail::default();
     let outcome = {
         let pumps = async {
             tokio::try_join!(
-                write(stdin, input, limits.write),
-                keep(out, &mut stdout, limits.stdout),
-                each(err, |bytes| stderr.feed(bytes)),
-                each(pipe, |bytes| events.feed(bytes)),
+                write(stdin, input, limits.write_timeout),
+                collect(out, &mut stdout, limits.stdout),
+                read_chunks(err, |bytes| stderr.feed(bytes)),
+                read_chunks(pipe, |bytes| events.feed(bytes)),
             )
         };
-        watch(&mut process, pumps, cancel, limits).await
+        wait_for_exit(&mut process, pumps, cancel, limits).await
     };
     let mut warnings: Vec<String> = events.finish().into_iter().collect();
     match outcome {
         Ok((status, drained)) => {
             let stderr = stderr.lines();
-            let cause = process.cause(status, &stderr);
-            // What it left running in its group ends now, without a farewell: nobody waits for it.
+            let cause = process.exit_cause(status, &stderr);
+            // What it left running in its group ends now, without a warning: nobody waits for it.
             // It is waited for briefly, only so that it does not stay as a zombie of ours.
-            let now = Grace {
+            let now = ShutdownTimeouts {
                 eof: Duration::ZERO,
                 term: Duration::ZERO,
                 kill: Duration::from_millis(50),
             };
-            process.end(now).await;
+            process.shut_down(now).await;
             if !drained {
                 warnings.push(
                     "the program ended, but something it started kept its output open: that was \
@@ -106,27 +106,27 @@ pub(super) async fn finish(
                         .to_owned(),
                 );
             }
-            Ok(Finished { status, stdout, stderr, warnings, cause })
+            Ok(ProgramExit { status, stdout, stderr, warnings, cause })
         }
-        Err(fault) => {
-            process.end(limits.grace).await;
-            Err(fault.phase(Phase::Call).details(stderr.lines()))
+        Err(error) => {
+            process.shut_down(limits.grace).await;
+            Err(error.with_phase(ErrorPhase::Call).with_details(stderr.lines()))
         }
     }
 }
 
 /// Waits for the exit and for the pipes, which are independent of each other: a program may close
 /// its output long before it ends, and something it started may hold the output long after.
-async fn watch<T>(
+async fn wait_for_exit<T>(
     process: &mut Process,
-    pumps: impl Future<Output = Result<T, Fault>>,
+    pumps: impl Future<Output = Result<T, Error>>,
     cancel: &CancellationToken,
-    limits: &Limits,
-) -> Result<(ExitStatus, bool), Fault> {
-    let lost = |error| Fault::internal(format!("the program's end could not be seen: {error}"));
+    limits: &ProgramLimits,
+) -> Result<(ExitStatus, bool), Error> {
+    let lost = |error| Error::internal(format!("the program's end could not be seen: {error}"));
     let stopped = || {
-        Fault::new(
-            FaultKind::Interrupted(Signal::Interrupt),
+        Error::new(
+            ErrorKind::Interrupted(Signal::Interrupt),
             "the program was stopped before it ended",
         )
     };
@@ -139,13 +139,13 @@ async fn watch<T>(
                 result?;
                 drained = true;
             }
-            status = process.exited() => break status.map_err(lost)?,
+            status = process.wait() => break status.map_err(lost)?,
         }
     };
     if !drained {
         tokio::select! {
             () = cancel.cancelled() => return Err(stopped()),
-            result = tokio::time::timeout(limits.drain, &mut pumps) => {
+            result = tokio::time::timeout(limits.drain_timeout, &mut pumps) => {
                 if let Ok(result) = result {
                     result?;
                     drained = true;
@@ -160,18 +160,18 @@ async fn watch<T>(
 async fn write(
     stdin: Option<ChildStdin>,
     input: Option<Vec<u8>>,
-    patience: Duration,
-) -> Result<(), Fault> {
+    timeout: Duration,
+) -> Result<(), Error> {
     let (Some(mut stdin), Some(input)) = (stdin, input) else { return Ok(()) };
     let mut rest = input.as_slice();
     while !rest.is_empty() {
-        match tokio::time::timeout(patience, stdin.write(rest)).await {
+        match tokio::time::timeout(timeout, stdin.write(rest)).await {
             Ok(Ok(0) | Err(_)) => break,
             Ok(Ok(written)) => rest = rest.get(written..).unwrap_or_default(),
             Err(_) => {
-                return Err(Fault::timeout(format!(
+                return Err(Error::timeout(format!(
                     "the program did not read its input for {}",
-                    units::show_duration(patience)
+                    units::show_duration(timeout)
                 )));
             }
         }
@@ -180,11 +180,11 @@ async fn write(
 }
 
 /// Keeps what comes, up to `limit` bytes.
-async fn keep(
+async fn collect(
     pipe: Option<impl AsyncRead + Unpin>,
     kept: &mut Vec<u8>,
     limit: u64,
-) -> Result<(), Fault> {
+) -> Result<(), Error> {
     let Some(mut pipe) = pipe else { return Ok(()) };
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let mut piece = vec![0; 64 << 10];
@@ -194,21 +194,21 @@ async fn keep(
             return Ok(());
         }
         if kept.len() + count > limit {
-            return Err(Fault::protocol(format!(
+            return Err(Error::protocol(format!(
                 "the program wrote more than the limit of {}",
                 units::show_size(limit as u64)
             ))
-            .hint("'max_output' in the entry sets the limit, up to 16MiB"));
+            .with_hint("'max_output' in the entry sets the limit, up to 16MiB"));
         }
         kept.extend_from_slice(piece.get(..count).unwrap_or_default());
     }
 }
 
 /// Hands on what comes, piece by piece.
-async fn each(
+async fn read_chunks(
     pipe: Option<impl AsyncRead + Unpin>,
     mut take: impl FnMut(&[u8]),
-) -> Result<(), Fault> {
+) -> Result<(), Error> {
     let Some(mut pipe) = pipe else { return Ok(()) };
     let mut piece = vec![0; 8 << 10];
     loop {

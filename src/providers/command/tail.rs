@@ -3,13 +3,13 @@
 use std::collections::VecDeque;
 
 /// How much is kept, in bytes.
-const KEPT: usize = 64 << 10;
+const MAX_BYTES: usize = 64 << 10;
 /// How much of one line is kept, in bytes.
-const KEPT_A_LINE: usize = 4 << 10;
+const MAX_LINE_BYTES: usize = 4 << 10;
 
 /// Keeps the last lines of a stream: 64 KiB of it, and 4 KiB of each line.
 #[derive(Debug, Default)]
-pub(super) struct Tail {
+pub(super) struct StderrTail {
     lines: VecDeque<Vec<u8>>,
     bytes: usize,
     open: Vec<u8>,
@@ -17,7 +17,7 @@ pub(super) struct Tail {
     is_cut: bool,
 }
 
-impl Tail {
+impl StderrTail {
     /// Takes the next bytes.
     pub(super) fn feed(&mut self, bytes: &[u8]) {
         for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
@@ -25,7 +25,7 @@ impl Tail {
                 Some((b'\n', text)) => (text, true),
                 _ => (piece, false),
             };
-            let room = KEPT_A_LINE.saturating_sub(self.open.len()).min(text.len());
+            let room = MAX_LINE_BYTES.saturating_sub(self.open.len()).min(text.len());
             self.open.extend_from_slice(text.get(..room).unwrap_or_default());
             self.is_cut |= room < text.len();
             if ends {
@@ -48,7 +48,7 @@ impl Tail {
         // An empty line costs too, so that the number of lines is bounded as well.
         self.bytes += line.len() + 1;
         self.lines.push_back(line);
-        while self.bytes > KEPT {
+        while self.bytes > MAX_BYTES {
             let Some(oldest) = self.lines.pop_front() else { break };
             self.bytes -= oldest.len() + 1;
         }
@@ -71,7 +71,7 @@ mod tests {
 
     #[test]
     fn the_last_lines_stay() {
-        let mut tail = Tail::default();
+        let mut tail = StderrTail::default();
         for n in 0..20_000 {
             tail.feed(format!("line {n}\r\n").as_bytes());
         }
@@ -79,16 +79,16 @@ mod tests {
         let lines = tail.lines();
         assert_eq!(lines.last().map(String::as_str), Some("no newline"));
         assert_eq!(lines[lines.len() - 2], "line 19999");
-        assert!(lines.iter().map(String::len).sum::<usize>() <= KEPT);
+        assert!(lines.iter().map(String::len).sum::<usize>() <= MAX_BYTES);
     }
 
     #[test]
     fn a_long_line_is_cut_and_the_next_one_is_not() {
-        let mut tail = Tail::default();
-        tail.feed(&vec![b'x'; 3 * KEPT_A_LINE]);
+        let mut tail = StderrTail::default();
+        tail.feed(&vec![b'x'; 3 * MAX_LINE_BYTES]);
         tail.feed(b"\nshort\n");
         let lines = tail.lines();
-        let shown = format!("{}…", "x".repeat(KEPT_A_LINE));
+        let shown = format!("{}…", "x".repeat(MAX_LINE_BYTES));
         assert_eq!(lines, [shown.as_str(), "short"]);
     }
 }

@@ -5,21 +5,21 @@
 
 use serde_json::Value;
 
-use crate::model::{Fault, JsonObject};
+use crate::model::{Error, JsonObject};
 
 /// One element of the template.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Element {
-    parts: Vec<Part>,
+pub(super) struct CommandArgument {
+    parts: Vec<ArgumentPart>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-enum Part {
+enum ArgumentPart {
     Literal(String),
     Placeholder(String),
 }
 
-impl Element {
+impl CommandArgument {
     /// Reads an element: `{name}` is a placeholder, `{{` and `}}` are braces.
     ///
     /// # Errors
@@ -47,16 +47,16 @@ impl Element {
                         return Err(brace('{', text));
                     }
                     if !literal.is_empty() {
-                        parts.push(Part::Literal(std::mem::take(&mut literal)));
+                        parts.push(ArgumentPart::Literal(std::mem::take(&mut literal)));
                     }
-                    parts.push(Part::Placeholder(name));
+                    parts.push(ArgumentPart::Placeholder(name));
                 }
                 '}' => return Err(brace('}', text)),
                 c => literal.push(c),
             }
         }
         if !literal.is_empty() || parts.is_empty() {
-            parts.push(Part::Literal(literal));
+            parts.push(ArgumentPart::Literal(literal));
         }
         Ok(Self { parts })
     }
@@ -64,20 +64,20 @@ impl Element {
     /// The names of its placeholders.
     pub(super) fn placeholders(&self) -> impl Iterator<Item = &str> {
         self.parts.iter().filter_map(|part| match part {
-            Part::Placeholder(name) => Some(name.as_str()),
-            Part::Literal(_) => None,
+            ArgumentPart::Placeholder(name) => Some(name.as_str()),
+            ArgumentPart::Literal(_) => None,
         })
     }
 
     /// Whether it is one placeholder and nothing else.
     pub(super) fn is_placeholder(&self) -> bool {
-        matches!(self.parts.as_slice(), [Part::Placeholder(_)])
+        matches!(self.parts.as_slice(), [ArgumentPart::Placeholder(_)])
     }
 
     /// The text of an element without placeholders.
     pub(super) fn literal(&self) -> Option<&str> {
         match self.parts.as_slice() {
-            [Part::Literal(text)] => Some(text),
+            [ArgumentPart::Literal(text)] => Some(text),
             _ => None,
         }
     }
@@ -89,26 +89,26 @@ impl Element {
     /// compact JSON. Null counts as absent.
     ///
     /// # Errors
-    /// A usage fault when an argument is absent within a larger element, holds a NUL byte, or
+    /// A usage error when an argument is absent within a larger element, holds a NUL byte, or
     /// would make the argument start with `-` although `allow_dash` is off.
     pub(super) fn fill(
         &self,
         arguments: &JsonObject,
         allow_dash: bool,
-    ) -> Result<Option<String>, Fault> {
+    ) -> Result<Option<String>, Error> {
         let mut filled = String::new();
         for part in &self.parts {
             match part {
-                Part::Literal(text) => filled.push_str(text),
-                Part::Placeholder(name) => match arguments.get(name).and_then(show) {
+                ArgumentPart::Literal(text) => filled.push_str(text),
+                ArgumentPart::Placeholder(name) => match arguments.get(name).and_then(show) {
                     Some(value) if value.contains('\0') => {
-                        return Err(Fault::usage(format!("'{name}' holds a NUL byte"))
-                            .hint("an argument of a program cannot hold one"));
+                        return Err(Error::usage(format!("'{name}' holds a NUL byte"))
+                            .with_hint("an argument of a program cannot hold one"));
                     }
                     Some(value) => filled.push_str(&value),
                     None if self.is_placeholder() => return Ok(None),
                     None => {
-                        return Err(Fault::usage(format!(
+                        return Err(Error::usage(format!(
                             "'{name}' is missing: the command needs it inside another argument"
                         )));
                     }
@@ -117,15 +117,15 @@ impl Element {
         }
         // The whole is looked at, and not only the first value: an empty value may leave a later
         // one at the start.
-        if let Some(Part::Placeholder(name)) = self.parts.first()
+        if let Some(ArgumentPart::Placeholder(name)) = self.parts.first()
             && !allow_dash
             && filled.starts_with('-')
         {
-            return Err(Fault::usage(format!(
+            return Err(Error::usage(format!(
                 "'{name}' would make an argument that starts with '-', which a program may take \
                  for an option"
             ))
-            .hint("'allow_dash: true' in the entry permits it"));
+            .with_hint("'allow_dash: true' in the entry permits it"));
         }
         Ok(Some(filled))
     }
@@ -160,8 +160,8 @@ mod tests {
 
     fn fill(template: &str, arguments: Value) -> Result<Option<String>, String> {
         let Value::Object(arguments) = arguments else { panic!("not an object") };
-        let element = Element::parse(template).map_err(|(message, _)| message)?;
-        element.fill(&arguments, false).map_err(|fault| fault.to_string())
+        let element = CommandArgument::parse(template).map_err(|(message, _)| message)?;
+        element.fill(&arguments, false).map_err(|error| error.to_string())
     }
 
     #[test]
@@ -212,7 +212,7 @@ mod tests {
             fill("{x}{y}", json!({ "x": "", "y": "-rf" })).unwrap_err().contains("starts with '-'")
         );
         assert_eq!(fill("--n={x}", json!({ "x": -5 })), Ok(Some("--n=-5".to_owned())));
-        let element = Element::parse("{x}").unwrap();
+        let element = CommandArgument::parse("{x}").unwrap();
         let Value::Object(arguments) = json!({ "x": "-5" }) else { panic!() };
         assert_eq!(element.fill(&arguments, true).unwrap().as_deref(), Some("-5"));
     }
@@ -231,14 +231,14 @@ mod tests {
         ) {
             let arguments = JsonObject::from_iter([("v".to_owned(), Value::String(value.clone()))]);
             let refused = value.contains('\0');
-            match Element::parse("{v}").unwrap().fill(&arguments, false) {
+            match CommandArgument::parse("{v}").unwrap().fill(&arguments, false) {
                 Ok(filled) => {
                     prop_assert!(!refused && !value.starts_with('-'));
                     prop_assert_eq!(filled, Some(value.clone()));
                 }
                 Err(_) => prop_assert!(refused || value.starts_with('-')),
             }
-            match Element::parse("--x={v}").unwrap().fill(&arguments, false) {
+            match CommandArgument::parse("--x={v}").unwrap().fill(&arguments, false) {
                 Ok(filled) => prop_assert_eq!(filled, Some(format!("--x={value}"))),
                 Err(_) => prop_assert!(refused),
             }
@@ -246,7 +246,7 @@ mod tests {
 
         #[test]
         fn any_template_is_read_or_refused(text in "[{}a-c=-]{0,10}") {
-            if let Ok(element) = Element::parse(&text) {
+            if let Ok(element) = CommandArgument::parse(&text) {
                 let names: Vec<&str> = element.placeholders().collect();
                 prop_assert!(names.iter().all(|name| is_name(name)));
             }

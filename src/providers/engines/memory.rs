@@ -7,40 +7,43 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use async_trait::async_trait;
 use tokio::sync::Notify;
 
-use super::{Engine, Entry, Item, Page, Taken, Write, Written, expiry, millis, numbered};
-use crate::model::Fault;
+use super::{
+    Engine, KeyInfo, KeyPage, StoredValue, TakeOutcome, WriteOutcome, WriteRequest, expiry, millis,
+    numbered,
+};
+use crate::model::Error;
 use crate::util::clock::Clock;
 
 /// Values in this process.
-pub(super) struct Memory {
+pub(super) struct MemoryEngine {
     clock: Arc<dyn Clock>,
-    inner: Mutex<Inner>,
-    arrivals: Notify,
+    inner: Mutex<MemoryState>,
+    write_notify: Notify,
 }
 
 #[derive(Default)]
-struct Inner {
-    spaces: BTreeMap<String, BTreeMap<String, Stored>>,
+struct MemoryState {
+    spaces: BTreeMap<String, BTreeMap<String, MemoryEntry>>,
     /// When what expires, soonest first.
     expiring: BTreeSet<(u64, String, String)>,
     bytes: u64,
     version: u64,
 }
 
-struct Stored {
-    entry: Entry,
+struct MemoryEntry {
+    entry: StoredValue,
     size: u64,
     expires: Option<u64>,
 }
 
-impl Memory {
+impl MemoryEngine {
     /// An empty one.
     pub(super) fn new(clock: Arc<dyn Clock>) -> Self {
-        Self { clock, inner: Mutex::default(), arrivals: Notify::new() }
+        Self { clock, inner: Mutex::default(), write_notify: Notify::new() }
     }
 
     /// What is kept, without what has expired.
-    fn inner(&self) -> MutexGuard<'_, Inner> {
+    fn inner(&self) -> MutexGuard<'_, MemoryState> {
         let now = millis(self.clock.as_ref());
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         while let Some((at, space, key)) = inner.expiring.first().cloned()
@@ -52,12 +55,12 @@ impl Memory {
     }
 }
 
-impl Inner {
-    fn get(&self, space: &str, key: &str) -> Option<&Stored> {
+impl MemoryState {
+    fn get(&self, space: &str, key: &str) -> Option<&MemoryEntry> {
         self.spaces.get(space)?.get(key)
     }
 
-    fn remove(&mut self, space: &str, key: &str) -> Option<Entry> {
+    fn remove(&mut self, space: &str, key: &str) -> Option<StoredValue> {
         let keys = self.spaces.get_mut(space)?;
         let stored = keys.remove(key)?;
         if keys.is_empty() {
@@ -70,13 +73,13 @@ impl Inner {
         Some(stored.entry)
     }
 
-    fn write(&mut self, write: Write, now: u64) -> Written {
+    fn write(&mut self, write: WriteRequest, now: u64) -> WriteOutcome {
         let version = self.version + 1;
         let key = write.key.clone().unwrap_or_else(|| numbered(version));
         let current = self.get(&write.space, &key);
         let at = current.map(|stored| stored.entry.version);
         if !write.condition.holds(at) {
-            return Written::Conflict(at);
+            return WriteOutcome::Conflict(at);
         }
         let keys = self.spaces.get(&write.space).map_or(0, BTreeMap::len) as u64;
         let size = write.size(&key);
@@ -89,31 +92,37 @@ impl Inner {
         self.remove(&write.space, &key);
         let expires = expiry(now, write.ttl);
         self.expiring.extend(expires.map(|at| (at, write.space.clone(), key.clone())));
-        let stored = Stored { entry: Entry { value: write.value, version }, size, expires };
+        let stored =
+            MemoryEntry { entry: StoredValue { value: write.value, version }, size, expires };
         self.spaces.entry(write.space).or_default().insert(key.clone(), stored);
         (self.bytes, self.version) = (bytes, version);
-        Written::Done { key, version }
+        WriteOutcome::Done { key, version }
     }
 }
 
 #[async_trait]
-impl Engine for Memory {
-    async fn read(&self, space: &str, key: &str) -> Result<Option<Entry>, Fault> {
+impl Engine for MemoryEngine {
+    async fn read(&self, space: &str, key: &str) -> Result<Option<StoredValue>, Error> {
         Ok(self.inner().get(space, key).map(|stored| stored.entry.clone()))
     }
 
-    async fn write(&self, write: Write) -> Result<Written, Fault> {
+    async fn write(&self, write: WriteRequest) -> Result<WriteOutcome, Error> {
         let written = self.inner().write(write, millis(self.clock.as_ref()));
-        self.arrivals.notify_waiters();
+        self.write_notify.notify_waiters();
         Ok(written)
     }
 
-    async fn take(&self, space: &str, key: &str, version: Option<u64>) -> Result<Taken, Fault> {
+    async fn take(
+        &self,
+        space: &str,
+        key: &str,
+        version: Option<u64>,
+    ) -> Result<TakeOutcome, Error> {
         let mut inner = self.inner();
         let at = inner.get(space, key).map(|stored| stored.entry.version);
         Ok(match (at, version) {
-            (Some(at), Some(wanted)) if at != wanted => Taken::Conflict(at),
-            _ => inner.remove(space, key).map_or(Taken::Absent, Taken::Entry),
+            (Some(at), Some(wanted)) if at != wanted => TakeOutcome::Conflict(at),
+            _ => inner.remove(space, key).map_or(TakeOutcome::Absent, TakeOutcome::Removed),
         })
     }
 
@@ -123,9 +132,9 @@ impl Engine for Memory {
         prefix: &str,
         after: Option<&str>,
         limit: usize,
-    ) -> Result<Page, Fault> {
+    ) -> Result<KeyPage, Error> {
         let inner = self.inner();
-        let Some(keys) = inner.spaces.get(space) else { return Ok(Page::default()) };
+        let Some(keys) = inner.spaces.get(space) else { return Ok(KeyPage::default()) };
         let from = match after {
             Some(after) if after >= prefix => Bound::Excluded(after),
             _ => Bound::Included(prefix),
@@ -136,16 +145,16 @@ impl Engine for Memory {
         let items = found
             .by_ref()
             .take(limit)
-            .map(|(key, stored)| Item {
+            .map(|(key, stored)| KeyInfo {
                 key: key.clone(),
                 version: stored.entry.version,
                 bytes: stored.entry.value.len() as u64,
             })
             .collect();
-        Ok(Page { items, more: found.next().is_some() })
+        Ok(KeyPage { items, more: found.next().is_some() })
     }
 
-    async fn clear(&self, space: &str) -> Result<u64, Fault> {
+    async fn clear(&self, space: &str) -> Result<u64, Error> {
         let mut inner = self.inner();
         let keys: Vec<String> =
             inner.spaces.get(space).map(|keys| keys.keys().cloned().collect()).unwrap_or_default();
@@ -155,7 +164,7 @@ impl Engine for Memory {
         Ok(keys.len() as u64)
     }
 
-    async fn spaces(&self, prefix: &str, limit: usize) -> Result<Vec<(String, u64)>, Fault> {
+    async fn spaces(&self, prefix: &str, limit: usize) -> Result<Vec<(String, u64)>, Error> {
         let inner = self.inner();
         let found = inner.spaces.range::<str, _>((Bound::Included(prefix), Bound::Unbounded));
         Ok(found
@@ -165,7 +174,7 @@ impl Engine for Memory {
             .collect())
     }
 
-    fn arrivals(&self) -> Option<&Notify> {
-        Some(&self.arrivals)
+    fn write_notify(&self) -> Option<&Notify> {
+        Some(&self.write_notify)
     }
 }

@@ -1,14 +1,14 @@
 //! Engines: where the values of stores and the messages of mailboxes are kept.
 //!
 //! Owns: the contract [`Engine`], the engines themselves (`memory`, `disk`, `remote`) and what an
-//! entry may say about them (`choice`). Never does: know what a tool is, or what a value means.
+//! entry may say about them (`config`). Never does: know what a tool is, or what a value means.
 //!
 //! An engine keeps *spaces*; a space maps keys to texts. Every write gets a version that no other
 //! write of the engine ever had, so that a version tells whether somebody else came in between.
 //! Keys sort by their bytes. Each operation is atomic, whoever else works on the same engine, and
 //! an operation that was answered has happened.
 
-pub(super) mod choice;
+pub(super) mod config;
 #[cfg(test)]
 mod conformance;
 pub(super) mod disk;
@@ -18,7 +18,7 @@ pub(super) mod remote;
 
 use async_trait::async_trait;
 
-use crate::model::Fault;
+use crate::model::Error;
 
 /// A place that keeps texts under keys.
 #[async_trait]
@@ -27,14 +27,19 @@ pub(super) trait Engine: Send + Sync {
     ///
     /// # Errors
     /// When the engine cannot be used. That holds for every operation.
-    async fn read(&self, space: &str, key: &str) -> Result<Option<Entry>, Fault>;
+    async fn read(&self, space: &str, key: &str) -> Result<Option<StoredValue>, Error>;
 
     /// Writes if the condition and the quota allow it; otherwise nothing changes.
-    async fn write(&self, write: Write) -> Result<Written, Fault>;
+    async fn write(&self, write: WriteRequest) -> Result<WriteOutcome, Error>;
 
     /// Removes `key` and hands out what it held: of several who take at once, one gets it. With
     /// `version` only if that is the version it holds.
-    async fn take(&self, space: &str, key: &str, version: Option<u64>) -> Result<Taken, Fault>;
+    async fn take(
+        &self,
+        space: &str,
+        key: &str,
+        version: Option<u64>,
+    ) -> Result<TakeOutcome, Error>;
 
     /// Keys that begin with `prefix`, in order, after the key `after`.
     async fn page(
@@ -43,17 +48,17 @@ pub(super) trait Engine: Send + Sync {
         prefix: &str,
         after: Option<&str>,
         limit: usize,
-    ) -> Result<Page, Fault>;
+    ) -> Result<KeyPage, Error>;
 
     /// Removes everything in a space; returns how many keys that were.
-    async fn clear(&self, space: &str) -> Result<u64, Fault>;
+    async fn clear(&self, space: &str) -> Result<u64, Error>;
 
     /// The spaces that hold something and whose names begin with `prefix`, in order, at most
     /// `limit`, each with its number of keys (those that have expired may be counted still).
-    async fn spaces(&self, prefix: &str, limit: usize) -> Result<Vec<(String, u64)>, Fault>;
+    async fn spaces(&self, prefix: &str, limit: usize) -> Result<Vec<(String, u64)>, Error>;
 
     /// Woken after every write, when nobody outside of this process can write.
-    fn arrivals(&self) -> Option<&tokio::sync::Notify> {
+    fn write_notify(&self) -> Option<&tokio::sync::Notify> {
         None
     }
 
@@ -64,7 +69,7 @@ pub(super) trait Engine: Send + Sync {
 
 /// What a key holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Entry {
+pub(super) struct StoredValue {
     /// The text.
     pub(super) value: String,
     /// The version of the write that put it there.
@@ -73,7 +78,7 @@ pub(super) struct Entry {
 
 /// A write that is asked for.
 #[derive(Debug, Clone)]
-pub(super) struct Write {
+pub(super) struct WriteRequest {
     /// The space.
     pub(super) space: String,
     /// The key; `None` makes one from the version, so that such keys sort in order of writing.
@@ -81,14 +86,14 @@ pub(super) struct Write {
     /// The text.
     pub(super) value: String,
     /// What has to hold for the write to happen.
-    pub(super) condition: Condition,
+    pub(super) condition: WriteCondition,
     /// What must not be exceeded.
     pub(super) quota: Quota,
     /// How long it is kept, in milliseconds; `None` is for ever.
     pub(super) ttl: Option<u64>,
 }
 
-impl Write {
+impl WriteRequest {
     /// What an entry counts for in the quota of bytes: its names and its value.
     pub(super) fn size(&self, key: &str) -> u64 {
         (self.space.len() + key.len() + self.value.len()) as u64
@@ -97,7 +102,7 @@ impl Write {
 
 /// What has to hold for a write to happen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Condition {
+pub(super) enum WriteCondition {
     /// Nothing.
     Any,
     /// The key holds nothing.
@@ -106,7 +111,7 @@ pub(super) enum Condition {
     Version(u64),
 }
 
-impl Condition {
+impl WriteCondition {
     /// Whether it holds for a key that is at `current`.
     fn holds(self, current: Option<u64>) -> bool {
         match self {
@@ -129,17 +134,17 @@ pub(super) struct Quota {
 impl Quota {
     /// The refusal of a write that would bring a space to `keys` and the whole to `bytes`, if it
     /// is one. What makes the store smaller is never refused.
-    fn refuses(self, keys: (u64, u64), bytes: (u64, u64)) -> Option<Written> {
+    fn refuses(self, keys: (u64, u64), bytes: (u64, u64)) -> Option<WriteOutcome> {
         if keys.1 > self.keys && keys.1 > keys.0 {
-            return Some(Written::TooManyKeys);
+            return Some(WriteOutcome::TooManyKeys);
         }
-        (bytes.1 > self.bytes && bytes.1 > bytes.0).then_some(Written::TooManyBytes)
+        (bytes.1 > self.bytes && bytes.1 > bytes.0).then_some(WriteOutcome::TooManyBytes)
     }
 }
 
 /// How a write ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Written {
+pub(super) enum WriteOutcome {
     /// It happened.
     Done {
         /// The key, made up or given.
@@ -157,9 +162,9 @@ pub(super) enum Written {
 
 /// How taking a key ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Taken {
+pub(super) enum TakeOutcome {
     /// It was there, and is not any more.
-    Entry(Entry),
+    Removed(StoredValue),
     /// There was nothing.
     Absent,
     /// It holds another version.
@@ -168,16 +173,16 @@ pub(super) enum Taken {
 
 /// A part of the keys of a space.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Page {
+pub(super) struct KeyPage {
     /// The keys.
-    pub(super) items: Vec<Item>,
+    pub(super) items: Vec<KeyInfo>,
     /// Whether there are more after them.
     pub(super) more: bool,
 }
 
 /// One key.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Item {
+pub(super) struct KeyInfo {
     /// The key.
     pub(super) key: String,
     /// The version it holds.

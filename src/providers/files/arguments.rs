@@ -5,13 +5,13 @@
 
 use serde_json::Value;
 
-use super::table::{MOST_ENTRIES, SOME_ENTRIES};
-use crate::model::{Fault, JsonObject};
+use super::operation::{DEFAULT_ENTRIES, MAX_ENTRIES};
+use crate::model::{Error, JsonObject};
 
 /// The arguments of one call.
-pub(super) struct Arguments<'a>(pub(super) &'a JsonObject);
+pub(super) struct FileArguments<'a>(pub(super) &'a JsonObject);
 
-impl<'a> Arguments<'a> {
+impl<'a> FileArguments<'a> {
     /// The value under the first of these names that is there and not null.
     fn value(&self, names: &[&'static str]) -> Option<(&'static str, &'a Value)> {
         let found = names.iter().find_map(|name| Some((*name, self.0.get(*name)?)));
@@ -21,60 +21,60 @@ impl<'a> Arguments<'a> {
     /// A text under one of these names, which mean the same.
     ///
     /// # Errors
-    /// A usage fault when it is something else.
-    pub(super) fn text(&self, names: &[&'static str]) -> Result<Option<&'a str>, Fault> {
+    /// A usage error when it is something else.
+    pub(super) fn text(&self, names: &[&'static str]) -> Result<Option<&'a str>, Error> {
         let Some((name, value)) = self.value(names) else { return Ok(None) };
-        value.as_str().map(Some).ok_or_else(|| Fault::usage(format!("'{name}' has to be text")))
+        value.as_str().map(Some).ok_or_else(|| Error::usage(format!("'{name}' has to be text")))
     }
 
     /// A text that has to be there.
     ///
     /// # Errors
-    /// A usage fault when it is absent or something else.
-    pub(super) fn required(&self, names: &[&'static str]) -> Result<&'a str, Fault> {
+    /// A usage error when it is absent or something else.
+    pub(super) fn required(&self, names: &[&'static str]) -> Result<&'a str, Error> {
         let name = names.first().copied().unwrap_or_default();
-        self.text(names)?.ok_or_else(|| Fault::usage(format!("'{name}' is missing")))
+        self.text(names)?.ok_or_else(|| Error::usage(format!("'{name}' is missing")))
     }
 
     /// A switch; absent is off.
     ///
     /// # Errors
-    /// A usage fault when it is something else.
-    pub(super) fn flag(&self, name: &'static str) -> Result<bool, Fault> {
+    /// A usage error when it is something else.
+    pub(super) fn flag(&self, name: &'static str) -> Result<bool, Error> {
         let Some((_, value)) = self.value(&[name]) else { return Ok(false) };
-        value.as_bool().ok_or_else(|| Fault::usage(format!("'{name}' has to be true or false")))
+        value.as_bool().ok_or_else(|| Error::usage(format!("'{name}' has to be true or false")))
     }
 
     /// A whole number that is at least `least`.
     ///
     /// # Errors
-    /// A usage fault when it is something else.
-    pub(super) fn count(&self, name: &'static str, least: u64) -> Result<Option<u64>, Fault> {
+    /// A usage error when it is something else.
+    pub(super) fn count(&self, name: &'static str, least: u64) -> Result<Option<u64>, Error> {
         let Some((_, value)) = self.value(&[name]) else { return Ok(None) };
         let count = value.as_u64().filter(|count| *count >= least);
         count.map(Some).ok_or_else(|| {
-            Fault::usage(format!("'{name}' has to be a whole number, {least} or more"))
+            Error::usage(format!("'{name}' has to be a whole number, {least} or more"))
         })
     }
 
     /// How many entries to answer with.
     ///
     /// # Errors
-    /// A usage fault when it is no number of entries.
-    pub(super) fn limit(&self) -> Result<usize, Fault> {
-        let asked = self.count("limit", 1)?.unwrap_or(SOME_ENTRIES).min(MOST_ENTRIES);
+    /// A usage error when it is no number of entries.
+    pub(super) fn limit(&self) -> Result<usize, Error> {
+        let asked = self.count("limit", 1)?.unwrap_or(DEFAULT_ENTRIES).min(MAX_ENTRIES);
         Ok(usize::try_from(asked).unwrap_or(usize::MAX))
     }
 
     /// Whether `encoding` says base64.
     ///
     /// # Errors
-    /// A usage fault for an encoding that is none.
-    pub(super) fn base64(&self) -> Result<bool, Fault> {
+    /// A usage error for an encoding that is none.
+    pub(super) fn base64(&self) -> Result<bool, Error> {
         match self.text(&["encoding"])? {
             None | Some("text") => Ok(false),
             Some("base64") => Ok(true),
-            Some(_) => Err(Fault::usage("'encoding' has to be text or base64")),
+            Some(_) => Err(Error::usage("'encoding' has to be text or base64")),
         }
     }
 }

@@ -12,11 +12,11 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use super::table::{Operation, Vocabulary};
-use crate::config::consent::{Effect, Site};
+use super::operation::{FileOperation, Vocabulary};
+use crate::config::consent::{EntryEffect, EntrySite};
 use crate::config::keys::suggestion;
-use crate::config::node::{Node, NodeValue};
-use crate::model::Problem;
+use crate::config::node::{ConfigNode, NodeValue};
+use crate::model::Diagnostic;
 use crate::providers::toolkit;
 use crate::util::units;
 
@@ -42,15 +42,15 @@ pub(super) const KEYS: &[&str] = &{
 /// The one toolkit there is.
 const TOOLKIT: &str = "FileManagementToolkit";
 /// The most of a file that one answer may hold, in bytes.
-const MOST_SHOWN: u64 = 16 << 20;
+const MAX_SHOWN_BYTES: u64 = 16 << 20;
 /// How much it holds when the entry does not say, in bytes.
-const SHOWN: u64 = 1 << 20;
+const DEFAULT_SHOWN_BYTES: u64 = 1 << 20;
 
 /// What may be done without being selected by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Access {
+pub(super) enum FileAccess {
     /// Reading, because nothing was said.
-    Unsaid,
+    Unspecified,
     /// Reading and nothing else.
     Read,
     /// Everything.
@@ -59,15 +59,15 @@ pub(super) enum Access {
 
 /// A checked entry.
 #[derive(Debug)]
-pub(super) struct Entry {
+pub(super) struct FilesEntry {
     /// The directory, absolute.
     pub(super) directory: PathBuf,
     /// Whether it is made when it is first used.
     pub(super) create: bool,
     /// What may be done.
-    pub(super) access: Access,
+    pub(super) access: FileAccess,
     /// The most of a file that one answer holds, in bytes.
-    pub(super) most: u64,
+    pub(super) max_bytes: u64,
     /// The names of tools and arguments.
     pub(super) vocabulary: Vocabulary,
 }
@@ -77,48 +77,49 @@ pub(super) struct Entry {
 /// # Errors
 /// All that is wrong with it.
 pub(super) fn read(
-    entry: &Node,
+    entry: &ConfigNode,
     base_dir: &Path,
     scopes: &BTreeMap<String, PathBuf>,
-) -> Result<Entry, Vec<Problem>> {
-    let mut problems = Vec::new();
-    let mut take = |result: Result<(), Problem>| problems.extend(result.err());
+) -> Result<FilesEntry, Vec<Diagnostic>> {
+    let mut diagnostics = Vec::new();
+    let mut take = |result: Result<(), Diagnostic>| diagnostics.extend(result.err());
     take(known_toolkit(entry));
     let mut found = None;
     take(directory(entry, base_dir, scopes).map(|directory| found = Some(directory)));
-    let mut access = Access::Unsaid;
+    let mut access = FileAccess::Unspecified;
     take(self::access(entry).map(|said| access = said));
-    let mut most = SHOWN;
+    let mut most = DEFAULT_SHOWN_BYTES;
     take(self::most(entry).map(|said| most = said));
     let mut create = None;
-    take(entry.get("create").map(Node::as_bool).transpose().map(|said| create = said));
+    take(entry.get("create").map(ConfigNode::as_bool).transpose().map(|said| create = said));
     match found {
-        Some((directory, own)) if problems.is_empty() => Ok(Entry {
+        Some((directory, own)) if diagnostics.is_empty() => Ok(FilesEntry {
             directory,
             create: create.unwrap_or(own),
             access,
-            most,
+            max_bytes: most,
             vocabulary: vocabulary(entry),
         }),
-        _ => Err(problems),
+        _ => Err(diagnostics),
     }
 }
 
-fn known_toolkit(entry: &Node) -> Result<(), Problem> {
+fn known_toolkit(entry: &ConfigNode) -> Result<(), Diagnostic> {
     let Some((_, node)) = entry.get_any(&["toolkit_class", "toolkit"]) else { return Ok(()) };
     let word = node.as_text()?;
     if word == TOOLKIT {
         return Ok(());
     }
-    let problem = Problem::error(format!("there is no toolkit '{word}'")).at(node.place());
+    let diagnostic =
+        Diagnostic::error(format!("there is no toolkit '{word}'")).with_location(node.location());
     Err(match suggestion(word, std::iter::once(TOOLKIT)) {
-        Some(meant) => problem.hint(format!("did you mean '{meant}'?")),
-        None => problem.hint(format!("there is {TOOLKIT}")),
+        Some(meant) => diagnostic.with_hint(format!("did you mean '{meant}'?")),
+        None => diagnostic.with_hint(format!("there is {TOOLKIT}")),
     })
 }
 
 /// Toolkits, and entries that use their words, have `LangChain`'s names.
-pub(super) fn vocabulary(entry: &Node) -> Vocabulary {
+pub(super) fn vocabulary(entry: &ConfigNode) -> Vocabulary {
     let said = entry.get_any(&["kind", "provider_type", "type"]).map(|(_, node)| node.as_text());
     let toolkit = entry.get_any(&["toolkit", "toolkit_class"]).is_some();
     match said {
@@ -132,10 +133,10 @@ pub(super) fn vocabulary(entry: &Node) -> Vocabulary {
 
 /// The directory, and whether it is toolhost's own, which is made without being asked for.
 fn directory(
-    entry: &Node,
+    entry: &ConfigNode,
     base_dir: &Path,
     scopes: &BTreeMap<String, PathBuf>,
-) -> Result<(PathBuf, bool), Problem> {
+) -> Result<(PathBuf, bool), Diagnostic> {
     if let Some(node) = entry.get("root_dir").filter(|node| !node.is_null()) {
         return match node.as_text()? {
             "" => Err(node.expected("the path of a directory")),
@@ -147,13 +148,15 @@ fn directory(
     let scope = entry.get("scope").filter(|node| !node.is_null());
     let Some(node) = scope.filter(|node| !matches!(node.as_text(), Ok("global" | "session")))
     else {
-        let problem = Problem::error("nothing says which directory this is about");
+        let diagnostic = Diagnostic::error("nothing says which directory this is about");
         return Err(match entry.get("root_dir") {
             // YAML reads a lone ~ as nothing.
-            Some(node) => problem.hint("for your home write \"~\", in quotes").at(node.place()),
-            None => {
-                problem.hint("add 'root_dir: ./data', or 'scope: PROJECT_ROOT'").at(entry.place())
-            }
+            Some(node) => diagnostic
+                .with_hint("for your home write \"~\", in quotes")
+                .with_location(node.location()),
+            None => diagnostic
+                .with_hint("add 'root_dir: ./data', or 'scope: PROJECT_ROOT'")
+                .with_location(entry.location()),
         });
     };
     let word = node.as_text()?;
@@ -165,35 +168,35 @@ fn directory(
         || format!("there are {}", names.join(", ")),
         |meant| format!("did you mean '{meant}'?"),
     );
-    Err(Problem::error(format!("there is no scope '{word}'")).hint(hint).at(node.place()))
+    Err(Diagnostic::error(format!("there is no scope '{word}'"))
+        .with_hint(hint)
+        .with_location(node.location()))
 }
 
-fn access(entry: &Node) -> Result<Access, Problem> {
+fn access(entry: &ConfigNode) -> Result<FileAccess, Diagnostic> {
     let Some(node) = entry.get("access").filter(|node| !node.is_null()) else {
-        return Ok(Access::Unsaid);
+        return Ok(FileAccess::Unspecified);
     };
     match node.as_text()? {
-        "read" => Ok(Access::Read),
-        "write" => Ok(Access::Write),
-        other => {
-            Err(Problem::error(format!("'access' is read or write, found '{other}'"))
-                .at(node.place()))
-        }
+        "read" => Ok(FileAccess::Read),
+        "write" => Ok(FileAccess::Write),
+        other => Err(Diagnostic::error(format!("'access' is read or write, found '{other}'"))
+            .with_location(node.location())),
     }
 }
 
-fn most(entry: &Node) -> Result<u64, Problem> {
+fn most(entry: &ConfigNode) -> Result<u64, Diagnostic> {
     let Some(node) = entry.get("max_file_bytes").filter(|node| !node.is_null()) else {
-        return Ok(SHOWN);
+        return Ok(DEFAULT_SHOWN_BYTES);
     };
     units::size(&node.as_scalar_text()?)
-        .filter(|size| (1..=MOST_SHOWN).contains(size))
+        .filter(|size| (1..=MAX_SHOWN_BYTES).contains(size))
         .ok_or_else(|| node.expected("a size from 1 to 16MiB, such as 256KiB"))
 }
 
 /// What an entry would do: nothing that has to be agreed to as long as it only reads below the
 /// project; else the directory and what can be done in it.
-pub(super) fn effects(entry: &Node, site: &Site<'_>) -> Vec<Effect> {
+pub(super) fn effects(entry: &ConfigNode, site: &EntrySite<'_>) -> Vec<EntryEffect> {
     let mut is_own = false;
     let written = if let Some(node) = entry.get("root_dir").filter(|node| !node.is_null()) {
         node.as_text().ok().map(str::to_owned)
@@ -215,30 +218,32 @@ pub(super) fn effects(entry: &Node, site: &Site<'_>) -> Vec<Effect> {
     let is_inside = directory.as_deref().is_some_and(|path| path.starts_with(site.root));
     let selected = selected(entry);
     let writes = match (access(entry), selected.is_empty()) {
-        (Ok(Access::Write), true) => true,
-        _ => selected.iter().any(|word| Operation::named(word).is_none_or(Operation::writes)),
+        (Ok(FileAccess::Write), true) => true,
+        _ => {
+            selected.iter().any(|word| FileOperation::named(word).is_none_or(FileOperation::writes))
+        }
     };
     // Making the directory is writing.
     let creates = entry.get("create").is_some_and(|node| !matches!(node.as_bool(), Ok(false)));
     let writes = writes || creates;
     let shown = directory.map_or(written, |path| path.display().to_string());
     if writes {
-        vec![Effect::Writes(shown)]
+        vec![EntryEffect::Writes(shown)]
     } else if is_inside {
         Vec::new()
     } else {
-        vec![Effect::Reads(shown)]
+        vec![EntryEffect::Reads(shown)]
     }
 }
 
 /// The words of the tools that the entry selects.
-fn selected(entry: &Node) -> Vec<String> {
-    if let Some(Ok(word)) = entry.get("original_tool_name").map(Node::as_text) {
+fn selected(entry: &ConfigNode) -> Vec<String> {
+    if let Some(Ok(word)) = entry.get("original_tool_name").map(ConfigNode::as_text) {
         return vec![word.to_owned()];
     }
     let list = entry.get_any(&["tools", "selected_tools"]).map(|(_, node)| node);
     let items = list.and_then(|list| list.as_list().ok()).unwrap_or_default();
-    let word = |item: &Node| {
+    let word = |item: &ConfigNode| {
         if let NodeValue::Text(word) = &item.value {
             return Some(word.clone());
         }

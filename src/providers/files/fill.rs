@@ -5,27 +5,27 @@ use std::io::{self, Seek as _, SeekFrom, Write as _};
 use cap_std::fs::{File, FileExt as _};
 use rustix::io::Errno;
 
-use super::job::Job;
-use crate::model::Fault;
+use super::job::FileJob;
+use crate::model::Error;
 use crate::util::units;
 
 /// How much is written between two looks at whether to stop, in bytes.
-const PIECE: usize = 256 << 10;
+const CHUNK_BYTES: usize = 256 << 10;
 /// How much is copied between two words about it, in bytes.
-const BEAT: u64 = 64 << 20;
+const PROGRESS_INTERVAL_BYTES: u64 = 64 << 20;
 
 /// Why filling a file ended early.
 #[derive(Debug)]
-pub(super) enum Broken {
+pub(super) enum FillError {
     /// An error of the system.
-    System(io::Error),
+    Io(io::Error),
     /// The call was told to stop.
-    Stopped(Fault),
+    Cancelled(Error),
 }
 
-impl From<io::Error> for Broken {
+impl From<io::Error> for FillError {
     fn from(error: io::Error) -> Self {
-        Self::System(error)
+        Self::Io(error)
     }
 }
 
@@ -33,9 +33,9 @@ impl From<io::Error> for Broken {
 ///
 /// # Errors
 /// Those of the system, and the wish to stop.
-pub(super) fn with(job: &Job, file: &mut File, bytes: &[u8]) -> Result<(), Broken> {
-    for piece in bytes.chunks(PIECE) {
-        job.go_on().map_err(Broken::Stopped)?;
+pub(super) fn write_bytes(job: &FileJob, file: &mut File, bytes: &[u8]) -> Result<(), FillError> {
+    for piece in bytes.chunks(CHUNK_BYTES) {
+        job.check_cancelled().map_err(FillError::Cancelled)?;
         file.write_all(piece)?;
     }
     Ok(())
@@ -46,11 +46,16 @@ pub(super) fn with(job: &Job, file: &mut File, bytes: &[u8]) -> Result<(), Broke
 ///
 /// # Errors
 /// Those of the system, and the wish to stop.
-pub(super) fn from(job: &Job, old: &File, new: &mut File, most: u64) -> Result<u64, Broken> {
-    let mut piece = vec![0; PIECE];
+pub(super) fn copy_file(
+    job: &FileJob,
+    old: &File,
+    new: &mut File,
+    most: u64,
+) -> Result<u64, FillError> {
+    let mut piece = vec![0; CHUNK_BYTES];
     let (mut done, mut told) = (0_u64, 0_u64);
     loop {
-        job.go_on().map_err(Broken::Stopped)?;
+        job.check_cancelled().map_err(FillError::Cancelled)?;
         match rustix::fs::seek(old, rustix::fs::SeekFrom::Data(done)) {
             Ok(data) if data > done => {
                 done = data.min(most);
@@ -61,7 +66,7 @@ pub(super) fn from(job: &Job, old: &File, new: &mut File, most: u64) -> Result<u
             // The file system knows of no holes.
             Ok(_) | Err(_) => {}
         }
-        let room = usize::try_from(most - done).unwrap_or(usize::MAX).min(PIECE);
+        let room = usize::try_from(most - done).unwrap_or(usize::MAX).min(CHUNK_BYTES);
         let count = old.read_at(piece.get_mut(..room).unwrap_or_default(), done)?;
         if count == 0 {
             // A hole at the very end was passed over too, but it counts.
@@ -71,7 +76,7 @@ pub(super) fn from(job: &Job, old: &File, new: &mut File, most: u64) -> Result<u
         }
         new.write_all(piece.get(..count).unwrap_or_default())?;
         done += count as u64;
-        if done - told >= BEAT {
+        if done - told >= PROGRESS_INTERVAL_BYTES {
             told = done;
             job.progress(done, None, format!("{} copied", units::show_size(done)));
         }

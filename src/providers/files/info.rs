@@ -3,22 +3,22 @@
 use cap_std::fs::{Dir, Metadata, MetadataExt as _};
 use serde_json::{Value, json};
 
-use super::arguments::Arguments;
-use super::job::Job;
+use super::arguments::FileArguments;
+use super::job::FileJob;
 use super::open;
-use crate::model::{Fault, ToolResult};
+use crate::model::{Error, ToolResult};
 
 /// Runs one call.
-pub(super) fn run(job: &Job, arguments: &Arguments<'_>) -> Result<ToolResult, Fault> {
+pub(super) fn run(job: &FileJob, arguments: &FileArguments<'_>) -> Result<ToolResult, Error> {
     let path = job.path(arguments, &["path", "file_path"])?;
     let dir = job.dir()?;
-    let fault = |error| job.fault("look at", path.path(), &error);
-    let metadata = dir.symlink_metadata(path.path()).map_err(fault)?;
+    let error = |cause| job.io_error("look at", path.path(), &cause);
+    let metadata = dir.symlink_metadata(path.path()).map_err(error)?;
     let mut value = entry(&path.shown(), &metadata);
     value["mode"] = json!(format!("{:04o}", metadata.mode() & 0o7777));
     value["links"] = json!(metadata.nlink());
     if metadata.is_symlink() {
-        let target = target(dir, path.path()).map_err(fault)?;
+        let target = target(dir, path.path()).map_err(error)?;
         value["target"] = json!(target);
     }
     Ok(ToolResult::json(value))
@@ -33,7 +33,7 @@ fn target(dir: &Dir, path: &std::path::Path) -> std::io::Result<String> {
 pub(super) fn entry(path: &str, metadata: &Metadata) -> Value {
     json!({
         "path": path,
-        "type": open::word(metadata.file_type()),
+        "type": open::type_name(metadata.file_type()),
         "size": metadata.len(),
         "modified": modified(metadata),
     })

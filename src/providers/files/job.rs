@@ -7,18 +7,18 @@ use std::sync::Arc;
 use cap_std::fs::Dir;
 use tokio_util::sync::CancellationToken;
 
-use super::arguments::Arguments;
-use super::inside::Inside;
-use super::root::Root;
-use super::trouble;
-use crate::model::{CallId, Event, EventSink, Fault};
+use super::arguments::FileArguments;
+use super::errors;
+use super::relative_path::RelativePath;
+use super::root::RootDirectory;
+use crate::model::{CallId, Error, EventSink, HostEvent};
 
 /// What an operation works with. Operations block, so they run beside the others' waiting and ask
 /// now and then whether they should stop.
-pub(super) struct Job {
-    pub(super) root: Arc<Root>,
+pub(super) struct FileJob {
+    pub(super) root: Arc<RootDirectory>,
     /// The most bytes of a file that one answer holds.
-    pub(super) most: u64,
+    pub(super) max_bytes: u64,
     /// Whether names that begin with a dot are out of reach.
     pub(super) hides_dotfiles: bool,
     pub(super) cancel: CancellationToken,
@@ -26,12 +26,12 @@ pub(super) struct Job {
     pub(super) events: EventSink,
 }
 
-impl Job {
+impl FileJob {
     /// The open directory.
     ///
     /// # Errors
     /// When it cannot be opened.
-    pub(super) fn dir(&self) -> Result<&Dir, Fault> {
+    pub(super) fn dir(&self) -> Result<&Dir, Error> {
         self.root.open()
     }
 
@@ -41,28 +41,28 @@ impl Job {
     /// Usage when it is missing, denied when it leads out.
     pub(super) fn path(
         &self,
-        arguments: &Arguments<'_>,
+        arguments: &FileArguments<'_>,
         names: &[&'static str],
-    ) -> Result<Inside, Fault> {
-        self.inside(arguments.required(names)?)
+    ) -> Result<RelativePath, Error> {
+        self.relative_path(arguments.required(names)?)
     }
 
     /// The directory under `path` or `dir_path`; the topmost one when there is neither.
     ///
     /// # Errors
     /// Usage when it is no text, denied when it leads out.
-    pub(super) fn directory(&self, arguments: &Arguments<'_>) -> Result<Inside, Fault> {
+    pub(super) fn directory(&self, arguments: &FileArguments<'_>) -> Result<RelativePath, Error> {
         let text = arguments.text(&["path", "dir_path"])?.unwrap_or(".");
-        self.inside(text)
+        self.relative_path(text)
     }
 
-    fn inside(&self, text: &str) -> Result<Inside, Fault> {
-        let inside = Inside::read(text, self.root.spellings())?;
+    fn relative_path(&self, text: &str) -> Result<RelativePath, Error> {
+        let inside = RelativePath::read(text, self.root.spellings())?;
         if self.hides_dotfiles && self.leads_to_a_dotfile(inside.path()) {
-            return Err(Fault::denied(format!(
+            return Err(Error::denied(format!(
                 "'{text}' is a hidden file, and this project is not trusted yet"
             ))
-            .hint("see what the project would do and allow it: toolhost trust"));
+            .with_hint("see what the project would do and allow it: toolhost trust"));
         }
         Ok(inside)
     }
@@ -76,23 +76,23 @@ impl Job {
         hidden(path) || below.is_some_and(hidden)
     }
 
-    /// The fault for an error while `doing` something with `path`.
-    pub(super) fn fault(&self, doing: &str, path: &Path, error: &std::io::Error) -> Fault {
-        trouble::of(doing, &path.display().to_string(), &self.root.shown(), error)
+    /// The error for an error while `doing` something with `path`.
+    pub(super) fn io_error(&self, doing: &str, path: &Path, error: &std::io::Error) -> Error {
+        errors::io_error(doing, &path.display().to_string(), &self.root.shown(), error)
     }
 
     /// Whether to go on.
     ///
     /// # Errors
     /// When the call was told to stop.
-    pub(super) fn go_on(&self) -> Result<(), Fault> {
-        if self.cancel.is_cancelled() { Err(trouble::stopped()) } else { Ok(()) }
+    pub(super) fn check_cancelled(&self) -> Result<(), Error> {
+        if self.cancel.is_cancelled() { Err(errors::stopped()) } else { Ok(()) }
     }
 
     /// Tells how far it is.
     pub(super) fn progress(&self, done: u64, total: Option<u64>, message: String) {
         #[expect(clippy::cast_precision_loss, reason = "for people")]
-        self.events.emit(Event::Progress {
+        self.events.emit(HostEvent::Progress {
             call_id: self.call_id.clone(),
             progress: done as f64,
             total: total.map(|total| total as f64),

@@ -2,16 +2,16 @@
 
 use serde_json::json;
 
-use super::arguments::Arguments;
+use super::arguments::FileArguments;
 use super::info;
-use super::job::Job;
-use super::walk::{self, Next, Walk};
-use crate::model::{Fault, ToolResult};
+use super::job::FileJob;
+use super::walk::{self, Walk, WalkControl};
+use crate::model::{Error, ToolResult};
 use crate::util::text::safe_line;
 use crate::util::units;
 
 /// Runs one call.
-pub(super) fn run(job: &Job, arguments: &Arguments<'_>) -> Result<ToolResult, Fault> {
+pub(super) fn run(job: &FileJob, arguments: &FileArguments<'_>) -> Result<ToolResult, Error> {
     let path = job.directory(arguments)?;
     let recursive = arguments.flag("recursive")?;
     let limit = arguments.limit()?;
@@ -19,14 +19,16 @@ pub(super) fn run(job: &Job, arguments: &Arguments<'_>) -> Result<ToolResult, Fa
     let mut lines = Vec::new();
     let mut truncated = false;
     let mut walk = Walk::new(job);
-    walk.through(path.path(), &mut |met| {
+    walk.for_each(path.path(), &mut |entry| {
         if entries.len() == limit {
             truncated = true;
-            return Ok(Next::End);
+            return Ok(WalkControl::Stop);
         }
         // What went away since its name was read is not there.
-        let Ok(metadata) = met.dir.symlink_metadata(met.name) else { return Ok(Next::Past) };
-        let shown = met.path.display().to_string();
+        let Ok(metadata) = entry.dir.symlink_metadata(entry.name) else {
+            return Ok(WalkControl::SkipChildren);
+        };
+        let shown = entry.path.display().to_string();
         let kind = metadata.file_type();
         let size = if kind.is_file() { units::show_size(metadata.len()) } else { String::new() };
         let date = info::modified(&metadata).unwrap_or_default();
@@ -37,7 +39,11 @@ pub(super) fn run(job: &Job, arguments: &Arguments<'_>) -> Result<ToolResult, Fa
         };
         lines.push(format!("{date:<20} {size:>10}  {}{mark}", safe_line(&shown)));
         entries.push(info::entry(&shown, &metadata));
-        Ok(if recursive && met.name != ".git" { Next::On } else { Next::Past })
+        Ok(if recursive && entry.name != ".git" {
+            WalkControl::Continue
+        } else {
+            WalkControl::SkipChildren
+        })
     })?;
     if entries.is_empty() {
         lines.push("(empty)".to_owned());
@@ -51,7 +57,7 @@ pub(super) fn run(job: &Job, arguments: &Arguments<'_>) -> Result<ToolResult, Fa
         output: structured.clone(),
         content: vec![json!({ "type": "text", "text": lines.join("\n") + "\n" })],
         structured: Some(structured),
-        warnings: walk::unseen(&walk.unseen).into_iter().collect(),
+        warnings: walk::unreadable_line(&walk.unreadable).into_iter().collect(),
         ..ToolResult::default()
     })
 }

@@ -1,44 +1,44 @@
 //! Files: a directory as tools, from `FileManagementToolkit` entries and components of type files.
 //!
 //! Owns: what an entry may say (`entry`), the directory and what leads out of it (`root`,
-//! `inside`), the operations under their two sets of names (`table`, `arguments`), one file for
+//! `relative_path`), the operations under their two sets of names (`operation`, `arguments`), one file for
 //! each group of operations, and replacing a file as a whole (`replace`). Never does: touch
 //! anything outside of the directory, follow a link when it writes, open what is no regular file,
 //! or run a program.
 
 mod arguments;
 mod entry;
+mod errors;
 mod fill;
 mod info;
-mod inside;
 mod job;
 mod list;
 mod open;
+mod operation;
 mod provider;
 mod read;
+mod relative_path;
 mod replace;
 mod root;
 mod search;
-mod table;
 mod transfer;
-mod trouble;
 mod walk;
 mod write;
 
-use crate::config::spec::{Claim, KindWords};
-use crate::provider::Kind;
+use crate::config::spec::{KindClaim, KindDescriptor};
+use crate::provider::ProviderKind;
 
 /// The row of the registry of kinds.
-pub fn kind() -> Kind {
-    Kind {
-        words: KindWords {
+pub fn kind() -> ProviderKind {
+    ProviderKind {
+        words: KindDescriptor {
             key: "files",
             aliases: &["langchain_toolkit", "toolkit", "file_management", "FileManagementToolkit"],
             keys: entry::KEYS,
             expand: &[],
             claims: |node, _| {
                 let keys = ["toolkit", "toolkit_class", "root_dir"];
-                Claim::certain_if(node.get_any(&keys).is_some())
+                KindClaim::certain_if(node.get_any(&keys).is_some())
             },
             effects: entry::effects,
             code: None,

@@ -8,12 +8,12 @@ use cap_std::fs::{
 };
 use rustix::fs::OFlags;
 
-use super::inside::Inside;
-use super::job::Job;
-use crate::model::Fault;
+use super::job::FileJob;
+use super::relative_path::RelativePath;
+use crate::model::Error;
 
 /// What a thing is, in a word for people.
-pub(super) fn kind(kind: FileType) -> &'static str {
+pub(super) fn kind_phrase(kind: FileType) -> &'static str {
     if kind.is_file() {
         "a file"
     } else if kind.is_dir() {
@@ -32,7 +32,7 @@ pub(super) fn kind(kind: FileType) -> &'static str {
 }
 
 /// The same in a word for programs.
-pub(super) fn word(kind: FileType) -> &'static str {
+pub(super) fn type_name(kind: FileType) -> &'static str {
     match kind {
         kind if kind.is_file() => "file",
         kind if kind.is_dir() => "directory",
@@ -42,9 +42,9 @@ pub(super) fn word(kind: FileType) -> &'static str {
 }
 
 /// Why something cannot be used as a file.
-pub(super) fn no_file(path: &Path, found: FileType) -> Fault {
-    let message = format!("'{}' is {}, not a file", path.display(), kind(found));
-    if found.is_dir() { Fault::tool(message) } else { Fault::denied(message) }
+pub(super) fn no_file(path: &Path, found: FileType) -> Error {
+    let message = format!("'{}' is {}, not a file", path.display(), kind_phrase(found));
+    if found.is_dir() { Error::tool(message) } else { Error::denied(message) }
 }
 
 /// Opening must neither wait for somebody at the other end nor take over a terminal.
@@ -59,18 +59,18 @@ fn options(more: OFlags) -> OpenOptions {
 ///
 /// # Errors
 /// Denied for a way out and for what is no file; the tool's no when it cannot be opened.
-pub(super) fn file(job: &Job, path: &Inside) -> Result<(File, Metadata), Fault> {
+pub(super) fn file(job: &FileJob, path: &RelativePath) -> Result<(File, Metadata), Error> {
     let dir = job.dir()?;
     let path = path.path();
-    let fault = |error| job.fault("read", path, &error);
+    let error = |cause| job.io_error("read", path, &cause);
     // Looked at first, because opening alone makes some devices act; looked at again when open,
     // because it may have changed in between.
-    let found = dir.metadata(path).map_err(fault)?.file_type();
+    let found = dir.metadata(path).map_err(error)?.file_type();
     if !found.is_file() {
         return Err(no_file(path, found));
     }
-    let file = dir.open_with(path, &options(OFlags::empty())).map_err(fault)?;
-    let metadata = file.metadata().map_err(fault)?;
+    let file = dir.open_with(path, &options(OFlags::empty())).map_err(error)?;
+    let metadata = file.metadata().map_err(error)?;
     if metadata.is_file() { Ok((file, metadata)) } else { Err(no_file(path, metadata.file_type())) }
 }
 
@@ -78,7 +78,7 @@ pub(super) fn file(job: &Job, path: &Inside) -> Result<(File, Metadata), Fault> 
 ///
 /// # Errors
 /// Those of the system; for anything but a regular file there is `None`.
-pub(super) fn plain(dir: &Dir, name: &OsStr) -> std::io::Result<Option<(File, Metadata)>> {
+pub(super) fn open_no_follow(dir: &Dir, name: &OsStr) -> std::io::Result<Option<(File, Metadata)>> {
     if !dir.symlink_metadata(name)?.is_file() {
         return Ok(None);
     }

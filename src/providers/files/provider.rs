@@ -5,42 +5,42 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde_json::{Value, json};
 
-use super::arguments::Arguments;
-use super::entry::{self, Access, Entry};
-use super::inside::Inside;
-use super::job::Job;
-use super::root::Root;
-use super::table::Operation;
+use super::arguments::FileArguments;
+use super::entry::{self, FileAccess, FilesEntry};
+use super::job::FileJob;
+use super::operation::FileOperation;
+use super::relative_path::RelativePath;
+use super::root::RootDirectory;
 use super::{info, list, read, search, transfer, write};
-use crate::config::node::Node;
+use crate::config::node::ConfigNode;
 use crate::config::spec::ToolSpec;
 use crate::model::{
-    Fault, FaultKind, Phase, Problem, ToolCall, ToolContext, ToolDefinition, ToolResult,
+    Diagnostic, Error, ErrorKind, ErrorPhase, ToolCall, ToolContext, ToolDefinition, ToolResult,
 };
-use crate::provider::{Built, KindContext, Preview, ToolProvider};
-use crate::providers::toolkit::{self, Chosen};
+use crate::provider::{BuiltProviders, Preview, ProviderDeps, ToolProvider};
+use crate::providers::toolkit::{self, SelectedTool};
 
 /// The tools of one entry.
 struct FilesProvider {
     component: Option<String>,
-    root: Arc<Root>,
-    most: u64,
+    root: Arc<RootDirectory>,
+    max_bytes: u64,
     /// Whether files whose names begin with a dot are out of reach: nobody agreed to the entry.
     hides_dotfiles: bool,
-    tools: Vec<Tool>,
+    tools: Vec<FilesTool>,
 }
 
-struct Tool {
+struct FilesTool {
     definition: Arc<ToolDefinition>,
-    operation: Operation,
+    operation: FileOperation,
 }
 
 /// Builds a provider for each entry: they have directories of their own.
-pub(super) fn build(specs: &[&ToolSpec], context: &KindContext) -> Built {
-    Built::each(specs, |spec| provider(spec, context))
+pub(super) fn build(specs: &[&ToolSpec], context: &ProviderDeps) -> BuiltProviders {
+    BuiltProviders::each(specs, |spec| provider(spec, context))
 }
 
-fn provider(spec: &ToolSpec, context: &KindContext) -> Result<FilesProvider, Vec<Problem>> {
+fn provider(spec: &ToolSpec, context: &ProviderDeps) -> Result<FilesProvider, Vec<Diagnostic>> {
     let base_dir = context.environment.cwd().join(&spec.base_dir);
     let read = entry::read(&spec.entry, &base_dir, &spec.scopes);
     let (entry, chosen) = match read {
@@ -49,32 +49,32 @@ fn provider(spec: &ToolSpec, context: &KindContext) -> Result<FilesProvider, Vec
             (entry, chosen)
         }
         // What is wrong with the selection is told together with the rest.
-        Err(mut problems) => {
+        Err(mut diagnostics) => {
             let words = entry::vocabulary(&spec.entry);
             if spec.entry.get_any(&["tools", "selected_tools", "original_tool_name"]).is_some() {
-                problems.extend(toolkit::choose(spec, words.offers()).err().unwrap_or_default());
+                diagnostics.extend(toolkit::choose(spec, words.tools()).err().unwrap_or_default());
             }
-            return Err(problems);
+            return Err(diagnostics);
         }
     };
-    let root = Arc::new(Root::new(entry.directory.clone(), entry.create));
+    let root = Arc::new(RootDirectory::new(entry.directory.clone(), entry.create));
     let obstacle = root.obstacle();
-    let tools: Vec<Tool> = chosen
+    let tools: Vec<FilesTool> = chosen
         .iter()
         .filter_map(|tool| {
-            let operation = Operation::named(tool.offer.name)?;
+            let operation = FileOperation::named(tool.original.name)?;
             let mut definition = define(spec, &entry, &root, tool, operation);
-            if let Some(fault) = &obstacle {
-                definition.withdraw(fault.clone());
+            if let Some(error) = &obstacle {
+                definition.mark_unavailable(error.clone());
             }
-            Some(Tool { definition: Arc::new(definition), operation })
+            Some(FilesTool { definition: Arc::new(definition), operation })
         })
         .collect();
     let shared = tools.first().and_then(|tool| tool.definition.name.component());
     Ok(FilesProvider {
         component: shared.map(str::to_owned),
         root,
-        most: entry.most,
+        max_bytes: entry.max_bytes,
         hides_dotfiles: spec.grant.is_none(),
         tools,
     })
@@ -82,26 +82,26 @@ fn provider(spec: &ToolSpec, context: &KindContext) -> Result<FilesProvider, Vec
 
 /// The tools of the entry. What changes something is given when the entry says `access: write`, or
 /// when it names that tool.
-fn choose(spec: &ToolSpec, entry: &Entry) -> Result<Vec<Chosen>, Vec<Problem>> {
+fn choose(spec: &ToolSpec, entry: &FilesEntry) -> Result<Vec<SelectedTool>, Vec<Diagnostic>> {
     let selects = ["tools", "selected_tools", "original_tool_name"];
     let selected = spec.entry.get_any(&selects);
     let offers = match (entry.access, selected) {
-        (Access::Unsaid | Access::Read, None) => entry.vocabulary.reading(),
-        _ => entry.vocabulary.offers(),
+        (FileAccess::Unspecified | FileAccess::Read, None) => entry.vocabulary.read_only_tools(),
+        _ => entry.vocabulary.tools(),
     };
     let chosen = toolkit::choose(spec, offers)?;
-    if entry.access != Access::Read {
+    if entry.access != FileAccess::Read {
         return Ok(chosen);
     }
-    let at = spec.entry.get("access").map_or_else(|| spec.place.clone(), Node::place);
-    let contradictions: Vec<Problem> = chosen
+    let at = spec.entry.get("access").map_or_else(|| spec.location.clone(), ConfigNode::location);
+    let contradictions: Vec<Diagnostic> = chosen
         .iter()
-        .filter(|tool| Operation::named(tool.offer.name).is_some_and(Operation::writes))
+        .filter(|tool| FileOperation::named(tool.original.name).is_some_and(FileOperation::writes))
         .map(|tool| {
-            let name = tool.offer.name;
-            Problem::error(format!("'{name}' is selected, but 'access' is read"))
-                .hint("say 'access: write', or leave the tool out")
-                .at(at.clone())
+            let name = tool.original.name;
+            Diagnostic::error(format!("'{name}' is selected, but 'access' is read"))
+                .with_hint("say 'access: write', or leave the tool out")
+                .with_location(at.clone())
         })
         .collect();
     if contradictions.is_empty() { Ok(chosen) } else { Err(contradictions) }
@@ -109,13 +109,13 @@ fn choose(spec: &ToolSpec, entry: &Entry) -> Result<Vec<Chosen>, Vec<Problem>> {
 
 fn define(
     spec: &ToolSpec,
-    entry: &Entry,
-    root: &Root,
-    tool: &Chosen,
-    operation: Operation,
+    entry: &FilesEntry,
+    root: &RootDirectory,
+    tool: &SelectedTool,
+    operation: FileOperation,
 ) -> ToolDefinition {
     let mut definition = tool.definition(spec);
-    definition.description.get_or_insert_with(|| operation.about().to_owned());
+    definition.description.get_or_insert_with(|| operation.description().to_owned());
     definition.input_schema = Arc::new(operation.input_schema(entry.vocabulary));
     definition.output_schema = operation.output_schema().map(Arc::new);
     definition.requires_approval = tool.approval.unwrap_or(operation.writes());
@@ -131,21 +131,21 @@ fn define(
     if said.destructive == Some(true) {
         annotations.destructive = Some(true);
     }
-    definition.repeatable = annotations.idempotent == Some(true);
+    definition.is_repeatable = annotations.idempotent == Some(true);
     definition.annotations = annotations;
     definition.touches.push(operation.touches(&root.shown()));
-    if root.is_to_come() {
+    if root.will_be_created() {
         definition.touches.push(format!("creates {} when it is first used", root.shown()));
     }
     definition
 }
 
 impl FilesProvider {
-    fn tool(&self, call: &ToolCall) -> Result<&Tool, Fault> {
+    fn tool(&self, call: &ToolCall) -> Result<&FilesTool, Error> {
         self.tools
             .iter()
             .find(|tool| tool.definition.name == call.name)
-            .ok_or_else(|| Fault::internal(format!("'{}' is none of these tools", call.name)))
+            .ok_or_else(|| Error::internal(format!("'{}' is none of these tools", call.name)))
     }
 }
 
@@ -159,11 +159,11 @@ impl ToolProvider for FilesProvider {
         self.tools.iter().map(|tool| Arc::clone(&tool.definition)).collect()
     }
 
-    async fn call(&self, context: &ToolContext, call: &ToolCall) -> Result<ToolResult, Fault> {
+    async fn call(&self, context: &ToolContext, call: &ToolCall) -> Result<ToolResult, Error> {
         let operation = self.tool(call)?.operation;
-        let job = Job {
+        let job = FileJob {
             root: Arc::clone(&self.root),
-            most: self.most,
+            max_bytes: self.max_bytes,
             hides_dotfiles: self.hides_dotfiles,
             cancel: context.cancel.clone(),
             call_id: context.call_id.clone(),
@@ -171,33 +171,34 @@ impl ToolProvider for FilesProvider {
         };
         let arguments = call.arguments.clone();
         // Files block; whoever waits for the call must still be able to stop waiting.
-        let work =
-            tokio::task::spawn_blocking(move || perform(operation, &job, &Arguments(&arguments)));
-        let done = work.await.map_err(|error| {
-            Fault::internal(format!("the work on files ended unexpectedly: {error}"))
+        let work = tokio::task::spawn_blocking(move || {
+            perform(operation, &job, &FileArguments(&arguments))
+        });
+        let done = work.await.map_err(|cause| {
+            Error::internal(format!("the work on files ended unexpectedly: {cause}"))
         })?;
         match done {
             // A no of the tool is an answer.
-            Err(fault) if fault.kind() == FaultKind::Tool => {
-                let hint = fault.hint_text().map(|hint| format!("; {hint}")).unwrap_or_default();
-                let mut result = ToolResult::failure(format!("{}{hint}", fault.message()));
-                result.fault = Some(fault.phase(Phase::Call));
+            Err(error) if error.kind() == ErrorKind::Tool => {
+                let hint = error.hint().map(|hint| format!("; {hint}")).unwrap_or_default();
+                let mut result = ToolResult::failure(format!("{}{hint}", error.message()));
+                result.error = Some(error.with_phase(ErrorPhase::Call));
                 Ok(result)
             }
-            done => done.map_err(|fault| fault.phase(Phase::Call)),
+            done => done.map_err(|error| error.with_phase(ErrorPhase::Call)),
         }
     }
 
-    async fn preview(&self, call: &ToolCall) -> Result<Preview, Fault> {
+    async fn preview(&self, call: &ToolCall) -> Result<Preview, Error> {
         let operation = self.tool(call)?.operation;
-        let arguments = Arguments(&call.arguments);
+        let arguments = FileArguments(&call.arguments);
         let mut paths = serde_json::Map::new();
         for names in operation.paths() {
             let text = arguments.text(names)?.unwrap_or(".");
-            let inside = Inside::read(text, self.root.spellings())?;
+            let inside = RelativePath::read(text, self.root.spellings())?;
             paths.insert(names[0].to_owned(), Value::String(inside.shown()));
         }
-        let word = operation.word();
+        let word = operation.name();
         let shown: Vec<&str> = paths.values().filter_map(Value::as_str).collect();
         let root = self.root.shown();
         let summary = format!("{word} {} in {root}", shown.join(" to "));
@@ -212,20 +213,20 @@ impl ToolProvider for FilesProvider {
 }
 
 fn perform(
-    operation: Operation,
-    job: &Job,
-    arguments: &Arguments<'_>,
-) -> Result<ToolResult, Fault> {
+    operation: FileOperation,
+    job: &FileJob,
+    arguments: &FileArguments<'_>,
+) -> Result<ToolResult, Error> {
     match operation {
-        Operation::Read => read::run(job, arguments),
-        Operation::List => list::run(job, arguments),
-        Operation::Search => search::run(job, arguments),
-        Operation::Info => info::run(job, arguments),
-        Operation::Write => write::run(job, arguments, false),
-        Operation::Append => write::run(job, arguments, true),
-        Operation::Edit => write::edit(job, arguments),
-        Operation::Copy => transfer::copy(job, arguments),
-        Operation::Move => transfer::rename(job, arguments),
-        Operation::Delete => transfer::delete(job, arguments),
+        FileOperation::Read => read::run(job, arguments),
+        FileOperation::List => list::run(job, arguments),
+        FileOperation::Search => search::run(job, arguments),
+        FileOperation::Info => info::run(job, arguments),
+        FileOperation::Write => write::run(job, arguments, false),
+        FileOperation::Append => write::run(job, arguments, true),
+        FileOperation::Edit => write::edit(job, arguments),
+        FileOperation::Copy => transfer::copy(job, arguments),
+        FileOperation::Move => transfer::rename(job, arguments),
+        FileOperation::Delete => transfer::delete(job, arguments),
     }
 }

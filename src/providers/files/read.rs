@@ -9,42 +9,42 @@ use std::io::{BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
 use cap_std::fs::File;
 use serde_json::{Value, json};
 
-use super::arguments::Arguments;
-use super::inside::Inside;
-use super::job::Job;
+use super::arguments::FileArguments;
+use super::job::FileJob;
 use super::open;
-use crate::model::{Fault, ToolResult};
+use super::relative_path::RelativePath;
+use crate::model::{Error, ToolResult};
 use crate::util::{base64, units};
 
 /// How much of a file is looked at to tell text from something else, in bytes.
-const LOOKED_AT: usize = 8 << 10;
+const SNIFF_BYTES: usize = 8 << 10;
 
 /// Runs one call.
-pub(super) fn run(job: &Job, arguments: &Arguments<'_>) -> Result<ToolResult, Fault> {
+pub(super) fn run(job: &FileJob, arguments: &FileArguments<'_>) -> Result<ToolResult, Error> {
     let path = job.path(arguments, &["path", "file_path"])?;
     let line = arguments.count("offset", 1)?;
     let lines = arguments.count("limit", 1)?;
     let byte = arguments.count("byte_offset", 0)?;
     let as_bytes = arguments.base64()?;
     if line.is_some() && (byte.is_some() || as_bytes) {
-        return Err(Fault::usage("'offset' counts lines; with base64 use 'byte_offset' alone")
-            .hint("leave one of them out"));
+        return Err(Error::usage("'offset' counts lines; with base64 use 'byte_offset' alone")
+            .with_hint("leave one of them out"));
     }
     let (mut file, metadata) = open::file(job, &path)?;
-    let fault = |error| job.fault("read", path.path(), &error);
-    let mut head = Vec::with_capacity(LOOKED_AT);
-    (&mut file).take(LOOKED_AT as u64).read_to_end(&mut head).map_err(fault)?;
+    let error = |cause| job.io_error("read", path.path(), &cause);
+    let mut head = Vec::with_capacity(SNIFF_BYTES);
+    (&mut file).take(SNIFF_BYTES as u64).read_to_end(&mut head).map_err(error)?;
     // A file that grows while it is read, or one that the system makes up, is larger than it says.
     let size = metadata.len().max(head.len() as u64);
-    file.seek(SeekFrom::Start(byte.unwrap_or(0))).map_err(fault)?;
-    let piece = Piece { job, path: &path, file, size };
+    file.seek(SeekFrom::Start(byte.unwrap_or(0))).map_err(error)?;
+    let piece = FileExcerpt { job, path: &path, file, size };
     if as_bytes {
         return piece.bytes(byte.unwrap_or(0), &head);
     }
     if let Some(what) = binary(&head) {
         let size = units::show_size(size);
-        return Err(Fault::tool(format!("'{}' is no text: {what}, {size}", path.shown()))
-            .hint("encoding=base64 gives its bytes"));
+        return Err(Error::tool(format!("'{}' is no text: {what}, {size}", path.shown()))
+            .with_hint("encoding=base64 gives its bytes"));
     }
     match byte {
         Some(start) => piece.text(None, start, lines),
@@ -53,26 +53,26 @@ pub(super) fn run(job: &Job, arguments: &Arguments<'_>) -> Result<ToolResult, Fa
 }
 
 /// A file from which a piece is taken.
-struct Piece<'a> {
-    job: &'a Job,
-    path: &'a Inside,
+struct FileExcerpt<'a> {
+    job: &'a FileJob,
+    path: &'a RelativePath,
     file: File,
     size: u64,
 }
 
-impl Piece<'_> {
-    fn fault(&self, error: &std::io::Error) -> Fault {
-        self.job.fault("read", self.path.path(), error)
+impl FileExcerpt<'_> {
+    fn error(&self, cause: &std::io::Error) -> Error {
+        self.job.io_error("read", self.path.path(), cause)
     }
 
     /// Text from line `line`, or from byte `start` on.
-    fn text(self, line: Option<u64>, start: u64, lines: Option<u64>) -> Result<ToolResult, Fault> {
-        let most = usize::try_from(self.job.most).unwrap_or(usize::MAX);
+    fn text(self, line: Option<u64>, start: u64, lines: Option<u64>) -> Result<ToolResult, Error> {
+        let most = usize::try_from(self.job.max_bytes).unwrap_or(usize::MAX);
         let mut reader = BufReader::with_capacity(64 << 10, &self.file);
         let mut at = start;
         for passed in 1..line.unwrap_or(1) {
             match self.pass_line(&mut reader)? {
-                0 => return Err(self.short(passed - 1)),
+                0 => return Err(self.past_end_error(passed - 1)),
                 bytes => at += bytes,
             }
         }
@@ -80,11 +80,11 @@ impl Piece<'_> {
         let mut whole = 0_u64;
         let mut cut = false;
         while lines.is_none_or(|lines| whole < lines) {
-            self.job.go_on()?;
+            self.job.check_cancelled()?;
             let room = (most - kept.len()) as u64;
             let before = kept.len();
             let read = (&mut reader).take(room).read_until(b'\n', &mut kept);
-            if read.map_err(|error| self.fault(&error))? == 0 {
+            if read.map_err(|cause| self.error(&cause))? == 0 {
                 break;
             }
             if kept.last() == Some(&b'\n') {
@@ -99,25 +99,25 @@ impl Piece<'_> {
         let end = at + kept.len() as u64;
         let more = cut || !self.is_at_end(&mut reader)?;
         if kept.is_empty() && line.is_some_and(|line| line > 1) && !more {
-            return Err(self.short(line.unwrap_or(1) - 1));
+            return Err(self.past_end_error(line.unwrap_or(1) - 1));
         }
         let next = more.then(|| match line {
             Some(line) if whole > 0 => ("offset", line + whole),
             _ => ("byte_offset", end),
         });
-        Ok(self.answer(kept, line, whole, (at, end), next))
+        Ok(self.text_result(kept, line, whole, (at, end), next))
     }
 
-    fn is_at_end(&self, reader: &mut BufReader<&File>) -> Result<bool, Fault> {
-        reader.fill_buf().map(<[u8]>::is_empty).map_err(|error| self.fault(&error))
+    fn is_at_end(&self, reader: &mut BufReader<&File>) -> Result<bool, Error> {
+        reader.fill_buf().map(<[u8]>::is_empty).map_err(|cause| self.error(&cause))
     }
 
     /// Passes over the rest of a line, piece by piece; how many bytes that were, 0 at the end.
-    fn pass_line(&self, reader: &mut BufReader<&File>) -> Result<u64, Fault> {
+    fn pass_line(&self, reader: &mut BufReader<&File>) -> Result<u64, Error> {
         let mut passed = 0_u64;
         loop {
-            self.job.go_on()?;
-            let held = reader.fill_buf().map_err(|error| self.fault(&error))?;
+            self.job.check_cancelled()?;
+            let held = reader.fill_buf().map_err(|cause| self.error(&cause))?;
             if held.is_empty() {
                 return Ok(passed);
             }
@@ -133,12 +133,12 @@ impl Piece<'_> {
         }
     }
 
-    fn short(&self, lines: u64) -> Fault {
+    fn past_end_error(&self, lines: u64) -> Error {
         let noun = if lines == 1 { "line" } else { "lines" };
-        Fault::tool(format!("'{}' has only {lines} {noun}", self.path.shown()))
+        Error::tool(format!("'{}' has only {lines} {noun}", self.path.shown()))
     }
 
-    fn answer(
+    fn text_result(
         &self,
         kept: Vec<u8>,
         line: Option<u64>,
@@ -173,10 +173,10 @@ impl Piece<'_> {
     }
 
     /// The bytes from `start` on, in base64.
-    fn bytes(self, start: u64, head: &[u8]) -> Result<ToolResult, Fault> {
+    fn bytes(self, start: u64, head: &[u8]) -> Result<ToolResult, Error> {
         let mut kept = Vec::new();
-        let read = (&self.file).take(self.job.most).read_to_end(&mut kept);
-        read.map_err(|error| self.fault(&error))?;
+        let read = (&self.file).take(self.job.max_bytes).read_to_end(&mut kept);
+        read.map_err(|cause| self.error(&cause))?;
         let end = start + kept.len() as u64;
         let media_type = media_type(head);
         let blob = base64::encode(&kept);

@@ -20,58 +20,62 @@ use cap_std::fs::{
 use rustix::fs::{Access, AtFlags, FlockOperation, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 
-use super::fill::Broken;
-use super::inside::Inside;
-use super::job::Job;
-use super::{open, trouble};
-use crate::model::Fault;
+use super::fill::FillError;
+use super::job::FileJob;
+use super::relative_path::RelativePath;
+use super::{errors, open};
+use crate::model::Error;
 
 /// The temporary file of the writer whose turn it is. The name is taken: a file of this name that
 /// is found is removed.
-const TEMPORARY: &str = ".toolhost-write.tmp";
+const TEMPORARY_NAME: &str = ".toolhost-write.tmp";
 
 /// How long a writer waits for its turn: this often, this long each time.
-const TURNS: u32 = 500;
-const TURN: Duration = Duration::from_millis(10);
+const LOCK_ATTEMPTS: u32 = 500;
+const LOCK_RETRY_INTERVAL: Duration = Duration::from_millis(10);
 
 /// A file that is about to be replaced or created.
-pub(super) struct Target<'a> {
-    job: &'a Job,
+pub(super) struct FileReplacement<'a> {
+    job: &'a FileJob,
     path: PathBuf,
     parent: Dir,
     name: OsString,
     temporary: OsString,
     /// The directory itself, locked and open for synchronising; `None` when it cannot be.
-    turn: Option<OwnedFd>,
+    lock: Option<OwnedFd>,
     /// What stands there now.
-    before: Option<Metadata>,
+    existing: Option<Metadata>,
 }
 
-impl<'a> Target<'a> {
+impl<'a> FileReplacement<'a> {
     /// Takes the turn in the directory of `path`, which is created when `make_way` says so, and
     /// looks at what is there.
     ///
     /// # Errors
     /// Denied for a way out, a link and what is no file; the tool's no for a directory and for
     /// what the system does not permit.
-    pub(super) fn open(job: &'a Job, path: &Inside, make_way: bool) -> Result<Self, Fault> {
-        let Some((parent, name)) = path.split() else {
-            return Err(Fault::tool(format!("'{}' is a directory, not a file", path.shown())));
+    pub(super) fn open(
+        job: &'a FileJob,
+        path: &RelativePath,
+        make_way: bool,
+    ) -> Result<Self, Error> {
+        let Some((parent, name)) = path.file_parts() else {
+            return Err(Error::tool(format!("'{}' is a directory, not a file", path.shown())));
         };
-        if name == TEMPORARY {
-            return Err(Fault::denied(format!(
-                "the name '{TEMPORARY}' is taken by toolhost itself"
+        if name == TEMPORARY_NAME {
+            return Err(Error::denied(format!(
+                "the name '{TEMPORARY_NAME}' is taken by toolhost itself"
             )));
         }
-        let fault = |error: io::Error| job.fault("write", path.path(), &error);
+        let error = |cause: io::Error| job.io_error("write", path.path(), &cause);
         let top = job.dir()?;
-        let parent =
-            if make_way { way(top, parent) } else { top.open_dir(parent) }.map_err(fault)?;
-        let turn = take_turn(job, &parent, path)?;
+        let parent = if make_way { open_directory(top, parent) } else { top.open_dir(parent) }
+            .map_err(error)?;
+        let turn = lock_directory(job, &parent, path)?;
         let temporary = if turn.is_some() {
-            match parent.remove_file(TEMPORARY) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(fault(error)),
-                _ => OsString::from(TEMPORARY),
+            match parent.remove_file(TEMPORARY_NAME) {
+                Err(cause) if cause.kind() != io::ErrorKind::NotFound => return Err(error(cause)),
+                _ => OsString::from(TEMPORARY_NAME),
             }
         } else {
             OsString::from(format!(".toolhost-{}.tmp", uuid::Uuid::new_v4().simple()))
@@ -80,37 +84,37 @@ impl<'a> Target<'a> {
             Ok(found) if found.is_file() => Some(found),
             Ok(found) if found.is_symlink() => {
                 let shown = path.shown();
-                return Err(Fault::denied(format!("'{shown}' is a symbolic link")).hint(
+                return Err(Error::denied(format!("'{shown}' is a symbolic link")).with_hint(
                     "links are not followed when something is written; name the file itself",
                 ));
             }
             Ok(found) => return Err(open::no_file(path.path(), found.file_type())),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-            Err(error) => return Err(fault(error)),
+            Err(cause) if cause.kind() == io::ErrorKind::NotFound => None,
+            Err(cause) => return Err(error(cause)),
         };
         if before.is_some() {
             // A new file can take the name of one that must not be written; its mode is a wish of
             // its owner all the same.
             rustix::fs::accessat(&parent, name, Access::WRITE_OK, AtFlags::EACCESS)
-                .map_err(|error| fault(error.into()))?;
+                .map_err(|cause| error(cause.into()))?;
         }
         let (path, name) = (path.path().to_path_buf(), name.to_owned());
-        Ok(Self { job, path, parent, name, temporary, turn, before })
+        Ok(Self { job, path, parent, name, temporary, lock: turn, existing: before })
     }
 
     /// What stands there now.
-    pub(super) fn before(&self) -> Option<&Metadata> {
-        self.before.as_ref()
+    pub(super) fn existing(&self) -> Option<&Metadata> {
+        self.existing.as_ref()
     }
 
     /// Opens what stands there now.
     ///
     /// # Errors
     /// When there is nothing, or it cannot be read.
-    pub(super) fn content(&self) -> Result<(File, Metadata), Fault> {
-        let fault = |error: io::Error| self.job.fault("read", &self.path, &error);
-        let opened = open::plain(&self.parent, &self.name).map_err(fault)?;
-        opened.ok_or_else(|| fault(Errno::NOENT.into()))
+    pub(super) fn open_existing(&self) -> Result<(File, Metadata), Error> {
+        let error = |cause: io::Error| self.job.io_error("read", &self.path, &cause);
+        let opened = open::open_no_follow(&self.parent, &self.name).map_err(error)?;
+        opened.ok_or_else(|| error(Errno::NOENT.into()))
     }
 
     /// Lets `fill` write the new content and puts it in place, with the mode of what it replaces or
@@ -119,37 +123,37 @@ impl<'a> Target<'a> {
     ///
     /// # Errors
     /// With the reason; what stood there before stands there still.
-    pub(super) fn put(
+    pub(super) fn commit(
         self,
         mode: Option<u32>,
         fresh: bool,
-        fill: impl FnOnce(&mut File) -> Result<(), Broken>,
-    ) -> Result<Vec<String>, Fault> {
-        let done = self.try_put(mode, fresh, fill);
+        fill: impl FnOnce(&mut File) -> Result<(), FillError>,
+    ) -> Result<Vec<String>, Error> {
+        let done = self.try_commit(mode, fresh, fill);
         if done.is_err() {
             // It may never have been created; what cannot be removed is removed by the next writer.
             let _left = self.parent.remove_file(&self.temporary);
         }
         let path = || self.path.display().to_string();
         match done {
-            Ok(()) => Ok(self.doubts()),
-            Err(Broken::Stopped(fault)) => Err(fault),
-            Err(Broken::System(error)) if error.kind() == io::ErrorKind::AlreadyExists => {
-                Err(trouble::taken(&path()))
+            Ok(()) => Ok(self.warnings()),
+            Err(FillError::Cancelled(error)) => Err(error),
+            Err(FillError::Io(cause)) if cause.kind() == io::ErrorKind::AlreadyExists => {
+                Err(errors::already_exists_error(&path()))
             }
-            Err(Broken::System(error)) => {
-                Err(trouble::unwritten(&path(), self.before.is_some(), &error))
+            Err(FillError::Io(cause)) => {
+                Err(errors::write_error(&path(), self.existing.is_some(), &cause))
             }
         }
     }
 
-    fn try_put(
+    fn try_commit(
         &self,
         mode: Option<u32>,
         fresh: bool,
-        fill: impl FnOnce(&mut File) -> Result<(), Broken>,
-    ) -> Result<(), Broken> {
-        let mode = self.before.as_ref().map(MetadataExt::mode).or(mode);
+        fill: impl FnOnce(&mut File) -> Result<(), FillError>,
+    ) -> Result<(), FillError> {
+        let mode = self.existing.as_ref().map(MetadataExt::mode).or(mode);
         let mut options = OpenOptions::new();
         // Nobody else reads what is to be private while it is being written.
         let at_first = if mode.is_some() { 0o600 } else { 0o666 };
@@ -160,21 +164,21 @@ impl<'a> Target<'a> {
             file.set_permissions(Permissions::from_mode(mode & 0o777))?;
         }
         file.sync_all()?;
-        self.job.go_on().map_err(Broken::Stopped)?;
-        if fresh && self.before.is_none() {
+        self.job.check_cancelled().map_err(FillError::Cancelled)?;
+        if fresh && self.existing.is_none() {
             rename_new(&self.parent, &self.temporary, &self.parent, &self.name)?;
         } else {
             self.parent.rename(&self.temporary, &self.parent, &self.name)?;
         }
-        if let Some(turn) = &self.turn {
+        if let Some(turn) = &self.lock {
             // Some file systems cannot force a directory to the disk; the file itself is there.
             let _unsupported = rustix::fs::fsync(turn);
         }
         Ok(())
     }
 
-    fn doubts(&self) -> Vec<String> {
-        let links = self.before.as_ref().map_or(0, MetadataExt::nlink);
+    fn warnings(&self) -> Vec<String> {
+        let links = self.existing.as_ref().map_or(0, MetadataExt::nlink);
         let shown = self.path.display();
         (links > 1)
             .then(|| {
@@ -192,7 +196,7 @@ impl<'a> Target<'a> {
 ///
 /// # Errors
 /// Those of the system, and a way out.
-pub(super) fn way(top: &Dir, path: &Path) -> io::Result<Dir> {
+pub(super) fn open_directory(top: &Dir, path: &Path) -> io::Result<Dir> {
     match top.open_dir(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             top.create_dir_all(path)?;
@@ -219,19 +223,19 @@ pub(super) fn rename_new(from: &Dir, old: &OsStr, to: &Dir, new: &OsStr) -> io::
 }
 
 /// Waits until nobody else writes in `dir`. `None` when the directory cannot be locked.
-fn take_turn(job: &Job, dir: &Dir, path: &Inside) -> Result<Option<OwnedFd>, Fault> {
+fn lock_directory(job: &FileJob, dir: &Dir, path: &RelativePath) -> Result<Option<OwnedFd>, Error> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let Ok(handle) = rustix::fs::openat(dir, ".", flags, Mode::empty()) else { return Ok(None) };
-    for _ in 0..TURNS {
+    for _ in 0..LOCK_ATTEMPTS {
         match rustix::fs::flock(&handle, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => return Ok(Some(handle)),
             Err(Errno::WOULDBLOCK | Errno::INTR) => {}
             Err(_) => return Ok(None),
         }
-        job.go_on()?;
-        std::thread::sleep(TURN);
+        job.check_cancelled()?;
+        std::thread::sleep(LOCK_RETRY_INTERVAL);
     }
-    Err(Fault::tool(format!(
+    Err(Error::tool(format!(
         "cannot write '{}': another program has its directory locked",
         path.shown()
     )))

@@ -11,8 +11,8 @@ use cap_std::fs::Dir;
 use rustix::fs::{CWD, Mode, OFlags, mkdirat, openat};
 use rustix::io::Errno;
 
-use super::trouble;
-use crate::model::{Fault, Phase};
+use super::errors;
+use crate::model::{Error, ErrorPhase};
 
 /// A directory that is only passed through or held needs no right to be read.
 #[cfg(target_os = "linux")]
@@ -22,19 +22,19 @@ const HOLD: OFlags = OFlags::empty();
 
 /// The directory of an entry.
 #[derive(Debug)]
-pub(super) struct Root {
-    written: PathBuf,
+pub(super) struct RootDirectory {
+    configured_path: PathBuf,
     real: PathBuf,
     create: bool,
     opened: OnceLock<Dir>,
 }
 
-impl Root {
+impl RootDirectory {
     /// The directory at `written`, an absolute path. With `create` it is made when it is first
     /// used, readable by its owner alone.
     pub(super) fn new(written: PathBuf, create: bool) -> Self {
         let real = real(&written);
-        Self { written, real, create, opened: OnceLock::new() }
+        Self { configured_path: written, real, create, opened: OnceLock::new() }
     }
 
     /// Its path without links, for people.
@@ -44,16 +44,16 @@ impl Root {
 
     /// The spellings with which an absolute path of a call may begin.
     pub(super) fn spellings(&self) -> [&Path; 2] {
-        [&self.real, &self.written]
+        [&self.real, &self.configured_path]
     }
 
     /// Whether a first use would create it.
-    pub(super) fn is_to_come(&self) -> bool {
+    pub(super) fn will_be_created(&self) -> bool {
         self.create && !self.real.exists()
     }
 
     /// Why it cannot be used, as far as that can be seen without opening it.
-    pub(super) fn obstacle(&self) -> Option<Fault> {
+    pub(super) fn obstacle(&self) -> Option<Error> {
         if self.opened.get().is_some() {
             return None;
         }
@@ -69,7 +69,7 @@ impl Root {
     ///
     /// # Errors
     /// When it is not there, is no directory, or cannot be created.
-    pub(super) fn open(&self) -> Result<&Dir, Fault> {
+    pub(super) fn open(&self) -> Result<&Dir, Error> {
         if let Some(dir) = self.opened.get() {
             return Ok(dir);
         }
@@ -77,21 +77,21 @@ impl Root {
         Ok(self.opened.get_or_init(|| dir))
     }
 
-    fn unusable(&self, error: &io::Error) -> Fault {
+    fn unusable(&self, cause: &io::Error) -> Error {
         let path = self.real.display();
-        let fault = match error.kind() {
+        let error = match cause.kind() {
             io::ErrorKind::NotFound => {
-                Fault::unreachable(format!("the directory {path} does not exist"))
-                    .hint("create it, or say 'create: true' in the entry")
+                Error::unreachable(format!("the directory {path} does not exist"))
+                    .with_hint("create it, or say 'create: true' in the entry")
             }
-            io::ErrorKind::NotADirectory => Fault::unreachable(format!("{path} is no directory"))
-                .hint("'root_dir' in the entry is relative to its file"),
-            _ => Fault::unreachable(format!(
+            io::ErrorKind::NotADirectory => Error::unreachable(format!("{path} is no directory"))
+                .with_hint("'root_dir' in the entry is relative to its file"),
+            _ => Error::unreachable(format!(
                 "the directory {path} cannot be used: {}",
-                trouble::words(error)
+                errors::io_error_text(cause)
             )),
         };
-        fault.phase(Phase::Start)
+        error.with_phase(ErrorPhase::Start)
     }
 }
 

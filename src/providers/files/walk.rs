@@ -6,18 +6,18 @@ use std::path::{Path, PathBuf};
 
 use cap_std::fs::{Dir, FileType};
 
-use super::job::{Job, is_dotfile};
-use crate::model::Fault;
+use super::job::{FileJob, is_dotfile};
+use crate::model::Error;
 
 /// How deep it goes; deeper directories are named but not entered.
-const DEEPEST: usize = 64;
+const MAX_DEPTH: usize = 64;
 /// How many names of one directory are looked at.
-const MOST_NAMES: usize = 100_000;
+const MAX_NAMES: usize = 100_000;
 /// How often the call is asked whether it should stop, and told about, in entries.
-const BEAT: u64 = 512;
+const PROGRESS_INTERVAL: u64 = 512;
 
 /// What was met.
-pub(super) struct Met<'a> {
+pub(super) struct WalkEntry<'a> {
     /// The directory it stands in.
     pub(super) dir: &'a Dir,
     /// Its name there.
@@ -25,35 +25,35 @@ pub(super) struct Met<'a> {
     /// Its path relative to the topmost directory.
     pub(super) path: &'a Path,
     /// Its path relative to where the walk began.
-    pub(super) below: &'a Path,
+    pub(super) relative_path: &'a Path,
     /// What it is; a link is a link.
     pub(super) kind: FileType,
 }
 
 /// Whether to go on after an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Next {
+pub(super) enum WalkControl {
     /// Go on, and into it when it is a directory.
-    On,
+    Continue,
     /// Go on, but not into it.
-    Past,
+    SkipChildren,
     /// That was all.
-    End,
+    Stop,
 }
 
 /// A walk, and what it could not see.
 pub(super) struct Walk<'a> {
-    job: &'a Job,
+    job: &'a FileJob,
     /// Entries met so far.
-    met: u64,
+    visited: u64,
     /// Directories that could not be read, or not wholly.
-    pub(super) unseen: Vec<String>,
+    pub(super) unreadable: Vec<String>,
 }
 
 impl<'a> Walk<'a> {
     /// A walk for `job`.
-    pub(super) fn new(job: &'a Job) -> Self {
-        Self { job, met: 0, unseen: Vec::new() }
+    pub(super) fn new(job: &'a FileJob) -> Self {
+        Self { job, visited: 0, unreadable: Vec::new() }
     }
 
     /// Meets everything below `start`, each directory before what is in it, names in the order of
@@ -61,15 +61,15 @@ impl<'a> Walk<'a> {
     ///
     /// # Errors
     /// When `start` cannot be read, the call was told to stop, or `meet` fails.
-    pub(super) fn through(
+    pub(super) fn for_each(
         &mut self,
         start: &Path,
-        meet: &mut dyn FnMut(&Met<'_>) -> Result<Next, Fault>,
-    ) -> Result<(), Fault> {
+        meet: &mut dyn FnMut(&WalkEntry<'_>) -> Result<WalkControl, Error>,
+    ) -> Result<(), Error> {
         let dir = self.job.dir()?;
-        let fault = |error| self.job.fault("list", start, &error);
-        let opened = dir.open_dir(start).map_err(fault)?;
-        let names = self.names(&opened, start).map_err(fault)?;
+        let error = |cause| self.job.io_error("list", start, &cause);
+        let opened = dir.open_dir(start).map_err(error)?;
+        let names = self.names(&opened, start).map_err(error)?;
         let top = if start == Path::new(".") { Path::new("") } else { start };
         self.enter(&opened, names, top, &PathBuf::new(), 1, meet).map(drop)
     }
@@ -81,19 +81,19 @@ impl<'a> Walk<'a> {
         at: &Path,
         below: &Path,
         depth: usize,
-        meet: &mut dyn FnMut(&Met<'_>) -> Result<Next, Fault>,
-    ) -> Result<Next, Fault> {
+        meet: &mut dyn FnMut(&WalkEntry<'_>) -> Result<WalkControl, Error>,
+    ) -> Result<WalkControl, Error> {
         for (name, kind) in names {
-            self.beat()?;
+            self.report_progress()?;
             let (path, below) = (at.join(&name), below.join(&name));
-            let met = Met { dir, name: &name, path: &path, below: &below, kind };
+            let met = WalkEntry { dir, name: &name, path: &path, relative_path: &below, kind };
             match meet(&met)? {
-                Next::End => return Ok(Next::End),
-                Next::On if kind.is_dir() => {}
-                Next::On | Next::Past => continue,
+                WalkControl::Stop => return Ok(WalkControl::Stop),
+                WalkControl::Continue if kind.is_dir() => {}
+                WalkControl::Continue | WalkControl::SkipChildren => continue,
             }
-            if depth >= DEEPEST {
-                self.unseen.push(format!("'{}' is too deep", path.display()));
+            if depth >= MAX_DEPTH {
+                self.unreadable.push(format!("'{}' is too deep", path.display()));
                 continue;
             }
             // The directory may have become a link since: it is opened beneath `dir`, so that it
@@ -105,24 +105,24 @@ impl<'a> Walk<'a> {
             match inner {
                 Ok((inner, names)) => {
                     let next = self.enter(&inner, names, &path, &below, depth + 1, meet)?;
-                    if next == Next::End {
-                        return Ok(Next::End);
+                    if next == WalkControl::Stop {
+                        return Ok(WalkControl::Stop);
                     }
                 }
                 Err(error) => {
-                    let why = super::trouble::words(&error);
-                    self.unseen.push(format!("'{}': {why}", path.display()));
+                    let why = super::errors::io_error_text(&error);
+                    self.unreadable.push(format!("'{}': {why}", path.display()));
                 }
             }
         }
-        Ok(Next::On)
+        Ok(WalkControl::Continue)
     }
 
-    fn beat(&mut self) -> Result<(), Fault> {
-        self.met += 1;
-        if self.met.is_multiple_of(BEAT) {
-            self.job.go_on()?;
-            self.job.progress(self.met, None, format!("{} entries", self.met));
+    fn report_progress(&mut self) -> Result<(), Error> {
+        self.visited += 1;
+        if self.visited.is_multiple_of(PROGRESS_INTERVAL) {
+            self.job.check_cancelled()?;
+            self.job.progress(self.visited, None, format!("{} entries", self.visited));
         }
         Ok(())
     }
@@ -132,9 +132,9 @@ impl<'a> Walk<'a> {
         let mut names = Vec::new();
         for entry in dir.entries()? {
             let entry = entry?;
-            if names.len() == MOST_NAMES {
+            if names.len() == MAX_NAMES {
                 let shown = path.display();
-                self.unseen.push(format!("'{shown}' has more than {MOST_NAMES} entries"));
+                self.unreadable.push(format!("'{shown}' has more than {MAX_NAMES} entries"));
                 break;
             }
             if self.job.hides_dotfiles && is_dotfile(&entry.file_name()) {
@@ -148,7 +148,7 @@ impl<'a> Walk<'a> {
 }
 
 /// A line about what a walk could not see.
-pub(super) fn unseen(unseen: &[String]) -> Option<String> {
+pub(super) fn unreadable_line(unseen: &[String]) -> Option<String> {
     const SHOWN: usize = 5;
     let more = unseen.len().saturating_sub(SHOWN);
     let first = unseen.get(..SHOWN).unwrap_or(unseen).join(", ");

@@ -10,14 +10,14 @@
 use secrecy::SecretString;
 
 use super::entry::header_name;
-use super::template::{Part, Template};
+use super::template::{HttpTemplate, HttpTemplatePart};
 use crate::config::environment::Environment;
-use crate::config::expand::{Piece, pieces, variable};
+use crate::config::expand::{ReferencePiece, pieces, variable};
 use crate::config::expanded::ExpandedValues;
 use crate::config::keys::suggestion;
-use crate::config::node::{Node, NodeValue};
+use crate::config::node::{ConfigNode, NodeValue};
 use crate::config::secrets::looks_secret;
-use crate::model::Problem;
+use crate::model::Diagnostic;
 use crate::util::base64;
 
 /// The keys of `auth`.
@@ -37,30 +37,30 @@ const KEYS: [&str; 10] = [
 const TYPES: [&str; 4] = ["bearer", "basic", "header", "none"];
 
 /// A header and what it holds.
-pub(super) type Header = (reqwest::header::HeaderName, Template);
+pub(super) type AuthHeader = (reqwest::header::HeaderName, HttpTemplate);
 
 /// The header that the `auth` of an entry asks for. `written` is the same node before variables
-/// were filled in; doubts are added to `problems`.
+/// were filled in; doubts are added to `diagnostics`.
 ///
 /// # Errors
 /// When it cannot be sent as it is: an unknown type, a missing key or variable.
 pub(super) fn read(
-    node: &Node,
-    written: Option<&Node>,
+    node: &ConfigNode,
+    written: Option<&ConfigNode>,
     (environment, expanded): (&dyn Environment, &ExpandedValues),
-    problems: &mut Vec<Problem>,
-) -> Result<Option<Header>, Problem> {
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Result<Option<AuthHeader>, Diagnostic> {
     if let NodeValue::Text(word) = &node.value {
         return if word == "none" { Ok(None) } else { Err(unknown(word, node)) };
     }
-    let mut auth = Auth { node, written, environment, expanded };
+    let mut auth = AuthReader { node, written, environment, expanded };
     for (key, _) in node.as_map()? {
         if !KEYS.contains(&key.text.as_str()) {
-            let mut problem = Problem::warning(format!("unknown key '{}'", key.text));
+            let mut diagnostic = Diagnostic::warning(format!("unknown key '{}'", key.text));
             if let Some(meant) = suggestion(&key.text, KEYS.into_iter()) {
-                problem = problem.hint(format!("did you mean '{meant}'?"));
+                diagnostic = diagnostic.with_hint(format!("did you mean '{meant}'?"));
             }
-            problems.push(problem.at(node.place_of(key)));
+            diagnostics.push(diagnostic.with_location(node.location_of(key)));
         }
     }
     let authorization = reqwest::header::AUTHORIZATION;
@@ -68,55 +68,64 @@ pub(super) fn read(
         "none" => return Ok(None),
         "bearer" => {
             let (token, name) = auth.value("token")?;
-            let token = Part::Secret(SecretString::from(token.trim().to_owned()), name);
-            (authorization, Template { parts: vec![Part::Literal("Bearer ".to_owned()), token] })
+            let token = HttpTemplatePart::Secret(SecretString::from(token.trim().to_owned()), name);
+            (
+                authorization,
+                HttpTemplate {
+                    parts: vec![HttpTemplatePart::Literal("Bearer ".to_owned()), token],
+                },
+            )
         }
         "basic" => {
             let (user, user_name) = auth.value("username")?;
             let (password, name) = auth.value("password")?;
             if user.contains(':') {
-                return Err(Problem::error("a user name for basic authentication holds no ':'")
-                    .at(node.place()));
+                return Err(Diagnostic::error("a user name for basic authentication holds no ':'")
+                    .with_location(node.location()));
             }
             let both = base64::encode(format!("{user}:{password}").as_bytes());
-            let both = Part::Secret(SecretString::from(both), format!("{user_name}:{name}"));
-            (authorization, Template { parts: vec![Part::Literal("Basic ".to_owned()), both] })
+            let both =
+                HttpTemplatePart::Secret(SecretString::from(both), format!("{user_name}:{name}"));
+            (
+                authorization,
+                HttpTemplate { parts: vec![HttpTemplatePart::Literal("Basic ".to_owned()), both] },
+            )
         }
         "header" => {
             let Some(named) = node.get("name") else {
-                return Err(Problem::error("auth of the type header needs 'name'")
-                    .hint("name the header, as in name: X-API-Key")
-                    .at(node.place()));
+                return Err(Diagnostic::error("auth of the type header needs 'name'")
+                    .with_hint("name the header, as in name: X-API-Key")
+                    .with_location(node.location()));
             };
-            let header = header_name(named.as_text()?, &named.place())?;
+            let header = header_name(named.as_text()?, &named.location())?;
             let (value, name) = auth.value("value")?;
             let value = SecretString::from(value.trim().to_owned());
-            (header, Template { parts: vec![Part::Secret(value, name)] })
+            (header, HttpTemplate { parts: vec![HttpTemplatePart::Secret(value, name)] })
         }
         other => return Err(unknown(other, node.get("type").unwrap_or(node))),
     }))
 }
 
-fn unknown(word: &str, at: &Node) -> Problem {
-    let problem =
-        Problem::error(format!("'{word}' is no auth type; it is one of {}", TYPES.join(", ")));
-    let problem = match suggestion(word, TYPES.into_iter()) {
-        Some(meant) => problem.hint(format!("did you mean '{meant}'?")),
-        None => problem.hint("write auth: { type: bearer, token_env_var: NAME }"),
+fn unknown(word: &str, at: &ConfigNode) -> Diagnostic {
+    let diagnostic =
+        Diagnostic::error(format!("'{word}' is no auth type; it is one of {}", TYPES.join(", ")));
+    let diagnostic = match suggestion(word, TYPES.into_iter()) {
+        Some(meant) => diagnostic.with_hint(format!("did you mean '{meant}'?")),
+        None => diagnostic.with_hint("write auth: { type: bearer, token_env_var: NAME }"),
     };
-    problem.at(at.place())
+    diagnostic.with_location(at.location())
 }
 
-struct Auth<'a> {
-    node: &'a Node,
-    written: Option<&'a Node>,
+struct AuthReader<'a> {
+    node: &'a ConfigNode,
+    written: Option<&'a ConfigNode>,
     environment: &'a dyn Environment,
     expanded: &'a ExpandedValues,
 }
 
-impl Auth<'_> {
+impl AuthReader<'_> {
     /// The type; what is not said follows from the other keys.
-    fn kind(&mut self) -> Result<&str, Problem> {
+    fn kind(&mut self) -> Result<&str, Diagnostic> {
         match self.node.get("type") {
             Some(node) => node.as_text(),
             None if self.node.get_any(&["username", "username_env_var"]).is_some() => Ok("basic"),
@@ -126,39 +135,41 @@ impl Auth<'_> {
     }
 
     /// The value of `key`, or of the variable that `{key}_env_var` names, and a name for it.
-    fn value(&self, key: &str) -> Result<(String, String), Problem> {
+    fn value(&self, key: &str) -> Result<(String, String), Diagnostic> {
         let by_variable = format!("{key}_env_var");
         match (self.node.get(key), self.node.get(&by_variable)) {
             (Some(_), Some(named)) => {
-                Err(Problem::error(format!("'{key}' and '{by_variable}' exclude each other"))
-                    .at(named.place()))
+                Err(Diagnostic::error(format!("'{key}' and '{by_variable}' exclude each other"))
+                    .with_location(named.location()))
             }
             (Some(node), None) => Ok((node.as_scalar_text()?, self.reference(key))),
             (None, Some(named)) => self.variable(named, &by_variable),
-            (None, None) => Err(Problem::error(format!("auth needs '{by_variable}'"))
-                .hint("name the variable that holds it")
-                .at(self.node.place())),
+            (None, None) => Err(Diagnostic::error(format!("auth needs '{by_variable}'"))
+                .with_hint("name the variable that holds it")
+                .with_location(self.node.location())),
         }
     }
 
-    fn variable(&self, named: &Node, key: &str) -> Result<(String, String), Problem> {
+    fn variable(&self, named: &ConfigNode, key: &str) -> Result<(String, String), Diagnostic> {
         let name = named.as_text()?;
         let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
             && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
         if !is_name || looks_secret(name) {
             // Not quoted: it may be the secret itself.
-            return Err(Problem::error(format!(
+            return Err(Diagnostic::error(format!(
                 "'{key}' takes the name of a variable, not a value"
             ))
-            .hint("put the value into a variable and name that")
-            .at(named.place()));
+            .with_hint("put the value into a variable and name that")
+            .with_location(named.location()));
         }
         match self.environment.expand(name, self.expanded).filter(|value| !value.trim().is_empty())
         {
             Some(value) => Ok((value, name.to_owned())),
-            None => Err(Problem::error(format!("in 'auth.{key}': the variable {name} is not set"))
-                .hint(format!("set {name}"))
-                .at(named.place())),
+            None => {
+                Err(Diagnostic::error(format!("in 'auth.{key}': the variable {name} is not set"))
+                    .with_hint(format!("set {name}"))
+                    .with_location(named.location()))
+            }
         }
     }
 
@@ -167,7 +178,9 @@ impl Auth<'_> {
         let written = self.written.and_then(|node| node.get(key)?.as_text().ok());
         let first = written.and_then(|text| {
             pieces(text).into_iter().find_map(|piece| match piece {
-                Piece::Reference(reference) => Some(variable(reference).unwrap_or(reference)),
+                ReferencePiece::Reference(reference) => {
+                    Some(variable(reference).unwrap_or(reference))
+                }
                 _ => None,
             })
         });

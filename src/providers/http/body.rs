@@ -7,9 +7,11 @@
 use serde_json::{Map, Value};
 use url::form_urlencoded;
 
-use super::template::{Filling, Part, Reader, Surrounding, Template, show};
-use crate::config::node::{Node, NodeValue};
-use crate::model::{Fault, Problem};
+use super::template::{
+    ContextField, HttpTemplate, HttpTemplatePart, TemplateReader, TemplateValues, show,
+};
+use crate::config::node::{ConfigNode, NodeValue};
+use crate::model::{Diagnostic, Error};
 
 /// How a body travels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,27 +67,29 @@ impl BodyType {
 
 /// A template of a value.
 #[derive(Debug, Clone)]
-pub(super) enum Shape {
+pub(super) enum BodyTemplate {
     /// A value without placeholders.
     Fixed(Value),
     /// A text with placeholders.
-    Text(Template),
+    Text(HttpTemplate),
     /// A list.
     List(Vec<Self>),
     /// An object; names have no placeholders.
     Object(Vec<(String, Self)>),
 }
 
-impl Shape {
+impl BodyTemplate {
     /// Reads a template as it is written.
     ///
     /// # Errors
-    /// A problem at the text that cannot be read.
-    pub(super) fn read(node: &Node, reader: &Reader<'_>) -> Result<Self, Problem> {
+    /// A diagnostic at the text that cannot be read.
+    pub(super) fn read(node: &ConfigNode, reader: &TemplateReader<'_>) -> Result<Self, Diagnostic> {
         Ok(match &node.value {
             NodeValue::Text(text) => {
                 let template = reader.read(text).map_err(|wrong| {
-                    Problem::error(wrong.message).hint(wrong.hint).at(node.place())
+                    Diagnostic::error(wrong.message)
+                        .with_hint(wrong.hint)
+                        .with_location(node.location())
                 })?;
                 Self::Text(template)
             }
@@ -93,10 +97,10 @@ impl Shape {
                 items.iter().map(|item| Self::read(item, reader)).collect::<Result<_, _>>()?,
             ),
             NodeValue::Map(entries) => {
-                let member = |(key, value): &(crate::config::node::Key, Node)| {
+                let member = |(key, value): &(crate::config::node::ConfigKey, ConfigNode)| {
                     Ok((key.text.clone(), Self::read(value, reader)?))
                 };
-                Self::Object(entries.iter().map(member).collect::<Result<_, Problem>>()?)
+                Self::Object(entries.iter().map(member).collect::<Result<_, Diagnostic>>()?)
             }
             NodeValue::Null | NodeValue::Bool(_) | NodeValue::Number(_) => {
                 Self::Fixed(node.to_json())
@@ -105,7 +109,7 @@ impl Shape {
     }
 
     /// All templates in it.
-    pub(super) fn templates(&self) -> Vec<&Template> {
+    pub(super) fn templates(&self) -> Vec<&HttpTemplate> {
         match self {
             Self::Fixed(_) => Vec::new(),
             Self::Text(template) => vec![template],
@@ -119,15 +123,15 @@ impl Shape {
     /// The value of one request; `None` when it is nothing but an argument that is absent.
     ///
     /// # Errors
-    /// A usage fault when something is absent within a larger text.
-    pub(super) fn fill(&self, filling: &Filling<'_>) -> Result<Option<Value>, Fault> {
+    /// A usage error when something is absent within a larger text.
+    pub(super) fn fill(&self, filling: &TemplateValues<'_>) -> Result<Option<Value>, Error> {
         Ok(match self {
             Self::Fixed(value) => Some(value.clone()),
-            Self::Text(template) => match (template.only(), filling.context) {
-                (Some(Part::Argument(name)), _) => {
+            Self::Text(template) => match (template.as_placeholder(), filling.context) {
+                (Some(HttpTemplatePart::Argument(name)), _) => {
                     filling.arguments.get(name).filter(|value| !value.is_null()).cloned()
                 }
-                (Some(Part::Context(Surrounding::Metadata(key))), Some(context)) => {
+                (Some(HttpTemplatePart::Context(ContextField::Metadata(key))), Some(context)) => {
                     context.metadata.get(key).filter(|value| !value.is_null()).cloned()
                 }
                 _ => filling.text(template)?.map(Value::String),

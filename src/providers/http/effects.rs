@@ -2,20 +2,21 @@
 
 use url::Url;
 
-use crate::config::consent::{Effect, Site};
-use crate::config::node::Node;
+use crate::config::consent::{EntryEffect, EntrySite};
+use crate::config::node::ConfigNode;
 
 /// The effects of an entry.
-pub(in crate::providers) fn effects(entry: &Node, site: &Site<'_>) -> Vec<Effect> {
+pub(in crate::providers) fn effects(entry: &ConfigNode, site: &EntrySite<'_>) -> Vec<EntryEffect> {
     let address =
         contacted(entry, site).unwrap_or_else(|| "an address it does not name".to_owned());
-    vec![Effect::Contacts(address)]
+    vec![EntryEffect::Contacts(address)]
 }
 
 /// Scheme, host and port of the requests; whatever the entry says instead, where a reference
 /// decides it; nothing when the entry names no address.
-pub(in crate::providers) fn contacted(entry: &Node, site: &Site<'_>) -> Option<String> {
-    let text = |node: Option<&Node>| node.and_then(|node| node.as_text().ok()).map(str::to_owned);
+pub(in crate::providers) fn contacted(entry: &ConfigNode, site: &EntrySite<'_>) -> Option<String> {
+    let text =
+        |node: Option<&ConfigNode>| node.and_then(|node| node.as_text().ok()).map(str::to_owned);
     let endpoint = text(entry.get("endpoint_url"));
     // Whether the endpoint is whole is decided as the request is made: by how it begins.
     let is_whole = |text: &String| Url::parse(text).is_ok_and(|url| url.has_host());

@@ -1,6 +1,6 @@
 //! What an entry of kind `http` says, checked as far as it can be without sending anything.
 //!
-//! Owns: the keys, and what of them follows from what. All problems of an entry are told at once.
+//! Owns: the keys, and what of them follows from what. All diagnostics of an entry are told at once.
 //! Never does: send, or look up a name.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,30 +9,30 @@ use reqwest::Method;
 use reqwest::header::{AUTHORIZATION, HeaderName};
 use serde_json::{Map, Value, json};
 
-use super::again::Retry;
-use super::body::{BodyType, Shape};
-use super::places::{self, Place};
-use super::target::Target;
-use super::template::{Reader, Template, Wrong};
+use super::body::{BodyTemplate, BodyType};
+use super::params::{self, ArgumentLocation};
+use super::retry::RetryPolicy;
+use super::template::{HttpTemplate, TemplateError, TemplateReader};
+use super::url_template::UrlTemplate;
 use super::{auth, pointer};
 use crate::config::consent::Grant;
 use crate::config::environment::Environment;
 use crate::config::expanded::ExpandedValues;
 use crate::config::keys::suggestion;
-use crate::config::node::{Node, NodeValue};
+use crate::config::node::{ConfigNode, NodeValue};
+use crate::config::plain_http;
 use crate::config::secrets::names_secret;
 use crate::config::spec::ToolSpec;
-use crate::config::transport;
-use crate::model::{Place as Spot, Problem, ToolDefinition};
-use crate::net::address::{is_link_local, literal};
-use crate::providers::properties::Properties;
+use crate::model::{Diagnostic, SourceLocation as Spot, ToolDefinition};
+use crate::net::address::{is_link_local, literal_ip};
+use crate::providers::properties::SchemaProperties;
 use crate::util::units;
 
 /// How much of a response is kept when nothing else is said, in bytes.
-pub(super) const RESPONSE: u64 = 256 << 10;
+pub(super) const DEFAULT_RESPONSE_BYTES: u64 = 256 << 10;
 
 /// The most that can be kept of one, in bytes.
-pub(super) const MOST_RESPONSE: u64 = 16 << 20;
+pub(super) const MAX_RESPONSE_BYTES: u64 = 16 << 20;
 
 /// The keys of an entry that only this kind understands.
 pub(super) const KEYS: &[&str] = &[
@@ -55,11 +55,11 @@ pub(super) const KEYS: &[&str] = &[
 const METHODS: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 
 /// The spellings of an input schema.
-const SCHEMAS: [&str; 5] =
+const SCHEMA_KEYS: [&str; 5] =
     ["parameters_schema", "parameters", "inputSchema", "input_schema", "param_schema_ref"];
 
 /// Headers that belong to HTTP itself: they frame the message, or choose who gets it.
-const RESERVED: [&str; 9] = [
+const RESERVED_HEADERS: [&str; 9] = [
     "host",
     "connection",
     "content-length",
@@ -73,23 +73,23 @@ const RESERVED: [&str; 9] = [
 
 /// A checked entry.
 #[derive(Debug, Clone)]
-pub(super) struct Entry {
+pub(super) struct HttpEntry {
     /// The method.
     pub(super) method: Method,
     /// The URL.
-    pub(super) target: Target,
+    pub(super) url: UrlTemplate,
     /// Headers of every request.
-    pub(super) headers: Vec<(HeaderName, Template)>,
+    pub(super) headers: Vec<(HeaderName, HttpTemplate)>,
     /// Query parameters of every request, beside those in the URL.
-    pub(super) query: Vec<(String, Vec<Template>)>,
+    pub(super) query: Vec<(String, Vec<HttpTemplate>)>,
     /// The body's template.
-    pub(super) body: Option<Shape>,
+    pub(super) body: Option<BodyTemplate>,
     /// How the body travels.
     pub(super) body_type: BodyType,
     /// Whether a request has a body even when no argument is given.
     pub(super) sends_body: bool,
     /// Where arguments go that the entry places.
-    pub(super) places: BTreeMap<String, Place>,
+    pub(super) locations: BTreeMap<String, ArgumentLocation>,
     /// Arguments that stand in a text.
     pub(super) templated: BTreeSet<String>,
     /// Values that stand in for absent arguments.
@@ -99,128 +99,134 @@ pub(super) struct Entry {
     /// How much of an answer is kept, in bytes.
     pub(super) max_response: usize,
     /// What may be repeated.
-    pub(super) retry: Retry,
+    pub(super) retry: RetryPolicy,
     /// Repeating a request does no harm.
-    pub(super) harmless: bool,
+    pub(super) is_repeatable: bool,
     /// Link-local addresses may be asked.
     pub(super) link_local: bool,
     /// Requests carry credentials.
-    pub(super) authorized: bool,
+    pub(super) has_credentials: bool,
     /// References whose values are handed out, and where: `(WEATHER_TOKEN, the header x)`.
-    pub(super) hands_out: BTreeSet<(String, String)>,
+    pub(super) exposed_secrets: BTreeSet<(String, String)>,
 }
 
-impl Entry {
+impl HttpEntry {
     /// Where an argument goes that neither the entry nor a text places.
-    pub(super) fn place_of(&self, name: &str) -> Option<Place> {
-        if let Some(place) = self.places.get(name) {
+    pub(super) fn location_of(&self, name: &str) -> Option<ArgumentLocation> {
+        if let Some(place) = self.locations.get(name) {
             return Some(place.clone());
         }
         if self.templated.contains(name) {
             return None;
         }
-        Some(default_place(&self.method, name))
+        Some(default_location(&self.method, name))
     }
 }
 
-fn default_place(method: &Method, name: &str) -> Place {
+fn default_location(method: &Method, name: &str) -> ArgumentLocation {
     let bare = [Method::GET, Method::HEAD, Method::DELETE, Method::OPTIONS];
-    if bare.contains(method) { Place::Query(name.to_owned()) } else { Place::Body(name.to_owned()) }
+    if bare.contains(method) {
+        ArgumentLocation::Query(name.to_owned())
+    } else {
+        ArgumentLocation::Body(name.to_owned())
+    }
 }
 
 /// The name of a header an entry may set.
 ///
 /// # Errors
 /// When it is no name, or belongs to HTTP itself.
-pub(super) fn header_name(text: &str, place: &Spot) -> Result<HeaderName, Problem> {
-    let name = HeaderName::try_from(text)
-        .map_err(|_| Problem::error(format!("'{text}' is no header name")).at(place.clone()))?;
-    if RESERVED.contains(&name.as_str()) {
-        return Err(Problem::error(format!("the header '{name}' belongs to HTTP itself"))
-            .hint("leave it out; it is set as it has to be")
-            .at(place.clone()));
+pub(super) fn header_name(text: &str, place: &Spot) -> Result<HeaderName, Diagnostic> {
+    let name = HeaderName::try_from(text).map_err(|_| {
+        Diagnostic::error(format!("'{text}' is no header name")).with_location(place.clone())
+    })?;
+    if RESERVED_HEADERS.contains(&name.as_str()) {
+        return Err(Diagnostic::error(format!("the header '{name}' belongs to HTTP itself"))
+            .with_hint("leave it out; it is set as it has to be")
+            .with_location(place.clone()));
     }
     Ok(name)
 }
 
 /// Reads an entry. What it leaves out of the definition is filled in; everything that is wrong is
-/// added to `problems`, and `None` comes of an error.
+/// added to `diagnostics`, and `None` comes of an error.
 pub(super) fn read(
     spec: &ToolSpec,
     definition: &mut ToolDefinition,
     (environment, expanded): (&dyn Environment, &ExpandedValues),
-    problems: &mut Vec<Problem>,
-) -> Option<Entry> {
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<HttpEntry> {
     // Entries of this kind contact somebody, so there is none without a grant.
     let Some(grant) = &spec.grant else {
-        problems.push(Problem::error("not trusted yet").at(spec.place.clone()));
+        diagnostics.push(Diagnostic::error("not trusted yet").with_location(spec.location.clone()));
         return None;
     };
-    let mut draft = Draft { spec, grant, environment, expanded, problems, texts: Vec::new() };
+    let mut draft =
+        EntryParser { spec, grant, environment, expanded, diagnostics, texts: Vec::new() };
     let entry = draft.read(definition);
-    entry.filter(|_| !problems.iter().any(Problem::is_error))
+    entry.filter(|_| !diagnostics.iter().any(Diagnostic::is_error))
 }
 
 /// A text of the entry with placeholders, and where it stands.
-struct Text {
-    template: Template,
+struct TemplatedText {
+    template: HttpTemplate,
     spot: Spot,
     in_path: bool,
     in_header: bool,
 }
 
-struct Draft<'a> {
+struct EntryParser<'a> {
     spec: &'a ToolSpec,
     grant: &'a Grant,
     environment: &'a dyn Environment,
     expanded: &'a ExpandedValues,
-    problems: &'a mut Vec<Problem>,
-    texts: Vec<Text>,
+    diagnostics: &'a mut Vec<Diagnostic>,
+    texts: Vec<TemplatedText>,
 }
 
-impl<'a> Draft<'a> {
-    fn get(&self, key: &str) -> Option<&'a Node> {
+impl<'a> EntryParser<'a> {
+    fn get(&self, key: &str) -> Option<&'a ConfigNode> {
         self.spec.entry.get(key).filter(|node| !node.is_null())
     }
 
-    fn written(&self, key: &str) -> Option<&'a Node> {
-        self.spec.written.get(key).filter(|node| !node.is_null())
+    fn written(&self, key: &str) -> Option<&'a ConfigNode> {
+        self.spec.unexpanded.get(key).filter(|node| !node.is_null())
     }
 
-    fn take<T>(&mut self, result: Result<T, Problem>) -> Option<T> {
-        result.map_err(|problem| self.problems.push(problem)).ok()
+    fn ok_or_report<T>(&mut self, result: Result<T, Diagnostic>) -> Option<T> {
+        result.map_err(|diagnostic| self.diagnostics.push(diagnostic)).ok()
     }
 
-    fn reader(&self, all_secret: bool) -> Reader<'a> {
+    fn reader(&self, all_secret: bool) -> TemplateReader<'a> {
         let expander = self.grant.expander(self.environment, &self.spec.base_dir, self.expanded);
-        Reader { expander, all_secret }
+        TemplateReader { expander, all_secret }
     }
 
-    fn template(&mut self, node: &Node, all_secret: bool) -> Option<Template> {
-        let text = self.take(node.as_scalar_text())?;
+    fn template(&mut self, node: &ConfigNode, all_secret: bool) -> Option<HttpTemplate> {
+        let text = self.ok_or_report(node.as_scalar_text())?;
         let read = self.reader(all_secret).read(&text);
-        let template = self.take(read.map_err(|wrong| at(wrong, node)))?;
-        self.texts.push(Text {
+        let template = self.ok_or_report(read.map_err(|wrong| template_diagnostic(wrong, node)))?;
+        self.texts.push(TemplatedText {
             template: template.clone(),
-            spot: node.place(),
+            spot: node.location(),
             in_path: false,
             in_header: all_secret,
         });
         Some(template)
     }
 
-    fn read(&mut self, definition: &mut ToolDefinition) -> Option<Entry> {
+    fn read(&mut self, definition: &mut ToolDefinition) -> Option<HttpEntry> {
         let target = self.target();
         let headers = self.headers();
         let query = self.query();
         let body = self.body();
         let auth = self.auth(&headers);
         let properties = self.properties(definition);
-        let in_path: Vec<&str> = target.iter().flat_map(Target::path_arguments).collect();
-        let places = places::read(self.get("params"), &properties, &in_path, self.problems);
+        let in_path: Vec<&str> = target.iter().flat_map(UrlTemplate::path_arguments).collect();
+        let places = params::read(self.get("params"), &properties, &in_path, self.diagnostics);
         let method = self.method(body.is_some() || in_body(&places));
         let body_type = self.body_type(body.as_ref());
-        let retry = Retry::read(self.get("retry"), self.problems);
+        let retry = RetryPolicy::read(self.get("retry"), self.diagnostics);
         let response_path = self.response_path();
         let max_response = self.max_response();
         let link_local = self.link_local(target.as_ref());
@@ -232,15 +238,16 @@ impl<'a> Draft<'a> {
             .map(str::to_owned)
             .collect();
         let goes_into_body = |name: &String| match places.get(name) {
-            Some(place) => matches!(place, Place::Body(_)),
+            Some(place) => matches!(place, ArgumentLocation::Body(_)),
             None => {
-                !templated.contains(name) && matches!(default_place(&method, name), Place::Body(_))
+                !templated.contains(name)
+                    && matches!(default_location(&method, name), ArgumentLocation::Body(_))
             }
         };
         let any_into_body = properties.names.iter().any(goes_into_body);
         self.check_body(&method, body.as_ref(), any_into_body, body_type);
         let idempotent = [Method::GET, Method::HEAD, Method::PUT, Method::DELETE, Method::OPTIONS];
-        let harmless = idempotent.contains(&method) || definition.repeatable;
+        let harmless = idempotent.contains(&method) || definition.is_repeatable;
         self.check_retry(&retry, harmless, definition);
         let authorized = auth.is_some()
             || headers.iter().any(|(name, template)| {
@@ -261,63 +268,69 @@ impl<'a> Draft<'a> {
         }
         let secret = |(name, _): &(String, String)| names_secret(name);
         self.check_transport(&target, authorized || hands_out.iter().any(secret));
-        Some(Entry {
-            hands_out,
+        Some(HttpEntry {
+            exposed_secrets: hands_out,
             method,
-            target,
+            url: target,
             headers: headers.into_iter().chain(auth).collect(),
             query,
             sends_body: body.is_some() || any_into_body,
             body,
             body_type,
-            places,
+            locations: places,
             templated,
             defaults: properties.defaults,
             response_path,
             max_response,
             retry,
-            harmless,
+            is_repeatable: harmless,
             link_local,
-            authorized,
+            has_credentials: authorized,
         })
     }
 
-    fn target(&mut self) -> Option<Target> {
+    fn target(&mut self) -> Option<UrlTemplate> {
         let Some(node) = self.written("endpoint_url") else {
-            let mut problem = Problem::error("'endpoint_url' is missing");
+            let mut diagnostic = Diagnostic::error("'endpoint_url' is missing");
             if self.spec.entry.get("url").is_some() {
-                problem = problem.hint("an API tool says 'endpoint_url', not 'url'");
+                diagnostic = diagnostic.with_hint("an API tool says 'endpoint_url', not 'url'");
             }
-            self.problems.push(problem.at(self.spec.place.clone()));
+            self.diagnostics.push(diagnostic.with_location(self.spec.location.clone()));
             return None;
         };
-        let text = self.take(node.as_text())?;
+        let text = self.ok_or_report(node.as_text())?;
         let read = self.reader(false).read(text);
-        let template = self.take(read.map_err(|wrong| at(wrong, node)))?;
+        let template = self.ok_or_report(read.map_err(|wrong| template_diagnostic(wrong, node)))?;
         let defaults = self.spec.defaults.as_ref().and_then(|defaults| defaults.get("base_url"));
         let base = match self.get("base_url").or(defaults) {
-            Some(node) => Some(self.take(node.as_text())?),
+            Some(node) => Some(self.ok_or_report(node.as_text())?),
             None => None,
         };
-        let read = Target::read(template, base);
-        let target = self.take(read.map_err(|wrong| at(wrong, node)))?;
+        let read = UrlTemplate::read(template, base);
+        let target = self.ok_or_report(read.map_err(|wrong| template_diagnostic(wrong, node)))?;
         if target.path_has_context() {
-            self.problems.push(
-                Problem::error("the path takes arguments only, nothing of the context")
-                    .hint("headers, query and body may hold {context.…}")
-                    .at(node.place()),
+            self.diagnostics.push(
+                Diagnostic::error("the path takes arguments only, nothing of the context")
+                    .with_hint("headers, query and body may hold {context.…}")
+                    .with_location(node.location()),
             );
         }
         for name in target.path_arguments() {
-            let template =
-                Template { parts: vec![super::template::Part::Argument(name.to_owned())] };
-            self.texts.push(Text { template, spot: node.place(), in_path: true, in_header: false });
+            let template = HttpTemplate {
+                parts: vec![super::template::HttpTemplatePart::Argument(name.to_owned())],
+            };
+            self.texts.push(TemplatedText {
+                template,
+                spot: node.location(),
+                in_path: true,
+                in_header: false,
+            });
         }
         for template in target.query_templates() {
             let template = template.clone();
-            self.texts.push(Text {
+            self.texts.push(TemplatedText {
                 template,
-                spot: node.place(),
+                spot: node.location(),
                 in_path: false,
                 in_header: false,
             });
@@ -325,35 +338,35 @@ impl<'a> Draft<'a> {
         Some(target)
     }
 
-    fn headers(&mut self) -> Vec<(HeaderName, Template)> {
-        let mut headers: Vec<(HeaderName, Template)> = Vec::new();
+    fn headers(&mut self) -> Vec<(HeaderName, HttpTemplate)> {
+        let mut headers: Vec<(HeaderName, HttpTemplate)> = Vec::new();
         let Some(node) = self.written("headers") else { return headers };
-        for (key, value) in self.take(node.as_map()).unwrap_or_default() {
-            let place = node.place_of(key);
-            let Some(name) = self.take(header_name(&key.text, &place)) else { continue };
+        for (key, value) in self.ok_or_report(node.as_map()).unwrap_or_default() {
+            let place = node.location_of(key);
+            let Some(name) = self.ok_or_report(header_name(&key.text, &place)) else { continue };
             let Some(template) = self.template(value, true) else { continue };
             if headers.iter().any(|(other, _)| *other == name) {
                 let message = format!("the header '{name}' is given twice");
-                self.problems.push(Problem::error(message).at(place));
+                self.diagnostics.push(Diagnostic::error(message).with_location(place));
                 continue;
             }
             let control = template.parts.iter().any(|part| match part {
-                super::template::Part::Literal(text) => {
+                super::template::HttpTemplatePart::Literal(text) => {
                     text.chars().any(|c| c.is_control() && c != '\t')
                 }
-                super::template::Part::Secret(value, _) => {
+                super::template::HttpTemplatePart::Secret(value, _) => {
                     use secrecy::ExposeSecret as _;
                     value.expose_secret().chars().any(|c| c.is_control() && c != '\t')
                 }
                 _ => false,
             });
             if control {
-                self.problems.push(
-                    Problem::error(format!(
+                self.diagnostics.push(
+                    Diagnostic::error(format!(
                         "the value of the header '{name}' holds a control character"
                     ))
-                    .hint("a line break at the end of a token is the usual cause")
-                    .at(value.place()),
+                    .with_hint("a line break at the end of a token is the usual cause")
+                    .with_location(value.location()),
                 );
                 continue;
             }
@@ -362,24 +375,28 @@ impl<'a> Draft<'a> {
         headers
     }
 
-    fn auth(&mut self, headers: &[(HeaderName, Template)]) -> Option<auth::Header> {
+    fn auth(&mut self, headers: &[(HeaderName, HttpTemplate)]) -> Option<auth::AuthHeader> {
         let node = self.get("auth")?;
-        let mut doubts = Vec::new();
-        let read =
-            auth::read(node, self.written("auth"), (self.environment, self.expanded), &mut doubts);
-        self.problems.append(&mut doubts);
-        let (name, template) = self.take(read)??;
+        let mut warnings = Vec::new();
+        let read = auth::read(
+            node,
+            self.written("auth"),
+            (self.environment, self.expanded),
+            &mut warnings,
+        );
+        self.diagnostics.append(&mut warnings);
+        let (name, template) = self.ok_or_report(read)??;
         if headers.iter().any(|(other, _)| *other == name) {
             let message = format!("the header '{name}' is given twice, in headers and in auth");
-            self.problems.push(Problem::error(message).at(node.place()));
+            self.diagnostics.push(Diagnostic::error(message).with_location(node.location()));
         }
         Some((name, template))
     }
 
-    fn query(&mut self) -> Vec<(String, Vec<Template>)> {
+    fn query(&mut self) -> Vec<(String, Vec<HttpTemplate>)> {
         let mut query = Vec::new();
         let Some(node) = self.written("query") else { return query };
-        for (key, value) in self.take(node.as_map()).unwrap_or_default() {
+        for (key, value) in self.ok_or_report(node.as_map()).unwrap_or_default() {
             let values = match &value.value {
                 NodeValue::List(items) => items.iter().collect(),
                 _ => vec![value],
@@ -390,15 +407,15 @@ impl<'a> Draft<'a> {
         query
     }
 
-    fn body(&mut self) -> Option<Shape> {
+    fn body(&mut self) -> Option<BodyTemplate> {
         let node = self.written("body")?;
-        let read = Shape::read(node, &self.reader(false));
-        let shape = self.take(read)?;
+        let read = BodyTemplate::read(node, &self.reader(false));
+        let shape = self.ok_or_report(read)?;
         for template in shape.templates() {
             let template = template.clone();
-            self.texts.push(Text {
+            self.texts.push(TemplatedText {
                 template,
-                spot: node.place(),
+                spot: node.location(),
                 in_path: false,
                 in_header: false,
             });
@@ -408,28 +425,32 @@ impl<'a> Draft<'a> {
 
     /// What the schema says about arguments. Without a schema, one is made of the placeholders and
     /// of `params`.
-    fn properties(&mut self, definition: &mut ToolDefinition) -> Properties {
-        if self.spec.entry.get_any(&SCHEMAS).is_none() {
+    fn properties(&mut self, definition: &mut ToolDefinition) -> SchemaProperties {
+        if self.spec.entry.get_any(&SCHEMA_KEYS).is_none() {
             definition.input_schema = self.schema().into();
-            return Properties::of(&definition.input_schema);
+            return SchemaProperties::of(&definition.input_schema);
         }
-        let properties = Properties::of(&definition.input_schema);
+        let properties = SchemaProperties::of(&definition.input_schema);
         let mut told = BTreeSet::new();
         for text in &self.texts {
             for name in text.template.arguments() {
-                let needed = text.in_path || text.template.only().is_none();
-                let always = properties.is_certain(name);
+                let needed = text.in_path || text.template.as_placeholder().is_none();
+                let always = properties.is_required(name);
                 if !properties.has(name) {
-                    self.problems.push(
-                        Problem::error(format!("'{{{name}}}' is no property of the schema"))
-                            .hint(properties.advice(name))
-                            .at(text.spot.clone()),
+                    self.diagnostics.push(
+                        Diagnostic::error(format!("'{{{name}}}' is no property of the schema"))
+                            .with_hint(properties.advice(name))
+                            .with_location(text.spot.clone()),
                     );
-                } else if needed && !always && !properties.open && told.insert(name.to_owned()) {
-                    self.problems.push(
-                        Problem::warning(format!("calls without '{name}' will be refused"))
-                            .hint("make it required, or give it a default")
-                            .at(text.spot.clone()),
+                } else if needed
+                    && !always
+                    && !properties.allows_additional
+                    && told.insert(name.to_owned())
+                {
+                    self.diagnostics.push(
+                        Diagnostic::warning(format!("calls without '{name}' will be refused"))
+                            .with_hint("make it required, or give it a default")
+                            .with_location(text.spot.clone()),
                     );
                 }
             }
@@ -443,13 +464,13 @@ impl<'a> Draft<'a> {
             for name in text.template.arguments() {
                 let shape = if text.in_path { json!({ "type": "string" }) } else { json!({}) };
                 properties.entry(name.to_owned()).or_insert(shape);
-                let needed = text.in_path || text.template.only().is_none();
+                let needed = text.in_path || text.template.as_placeholder().is_none();
                 if needed && !required.contains(&name) {
                     required.push(name);
                 }
             }
         }
-        for (key, _) in self.get("params").map(Node::entries).unwrap_or_default() {
+        for (key, _) in self.get("params").map(ConfigNode::entries).unwrap_or_default() {
             properties.entry(key.text.clone()).or_insert(json!({}));
         }
         json!({
@@ -464,24 +485,27 @@ impl<'a> Draft<'a> {
         let Some(node) = self.get("method") else {
             return Some(if has_body { Method::POST } else { Method::GET });
         };
-        let word = self.take(node.as_text())?;
+        let word = self.ok_or_report(node.as_text())?;
         let upper = word.to_ascii_uppercase();
         if let Some(known) = METHODS.iter().find(|known| **known == upper) {
             return Method::from_bytes(known.as_bytes()).ok();
         }
-        let problem =
-            Problem::error(format!("'{word}' is no method; it is one of {}", METHODS.join(", ")));
-        let problem = match suggestion(&upper, METHODS.into_iter()) {
-            Some(meant) => problem.hint(format!("did you mean '{meant}'?")),
-            None => problem,
+        let diagnostic = Diagnostic::error(format!(
+            "'{word}' is no method; it is one of {}",
+            METHODS.join(", ")
+        ));
+        let diagnostic = match suggestion(&upper, METHODS.into_iter()) {
+            Some(meant) => diagnostic.with_hint(format!("did you mean '{meant}'?")),
+            None => diagnostic,
         };
-        self.problems.push(problem.at(node.place()));
+        self.diagnostics.push(diagnostic.with_location(node.location()));
         None
     }
 
-    fn body_type(&mut self, body: Option<&Shape>) -> BodyType {
+    fn body_type(&mut self, body: Option<&BodyTemplate>) -> BodyType {
         let Some(node) = self.get("body_type") else {
-            return if matches!(body, Some(Shape::Text(template)) if template.only().is_none()) {
+            return if matches!(body, Some(BodyTemplate::Text(template)) if template.as_placeholder().is_none())
+            {
                 BodyType::Text
             } else {
                 BodyType::Json
@@ -491,54 +515,68 @@ impl<'a> Draft<'a> {
         let parsed = BodyType::parse(word);
         if parsed.is_none() {
             let message = format!("'{word}' is no type of a body; it is one of json, form, text");
-            self.problems.push(Problem::error(message).at(node.place()));
+            self.diagnostics.push(Diagnostic::error(message).with_location(node.location()));
         }
         parsed.unwrap_or(BodyType::Json)
     }
 
-    fn check_body(&mut self, method: &Method, body: Option<&Shape>, more: bool, kind: BodyType) {
+    fn check_body(
+        &mut self,
+        method: &Method,
+        body: Option<&BodyTemplate>,
+        more: bool,
+        kind: BodyType,
+    ) {
         let spot = |draft: &Self, key: &str| {
-            draft.get(key).map_or_else(|| draft.spec.place.clone(), Node::place)
+            draft.get(key).map_or_else(|| draft.spec.location.clone(), ConfigNode::location)
         };
-        let object = body.is_none_or(|body| matches!(body, Shape::Object(_)));
+        let object = body.is_none_or(|body| matches!(body, BodyTemplate::Object(_)));
         if more && !object {
-            self.problems.push(
-                Problem::error("arguments cannot be added to a body that is no object")
-                    .hint("put {name} into the body for each, or place them with 'params'")
-                    .at(spot(self, "body")),
+            self.diagnostics.push(
+                Diagnostic::error("arguments cannot be added to a body that is no object")
+                    .with_hint("put {name} into the body for each, or place them with 'params'")
+                    .with_location(spot(self, "body")),
             );
         }
         match kind {
-            BodyType::Form if !object => self
-                .problems
-                .push(Problem::error("the body of a form is an object").at(spot(self, "body"))),
-            BodyType::Text if !matches!(body, Some(Shape::Text(_))) => self.problems.push(
-                Problem::error("'body_type: text' needs a text as 'body'")
-                    .hint("write body: \"{name}\"")
-                    .at(spot(self, "body_type")),
+            BodyType::Form if !object => self.diagnostics.push(
+                Diagnostic::error("the body of a form is an object")
+                    .with_location(spot(self, "body")),
             ),
+            BodyType::Text if !matches!(body, Some(BodyTemplate::Text(_))) => {
+                self.diagnostics.push(
+                    Diagnostic::error("'body_type: text' needs a text as 'body'")
+                        .with_hint("write body: \"{name}\"")
+                        .with_location(spot(self, "body_type")),
+                )
+            }
             _ => {}
         }
         if [Method::GET, Method::HEAD].contains(method) && (body.is_some() || more) {
             let message = format!("many servers ignore the body of a {method}");
-            self.problems.push(
-                Problem::warning(message)
-                    .hint("leave 'method' out for POST, or place arguments in the query")
-                    .at(spot(self, "method")),
+            self.diagnostics.push(
+                Diagnostic::warning(message)
+                    .with_hint("leave 'method' out for POST, or place arguments in the query")
+                    .with_location(spot(self, "method")),
             );
         }
     }
 
-    fn check_retry(&mut self, retry: &Retry, harmless: bool, definition: &mut ToolDefinition) {
+    fn check_retry(
+        &mut self,
+        retry: &RetryPolicy,
+        harmless: bool,
+        definition: &mut ToolDefinition,
+    ) {
         let own = self.get("retries");
         match (retry.max, own) {
-            (Some(max), Some(node)) if max != definition.retries => self.problems.push(
-                Problem::error(format!(
+            (Some(max), Some(node)) if max != definition.retries => self.diagnostics.push(
+                Diagnostic::error(format!(
                     "'retries' says {}, 'retry' says {max}",
                     definition.retries
                 ))
-                .hint("one of them is enough")
-                .at(node.place()),
+                .with_hint("one of them is enough")
+                .with_location(node.location()),
             ),
             (Some(max), _) => definition.retries = max,
             (None, _) => {}
@@ -550,75 +588,80 @@ impl<'a> Draft<'a> {
             && !retry.is_explicit()
             && definition.retries > 0
         {
-            self.problems.push(
-                Problem::warning(
+            self.diagnostics.push(
+                Diagnostic::warning(
                     "only failures to connect are repeated: this method may act twice",
                 )
-                .hint("say retry: { on: […] }, or annotations: { idempotentHint: true }")
-                .at(node.place()),
+                .with_hint("say retry: { on: […] }, or annotations: { idempotentHint: true }")
+                .with_location(node.location()),
             );
         }
-        definition.repeatable |= harmless || retry.is_explicit();
+        definition.is_repeatable |= harmless || retry.is_explicit();
     }
 
     /// Credentials go over TLS or to this machine, unless the user's own entry says otherwise.
-    fn check_transport(&mut self, target: &Target, authorized: bool) {
+    fn check_transport(&mut self, target: &UrlTemplate, authorized: bool) {
         let origin = self.spec.definition.entry.as_deref();
-        let insecure = self.take(transport::insecure(&self.spec.entry, origin));
-        let place = self.get("endpoint_url").map_or_else(|| self.spec.place.clone(), Node::place);
+        let insecure = self.ok_or_report(plain_http::insecure(&self.spec.entry, origin));
+        let place = self
+            .get("endpoint_url")
+            .map_or_else(|| self.spec.location.clone(), ConfigNode::location);
         let refused =
-            transport::unencrypted(target.origin(), authorized, insecure.unwrap_or_default());
-        self.problems.extend(refused.map(|problem| problem.at(place)));
+            plain_http::unencrypted(target.origin(), authorized, insecure.unwrap_or_default());
+        self.diagnostics.extend(refused.map(|diagnostic| diagnostic.with_location(place)));
     }
 
     fn response_path(&mut self) -> Option<String> {
         let node = self.get("response_path")?;
-        let text = self.take(node.as_text())?;
-        self.take(pointer::check(text).map_err(|wrong| at(wrong, node)))
+        let text = self.ok_or_report(node.as_text())?;
+        self.ok_or_report(pointer::check(text).map_err(|wrong| template_diagnostic(wrong, node)))
     }
 
     fn max_response(&mut self) -> usize {
         let defaults = self.spec.defaults.as_ref();
         let default = || defaults.and_then(|defaults| defaults.get("max_response_bytes"));
         let Some(node) = self.get("max_response_bytes").or_else(default) else {
-            return usize::try_from(RESPONSE).unwrap_or(usize::MAX);
+            return usize::try_from(DEFAULT_RESPONSE_BYTES).unwrap_or(usize::MAX);
         };
         let size = node.as_scalar_text().ok().and_then(|text| units::size(&text));
-        let size = size.filter(|size| (1..=MOST_RESPONSE).contains(size));
+        let size = size.filter(|size| (1..=MAX_RESPONSE_BYTES).contains(size));
         if size.is_none() {
-            self.problems.push(node.expected("a size from 1 to 16MiB, such as 256KiB"));
+            self.diagnostics.push(node.expected("a size from 1 to 16MiB, such as 256KiB"));
         }
-        usize::try_from(size.unwrap_or(RESPONSE)).unwrap_or(usize::MAX)
+        usize::try_from(size.unwrap_or(DEFAULT_RESPONSE_BYTES)).unwrap_or(usize::MAX)
     }
 
-    fn link_local(&mut self, target: Option<&Target>) -> bool {
+    fn link_local(&mut self, target: Option<&UrlTemplate>) -> bool {
         let allowed = match self.get("allow_link_local") {
-            Some(node) => self.take(node.as_bool()).unwrap_or_default(),
+            Some(node) => self.ok_or_report(node.as_bool()).unwrap_or_default(),
             None => false,
         };
-        if let Some(address) = target.and_then(|target| literal(target.origin()))
+        if let Some(address) = target.and_then(|target| literal_ip(target.origin()))
             && is_link_local(address)
             && !allowed
         {
-            let place =
-                self.get("endpoint_url").map_or_else(|| self.spec.place.clone(), Node::place);
-            self.problems.push(
-                Problem::error(format!("{address} is a link-local address"))
-                    .hint("clouds hand out credentials there; 'allow_link_local: true' permits it")
-                    .at(place),
+            let place = self
+                .get("endpoint_url")
+                .map_or_else(|| self.spec.location.clone(), ConfigNode::location);
+            self.diagnostics.push(
+                Diagnostic::error(format!("{address} is a link-local address"))
+                    .with_hint(
+                        "clouds hand out credentials there; 'allow_link_local: true' permits it",
+                    )
+                    .with_location(place),
             );
         }
         allowed
     }
 }
 
-fn in_body(places: &BTreeMap<String, Place>) -> bool {
-    places.values().any(|place| matches!(place, Place::Body(_)))
+fn in_body(places: &BTreeMap<String, ArgumentLocation>) -> bool {
+    places.values().any(|place| matches!(place, ArgumentLocation::Body(_)))
 }
 
-fn at(wrong: Wrong, node: &Node) -> Problem {
-    let problem = Problem::error(wrong.message).at(node.place());
-    if wrong.hint.is_empty() { problem } else { problem.hint(wrong.hint) }
+fn template_diagnostic(wrong: TemplateError, node: &ConfigNode) -> Diagnostic {
+    let diagnostic = Diagnostic::error(wrong.message).with_location(node.location());
+    if wrong.hint.is_empty() { diagnostic } else { diagnostic.with_hint(wrong.hint) }
 }
 
 /// Whether a header is one with which requests authenticate.

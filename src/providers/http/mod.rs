@@ -1,30 +1,30 @@
 //! API tools: one HTTP request for each call, built from a template.
 //!
-//! Owns: what an entry may say (`entry`, `auth`, `places`), filling it in (`template`, `target`,
+//! Owns: what an entry may say (`entry`, `auth`, `params`), filling it in (`template`, `url_template`,
 //! `body`, `request`), sending (`send`), what an answer means (`answer`) and which failures may be
-//! repeated (`again`). Never does: let an argument choose scheme, host or port, leave the origin,
+//! repeated (`retry`). Never does: let an argument choose scheme, host or port, leave the origin,
 //! or repeat a request itself.
 
-mod again;
-mod answer;
 mod auth;
 mod body;
 mod effects;
 mod encode;
 mod entry;
-mod places;
+mod params;
 mod pointer;
 mod provider;
 mod request;
+mod response;
+mod retry;
 mod send;
-mod target;
 mod template;
+mod url_template;
 
 #[cfg(test)]
 mod tests;
 
-use crate::config::spec::{Claim, KindWords};
-use crate::provider::Kind;
+use crate::config::spec::{KindClaim, KindDescriptor};
+use crate::provider::ProviderKind;
 
 #[cfg(feature = "openapi")]
 pub(super) use effects::contacted;
@@ -32,14 +32,14 @@ pub(super) use effects::contacted;
 pub(super) use provider::build;
 
 /// The row of the registry of kinds.
-pub fn kind() -> Kind {
-    Kind {
-        words: KindWords {
+pub fn kind() -> ProviderKind {
+    ProviderKind {
+        words: KindDescriptor {
             key: "http",
             aliases: &["api_client", "rest", "api"],
             keys: entry::KEYS,
             expand: &["query", "body"],
-            claims: |node, _| Claim::certain_if(node.get("endpoint_url").is_some()),
+            claims: |node, _| KindClaim::certain_if(node.get("endpoint_url").is_some()),
             effects: effects::effects,
             code: None,
         },

@@ -2,18 +2,18 @@
 
 use serde_json::Value;
 
-use super::template::Wrong;
+use super::template::TemplateError;
 
 /// The most names that are listed of what is there instead.
-const SHOWN: usize = 12;
+const MAX_LISTED_NAMES: usize = 12;
 
 /// Checks a pointer as it stands in an entry.
 ///
 /// # Errors
 /// What is wrong, and the pointer that was probably meant.
-pub(super) fn check(text: &str) -> Result<String, Wrong> {
+pub(super) fn check(text: &str) -> Result<String, TemplateError> {
     let wrong = |message: String, meant: &str| {
-        Err(Wrong { message, hint: format!("write it as a JSON Pointer: {meant}") })
+        Err(TemplateError { message, hint: format!("write it as a JSON Pointer: {meant}") })
     };
     if let Some(path) = text.strip_prefix('$') {
         let path = path.trim_start_matches('.').replace(['.', '['], "/").replace(']', "");
@@ -60,8 +60,9 @@ fn about(value: &Value) -> String {
     match value {
         Value::Object(map) if map.is_empty() => "is an empty object".to_owned(),
         Value::Object(map) => {
-            let mut names: Vec<&str> = map.keys().map(String::as_str).take(SHOWN).collect();
-            if map.len() > SHOWN {
+            let mut names: Vec<&str> =
+                map.keys().map(String::as_str).take(MAX_LISTED_NAMES).collect();
+            if map.len() > MAX_LISTED_NAMES {
                 names.push("…");
             }
             format!("has {}", names.join(", "))

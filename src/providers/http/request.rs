@@ -8,17 +8,18 @@ use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Map, Value, json};
 use url::Url;
 
-use super::entry::{Entry, is_authorization};
-use super::places::Place;
-use super::template::{Filling, show};
-use crate::model::{Fault, JsonObject, ToolContext};
+use super::entry::{HttpEntry, is_authorization};
+use super::params::ArgumentLocation;
+use super::template::{TemplateValues, show};
+use crate::model::{Error, JsonObject, ToolContext};
 
 /// What is asked for when the entry does not say.
-const ANYTHING: HeaderValue = HeaderValue::from_static("application/json, text/*;q=0.9, */*;q=0.5");
+const DEFAULT_ACCEPT: HeaderValue =
+    HeaderValue::from_static("application/json, text/*;q=0.9, */*;q=0.5");
 
 /// A request, ready to be sent.
 #[derive(Debug)]
-pub(super) struct Request {
+pub(super) struct HttpRequest {
     pub(super) method: Method,
     pub(super) url: Url,
     pub(super) headers: HeaderMap,
@@ -29,21 +30,21 @@ pub(super) struct Request {
 /// left out.
 ///
 /// # Errors
-/// A usage fault when an argument cannot stand where it has to.
+/// A usage error when an argument cannot stand where it has to.
 pub(super) fn prepare(
-    entry: &Entry,
+    entry: &HttpEntry,
     given: &JsonObject,
     context: Option<&ToolContext>,
-) -> Result<Request, Fault> {
+) -> Result<HttpRequest, Error> {
     let mut arguments = given.clone();
     for (name, value) in &entry.defaults {
         if !arguments.contains_key(name) {
             arguments.insert(name.clone(), value.clone());
         }
     }
-    let filling = Filling { arguments: &arguments, context, masked: context.is_none() };
+    let filling = TemplateValues { arguments: &arguments, context, masked: context.is_none() };
     let mut headers = HeaderMap::new();
-    headers.insert(ACCEPT, ANYTHING);
+    headers.insert(ACCEPT, DEFAULT_ACCEPT);
     for (name, template) in &entry.headers {
         if let Some(text) = filling.text(template)? {
             let mut value = header_value(name, &text)?;
@@ -59,21 +60,21 @@ pub(super) fn prepare(
     }
     let mut members = Map::new();
     for (name, value) in arguments.iter().filter(|(_, value)| !value.is_null()) {
-        match entry.place_of(name) {
-            None | Some(Place::Path) => {}
-            Some(Place::Query(name)) => {
+        match entry.location_of(name) {
+            None | Some(ArgumentLocation::Path) => {}
+            Some(ArgumentLocation::Query(name)) => {
                 let values = match value {
                     Value::Array(items) => items.as_slice(),
                     other => std::slice::from_ref(other),
                 };
                 query.extend(values.iter().filter_map(show).map(|text| (name.clone(), text)));
             }
-            Some(Place::Header(header)) => {
+            Some(ArgumentLocation::Header(header)) => {
                 let text = show(value).unwrap_or_default();
                 let value = header_value(&header, &text)?;
                 headers.insert(header, value);
             }
-            Some(Place::Body(member)) => {
+            Some(ArgumentLocation::Body(member)) => {
                 members.insert(member, value.clone());
             }
         }
@@ -82,15 +83,19 @@ pub(super) fn prepare(
     if body.is_some() && !headers.contains_key(CONTENT_TYPE) {
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(entry.body_type.content_type()));
     }
-    Ok(Request {
+    Ok(HttpRequest {
         method: entry.method.clone(),
-        url: entry.target.fill(&filling, &query)?,
+        url: entry.url.fill(&filling, &query)?,
         headers,
         body: body.map(|body| Bytes::from(entry.body_type.encode(&body))),
     })
 }
 
-fn body(entry: &Entry, filling: &Filling<'_>, members: JsonObject) -> Result<Option<Value>, Fault> {
+fn body(
+    entry: &HttpEntry,
+    filling: &TemplateValues<'_>,
+    members: JsonObject,
+) -> Result<Option<Value>, Error> {
     let template = match &entry.body {
         Some(shape) => shape.fill(filling)?,
         None => None,
@@ -102,7 +107,7 @@ fn body(entry: &Entry, filling: &Filling<'_>, members: JsonObject) -> Result<Opt
         }
         Some(_) if !members.is_empty() => {
             let names: Vec<&str> = members.keys().map(String::as_str).collect();
-            return Err(Fault::usage(format!(
+            return Err(Error::usage(format!(
                 "'{}' has no place in the request: its body is no object",
                 names.join("', '")
             )));
@@ -113,14 +118,14 @@ fn body(entry: &Entry, filling: &Filling<'_>, members: JsonObject) -> Result<Opt
     })
 }
 
-fn header_value(name: &HeaderName, text: &str) -> Result<HeaderValue, Fault> {
+fn header_value(name: &HeaderName, text: &str) -> Result<HeaderValue, Error> {
     HeaderValue::from_str(text).map_err(|_| {
-        Fault::usage(format!("the value for the header '{name}' holds a control character"))
-            .hint("a header is one line of text")
+        Error::usage(format!("the value for the header '{name}' holds a control character"))
+            .with_hint("a header is one line of text")
     })
 }
 
-impl Request {
+impl HttpRequest {
     /// What would be sent, for showing; made from a request without secrets.
     pub(super) fn shown(&self) -> Value {
         let mut headers = Map::new();

@@ -11,19 +11,19 @@ use reqwest::header::HeaderMap;
 use reqwest::{Method, Response, StatusCode};
 use url::Url;
 
-use super::request::Request;
-use crate::model::{Fault, Phase};
-use crate::net::redirect::{self, Asking};
-use crate::net::response::{Body, ERROR_BODY, HEADERS, check_headers};
-use crate::net::{address, trouble};
+use super::request::HttpRequest;
+use crate::model::{Error, ErrorPhase};
+use crate::net::redirect::{self, MethodSafety};
+use crate::net::response::{MAX_ERROR_BODY, MAX_HEADER_BYTES, ResponseBody, check_headers};
+use crate::net::{address, errors};
 use crate::util::units::show_size;
 
 /// Bounds name lookup, TCP and TLS together.
-pub(super) const CONNECT: Duration = Duration::from_secs(5);
+pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// What came back.
 #[derive(Debug)]
-pub(super) struct Answer {
+pub(super) struct HttpResponse {
     pub(super) status: StatusCode,
     pub(super) headers: HeaderMap,
     /// Where it came from in the end.
@@ -31,32 +31,32 @@ pub(super) struct Answer {
     /// The body, up to the limit.
     pub(super) body: Bytes,
     /// Whether there was more.
-    pub(super) cut: bool,
+    pub(super) is_truncated: bool,
     /// The announced length, when there was one.
     pub(super) expected: Option<u64>,
 }
 
 /// How far one exchange came, for the last words of a call that had to stop.
 #[derive(Debug)]
-pub(super) struct Progress(AtomicUsize);
+pub(super) struct DownloadProgress(AtomicUsize);
 
 /// No response headers yet.
-const NOTHING: usize = usize::MAX;
+const NO_HEADERS: usize = usize::MAX;
 
-impl Progress {
+impl DownloadProgress {
     pub(super) fn new() -> Self {
-        Self(AtomicUsize::new(NOTHING))
+        Self(AtomicUsize::new(NO_HEADERS))
     }
 
-    fn holds(&self, bytes: usize) {
+    fn record(&self, bytes: usize) {
         self.0.store(bytes, Ordering::Relaxed);
     }
 
     /// The last words, as a fragment.
-    pub(super) fn words(&self, url: &Url) -> String {
-        let place = address::address(url);
+    pub(super) fn describe(&self, url: &Url) -> String {
+        let place = address::host_and_port(url);
         match self.0.load(Ordering::Relaxed) {
-            NOTHING => format!("no answer had come from {place}"),
+            NO_HEADERS => format!("no answer had come from {place}"),
             bytes => format!("{} of the answer of {place} had come", show_size(bytes as u64)),
         }
     }
@@ -68,63 +68,76 @@ impl Progress {
 /// When no answer came, it broke on the way, or it leads somewhere else.
 pub(super) async fn send(
     client: &reqwest::Client,
-    request: &Request,
+    request: &HttpRequest,
     limit: usize,
-    progress: &Progress,
-) -> Result<Answer, Fault> {
+    progress: &DownloadProgress,
+) -> Result<HttpResponse, Error> {
     let response = exchange(client, request).await?;
     let (status, headers, url) =
         (response.status(), response.headers().clone(), response.url().clone());
-    progress.holds(0);
-    let mut body = Body::new(response);
-    let expected = body.expected();
+    progress.record(0);
+    let mut body = ResponseBody::new(response);
+    let expected = body.content_length();
     if status.is_client_error() || status.is_server_error() {
         // What is left of a refusal does not matter when it breaks.
-        let mut begun = body.beginning(ERROR_BODY).await;
-        begun.truncate(ERROR_BODY);
-        return Ok(Answer { status, headers, url, body: begun, cut: false, expected });
+        let mut begun = body.beginning(MAX_ERROR_BODY).await;
+        begun.truncate(MAX_ERROR_BODY);
+        return Ok(HttpResponse {
+            status,
+            headers,
+            url,
+            body: begun,
+            is_truncated: false,
+            expected,
+        });
     }
     let nothing = request.method == Method::HEAD || status == StatusCode::NO_CONTENT;
     let (body, cut) =
-        if nothing { (Bytes::new(), false) } else { whole(&mut body, limit, progress).await? };
-    Ok(Answer { status, headers, url, body, cut, expected })
+        if nothing { (Bytes::new(), false) } else { read_body(&mut body, limit, progress).await? };
+    Ok(HttpResponse { status, headers, url, body, is_truncated: cut, expected })
 }
 
-async fn exchange(client: &reqwest::Client, request: &Request) -> Result<Response, Fault> {
+async fn exchange(client: &reqwest::Client, request: &HttpRequest) -> Result<Response, Error> {
     let looks = [Method::GET, Method::HEAD].contains(&request.method);
-    let asking = if looks { Asking::Look } else { Asking::Act };
+    let asking = if looks { MethodSafety::Safe } else { MethodSafety::Unsafe };
     let mut url = request.url.clone();
-    for _ in 0..=redirect::MOST {
+    for _ in 0..=redirect::MAX_REDIRECTS {
         let mut outgoing =
             client.request(request.method.clone(), url.clone()).headers(request.headers.clone());
         if let Some(body) = &request.body {
             outgoing = outgoing.body(body.clone());
         }
-        let response =
-            outgoing.send().await.map_err(|error| trouble::no_response(&error, &url, CONNECT))?;
-        check_headers(response.headers(), HEADERS)?;
+        let response = outgoing
+            .send()
+            .await
+            .map_err(|error| errors::no_response(&error, &url, CONNECT_TIMEOUT))?;
+        check_headers(response.headers(), MAX_HEADER_BYTES)?;
         match redirect::redirect(response.status(), response.headers(), &url, asking)? {
             Some(next) => url = next,
             None => return Ok(response),
         }
     }
-    Err(redirect::circle(&url))
+    Err(redirect::too_many_redirects(&url))
 }
 
-async fn whole(body: &mut Body, limit: usize, progress: &Progress) -> Result<(Bytes, bool), Fault> {
+async fn read_body(
+    body: &mut ResponseBody,
+    limit: usize,
+    progress: &DownloadProgress,
+) -> Result<(Bytes, bool), Error> {
     let mut kept = BytesMut::new();
     loop {
         match body.next().await {
             Ok(Some(chunk)) => {
                 kept.extend_from_slice(&chunk);
-                progress.holds(kept.len());
+                progress.record(kept.len());
                 if kept.len() > limit {
                     kept.truncate(limit);
                     return Ok((kept.freeze(), true));
                 }
             }
             Ok(None) => return Ok((kept.freeze(), false)),
-            Err(cut) => return Err(body.broken(cut, kept.len()).phase(Phase::Call)),
+            Err(cut) => return Err(body.broken(cut, kept.len()).with_phase(ErrorPhase::Call)),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Texts with placeholders: `{name}` for an argument, `{context.…}` for the surroundings of a call,
+//! Texts with placeholders: `{name}` for an argument, `{context.…}` for the context of a call,
 //! `${VAR}` for what the user's environment holds.
 //!
 //! Owns: reading such a text and filling it in. A value is put in as it is and never looked at
@@ -7,32 +7,32 @@
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::Value;
 
-use crate::config::expand::{Allowed, Expander, Piece, pieces, variable};
+use crate::config::expand::{AllowedReferences, Expander, ReferencePiece, pieces, variable};
 use crate::config::secrets::names_secret;
-use crate::model::{Fault, JsonObject, ToolContext};
+use crate::model::{Error, JsonObject, ToolContext};
 
 /// A text with placeholders.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Template {
-    pub(super) parts: Vec<Part>,
+pub(super) struct HttpTemplate {
+    pub(super) parts: Vec<HttpTemplatePart>,
 }
 
 /// A part of a template.
 #[derive(Debug, Clone)]
-pub(super) enum Part {
+pub(super) enum HttpTemplatePart {
     /// Text that stands for itself.
     Literal(String),
     /// What a reference of the entry led to, and the reference. It is sent and not shown.
     Secret(SecretString, String),
     /// An argument of the call.
     Argument(String),
-    /// Something of the call's surroundings.
-    Context(Surrounding),
+    /// Something of the call's context.
+    Context(ContextField),
 }
 
-/// What a placeholder can take from the surroundings of a call.
+/// What a placeholder can take from the context of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Surrounding {
+pub(super) enum ContextField {
     /// `{context.session_id}`
     SessionId,
     /// `{context.cwd}`
@@ -45,76 +45,78 @@ pub(super) enum Surrounding {
 
 /// What is wrong with a text, and what to write instead. Holds no value of a reference.
 #[derive(Debug)]
-pub(super) struct Wrong {
+pub(super) struct TemplateError {
     pub(super) message: String,
     pub(super) hint: String,
 }
 
 /// How the texts of an entry are read.
 #[derive(Clone, Copy)]
-pub(super) struct Reader<'a> {
+pub(super) struct TemplateReader<'a> {
     /// Leads references to their values.
     pub(super) expander: Expander<'a>,
     /// Whether every reference is a secret, and not only those with telling names.
     pub(super) all_secret: bool,
 }
 
-impl Reader<'_> {
+impl TemplateReader<'_> {
     /// Reads a text as it stands in the file.
     ///
     /// # Errors
     /// When a brace belongs to no placeholder, or a reference leads nowhere.
-    pub(super) fn read(&self, written: &str) -> Result<Template, Wrong> {
-        let mut parts = Parts { template: Template::default(), written, literal_braces: 0 };
+    pub(super) fn read(&self, written: &str) -> Result<HttpTemplate, TemplateError> {
+        let mut parts =
+            TemplateBuilder { template: HttpTemplate::default(), written, literal_braces: 0 };
         for piece in pieces(written) {
             match piece {
-                Piece::Text(text) => parts.text(text)?,
-                Piece::Escaped => {
+                ReferencePiece::Text(text) => parts.text(text)?,
+                ReferencePiece::Escaped => {
                     parts.push_literal("${");
                     parts.literal_braces += 1;
                 }
-                Piece::Reference(reference) => {
+                ReferencePiece::Reference(reference) => {
                     parts.template.parts.push(self.reference(reference)?);
                 }
-                Piece::Unclosed => return Err(brace('{', written)),
+                ReferencePiece::Unclosed => return Err(brace('{', written)),
             }
         }
         Ok(parts.template)
     }
 
-    fn reference(&self, reference: &str) -> Result<Part, Wrong> {
-        let allowed = if self.all_secret { Allowed::Secrets } else { Allowed::Variables };
+    fn reference(&self, reference: &str) -> Result<HttpTemplatePart, TemplateError> {
+        let allowed =
+            if self.all_secret { AllowedReferences::Secrets } else { AllowedReferences::Variables };
         let value = self.expander.text(&format!("${{{reference}}}"), allowed).map_err(|wrong| {
-            Wrong { message: wrong.message, hint: wrong.hint.unwrap_or_default() }
+            TemplateError { message: wrong.message, hint: wrong.hint.unwrap_or_default() }
         })?;
         let name = variable(reference).unwrap_or(reference).to_owned();
         Ok(if self.all_secret || names_secret(&name) {
-            Part::Secret(SecretString::from(value), name)
+            HttpTemplatePart::Secret(SecretString::from(value), name)
         } else {
-            Part::Literal(value)
+            HttpTemplatePart::Literal(value)
         })
     }
 }
 
-struct Parts<'t> {
-    template: Template,
+struct TemplateBuilder<'t> {
+    template: HttpTemplate,
     written: &'t str,
     /// How many `$${` still wait for the brace that closes them.
     literal_braces: u32,
 }
 
-impl Parts<'_> {
+impl TemplateBuilder<'_> {
     fn push_literal(&mut self, text: &str) {
         if text.is_empty() {
             return;
         }
         match self.template.parts.last_mut() {
-            Some(Part::Literal(literal)) => literal.push_str(text),
-            _ => self.template.parts.push(Part::Literal(text.to_owned())),
+            Some(HttpTemplatePart::Literal(literal)) => literal.push_str(text),
+            _ => self.template.parts.push(HttpTemplatePart::Literal(text.to_owned())),
         }
     }
 
-    fn text(&mut self, text: &str) -> Result<(), Wrong> {
+    fn text(&mut self, text: &str) -> Result<(), TemplateError> {
         let mut rest = text;
         while let Some(at) = rest.find(['{', '}']) {
             let (before, from) = rest.split_at(at);
@@ -146,17 +148,17 @@ impl Parts<'_> {
     }
 }
 
-fn placeholder(name: &str) -> Result<Part, Wrong> {
+fn placeholder(name: &str) -> Result<HttpTemplatePart, TemplateError> {
     let Some(path) = name.strip_prefix("context.") else {
-        return Ok(Part::Argument(name.to_owned()));
+        return Ok(HttpTemplatePart::Argument(name.to_owned()));
     };
-    Ok(Part::Context(match path.split_once('.') {
-        None if path == "session_id" => Surrounding::SessionId,
-        None if path == "cwd" => Surrounding::Cwd,
-        Some(("metadata", key)) => Surrounding::Metadata(key.to_owned()),
-        Some(("environment", key)) => Surrounding::Environment(key.to_owned()),
+    Ok(HttpTemplatePart::Context(match path.split_once('.') {
+        None if path == "session_id" => ContextField::SessionId,
+        None if path == "cwd" => ContextField::Cwd,
+        Some(("metadata", key)) => ContextField::Metadata(key.to_owned()),
+        Some(("environment", key)) => ContextField::Environment(key.to_owned()),
         _ => {
-            return Err(Wrong {
+            return Err(TemplateError {
                 message: format!("'{{{name}}}' is nothing a call is surrounded by"),
                 hint: "there are context.session_id, context.cwd, context.metadata.NAME and \
                        context.environment.NAME"
@@ -170,8 +172,8 @@ fn is_name(name: &str) -> bool {
     !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.'))
 }
 
-fn brace(brace: char, text: &str) -> Wrong {
-    Wrong {
+fn brace(brace: char, text: &str) -> TemplateError {
+    TemplateError {
         message: format!("the '{brace}' in '{text}' belongs to no placeholder"),
         hint: "write {name} for an argument, and {{ or }} for a brace itself".to_owned(),
     }
@@ -179,57 +181,57 @@ fn brace(brace: char, text: &str) -> Wrong {
 
 /// What a template is filled with.
 #[derive(Clone, Copy)]
-pub(super) struct Filling<'a> {
+pub(super) struct TemplateValues<'a> {
     /// The arguments, with the schema's defaults.
     pub(super) arguments: &'a JsonObject,
-    /// The surroundings; without them their placeholders stay as they are written.
+    /// The context; without them their placeholders stay as they are written.
     pub(super) context: Option<&'a ToolContext>,
     /// Whether secrets are left out, for showing.
     pub(super) masked: bool,
 }
 
-impl Filling<'_> {
+impl TemplateValues<'_> {
     /// The text of a part; `None` when it is absent.
-    pub(super) fn part(&self, part: &Part) -> Option<String> {
+    pub(super) fn part(&self, part: &HttpTemplatePart) -> Option<String> {
         match part {
-            Part::Literal(text) => Some(text.clone()),
-            Part::Secret(_, name) if self.masked => Some(format!("***({name})")),
-            Part::Secret(value, _) => Some(value.expose_secret().to_owned()),
-            Part::Argument(name) => self.arguments.get(name).and_then(show),
-            Part::Context(surrounding) => self.surrounding(surrounding),
+            HttpTemplatePart::Literal(text) => Some(text.clone()),
+            HttpTemplatePart::Secret(_, name) if self.masked => Some(format!("***({name})")),
+            HttpTemplatePart::Secret(value, _) => Some(value.expose_secret().to_owned()),
+            HttpTemplatePart::Argument(name) => self.arguments.get(name).and_then(show),
+            HttpTemplatePart::Context(context_field) => self.context_field(context_field),
         }
     }
 
-    fn surrounding(&self, surrounding: &Surrounding) -> Option<String> {
+    fn context_field(&self, context_field: &ContextField) -> Option<String> {
         let Some(context) = self.context else {
-            return Some(format!("{{{}}}", surrounding.name()));
+            return Some(format!("{{{}}}", context_field.name()));
         };
-        match surrounding {
-            Surrounding::SessionId => Some(context.session_id.clone()),
-            Surrounding::Cwd => Some(context.cwd.display().to_string()),
-            Surrounding::Metadata(key) => context.metadata.get(key).and_then(show),
-            Surrounding::Environment(key) => context.environment.get(key).cloned(),
+        match context_field {
+            ContextField::SessionId => Some(context.session_id.clone()),
+            ContextField::Cwd => Some(context.cwd.display().to_string()),
+            ContextField::Metadata(key) => context.metadata.get(key).and_then(show),
+            ContextField::Environment(key) => context.environment.get(key).cloned(),
         }
     }
 
     /// The whole text; `None` when it is nothing but a placeholder that is absent.
     ///
     /// # Errors
-    /// A usage fault when something is absent within a larger text.
-    pub(super) fn text(&self, template: &Template) -> Result<Option<String>, Fault> {
+    /// A usage error when something is absent within a larger text.
+    pub(super) fn text(&self, template: &HttpTemplate) -> Result<Option<String>, Error> {
         let mut filled = String::new();
         for part in &template.parts {
             match self.part(part) {
                 Some(text) => filled.push_str(&text),
-                None if template.only().is_some() => return Ok(None),
-                None => return Err(absent(part)),
+                None if template.as_placeholder().is_some() => return Ok(None),
+                None => return Err(missing_value_error(part)),
             }
         }
         Ok(Some(filled))
     }
 }
 
-impl Surrounding {
+impl ContextField {
     /// The name a placeholder has for it.
     pub(super) fn name(&self) -> String {
         match self {
@@ -241,41 +243,43 @@ impl Surrounding {
     }
 }
 
-/// The fault for a part that a larger text needs.
-pub(super) fn absent(part: &Part) -> Fault {
+/// The error for a part that a larger text needs.
+pub(super) fn missing_value_error(part: &HttpTemplatePart) -> Error {
     match part {
-        Part::Context(surrounding) => {
-            let fault = Fault::usage(format!("the call has no {}", surrounding.name()));
-            match surrounding {
-                Surrounding::Environment(key) => {
+        HttpTemplatePart::Context(context_field) => {
+            let error = Error::usage(format!("the call has no {}", context_field.name()));
+            match context_field {
+                ContextField::Environment(key) => {
                     let declared = format!("context_env: [{key}]");
-                    fault.hint(format!(
+                    error.with_hint(format!(
                         "--context {key}=VALUE gives it to an entry with '{declared}'"
                     ))
                 }
-                _ => fault,
+                _ => error,
             }
         }
-        Part::Argument(name) => {
-            Fault::usage(format!("'{name}' is missing: the request needs it inside a text"))
+        HttpTemplatePart::Argument(name) => {
+            Error::usage(format!("'{name}' is missing: the request needs it inside a text"))
         }
-        Part::Literal(_) | Part::Secret(..) => Fault::internal("a text of the entry is absent"),
+        HttpTemplatePart::Literal(_) | HttpTemplatePart::Secret(..) => {
+            Error::internal("a text of the entry is absent")
+        }
     }
 }
 
-impl Template {
+impl HttpTemplate {
     /// The names of the arguments in it.
     pub(super) fn arguments(&self) -> impl Iterator<Item = &str> {
         self.parts.iter().filter_map(|part| match part {
-            Part::Argument(name) => Some(name.as_str()),
+            HttpTemplatePart::Argument(name) => Some(name.as_str()),
             _ => None,
         })
     }
 
     /// The one part it consists of, when that is a placeholder.
-    pub(super) fn only(&self) -> Option<&Part> {
+    pub(super) fn as_placeholder(&self) -> Option<&HttpTemplatePart> {
         match self.parts.as_slice() {
-            [part @ (Part::Argument(_) | Part::Context(_))] => Some(part),
+            [part @ (HttpTemplatePart::Argument(_) | HttpTemplatePart::Context(_))] => Some(part),
             _ => None,
         }
     }
@@ -283,7 +287,7 @@ impl Template {
     /// The names of the references whose values it hands out.
     pub(super) fn secrets(&self) -> impl Iterator<Item = &str> {
         self.parts.iter().filter_map(|part| match part {
-            Part::Secret(_, name) => Some(name.as_str()),
+            HttpTemplatePart::Secret(_, name) => Some(name.as_str()),
             _ => None,
         })
     }
@@ -310,7 +314,7 @@ mod tests {
     use crate::config::environment::FixedEnvironment;
     use crate::config::expanded::ExpandedValues;
 
-    fn read(text: &str) -> Result<Template, String> {
+    fn read(text: &str) -> Result<HttpTemplate, String> {
         let environment = FixedEnvironment {
             vars: [("API_TOKEN", "s{x}t"), ("HOST", "h{y}")]
                 .map(|(k, v)| (k.to_owned(), v.to_owned()))
@@ -320,13 +324,13 @@ mod tests {
         let expanded = ExpandedValues::default();
         let grant = Grant::for_tests();
         let expander = grant.expander(&environment, Path::new("/"), &expanded);
-        Reader { expander, all_secret: false }.read(text).map_err(|wrong| wrong.message)
+        TemplateReader { expander, all_secret: false }.read(text).map_err(|wrong| wrong.message)
     }
 
     fn fill(text: &str, arguments: Value, masked: bool) -> Result<Option<String>, String> {
         let Value::Object(arguments) = arguments else { panic!("not an object") };
-        let filling = Filling { arguments: &arguments, context: None, masked };
-        filling.text(&read(text)?).map_err(|fault| fault.to_string())
+        let filling = TemplateValues { arguments: &arguments, context: None, masked };
+        filling.text(&read(text)?).map_err(|error| error.to_string())
     }
 
     #[test]

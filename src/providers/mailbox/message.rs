@@ -2,27 +2,27 @@
 
 use serde_json::{Map, Value};
 
-use crate::model::{Fault, JsonObject, check_name};
-use crate::providers::engines::choice::Limits;
+use crate::model::{Error, JsonObject, check_name};
+use crate::providers::engines::config::EngineLimits;
 use crate::util::units::show_size;
 
 /// The name of a mailbox in an argument.
 ///
 /// # Errors
-/// A usage fault when it cannot be one.
+/// A usage error when it cannot be one.
 pub(super) fn mailbox<'a>(
     arguments: &'a JsonObject,
     argument: &str,
-    limits: &Limits,
-) -> Result<&'a str, Fault> {
+    limits: &EngineLimits,
+) -> Result<&'a str, Error> {
     let name = arguments
         .get(argument)
         .and_then(Value::as_str)
-        .ok_or_else(|| Fault::usage(format!("'{argument}' has to be the name of a mailbox")))?;
-    check_name(name).map_err(|why| Fault::usage(format!("'{argument}': {why}")))?;
-    if name.len() as u64 > limits.key {
-        let most = limits.key;
-        return Err(Fault::usage(format!("'{argument}' has more than {most} characters")));
+        .ok_or_else(|| Error::usage(format!("'{argument}' has to be the name of a mailbox")))?;
+    check_name(name).map_err(|why| Error::usage(format!("'{argument}': {why}")))?;
+    if name.len() as u64 > limits.max_key_bytes {
+        let most = limits.max_key_bytes;
+        return Err(Error::usage(format!("'{argument}' has more than {most} characters")));
     }
     Ok(name)
 }
@@ -30,17 +30,17 @@ pub(super) fn mailbox<'a>(
 /// What is kept of a message: what the sender said, and when.
 ///
 /// # Errors
-/// A usage fault when it says nothing, says it twice, or is too long.
-pub(super) fn letter(
+/// A usage error when it says nothing, says it twice, or is too long.
+pub(super) fn encode_message(
     arguments: &JsonObject,
     sent: String,
-    limits: &Limits,
-) -> Result<String, Fault> {
+    limits: &EngineLimits,
+) -> Result<String, Error> {
     match (arguments.contains_key("text"), arguments.contains_key("message")) {
-        (true, true) => return Err(Fault::usage("'text' and 'message' exclude each other")),
+        (true, true) => return Err(Error::usage("'text' and 'message' exclude each other")),
         (false, false) => {
-            return Err(Fault::usage("there is nothing to send")
-                .hint("give a 'text', or any JSON value as 'message'"));
+            return Err(Error::usage("there is nothing to send")
+                .with_hint("give a 'text', or any JSON value as 'message'"));
         }
         _ => {}
     }
@@ -50,13 +50,13 @@ pub(super) fn letter(
         .collect();
     letter.insert("sent".to_owned(), sent.into());
     let letter = Value::Object(letter).to_string();
-    if letter.len() as u64 > limits.value {
-        return Err(Fault::usage(format!(
+    if letter.len() as u64 > limits.max_value_bytes {
+        return Err(Error::usage(format!(
             "the message has {} as JSON; a message here has at most {}",
             show_size(letter.len() as u64),
-            show_size(limits.value)
+            show_size(limits.max_value_bytes)
         ))
-        .hint("'max_value_bytes' of the entry says how long a message may be"));
+        .with_hint("'max_value_bytes' of the entry says how long a message may be"));
     }
     Ok(letter)
 }
@@ -64,10 +64,10 @@ pub(super) fn letter(
 /// A kept message for its receiver.
 ///
 /// # Errors
-/// A protocol fault when it is no message.
-pub(super) fn handed_out(id: &str, mailbox: &str, letter: &str) -> Result<Value, Fault> {
+/// A protocol error when it is no message.
+pub(super) fn decode_message(id: &str, mailbox: &str, letter: &str) -> Result<Value, Error> {
     let kept: Map<String, Value> = serde_json::from_str(letter).map_err(|error| {
-        Fault::protocol(format!("message {id} of the mailbox '{mailbox}' is damaged: {error}"))
+        Error::protocol(format!("message {id} of the mailbox '{mailbox}' is damaged: {error}"))
     })?;
     let mut message = Map::new();
     message.insert("id".to_owned(), id.into());

@@ -1,8 +1,8 @@
 //! Mailboxes: an entry becomes the tools `{component}-send`, `-receive` and `-list`, by which
 //! agents leave messages for each other.
 //!
-//! Owns: what a message is (`message`), which tools an entry gives (`offers`), sending, receiving
-//! and waiting (`post`). Never does: keep a message (see `engines`), or look into one.
+//! Owns: what a message is (`message`), which tools an entry gives (`tools`), sending, receiving
+//! and waiting (`operations`). Never does: keep a message (see `engines`), or look into one.
 //!
 //! A message is handed to exactly one receiver, whoever else receives at the same time, and in the
 //! order in which messages were accepted. It is gone with that: a receiver that dies with it loses
@@ -17,39 +17,39 @@
 //! | `max_total_bytes` | all messages together | 64 MiB |
 
 mod message;
-mod offers;
-mod post;
+mod operations;
 mod provider;
 #[cfg(test)]
 mod tests;
+mod tools;
 
-use crate::config::spec::{Claim, KindWords};
-use crate::provider::Kind;
-use crate::providers::engines::choice;
+use crate::config::spec::{KindClaim, KindDescriptor};
+use crate::provider::ProviderKind;
+use crate::providers::engines::config;
 use crate::providers::toolkit;
 
 /// All keys of an entry: those of selecting tools and those of engines.
-const KEYS: [&str; toolkit::KEYS.len() + choice::KEYS.len()] = {
-    let mut keys = [""; toolkit::KEYS.len() + choice::KEYS.len()];
+const KEYS: [&str; toolkit::KEYS.len() + config::KEYS.len()] = {
+    let mut keys = [""; toolkit::KEYS.len() + config::KEYS.len()];
     let mut at = 0;
     while at < keys.len() {
         let engines = toolkit::KEYS.len();
-        keys[at] = if at < engines { toolkit::KEYS[at] } else { choice::KEYS[at - engines] };
+        keys[at] = if at < engines { toolkit::KEYS[at] } else { config::KEYS[at - engines] };
         at += 1;
     }
     keys
 };
 
 /// The row of the registry of kinds.
-pub fn kind() -> Kind {
-    Kind {
-        words: KindWords {
+pub fn kind() -> ProviderKind {
+    ProviderKind {
+        words: KindDescriptor {
             key: "mailbox",
             aliases: &[],
             keys: &KEYS,
-            expand: &choice::EXPAND,
-            claims: |_, _| Claim::No,
-            effects: choice::effects,
+            expand: &config::EXPAND,
+            claims: |_, _| KindClaim::No,
+            effects: config::effects,
             code: None,
         },
         build: provider::build,

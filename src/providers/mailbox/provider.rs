@@ -6,81 +6,88 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use async_trait::async_trait;
 use serde_json::{Value, json};
 
-use super::offers::{self, OFFERS, Operation};
-use super::post::Post;
+use super::operations::MailboxOperations;
+use super::tools::{self, MailboxOperation, TOOLS};
 use crate::config::spec::ToolSpec;
 use crate::model::{
-    Event, Fault, Problem, ToolCall, ToolContext, ToolDefinition, ToolResult, ToolScope,
+    Diagnostic, Error, HostEvent, ToolCall, ToolContext, ToolDefinition, ToolResult, ToolScope,
 };
-use crate::provider::{Built, KindContext, Preview, ToolProvider};
-use crate::providers::engines::choice::{self, Choice, Engines, Limits, Place};
+use crate::provider::{BuiltProviders, Preview, ProviderDeps, ToolProvider};
+use crate::providers::engines::config::{
+    self, EngineConfig, EngineLimits, EngineLocation, Engines,
+};
 use crate::providers::engines::{Engine, Quota};
 use crate::providers::toolkit;
 use crate::util::clock::{Clock, SystemClock};
 
 /// What mailboxes may hold when their entry says nothing.
-const DEFAULTS: Limits =
-    Limits { quota: Quota { keys: 1000, bytes: 64 << 20 }, key: 128, value: 256 << 10 };
+const DEFAULTS: EngineLimits = EngineLimits {
+    quota: Quota { keys: 1000, bytes: 64 << 20 },
+    max_key_bytes: 128,
+    max_value_bytes: 256 << 10,
+};
 
 /// The spaces of mailboxes, in every engine.
 const SPACE: &str = "box";
 
 struct MailboxProvider {
     component: String,
-    tools: Vec<(Arc<ToolDefinition>, Operation)>,
-    choice: Choice,
+    tools: Vec<(Arc<ToolDefinition>, MailboxOperation)>,
+    config: EngineConfig,
     engine: Arc<dyn Engine>,
     clock: Arc<dyn Clock>,
     /// Whether it was said that messages in memory do not last.
-    told: AtomicBool,
+    has_warned: AtomicBool,
 }
 
 /// Builds one provider for each entry.
-pub(super) fn build(specs: &[&ToolSpec], context: &KindContext) -> Built {
+pub(super) fn build(specs: &[&ToolSpec], context: &ProviderDeps) -> BuiltProviders {
     let mut engines = Engines::default();
-    Built::each(specs, |spec| mailboxes(spec, context, &mut engines))
+    BuiltProviders::each(specs, |spec| mailboxes(spec, context, &mut engines))
 }
 
 fn mailboxes(
     spec: &ToolSpec,
-    context: &KindContext,
+    context: &ProviderDeps,
     engines: &mut Engines,
-) -> Result<MailboxProvider, Vec<Problem>> {
-    let component = toolkit::component(spec).map_err(|problem| vec![problem])?;
-    let chosen = toolkit::choose(spec, OFFERS);
-    let choice = choice::read(spec, &component, DEFAULTS, true, context);
-    let (chosen, choice) = match (chosen, choice) {
-        (Ok(chosen), Ok(choice)) => (chosen, choice),
-        (chosen, choice) => {
-            return Err(chosen.err().into_iter().chain(choice.err()).flatten().collect());
+) -> Result<MailboxProvider, Vec<Diagnostic>> {
+    let component = toolkit::component(spec).map_err(|diagnostic| vec![diagnostic])?;
+    let chosen = toolkit::choose(spec, TOOLS);
+    let config = config::read(spec, &component, DEFAULTS, true, context);
+    let (chosen, config) = match (chosen, config) {
+        (Ok(chosen), Ok(config)) => (chosen, config),
+        (chosen, config) => {
+            return Err(chosen.err().into_iter().chain(config.err()).flatten().collect());
         }
     };
-    let define = |tool: &toolkit::Chosen| {
-        let definition = offers::define(spec, tool, &choice);
-        (Arc::new(definition), Operation::of(tool.offer))
+    let define = |tool: &toolkit::SelectedTool| {
+        let definition = tools::define(spec, tool, &config);
+        (Arc::new(definition), MailboxOperation::of(tool.original))
     };
     Ok(MailboxProvider {
         tools: chosen.iter().map(define).collect(),
-        engine: engines.at(&choice.place, &component),
-        choice,
+        engine: engines.get_or_open(&config.location, &component),
+        config,
         component,
         clock: Arc::new(SystemClock),
-        told: AtomicBool::new(false),
+        has_warned: AtomicBool::new(false),
     })
 }
 
 impl MailboxProvider {
-    fn tool(&self, call: &ToolCall) -> Result<&(Arc<ToolDefinition>, Operation), Fault> {
+    fn tool(&self, call: &ToolCall) -> Result<&(Arc<ToolDefinition>, MailboxOperation), Error> {
         self.tools
             .iter()
             .find(|(definition, _)| definition.name == call.name)
-            .ok_or_else(|| Fault::internal(format!("'{}' is no tool of this mailbox", call.name)))
+            .ok_or_else(|| Error::internal(format!("'{}' is no tool of this mailbox", call.name)))
     }
 
     /// Says once that what is sent in memory is gone with this process.
-    fn tell(&self, context: &ToolContext) {
-        if matches!(self.choice.place, Place::Memory) && !self.told.swap(true, Ordering::Relaxed) {
-            context.events.emit(Event::Notice {
+    fn warn_if_in_memory(&self, context: &ToolContext) {
+        if matches!(self.config.location, EngineLocation::Memory)
+            && !self.has_warned.swap(true, Ordering::Relaxed)
+        {
+            context.events.emit(HostEvent::Notice {
                 origin: self.component.clone(),
                 text: "keeps messages in memory: they are gone when toolhost ends; \
                        'storage_type: disk' keeps them"
@@ -106,38 +113,38 @@ impl ToolProvider for MailboxProvider {
         self.tools.iter().map(|(definition, _)| Arc::clone(definition)).collect()
     }
 
-    async fn call(&self, context: &ToolContext, call: &ToolCall) -> Result<ToolResult, Fault> {
+    async fn call(&self, context: &ToolContext, call: &ToolCall) -> Result<ToolResult, Error> {
         let (definition, operation) = self.tool(call)?;
         let session = (definition.scope == ToolScope::Session).then_some(&*context.session_id);
-        let post = Post {
+        let post = MailboxOperations {
             engine: self.engine.as_ref(),
-            choice: &self.choice,
-            space: choice::session_space(SPACE, session),
+            config: &self.config,
+            space: config::session_space(SPACE, session),
         };
         match operation {
-            Operation::Send => {
+            MailboxOperation::Send => {
                 let sent = post.send(&call.arguments, self.time()).await?;
                 if sent.success {
-                    self.tell(context);
+                    self.warn_if_in_memory(context);
                 }
                 Ok(sent)
             }
             // It watches for the cancellation itself: what was taken has to be handed out.
-            Operation::Receive => post.receive(&call.arguments, &context.cancel).await,
-            Operation::List => post.list().await,
+            MailboxOperation::Receive => post.receive(&call.arguments, &context.cancel).await,
+            MailboxOperation::List => post.list().await,
         }
     }
 
-    async fn preview(&self, call: &ToolCall) -> Result<Preview, Fault> {
+    async fn preview(&self, call: &ToolCall) -> Result<Preview, Error> {
         let (_, operation) = self.tool(call)?;
         let keeps = call.arguments.get("keep").and_then(Value::as_bool).unwrap_or_default();
         let verb = match operation {
-            Operation::Send => "leaves a message in a mailbox",
-            Operation::Receive if keeps => "reads messages of a mailbox",
-            Operation::Receive => "takes messages out of a mailbox",
-            Operation::List => "lists the mailboxes",
+            MailboxOperation::Send => "leaves a message in a mailbox",
+            MailboxOperation::Receive if keeps => "reads messages of a mailbox",
+            MailboxOperation::Receive => "takes messages out of a mailbox",
+            MailboxOperation::List => "lists the mailboxes",
         };
-        let place = self.choice.place.words();
+        let place = self.config.location.words();
         Ok(Preview {
             summary: format!("{verb} {place}"),
             request: json!({

@@ -4,22 +4,22 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::model::{FaultKind, ToolContext};
-use crate::providers::bench::Bench;
+use crate::model::{ErrorKind, ToolContext};
+use crate::providers::harness::KindHarness;
 
-fn bench(more: &str) -> Bench {
+fn bench(more: &str) -> KindHarness {
     let yaml = format!("components:\n  - {{ name: crew, type: mailbox{more} }}\n");
-    Bench::new(&super::kind(), &yaml)
+    KindHarness::new(&super::kind(), &yaml)
 }
 
 const ENGINES: [&str; 2] = ["", ", path: crew.db, sync: off"];
 
-async fn send(bench: &Bench, to: &str, text: &str) {
+async fn send(bench: &KindHarness, to: &str, text: &str) {
     let sent = bench.call("crew-send", json!({ "to": to, "text": text })).await.unwrap();
     assert!(sent.success, "{sent:?}");
 }
 
-async fn texts(bench: &Bench, arguments: Value) -> Vec<Value> {
+async fn texts(bench: &KindHarness, arguments: Value) -> Vec<Value> {
     let got = bench.call("crew-receive", arguments).await.unwrap();
     let messages = got.output["messages"].as_array().unwrap().clone();
     messages.into_iter().map(|message| message["text"].clone()).collect()
@@ -86,7 +86,7 @@ async fn waiting_ends_with_its_time_or_the_call() {
     let cancel = context.cancel.clone();
     let call = bench.call_in(&context, "crew-receive", json!({ "name": "bob", "wait": 200 }));
     let (outcome, ()) = tokio::join!(call, async { cancel.cancel() });
-    assert_eq!(outcome.unwrap_err().kind(), FaultKind::Timeout);
+    assert_eq!(outcome.unwrap_err().kind(), ErrorKind::Timeout);
 }
 
 #[tokio::test]
@@ -133,8 +133,8 @@ async fn boxes_are_bounded() {
         json!({ "to": "b/ob", "text": "a" }),
         json!({ "to": "", "text": "a" }),
     ] {
-        let fault = bench.call("crew-send", wrong).await.unwrap_err();
-        assert_eq!(fault.kind(), FaultKind::Usage, "{fault}");
+        let error = bench.call("crew-send", wrong).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Usage, "{error}");
     }
 }
 

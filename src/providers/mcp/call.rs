@@ -10,11 +10,12 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::{McpProvider, change, roots};
+use super::{McpProvider, definition_drift, roots};
 use crate::mcp::connection::{Connection, RequestOptions};
 use crate::mcp::{calling, headers, message};
 use crate::model::{
-    Era, Event, Fault, Listing, Phase, ToolCall, ToolContext, ToolDefinition, ToolResult,
+    Era, Error, ErrorPhase, HostEvent, ToolCall, ToolContext, ToolDefinition, ToolListing,
+    ToolResult,
 };
 
 /// Total bound of a call; the host has its own, smaller one.
@@ -23,7 +24,7 @@ const CALL_TOTAL: Duration = Duration::from_hours(24);
 const HEADER_MISMATCH: i64 = -32020;
 /// The definition a call is made by, and what to say about it.
 #[derive(Default)]
-pub(super) struct Current {
+pub(super) struct CurrentDefinition {
     /// None when nothing was listed and nothing has to be known.
     pub definition: Option<Arc<ToolDefinition>>,
     /// How it differs from what was listed before.
@@ -37,63 +38,68 @@ impl McpProvider {
         connection: &Connection,
         context: &ToolContext,
         call: &ToolCall,
-    ) -> Result<ToolResult, Fault> {
+    ) -> Result<ToolResult, Error> {
         let tool = call.name.tool();
-        let Current { mut definition, mut warnings } = self.current(connection, tool).await?;
+        let CurrentDefinition { mut definition, mut warnings } =
+            self.current_definition(connection, tool).await?;
         self.check_roots(definition.as_deref(), call)?;
         let mut called = self.attempt(connection, context, call, definition.as_deref()).await;
-        if let Err(fault) = &called
-            && message::error_code(fault) == Some(HEADER_MISMATCH)
+        if let Err(error) = &called
+            && message::error_code(error) == Some(HEADER_MISMATCH)
         {
             // The headers of its arguments may be others by now: look again, and try once more.
             self.known().listed = None;
             let listed = self.listing(connection).await?;
             let fresh = listed.listing.tools.iter().find(|t| t.name.tool() == tool).cloned();
             if let (Some(before), Some(after)) = (&definition, &fresh) {
-                let (before, after) =
-                    (change::beside_headers(before), change::beside_headers(after));
-                let judged = change::judge(&before, &after, self.spec.drift());
-                warnings.extend(
-                    judged.map_err(|fault| fault.server(&self.spec.name).phase(Phase::Call))?,
+                let (before, after) = (
+                    definition_drift::without_header_hints(before),
+                    definition_drift::without_header_hints(after),
                 );
+                let judged = definition_drift::check_drift(&before, &after, self.spec.drift());
+                warnings.extend(judged.map_err(|error| {
+                    error.with_server(&self.spec.name).with_phase(ErrorPhase::Call)
+                })?);
             }
             definition = fresh;
             called = self.attempt(connection, context, call, definition.as_deref()).await;
         }
-        let mut result = called.inspect_err(|fault| self.known().health.failed(fault))?;
-        self.worked.store(true, Ordering::Relaxed);
+        let mut result = called.inspect_err(|error| self.known().health.record_failure(error))?;
+        self.has_worked.store(true, Ordering::Relaxed);
         let server = &self.spec.name;
-        match self.changed_meanwhile(connection, definition.as_deref()).await {
+        match self.check_changed_during_call(connection, definition.as_deref()).await {
             Ok(more) => warnings.extend(more),
-            Err(fault) => result.fault = Some(fault),
+            Err(error) => result.error = Some(error),
         }
         result.warnings.extend(warnings);
-        result.warnings.extend(connection.doubts().into_iter().map(|d| format!("{server}: {d}")));
+        result
+            .warnings
+            .extend(connection.protocol_warnings().into_iter().map(|d| format!("{server}: {d}")));
         Ok(result)
     }
 
     /// The definition a call is made by: listed on this connection, and still the same.
-    pub(super) async fn current(
+    pub(super) async fn current_definition(
         &self,
         connection: &Connection,
         tool: &str,
-    ) -> Result<Current, Fault> {
+    ) -> Result<CurrentDefinition, Error> {
         let (listed, earlier) = {
             let known = self.known();
-            (known.listed.clone(), known.earlier.clone())
+            (known.listed.clone(), known.previous_listing.clone())
         };
         let find =
-            |listing: &Listing| listing.tools.iter().find(|t| t.name.tool() == tool).cloned();
+            |listing: &ToolListing| listing.tools.iter().find(|t| t.name.tool() == tool).cloned();
         let listed = match (listed, earlier) {
             (Some(listed), _) => listed,
             // It was started again since the tool was listed: what it offers now counts.
             (None, Some(earlier)) => {
                 let after = find(&self.listing(connection).await?.listing);
-                return self.unchanged(find(&earlier.listing).as_deref(), after);
+                return self.check_unchanged(find(&earlier.listing).as_deref(), after);
             }
             // Roots cannot be kept without knowing which arguments are addresses.
             (None, None) if !self.spec.roots.is_empty() => self.listing(connection).await?,
-            (None, None) => return Ok(Current::default()),
+            (None, None) => return Ok(CurrentDefinition::default()),
         };
         if connection.agreement.capabilities["tools"]["listChanged"] == Value::Bool(true) {
             // A change that was announced together with the list may still be in the pipe.
@@ -102,35 +108,38 @@ impl McpProvider {
         }
         let before = find(&listed.listing);
         if connection.tool_list_version() == listed.version {
-            return Ok(Current { definition: before, warnings: Vec::new() });
+            return Ok(CurrentDefinition { definition: before, warnings: Vec::new() });
         }
         let after = find(&self.listing(connection).await?.listing);
-        self.unchanged(before.as_deref(), after)
+        self.check_unchanged(before.as_deref(), after)
     }
 
     /// The definition as it is now, when it may have changed so since it was listed.
-    fn unchanged(
+    fn check_unchanged(
         &self,
         before: Option<&ToolDefinition>,
         after: Option<Arc<ToolDefinition>>,
-    ) -> Result<Current, Fault> {
+    ) -> Result<CurrentDefinition, Error> {
         let warnings = match (before, &after) {
-            (Some(before), Some(after)) => change::judge(before, after, self.spec.drift())
-                .map_err(|fault| fault.server(&self.spec.name).phase(Phase::Call))?,
+            (Some(before), Some(after)) => {
+                definition_drift::check_drift(before, after, self.spec.drift()).map_err(
+                    |error| error.with_server(&self.spec.name).with_phase(ErrorPhase::Call),
+                )?
+            }
             _ => Vec::new(),
         };
-        Ok(Current { definition: after, warnings })
+        Ok(CurrentDefinition { definition: after, warnings })
     }
 
     /// What to say about a tool that was redefined while it ran.
     ///
     /// # Errors
     /// When a change is not to pass: the answer is shown all the same, and flagged with this.
-    async fn changed_meanwhile(
+    async fn check_changed_during_call(
         &self,
         connection: &Connection,
         before: Option<&ToolDefinition>,
-    ) -> Result<Vec<String>, Fault> {
+    ) -> Result<Vec<String>, Error> {
         let listed = self.known().listed.as_ref().map(|l| l.version);
         let (Some(before), Some(listed)) = (before, listed) else { return Ok(Vec::new()) };
         if connection.tool_list_version() == listed {
@@ -140,8 +149,8 @@ impl McpProvider {
         let Ok(fresh) = self.listing(connection).await else { return Ok(Vec::new()) };
         let after = fresh.listing.tools.iter().find(|tool| tool.name == before.name);
         let Some(after) = after else { return Ok(Vec::new()) };
-        change::judge(before, after, self.spec.drift())
-            .map_err(|fault| fault.server(&self.spec.name).phase(Phase::Call))
+        definition_drift::check_drift(before, after, self.spec.drift())
+            .map_err(|error| error.with_server(&self.spec.name).with_phase(ErrorPhase::Call))
     }
 
     /// Refuses arguments that point out of the server's roots.
@@ -149,10 +158,10 @@ impl McpProvider {
         &self,
         definition: Option<&ToolDefinition>,
         call: &ToolCall,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), Error> {
         let Some(definition) = definition else { return Ok(()) };
         roots::check_arguments(&definition.input_schema, &call.arguments, &self.spec.roots)
-            .map_err(|fault| fault.server(&self.spec.name).phase(Phase::Call))
+            .map_err(|error| error.with_server(&self.spec.name).with_phase(ErrorPhase::Call))
     }
 
     /// Calls a tool once, by this definition of it.
@@ -162,20 +171,20 @@ impl McpProvider {
         context: &ToolContext,
         call: &ToolCall,
         definition: Option<&ToolDefinition>,
-    ) -> Result<ToolResult, Fault> {
+    ) -> Result<ToolResult, Error> {
         let headers = match definition {
             Some(definition) if connection.agreement.era == Era::Modern => {
-                headers::of_call(&definition.input_schema, &call.arguments)
+                headers::for_call(&definition.input_schema, &call.arguments)
             }
             _ => Vec::new(),
         };
         let (events, call_id) = (context.events.clone(), context.call_id.clone());
         let options = RequestOptions {
-            idle: context.idle_limit,
-            total: CALL_TOTAL,
+            idle_timeout: context.idle_limit,
+            total_timeout: CALL_TOTAL,
             cancel: context.cancel.clone(),
             progress: Some(Arc::new(move |progress| {
-                events.emit(Event::Progress {
+                events.emit(HostEvent::Progress {
                     call_id: call_id.clone(),
                     progress: progress.done,
                     total: progress.total,
@@ -184,10 +193,10 @@ impl McpProvider {
             })),
             headers,
             log_level: self.log_level(),
-            phase: Phase::Call,
+            phase: ErrorPhase::Call,
             call: Some(context.call_id.clone()),
         };
-        let as_task = calling::wants_task(connection, definition);
+        let as_task = calling::requires_task(connection, definition);
         calling::call(connection, call.name.tool(), &call.arguments, as_task, &options).await
     }
 }

@@ -12,22 +12,22 @@ use secrecy::ExposeSecret as _;
 use tokio::time::Instant;
 
 use super::McpSetup;
-use super::access::Access;
+use super::auth::ServerAuth;
 use crate::config::environment::Environment;
 use crate::config::expanded::ExpandedValues;
-use crate::config::socket;
 use crate::config::spec::{Endpoint, HttpTransport, ProtocolChoice, ServerSpec};
-use crate::mcp::connection::{ConnectOptions, Connection, Opener};
-use crate::mcp::era;
+use crate::config::unix_socket;
+use crate::mcp::connection::{ConnectOptions, Connection, WireOpener};
+use crate::mcp::era_cache;
 use crate::mcp::tracer::Tracer;
 use crate::mcp::transport::http::{HttpLimits, HttpTarget, HttpWire, SseWire};
 use crate::mcp::transport::stdio::StdioWire;
 use crate::mcp::wire::Wire;
-use crate::model::{Fault, FaultKind, Phase};
-use crate::provider::permit;
+use crate::model::{Error, ErrorKind, ErrorPhase};
+use crate::provider::verify_trust;
 use crate::providers::confinement;
 use crate::util::confine::Coverage;
-use crate::util::process::{Grace, Process, Program, ResolveError, StartError, resolve};
+use crate::util::process::{Process, Program, ResolveError, ShutdownTimeouts, StartError, resolve};
 
 /// Bound on starting and agreeing when the entry says nothing else.
 const START: Duration = Duration::from_secs(30);
@@ -44,33 +44,36 @@ pub(super) async fn connect(
     spec: &ServerSpec,
     setup: &McpSetup,
     tracer: &Tracer,
-    access: &Access,
-) -> Result<Opened, Fault> {
-    let named = |fault: Fault| fault.server(&spec.name).phase(Phase::Start);
+    access: &ServerAuth,
+) -> Result<EstablishedConnection, Error> {
+    let named = |error: Error| error.with_server(&spec.name).with_phase(ErrorPhase::Start);
     let begun = Instant::now();
     let limit = spec.start_timeout.unwrap_or(START);
-    let newer = way(spec, setup, tracer, access, false).map_err(named)?;
-    let fault = match open(&newer, spec, setup, tracer, limit).await {
-        Ok(connection) => return Ok(Opened { connection, transport: newer.transport }),
-        Err(fault) => fault,
+    let newer = transport_plan(spec, setup, tracer, access, false).map_err(named)?;
+    let error = match open(&newer, spec, setup, tracer, limit).await {
+        Ok(connection) => {
+            return Ok(EstablishedConnection { connection, transport: newer.transport });
+        }
+        Err(error) => error,
     };
-    if !(is_open(spec) && may_be_older(&fault)) {
-        return Err(fault);
+    if !(allows_sse_fallback(spec) && may_speak_sse(&error)) {
+        return Err(error);
     }
-    let older = way(spec, setup, tracer, access, true).map_err(named)?;
+    let older = transport_plan(spec, setup, tracer, access, true).map_err(named)?;
     match open(&older, spec, setup, tracer, limit.saturating_sub(begun.elapsed())).await {
         Ok(connection) => {
-            connection.doubt("it speaks the older HTTP+SSE only: write type: sse into its entry");
-            Ok(Opened { connection, transport: older.transport })
+            connection
+                .add_warning("it speaks the older HTTP+SSE only: write type: sse into its entry");
+            Ok(EstablishedConnection { connection, transport: older.transport })
         }
         Err(second) => {
-            Err(fault.detail(format!("HTTP+SSE was tried as well: {}", second.message())))
+            Err(error.with_detail(format!("HTTP+SSE was tried as well: {}", second.message())))
         }
     }
 }
 
 /// A connection, and by what it was made.
-pub(super) struct Opened {
+pub(super) struct EstablishedConnection {
     /// The connection.
     pub connection: Connection,
     /// As in [`ServerStatus::transport`](crate::model::ServerStatus).
@@ -78,9 +81,9 @@ pub(super) struct Opened {
 }
 
 /// One way to reach a server.
-struct Way {
+struct TransportPlan {
     /// Opens a wire.
-    open: Opener,
+    open: WireOpener,
     /// What its era is remembered by.
     key: String,
     transport: &'static str,
@@ -88,62 +91,62 @@ struct Way {
 }
 
 async fn open(
-    way: &Way,
+    way: &TransportPlan,
     spec: &ServerSpec,
     setup: &McpSetup,
     tracer: &Tracer,
     start_timeout: Duration,
-) -> Result<Connection, Fault> {
-    let open = told(Arc::clone(&way.open), tracer, describe(&spec.endpoint));
+) -> Result<Connection, Error> {
+    let open = with_tracing(Arc::clone(&way.open), tracer, describe(&spec.endpoint));
     let options = ConnectOptions {
         server: spec.name.clone(),
         protocol: way.protocol,
-        remembered: setup.eras.recall(&way.key),
+        cached_era: setup.eras.get(&way.key),
         start_timeout,
-        probe_silence: matches!(spec.endpoint, Endpoint::Stdio { .. }),
+        falls_back_on_silence: matches!(spec.endpoint, Endpoint::Stdio { .. }),
         roots: spec.roots.clone(),
         events: setup.events.clone(),
         inbox: Arc::clone(&setup.inbox),
     };
-    let connection = Connection::open(&open, options).await.map_err(|fault| {
-        match (&spec.endpoint, fault.kind(), fault.hint_text()) {
-            (Endpoint::Stdio { .. }, FaultKind::Unreachable, None) => {
-                fault.hint(format!("run it by hand: {}", describe(&spec.endpoint)))
+    let connection = Connection::open(&open, options).await.map_err(|error| {
+        match (&spec.endpoint, error.kind(), error.hint()) {
+            (Endpoint::Stdio { .. }, ErrorKind::Unreachable, None) => {
+                error.with_hint(format!("run it by hand: {}", describe(&spec.endpoint)))
             }
-            _ => fault,
+            _ => error,
         }
     })?;
     // What a file insists on says nothing about the next entry with the same command.
     if way.protocol == ProtocolChoice::Auto {
-        setup.eras.remember(&way.key, connection.agreement.era);
+        setup.eras.insert(&way.key, connection.agreement.era);
     }
     Ok(connection)
 }
 
 /// The same opener, telling `tracer` of every wire it opens to `place`.
-fn told(open: Opener, tracer: &Tracer, place: String) -> Opener {
+fn with_tracing(open: WireOpener, tracer: &Tracer, place: String) -> WireOpener {
     let tracer = tracer.clone();
     Arc::new(move || {
         tracer.opened(&place);
-        open().inspect_err(|fault| tracer.closed(fault.message()))
+        open().inspect_err(|error| tracer.closed(error.message()))
     })
 }
 
 /// Whether a server that refused the POST of `initialize` may be one that only knows HTTP+SSE: the
 /// statuses of the specification's rule for backwards compatibility.
-fn may_be_older(fault: &Fault) -> bool {
-    let status = fault.evidence().and_then(|evidence| evidence.get("http_status")?.as_u64());
+fn may_speak_sse(error: &Error) -> bool {
+    let status = error.data().and_then(|evidence| evidence.get("http_status")?.as_u64());
     matches!(status, Some(400 | 404 | 405))
 }
 
 /// How to reach the endpoint; over HTTP+SSE when `older` asks for that.
-fn way(
+fn transport_plan(
     spec: &ServerSpec,
     setup: &McpSetup,
     tracer: &Tracer,
-    access: &Access,
+    access: &ServerAuth,
     older: bool,
-) -> Result<Way, Fault> {
+) -> Result<TransportPlan, Error> {
     let tracer = tracer.clone();
     let protocol = spec.protocol;
     match &spec.endpoint {
@@ -153,9 +156,9 @@ fn way(
             let mut parts = vec![program.path.to_str().unwrap_or_default(), changed.as_str()];
             parts.extend(args.iter().map(String::as_str));
             parts.push(cwd.to_str().unwrap_or_default());
-            let key = era::key(&parts);
+            let key = era_cache::key(&parts);
             let sandbox = confinement::of_server(spec, setup.environment.as_ref());
-            let open: Opener = Arc::new(move || {
+            let open: WireOpener = Arc::new(move || {
                 let confinement = sandbox
                     .as_ref()
                     .map(|sandbox| sandbox.confinement(&program.path, &program.cwd))
@@ -163,13 +166,13 @@ fn way(
                 let wire = StdioWire::start(
                     &program,
                     confinement.as_ref(),
-                    Grace::default(),
+                    ShutdownTimeouts::default(),
                     tracer.clone(),
                 )
                 .map_err(|error| not_started(&error, &program))?;
                 Ok(Arc::new(wire) as Arc<dyn Wire>)
             });
-            Ok(Way { open, key, transport: "stdio", protocol })
+            Ok(TransportPlan { open, key, transport: "stdio", protocol })
         }
         Endpoint::Http { url, socket, transport, headers, insecure, .. } => {
             let target = HttpTarget {
@@ -178,31 +181,32 @@ fn way(
                 headers: headers.clone(),
                 credentials: Arc::clone(&access.credentials),
                 insecure: setup.insecure,
-                unencrypted: *insecure,
+                allows_unencrypted: *insecure,
                 limits: HttpLimits::default(),
                 tracer: tracer.clone(),
             };
             if *transport == HttpTransport::Sse || older {
                 // Its only lifecycle: there is nothing to find out.
-                let (key, protocol) = (era::key(&["sse", url.as_str()]), ProtocolChoice::Legacy);
-                let open: Opener = Arc::new(move || {
+                let (key, protocol) =
+                    (era_cache::key(&["sse", url.as_str()]), ProtocolChoice::Legacy);
+                let open: WireOpener = Arc::new(move || {
                     Ok(Arc::new(SseWire::connect(target.clone())?) as Arc<dyn Wire>)
                 });
-                return Ok(Way { open, key, transport: "sse", protocol });
+                return Ok(TransportPlan { open, key, transport: "sse", protocol });
             }
-            let open: Opener =
+            let open: WireOpener =
                 Arc::new(move || Ok(Arc::new(HttpWire::connect(target.clone())?) as Arc<dyn Wire>));
             let key = match socket {
-                Some(socket) => era::key(&[&socket::show(socket, url)]),
-                None => era::key(&[url.as_str()]),
+                Some(socket) => era_cache::key(&[&unix_socket::show(socket, url)]),
+                None => era_cache::key(&[url.as_str()]),
             };
-            Ok(Way { open, key, transport: self::transport(&spec.endpoint), protocol })
+            Ok(TransportPlan { open, key, transport: self::transport(&spec.endpoint), protocol })
         }
     }
 }
 
 /// Whether the entry leaves it open which transport over HTTP its server speaks.
-fn is_open(spec: &ServerSpec) -> bool {
+fn allows_sse_fallback(spec: &ServerSpec) -> bool {
     let modern = spec.protocol == ProtocolChoice::Modern;
     !modern && matches!(spec.endpoint, Endpoint::Http { transport: HttpTransport::Auto, .. })
 }
@@ -220,22 +224,22 @@ pub fn transport(endpoint: &Endpoint) -> &'static str {
 /// The program of a server that is started, with all it will see.
 ///
 /// # Errors
-/// Why it cannot be started; a usage fault for a server that is not started but reached.
+/// Why it cannot be started; a usage error for a server that is not started but reached.
 fn program(
     spec: &ServerSpec,
-    surroundings: &dyn Environment,
+    parent_environment: &dyn Environment,
     expanded: &ExpandedValues,
-) -> Result<Program, Fault> {
+) -> Result<Program, Error> {
     let Endpoint::Stdio { command, args, env, env_keys, cwd } = &spec.endpoint else {
-        return Err(Fault::usage(format!("the server '{}' is not started by toolhost", spec.name)));
+        return Err(Error::usage(format!("the server '{}' is not started by toolhost", spec.name)));
     };
-    let mut variables = environment(surroundings, expanded, env_keys);
+    let mut variables = environment(parent_environment, expanded, env_keys);
     variables.extend(env.iter().map(|(name, value)| (name.clone(), value.expose_secret().into())));
     let path = variables.get("PATH").map(String::as_str);
     let program = resolve(command, path, cwd).map_err(|error| not_startable(&error))?;
     if !cwd.is_dir() {
         let text = format!("its working directory '{}' does not exist", cwd.display());
-        return Err(Fault::unreachable(text));
+        return Err(Error::unreachable(text));
     }
     let (args, cwd) = (args.clone(), cwd.clone());
     Ok(Program { path: program, args, env: variables, cwd, stdin: true })
@@ -249,8 +253,8 @@ pub fn start(
     spec: &ServerSpec,
     environment: &dyn Environment,
     expanded: &ExpandedValues,
-) -> Result<Process, Fault> {
-    permit(&spec.seal)?;
+) -> Result<Process, Error> {
+    verify_trust(&spec.seal)?;
     let program = program(spec, environment, expanded)?;
     let sandbox = confinement::of_server(spec, environment);
     let started = match sandbox {
@@ -263,7 +267,7 @@ pub fn start(
     started.map_err(|error| not_started(&error, &program))
 }
 
-fn not_started(error: &StartError, program: &Program) -> Fault {
+fn not_started(error: &StartError, program: &Program) -> Error {
     confinement::not_started(error, |error| {
         format!("cannot start '{}': {error}", program.path.display())
     })
@@ -290,18 +294,20 @@ fn environment(
     own.chain(named).filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
 }
 
-fn not_startable(error: &ResolveError) -> Fault {
-    let fault = Fault::unreachable(format!("cannot start: {error}"));
-    match error {
-        ResolveError::NotInPath { searched, .. } => fault
-            .detail(format!(
+fn not_startable(cause: &ResolveError) -> Error {
+    let error = Error::unreachable(format!("cannot start: {cause}"));
+    match cause {
+        ResolveError::NotInPath { searched, .. } => error
+            .with_detail(format!(
                 "searched: {}",
                 searched.iter().map(|p| p.display().to_string()).collect::<Vec<_>>().join(", ")
             ))
-            .hint("install it, or write its full path"),
-        ResolveError::NotExecutable(file) => fault.hint(format!("chmod +x {}", file.display())),
+            .with_hint("install it, or write its full path"),
+        ResolveError::NotExecutable(file) => {
+            error.with_hint(format!("chmod +x {}", file.display()))
+        }
         ResolveError::Missing(_) | ResolveError::Directory(_) => {
-            fault.hint("a relative path begins at the cwd of the entry")
+            error.with_hint("a relative path begins at the cwd of the entry")
         }
     }
 }
@@ -320,7 +326,7 @@ pub fn describe(endpoint: &Endpoint) -> String {
             let words = std::iter::once(command).chain(args);
             words.map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
         }
-        Endpoint::Http { url, socket: Some(socket), .. } => socket::show(socket, url),
+        Endpoint::Http { url, socket: Some(socket), .. } => unix_socket::show(socket, url),
         Endpoint::Http { url, .. } => {
             let mut url = url.clone();
             if url.password().is_some() {

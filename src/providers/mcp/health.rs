@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::Known;
+use super::CachedServerState;
 use crate::mcp::connection::Connection;
-use crate::model::{Event, EventSink, Fault, FaultKind, PastFault, ServerState};
+use crate::model::{Error, ErrorKind, EventSink, HostEvent, PastError, ServerState};
 use crate::util::clock::{Clock as _, SystemClock};
 
 /// The history of one server in this run.
@@ -18,24 +18,24 @@ use crate::util::clock::{Clock as _, SystemClock};
 pub(super) struct Health {
     starts: u32,
     since: Option<Instant>,
-    last: Option<PastFault>,
+    last: Option<PastError>,
 }
 
 impl Health {
     /// A connection stands.
-    pub(super) fn started(&mut self) {
+    pub(super) fn record_start(&mut self) {
         self.starts = self.starts.saturating_add(1);
         self.since = Some(Instant::now());
     }
 
     /// Something went wrong with the server; what only concerns a call is left out.
-    pub(super) fn failed(&mut self, fault: &Fault) {
+    pub(super) fn record_failure(&mut self, error: &Error) {
         let servers = matches!(
-            fault.kind(),
-            FaultKind::Unreachable | FaultKind::Timeout | FaultKind::Protocol | FaultKind::Auth
+            error.kind(),
+            ErrorKind::Unreachable | ErrorKind::Timeout | ErrorKind::Protocol | ErrorKind::Auth
         );
         if servers {
-            self.last = Some(PastFault { at: SystemClock.unix(), fault: fault.clone() });
+            self.last = Some(PastError { at: SystemClock.unix(), error: error.clone() });
         }
     }
 
@@ -50,20 +50,20 @@ impl Health {
     }
 
     /// The newest error, kept when the server works again.
-    pub(super) fn last(&self) -> Option<PastFault> {
+    pub(super) fn last(&self) -> Option<PastError> {
         self.last.clone()
     }
 }
 
 /// Notes the end of a connection when it comes, and tells whoever listens: lists that were
 /// remembered are old then.
-pub(super) fn watch(
+pub(super) fn watch_for_disconnect(
     server: &str,
     connection: &Arc<Connection>,
-    known: &Arc<Mutex<Known>>,
+    known: &Arc<Mutex<CachedServerState>>,
     events: &EventSink,
 ) {
-    let gone = connection.gone();
+    let gone = connection.closed_token();
     let (connection, known) = (Arc::downgrade(connection), Arc::downgrade(known));
     let (server, events) = (server.to_owned(), events.clone());
     tokio::spawn(async move {
@@ -71,9 +71,9 @@ pub(super) fn watch(
         let (Some(connection), Some(known)) = (connection.upgrade(), known.upgrade()) else {
             return;
         };
-        let Some(fault) = connection.closed() else { return };
-        let fault = fault.server(&server);
-        let state = ServerState::Failed(fault.clone());
+        let Some(error) = connection.close_reason() else { return };
+        let error = error.with_server(&server);
+        let state = ServerState::Failed(error.clone());
         {
             let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
             let newest = known.connection.as_ref().is_some_and(|c| Arc::ptr_eq(c, &connection));
@@ -82,8 +82,8 @@ pub(super) fn watch(
                 return;
             }
             known.state = Some(state.clone());
-            known.health.failed(&fault);
+            known.health.record_failure(&error);
         }
-        events.emit(Event::Server { server, state });
+        events.emit(HostEvent::ServerStateChanged { server, state });
     });
 }

@@ -4,18 +4,18 @@
 //! and again, within a budget, when the connection was lost. Never does: speak the protocol (the
 //! `mcp` room does) or decide whether a call may happen (the host does).
 
-mod access;
+mod auth;
+mod backoff;
 mod call;
-mod change;
+mod connection_slot;
+mod definition_drift;
 mod endpoint;
 mod health;
-mod offers;
-mod pace;
-mod patience;
-mod repeat;
+mod load;
+mod offerings;
 pub mod roots;
-mod slot;
 mod status;
+mod throttle;
 
 pub use endpoint::identity;
 
@@ -30,24 +30,26 @@ use tokio::time::Instant;
 use crate::config::environment::Environment;
 use crate::config::expanded::ExpandedValues;
 use crate::config::spec::{Endpoint, ServerSpec};
-use crate::mcp::auth::{Learn, Vault};
+use crate::mcp::auth::{SecretListener, Vault};
 use crate::mcp::connection::Connection;
-use crate::mcp::era::EraMemory;
+use crate::mcp::era_cache::EraCache;
 use crate::mcp::tracer::Tracer;
 use crate::mcp::{calling, listing};
 use crate::model::{
-    Event, EventSink, Fault, FaultKind, Inbox, Listing, ServerState, Signal, ToolCall, ToolContext,
-    ToolDefinition, ToolResult, TrafficSink,
+    Error, ErrorKind, EventSink, HostEvent, QuestionHandler, ServerState, Signal, ToolCall,
+    ToolContext, ToolDefinition, ToolListing, ToolResult, TrafficSink,
 };
-use crate::provider::repeat::Repeat;
-use crate::provider::{Login, Offers, Preview, Server, ToolProvider, permit};
+use crate::provider::load::LoadSupport;
+use crate::provider::{
+    LoginSupport, ManagedServer, OfferingSupport, Preview, ToolProvider, verify_trust,
+};
 use crate::util::pattern;
-use access::Access;
+use auth::ServerAuth;
+use connection_slot::ConnectionSlot;
 pub use endpoint::{describe, start};
 use health::Health;
-use offers::Counts;
-use pace::Pace;
-use slot::Slot;
+use offerings::OfferingCounts;
+use throttle::ListThrottle;
 
 /// Silence that ends a request when the entry says nothing else.
 const IDLE: Duration = Duration::from_mins(1);
@@ -60,17 +62,17 @@ pub struct McpSetup {
     /// Where the values of variables are recorded that an entry names.
     pub expanded: ExpandedValues,
     /// Which era each server spoke last time.
-    pub eras: Arc<EraMemory>,
+    pub eras: Arc<EraCache>,
     /// Where events go.
     pub events: EventSink,
     /// Who answers what servers ask.
-    pub inbox: Arc<dyn Inbox>,
+    pub inbox: Arc<dyn QuestionHandler>,
     /// Where what crosses the wires is shown; secrets are taken out behind it.
     pub traffic: TrafficSink,
     /// Where logins are kept.
     pub logins: Arc<dyn Vault>,
     /// Hears of tokens as they are got.
-    pub learn: Learn,
+    pub learn: SecretListener,
     /// Accept any TLS certificate (`--insecure`).
     pub insecure: bool,
     /// Which log lines calls ask for (see [`log_level`](crate::mcp::connection::RequestOptions::log_level)).
@@ -83,45 +85,45 @@ pub struct McpProvider {
     setup: McpSetup,
     /// One for all connections, so that what crosses them is numbered in one row.
     tracer: Tracer,
-    access: Access,
-    slot: tokio::sync::Mutex<Slot>,
+    access: ServerAuth,
+    slot: tokio::sync::Mutex<ConnectionSlot>,
     /// Held while listing, so that callers at the same time ask only once.
-    listing: tokio::sync::Mutex<Pace>,
-    known: Arc<StdMutex<Known>>,
+    listing: tokio::sync::Mutex<ListThrottle>,
+    known: Arc<StdMutex<CachedServerState>>,
     /// The newest connection did some work.
-    worked: Arc<AtomicBool>,
+    has_worked: Arc<AtomicBool>,
 }
 
 /// What is known about the server without asking it.
 #[derive(Default)]
-struct Known {
+struct CachedServerState {
     state: Option<ServerState>,
     connection: Option<Arc<Connection>>,
-    listed: Option<Listed>,
+    listed: Option<VersionedListing>,
     ping: Option<Duration>,
     /// By what the newest connection was made.
     transport: Option<&'static str>,
-    counts: Counts,
+    counts: OfferingCounts,
     /// Chosen while running, instead of the one of the setup.
     log_level: Option<&'static str>,
     /// What the connection before the newest offered.
-    earlier: Option<Listed>,
+    previous_listing: Option<VersionedListing>,
     health: Health,
 }
 
 /// A listing and the moment it was true.
 #[derive(Clone)]
-struct Listed {
+struct VersionedListing {
     /// The connection's count of list changes when it was asked.
     version: u64,
-    listing: Arc<Listing>,
+    listing: Arc<ToolListing>,
 }
 
 impl McpProvider {
     /// A provider for one server; nothing is started yet.
     pub fn new(spec: ServerSpec, setup: McpSetup) -> Self {
         let tracer = Tracer::new(&spec.name, setup.traffic.clone());
-        let access = Access::of(&spec, &setup, &tracer);
+        let access = ServerAuth::of(&spec, &setup, &tracer);
         Self {
             tracer,
             spec,
@@ -130,66 +132,70 @@ impl McpProvider {
             slot: tokio::sync::Mutex::default(),
             listing: tokio::sync::Mutex::default(),
             known: Arc::default(),
-            worked: Arc::default(),
+            has_worked: Arc::default(),
         }
     }
 
-    fn known(&self) -> std::sync::MutexGuard<'_, Known> {
+    fn known(&self) -> std::sync::MutexGuard<'_, CachedServerState> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn set_state(&self, state: ServerState) {
         let mut known = self.known();
         known.state = Some(state.clone());
-        if let ServerState::Failed(fault) = &state {
-            known.health.failed(fault);
+        if let ServerState::Failed(error) = &state {
+            known.health.record_failure(error);
         }
         drop(known);
-        self.setup.events.emit(Event::Server { server: self.spec.name.clone(), state });
+        self.setup
+            .events
+            .emit(HostEvent::ServerStateChanged { server: self.spec.name.clone(), state });
     }
 
     /// The connection, opened when there is none.
-    async fn connection(&self) -> Result<Arc<Connection>, Fault> {
+    async fn connection(&self) -> Result<Arc<Connection>, Error> {
         let mut slot = self.slot.lock().await;
-        if let Some(connection) = slot.alive() {
+        if let Some(connection) = slot.live_connection() {
             return Ok(connection);
         }
-        let worked = self.worked.swap(false, Ordering::Relaxed);
+        let worked = self.has_worked.swap(false, Ordering::Relaxed);
         let is_process = matches!(self.spec.endpoint, Endpoint::Stdio { .. });
-        let admitted = permit(&self.spec.seal).and_then(|()| slot.may_start(is_process, worked));
+        let admitted =
+            verify_trust(&self.spec.seal).and_then(|()| slot.reserve_start(is_process, worked));
         match admitted {
             // Even a wait that is over costs a tick of the timer, a millisecond of each first call.
             Ok(not_before) if not_before <= Instant::now() => {}
             Ok(not_before) => tokio::time::sleep_until(not_before).await,
-            Err(fault) => {
-                let fault = fault.server(&self.spec.name);
-                self.set_state(ServerState::Failed(fault.clone()));
-                return Err(fault);
+            Err(error) => {
+                let error = error.with_server(&self.spec.name);
+                self.set_state(ServerState::Failed(error.clone()));
+                return Err(error);
             }
         }
         self.set_state(ServerState::Starting);
         match endpoint::connect(&self.spec, &self.setup, &self.tracer, &self.access).await {
-            Ok(endpoint::Opened { connection, transport }) => {
+            Ok(endpoint::EstablishedConnection { connection, transport }) => {
                 let connection = Arc::new(connection);
                 slot.opened(Arc::clone(&connection));
-                if let Err(fault) = self.ask_for_logs(&connection).await {
-                    connection.doubt(format!("it does not take a log level: {}", fault.message()));
+                if let Err(error) = self.send_log_level(&connection).await {
+                    connection
+                        .add_warning(format!("it does not take a log level: {}", error.message()));
                 }
                 let mut known = self.known();
                 known.connection = Some(Arc::clone(&connection));
-                known.earlier = known.listed.take().or(known.earlier.take());
-                known.health.started();
+                known.previous_listing = known.listed.take().or(known.previous_listing.take());
+                known.health.record_start();
                 known.transport = Some(transport);
                 drop(known);
                 self.set_state(ServerState::Ready);
                 let events = &self.setup.events;
-                health::watch(&self.spec.name, &connection, &self.known, events);
+                health::watch_for_disconnect(&self.spec.name, &connection, &self.known, events);
                 Ok(connection)
             }
-            Err(fault) => {
-                slot.failed(fault.clone());
-                self.set_state(ServerState::Failed(fault.clone()));
-                Err(fault)
+            Err(error) => {
+                slot.failed(error.clone());
+                self.set_state(ServerState::Failed(error.clone()));
+                Err(error)
             }
         }
     }
@@ -200,16 +206,16 @@ impl McpProvider {
 
     /// The newest list, asked for again when the server said that it changed. A server that says so
     /// without end is not asked without end.
-    async fn listing(&self, connection: &Connection) -> Result<Listed, Fault> {
-        let mut pace = self.listing.lock().await;
+    async fn listing(&self, connection: &Connection) -> Result<VersionedListing, Error> {
+        let mut throttle = self.listing.lock().await;
         let known = self.known().listed.clone();
         if let Some(listed) = known.filter(|l| l.version == connection.tool_list_version()) {
             return Ok(listed);
         }
-        pace.turn().await;
+        throttle.wait().await;
         let version = connection.tool_list_version();
         let mut listing = listing::tools(connection, &self.spec.name, self.idle()).await?;
-        listing.tools.retain(|tool| self.offers(tool.name.tool()));
+        listing.tools.retain(|tool| self.includes_tool(tool.name.tool()));
         for tool in &mut listing.tools {
             let tool = Arc::make_mut(tool);
             tool.timeout = self.spec.timeout;
@@ -220,7 +226,7 @@ impl McpProvider {
             tool.context_env = Arc::clone(&self.spec.context_env);
             self.apply_declaration(tool);
         }
-        let listed = Listed { version, listing: Arc::new(listing) };
+        let listed = VersionedListing { version, listing: Arc::new(listing) };
         let mut known = self.known();
         // What an earlier connection answered says nothing about this one.
         if known.connection.as_deref().is_some_and(|newest| std::ptr::eq(newest, connection)) {
@@ -238,13 +244,13 @@ impl McpProvider {
             tool.speed = declared.speed;
             tool.safety = declared.safety;
             tool.requires_approval |= declared.requires_approval;
-            tool.repeatable = declared.repeatable;
+            tool.is_repeatable = declared.is_repeatable;
             tool.version.clone_from(&declared.version);
             tool.timeout = declared.timeout.or(tool.timeout);
         }
     }
 
-    fn offers(&self, tool: &str) -> bool {
+    fn includes_tool(&self, tool: &str) -> bool {
         let excluded = self.spec.exclude.iter().any(|p| pattern::matches(p, tool));
         let included =
             self.spec.include.as_ref().is_none_or(|i| i.iter().any(|p| pattern::matches(p, tool)));
@@ -270,16 +276,16 @@ impl ToolProvider for McpProvider {
         true
     }
 
-    async fn list(&self) -> Result<Listing, Fault> {
+    async fn list(&self) -> Result<ToolListing, Error> {
         let connection = self.connection().await?;
         let listed = self.listing(&connection).await?;
-        Ok(Listing::clone(&listed.listing))
+        Ok(ToolListing::clone(&listed.listing))
     }
 
-    async fn call(&self, context: &ToolContext, call: &ToolCall) -> Result<ToolResult, Fault> {
+    async fn call(&self, context: &ToolContext, call: &ToolCall) -> Result<ToolResult, Error> {
         let cancelled = || {
-            Fault::new(FaultKind::Interrupted(Signal::Interrupt), "the call was given up")
-                .server(&self.spec.name)
+            Error::new(ErrorKind::Interrupted(Signal::Interrupt), "the call was given up")
+                .with_server(&self.spec.name)
         };
         let connection = tokio::select! {
             connection = self.connection() => connection?,
@@ -288,7 +294,7 @@ impl ToolProvider for McpProvider {
         self.call_tool(&connection, context, call).await
     }
 
-    async fn preview(&self, call: &ToolCall) -> Result<Preview, Fault> {
+    async fn preview(&self, call: &ToolCall) -> Result<Preview, Error> {
         let listed = self.known().listed.clone();
         let tools = listed.as_ref().map(|listed| &listed.listing.tools);
         if let Some(tool) = tools.and_then(|all| all.iter().find(|tool| tool.name == call.name)) {
@@ -315,19 +321,19 @@ impl ToolProvider for McpProvider {
         }
     }
 
-    fn as_server(&self) -> Option<&dyn Server> {
+    fn as_server(&self) -> Option<&dyn ManagedServer> {
         Some(self)
     }
 
-    fn as_login(&self) -> Option<&dyn Login> {
+    fn as_login(&self) -> Option<&dyn LoginSupport> {
         Some(self)
     }
 
-    fn as_offers(&self) -> Option<&dyn Offers> {
+    fn as_offerings(&self) -> Option<&dyn OfferingSupport> {
         Some(self)
     }
 
-    fn as_repeat(&self) -> Option<&dyn Repeat> {
+    fn as_load(&self) -> Option<&dyn LoadSupport> {
         Some(self)
     }
 }

@@ -11,22 +11,22 @@ use tokio::time::Instant;
 
 use super::{McpProvider, endpoint};
 use crate::mcp::connection::{Connection, RequestOptions};
-use crate::model::{Circuit, Era, FaultKind, Phase, ServerState, ServerStatus};
-use crate::provider::{Introduction, Server, ToolProvider as _};
+use crate::model::{CircuitState, Era, ErrorKind, ErrorPhase, ServerState, ServerStatus};
+use crate::provider::{ConnectionSummary, ManagedServer, ToolProvider as _};
 use crate::util::process::resident_memory;
 
 /// How long a sign of life may take.
 const PING: Duration = Duration::from_secs(10);
 
 #[async_trait]
-impl Server for McpProvider {
+impl ManagedServer for McpProvider {
     fn status(&self) -> ServerStatus {
         let known = self.known();
         let connection = known.connection.as_deref();
         let agreement = connection.map(|c| &c.agreement);
-        let vitals = connection.map(Connection::vitals).unwrap_or_default();
-        let state = match (&known.state, connection.and_then(Connection::closed)) {
-            (Some(ServerState::Ready), Some(fault)) => ServerState::Failed(fault),
+        let vitals = connection.map(Connection::process_info).unwrap_or_default();
+        let state = match (&known.state, connection.and_then(Connection::close_reason)) {
+            (Some(ServerState::Ready), Some(error)) => ServerState::Failed(error),
             (Some(state), _) => state.clone(),
             (None, _) => ServerState::Idle,
         };
@@ -57,18 +57,20 @@ impl Server for McpProvider {
             uptime: known.health.uptime().filter(|_| alive),
             last_error: known.health.last(),
             weight: None,
-            circuit: Circuit::Closed,
-            warnings: connection.map(Connection::doubts).unwrap_or_default(),
+            circuit: CircuitState::Closed,
+            warnings: connection.map(Connection::protocol_warnings).unwrap_or_default(),
             stderr_tail: vitals.stderr_tail,
         }
     }
 
-    fn introduction(&self) -> Introduction {
+    fn connection_summary(&self) -> ConnectionSummary {
         let known = self.known();
-        let Some(connection) = known.connection.as_deref() else { return Introduction::default() };
-        Introduction {
+        let Some(connection) = known.connection.as_deref() else {
+            return ConnectionSummary::default();
+        };
+        ConnectionSummary {
             is_ready: matches!(known.state, Some(ServerState::Ready))
-                && connection.closed().is_none(),
+                && connection.close_reason().is_none(),
             connect: Some(connection.connect_time),
             protocol: Some(connection.agreement.version.clone()),
             instructions: connection.agreement.instructions.clone(),
@@ -77,7 +79,7 @@ impl Server for McpProvider {
 
     async fn check(&self) -> ServerStatus {
         if let Ok(connection) = self.connection().await {
-            let options = RequestOptions::within(PING, PING, Phase::Handshake);
+            let options = RequestOptions::with_timeouts(PING, PING, ErrorPhase::Handshake);
             let method = match connection.agreement.era {
                 Era::Legacy => "ping",
                 Era::Modern => "server/discover",
@@ -86,26 +88,26 @@ impl Server for McpProvider {
             match connection.request(method, json!({}), &options).await {
                 Ok(_) => self.known().ping = Some(asked.elapsed()),
                 // A well-formed no is a sign of life too.
-                Err(fault) if fault.kind() == FaultKind::Tool => {
+                Err(error) if error.kind() == ErrorKind::Tool => {
                     self.known().ping = Some(asked.elapsed());
                 }
-                Err(fault) => {
-                    self.known().health.failed(&fault);
-                    return ServerStatus { state: ServerState::Failed(fault), ..self.status() };
+                Err(error) => {
+                    self.known().health.record_failure(&error);
+                    return ServerStatus { state: ServerState::Failed(error), ..self.status() };
                 }
             }
-            if let Err(fault) = self.list().await {
-                self.known().health.failed(&fault);
-                connection.doubt(format!("its tools cannot be listed: {}", fault.message()));
+            if let Err(error) = self.list().await {
+                self.known().health.record_failure(&error);
+                connection.add_warning(format!("its tools cannot be listed: {}", error.message()));
             }
-            self.count_offers(&connection).await;
+            self.count_offerings(&connection).await;
         }
         self.status()
     }
 
     async fn restart(&self) -> ServerStatus {
         self.close().await;
-        self.slot.lock().await.forgive();
+        self.slot.lock().await.reset_backoff();
         self.check().await
     }
 }

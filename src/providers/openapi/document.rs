@@ -9,27 +9,27 @@ use serde_json::Value;
 
 use crate::config::spec::ToolSpec;
 use crate::config::{parse, read};
-use crate::model::Problem;
+use crate::model::Diagnostic;
 
 /// How many references are followed one after the other.
-const MOST_REFERENCES: usize = 16;
+const MAX_REFERENCES: usize = 16;
 
 /// The most operations that are looked at.
-const MOST_OPERATIONS: usize = 10_000;
+const MAX_OPERATIONS: usize = 10_000;
 
 /// The members of a path that are operations.
 const METHODS: [&str; 7] = ["get", "put", "post", "delete", "options", "head", "patch"];
 
 /// A document.
-pub(super) struct Document {
+pub(super) struct OpenApiDocument {
     root: Value,
     /// The version is 3.0, whose schemas differ from JSON Schema.
-    pub(super) old: bool,
+    pub(super) is_v3_0: bool,
 }
 
 /// One operation.
 #[derive(Debug, Clone)]
-pub(super) struct Operation {
+pub(super) struct OpenApiOperation {
     /// Its `operationId`, else one made of method and path.
     pub(super) id: String,
     pub(super) method: &'static str,
@@ -41,37 +41,37 @@ pub(super) struct Operation {
     pub(super) shared: Vec<Value>,
 }
 
-impl Document {
+impl OpenApiDocument {
     /// Reads the document at `path`, relative to `base`.
     ///
     /// # Errors
     /// When it cannot be read, or is no OpenAPI document of version 3.0 or 3.1.
-    pub(super) fn read(path: &str, base: &Path) -> Result<Self, Problem> {
+    pub(super) fn read(path: &str, base: &Path) -> Result<Self, Diagnostic> {
         if path.contains("://") {
-            return Err(Problem::error("an OpenAPI document is a local file")
-                .hint("download it and name the file"));
+            return Err(Diagnostic::error("an OpenAPI document is a local file")
+                .with_hint("download it and name the file"));
         }
         let (source, text) = read::read(&base.join(path), false)?;
         let root = parse::parse(&source, &text)?.root.to_json();
         let version = root.get("openapi").and_then(Value::as_str).unwrap_or_default();
         let old = version.starts_with("3.0");
         if !old && !version.starts_with("3.1") {
-            let problem = if root.get("swagger").is_some() {
-                Problem::error("this is Swagger 2.0, which is not read")
-                    .hint("convert it to OpenAPI 3")
+            let diagnostic = if root.get("swagger").is_some() {
+                Diagnostic::error("this is Swagger 2.0, which is not read")
+                    .with_hint("convert it to OpenAPI 3")
             } else {
-                Problem::error(format!("'openapi: {version}' is neither 3.0 nor 3.1"))
+                Diagnostic::error(format!("'openapi: {version}' is neither 3.0 nor 3.1"))
             };
-            return Err(problem);
+            return Err(diagnostic);
         }
-        Ok(Self { root, old })
+        Ok(Self { root, is_v3_0: old })
     }
 
     /// The value at a reference inside the document.
     ///
     /// # Errors
     /// When it leads out of the document, or nowhere.
-    pub(super) fn at(&self, reference: &str) -> Result<&Value, String> {
+    pub(super) fn lookup(&self, reference: &str) -> Result<&Value, String> {
         let Some(pointer) = reference.strip_prefix('#') else {
             return Err(format!("'{reference}' leads out of the document"));
         };
@@ -83,9 +83,9 @@ impl Document {
     /// # Errors
     /// When references lead nowhere or in a circle.
     pub(super) fn resolved<'a>(&'a self, mut value: &'a Value) -> Result<&'a Value, String> {
-        for _ in 0..MOST_REFERENCES {
+        for _ in 0..MAX_REFERENCES {
             match value.get("$ref").and_then(Value::as_str) {
-                Some(reference) => value = self.at(reference)?,
+                Some(reference) => value = self.lookup(reference)?,
                 None => return Ok(value),
             }
         }
@@ -93,7 +93,7 @@ impl Document {
     }
 
     /// All operations, in the order of the document.
-    pub(super) fn operations(&self) -> Vec<Operation> {
+    pub(super) fn operations(&self) -> Vec<OpenApiOperation> {
         let mut operations = Vec::new();
         let paths = self.root.get("paths").and_then(Value::as_object);
         for (path, item) in paths.into_iter().flatten() {
@@ -106,12 +106,12 @@ impl Document {
                 let Some(value) = item.get(method).filter(|value| value.is_object()) else {
                     continue;
                 };
-                if operations.len() == MOST_OPERATIONS {
+                if operations.len() == MAX_OPERATIONS {
                     return operations;
                 }
                 let id = value.get("operationId").and_then(Value::as_str);
                 let tags = list(value, "tags");
-                operations.push(Operation {
+                operations.push(OpenApiOperation {
                     id: id.map_or_else(|| format!("{method}{path}"), str::to_owned),
                     method,
                     path: path.clone(),
@@ -129,7 +129,7 @@ impl Document {
     ///
     /// # Errors
     /// When there is none.
-    pub(super) fn server(&self, spec: &ToolSpec) -> Result<String, Problem> {
+    pub(super) fn server(&self, spec: &ToolSpec) -> Result<String, Diagnostic> {
         let server = self.root.pointer("/servers/0");
         let mut url = server.and_then(|s| s.get("url")?.as_str()).unwrap_or_default().to_owned();
         let variables = server.and_then(|s| s.get("variables")?.as_object());
@@ -142,9 +142,8 @@ impl Document {
         }
         let defaults = spec.defaults.as_ref().and_then(|defaults| defaults.get("base_url"));
         let Some(base) = defaults.and_then(|node| node.as_text().ok()) else {
-            return Err(
-                Problem::error("the document names no server").hint("add 'base_url' to the entry")
-            );
+            return Err(Diagnostic::error("the document names no server")
+                .with_hint("add 'base_url' to the entry"));
         };
         Ok(format!("{}/{}", base.trim_end_matches('/'), url.trim_start_matches('/')))
     }

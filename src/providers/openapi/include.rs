@@ -4,68 +4,69 @@
 //! new ones must not appear by themselves. `operations` names them, `tags` and `paths` choose all
 //! that carry one of the tags or match one of the patterns.
 
-use super::document::{Document, Operation};
+use super::document::{OpenApiDocument, OpenApiOperation};
 use crate::config::keys::suggestion;
-use crate::config::node::Node;
+use crate::config::node::ConfigNode;
 use crate::config::spec::ToolSpec;
-use crate::model::{Place, Problem};
+use crate::model::{Diagnostic, SourceLocation};
 use crate::util::pattern;
 
 const KEYS: [&str; 3] = ["operations", "tags", "paths"];
 
 /// The operations that an entry includes, each once and with the place that asked for it; what is
-/// wrong is added to `problems`.
+/// wrong is added to `diagnostics`.
 pub(super) fn choose(
     spec: &ToolSpec,
-    document: &Document,
-    problems: &mut Vec<Problem>,
-) -> Vec<(Operation, Place)> {
+    document: &OpenApiDocument,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Vec<(OpenApiOperation, SourceLocation)> {
     let all = document.operations();
-    let mut chosen: Vec<(Operation, Place)> = Vec::new();
+    let mut chosen: Vec<(OpenApiOperation, SourceLocation)> = Vec::new();
     let Some(include) = spec.entry.get("include").filter(|node| !node.entries().is_empty()) else {
-        let place = spec.entry.get("include").map_or_else(|| spec.place.clone(), Node::place);
+        let place =
+            spec.entry.get("include").map_or_else(|| spec.location.clone(), ConfigNode::location);
         let some: Vec<&str> = all.iter().take(8).map(|operation| operation.id.as_str()).collect();
-        problems.push(
-            Problem::error("'include' has to say which operations become tools")
-                .hint(format!("write include: {{ operations: [{}] }}", some.join(", ")))
-                .at(place),
+        diagnostics.push(
+            Diagnostic::error("'include' has to say which operations become tools")
+                .with_hint(format!("write include: {{ operations: [{}] }}", some.join(", ")))
+                .with_location(place),
         );
         return chosen;
     };
     for (key, list) in include.entries() {
         let word = key.text.as_str();
         if !KEYS.contains(&word) {
-            let problem = Problem::error(format!("unknown key '{word}'"));
-            let problem = match suggestion(word, KEYS.into_iter()) {
-                Some(meant) => problem.hint(format!("did you mean '{meant}'?")),
-                None => problem.hint(format!("there are {}", KEYS.join(", "))),
+            let diagnostic = Diagnostic::error(format!("unknown key '{word}'"));
+            let diagnostic = match suggestion(word, KEYS.into_iter()) {
+                Some(meant) => diagnostic.with_hint(format!("did you mean '{meant}'?")),
+                None => diagnostic.with_hint(format!("there are {}", KEYS.join(", "))),
             };
-            problems.push(problem.at(include.place_of(key)));
+            diagnostics.push(diagnostic.with_location(include.location_of(key)));
             continue;
         }
         let items = match list.as_list() {
             Ok(items) => items,
-            Err(problem) => {
-                problems.push(problem);
+            Err(diagnostic) => {
+                diagnostics.push(diagnostic);
                 continue;
             }
         };
         for item in items {
             let text = match item.as_text() {
                 Ok(text) => text,
-                Err(problem) => {
-                    problems.push(problem);
+                Err(diagnostic) => {
+                    diagnostics.push(diagnostic);
                     continue;
                 }
             };
-            let found: Vec<&Operation> =
+            let found: Vec<&OpenApiOperation> =
                 all.iter().filter(|one| matches(one, word, text)).collect();
             if found.is_empty() {
-                problems.push(unknown(&all, word, text).at(item.place()));
+                diagnostics.push(unknown(&all, word, text).with_location(item.location()));
             }
             for operation in found {
-                if !chosen.iter().any(|(other, _)| same(other, operation)) {
-                    chosen.push((operation.clone(), item.place()));
+                if !chosen.iter().any(|(other, _)| is_same_operation(other, operation)) {
+                    chosen.push((operation.clone(), item.location()));
                 }
             }
         }
@@ -73,11 +74,11 @@ pub(super) fn choose(
     chosen
 }
 
-fn same(a: &Operation, b: &Operation) -> bool {
+fn is_same_operation(a: &OpenApiOperation, b: &OpenApiOperation) -> bool {
     a.method == b.method && a.path == b.path
 }
 
-fn matches(operation: &Operation, key: &str, text: &str) -> bool {
+fn matches(operation: &OpenApiOperation, key: &str, text: &str) -> bool {
     match key {
         "operations" => operation.id == text,
         "tags" => operation.tags.iter().any(|tag| tag == text),
@@ -85,7 +86,7 @@ fn matches(operation: &Operation, key: &str, text: &str) -> bool {
     }
 }
 
-fn unknown(all: &[Operation], key: &str, text: &str) -> Problem {
+fn unknown(all: &[OpenApiOperation], key: &str, text: &str) -> Diagnostic {
     let known: Vec<&str> = match key {
         "operations" => all.iter().map(|operation| operation.id.as_str()).collect(),
         "tags" => all.iter().flat_map(|operation| &operation.tags).map(String::as_str).collect(),
@@ -96,11 +97,11 @@ fn unknown(all: &[Operation], key: &str, text: &str) -> Problem {
         "tags" => "operation with the tag",
         _ => "path like",
     };
-    let problem = Problem::error(format!("the document has no {what} '{text}'"));
+    let diagnostic = Diagnostic::error(format!("the document has no {what} '{text}'"));
     if let Some(meant) = suggestion(text, known.iter().copied()) {
-        return problem.hint(format!("did you mean '{meant}'?"));
+        return diagnostic.with_hint(format!("did you mean '{meant}'?"));
     }
     let mut some: Vec<&str> = known.into_iter().take(12).collect();
     some.dedup();
-    problem.hint(format!("there are {}", some.join(", ")))
+    diagnostic.with_hint(format!("there are {}", some.join(", ")))
 }

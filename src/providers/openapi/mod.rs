@@ -13,13 +13,13 @@ mod schema;
 #[cfg(test)]
 mod tests;
 
-use self::document::Document;
+use self::document::OpenApiDocument;
 use super::http;
-use crate::config::consent::{Effect, Site};
-use crate::config::node::Node;
-use crate::config::spec::{Claim, KindWords, ToolSpec};
-use crate::model::Problem;
-use crate::provider::{Built, Kind, KindContext};
+use crate::config::consent::{EntryEffect, EntrySite};
+use crate::config::node::ConfigNode;
+use crate::config::spec::{KindClaim, KindDescriptor, ToolSpec};
+use crate::model::Diagnostic;
+use crate::provider::{BuiltProviders, ProviderDeps, ProviderKind};
 
 /// The keys of an entry that only this kind understands.
 const KEYS: &[&str] = &[
@@ -37,18 +37,18 @@ const KEYS: &[&str] = &[
 ];
 
 /// Those of them that hold for each operation as they do for an entry of the kind `http`.
-const SHARED: [&str; 7] =
+const HTTP_KEYS: [&str; 7] =
     ["headers", "auth", "query", "retry", "max_response_bytes", "allow_link_local", "insecure"];
 
 /// The row of the registry of kinds.
-pub fn kind() -> Kind {
-    Kind {
-        words: KindWords {
+pub fn kind() -> ProviderKind {
+    ProviderKind {
+        words: KindDescriptor {
             key: "openapi",
             aliases: &["swagger"],
             keys: KEYS,
             expand: &["openapi", "query"],
-            claims: |node, _| Claim::certain_if(node.get("openapi").is_some()),
+            claims: |node, _| KindClaim::certain_if(node.get("openapi").is_some()),
             effects,
             code: None,
         },
@@ -57,61 +57,75 @@ pub fn kind() -> Kind {
 }
 
 /// What an entry would do: read its document and contact what it, or else the document, names.
-fn effects(entry: &Node, site: &Site<'_>) -> Vec<Effect> {
+fn effects(entry: &ConfigNode, site: &EntrySite<'_>) -> Vec<EntryEffect> {
     let document = entry.get("openapi").and_then(|node| node.as_text().ok()).unwrap_or("?");
-    let mut effects = vec![Effect::Document(document.to_owned())];
+    let mut effects = vec![EntryEffect::Document(document.to_owned())];
     effects.push(match http::contacted(entry, site) {
-        Some(address) => Effect::Contacts(address),
-        None => Effect::Contacts(format!("the servers that {document} names")),
+        Some(address) => EntryEffect::Contacts(address),
+        None => EntryEffect::Contacts(format!("the servers that {document} names")),
     });
     effects
 }
 
-fn build(specs: &[&ToolSpec], context: &KindContext) -> Built {
-    let mut problems = Vec::new();
+fn build(specs: &[&ToolSpec], context: &ProviderDeps) -> BuiltProviders {
+    let mut diagnostics = Vec::new();
     let mut made = Vec::new();
     for spec in specs {
         let name = spec.definition.name.full();
         let mut found = Vec::new();
         match operations(spec, &mut found) {
             Ok(more) => made.extend(more),
-            Err(problem) => found.push(problem),
+            Err(diagnostic) => found.push(diagnostic),
         }
-        problems.extend(found.into_iter().map(|problem| problem.entry(name.clone())));
+        diagnostics.extend(found.into_iter().map(|diagnostic| diagnostic.with_entry(name.clone())));
     }
     let mut built = http::build(&made.iter().collect::<Vec<_>>(), context);
-    problems.append(&mut built.problems);
-    Built { problems, ..built }
+    diagnostics.append(&mut built.diagnostics);
+    BuiltProviders { diagnostics, ..built }
 }
 
 /// The entries for the operations that `spec` includes. An operation that cannot become one is a
-/// problem of its own.
-fn operations(spec: &ToolSpec, problems: &mut Vec<Problem>) -> Result<Vec<ToolSpec>, Problem> {
+/// diagnostic of its own.
+fn operations(
+    spec: &ToolSpec,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Result<Vec<ToolSpec>, Diagnostic> {
     let Some(node) = spec.entry.get("openapi") else {
-        return Err(Problem::error("'openapi' is missing").at(spec.place.clone()));
+        return Err(Diagnostic::error("'openapi' is missing").with_location(spec.location.clone()));
     };
-    let document = Document::read(node.as_text()?, &spec.base_dir).map_err(|problem| {
-        if problem.place.is_some() { problem } else { problem.at(node.place()) }
-    })?;
-    let hands_out = SHARED.iter().any(|key| spec.written.get(key).is_some_and(refers));
+    let document =
+        OpenApiDocument::read(node.as_text()?, &spec.base_dir).map_err(|diagnostic| {
+            if diagnostic.location.is_some() {
+                diagnostic
+            } else {
+                diagnostic.with_location(node.location())
+            }
+        })?;
+    let hands_out =
+        HTTP_KEYS.iter().any(|key| spec.unexpanded.get(key).is_some_and(has_credentials));
     let base = match (spec.entry.get("base_url"), hands_out) {
         (Some(node), _) => node.as_text()?.to_owned(),
         (None, true) => {
-            return Err(Problem::error("an entry with credentials needs a 'base_url'")
-                .hint("without one the document says where they are sent")
-                .at(node.place()));
+            return Err(Diagnostic::error("an entry with credentials needs a 'base_url'")
+                .with_hint("without one the document says where they are sent")
+                .with_location(node.location()));
         }
-        (None, false) => document.server(spec).map_err(|problem| problem.at(node.place()))?,
+        (None, false) => {
+            document.server(spec).map_err(|diagnostic| diagnostic.with_location(node.location()))?
+        }
     };
-    let naming = operation::Naming::of(spec)?;
-    let chosen = include::choose(spec, &document, problems);
+    let naming = operation::ToolNaming::of(spec)?;
+    let chosen = include::choose(spec, &document, diagnostics);
     let mut made = Vec::new();
     for (operation, place) in chosen {
         match operation::entry(spec, &document, &operation, &naming, &base) {
             Ok(entry) => made.push(entry),
-            Err(why) => problems.push(
-                Problem::error(format!("the operation '{}' cannot be a tool: {why}", operation.id))
-                    .at(place),
+            Err(why) => diagnostics.push(
+                Diagnostic::error(format!(
+                    "the operation '{}' cannot be a tool: {why}",
+                    operation.id
+                ))
+                .with_location(place),
             ),
         }
     }
@@ -119,15 +133,15 @@ fn operations(spec: &ToolSpec, problems: &mut Vec<Problem>) -> Result<Vec<ToolSp
 }
 
 /// Whether a value hands out something of the user's.
-fn refers(node: &Node) -> bool {
+fn has_credentials(node: &ConfigNode) -> bool {
     use crate::config::expand::has_reference;
     use crate::config::node::NodeValue;
     match &node.value {
         NodeValue::Text(text) => has_reference(text),
-        NodeValue::List(items) => items.iter().any(refers),
-        NodeValue::Map(entries) => {
-            entries.iter().any(|(key, value)| key.text.ends_with("_env_var") || refers(value))
-        }
+        NodeValue::List(items) => items.iter().any(has_credentials),
+        NodeValue::Map(entries) => entries
+            .iter()
+            .any(|(key, value)| key.text.ends_with("_env_var") || has_credentials(value)),
         _ => false,
     }
 }

@@ -8,39 +8,40 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use super::SHARED;
-use super::document::{Document, Operation};
-use super::schema::Schemas;
-use crate::config::node::{Key, Node, NodeValue};
+use super::HTTP_KEYS;
+use super::document::{OpenApiDocument, OpenApiOperation};
+use super::schema::SchemaBundler;
+use crate::config::node::{ConfigKey, ConfigNode, NodeValue};
 use crate::config::spec::ToolSpec;
-use crate::model::{Problem, ToolDefinition, ToolName, check_name};
+use crate::model::{Diagnostic, ToolDefinition, ToolName, check_name};
 
 /// The longest name an operation gives to a tool.
-const LONGEST: usize = 100;
+const MAX_NAME_LENGTH: usize = 100;
 
 /// Parameters of these names are headers that a request sets by itself.
-const NOT_ARGUMENTS: [&str; 3] = ["accept", "content-type", "authorization"];
+const IGNORED_HEADERS: [&str; 3] = ["accept", "content-type", "authorization"];
 
 /// How the tools of an entry are named.
-pub(super) enum Naming {
+pub(super) enum ToolNaming {
     /// `{component}-{operation}`.
     Component(String),
     /// `{prefix}{operation}`.
     Prefix(String),
 }
 
-impl Naming {
+impl ToolNaming {
     /// By `prefix`, else by the name of the entry.
     ///
     /// # Errors
     /// When the prefix cannot begin a name.
-    pub(super) fn of(spec: &ToolSpec) -> Result<Self, Problem> {
+    pub(super) fn of(spec: &ToolSpec) -> Result<Self, Diagnostic> {
         let Some(node) = spec.entry.get("prefix").filter(|node| !node.is_null()) else {
             return Ok(Self::Component(spec.definition.name.full()));
         };
         let prefix = node.as_text()?;
         if !prefix.is_empty() {
-            check_name(prefix).map_err(|why| Problem::error(why).at(node.place()))?;
+            check_name(prefix)
+                .map_err(|why| Diagnostic::error(why).with_location(node.location()))?;
         }
         Ok(match prefix.strip_suffix('-').filter(|component| !component.is_empty()) {
             Some(component) => Self::Component(component.to_owned()),
@@ -51,7 +52,7 @@ impl Naming {
     fn name(&self, id: &str) -> ToolName {
         let fits = |c: char| c.is_ascii_alphanumeric() || "_.-".contains(c);
         let mut name = String::new();
-        for c in id.chars().take(LONGEST) {
+        for c in id.chars().take(MAX_NAME_LENGTH) {
             // One sign for a run of those that no name may hold.
             if fits(c) {
                 name.push(c);
@@ -70,22 +71,22 @@ impl Naming {
 
 /// The arguments of one operation, as they are gathered.
 #[derive(Default)]
-struct Arguments {
+struct OperationArguments {
     properties: Map<String, Value>,
     required: Vec<Value>,
     /// `params` of the entry.
-    places: Map<String, Value>,
-    doubts: Vec<String>,
+    params: Map<String, Value>,
+    warnings: Vec<String>,
 }
 
-impl Arguments {
+impl OperationArguments {
     fn add(&mut self, name: &str, schema: Value, required: bool, place: Option<Value>) {
         self.properties.insert(name.to_owned(), schema);
         if required {
             self.required.push(Value::String(name.to_owned()));
         }
         if let Some(place) = place {
-            self.places.insert(name.to_owned(), place);
+            self.params.insert(name.to_owned(), place);
         }
     }
 }
@@ -96,16 +97,16 @@ impl Arguments {
 /// Why it cannot become a tool.
 pub(super) fn entry(
     spec: &ToolSpec,
-    document: &Document,
-    operation: &Operation,
-    naming: &Naming,
+    document: &OpenApiDocument,
+    operation: &OpenApiOperation,
+    naming: &ToolNaming,
     base: &str,
 ) -> Result<ToolSpec, String> {
     if operation.path.contains(['?', '#']) {
         return Err("its path holds more than a path".to_owned());
     }
-    let mut schemas = Schemas::of(document);
-    let mut arguments = Arguments::default();
+    let mut schemas = SchemaBundler::of(document);
+    let mut arguments = OperationArguments::default();
     parameters(document, operation, &mut schemas, &mut arguments)?;
     let mut keys = vec![
         // A document's text is never filled in with what the user's environment holds.
@@ -116,8 +117,8 @@ pub(super) fn entry(
         ("parameters_schema", json!({})),
     ];
     keys.extend(body(document, operation, &mut schemas, &mut arguments)?);
-    keys.push(("params", Value::Object(arguments.places)));
-    let input = schemas.complete(json!({
+    keys.push(("params", Value::Object(arguments.params)));
+    let input = schemas.attach_defs(json!({
         "type": "object",
         "properties": arguments.properties,
         "required": arguments.required,
@@ -130,22 +131,22 @@ pub(super) fn entry(
         description: text("description").or_else(|| text("summary")),
         input_schema: Arc::new(input),
         output_schema: output(document, operation)?.map(Arc::new),
-        warnings: arguments.doubts,
+        warnings: arguments.warnings,
         ..spec.definition.clone()
     };
     Ok(ToolSpec {
         definition,
         entry: node(spec, &spec.entry, &keys).into(),
-        written: node(spec, &spec.written, &keys).into(),
+        unexpanded: node(spec, &spec.unexpanded, &keys).into(),
         ..spec.clone()
     })
 }
 
 fn parameters(
-    document: &Document,
-    operation: &Operation,
-    schemas: &mut Schemas<'_>,
-    arguments: &mut Arguments,
+    document: &OpenApiDocument,
+    operation: &OpenApiOperation,
+    schemas: &mut SchemaBundler<'_>,
+    arguments: &mut OperationArguments,
 ) -> Result<(), String> {
     let own = operation.value.get("parameters").and_then(Value::as_array);
     // An operation's own parameters come last, and so replace those of its path.
@@ -154,7 +155,7 @@ fn parameters(
         let text = |key: &str| parameter.get(key).and_then(Value::as_str).unwrap_or_default();
         let (name, place) = (text("name"), text("in"));
         let required = parameter.get("required") == Some(&Value::Bool(true));
-        if place == "header" && NOT_ARGUMENTS.contains(&name.to_ascii_lowercase().as_str()) {
+        if place == "header" && IGNORED_HEADERS.contains(&name.to_ascii_lowercase().as_str()) {
             continue;
         }
         if place == "cookie" {
@@ -172,7 +173,7 @@ fn parameters(
         }
         let joined = parameter.get("explode") == Some(&Value::Bool(false));
         if joined && schema.get("type").is_some_and(|kind| kind == "array") {
-            arguments.doubts.push(format!(
+            arguments.warnings.push(format!(
                 "'{name}' should be joined with commas, but a list is sent as several parameters"
             ));
         }
@@ -188,10 +189,10 @@ fn parameters(
 
 /// The keys of the entry that make its body.
 fn body(
-    document: &Document,
-    operation: &Operation,
-    schemas: &mut Schemas<'_>,
-    arguments: &mut Arguments,
+    document: &OpenApiDocument,
+    operation: &OpenApiOperation,
+    schemas: &mut SchemaBundler<'_>,
+    arguments: &mut OperationArguments,
 ) -> Result<Vec<(&'static str, Value)>, String> {
     let Some(body) = operation.value.get("requestBody") else { return Ok(Vec::new()) };
     let body = document.resolved(body)?;
@@ -244,54 +245,57 @@ fn body(
 }
 
 /// The schema of the JSON of a success.
-fn output(document: &Document, operation: &Operation) -> Result<Option<Value>, String> {
+fn output(
+    document: &OpenApiDocument,
+    operation: &OpenApiOperation,
+) -> Result<Option<Value>, String> {
     let responses = operation.value.get("responses");
     for status in ["200", "201", "2XX"] {
         let Some(response) = responses.and_then(|all| all.get(status)) else { continue };
         let content = document.resolved(response)?.get("content").and_then(Value::as_object);
         let json = content.into_iter().flatten().find(|(kind, _)| kind.contains("json"));
         let Some(schema) = json.and_then(|(_, media)| media.get("schema")) else { continue };
-        let mut schemas = Schemas::of(document);
+        let mut schemas = SchemaBundler::of(document);
         let root = schemas.rewrite(schema, 0)?;
-        return schemas.complete(root).map(Some);
+        return schemas.attach_defs(root).map(Some);
     }
     Ok(None)
 }
 
 /// A mapping of `keys` and of what the entry shares with all its operations, standing where the
 /// entry stands.
-fn node(spec: &ToolSpec, entry: &Node, keys: &[(&str, Value)]) -> Node {
+fn node(spec: &ToolSpec, entry: &ConfigNode, keys: &[(&str, Value)]) -> ConfigNode {
     let at = spec.entry.get("openapi").unwrap_or(&spec.entry);
-    let key = |text: &str| Key { text: text.to_owned(), position: at.position };
-    let mut entries: Vec<(Key, Node)> =
-        keys.iter().map(|(name, value)| (key(name), planted(value, at))).collect();
-    let shared = entry.entries().iter().filter(|(key, _)| SHARED.contains(&key.text.as_str()));
+    let key = |text: &str| ConfigKey { text: text.to_owned(), position: at.position };
+    let mut entries: Vec<(ConfigKey, ConfigNode)> =
+        keys.iter().map(|(name, value)| (key(name), node_from_json(value, at))).collect();
+    let shared = entry.entries().iter().filter(|(key, _)| HTTP_KEYS.contains(&key.text.as_str()));
     entries.extend(shared.cloned());
-    Node {
+    ConfigNode {
         value: NodeValue::Map(entries),
         position: entry.position,
         source: Arc::clone(&entry.source),
     }
 }
 
-/// A JSON value as a node that stands where `at` does.
-fn planted(value: &Value, at: &Node) -> Node {
+/// A JSON value as a node that stands where `with_location` does.
+fn node_from_json(value: &Value, at: &ConfigNode) -> ConfigNode {
     let value = match value {
         Value::Null => NodeValue::Null,
         Value::Bool(value) => NodeValue::Bool(*value),
         Value::Number(value) => NodeValue::Number(value.clone()),
         Value::String(value) => NodeValue::Text(value.clone()),
         Value::Array(items) => {
-            NodeValue::List(items.iter().map(|item| planted(item, at)).collect())
+            NodeValue::List(items.iter().map(|item| node_from_json(item, at)).collect())
         }
         Value::Object(map) => NodeValue::Map(
             map.iter()
                 .map(|(name, value)| {
-                    let key = Key { text: name.clone(), position: at.position };
-                    (key, planted(value, at))
+                    let key = ConfigKey { text: name.clone(), position: at.position };
+                    (key, node_from_json(value, at))
                 })
                 .collect(),
         ),
     };
-    Node { value, position: at.position, source: Arc::clone(&at.source) }
+    ConfigNode { value, position: at.position, source: Arc::clone(&at.source) }
 }

@@ -7,32 +7,32 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use super::document::Document;
+use super::document::OpenApiDocument;
 
 /// The most schemas one tool may refer to.
-const MOST_DEFS: usize = 500;
+const MAX_DEFS: usize = 500;
 
 /// How deep one schema may be.
-const DEEPEST: usize = 64;
+const MAX_DEPTH: usize = 64;
 
 /// Keys whose value is a map of schemas under names that are not keywords.
-const NAMED: [&str; 4] = ["properties", "patternProperties", "$defs", "dependentSchemas"];
+const SCHEMA_MAP_KEYS: [&str; 4] = ["properties", "patternProperties", "$defs", "dependentSchemas"];
 
 /// Keys whose value is data.
-const DATA: [&str; 5] = ["enum", "const", "default", "example", "examples"];
+const DATA_KEYS: [&str; 5] = ["enum", "const", "default", "example", "examples"];
 
 /// Makes schemas of one tool complete.
-pub(super) struct Schemas<'a> {
-    document: &'a Document,
+pub(super) struct SchemaBundler<'a> {
+    document: &'a OpenApiDocument,
     /// The names in `$defs`, by reference.
     names: BTreeMap<String, String>,
     /// References whose schemas are not in `defs` yet.
-    left: Vec<String>,
+    pending: Vec<String>,
 }
 
-impl<'a> Schemas<'a> {
-    pub(super) fn of(document: &'a Document) -> Self {
-        Self { document, names: BTreeMap::new(), left: Vec::new() }
+impl<'a> SchemaBundler<'a> {
+    pub(super) fn of(document: &'a OpenApiDocument) -> Self {
+        Self { document, names: BTreeMap::new(), pending: Vec::new() }
     }
 
     /// A schema in which every reference leads into `$defs`.
@@ -40,16 +40,18 @@ impl<'a> Schemas<'a> {
     /// # Errors
     /// When a reference leads out of the document or nowhere, or there are too many.
     pub(super) fn rewrite(&mut self, schema: &Value, depth: usize) -> Result<Value, String> {
-        if depth > DEEPEST {
-            return Err(format!("a schema is deeper than {DEEPEST}"));
+        if depth > MAX_DEPTH {
+            return Err(format!("a schema is deeper than {MAX_DEPTH}"));
         }
         let Value::Object(map) = schema else { return Ok(schema.clone()) };
         let mut out = Map::new();
         for (key, value) in map {
             let value = match value {
-                Value::String(reference) if key == "$ref" => Value::String(self.refer(reference)?),
-                value if DATA.contains(&key.as_str()) => value.clone(),
-                Value::Object(named) if NAMED.contains(&key.as_str()) => {
+                Value::String(reference) if key == "$ref" => {
+                    Value::String(self.reference_to_def(reference)?)
+                }
+                value if DATA_KEYS.contains(&key.as_str()) => value.clone(),
+                Value::Object(named) if SCHEMA_MAP_KEYS.contains(&key.as_str()) => {
                     let mut all = Map::new();
                     for (name, schema) in named {
                         all.insert(name.clone(), self.rewrite(schema, depth + 1)?);
@@ -64,19 +66,19 @@ impl<'a> Schemas<'a> {
             };
             out.insert(key.clone(), value);
         }
-        if self.document.old {
-            modern(&mut out);
+        if self.document.is_v3_0 {
+            convert_v3_0(&mut out);
         }
         Ok(Value::Object(out))
     }
 
-    fn refer(&mut self, reference: &str) -> Result<String, String> {
+    fn reference_to_def(&mut self, reference: &str) -> Result<String, String> {
         if let Some(name) = self.names.get(reference) {
             return Ok(format!("#/$defs/{name}"));
         }
-        self.document.at(reference)?;
-        if self.names.len() == MOST_DEFS {
-            return Err(format!("more than {MOST_DEFS} schemas are referred to"));
+        self.document.lookup(reference)?;
+        if self.names.len() == MAX_DEFS {
+            return Err(format!("more than {MAX_DEFS} schemas are referred to"));
         }
         let last = reference.rsplit('/').next().unwrap_or_default();
         let fits = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
@@ -85,18 +87,18 @@ impl<'a> Schemas<'a> {
             name = format!("{name}_{}", self.names.len());
         }
         self.names.insert(reference.to_owned(), name.clone());
-        self.left.push(reference.to_owned());
+        self.pending.push(reference.to_owned());
         Ok(format!("#/$defs/{name}"))
     }
 
     /// Puts everything that was referred to into the `$defs` of `root`.
     ///
     /// # Errors
-    /// As [`Schemas::rewrite`].
-    pub(super) fn complete(mut self, mut root: Value) -> Result<Value, String> {
+    /// As [`SchemaBundler::rewrite`].
+    pub(super) fn attach_defs(mut self, mut root: Value) -> Result<Value, String> {
         let mut defs = Map::new();
-        while let Some(reference) = self.left.pop() {
-            let schema = self.rewrite(self.document.at(&reference)?, 0)?;
+        while let Some(reference) = self.pending.pop() {
+            let schema = self.rewrite(self.document.lookup(&reference)?, 0)?;
             if let Some(name) = self.names.get(&reference) {
                 defs.insert(name.clone(), schema);
             }
@@ -111,7 +113,7 @@ impl<'a> Schemas<'a> {
 }
 
 /// What 3.0 says in words of its own, in those of JSON Schema.
-fn modern(schema: &mut Map<String, Value>) {
+fn convert_v3_0(schema: &mut Map<String, Value>) {
     for (flag, bound) in [("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")] {
         match schema.get(flag) {
             Some(Value::Bool(true)) => {

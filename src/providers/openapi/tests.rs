@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::net::peer::{Peer, Reply};
-use crate::providers::bench::Bench;
+use crate::net::test_server::{TestResponse, TestServer};
+use crate::providers::harness::KindHarness;
 
 const PETS: &str = r##"
 openapi: 3.0.3
@@ -70,38 +70,39 @@ components:
         age: { type: integer, nullable: true }
 "##;
 
-fn bench(server: &str, keys: &str) -> Bench {
+fn bench(server: &str, keys: &str) -> KindHarness {
     let mut yaml = "toolkits:\n  - name: pets\n    openapi: ./pets.yaml\n".to_owned();
     for line in keys.lines() {
         yaml.push_str("    ");
         yaml.push_str(line);
         yaml.push('\n');
     }
-    Bench::prepared(&super::kind(), &yaml, |dir, environment| {
+    KindHarness::prepared(&super::kind(), &yaml, |dir, environment| {
         std::fs::write(dir.join("pets.yaml"), PETS.replace("SERVER", server)).unwrap();
         std::fs::write(dir.join("old.yaml"), "swagger: '2.0'\npaths: {}\n").unwrap();
         environment.vars.insert("PET_TOKEN".to_owned(), "hunter2hunter2".to_owned());
     })
 }
 
-fn told(bench: &Bench) -> String {
-    let line = |problem: &crate::model::Problem| {
-        let hint = problem.hint.as_deref().unwrap_or("-");
-        let place = problem.place.as_ref().map(|place| format!("{}:{}", place.line, place.column));
-        format!("{} {} ({hint})", place.unwrap_or_default(), problem.message)
+fn diagnostics_text(bench: &KindHarness) -> String {
+    let line = |diagnostic: &crate::model::Diagnostic| {
+        let hint = diagnostic.hint.as_deref().unwrap_or("-");
+        let place =
+            diagnostic.location.as_ref().map(|place| format!("{}:{}", place.line, place.column));
+        format!("{} {} ({hint})", place.unwrap_or_default(), diagnostic.message)
     };
-    bench.problems.iter().map(line).collect::<Vec<_>>().join("\n")
+    bench.diagnostics.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
 #[tokio::test]
 async fn operations_are_called_as_the_document_says() {
-    let peer = Peer::start(|_, _| Reply::json(r#"{"name":"Tom"}"#)).await;
+    let peer = TestServer::start(|_, _| TestResponse::json(r#"{"name":"Tom"}"#)).await;
     let server = peer.url("").as_str().trim_end_matches('/').to_owned();
     let bench = bench(
         &server,
         "prefix: pet-\ninclude: { operations: [listPets, pets/create, replacePet], paths: [\"/pets/*\"] }",
     );
-    assert_eq!(told(&bench), "");
+    assert_eq!(diagnostics_text(&bench), "");
     let names: Vec<String> = bench.definitions().iter().map(|tool| tool.name.full()).collect();
     assert_eq!(
         names,
@@ -119,10 +120,10 @@ async fn operations_are_called_as_the_document_says() {
         ("pet-delete_pets_petId", json!({ "petId": 3 }), "DELETE /v2/pets/3", ""),
     ] {
         assert!(bench.call(name, arguments).await.unwrap().success, "{name}");
-        let heard = peer.heard().pop().unwrap();
+        let heard = peer.requests().pop().unwrap();
         assert_eq!((heard.line(), heard.body), (line.to_owned(), body.to_owned()), "{name}");
     }
-    assert_eq!(peer.heard()[0].header("x-trace"), Some("t"));
+    assert_eq!(peer.requests()[0].header("x-trace"), Some("t"));
     let delete = bench.definition("pet-delete_pets_petId");
     assert_eq!(delete.annotations.destructive, Some(true));
     assert_eq!(delete.kind, "openapi");
@@ -205,14 +206,14 @@ fn what_cannot_be_a_tool_is_told_with_its_place() {
         "https://h",
         "include: { operations: [listPet, upload, elsewhere], tags: [pest], nope: [1] }",
     );
-    insta::assert_snapshot!(told(&bench), @r"
+    insta::assert_snapshot!(diagnostics_text(&bench), @r"
     4:29 the document has no operation 'listPet' (did you mean 'listPets'?)
     4:65 the document has no operation with the tag 'pest' (did you mean 'pets'?)
     4:72 unknown key 'nope' (there are operations, tags, paths)
     4:38 the operation 'upload' cannot be a tool: its body is multipart/form-data; JSON, forms and text are sent (-)
     4:46 the operation 'elsewhere' cannot be a tool: 'other.yaml#/x' leads out of the document (-)
     ");
-    insta::assert_snapshot!(told(&super::tests::bench("https://h", "")), @r"2:5 'include' has to say which operations become tools (write include: { operations: [listPets, pets/create, replacePet, delete/pets/{petId}, steal, query, context, upload] })");
+    insta::assert_snapshot!(diagnostics_text(&super::tests::bench("https://h", "")), @r"2:5 'include' has to say which operations become tools (write include: { operations: [listPets, pets/create, replacePet, delete/pets/{petId}, steal, query, context, upload] })");
 }
 
 #[test]
@@ -221,7 +222,7 @@ fn documents_of_other_versions_and_places_are_refused() {
         let yaml = format!(
             "toolkits:\n  - {{ name: p, openapi: {document}, include: {{ tags: [x] }} }}\n"
         );
-        let bench = Bench::prepared(&super::kind(), &yaml, |dir, _| {
+        let bench = KindHarness::prepared(&super::kind(), &yaml, |dir, _| {
             std::fs::write(dir.join("old.yaml"), "swagger: '2.0'\npaths: {}\n").unwrap();
         });
         bench.messages().join("\n")
@@ -233,30 +234,34 @@ fn documents_of_other_versions_and_places_are_refused() {
 
 #[tokio::test]
 async fn a_document_gets_nothing_of_the_users() {
-    let peer = Peer::start(|_, _| Reply::json("{}")).await;
+    let peer = TestServer::start(|_, _| TestResponse::json("{}")).await;
     let server = peer.url("").as_str().trim_end_matches('/').to_owned();
     let bench = bench(&server, "include: { tags: [sly] }");
-    let told = told(&bench);
+    let told = diagnostics_text(&bench);
     assert!(told.contains("its path holds more than a path"), "{told}");
     assert!(told.contains("the path takes arguments only"), "{told}");
     bench.call("pets-steal", json!({})).await.unwrap();
-    assert_eq!(peer.heard()[0].line(), "GET /v2/steal/$%7BPET_TOKEN%7D");
+    assert_eq!(peer.requests()[0].line(), "GET /v2/steal/$%7BPET_TOKEN%7D");
 }
 
 #[tokio::test]
 async fn credentials_go_only_where_the_entry_says() {
-    let canary = Peer::start(|_, _| Reply::json("{}")).await;
+    let canary = TestServer::start(|_, _| TestResponse::json("{}")).await;
     let server = canary.url("").as_str().trim_end_matches('/').to_owned();
     let keys = "include: { operations: [listPets] }\nauth: { token_env_var: PET_TOKEN }";
     let refused = bench(&server, keys);
-    assert!(told(&refused).contains("needs a 'base_url'"), "{}", told(&refused));
+    assert!(
+        diagnostics_text(&refused).contains("needs a 'base_url'"),
+        "{}",
+        diagnostics_text(&refused)
+    );
     assert!(refused.definitions().is_empty());
-    let own = Peer::start(|_, _| Reply::json("[]")).await;
+    let own = TestServer::start(|_, _| TestResponse::json("[]")).await;
     let allowed = bench(&server, &format!("{keys}\nbase_url: {}", own.url("/api")));
-    assert_eq!(told(&allowed), "");
+    assert_eq!(diagnostics_text(&allowed), "");
     allowed.call("pets-listPets", Value::Object(serde_json::Map::new())).await.unwrap();
-    let heard = own.heard().pop().unwrap();
+    let heard = own.requests().pop().unwrap();
     assert_eq!(heard.line(), "GET /api/pets");
     assert_eq!(heard.header("authorization"), Some("Bearer hunter2hunter2"));
-    assert_eq!(canary.heard().len(), 0);
+    assert_eq!(canary.requests().len(), 0);
 }

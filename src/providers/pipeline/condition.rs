@@ -5,37 +5,38 @@
 
 use serde_json::Value;
 
-use super::scope::View;
-use super::template::{Embedding, Placed, Template};
-use crate::config::node::{Node, NodeValue};
-use crate::model::Problem;
+use super::scope::ScopeView;
+use super::template::{Embedding, LocatedReference, PipelineTemplate};
+use crate::config::node::{ConfigNode, NodeValue};
+use crate::model::Diagnostic;
 
 /// A condition.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Condition {
-    left: Template,
+pub(super) struct StepCondition {
+    left: PipelineTemplate,
     /// What it is compared with; without it, it has to be something.
-    right: Option<Template>,
+    right: Option<PipelineTemplate>,
     negated: bool,
     /// As it is written.
     pub(super) text: String,
 }
 
-impl Condition {
+impl StepCondition {
     /// Reads a condition of a file.
     pub(super) fn read(
-        node: &Node,
-        references: &mut Vec<Placed>,
-        problems: &mut Vec<Problem>,
+        node: &ConfigNode,
+        references: &mut Vec<LocatedReference>,
+        diagnostics: &mut Vec<Diagnostic>,
     ) -> Option<Self> {
         let text = match &node.value {
             NodeValue::Text(text) => text.trim().to_owned(),
             NodeValue::Bool(value) => {
-                let (left, text) = (Template::Fixed(Value::Bool(*value)), value.to_string());
+                let (left, text) =
+                    (PipelineTemplate::Fixed(Value::Bool(*value)), value.to_string());
                 return Some(Self { left, right: None, negated: false, text });
             }
             _ => {
-                problems.push(wrong(node));
+                diagnostics.push(wrong(node));
                 return None;
             }
         };
@@ -51,14 +52,16 @@ impl Condition {
                 None => (text.as_str(), None, false),
             },
         };
-        let mut part = |text: &str, how| match Template::parse(text) {
+        let mut part = |text: &str, how| match PipelineTemplate::parse(text) {
             Ok(template) => {
                 let found = template.references().into_iter();
-                references.extend(found.map(|r| (r.clone(), node.place(), how)));
+                references.extend(found.map(|r| (r.clone(), node.location(), how)));
                 Some(template)
             }
             Err((message, hint)) => {
-                problems.push(Problem::error(message).hint(hint).at(node.place()));
+                diagnostics.push(
+                    Diagnostic::error(message).with_hint(hint).with_location(node.location()),
+                );
                 None
             }
         };
@@ -67,8 +70,8 @@ impl Condition {
             Some(right) => Some(part(right, Embedding::Whole)?),
             None => None,
         };
-        if !matches!(left, Template::Whole(_)) {
-            problems.push(wrong(node));
+        if !matches!(left, PipelineTemplate::Whole(_)) {
+            diagnostics.push(wrong(node));
             return None;
         }
         Some(Self { left, right, negated, text })
@@ -78,10 +81,10 @@ impl Condition {
     ///
     /// # Errors
     /// In words, what is not there.
-    pub(super) fn holds(&self, view: &View<'_>) -> Result<bool, String> {
+    pub(super) fn holds(&self, view: &ScopeView<'_>) -> Result<bool, String> {
         let left = self.left.fill(view)?.unwrap_or_default();
         let holds = match &self.right {
-            None => is_something(&left),
+            None => is_truthy(&left),
             Some(right) => equal(&left, &right.fill(view)?.unwrap_or_default()),
         };
         Ok(holds != self.negated)
@@ -89,7 +92,7 @@ impl Condition {
 }
 
 /// Neither nothing, false, 0, nor empty.
-fn is_something(value: &Value) -> bool {
+fn is_truthy(value: &Value) -> bool {
     match value {
         Value::Null => false,
         Value::Bool(value) => *value,
@@ -113,10 +116,10 @@ fn equal(left: &Value, right: &Value) -> bool {
     }
 }
 
-fn wrong(node: &Node) -> Problem {
-    Problem::error("this is no condition")
-        .hint("write \"{x}\", \"not {x}\", \"{x} == value\" or \"{x} != value\"")
-        .at(node.place())
+fn wrong(node: &ConfigNode) -> Diagnostic {
+    Diagnostic::error("this is no condition")
+        .with_hint("write \"{x}\", \"not {x}\", \"{x} == value\" or \"{x} != value\"")
+        .with_location(node.location())
 }
 
 #[cfg(test)]
@@ -125,17 +128,17 @@ mod tests {
 
     use super::super::scope::Scope;
     use super::*;
-    use crate::config::node::{Position, SourceText};
+    use crate::config::node::{SourceText, TextPosition};
 
-    fn read(text: &str) -> Result<Condition, Vec<String>> {
-        let node = Node {
+    fn read(text: &str) -> Result<StepCondition, Vec<String>> {
+        let node = ConfigNode {
             value: NodeValue::Text(text.to_owned()),
-            position: Position::default(),
+            position: TextPosition::default(),
             source: SourceText::new("t", ""),
         };
-        let (mut references, mut problems) = (Vec::new(), Vec::new());
-        let condition = Condition::read(&node, &mut references, &mut problems);
-        condition.ok_or_else(|| problems.into_iter().map(|p| p.message).collect())
+        let (mut references, mut diagnostics) = (Vec::new(), Vec::new());
+        let condition = StepCondition::read(&node, &mut references, &mut diagnostics);
+        condition.ok_or_else(|| diagnostics.into_iter().map(|p| p.message).collect())
     }
 
     fn holds(text: &str) -> bool {

@@ -1,36 +1,36 @@
 //! What an entry of kind `pipeline` says: `steps`, and a `result` made of their outputs.
 
 use super::check;
-use super::step::{self, Read, Step};
-use super::template::{Placed, Template};
-use crate::config::node::Node;
+use super::step::{self, PipelineStep, StepDraft};
+use super::template::{LocatedReference, PipelineTemplate};
+use crate::config::node::ConfigNode;
 use crate::config::spec::ToolSpec;
-use crate::model::Problem;
+use crate::model::Diagnostic;
 
 /// The most steps of one pipeline, those in groups counted one by one.
 const MAX_STEPS: usize = 100;
 
 /// A checked pipeline.
 #[derive(Debug, Clone)]
-pub(super) struct Plan {
+pub(super) struct PipelinePlan {
     /// What runs one after the other.
-    pub(super) stages: Vec<Stage>,
+    pub(super) stages: Vec<PipelineStage>,
     /// The result; without it, the output of the last stage.
-    pub(super) result: Option<Template>,
+    pub(super) result: Option<PipelineTemplate>,
 }
 
 /// What runs at one time.
 #[derive(Debug, Clone)]
-pub(super) struct Stage {
+pub(super) struct PipelineStage {
     /// One step, or several that know nothing of each other.
-    pub(super) steps: Vec<Step>,
+    pub(super) steps: Vec<PipelineStep>,
     /// Whether it was written as a group; its output then is that of all, by their names.
     pub(super) group: bool,
 }
 
-impl Plan {
+impl PipelinePlan {
     /// All steps, in order.
-    pub(super) fn steps(&self) -> impl Iterator<Item = &Step> {
+    pub(super) fn steps(&self) -> impl Iterator<Item = &PipelineStep> {
         self.stages.iter().flat_map(|stage| &stage.steps)
     }
 
@@ -47,47 +47,52 @@ impl Plan {
 }
 
 /// A stage as it was read, with what has to be compared.
-pub(super) struct Draft {
-    pub(super) steps: Vec<Read>,
+pub(super) struct StageDraft {
+    pub(super) steps: Vec<StepDraft>,
     group: bool,
 }
 
-/// Reads an entry. All that is wrong with it is added to `problems`; what is only doubtful leaves
+/// Reads an entry. All that is wrong with it is added to `diagnostics`; what is only doubtful leaves
 /// it usable.
-pub(super) fn read(spec: &ToolSpec, problems: &mut Vec<Problem>) -> Option<Plan> {
-    let before = problems.len();
-    let drafts = stages(&spec.entry, problems);
-    let mut references: Vec<Placed> = Vec::new();
-    let result =
-        spec.entry.get("result").map(|node| Template::read(node, &mut references, problems));
-    check::check(&drafts, &references, &spec.definition.input_schema, problems);
-    if problems.iter().skip(before).any(Problem::is_error) {
+pub(super) fn read(spec: &ToolSpec, diagnostics: &mut Vec<Diagnostic>) -> Option<PipelinePlan> {
+    let before = diagnostics.len();
+    let drafts = stages(&spec.entry, diagnostics);
+    let mut references: Vec<LocatedReference> = Vec::new();
+    let result = spec
+        .entry
+        .get("result")
+        .map(|node| PipelineTemplate::read(node, &mut references, diagnostics));
+    check::check(&drafts, &references, &spec.definition.input_schema, diagnostics);
+    if diagnostics.iter().skip(before).any(Diagnostic::is_error) {
         return None;
     }
-    let stages = drafts.into_iter().map(|draft| Stage {
+    let stages = drafts.into_iter().map(|draft| PipelineStage {
         steps: draft.steps.into_iter().map(|read| read.step).collect(),
         group: draft.group,
     });
-    Some(Plan { stages: stages.collect(), result })
+    Some(PipelinePlan { stages: stages.collect(), result })
 }
 
-fn stages(entry: &Node, problems: &mut Vec<Problem>) -> Vec<Draft> {
+fn stages(entry: &ConfigNode, diagnostics: &mut Vec<Diagnostic>) -> Vec<StageDraft> {
     let Some(node) = entry.get("steps") else {
-        problems.push(
-            Problem::error("'steps' is missing")
-                .hint("write steps: [ { id: …, tool: …, args: {…} } ]")
-                .at(entry.place()),
+        diagnostics.push(
+            Diagnostic::error("'steps' is missing")
+                .with_hint("write steps: [ { id: …, tool: …, args: {…} } ]")
+                .with_location(entry.location()),
         );
         return Vec::new();
     };
     let items = match node.as_list() {
         Ok([]) => {
-            problems.push(Problem::error("a pipeline has at least one step").at(node.place()));
+            diagnostics.push(
+                Diagnostic::error("a pipeline has at least one step")
+                    .with_location(node.location()),
+            );
             return Vec::new();
         }
         Ok(items) => items,
-        Err(problem) => {
-            problems.push(problem);
+        Err(diagnostic) => {
+            diagnostics.push(diagnostic);
             return Vec::new();
         }
     };
@@ -96,24 +101,24 @@ fn stages(entry: &Node, problems: &mut Vec<Problem>) -> Vec<Draft> {
     for item in items {
         let group = item.get("parallel").and_then(|node| node.as_list().ok());
         if group.is_some() && item.entries().len() > 1 {
-            problems.push(
-                Problem::error("a group of steps has no other keys beside 'parallel'")
-                    .hint("'when', 'each' and the like stand in the steps themselves")
-                    .at(item.place()),
+            diagnostics.push(
+                Diagnostic::error("a group of steps has no other keys beside 'parallel'")
+                    .with_hint("'when', 'each' and the like stand in the steps themselves")
+                    .with_location(item.location()),
             );
         }
         let members = group.unwrap_or(std::slice::from_ref(item));
         let mut steps = Vec::new();
         for member in members {
             number += 1;
-            steps.extend(step::read(member, number, problems));
+            steps.extend(step::read(member, number, diagnostics));
         }
         if number > MAX_STEPS {
             let message = format!("a pipeline has at most {MAX_STEPS} steps");
-            problems.push(Problem::error(message).at(item.place()));
+            diagnostics.push(Diagnostic::error(message).with_location(item.location()));
             break;
         }
-        drafts.push(Draft { steps, group: group.is_some() });
+        drafts.push(StageDraft { steps, group: group.is_some() });
     }
     drafts
 }

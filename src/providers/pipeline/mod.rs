@@ -13,20 +13,20 @@ mod scope;
 mod step;
 mod template;
 
-use crate::config::consent::{Effect, Site};
-use crate::config::node::Node;
-use crate::config::spec::{Claim, KindWords};
-use crate::provider::Kind;
+use crate::config::consent::{EntryEffect, EntrySite};
+use crate::config::node::ConfigNode;
+use crate::config::spec::{KindClaim, KindDescriptor};
+use crate::provider::ProviderKind;
 
 /// The row of the registry of kinds.
-pub fn kind() -> Kind {
-    Kind {
-        words: KindWords {
+pub fn kind() -> ProviderKind {
+    ProviderKind {
+        words: KindDescriptor {
             key: "pipeline",
             aliases: &["composite"],
             keys: &["steps", "result"],
             expand: &[],
-            claims: |node, _| Claim::certain_if(node.get("steps").is_some()),
+            claims: |node, _| KindClaim::certain_if(node.get("steps").is_some()),
             effects,
             code: None,
         },
@@ -35,7 +35,7 @@ pub fn kind() -> Kind {
 }
 
 /// What an entry would do: call its tools. What they do is told where they are declared.
-fn effects(entry: &Node, _site: &Site<'_>) -> Vec<Effect> {
+fn effects(entry: &ConfigNode, _site: &EntrySite<'_>) -> Vec<EntryEffect> {
     let mut effects = Vec::new();
     let steps = entry.get("steps").and_then(|node| node.as_list().ok()).unwrap_or_default();
     for step in steps {
@@ -43,7 +43,7 @@ fn effects(entry: &Node, _site: &Site<'_>) -> Vec<Effect> {
         for step in group.unwrap_or(std::slice::from_ref(step)) {
             let tool = step.get("tool").and_then(|node| node.as_text().ok()).unwrap_or("?");
             let arguments = step.get_any(&["args", "arguments"]);
-            effects.push(Effect::Calls {
+            effects.push(EntryEffect::Calls {
                 tool: tool.to_owned(),
                 arguments: arguments.map(|(_, node)| node.to_json().to_string()),
             });

@@ -8,14 +8,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
-use super::template::{Reference, Segment};
+use super::template::{PathSegment, ValueReference};
 use crate::model::{JsonObject, ToolContext};
 
 /// Names that are no arguments and no steps.
-pub(super) const RESERVED: [&str; 4] = ["args", "context", "item", "index"];
+pub(super) const RESERVED_NAMES: [&str; 4] = ["args", "context", "item", "index"];
 
 /// How many keys of a value are named when one is missing.
-const NAMED: usize = 10;
+const MAX_LISTED_KEYS: usize = 10;
 
 /// Everything that is known so far.
 pub(super) struct Scope {
@@ -28,19 +28,19 @@ pub(super) struct Scope {
 
 /// A scope, and the item that is at hand where a step runs for each of several.
 #[derive(Clone, Copy)]
-pub(super) struct View<'a> {
+pub(super) struct ScopeView<'a> {
     scope: &'a Scope,
     item: Option<(usize, &'a Value)>,
 }
 
 /// What a name stands for.
 #[derive(Debug)]
-pub(super) enum Found<'a> {
+pub(super) enum ReferenceValue<'a> {
     Value(Cow<'a, Value>),
     /// The caller did not say.
     NotGiven,
     /// A step that has not run, or a context that is not there yet.
-    NotYet,
+    NotYetKnown,
 }
 
 /// The context of a call, as templates see it.
@@ -70,19 +70,19 @@ impl Scope {
     }
 
     /// Remembers what a step came to.
-    pub(super) fn done(&mut self, step: &str, state: Value) {
+    pub(super) fn record(&mut self, step: &str, state: Value) {
         self.done.insert(step.to_owned(), state);
     }
 
     /// What templates see outside of a loop.
-    pub(super) fn view(&self) -> View<'_> {
-        View { scope: self, item: None }
+    pub(super) fn view(&self) -> ScopeView<'_> {
+        ScopeView { scope: self, item: None }
     }
 }
 
-impl<'a> View<'a> {
+impl<'a> ScopeView<'a> {
     /// The same with an item at hand.
-    pub(super) fn at(self, index: usize, item: &'a Value) -> Self {
+    pub(super) fn with_item(self, index: usize, item: &'a Value) -> Self {
         Self { item: Some((index, item)), ..self }
     }
 
@@ -91,36 +91,36 @@ impl<'a> View<'a> {
     /// # Errors
     /// In words, what a step or item does not have. An argument or a part of the context that is
     /// not there was not given, which is no error by itself.
-    pub(super) fn find(&self, reference: &Reference) -> Result<Found<'a>, String> {
-        let Reference { root, path } = reference;
+    pub(super) fn find(&self, reference: &ValueReference) -> Result<ReferenceValue<'a>, String> {
+        let ValueReference { root, path } = reference;
         let (value, lenient) = match root.as_str() {
             "args" => (&self.scope.arguments, true),
             "context" => match &self.scope.context {
                 Some(context) => (context, true),
-                None => return Ok(Found::NotYet),
+                None => return Ok(ReferenceValue::NotYetKnown),
             },
             "item" => match self.item {
                 Some((_, item)) => (item, false),
-                None => return Ok(Found::NotYet),
+                None => return Ok(ReferenceValue::NotYetKnown),
             },
             "index" => {
                 return Ok(match self.item {
-                    Some((index, _)) => Found::Value(Cow::Owned(json!(index))),
-                    None => Found::NotYet,
+                    Some((index, _)) => ReferenceValue::Value(Cow::Owned(json!(index))),
+                    None => ReferenceValue::NotYetKnown,
                 });
             }
             step if self.scope.steps.contains(step) => match self.scope.done.get(step) {
                 Some(state) => (state, false),
-                None => return Ok(Found::NotYet),
+                None => return Ok(ReferenceValue::NotYetKnown),
             },
             argument => match self.scope.arguments.get(argument) {
                 Some(value) => (value, true),
-                None => return Ok(Found::NotGiven),
+                None => return Ok(ReferenceValue::NotGiven),
             },
         };
         match walk(value, path) {
-            Ok(value) => Ok(Found::Value(Cow::Borrowed(value))),
-            Err(_) if lenient => Ok(Found::NotGiven),
+            Ok(value) => Ok(ReferenceValue::Value(Cow::Borrowed(value))),
+            Err(_) if lenient => Ok(ReferenceValue::NotGiven),
             Err(why) => Err(format!("'{reference}' is not there: {why}")),
         }
     }
@@ -128,14 +128,14 @@ impl<'a> View<'a> {
 
 /// The value at the end of a path. Nothing is in nothing: a step that was skipped has no parts to
 /// miss.
-fn walk<'v>(mut value: &'v Value, path: &[Segment]) -> Result<&'v Value, String> {
+fn walk<'v>(mut value: &'v Value, path: &[PathSegment]) -> Result<&'v Value, String> {
     for segment in path {
         let next = match (value, segment) {
             (Value::Null, _) => return Ok(value),
-            (Value::Object(map), Segment::Key(key)) => map.get(key),
-            (Value::Object(map), Segment::Index(index)) => map.get(&index.to_string()),
-            (Value::Array(items), Segment::Index(index)) => items.get(*index),
-            (Value::Array(items), Segment::Key(key)) => {
+            (Value::Object(map), PathSegment::Key(key)) => map.get(key),
+            (Value::Object(map), PathSegment::Index(index)) => map.get(&index.to_string()),
+            (Value::Array(items), PathSegment::Index(index)) => items.get(*index),
+            (Value::Array(items), PathSegment::Key(key)) => {
                 key.parse().ok().and_then(|index: usize| items.get(index))
             }
             _ => None,
@@ -149,8 +149,9 @@ fn describe(value: &Value) -> String {
     match value {
         Value::Object(map) if map.is_empty() => "the object is empty".to_owned(),
         Value::Object(map) => {
-            let keys: Vec<String> = map.keys().take(NAMED).map(|key| format!("'{key}'")).collect();
-            let more = if map.len() > NAMED { " and more" } else { "" };
+            let keys: Vec<String> =
+                map.keys().take(MAX_LISTED_KEYS).map(|key| format!("'{key}'")).collect();
+            let more = if map.len() > MAX_LISTED_KEYS { " and more" } else { "" };
             format!("it has {}{more}", keys.join(", "))
         }
         Value::Array(items) if items.len() == 1 => "the list has 1 item".to_owned(),

@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::condition::Condition;
-use super::scope::RESERVED;
-use super::template::{Placed, Template};
+use super::condition::StepCondition;
+use super::scope::RESERVED_NAMES;
+use super::template::{LocatedReference, PipelineTemplate};
 use crate::config::keys::suggestion;
-use crate::config::node::{Node, NodeValue};
-use crate::model::{Place, Problem};
+use crate::config::node::{ConfigNode, NodeValue};
+use crate::model::{Diagnostic, SourceLocation};
 
 /// How many calls of one pipeline run at the same time.
 pub(super) const MAX_PARALLEL: usize = 8;
@@ -36,17 +36,17 @@ const KEYS: [&str; 11] = [
 
 /// A checked step.
 #[derive(Debug, Clone)]
-pub(super) struct Step {
+pub(super) struct PipelineStep {
     /// By which others refer to it.
     pub(super) id: String,
     /// The tool, by whatever name the host understands.
     pub(super) tool: String,
     /// The arguments; a text is one placeholder for a whole object.
-    pub(super) args: Template,
+    pub(super) args: PipelineTemplate,
     /// Runs only if this holds.
-    pub(super) when: Option<Condition>,
+    pub(super) when: Option<StepCondition>,
     /// Runs once for each item of this list.
-    pub(super) each: Option<Template>,
+    pub(super) each: Option<PipelineTemplate>,
     /// How many items at the same time.
     pub(super) parallel: usize,
     /// What a failure comes to.
@@ -65,153 +65,166 @@ pub(super) enum OnError {
     /// The output is nothing.
     Continue,
     /// The output is this.
-    Default(Template),
+    Default(PipelineTemplate),
 }
 
 /// A step, and what has to be compared with the rest of the pipeline.
-pub(super) struct Read {
-    pub(super) step: Step,
+pub(super) struct StepDraft {
+    pub(super) step: PipelineStep,
     /// Where the step's name stands, or the step.
-    pub(super) place: Place,
-    pub(super) references: Vec<Placed>,
+    pub(super) place: SourceLocation,
+    pub(super) references: Vec<LocatedReference>,
 }
 
 /// Reads a step; `number` counts from 1 and names a step that does not name itself.
-pub(super) fn read(node: &Node, number: usize, problems: &mut Vec<Problem>) -> Option<Read> {
-    let entries = take(node.as_map(), problems)?;
+pub(super) fn read(
+    node: &ConfigNode,
+    number: usize,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<StepDraft> {
+    let entries = ok_or_report(node.as_map(), diagnostics)?;
     for (key, _) in entries {
         if !KEYS.contains(&key.text.as_str()) {
-            let mut problem = Problem::warning(format!("unknown key '{}' in a step", key.text));
+            let mut diagnostic =
+                Diagnostic::warning(format!("unknown key '{}' in a step", key.text));
             if let Some(meant) = suggestion(&key.text, KEYS.into_iter()) {
-                problem = problem.hint(format!("did you mean '{meant}'?"));
+                diagnostic = diagnostic.with_hint(format!("did you mean '{meant}'?"));
             }
-            problems.push(problem.at(node.place_of(key)));
+            diagnostics.push(diagnostic.with_location(node.location_of(key)));
         }
     }
     let (id, place) = match node.get("id") {
-        Some(id) => (take(name(id), problems).unwrap_or_default(), id.place()),
-        None => (format!("step{number}"), node.place()),
+        Some(id) => (ok_or_report(name(id), diagnostics).unwrap_or_default(), id.location()),
+        None => (format!("step{number}"), node.location()),
     };
     let mut references = Vec::new();
     let args = match node.get_any(&["args", "arguments"]) {
         Some((_, args)) => {
-            let template = Template::read(args, &mut references, problems);
-            if !matches!(template, Template::Map(_) | Template::Whole(_)) {
-                problems.push(
-                    Problem::error("'args' has to be a mapping")
-                        .hint("write args: { name: value }, or one placeholder for all of it")
-                        .at(args.place()),
+            let template = PipelineTemplate::read(args, &mut references, diagnostics);
+            if !matches!(template, PipelineTemplate::Map(_) | PipelineTemplate::Whole(_)) {
+                diagnostics.push(
+                    Diagnostic::error("'args' has to be a mapping")
+                        .with_hint("write args: { name: value }, or one placeholder for all of it")
+                        .with_location(args.location()),
                 );
             }
             template
         }
-        None => Template::Map(Vec::new()),
+        None => PipelineTemplate::Map(Vec::new()),
     };
-    let when = node.get("when").and_then(|when| Condition::read(when, &mut references, problems));
+    let when =
+        node.get("when").and_then(|when| StepCondition::read(when, &mut references, diagnostics));
     let each = node.get_any(&["each", "foreach"]).map(|(_, list)| {
-        let template = Template::read(list, &mut references, problems);
-        if !matches!(template, Template::Whole(_) | Template::List(_)) {
-            problems.push(list.expected("a list, or one placeholder for a list"));
+        let template = PipelineTemplate::read(list, &mut references, diagnostics);
+        if !matches!(template, PipelineTemplate::Whole(_) | PipelineTemplate::List(_)) {
+            diagnostics.push(list.expected("a list, or one placeholder for a list"));
         }
         template
     });
     let on_error = node
         .get("on_error")
-        .map_or(OnError::Fail, |node| on_error(node, &mut references, problems));
-    let step = Step {
+        .map_or(OnError::Fail, |node| on_error(node, &mut references, diagnostics));
+    let step = PipelineStep {
         tool: node
             .get("tool")
             .ok_or_else(|| {
-                let problem = Problem::error(format!("the step '{id}' names no tool"));
-                problem.hint("add 'tool: …'").at(node.place())
+                let diagnostic = Diagnostic::error(format!("the step '{id}' names no tool"));
+                diagnostic.with_hint("add 'tool: …'").with_location(node.location())
             })
             .and_then(tool)
-            .map_err(|problem| problems.push(problem))
+            .map_err(|diagnostic| diagnostics.push(diagnostic))
             .unwrap_or_default(),
-        parallel: parallel(node, each.is_some(), problems),
-        timeout: node.get("timeout").and_then(|node| take(limit(node), problems)),
-        retries: node.get("retries").and_then(|node| take(retries(node), problems)),
+        parallel: parallel(node, each.is_some(), diagnostics),
+        timeout: node.get("timeout").and_then(|node| ok_or_report(limit(node), diagnostics)),
+        retries: node.get("retries").and_then(|node| ok_or_report(retries(node), diagnostics)),
         id,
         args,
         when,
         each,
         on_error,
     };
-    Some(Read { step, place, references })
+    Some(StepDraft { step, place, references })
 }
 
-fn take<T>(result: Result<T, Problem>, problems: &mut Vec<Problem>) -> Option<T> {
-    result.map_err(|problem| problems.push(problem)).ok()
+fn ok_or_report<T>(result: Result<T, Diagnostic>, diagnostics: &mut Vec<Diagnostic>) -> Option<T> {
+    result.map_err(|diagnostic| diagnostics.push(diagnostic)).ok()
 }
 
-fn name(node: &Node) -> Result<String, Problem> {
+fn name(node: &ConfigNode) -> Result<String, Diagnostic> {
     let name = node.as_scalar_text()?;
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
     if name.is_empty() || name.len() > 64 || !name.chars().all(fits) {
         let message = format!("'{name}' is no name of a step: 1 to 64 letters, digits, '_' or '-'");
-        return Err(Problem::error(message).at(node.place()));
+        return Err(Diagnostic::error(message).with_location(node.location()));
     }
-    if RESERVED.contains(&name.as_str()) {
+    if RESERVED_NAMES.contains(&name.as_str()) {
         let message = format!("'{name}' means something else in a template");
-        return Err(Problem::error(message).hint("give the step another id").at(node.place()));
+        return Err(Diagnostic::error(message)
+            .with_hint("give the step another id")
+            .with_location(node.location()));
     }
     Ok(name)
 }
 
-fn tool(node: &Node) -> Result<String, Problem> {
+fn tool(node: &ConfigNode) -> Result<String, Diagnostic> {
     let text = node.as_text()?.trim();
     if text.is_empty() {
         return Err(node.expected("the name of a tool"));
     }
     if text.contains(['{', '}']) {
-        return Err(Problem::error("the tool itself cannot come from a value")
-            .hint("name the tool; 'when' chooses between steps")
-            .at(node.place()));
+        return Err(Diagnostic::error("the tool itself cannot come from a value")
+            .with_hint("name the tool; 'when' chooses between steps")
+            .with_location(node.location()));
     }
     Ok(text.to_owned())
 }
 
-fn on_error(node: &Node, references: &mut Vec<Placed>, problems: &mut Vec<Problem>) -> OnError {
+fn on_error(
+    node: &ConfigNode,
+    references: &mut Vec<LocatedReference>,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> OnError {
     match &node.value {
         NodeValue::Text(word) if word == "fail" => return OnError::Fail,
         NodeValue::Text(word) if word == "continue" => return OnError::Continue,
         NodeValue::Map(entries) if entries.len() == 1 => {
             if let Some(value) = node.get("default") {
-                return OnError::Default(Template::read(value, references, problems));
+                return OnError::Default(PipelineTemplate::read(value, references, diagnostics));
             }
         }
         _ => {}
     }
-    problems.push(
-        Problem::error("'on_error' is fail, continue, or { default: value }").at(node.place()),
+    diagnostics.push(
+        Diagnostic::error("'on_error' is fail, continue, or { default: value }")
+            .with_location(node.location()),
     );
     OnError::Fail
 }
 
-fn parallel(node: &Node, each: bool, problems: &mut Vec<Problem>) -> usize {
+fn parallel(node: &ConfigNode, each: bool, diagnostics: &mut Vec<Diagnostic>) -> usize {
     let Some(value) = node.get("parallel") else { return 1 };
     let number = value.as_count().ok().and_then(|n| usize::try_from(n).ok());
     match number {
         Some(n) if each && (1..=MAX_PARALLEL).contains(&n) => return n,
-        Some(_) if !each => problems.push(
-            Problem::error("'parallel' as a number belongs to a step with 'each'")
-                .hint("for steps at the same time write - parallel: [ {…}, {…} ]")
-                .at(value.place()),
+        Some(_) if !each => diagnostics.push(
+            Diagnostic::error("'parallel' as a number belongs to a step with 'each'")
+                .with_hint("for steps at the same time write - parallel: [ {…}, {…} ]")
+                .with_location(value.location()),
         ),
-        _ => problems.push(value.expected("a number from 1 to 8")),
+        _ => diagnostics.push(value.expected("a number from 1 to 8")),
     }
     1
 }
 
-fn limit(node: &Node) -> Result<Duration, Problem> {
+fn limit(node: &ConfigNode) -> Result<Duration, Diagnostic> {
     let limit = node.as_duration()?;
     if limit.is_zero() {
-        return Err(Problem::error("no step can end in no time").at(node.place()));
+        return Err(Diagnostic::error("no step can end in no time").with_location(node.location()));
     }
     Ok(limit)
 }
 
-fn retries(node: &Node) -> Result<u32, Problem> {
+fn retries(node: &ConfigNode) -> Result<u32, Diagnostic> {
     let count = node.as_count()?;
     match u32::try_from(count) {
         Ok(count) if u64::from(count) <= MAX_RETRIES => Ok(count),
@@ -220,12 +233,12 @@ fn retries(node: &Node) -> Result<u32, Problem> {
 }
 
 /// What a step is called in messages: `step 'save' (notes-write)`.
-pub(super) fn title(step: &Step) -> String {
+pub(super) fn title(step: &PipelineStep) -> String {
     format!("step '{}' ({})", step.id, step.tool)
 }
 
 /// A step as a preview shows it, its values filled in as far as `fill` can.
-pub(super) fn show(step: &Step, fill: &dyn Fn(&Template) -> Value) -> Value {
+pub(super) fn show(step: &PipelineStep, fill: &dyn Fn(&PipelineTemplate) -> Value) -> Value {
     let mut shown = serde_json::json!({ "id": step.id, "tool": step.tool });
     if let Some(fields) = shown.as_object_mut() {
         if let Some(when) = &step.when {

@@ -9,19 +9,19 @@ use std::fmt;
 
 use serde_json::Value;
 
-use super::scope::{Found, View};
-use crate::config::node::{Node, NodeValue};
-use crate::model::{JsonObject, Place, Problem};
+use super::scope::{ReferenceValue, ScopeView};
+use crate::config::node::{ConfigNode, NodeValue};
+use crate::model::{Diagnostic, JsonObject, SourceLocation};
 
 /// A value with places to fill in.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Template {
+pub(super) enum PipelineTemplate {
     /// A value as it stands.
     Fixed(Value),
     /// Exactly one placeholder: the value keeps its type.
-    Whole(Reference),
+    Whole(ValueReference),
     /// Text around placeholders.
-    Text(Vec<Part>),
+    Text(Vec<PipelineTemplatePart>),
     /// A list of templates.
     List(Vec<Self>),
     /// An object of templates. Keys are never templates.
@@ -29,36 +29,36 @@ pub(super) enum Template {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Part {
+pub(super) enum PipelineTemplatePart {
     Literal(String),
-    Reference(Reference),
+    Reference(ValueReference),
 }
 
 /// What stands between braces.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Reference {
+pub(super) struct ValueReference {
     /// An argument, a step, or one of the words `args`, `context`, `item`, `index`.
     pub(super) root: String,
     /// The way into its value.
-    pub(super) path: Vec<Segment>,
+    pub(super) path: Vec<PathSegment>,
 }
 
 /// One step of the way into a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Segment {
+pub(super) enum PathSegment {
     /// A key of an object, or the number of an item.
     Key(String),
     /// The number of an item, from 0.
     Index(usize),
 }
 
-impl fmt::Display for Reference {
+impl fmt::Display for ValueReference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.root)?;
         for segment in &self.path {
             match segment {
-                Segment::Key(key) => write!(f, ".{key}")?,
-                Segment::Index(index) => write!(f, "[{index}]")?,
+                PathSegment::Key(key) => write!(f, ".{key}")?,
+                PathSegment::Index(index) => write!(f, "[{index}]")?,
             }
         }
         Ok(())
@@ -66,7 +66,7 @@ impl fmt::Display for Reference {
 }
 
 /// A reference and where it stands.
-pub(super) type Placed = (Reference, Place, Embedding);
+pub(super) type LocatedReference = (ValueReference, SourceLocation, Embedding);
 
 /// Whether a reference is the whole of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,13 +75,13 @@ pub(super) enum Embedding {
     InText,
 }
 
-impl Template {
+impl PipelineTemplate {
     /// Reads a value of a file. What it refers to is added to `references`, what is wrong with it
-    /// to `problems`.
+    /// to `diagnostics`.
     pub(super) fn read(
-        node: &Node,
-        references: &mut Vec<Placed>,
-        problems: &mut Vec<Problem>,
+        node: &ConfigNode,
+        references: &mut Vec<LocatedReference>,
+        diagnostics: &mut Vec<Diagnostic>,
     ) -> Self {
         match &node.value {
             NodeValue::Text(text) => match Self::parse(text) {
@@ -91,21 +91,23 @@ impl Template {
                         _ => Embedding::InText,
                     };
                     let found = template.references().into_iter();
-                    references.extend(found.map(|r| (r.clone(), node.place(), how)));
+                    references.extend(found.map(|r| (r.clone(), node.location(), how)));
                     template
                 }
                 Err((message, hint)) => {
-                    problems.push(Problem::error(message).hint(hint).at(node.place()));
+                    diagnostics.push(
+                        Diagnostic::error(message).with_hint(hint).with_location(node.location()),
+                    );
                     Self::Fixed(Value::Null)
                 }
             },
             NodeValue::List(items) => {
-                Self::List(items.iter().map(|n| Self::read(n, references, problems)).collect())
+                Self::List(items.iter().map(|n| Self::read(n, references, diagnostics)).collect())
             }
             NodeValue::Map(entries) => Self::Map(
                 entries
                     .iter()
-                    .map(|(key, n)| (key.text.clone(), Self::read(n, references, problems)))
+                    .map(|(key, n)| (key.text.clone(), Self::read(n, references, diagnostics)))
                     .collect(),
             ),
             NodeValue::Null | NodeValue::Bool(_) | NodeValue::Number(_) => {
@@ -133,15 +135,15 @@ impl Template {
                 rest = after;
             } else {
                 let inside = brace.strip_prefix('{').and_then(|after| after.split_once('}'));
-                let Some((reference, after)) =
-                    inside.and_then(|(inside, after)| Some((Reference::parse(inside)?, after)))
+                let Some((reference, after)) = inside
+                    .and_then(|(inside, after)| Some((ValueReference::parse(inside)?, after)))
                 else {
-                    return Err(stray(brace, text));
+                    return Err(unmatched_brace(brace, text));
                 };
                 if !literal.is_empty() {
-                    parts.push(Part::Literal(std::mem::take(&mut literal)));
+                    parts.push(PipelineTemplatePart::Literal(std::mem::take(&mut literal)));
                 }
-                parts.push(Part::Reference(reference));
+                parts.push(PipelineTemplatePart::Reference(reference));
                 rest = after;
             }
         }
@@ -150,24 +152,24 @@ impl Template {
             return Ok(Self::Fixed(Value::String(literal)));
         }
         if !literal.is_empty() {
-            parts.push(Part::Literal(literal));
+            parts.push(PipelineTemplatePart::Literal(literal));
         }
         Ok(match parts.as_slice() {
-            [Part::Reference(only)] => Self::Whole(only.clone()),
+            [PipelineTemplatePart::Reference(only)] => Self::Whole(only.clone()),
             _ => Self::Text(parts),
         })
     }
 
     /// Everything it refers to.
-    pub(super) fn references(&self) -> Vec<&Reference> {
+    pub(super) fn references(&self) -> Vec<&ValueReference> {
         match self {
             Self::Fixed(_) => Vec::new(),
             Self::Whole(reference) => vec![reference],
             Self::Text(parts) => parts
                 .iter()
                 .filter_map(|part| match part {
-                    Part::Reference(reference) => Some(reference),
-                    Part::Literal(_) => None,
+                    PipelineTemplatePart::Reference(reference) => Some(reference),
+                    PipelineTemplatePart::Literal(_) => None,
                 })
                 .collect(),
             Self::List(items) => items.iter().flat_map(Self::references).collect(),
@@ -180,13 +182,13 @@ impl Template {
     ///
     /// # Errors
     /// In words, what is not there.
-    pub(super) fn fill(&self, view: &View<'_>) -> Result<Option<Value>, String> {
+    pub(super) fn fill(&self, view: &ScopeView<'_>) -> Result<Option<Value>, String> {
         Ok(match self {
             Self::Fixed(value) => Some(value.clone()),
             Self::Whole(reference) => match view.find(reference)? {
-                Found::Value(value) => Some(value.into_owned()),
-                Found::NotGiven => None,
-                Found::NotYet => Some(Value::String(format!("{{{reference}}}"))),
+                ReferenceValue::Value(value) => Some(value.into_owned()),
+                ReferenceValue::NotGiven => None,
+                ReferenceValue::NotYetKnown => Some(Value::String(format!("{{{reference}}}"))),
             },
             Self::Text(parts) => Some(Value::String(fill_text(parts, view)?)),
             Self::List(items) => {
@@ -209,21 +211,21 @@ impl Template {
     }
 }
 
-fn fill_text(parts: &[Part], view: &View<'_>) -> Result<String, String> {
+fn fill_text(parts: &[PipelineTemplatePart], view: &ScopeView<'_>) -> Result<String, String> {
     use fmt::Write as _;
     let mut text = String::new();
     for part in parts {
         match part {
-            Part::Literal(literal) => text.push_str(literal),
-            Part::Reference(reference) => match view.find(reference)? {
-                Found::Value(value) => match value.as_ref() {
+            PipelineTemplatePart::Literal(literal) => text.push_str(literal),
+            PipelineTemplatePart::Reference(reference) => match view.find(reference)? {
+                ReferenceValue::Value(value) => match value.as_ref() {
                     Value::Null => {}
                     Value::String(value) => text.push_str(value),
                     // Writing to a String cannot fail.
                     other => drop(write!(text, "{other}")),
                 },
-                Found::NotYet => drop(write!(text, "{{{reference}}}")),
-                Found::NotGiven => {
+                ReferenceValue::NotYetKnown => drop(write!(text, "{{{reference}}}")),
+                ReferenceValue::NotGiven => {
                     return Err(format!("'{reference}' was not given, and stands inside a text"));
                 }
             },
@@ -232,7 +234,7 @@ fn fill_text(parts: &[Part], view: &View<'_>) -> Result<String, String> {
     Ok(text)
 }
 
-impl Reference {
+impl ValueReference {
     /// `root`, then `.key`, `[number]` or `["key"]`.
     fn parse(text: &str) -> Option<Self> {
         let word = |text: &str| {
@@ -245,14 +247,14 @@ impl Reference {
         while !rest.is_empty() {
             if let Some(after) = rest.strip_prefix('.') {
                 let (key, after) = word(after)?;
-                path.push(Segment::Key(key));
+                path.push(PathSegment::Key(key));
                 rest = after;
             } else {
                 let (inside, after) = rest.strip_prefix('[')?.split_once(']')?;
                 let quoted = inside.strip_prefix('"').and_then(|inside| inside.strip_suffix('"'));
                 path.push(match quoted {
-                    Some(key) => Segment::Key(key.to_owned()),
-                    None => Segment::Index(inside.parse().ok()?),
+                    Some(key) => PathSegment::Key(key.to_owned()),
+                    None => PathSegment::Index(inside.parse().ok()?),
                 });
                 rest = after.to_owned();
             }
@@ -261,7 +263,7 @@ impl Reference {
     }
 }
 
-fn stray(brace: &str, text: &str) -> (String, String) {
+fn unmatched_brace(brace: &str, text: &str) -> (String, String) {
     let brace = brace.chars().next().unwrap_or('{');
     (
         format!("the '{brace}' in '{text}' belongs to no placeholder"),
@@ -281,12 +283,12 @@ mod tests {
         let arguments = json!({ "topic": "rust", "n": 3, "list": [1, {"a b": "x"}], "none": null });
         let Value::Object(arguments) = arguments else { panic!() };
         let mut scope = Scope::of(arguments, Some(json!({ "session_id": "s" })), ["find", "late"]);
-        scope.done("find", json!({ "output": { "items": ["a", "b"] }, "error": null }));
+        scope.record("find", json!({ "output": { "items": ["a", "b"] }, "error": null }));
         scope
     }
 
     fn fill(text: &str) -> Result<Option<Value>, String> {
-        let template = Template::parse(text).map_err(|(message, _)| message)?;
+        let template = PipelineTemplate::parse(text).map_err(|(message, _)| message)?;
         template.fill(&scope().view())
     }
 
@@ -323,9 +325,9 @@ mod tests {
         for text in ["{other}", "{args.other}", "{context.metadata.user}", "{topic.x}"] {
             assert_eq!(fill(text), Ok(None), "{text}");
         }
-        let node = Template::Map(vec![
-            ("a".into(), Template::parse("{other}").unwrap()),
-            ("b".into(), Template::List(vec![Template::parse("{other}").unwrap()])),
+        let node = PipelineTemplate::Map(vec![
+            ("a".into(), PipelineTemplate::parse("{other}").unwrap()),
+            ("b".into(), PipelineTemplate::List(vec![PipelineTemplate::parse("{other}").unwrap()])),
         ]);
         assert_eq!(node.fill(&scope().view()), Ok(Some(json!({ "b": [] }))));
         assert!(fill("<{other}>").unwrap_err().contains("was not given"));
@@ -358,10 +360,10 @@ mod tests {
             let Value::Object(arguments) = arguments.clone() else { panic!() };
             let scope = Scope::of(arguments.clone(), None, []);
             for (key, value) in &arguments {
-                let template = Template::parse(&format!("{{{key}}}")).unwrap();
+                let template = PipelineTemplate::parse(&format!("{{{key}}}")).unwrap();
                 prop_assert_eq!(template.fill(&scope.view()), Ok(Some(value.clone())));
             }
-            let inside = Template::parse("<{text}>").unwrap().fill(&scope.view());
+            let inside = PipelineTemplate::parse("<{text}>").unwrap().fill(&scope.view());
             prop_assert_eq!(inside, Ok(Some(json!(format!("<{text}>")))));
         }
 
@@ -371,23 +373,23 @@ mod tests {
             let value = format!("{{{name}}} {{{{ {{args}}");
             let arguments = JsonObject::from_iter([("v".to_owned(), json!(value))]);
             let scope = Scope::of(arguments, None, []);
-            let filled = Template::parse("{v}").unwrap().fill(&scope.view());
+            let filled = PipelineTemplate::parse("{v}").unwrap().fill(&scope.view());
             prop_assert_eq!(filled, Ok(Some(json!(value))));
         }
 
         #[test]
         fn escaped_text_is_itself(text in any::<String>()) {
             let escaped = text.replace('{', "{{").replace('}', "}}");
-            prop_assert_eq!(Template::parse(&escaped), Ok(Template::Fixed(json!(text))));
+            prop_assert_eq!(PipelineTemplate::parse(&escaped), Ok(PipelineTemplate::Fixed(json!(text))));
         }
 
         #[test]
         fn any_text_is_read_or_refused(text in "[{}\\[\\].\"a0 -]{0,16}") {
-            if let Ok(template) = Template::parse(&text) {
+            if let Ok(template) = PipelineTemplate::parse(&text) {
                 // What is read can be written again.
                 for reference in template.references() {
-                    let again = Reference::parse(&reference.to_string());
-                    let odd = reference.path.iter().any(|s| matches!(s, Segment::Key(k) if k.contains(['.', ' ', '[', '"', '{', '}']) || k.is_empty()));
+                    let again = ValueReference::parse(&reference.to_string());
+                    let odd = reference.path.iter().any(|s| matches!(s, PathSegment::Key(k) if k.contains(['.', ' ', '[', '"', '{', '}']) || k.is_empty()));
                     prop_assert!(odd || again.as_ref() == Some(reference));
                 }
                 let _filled = template.fill(&scope().view());

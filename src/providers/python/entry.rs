@@ -8,14 +8,14 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use super::sealed::SealedCode;
-use super::workers::Key;
+use super::worker_pool::WorkerKey;
 use crate::config::consent::Seal;
 use crate::config::environment::Environment;
-use crate::config::node::Node;
+use crate::config::node::ConfigNode;
 use crate::config::spec::ToolSpec;
-use crate::model::{Problem, ToolScope};
-use crate::providers::confinement::{self, Life, Sandbox};
-use crate::providers::surroundings;
+use crate::model::{Diagnostic, ToolScope};
+use crate::providers::confinement::{self, ProgramLifetime, Sandbox};
+use crate::providers::program_env;
 
 /// The keys of an entry that only this kind understands.
 pub(super) const KEYS: &[&str] =
@@ -23,20 +23,20 @@ pub(super) const KEYS: &[&str] =
 
 /// What of its module an entry makes tools of.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Target {
+pub(super) enum FunctionSelection {
     /// This function; a dotted one leads through a class.
     Function(String),
     /// Every public function all of whose parameters have type hints.
-    Typed,
+    AllTyped,
 }
 
 /// A checked entry.
 #[derive(Debug, Clone)]
-pub(super) struct Entry {
+pub(super) struct PythonEntry {
     /// The module, dotted.
     pub(super) module: String,
     /// What of it becomes a tool.
-    pub(super) target: Target,
+    pub(super) selection: FunctionSelection,
     /// The interpreter as written: a name, or a path relative to `base_dir`.
     pub(super) python: Option<String>,
     /// The first directory in which modules are looked for, and the worker's working directory.
@@ -58,36 +58,37 @@ pub(super) struct Entry {
     /// The code it may run, when that is bound to what a person trusted.
     pub(super) sealed: Option<SealedCode>,
     /// What its worker is made for, once that was found out.
-    pub(super) key: OnceLock<Key>,
+    pub(super) worker_key: OnceLock<WorkerKey>,
 }
 
-/// Reads an entry. Problems that leave it usable are added to `doubts`.
+/// Reads an entry. Problems that leave it usable are added to `warnings`.
 ///
 /// # Errors
 /// Everything that takes the entry out of service.
 pub(super) fn read(
     spec: &ToolSpec,
     environment: &dyn Environment,
-    doubts: &mut Vec<Problem>,
-) -> Result<Entry, Vec<Problem>> {
+    warnings: &mut Vec<Diagnostic>,
+) -> Result<PythonEntry, Vec<Diagnostic>> {
     let entry = &spec.entry;
-    let mut problems = Vec::new();
-    let mut note = |problem: Problem| problems.push(problem);
+    let mut diagnostics = Vec::new();
+    let mut note = |diagnostic: Diagnostic| diagnostics.push(diagnostic);
     let module = module(entry).map_err(&mut note).unwrap_or_default();
-    let target = target(entry).map_err(&mut note).unwrap_or(Target::Typed);
+    let target = target(entry).map_err(&mut note).unwrap_or(FunctionSelection::AllTyped);
     let python =
         entry.get("python").map(|node| python(node).map_err(&mut note).unwrap_or_default());
     if let Some(node) = entry.get("root") {
         let _noted = node.as_text().map_err(&mut note);
     }
-    let env = surroundings::written(entry).map_err(&mut note).unwrap_or_default();
-    let env_keys = entry.get("env_keys").map(Node::as_texts).transpose();
+    let env = program_env::read_env(entry).map_err(&mut note).unwrap_or_default();
+    let env_keys = entry.get("env_keys").map(ConfigNode::as_texts).transpose();
     let env_keys = env_keys.map_err(&mut note).unwrap_or_default().unwrap_or_default();
     let sets_home = env.contains_key("HOME");
-    let sandbox = confinement::read(spec, Life::Worker, sets_home, environment, doubts);
+    let sandbox =
+        confinement::read(spec, ProgramLifetime::LongLived, sets_home, environment, warnings);
     let sandbox = sandbox.map_err(&mut note).unwrap_or_default();
-    if !problems.is_empty() {
-        return Err(problems);
+    if !diagnostics.is_empty() {
+        return Err(diagnostics);
     }
     let schemas = ["parameters_schema", "parameters", "inputSchema", "input_schema"];
     let has_schema =
@@ -97,9 +98,9 @@ pub(super) fn read(
         .seal
         .manifest()
         .map(|files| SealedCode::new(files, &root, &spec.base_dir, python.as_deref(), &env));
-    Ok(Entry {
+    Ok(PythonEntry {
         module,
-        target,
+        selection: target,
         python,
         root,
         base_dir: spec.base_dir.clone(),
@@ -110,57 +111,62 @@ pub(super) fn read(
         sandbox,
         seal: spec.seal.clone(),
         sealed,
-        key: OnceLock::new(),
+        worker_key: OnceLock::new(),
     })
 }
 
 /// The directory of an entry's modules: that of its file, when it names none.
-pub(super) fn root(entry: &Node, base_dir: &Path) -> PathBuf {
+pub(super) fn root(entry: &ConfigNode, base_dir: &Path) -> PathBuf {
     let written = entry.get("root").and_then(|node| node.as_text().ok()).unwrap_or(".");
     base_dir.join(written).components().filter(|part| part.as_os_str() != ".").collect()
 }
 
-fn module(entry: &Node) -> Result<String, Problem> {
+fn module(entry: &ConfigNode) -> Result<String, Diagnostic> {
     let Some(node) = entry.get("module") else {
-        return Err(Problem::error("'module' is missing")
-            .hint("name the Python module, such as module: mytools.text")
-            .at(entry.place()));
+        return Err(Diagnostic::error("'module' is missing")
+            .with_hint("name the Python module, such as module: mytools.text")
+            .with_location(entry.location()));
     };
     let text = node.as_text()?;
     if is_dotted(text) {
         return Ok(text.to_owned());
     }
-    let problem = Problem::error(format!("'{text}' cannot be the name of a Python module"));
+    let diagnostic = Diagnostic::error(format!("'{text}' cannot be the name of a Python module"));
     let hint = match text.strip_suffix(".py") {
         Some(stem) => format!("write it as for import: {}", stem.replace('/', ".")),
         None => "write it as for import, such as mytools.text".to_owned(),
     };
-    Err(problem.hint(hint).at(node.place()))
+    Err(diagnostic.with_hint(hint).with_location(node.location()))
 }
 
-fn target(entry: &Node) -> Result<Target, Problem> {
+fn target(entry: &ConfigNode) -> Result<FunctionSelection, Diagnostic> {
     match (entry.get("function"), entry.get("functions")) {
         (Some(node), None) => {
             let text = node.as_text()?;
             if is_dotted(text) {
-                return Ok(Target::Function(text.to_owned()));
+                return Ok(FunctionSelection::Function(text.to_owned()));
             }
-            Err(Problem::error(format!("'{text}' cannot be the name of a function"))
-                .hint("write its name alone, without parentheses")
-                .at(node.place()))
+            Err(Diagnostic::error(format!("'{text}' cannot be the name of a function"))
+                .with_hint("write its name alone, without parentheses")
+                .with_location(node.location()))
         }
-        (None, Some(node)) if matches!(node.as_text(), Ok("typed")) => Ok(Target::Typed),
+        (None, Some(node)) if matches!(node.as_text(), Ok("typed")) => {
+            Ok(FunctionSelection::AllTyped)
+        }
         (None, Some(node)) => Err(node.expected("'typed', the only choice")),
         (Some(_), Some(node)) => {
-            Err(Problem::error("'function' and 'functions' exclude each other").at(node.place()))
+            Err(Diagnostic::error("'function' and 'functions' exclude each other")
+                .with_location(node.location()))
         }
-        (None, None) => Err(Problem::error("'function' is missing")
-            .hint("name a function of the module, or write 'functions: typed' for all typed ones")
-            .at(entry.place())),
+        (None, None) => Err(Diagnostic::error("'function' is missing")
+            .with_hint(
+                "name a function of the module, or write 'functions: typed' for all typed ones",
+            )
+            .with_location(entry.location())),
     }
 }
 
-fn python(node: &Node) -> Result<String, Problem> {
+fn python(node: &ConfigNode) -> Result<String, Diagnostic> {
     let text = node.as_text()?;
     if text.trim().is_empty() || text.contains('\0') {
         return Err(node.expected("the path or name of an interpreter"));

@@ -5,16 +5,16 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::util::regular;
+use crate::util::regular_file;
 
 /// The longest chain of links that is followed, as in the kernel.
-const MOST_LINKS: usize = 40;
+const MAX_LINKS: usize = 40;
 /// The largest settings that are read, in bytes.
-const LARGEST: u64 = 64 << 10;
+const MAX_CONFIG_BYTES: u64 = 64 << 10;
 
 /// What an interpreter reads that stands neither beside it nor beside the file it leads to: links
 /// on the way there, and the installation that its virtual environment names.
-pub(super) fn belongings(interpreter: &Path) -> Vec<PathBuf> {
+pub(super) fn interpreter_paths(interpreter: &Path) -> Vec<PathBuf> {
     let real = interpreter.canonicalize().unwrap_or_else(|_| interpreter.to_path_buf());
     let near = [interpreter.parent(), real.parent()];
     let mut found = links(interpreter);
@@ -37,7 +37,7 @@ pub(super) fn belongings(interpreter: &Path) -> Vec<PathBuf> {
 fn links(path: &Path) -> Vec<PathBuf> {
     let next = |path: &PathBuf| Some(path.parent()?.join(std::fs::read_link(path).ok()?));
     let chain = std::iter::successors(next(&path.to_path_buf()), next);
-    chain.take(MOST_LINKS).collect()
+    chain.take(MAX_LINKS).collect()
 }
 
 /// Where the installation behind a virtual environment has its programs: `home` in `pyvenv.cfg`.
@@ -46,7 +46,7 @@ fn base_of(interpreter: &Path) -> Option<PathBuf> {
     let settings = [bin.parent(), Some(bin)]
         .into_iter()
         .flatten()
-        .find_map(|directory| small(&directory.join("pyvenv.cfg")))?;
+        .find_map(|directory| read_small_file(&directory.join("pyvenv.cfg")))?;
     let home = settings.lines().find_map(|line| {
         let (key, value) = line.split_once('=')?;
         key.trim().eq_ignore_ascii_case("home").then(|| PathBuf::from(value.trim()))
@@ -73,7 +73,7 @@ pub(super) fn behind_shim(
             .ancestors()
             .map(|above| above.join(".python-version"))
             .chain([versions.with_file_name("version")])
-            .find_map(|file| small(&file))?,
+            .find_map(|file| read_small_file(&file))?,
     };
     let uncommented = chosen.lines().map(|line| line.split('#').next().unwrap_or_default());
     let name = found.file_name()?;
@@ -87,8 +87,8 @@ pub(super) fn behind_shim(
         .find(|interpreter| interpreter.is_file())
 }
 
-fn small(file: &Path) -> Option<String> {
-    regular::text(file, LARGEST).ok()
+fn read_small_file(file: &Path) -> Option<String> {
+    regular_file::text(file, MAX_CONFIG_BYTES).ok()
 }
 
 #[cfg(test)]
@@ -114,10 +114,10 @@ mod tests {
         let home = at("cpython-3.12/bin").display().to_string();
         std::fs::write(at(".venv/pyvenv.cfg"), format!("home = {home}\nversion = 3\n")).unwrap();
         assert_eq!(
-            belongings(&at(".venv/bin/python")),
+            interpreter_paths(&at(".venv/bin/python")),
             ["cpython-3.12/bin/python3.12", "cpython-3.12/bin", "cpython-3.12/lib"].map(at)
         );
-        assert_eq!(belongings(&at("cpython-3.12.5/bin/python3.12")), Vec::<PathBuf>::new());
+        assert_eq!(interpreter_paths(&at("cpython-3.12.5/bin/python3.12")), Vec::<PathBuf>::new());
     }
 
     #[test]

@@ -5,16 +5,16 @@
 
 use std::path::{Path, PathBuf};
 
-use super::entry::Entry;
+use super::entry::PythonEntry;
 use super::installation;
-use crate::config::consent::Site;
+use crate::config::consent::EntrySite;
 use crate::config::environment::Environment;
-use crate::config::node::Node;
-use crate::model::{Fault, Phase};
+use crate::config::node::ConfigNode;
+use crate::model::{Error, ErrorPhase};
 use crate::util::process::{ResolveError, resolve};
 
 /// Where a virtual environment has its interpreter.
-const OF_A_PROJECT: [&str; 2] = [".venv/bin/python", "venv/bin/python"];
+const VENV_INTERPRETERS: [&str; 2] = [".venv/bin/python", "venv/bin/python"];
 
 /// Says which version pyenv starts.
 const PYENV_VERSION: &str = "PYENV_VERSION";
@@ -23,23 +23,23 @@ const PYENV_VERSION: &str = "PYENV_VERSION";
 ///
 /// # Errors
 /// Where it was looked for.
-pub(super) fn find(entry: &Entry, environment: &dyn Environment) -> Result<PathBuf, Fault> {
+pub(super) fn find(entry: &PythonEntry, environment: &dyn Environment) -> Result<PathBuf, Error> {
     let path = entry.env.get("PATH").cloned().or_else(|| environment.var("PATH"));
     let passed = entry.env_keys.iter().any(|key| key == PYENV_VERSION);
     let written = entry.env.get(PYENV_VERSION).cloned();
     let version = version(written, passed, environment);
     let found = locate(entry.python.as_deref(), &entry.root, &entry.base_dir, path.as_deref());
-    found.map(|found| unwrapped(found, &entry.root, version.as_deref())).map_err(|error| {
-        let fault = Fault::unreachable(error.to_string()).phase(Phase::Start);
-        match (&entry.python, error) {
+    found.map(|found| without_shim(found, &entry.root, version.as_deref())).map_err(|cause| {
+        let error = Error::unreachable(cause.to_string()).with_phase(ErrorPhase::Start);
+        match (&entry.python, cause) {
             (None, ResolveError::NotInPath { searched, .. }) => {
                 let searched: Vec<_> = searched.iter().map(|d| d.display().to_string()).collect();
-                fault
-                    .detail(format!("no .venv in {}", entry.root.display()))
-                    .detail(format!("searched: {}", searched.join(":")))
-                    .hint("install Python, or name an interpreter with 'python' in the entry")
+                error
+                    .with_detail(format!("no .venv in {}", entry.root.display()))
+                    .with_detail(format!("searched: {}", searched.join(":")))
+                    .with_hint("install Python, or name an interpreter with 'python' in the entry")
             }
-            _ => fault.hint("'python' in the entry is a name, or a path relative to its file"),
+            _ => error.with_hint("'python' in the entry is a name, or a path relative to its file"),
         }
     })
 }
@@ -54,7 +54,7 @@ fn locate(
         return resolve(named, path, base_dir);
     }
     let in_project = [root, base_dir].into_iter().flat_map(|directory| {
-        OF_A_PROJECT.iter().filter_map(|inside| resolve(inside, None, directory).ok())
+        VENV_INTERPRETERS.iter().filter_map(|inside| resolve(inside, None, directory).ok())
     });
     match in_project.into_iter().next() {
         Some(found) => Ok(found),
@@ -68,20 +68,20 @@ fn version(written: Option<String>, passed: bool, environment: &dyn Environment)
 }
 
 /// The interpreter itself, for a shim that would look for it.
-fn unwrapped(found: PathBuf, root: &Path, version: Option<&str>) -> PathBuf {
+fn without_shim(found: PathBuf, root: &Path, version: Option<&str>) -> PathBuf {
     let behind = installation::behind_shim(&found, root, version);
     behind.and_then(|path| resolve(path.to_str()?, None, root).ok()).unwrap_or(found)
 }
 
 /// The interpreter of an entry as it is written: what it names, else that of a virtual environment
 /// of the project, else the one in `PATH`.
-pub(super) fn named(entry: &Node, root: Option<&Path>, base_dir: &Path) -> String {
+pub(super) fn named(entry: &ConfigNode, root: Option<&Path>, base_dir: &Path) -> String {
     if let Some(named) = entry.get("python").and_then(|node| node.as_text().ok()) {
         return named.to_owned();
     }
     let directories = root.into_iter().chain(std::iter::once(base_dir));
     let mut inside = directories.flat_map(|directory| {
-        OF_A_PROJECT.iter().filter_map(|inside| resolve(inside, None, directory).ok())
+        VENV_INTERPRETERS.iter().filter_map(|inside| resolve(inside, None, directory).ok())
     });
     let found = inside.next().map(|path| path.to_string_lossy().into_owned());
     found.unwrap_or_else(|| "python3".to_owned())
@@ -91,11 +91,15 @@ pub(super) fn named(entry: &Node, root: Option<&Path>, base_dir: &Path) -> Strin
 ///
 /// # Errors
 /// When there is none.
-pub(super) fn of_node(entry: &Node, root: &Path, site: &Site<'_>) -> Result<PathBuf, ResolveError> {
+pub(super) fn of_node(
+    entry: &ConfigNode,
+    root: &Path,
+    site: &EntrySite<'_>,
+) -> Result<PathBuf, ResolveError> {
     let named = entry.get("python").and_then(|node| node.as_text().ok());
     let set = |name| entry.get("env")?.get(name)?.as_scalar_text().ok();
     let path = site.search_path(set("PATH").as_deref());
     let version = set(PYENV_VERSION).filter(|version| !version.contains("${"));
     let found = locate(named, root, site.base_dir, path.as_deref())?;
-    Ok(unwrapped(found, root, version.as_deref()))
+    Ok(without_shim(found, root, version.as_deref()))
 }

@@ -2,42 +2,42 @@
 //!
 //! Owns: what an entry may say (`entry`), the interpreter (`interpreter`) and what belongs to it
 //! (`installation`), the files behind a module
-//! (`sources`), the code that trust is bound to (`code`) and comparing it (`sealed`, `shim/guard.py`),
-//! the worker (`worker`, `wire`, `workers`) and the program it runs (`shim`, in
-//! Python), results (`answer`), and schemas from type hints (`describe`, `memory`). Never does: read
+//! (`module_file`), the code that trust is bound to (`code`) and comparing it (`sealed`, `shim/guard.py`),
+//! the worker (`worker`, `wire`, `worker_pool`) and the program it runs (`shim`, in
+//! Python), results (`result`), and schemas from type hints (`describe`, `description_cache`). Never does: read
 //! or run Python code itself, or start an interpreter to list an entry that has its schema in the
 //! file.
 
-mod answer;
 mod code;
 mod describe;
+mod description_cache;
 mod entry;
 mod installation;
 mod interpreter;
-mod memory;
 mod module;
+mod module_file;
 mod provider;
+mod result;
 mod runner;
 mod sealed;
 mod shim;
-mod sources;
 mod wire;
 mod worker;
-mod workers;
+mod worker_pool;
 
 use std::path::Path;
 
 use self::code::code_files;
-use crate::config::consent::{Effect, ProgramEffect, Site};
-use crate::config::node::Node;
-use crate::config::spec::{Claim, KindWords};
-use crate::provider::Kind;
-use crate::providers::{confinement, surroundings};
+use crate::config::consent::{EntryEffect, EntrySite, ProgramEffect};
+use crate::config::node::ConfigNode;
+use crate::config::spec::{KindClaim, KindDescriptor};
+use crate::provider::ProviderKind;
+use crate::providers::{confinement, program_env};
 
 /// The row of the registry of kinds.
-pub fn kind() -> Kind {
-    Kind {
-        words: KindWords {
+pub fn kind() -> ProviderKind {
+    ProviderKind {
+        words: KindDescriptor {
             key: "python",
             aliases: &["function"],
             keys: entry::KEYS,
@@ -61,24 +61,24 @@ pub fn file_of_module(module: &str) -> String {
 
 /// Entries that name a module: for certain when its file is there, otherwise unless somebody else
 /// knows the module, for it may be installed.
-fn claims(node: &Node, base_dir: &Path) -> Claim {
+fn claims(node: &ConfigNode, base_dir: &Path) -> KindClaim {
     let text = |key| node.get(key).and_then(|value| value.as_text().ok());
-    let Some(module) = text("module") else { return Claim::No };
+    let Some(module) = text("module") else { return KindClaim::No };
     let root = base_dir.join(text("root").unwrap_or("."));
-    if text("function").is_some() && sources::file_of(&root, module).is_some() {
-        Claim::Certain
+    if text("function").is_some() && module_file::file_of(&root, module).is_some() {
+        KindClaim::Certain
     } else {
-        Claim::Fallback
+        KindClaim::Fallback
     }
 }
 
 /// What an entry would do: start an interpreter and run a module's code in it.
-fn effects(node: &Node, site: &Site<'_>) -> Vec<Effect> {
+fn effects(node: &ConfigNode, site: &EntrySite<'_>) -> Vec<EntryEffect> {
     let text = |key| node.get(key).and_then(|value| value.as_text().ok());
     let module = text("module").unwrap_or_default();
-    let env = surroundings::set(node);
+    let env = program_env::env_as_written(node);
     let root = site.path(text("root").unwrap_or("."));
-    let mut effects = vec![Effect::Runs(ProgramEffect {
+    let mut effects = vec![EntryEffect::Runs(ProgramEffect {
         argv: vec![interpreter::named(node, root.as_deref(), site.base_dir)],
         cwd: text("root").map(str::to_owned),
         env,
@@ -89,8 +89,8 @@ fn effects(node: &Node, site: &Site<'_>) -> Vec<Effect> {
         Some(function) => format!("{module}.{function}"),
         None => format!("the typed functions of {module}"),
     };
-    let is_there = root.as_deref().is_some_and(|root| sources::file_of(root, module).is_some());
-    effects.push(Effect::Loads(if is_there {
+    let is_there = root.as_deref().is_some_and(|root| module_file::file_of(root, module).is_some());
+    effects.push(EntryEffect::Loads(if is_there {
         what
     } else {
         format!("{what}, from wherever the interpreter finds it")

@@ -4,40 +4,45 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use super::entry::Entry;
-use super::runner::Runner;
-use super::wire::Op;
-use super::{answer, describe, provider};
+use super::entry::PythonEntry;
+use super::runner::PythonRunner;
+use super::wire::WorkerOp;
+use super::{describe, provider, result};
 use crate::model::{
-    Fault, Origin, Problem, ToolCall, ToolContext, ToolDefinition, ToolName, ToolResult, check_name,
+    Diagnostic, Error, Origin, ToolCall, ToolContext, ToolDefinition, ToolName, ToolResult,
+    check_name,
 };
-use crate::provider::{Listing, Preview, ToolProvider};
+use crate::provider::{Preview, ToolListing, ToolProvider};
 
 /// Calls the typed functions of one module; each is a tool of its own name.
-pub(super) struct ModuleProvider {
+pub(super) struct PythonModuleProvider {
     /// What the entry says holds for each of them.
     template: ToolDefinition,
-    entry: Entry,
-    runner: Arc<Runner>,
+    entry: PythonEntry,
+    runner: Arc<PythonRunner>,
 }
 
-impl ModuleProvider {
+impl PythonModuleProvider {
     /// The provider of an entry with `functions: typed`.
-    pub(super) fn new(template: ToolDefinition, entry: Entry, runner: Arc<Runner>) -> Self {
+    pub(super) fn new(
+        template: ToolDefinition,
+        entry: PythonEntry,
+        runner: Arc<PythonRunner>,
+    ) -> Self {
         Self { template, entry, runner }
     }
 
-    fn place(&self, problem: Problem) -> Problem {
-        let problem = problem.entry(self.template.name.full());
+    fn place(&self, diagnostic: Diagnostic) -> Diagnostic {
+        let diagnostic = diagnostic.with_entry(self.template.name.full());
         match &self.template.origin {
-            Origin::File(place) => problem.at(place.clone()),
-            Origin::Server(_) | Origin::Program => problem,
+            Origin::File(place) => diagnostic.with_location(place.clone()),
+            Origin::Server(_) | Origin::Program => diagnostic,
         }
     }
 }
 
 #[async_trait]
-impl ToolProvider for ModuleProvider {
+impl ToolProvider for PythonModuleProvider {
     /// One that stands for all of them: only the module knows its functions. It is what is listed
     /// as unavailable when the module cannot be imported.
     fn declared(&self) -> Vec<Arc<ToolDefinition>> {
@@ -51,22 +56,22 @@ impl ToolProvider for ModuleProvider {
         true
     }
 
-    async fn list(&self) -> Result<Listing, Fault> {
+    async fn list(&self) -> Result<ToolListing, Error> {
         let told = describe::module(&self.runner, &self.entry).await?;
-        let mut listing = Listing::default();
+        let mut listing = ToolListing::default();
         let module = &self.entry.module;
         for reason in &told.left_out {
             let message = format!("a function of '{module}' is no tool: {reason}");
-            listing.problems.push(self.place(Problem::warning(message)));
+            listing.diagnostics.push(self.place(Diagnostic::warning(message)));
         }
         if told.functions.is_empty() {
             let message =
                 format!("'{module}' has no public function with types for all parameters");
-            listing.problems.push(self.place(Problem::warning(message)));
+            listing.diagnostics.push(self.place(Diagnostic::warning(message)));
         }
         for function in told.functions {
             if let Err(why) = check_name(&function.name) {
-                listing.problems.push(self.place(Problem::warning(why)));
+                listing.diagnostics.push(self.place(Diagnostic::warning(why)));
                 continue;
             }
             let mut definition = self.template.clone();
@@ -81,13 +86,13 @@ impl ToolProvider for ModuleProvider {
         Ok(listing)
     }
 
-    async fn call(&self, context: &ToolContext, call: &ToolCall) -> Result<ToolResult, Fault> {
-        let what = (Op::Call, Some(call.name.tool()), Some(&call.arguments));
-        let reply = self.runner.ask(&self.entry, what, context, &call.name.full()).await?;
-        answer::read(reply)
+    async fn call(&self, context: &ToolContext, call: &ToolCall) -> Result<ToolResult, Error> {
+        let what = (WorkerOp::Call, Some(call.name.tool()), Some(&call.arguments));
+        let reply = self.runner.request(&self.entry, what, context, &call.name.full()).await?;
+        result::read(reply)
     }
 
-    async fn preview(&self, call: &ToolCall) -> Result<Preview, Fault> {
+    async fn preview(&self, call: &ToolCall) -> Result<Preview, Error> {
         provider::preview(&self.runner, &self.entry, call.name.tool(), call)
     }
 

@@ -3,35 +3,35 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::entry::Entry;
-use super::memory::Memory;
-use super::wire::{Op, Request};
-use super::worker::Reply;
-use super::workers::{Key, Workers};
-use super::{interpreter, sources};
+use super::description_cache::DescriptionCache;
+use super::entry::PythonEntry;
+use super::wire::{WorkerOp, WorkerRequest};
+use super::worker::WorkerReply;
+use super::worker_pool::{WorkerKey, WorkerPool};
+use super::{interpreter, module_file};
 use crate::config::environment::Environment;
 use crate::config::expanded::ExpandedValues;
-use crate::model::fault::Signal;
-use crate::model::{Fault, FaultKind, JsonObject, Phase, ToolContext};
-use crate::provider::{KindContext, permit};
+use crate::model::error::Signal;
+use crate::model::{Error, ErrorKind, ErrorPhase, JsonObject, ToolContext};
+use crate::provider::{ProviderDeps, verify_trust};
 use crate::providers::confinement::Sandbox;
-use crate::providers::surroundings;
+use crate::providers::program_env;
 
 /// Runs what entries name.
-pub(super) struct Runner {
-    workers: Workers,
+pub(super) struct PythonRunner {
+    workers: WorkerPool,
     environment: Arc<dyn Environment>,
     pub(super) expanded: ExpandedValues,
     /// What functions said about themselves.
-    pub(super) memory: Memory,
+    pub(super) descriptions: DescriptionCache,
 }
 
-impl Runner {
+impl PythonRunner {
     /// A runner without workers; nothing is started before it is asked for something.
-    pub(super) fn new(context: &KindContext) -> Self {
+    pub(super) fn new(context: &ProviderDeps) -> Self {
         Self {
-            workers: Workers::new(context.events.clone()),
-            memory: Memory::new(context.environment.cache_dir()),
+            workers: WorkerPool::new(context.events.clone()),
+            descriptions: DescriptionCache::new(context.environment.cache_dir()),
             environment: Arc::clone(&context.environment),
             expanded: context.expanded.clone(),
         }
@@ -41,7 +41,7 @@ impl Runner {
     ///
     /// # Errors
     /// Where it was looked for.
-    pub(super) fn interpreter(&self, entry: &Entry) -> Result<PathBuf, Fault> {
+    pub(super) fn interpreter(&self, entry: &PythonEntry) -> Result<PathBuf, Error> {
         interpreter::find(entry, self.environment.as_ref())
     }
 
@@ -50,27 +50,27 @@ impl Runner {
     ///
     /// # Errors
     /// When there is no interpreter.
-    pub(super) fn key<'e>(&self, entry: &'e Entry) -> Result<&'e Key, Fault> {
-        if let Some(key) = entry.key.get() {
+    pub(super) fn key<'e>(&self, entry: &'e PythonEntry) -> Result<&'e WorkerKey, Error> {
+        if let Some(key) = entry.worker_key.get() {
             return Ok(key);
         }
         let environment = self.environment.as_ref();
         let interpreter = self.interpreter(entry)?;
         let confined = |sandbox: &Sandbox| sandbox.confinement(&interpreter, &entry.root);
         let confinement = entry.sandbox.as_ref().map(confined).transpose()?;
-        let key = Key {
+        let key = WorkerKey {
             interpreter,
             root: entry.root.clone(),
-            env: surroundings::inherited(&entry.env, &entry.env_keys, environment, &self.expanded),
+            env: program_env::build_env(&entry.env, &entry.env_keys, environment, &self.expanded),
             confinement,
             sealed: entry.sealed.clone(),
             session: None,
         };
-        Ok(entry.key.get_or_init(|| key))
+        Ok(entry.worker_key.get_or_init(|| key))
     }
 
     /// What stands between a call and the function, as far as it shows without starting anything.
-    pub(super) fn obstacle(&self, entry: &Entry) -> Option<Fault> {
+    pub(super) fn obstacle(&self, entry: &PythonEntry) -> Option<Error> {
         let checks = [self.interpreter(entry).map(drop), require_root(entry)];
         checks.into_iter().find_map(Result::err).or_else(|| entry.sandbox.as_ref()?.obstacle())
     }
@@ -79,34 +79,35 @@ impl Runner {
     ///
     /// # Errors
     /// When it is not trusted, cannot be started, dies, or the call is cancelled.
-    pub(super) async fn ask(
+    pub(super) async fn request(
         &self,
-        entry: &Entry,
-        (op, function, args): (Op, Option<&str>, Option<&JsonObject>),
+        entry: &PythonEntry,
+        (op, function, args): (WorkerOp, Option<&str>, Option<&JsonObject>),
         context: &ToolContext,
         origin: &str,
-    ) -> Result<Reply, Fault> {
-        permit(&entry.seal)?;
+    ) -> Result<WorkerReply, Error> {
+        verify_trust(&entry.seal)?;
         require_root(entry)?;
         let shared = self.key(entry)?;
         let own = entry
             .by_session
-            .then(|| Key { session: Some(context.session_id.clone()), ..shared.clone() });
+            .then(|| WorkerKey { session: Some(context.session_id.clone()), ..shared.clone() });
         let worker = tokio::select! {
             biased;
             () = context.cancel.cancelled() => {
-                return Err(Fault::new(
-                    FaultKind::Interrupted(Signal::Interrupt),
+                return Err(Error::new(
+                    ErrorKind::Interrupted(Signal::Interrupt),
                     "stopped before Python was ready",
                 ));
             }
             worker = self.workers.get(own.as_ref().unwrap_or(shared)) => worker?,
         };
-        let file = sources::file_of(&entry.root, &entry.module);
-        let request = Request { op, module: &entry.module, function, file: file.as_deref(), args };
-        let reply = worker.ask(request, context, origin).await?;
+        let file = module_file::file_of(&entry.root, &entry.module);
+        let request =
+            WorkerRequest { op, module: &entry.module, function, file: file.as_deref(), args };
+        let reply = worker.request(request, context, origin).await?;
         Ok(match &entry.sandbox {
-            Some(sandbox) => explained(reply, sandbox),
+            Some(sandbox) => with_sandbox_hint(reply, sandbox),
             None => reply,
         })
     }
@@ -118,7 +119,7 @@ impl Runner {
 }
 
 /// Adds to an exception what the sandbox has to do with it.
-fn explained(mut reply: Reply, sandbox: &Sandbox) -> Reply {
+fn with_sandbox_hint(mut reply: WorkerReply, sandbox: &Sandbox) -> WorkerReply {
     let Some(complaint) = reply.error.as_mut() else { return reply };
     let is = |exception: &str| complaint.message.split(':').next() == Some(exception);
     if let (true, Some(limit)) = (is("MemoryError"), sandbox.memory_limit()) {
@@ -133,20 +134,22 @@ fn explained(mut reply: Reply, sandbox: &Sandbox) -> Reply {
 }
 
 /// The system reports a missing directory as a missing program; this tells them apart.
-fn require_root(entry: &Entry) -> Result<(), Fault> {
+fn require_root(entry: &PythonEntry) -> Result<(), Error> {
     if entry.root.is_dir() {
         let reads = |sandbox: &Sandbox| sandbox.reads(&entry.root);
         if entry.sandbox.as_ref().is_none_or(reads) {
             return Ok(());
         }
         let root = entry.root.display();
-        return Err(Fault::denied(format!(
+        return Err(Error::denied(format!(
             "the root '{root}' holds your home, which its sandbox does not give away"
         ))
-        .phase(Phase::Start)
-        .hint("let 'root' name a directory of its own, or list it under 'read' of 'sandbox'"));
+        .with_phase(ErrorPhase::Start)
+        .with_hint(
+            "let 'root' name a directory of its own, or list it under 'read' of 'sandbox'",
+        ));
     }
-    Err(Fault::unreachable(format!("the root '{}' is no directory", entry.root.display()))
-        .phase(Phase::Start)
-        .hint("'root' in the entry is relative to its file"))
+    Err(Error::unreachable(format!("the root '{}' is no directory", entry.root.display()))
+        .with_phase(ErrorPhase::Start)
+        .with_hint("'root' in the entry is relative to its file"))
 }

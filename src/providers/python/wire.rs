@@ -11,12 +11,12 @@ use serde_json::value::RawValue;
 use crate::model::{JsonObject, ToolContext};
 
 /// The longest line in either direction, in bytes.
-pub(super) const LONGEST: usize = 16 << 20;
+pub(super) const MAX_LINE_BYTES: usize = 16 << 20;
 
 /// What a worker is asked to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Op {
+pub(super) enum WorkerOp {
     /// Call a function.
     Call,
     /// Tell a function's schema.
@@ -27,9 +27,9 @@ pub(super) enum Op {
 
 /// A request, before it has a number.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Request<'a> {
+pub(super) struct WorkerRequest<'a> {
     /// What to do.
-    pub(super) op: Op,
+    pub(super) op: WorkerOp,
     /// With which module.
     pub(super) module: &'a str,
     /// And with which function of it.
@@ -40,11 +40,11 @@ pub(super) struct Request<'a> {
     pub(super) args: Option<&'a JsonObject>,
 }
 
-impl Request<'_> {
+impl WorkerRequest<'_> {
     /// The line of this request.
     pub(super) fn line(&self, id: u64, context: &ToolContext) -> Vec<u8> {
         #[derive(Serialize)]
-        struct Surroundings<'a> {
+        struct RequestContext<'a> {
             call_id: &'a str,
             session_id: &'a str,
             cwd: std::borrow::Cow<'a, str>,
@@ -52,23 +52,23 @@ impl Request<'_> {
             metadata: &'a JsonObject,
         }
         #[derive(Serialize)]
-        struct Line<'a> {
+        struct RequestLine<'a> {
             id: u64,
-            op: Op,
+            op: WorkerOp,
             module: &'a str,
             function: Option<&'a str>,
             file: Option<std::borrow::Cow<'a, str>>,
             args: Option<&'a JsonObject>,
-            context: Surroundings<'a>,
+            context: RequestContext<'a>,
         }
-        let line = Line {
+        let line = RequestLine {
             id,
             op: self.op,
             module: self.module,
             function: self.function,
             file: self.file.map(|file| file.to_string_lossy()),
             args: self.args,
-            context: Surroundings {
+            context: RequestContext {
                 call_id: &context.call_id.0,
                 session_id: &context.session_id,
                 cwd: context.cwd.to_string_lossy(),
@@ -90,11 +90,11 @@ pub(super) fn cancel(id: u64) -> Vec<u8> {
 
 /// A line of a worker.
 #[derive(Debug, Deserialize)]
-pub(super) struct Told<'a> {
+pub(super) struct WorkerMessage<'a> {
     /// The request it is about.
     pub(super) id: Option<u64>,
     /// The first line: the worker is ready.
-    pub(super) hello: Option<Hello>,
+    pub(super) hello: Option<WorkerHello>,
     /// Progress, in the function's own measure.
     pub(super) progress: Option<f64>,
     /// The measure's end.
@@ -106,7 +106,7 @@ pub(super) struct Told<'a> {
     /// That line.
     pub(super) text: Option<String>,
     /// Why there is no result.
-    pub(super) error: Option<Complaint>,
+    pub(super) error: Option<WorkerError>,
     /// The result, as text. A result of `null` is none here, too.
     #[serde(borrow)]
     pub(super) result: Option<&'a RawValue>,
@@ -117,16 +117,16 @@ pub(super) struct Told<'a> {
 
 /// What a worker says about itself.
 #[derive(Debug, Clone, Deserialize)]
-pub(super) struct Hello {
+pub(super) struct WorkerHello {
     /// The version of Python, such as `3.11.7`.
     pub(super) version: String,
 }
 
 /// Why a request gave no result.
 #[derive(Debug, Clone, Deserialize)]
-pub(super) struct Complaint {
+pub(super) struct WorkerError {
     /// Who or what is to blame.
-    pub(super) kind: Blame,
+    pub(super) kind: WorkerErrorKind,
     /// What happened.
     pub(super) message: String,
     /// What to do next.
@@ -140,7 +140,7 @@ pub(super) struct Complaint {
 /// Who or what is to blame for a request without result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Blame {
+pub(super) enum WorkerErrorKind {
     /// The function raised an exception.
     Raised,
     /// The module cannot be imported.
@@ -155,17 +155,17 @@ pub(super) enum Blame {
     Denied,
 }
 
-/// Cuts a stream into lines of at most [`LONGEST`] bytes and a little.
+/// Cuts a stream into lines of at most [`MAX_LINE_BYTES`] bytes and a little.
 #[derive(Debug, Default)]
-pub(super) struct Lines {
+pub(super) struct LineSplitter {
     open: Vec<u8>,
 }
 
 /// A line passed the limit.
 #[derive(Debug)]
-pub(super) struct TooLong;
+pub(super) struct LineTooLong;
 
-impl Lines {
+impl LineSplitter {
     /// Takes the next bytes and hands on each line that they end.
     ///
     /// # Errors
@@ -174,7 +174,7 @@ impl Lines {
         &mut self,
         bytes: &[u8],
         mut take: impl FnMut(&[u8]),
-    ) -> Result<(), TooLong> {
+    ) -> Result<(), LineTooLong> {
         for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
             match piece.split_last() {
                 Some((b'\n', text)) if self.open.is_empty() => take(text),
@@ -185,7 +185,7 @@ impl Lines {
                     // One large result should not be paid for until the end.
                     self.open.shrink_to(64 << 10);
                 }
-                _ if self.open.len() + piece.len() > LONGEST => return Err(TooLong),
+                _ if self.open.len() + piece.len() > MAX_LINE_BYTES => return Err(LineTooLong),
                 _ => self.open.extend_from_slice(piece),
             }
         }
@@ -201,7 +201,7 @@ mod tests {
 
     #[test]
     fn a_line_is_read_piece_by_piece() {
-        let mut lines = Lines::default();
+        let mut lines = LineSplitter::default();
         let mut seen = Vec::new();
         for piece in [&b"{\"a"[..], b"\":1}\n{}", b"\n\nrest"] {
             lines
@@ -213,15 +213,15 @@ mod tests {
 
     #[test]
     fn a_line_without_end_is_refused() {
-        let mut lines = Lines::default();
+        let mut lines = LineSplitter::default();
         let piece = vec![b'x'; 1 << 20];
         let refused = (0..32).find(|_| lines.feed(&piece, |_| {}).is_err());
-        assert_eq!(refused, Some(LONGEST >> 20));
+        assert_eq!(refused, Some(MAX_LINE_BYTES >> 20));
     }
 
     #[test]
     fn null_is_a_result() {
-        let told: Told<'_> =
+        let told: WorkerMessage<'_> =
             serde_json::from_str(r#"{"id":1,"warnings":[],"result":null}"#).unwrap();
         assert!(told.id == Some(1) && told.result.is_none() && told.error.is_none());
     }
@@ -232,7 +232,7 @@ mod tests {
             let bytes = text.as_bytes();
             let (head, tail) = bytes.split_at(cut.min(bytes.len()));
             let read = |pieces: &[&[u8]]| {
-                let (mut lines, mut seen) = (Lines::default(), Vec::new());
+                let (mut lines, mut seen) = (LineSplitter::default(), Vec::new());
                 for piece in pieces {
                     lines.feed(piece, |line| seen.push(line.to_vec())).unwrap();
                 }

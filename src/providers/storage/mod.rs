@@ -1,7 +1,7 @@
 //! Stores: an entry becomes the tools `{component}-read`, `-write`, `-list`, `-delete`, `-clear`.
 //!
-//! Owns: which tools an entry gives and what is said about them (`offers`), their meaning
-//! (`operations`), and handing entries of type `postgresql` to an MCP server (`stand_in`). Never
+//! Owns: which tools an entry gives and what is said about them (`tools`), their meaning
+//! (`operations`), and handing entries of type `postgresql` to an MCP server (`server_alias`). Never
 //! does: keep a value (see `engines`), or look into one.
 //!
 //! | key | says | default |
@@ -20,39 +20,39 @@
 //! | `max_total_bytes` | names, keys and values together | 64 MiB |
 
 mod arguments;
-mod offers;
 mod operations;
 mod provider;
-mod stand_in;
+mod server_alias;
 #[cfg(test)]
 mod tests;
+mod tools;
 
-pub use stand_in::{StandIn, stand_in};
+pub use server_alias::{ServerAlias, server_alias};
 
-use crate::config::node::Node;
-use crate::config::spec::{Claim, KindWords};
-use crate::provider::Kind;
-use crate::providers::engines::choice;
+use crate::config::node::ConfigNode;
+use crate::config::spec::{KindClaim, KindDescriptor};
+use crate::provider::ProviderKind;
+use crate::providers::engines::config;
 use crate::providers::toolkit;
 
 /// The word for this kind.
 const KEY: &str = "storage";
 
 /// The keys that only this kind understands.
-const OWN: [&str; 2] = ["access", "mcp_server"];
+const OWN_KEYS: [&str; 2] = ["access", "mcp_server"];
 
 /// All keys of an entry: those of selecting tools, of engines, and our own.
-const KEYS: [&str; toolkit::KEYS.len() + choice::KEYS.len() + OWN.len()] = {
-    let mut keys = [""; toolkit::KEYS.len() + choice::KEYS.len() + OWN.len()];
-    let (selecting, engines) = (toolkit::KEYS.len(), choice::KEYS.len());
+const KEYS: [&str; toolkit::KEYS.len() + config::KEYS.len() + OWN_KEYS.len()] = {
+    let mut keys = [""; toolkit::KEYS.len() + config::KEYS.len() + OWN_KEYS.len()];
+    let (selecting, engines) = (toolkit::KEYS.len(), config::KEYS.len());
     let mut at = 0;
     while at < keys.len() {
         keys[at] = if at < selecting {
             toolkit::KEYS[at]
         } else if at < selecting + engines {
-            choice::KEYS[at - selecting]
+            config::KEYS[at - selecting]
         } else {
-            OWN[at - selecting - engines]
+            OWN_KEYS[at - selecting - engines]
         };
         at += 1;
     }
@@ -60,26 +60,28 @@ const KEYS: [&str; toolkit::KEYS.len() + choice::KEYS.len() + OWN.len()] = {
 };
 
 /// Keys that make an entry one of another kind, although it names a component.
-const OTHERS: [&str; 7] =
+const OTHER_KINDS_KEYS: [&str; 7] =
     ["command", "module", "endpoint_url", "toolkit", "toolkit_class", "openapi", "steps"];
 
 /// The row of the registry of kinds.
-pub fn kind() -> Kind {
-    Kind {
-        words: KindWords {
+pub fn kind() -> ProviderKind {
+    ProviderKind {
+        words: KindDescriptor {
             key: KEY,
             aliases: &["store"],
             keys: &KEYS,
-            expand: &choice::EXPAND,
+            expand: &config::EXPAND,
             claims: |entry, _| claims(entry),
-            effects: choice::effects,
+            effects: config::effects,
             code: None,
         },
         build: provider::build,
     }
 }
 
-fn claims(entry: &Node) -> Claim {
+fn claims(entry: &ConfigNode) -> KindClaim {
     let has = |key: &&str| entry.get(key).is_some();
-    Claim::certain_if(has(&"storage_type") || (has(&"component") && !OTHERS.iter().any(has)))
+    KindClaim::certain_if(
+        has(&"storage_type") || (has(&"component") && !OTHER_KINDS_KEYS.iter().any(has)),
+    )
 }

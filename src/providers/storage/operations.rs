@@ -4,68 +4,72 @@ use serde_json::{Value, json};
 
 use super::arguments;
 use crate::catalogue::naming::nearest;
-use crate::model::{Fault, JsonObject, ToolResult};
-use crate::providers::engines::choice::Choice;
-use crate::providers::engines::{Engine, Taken, Write, Written};
+use crate::model::{Error, JsonObject, ToolResult};
+use crate::providers::engines::config::EngineConfig;
+use crate::providers::engines::{Engine, TakeOutcome, WriteOutcome, WriteRequest};
 use crate::util::units::show_size;
 
 /// How many keys are looked at to find one that looks like a missing one.
-const LOOKED_AT: usize = 1000;
+const SUGGESTION_SCAN: usize = 1000;
 
 /// A store as one call sees it.
-pub(super) struct Store<'a> {
+pub(super) struct StoreOperations<'a> {
     pub(super) engine: &'a dyn Engine,
-    pub(super) choice: &'a Choice,
+    pub(super) config: &'a EngineConfig,
     /// The part of the engine that is meant.
     pub(super) space: String,
 }
 
-impl Store<'_> {
-    pub(super) async fn read(&self, given: &JsonObject) -> Result<ToolResult, Fault> {
-        let key = arguments::key(given, &self.choice.limits)?;
+impl StoreOperations<'_> {
+    pub(super) async fn read(&self, given: &JsonObject) -> Result<ToolResult, Error> {
+        let key = arguments::key(given, &self.config.limits)?;
         let Some(entry) = self.engine.read(&self.space, key).await? else {
             return self.missing(key).await;
         };
         let value: Value = serde_json::from_str(&entry.value).map_err(|error| {
-            Fault::protocol(format!("what the store holds under '{key}' is no JSON: {error}"))
+            Error::protocol(format!("what the store holds under '{key}' is no JSON: {error}"))
         })?;
         let structured = json!({ "key": key, "value": value, "version": entry.version });
         Ok(ToolResult { structured: Some(structured), ..ToolResult::json(value) })
     }
 
-    async fn missing(&self, key: &str) -> Result<ToolResult, Fault> {
-        let page = self.engine.page(&self.space, "", None, LOOKED_AT).await?;
+    async fn missing(&self, key: &str) -> Result<ToolResult, Error> {
+        let page = self.engine.page(&self.space, "", None, SUGGESTION_SCAN).await?;
         let near = nearest(key, page.items.iter().map(|item| item.key.as_str()));
         let hint = match near {
             Some(near) => format!("did you mean '{near}'?"),
             None if page.items.is_empty() => "it holds no keys at all".to_owned(),
             None => "its 'list' tool shows the keys".to_owned(),
         };
-        Ok(no(format!("the store holds no key '{key}'"), hint, json!({ "reason": "missing" })))
+        Ok(failure_result(
+            format!("the store holds no key '{key}'"),
+            hint,
+            json!({ "reason": "missing" }),
+        ))
     }
 
-    pub(super) async fn write(&self, given: &JsonObject) -> Result<ToolResult, Fault> {
-        let limits = &self.choice.limits;
+    pub(super) async fn write(&self, given: &JsonObject) -> Result<ToolResult, Error> {
+        let limits = &self.config.limits;
         let key = arguments::key(given, limits)?;
-        let write = Write {
+        let write = WriteRequest {
             space: self.space.clone(),
             key: Some(key.to_owned()),
             value: arguments::value(given, limits)?,
             condition: arguments::condition(given)?,
             quota: limits.quota,
-            ttl: self.choice.ttl,
+            ttl: self.config.ttl,
         };
         Ok(match self.engine.write(write).await? {
-            Written::Done { key, version } => {
+            WriteOutcome::Done { key, version } => {
                 ToolResult::json(json!({ "key": key, "version": version }))
             }
-            Written::Conflict(at) => conflict(key, at),
-            Written::TooManyKeys => no(
+            WriteOutcome::Conflict(at) => conflict(key, at),
+            WriteOutcome::TooManyKeys => failure_result(
                 format!("quota: the store holds {} keys, as many as it may", limits.quota.keys),
                 "delete some, or raise 'max_keys' of the entry".to_owned(),
                 json!({ "reason": "quota", "max_keys": limits.quota.keys }),
             ),
-            Written::TooManyBytes => no(
+            WriteOutcome::TooManyBytes => failure_result(
                 format!("quota: the store may hold {} in all", show_size(limits.quota.bytes)),
                 "delete something, or raise 'max_total_bytes' of the entry".to_owned(),
                 json!({ "reason": "quota", "max_total_bytes": limits.quota.bytes }),
@@ -73,7 +77,7 @@ impl Store<'_> {
         })
     }
 
-    pub(super) async fn list(&self, given: &JsonObject) -> Result<ToolResult, Fault> {
+    pub(super) async fn list(&self, given: &JsonObject) -> Result<ToolResult, Error> {
         let prefix = arguments::text(given, "prefix").unwrap_or_default();
         let after = arguments::text(given, "cursor");
         let limit = arguments::limit(given);
@@ -87,19 +91,19 @@ impl Store<'_> {
         Ok(ToolResult::json(json!({ "keys": keys, "cursor": cursor })))
     }
 
-    pub(super) async fn delete(&self, given: &JsonObject) -> Result<ToolResult, Fault> {
-        let key = arguments::key(given, &self.choice.limits)?;
+    pub(super) async fn delete(&self, given: &JsonObject) -> Result<ToolResult, Error> {
+        let key = arguments::key(given, &self.config.limits)?;
         let version = arguments::version(given)?;
         Ok(match self.engine.take(&self.space, key, version).await? {
-            Taken::Conflict(at) => conflict(key, Some(at)),
+            TakeOutcome::Conflict(at) => conflict(key, Some(at)),
             taken => {
-                let existed = taken != Taken::Absent;
+                let existed = taken != TakeOutcome::Absent;
                 ToolResult::json(json!({ "key": key, "existed": existed }))
             }
         })
     }
 
-    pub(super) async fn clear(&self) -> Result<ToolResult, Fault> {
+    pub(super) async fn clear(&self) -> Result<ToolResult, Error> {
         let deleted = self.engine.clear(&self.space).await?;
         Ok(ToolResult::json(json!({ "deleted": deleted })))
     }
@@ -111,11 +115,11 @@ fn conflict(key: &str, at: Option<u64>) -> ToolResult {
         None => format!("conflict: '{key}' holds nothing"),
     };
     let hint = "read it again, and write with the version it has then".to_owned();
-    no(message, hint, json!({ "reason": "conflict", "version": at }))
+    failure_result(message, hint, json!({ "reason": "conflict", "version": at }))
 }
 
 /// A well-formed no.
-fn no(message: String, hint: String, data: Value) -> ToolResult {
-    let fault = Fault::tool(&message).hint(hint).data(data);
-    ToolResult { fault: Some(fault), ..ToolResult::failure(message) }
+fn failure_result(message: String, hint: String, data: Value) -> ToolResult {
+    let error = Error::tool(&message).with_hint(hint).with_data(data);
+    ToolResult { error: Some(error), ..ToolResult::failure(message) }
 }

@@ -3,27 +3,27 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::model::{Fault, FaultKind, ToolContext, ToolName, ToolResult};
-use crate::providers::bench::Bench;
+use crate::model::{Error, ErrorKind, ToolContext, ToolName, ToolResult};
+use crate::providers::harness::KindHarness;
 
-fn bench(entry: &str) -> Bench {
-    Bench::new(&super::kind(), &format!("components:\n  - {{ {entry} }}\n"))
+fn bench(entry: &str) -> KindHarness {
+    KindHarness::new(&super::kind(), &format!("components:\n  - {{ {entry} }}\n"))
 }
 
-fn names(bench: &Bench) -> Vec<String> {
+fn names(bench: &KindHarness) -> Vec<String> {
     bench.definitions().iter().map(|tool| tool.name.full()).collect()
 }
 
 /// What a tool says no with.
-fn no(outcome: Result<ToolResult, Fault>) -> (String, String) {
+fn no(outcome: Result<ToolResult, Error>) -> (String, String) {
     let result = outcome.unwrap();
     assert!(!result.success, "{result:?}");
-    let fault = result.fault.unwrap();
-    assert_eq!(fault.kind(), FaultKind::Tool);
-    (fault.message().to_owned(), fault.hint_text().unwrap_or_default().to_owned())
+    let error = result.error.unwrap();
+    assert_eq!(error.kind(), ErrorKind::Tool);
+    (error.message().to_owned(), error.hint().unwrap_or_default().to_owned())
 }
 
-async fn output(bench: &Bench, tool: &str, arguments: Value) -> Value {
+async fn output(bench: &KindHarness, tool: &str, arguments: Value) -> Value {
     let result = bench.call(tool, arguments).await.unwrap();
     assert!(result.success, "{result:?}");
     result.output
@@ -173,8 +173,8 @@ async fn a_write_can_depend_on_what_is_there() {
     let (message, _) = no(write(json!({ "if_absent": true })).await);
     assert_eq!(message, "conflict: 'k' is at version 1");
     assert!(write(json!({ "if_version": 1 })).await.unwrap().success);
-    let fault = write(json!({ "if_version": 2, "if_absent": true })).await.unwrap_err();
-    assert_eq!(fault.kind(), FaultKind::Usage);
+    let error = write(json!({ "if_version": 2, "if_absent": true })).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Usage);
     let (message, _) = no(bench.call("n-delete", json!({ "key": "k", "if_version": 1 })).await);
     assert_eq!(message, "conflict: 'k' is at version 2");
     let gone = json!({ "key": "k", "existed": true });
@@ -193,8 +193,8 @@ async fn what_does_not_fit_is_refused_before_anything_is_stored() {
         |key: &str, value: &str| bench.call("n-write", json!({ "key": key, "value": value }));
     for (key, value) in [("", "x"), ("a\0b", "x"), ("äää", "x"), ("k", "a value that is too long")]
     {
-        let fault = write(key, value).await.unwrap_err();
-        assert_eq!(fault.kind(), FaultKind::Usage, "{fault}");
+        let error = write(key, value).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Usage, "{error}");
     }
     assert!(write("a", "1").await.unwrap().success);
     assert!(write("b", "1").await.unwrap().success);
@@ -202,10 +202,10 @@ async fn what_does_not_fit_is_refused_before_anything_is_stored() {
     assert_eq!(message, "quota: the store holds 2 keys, as many as it may");
     assert!(hint.contains("max_keys"), "{hint}");
     assert!(write("a", "12345678901234567").await.unwrap().success);
-    let (message, _) = no(write("b", "12345678901234567890").await.or_else(|fault| {
+    let (message, _) = no(write("b", "12345678901234567890").await.or_else(|error| {
         // Twenty characters and two quotes are too long; one less is over the quota.
-        assert_eq!(fault.kind(), FaultKind::Usage);
-        Ok::<_, Fault>(ToolResult::failure("too long"))
+        assert_eq!(error.kind(), ErrorKind::Usage);
+        Ok::<_, Error>(ToolResult::failure("too long"))
     }));
     assert_eq!(message, "too long");
     let list = output(&bench, "n-list", json!({})).await;
@@ -256,7 +256,7 @@ async fn entries_with_one_component_share_a_store() {
   - { name: writer, component: n, tools: [put] }
   - { name: other, type: storage }
 ";
-    let bench = Bench::new(&super::kind(), yaml);
+    let bench = KindHarness::new(&super::kind(), yaml);
     output(&bench, "n-put", json!({ "key": "k", "value": 1 })).await;
     assert_eq!(output(&bench, "n-get", json!({ "key": "k" })).await, json!(1));
     no(bench.call("other-read", json!({ "key": "k" })).await);
@@ -310,8 +310,8 @@ proptest! {
                     let list = output(&bench, "n-list", json!({})).await;
                     assert_eq!(list["keys"][0]["key"], json!(key));
                 }
-                Err(fault) => {
-                    assert_eq!(fault.kind(), FaultKind::Usage);
+                Err(error) => {
+                    assert_eq!(error.kind(), ErrorKind::Usage);
                     assert!(key.is_empty() || key.contains('\0') || key.len() > 256);
                 }
             }
@@ -322,8 +322,8 @@ proptest! {
 #[cfg(feature = "redis")]
 #[tokio::test]
 async fn two_hosts_share_a_store_in_redis() {
-    use crate::providers::engines::remote::tests::Server;
-    let Some(server) = Server::start() else { return };
+    use crate::providers::engines::remote::tests::RedisTestServer;
+    let Some(server) = RedisTestServer::start() else { return };
     let entry = format!("name: n, type: storage, url: '{}'", server.url());
     let (here, there) = (bench(&entry), bench(&entry));
     output(&here, "n-write", json!({ "key": "k", "value": { "a": "\u{0}é" } })).await;

@@ -1,6 +1,6 @@
 //! Noticing the end of the input while calls are still running.
 //!
-//! Owns: [`Watched`], a reader that says when the other side has hung up. The SDK lets running
+//! Owns: [`EofReader`], a reader that says when the other side has hung up. The SDK lets running
 //! calls finish after that, for seconds; a call that only waits must know that nobody listens.
 
 use std::io;
@@ -11,12 +11,12 @@ use tokio::io::{AsyncRead, ReadBuf};
 use tokio_util::sync::CancellationToken;
 
 /// A reader that fires a token at the end of its input.
-pub(super) struct Watched<R> {
+pub(super) struct EofReader<R> {
     pub(super) input: R,
     pub(super) ended: CancellationToken,
 }
 
-impl<R: AsyncRead + Unpin> AsyncRead for Watched<R> {
+impl<R: AsyncRead + Unpin> AsyncRead for EofReader<R> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

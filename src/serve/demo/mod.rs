@@ -18,37 +18,37 @@ mod uptime;
 use rmcp::ServiceExt as _;
 use rmcp::service::{QuitReason, ServerInitializeError};
 
-use crate::model::Fault;
+use crate::model::Error;
 
-use eof::Watched;
+use eof::EofReader;
 pub use server::DemoServer;
 
 /// Serves the demo set on stdin and stdout until stdin ends.
 ///
 /// # Errors
 /// When the peer does not open with something MCP allows, or the streams fail.
-pub async fn run() -> Result<(), Fault> {
+pub async fn run() -> Result<(), Error> {
     let (input, output) = rmcp::transport::stdio_pipes();
     serve(input, output).await
 }
 
 /// Serves the demo set on any pair of streams until the input ends.
-async fn serve<R, W>(input: R, output: W) -> Result<(), Fault>
+async fn serve<R, W>(input: R, output: W) -> Result<(), Error>
 where
     R: tokio::io::AsyncRead + Send + Unpin + 'static,
     W: tokio::io::AsyncWrite + Send + Unpin + 'static,
 {
     let server = DemoServer::default();
-    let input = Watched { input, ended: server.left.clone() };
+    let input = EofReader { input, ended: server.client_gone.clone() };
     let running = match server.serve((input, output)).await {
         Ok(running) => running,
         // A client that leaves before its first word, or after a probe, is no failure.
         Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
-        Err(error) => return Err(Fault::protocol(format!("the demo server stopped: {error}"))),
+        Err(error) => return Err(Error::protocol(format!("the demo server stopped: {error}"))),
     };
     match running.waiting().await {
         Ok(QuitReason::JoinError(error)) | Err(error) => {
-            Err(Fault::internal(format!("the demo server stopped: {error}")))
+            Err(Error::internal(format!("the demo server stopped: {error}")))
         }
         Ok(_) => Ok(()),
     }

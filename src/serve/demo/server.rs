@@ -21,7 +21,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::notes::Notes;
-use super::tools::{self, Call};
+use super::tools::{self, DemoCall};
 use super::{prompts, resources, uptime};
 
 /// The demo server: answers MCP requests of one client.
@@ -29,23 +29,23 @@ use super::{prompts, resources, uptime};
 pub struct DemoServer {
     pub(super) notes: Notes,
     /// Fires when the client has hung up, although calls may still run.
-    pub(super) left: CancellationToken,
+    pub(super) client_gone: CancellationToken,
     /// The least severe level a client of the older era wants to hear.
-    minimum: AtomicU8,
+    min_log_level: AtomicU8,
     /// When it was started.
     pub(super) started: Instant,
     /// Ends the telling that a client of the older era subscribed to.
-    telling: Mutex<Option<CancellationToken>>,
+    legacy_ticker: Mutex<Option<CancellationToken>>,
 }
 
 impl Default for DemoServer {
     fn default() -> Self {
         Self {
             notes: Notes::default(),
-            left: CancellationToken::new(),
-            minimum: AtomicU8::new(severity(LoggingLevel::Info)),
+            client_gone: CancellationToken::new(),
+            min_log_level: AtomicU8::new(severity(LoggingLevel::Info)),
             started: Instant::now(),
-            telling: Mutex::default(),
+            legacy_ticker: Mutex::default(),
         }
     }
 }
@@ -54,21 +54,25 @@ impl DemoServer {
     /// Whether the client of this request wants log messages of `level`.
     ///
     /// On 2026-07-28 a request asks for its own messages; before, one level holds for the session.
-    pub(super) fn wants(&self, level: LoggingLevel, context: &RequestContext<RoleServer>) -> bool {
+    pub(super) fn wants_log(
+        &self,
+        level: LoggingLevel,
+        context: &RequestContext<RoleServer>,
+    ) -> bool {
         let minimum = if is_modern(context) {
             match context.meta.log_level() {
                 Some(asked) => severity(asked),
                 None => return false,
             }
         } else {
-            self.minimum.load(Ordering::Relaxed)
+            self.min_log_level.load(Ordering::Relaxed)
         };
         severity(level) >= minimum
     }
 
     /// Replaces what ends the telling; what was told before ends.
-    fn tell_from_now_on(&self, stop: Option<CancellationToken>) {
-        let mut telling = self.telling.lock().unwrap_or_else(PoisonError::into_inner);
+    fn replace_legacy_ticker(&self, stop: Option<CancellationToken>) {
+        let mut telling = self.legacy_ticker.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(earlier) = std::mem::replace(&mut *telling, stop) {
             earlier.cancel();
         }
@@ -135,7 +139,7 @@ impl ServerHandler for DemoServer {
         let Some(tool) = tools::find(&request.name) else {
             return Err(ErrorData::invalid_params(format!("unknown tool: {}", request.name), None));
         };
-        tool.call(self, Call { request, context }).await
+        tool.call(self, DemoCall { request, context }).await
     }
 
     async fn set_level(
@@ -143,7 +147,7 @@ impl ServerHandler for DemoServer {
         request: SetLevelRequestParams,
         _context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        self.minimum.store(severity(request.level), Ordering::Relaxed);
+        self.min_log_level.store(severity(request.level), Ordering::Relaxed);
         Ok(())
     }
 
@@ -179,7 +183,7 @@ impl ServerHandler for DemoServer {
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        uptime::tell(&context, &self.left).await;
+        uptime::notify_subscriber(&context, &self.client_gone).await;
         Ok(())
     }
 
@@ -192,9 +196,9 @@ impl ServerHandler for DemoServer {
             let text = format!("{} never changes", request.uri);
             return Err(ErrorData::invalid_params(text, None));
         }
-        let stop = self.left.child_token();
-        self.tell_from_now_on(Some(stop.clone()));
-        tokio::spawn(uptime::tell_peer(context.peer, stop));
+        let stop = self.client_gone.child_token();
+        self.replace_legacy_ticker(Some(stop.clone()));
+        tokio::spawn(uptime::notify_legacy_client(context.peer, stop));
         Ok(())
     }
 
@@ -203,7 +207,7 @@ impl ServerHandler for DemoServer {
         _request: UnsubscribeRequestParams,
         _context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        self.tell_from_now_on(None);
+        self.replace_legacy_ticker(None);
         Ok(())
     }
 

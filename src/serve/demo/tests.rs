@@ -67,7 +67,7 @@ impl ClientHandler for Listener {
 struct Session {
     client: RunningService<RoleClient, Arc<Listener>>,
     logs: mpsc::Receiver<Value>,
-    server: tokio::task::JoinHandle<Result<(), crate::model::Fault>>,
+    server: tokio::task::JoinHandle<Result<(), crate::model::Error>>,
 }
 
 impl Session {

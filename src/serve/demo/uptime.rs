@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 /// Its address.
 pub(super) const URI: &str = "demo://uptime";
 /// How often subscribers are told.
-const TICK: Duration = Duration::from_secs(1);
+const TICK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Its definition.
 pub(super) fn resource() -> Resource {
@@ -38,8 +38,8 @@ pub(super) fn accepted(requested: &SubscriptionFilter) -> SubscriptionFilter {
 }
 
 /// Tells a subscriber of the modern era until nobody listens any more.
-pub(super) async fn tell(context: &SubscriptionContext, left: &CancellationToken) {
-    let mut ticks = tokio::time::interval_at(Instant::now() + TICK, TICK);
+pub(super) async fn notify_subscriber(context: &SubscriptionContext, left: &CancellationToken) {
+    let mut ticks = tokio::time::interval_at(Instant::now() + TICK_INTERVAL, TICK_INTERVAL);
     loop {
         tokio::select! {
             () = context.cancelled() => return,
@@ -54,8 +54,8 @@ pub(super) async fn tell(context: &SubscriptionContext, left: &CancellationToken
 }
 
 /// Tells a subscriber of the older era until `stop` fires.
-pub(super) async fn tell_peer(peer: Peer<RoleServer>, stop: CancellationToken) {
-    let mut ticks = tokio::time::interval_at(Instant::now() + TICK, TICK);
+pub(super) async fn notify_legacy_client(peer: Peer<RoleServer>, stop: CancellationToken) {
+    let mut ticks = tokio::time::interval_at(Instant::now() + TICK_INTERVAL, TICK_INTERVAL);
     loop {
         tokio::select! {
             () = stop.cancelled() => return,

@@ -12,65 +12,65 @@ use tokio::io::{
 };
 use tokio::time::timeout;
 
-use super::Note;
+use super::WarningSink;
 use crate::mcp::message;
 use crate::mcp::wire::MESSAGE_LIMIT;
-use crate::model::Fault;
+use crate::model::Error;
 
 /// How long a client may take to answer a recorded question.
-const ANSWER: Duration = Duration::from_mins(1);
+const ANSWER_TIMEOUT: Duration = Duration::from_mins(1);
 /// How many messages may come while such an answer is waited for.
-const WAITING: usize = 1_000;
+const MAX_QUEUED: usize = 1_000;
 /// JSON-RPC: parse error.
-const NOT_JSON: i64 = -32700;
+const PARSE_ERROR: i64 = -32700;
 
 /// Why there is nobody to talk to any more.
-pub(super) enum Gone {
+pub(super) enum ClientEnd {
     /// It closed its end.
-    Left,
+    Disconnected,
     /// It broke the rules.
-    Broken(Fault),
+    ProtocolError(Error),
 }
 
 /// One client.
-pub(super) struct Client<R, W> {
+pub(super) struct ReplayClient<R, W> {
     input: BufReader<R>,
     output: W,
     /// The line that has begun.
     line: Vec<u8>,
     /// What came while an answer was waited for.
-    waiting: VecDeque<Value>,
+    queued: VecDeque<Value>,
     /// How many questions were put.
     questions: u64,
 }
 
-impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Client<R, W> {
+impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> ReplayClient<R, W> {
     pub(super) fn new(input: R, output: W) -> Self {
         let input = BufReader::new(input);
-        Self { input, output, line: Vec::new(), waiting: VecDeque::new(), questions: 0 }
+        Self { input, output, line: Vec::new(), queued: VecDeque::new(), questions: 0 }
     }
 
     /// The next message.
-    pub(super) async fn next(&mut self) -> Result<Value, Gone> {
-        match self.waiting.pop_front() {
+    pub(super) async fn next(&mut self) -> Result<Value, ClientEnd> {
+        match self.queued.pop_front() {
             Some(message) => Ok(message),
             None => self.read().await,
         }
     }
 
     /// Reads one message. Cancel-safe: what was read of a line is kept.
-    async fn read(&mut self) -> Result<Value, Gone> {
+    async fn read(&mut self) -> Result<Value, ClientEnd> {
         loop {
             let room = (MESSAGE_LIMIT + 1).saturating_sub(self.line.len()) as u64;
             let mut input = (&mut self.input).take(room);
             let read = input.read_until(b'\n', &mut self.line).await;
             if !matches!(read, Ok(1..)) && self.line.is_empty() {
-                return Err(Gone::Left);
+                return Err(ClientEnd::Disconnected);
             }
             if self.line.len() > MESSAGE_LIMIT {
                 let limit = MESSAGE_LIMIT >> 20;
                 let what = format!("limit: a message of the client is larger than {limit} MiB");
-                return Err(Gone::Broken(Fault::protocol(what)));
+                return Err(ClientEnd::ProtocolError(Error::protocol(what)));
             }
             let line = std::mem::take(&mut self.line);
             let text = String::from_utf8_lossy(&line);
@@ -79,13 +79,13 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Client<R, W> {
             }
             match message::parse(text.trim()) {
                 Ok(message) => return Ok(message),
-                Err(fault) => self.refuse(&Value::Null, NOT_JSON, fault.message()).await?,
+                Err(error) => self.refuse(&Value::Null, PARSE_ERROR, error.message()).await?,
             }
         }
     }
 
     /// Sends a message.
-    pub(super) async fn say(&mut self, message: &Value) -> Result<(), Gone> {
+    pub(super) async fn send(&mut self, message: &Value) -> Result<(), ClientEnd> {
         let mut line = message.to_string().into_bytes();
         line.push(b'\n');
         let written = async {
@@ -93,42 +93,51 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Client<R, W> {
             self.output.flush().await
         };
         // A client that does not listen any more has left.
-        written.await.map_err(|_| Gone::Left)
+        written.await.map_err(|_| ClientEnd::Disconnected)
     }
 
     /// Sends a result.
-    pub(super) async fn answer(&mut self, id: &Value, result: Value) -> Result<(), Gone> {
-        self.say(&json!({ "jsonrpc": "2.0", "id": id, "result": result })).await
+    pub(super) async fn answer(&mut self, id: &Value, result: Value) -> Result<(), ClientEnd> {
+        self.send(&json!({ "jsonrpc": "2.0", "id": id, "result": result })).await
     }
 
     /// Sends an error.
-    pub(super) async fn refuse(&mut self, id: &Value, code: i64, text: &str) -> Result<(), Gone> {
+    pub(super) async fn refuse(
+        &mut self,
+        id: &Value,
+        code: i64,
+        text: &str,
+    ) -> Result<(), ClientEnd> {
         let error = json!({ "code": code, "message": text });
-        self.say(&json!({ "jsonrpc": "2.0", "id": id, "error": error })).await
+        self.send(&json!({ "jsonrpc": "2.0", "id": id, "error": error })).await
     }
 
     /// Puts a recorded question and waits until it is answered, whatever the answer is.
-    pub(super) async fn ask(&mut self, mut question: Value, note: Note<'_>) -> Result<(), Gone> {
+    pub(super) async fn ask(
+        &mut self,
+        mut question: Value,
+        note: WarningSink<'_>,
+    ) -> Result<(), ClientEnd> {
         self.questions += 1;
         let id = Value::from(format!("replay-{}", self.questions));
         if let Some(slot) = question.get_mut("id") {
             *slot = id.clone();
         }
-        self.say(&question).await?;
-        let answered = timeout(ANSWER, async {
+        self.send(&question).await?;
+        let answered = timeout(ANSWER_TIMEOUT, async {
             loop {
                 let message = self.read().await?;
                 if message.get("id") == Some(&id) && message.get("method").is_none() {
                     return Ok(());
                 }
-                if self.waiting.len() < WAITING {
-                    self.waiting.push_back(message);
+                if self.queued.len() < MAX_QUEUED {
+                    self.queued.push_back(message);
                 }
             }
         });
         answered.await.unwrap_or_else(|_| {
             let method = question.get("method").and_then(Value::as_str).unwrap_or_default();
-            note(&format!("{method} was not answered within {} s", ANSWER.as_secs()));
+            note(&format!("{method} was not answered within {} s", ANSWER_TIMEOUT.as_secs()));
             Ok(())
         })
     }

@@ -11,7 +11,7 @@
 //! repeated. With `strict`, requests have to come in the order of the recording.
 
 mod client;
-mod tape;
+mod recording;
 
 use std::collections::HashMap;
 
@@ -19,84 +19,88 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::mcp::message;
-use crate::model::Fault;
-use client::{Client, Gone};
-use tape::Exchange;
-pub use tape::Tape;
+use crate::model::Error;
+use client::{ClientEnd, ReplayClient};
+use recording::RecordedExchange;
+pub use recording::ServerRecording;
 
 /// JSON-RPC: the method does not exist.
-const NO_METHOD: i64 = -32601;
+const METHOD_NOT_FOUND: i64 = -32601;
 /// JSON-RPC: internal error; nothing recorded fits.
-const NOT_RECORDED: i64 = -32603;
+const INTERNAL_ERROR: i64 = -32603;
 /// JSON-RPC: not a request.
-const NO_REQUEST: i64 = -32600;
+const INVALID_REQUEST: i64 = -32600;
 /// How many recorded requests an error names.
-const NAMED: usize = 8;
+const MAX_NAMED: usize = 8;
 /// Ties what a subscription brings to the request that made it (2026-07-28).
 const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 
 /// Hears what a person should know.
-pub type Note<'a> = &'a (dyn Fn(&str) + Send + Sync);
+pub type WarningSink<'a> = &'a (dyn Fn(&str) + Send + Sync);
 
 /// Serves a recording on this process's own standard streams until the client leaves.
 ///
 /// # Errors
 /// When the client breaks the protocol beyond repair.
-pub async fn run(tape: Tape, strict: bool, note: Note<'_>) -> Result<(), Fault> {
+pub async fn run(
+    recording: ServerRecording,
+    strict: bool,
+    note: WarningSink<'_>,
+) -> Result<(), Error> {
     let (input, output) = rmcp::transport::stdio_pipes();
-    serve(tape, strict, input, output, note).await
+    serve(recording, strict, input, output, note).await
 }
 
 async fn serve<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
-    tape: Tape,
+    recording: ServerRecording,
     strict: bool,
     input: R,
     output: W,
-    note: Note<'_>,
-) -> Result<(), Fault> {
-    let mut client = Client::new(input, output);
-    let mut player = Player::new(tape, strict);
+    note: WarningSink<'_>,
+) -> Result<(), Error> {
+    let mut client = ReplayClient::new(input, output);
+    let mut player = ReplayServer::new(recording, strict);
     loop {
         let played = match client.next().await {
-            Ok(message) => player.heard(message, &mut client, note).await,
+            Ok(message) => player.handle_message(message, &mut client, note).await,
             Err(gone) => Err(gone),
         };
         match played {
             Ok(()) => {}
-            Err(Gone::Left) => return Ok(()),
-            Err(Gone::Broken(fault)) => return Err(fault),
+            Err(ClientEnd::Disconnected) => return Ok(()),
+            Err(ClientEnd::ProtocolError(error)) => return Err(error),
         }
     }
 }
 
 /// What is played next.
-struct Player {
-    tape: Tape,
-    strict: bool,
+struct ReplayServer {
+    recording: ServerRecording,
+    is_strict: bool,
     /// The next exchange of a strict replay.
     next: usize,
     /// How often each request was asked, by its key.
-    asked: HashMap<String, usize>,
+    times_requested: HashMap<String, usize>,
 }
 
 /// Who asks, and what stood in the recording in its place.
-struct Asker<'a> {
+struct ReplayRequest<'a> {
     id: &'a Value,
-    token: Option<&'a Value>,
-    recorded: &'a Exchange,
+    progress_token: Option<&'a Value>,
+    recorded: &'a RecordedExchange,
 }
 
-impl Player {
-    fn new(tape: Tape, strict: bool) -> Self {
-        Self { tape, strict, next: 0, asked: HashMap::new() }
+impl ReplayServer {
+    fn new(recording: ServerRecording, strict: bool) -> Self {
+        Self { recording, is_strict: strict, next: 0, times_requested: HashMap::new() }
     }
 
-    async fn heard<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
+    async fn handle_message<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
         &mut self,
         message: Value,
-        client: &mut Client<R, W>,
-        note: Note<'_>,
-    ) -> Result<(), Gone> {
+        client: &mut ReplayClient<R, W>,
+        note: WarningSink<'_>,
+    ) -> Result<(), ClientEnd> {
         let id = message.get("id").filter(|id| !id.is_null());
         let method = message.get("method").and_then(Value::as_str);
         let (Some(id), Some(method)) = (id, method) else {
@@ -104,16 +108,17 @@ impl Player {
                 // A notification, or an answer that comes too late.
                 return Ok(());
             }
-            return client.refuse(&Value::Null, NO_REQUEST, "not a JSON-RPC message").await;
+            return client.refuse(&Value::Null, INVALID_REQUEST, "not a JSON-RPC message").await;
         };
         let params = message.get("params").unwrap_or(&Value::Null);
         match self.find(method, params) {
-            Ok(Found::Exchange(index)) => {
-                let Some(recorded) = self.tape.exchanges.get(index) else { return Ok(()) };
+            Ok(ExchangeMatch::Exchange(index)) => {
+                let Some(recorded) = self.recording.exchanges.get(index) else { return Ok(()) };
                 let token = params.get("_meta").and_then(|meta| meta.get("progressToken"));
-                play(&Asker { id, token, recorded }, client, note).await
+                send_exchange(&ReplayRequest { id, progress_token: token, recorded }, client, note)
+                    .await
             }
-            Ok(Found::Pong) => client.answer(id, json!({})).await,
+            Ok(ExchangeMatch::Pong) => client.answer(id, json!({})).await,
             Err((code, text)) => {
                 note(&format!("{method}: {text}"));
                 client.refuse(id, code, &text).await
@@ -121,83 +126,85 @@ impl Player {
         }
     }
 
-    fn find(&mut self, method: &str, params: &Value) -> Result<Found, (i64, String)> {
-        let key = tape::key(method, params);
-        if self.strict { self.find_next(method, &key) } else { self.find_any(method, key) }
+    fn find(&mut self, method: &str, params: &Value) -> Result<ExchangeMatch, (i64, String)> {
+        let key = recording::key(method, params);
+        if self.is_strict { self.find_next(method, &key) } else { self.find_any(method, key) }
     }
 
-    fn find_next(&mut self, method: &str, key: &str) -> Result<Found, (i64, String)> {
+    fn find_next(&mut self, method: &str, key: &str) -> Result<ExchangeMatch, (i64, String)> {
         let number = self.next + 1;
-        match self.tape.exchanges.get(self.next) {
+        match self.recording.exchanges.get(self.next) {
             Some(expected) if expected.key == key => {
                 self.next += 1;
-                Ok(Found::Exchange(self.next - 1))
+                Ok(ExchangeMatch::Exchange(self.next - 1))
             }
             // A client may look for signs of life whenever it likes.
-            _ if method == "ping" => Ok(Found::Pong),
+            _ if method == "ping" => Ok(ExchangeMatch::Pong),
             Some(expected) => Err((
-                NOT_RECORDED,
-                format!("request {number} of the recording is {}", expected.shown()),
+                INTERNAL_ERROR,
+                format!("request {number} of the recording is {}", expected.summary()),
             )),
-            None => Err((NOT_RECORDED, format!("the recording ends after {} requests", self.next))),
+            None => {
+                Err((INTERNAL_ERROR, format!("the recording ends after {} requests", self.next)))
+            }
         }
     }
 
-    fn find_any(&mut self, method: &str, key: String) -> Result<Found, (i64, String)> {
-        let known = self.tape.by_key(&key);
+    fn find_any(&mut self, method: &str, key: String) -> Result<ExchangeMatch, (i64, String)> {
+        let known = self.recording.by_key(&key);
         if known.is_empty() {
             return match method {
-                "ping" => Ok(Found::Pong),
+                "ping" => Ok(ExchangeMatch::Pong),
                 // As a server of the other era says it, so that the client goes on to the next.
                 "initialize" | "server/discover" => {
-                    Err((NO_METHOD, format!("the recording has no {method}")))
+                    Err((METHOD_NOT_FOUND, format!("the recording has no {method}")))
                 }
-                _ => Err((NOT_RECORDED, self.unknown(method))),
+                _ => Err((INTERNAL_ERROR, self.unrecorded_request(method))),
             };
         }
-        let times = self.asked.entry(key).or_default();
+        let times = self.times_requested.entry(key).or_default();
         let index = known.get(*times).or(known.last()).copied().unwrap_or_default();
         *times += 1;
-        Ok(Found::Exchange(index))
+        Ok(ExchangeMatch::Exchange(index))
     }
 
-    fn unknown(&self, method: &str) -> String {
+    fn unrecorded_request(&self, method: &str) -> String {
         let mut shown: Vec<String> = Vec::new();
         // Those of the same method say most.
-        let same = |exchange: &&Exchange| exchange.method == method;
-        let other = |exchange: &&Exchange| exchange.method != method;
-        let exchanges = &self.tape.exchanges;
+        let same = |exchange: &&RecordedExchange| exchange.method == method;
+        let other = |exchange: &&RecordedExchange| exchange.method != method;
+        let exchanges = &self.recording.exchanges;
         for exchange in exchanges.iter().filter(same).chain(exchanges.iter().filter(other)) {
-            let text = exchange.shown();
+            let text = exchange.summary();
             if !shown.contains(&text) {
                 shown.push(text);
             }
         }
-        let more = shown.len().saturating_sub(NAMED);
-        shown.truncate(NAMED);
+        let more = shown.len().saturating_sub(MAX_NAMED);
+        shown.truncate(MAX_NAMED);
         let more = if more > 0 { format!(", and {more} more") } else { String::new() };
         format!("no such {method} was recorded; recorded: {}{more}", shown.join(", "))
     }
 }
 
-enum Found {
+enum ExchangeMatch {
     Exchange(usize),
     /// A sign of life that was not recorded.
     Pong,
 }
 
 /// Sends what belonged to an exchange, in order.
-async fn play<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
-    asker: &Asker<'_>,
-    client: &mut Client<R, W>,
-    note: Note<'_>,
-) -> Result<(), Gone> {
+async fn send_exchange<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
+    asker: &ReplayRequest<'_>,
+    client: &mut ReplayClient<R, W>,
+    note: WarningSink<'_>,
+) -> Result<(), ClientEnd> {
     for step in &asker.recorded.before {
         let Some(mut said) = parsed(&step.bytes, note) else { continue };
-        if step.asks {
+        if step.expects_answer {
             client.ask(said, note).await?;
         } else if retarget(&mut said, asker) {
-            client.say(&said).await?;
+            client.send(&said).await?;
         }
     }
     let Some(answer) = &asker.recorded.answer else {
@@ -205,11 +212,11 @@ async fn play<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
             return Ok(());
         }
         let text = "the recording ends before the answer to this request";
-        return client.refuse(asker.id, NOT_RECORDED, text).await;
+        return client.refuse(asker.id, INTERNAL_ERROR, text).await;
     };
     let Some(mut answer) = parsed(answer, note) else {
         let text = "the recorded answer is no valid JSON";
-        return client.refuse(asker.id, NOT_RECORDED, text).await;
+        return client.refuse(asker.id, INTERNAL_ERROR, text).await;
     };
     if let Some(slot) = answer.get_mut("id") {
         *slot = asker.id.clone();
@@ -217,26 +224,26 @@ async fn play<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
     if let Some(result) = answer.get_mut("result") {
         resubscribe(result, asker);
     }
-    client.say(&answer).await?;
+    client.send(&answer).await?;
     for said in &asker.recorded.after {
         if let Some(mut said) = parsed(said, note)
             && retarget(&mut said, asker)
         {
-            client.say(&said).await?;
+            client.send(&said).await?;
         }
     }
     Ok(())
 }
 
-fn parsed(bytes: &[u8], note: Note<'_>) -> Option<Value> {
+fn parsed(bytes: &[u8], note: WarningSink<'_>) -> Option<Value> {
     let text = String::from_utf8_lossy(bytes);
     let parsed = message::parse(text.trim_start_matches('\u{feff}'));
-    parsed.map_err(|fault| note(&format!("a recorded message is left out: {fault}"))).ok()
+    parsed.map_err(|error| note(&format!("a recorded message is left out: {error}"))).ok()
 }
 
 /// Puts the client's id and token in the place of the recorded ones; false when a message means
 /// nothing to this client.
-fn retarget(said: &mut Value, asker: &Asker<'_>) -> bool {
+fn retarget(said: &mut Value, asker: &ReplayRequest<'_>) -> bool {
     let method = said.get("method").and_then(Value::as_str).unwrap_or_default().to_owned();
     let Some(params) = said.get_mut("params") else { return true };
     match method.as_str() {
@@ -244,10 +251,10 @@ fn retarget(said: &mut Value, asker: &Asker<'_>) -> bool {
         "notifications/cancelled" => return false,
         "notifications/progress" => {
             let recorded = params.get("progressToken");
-            if recorded.is_none() || recorded != asker.recorded.token.as_ref() {
+            if recorded.is_none() || recorded != asker.recorded.progress_token.as_ref() {
                 return false;
             }
-            let Some(token) = asker.token else { return false };
+            let Some(token) = asker.progress_token else { return false };
             if let Some(slot) = params.get_mut("progressToken") {
                 *slot = token.clone();
             }
@@ -257,7 +264,7 @@ fn retarget(said: &mut Value, asker: &Asker<'_>) -> bool {
     true
 }
 
-fn resubscribe(within: &mut Value, asker: &Asker<'_>) {
+fn resubscribe(within: &mut Value, asker: &ReplayRequest<'_>) {
     if let Some(slot) = within.get_mut("_meta").and_then(|meta| meta.get_mut(SUBSCRIPTION)) {
         *slot = asker.id.clone();
     }

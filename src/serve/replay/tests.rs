@@ -7,7 +7,7 @@ use bytes::Bytes;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use super::*;
-use crate::model::traffic::{Direction, Glance, Passed};
+use crate::model::traffic::{Direction, MessageInfo, TrafficKind};
 use crate::model::{CallId, Traffic};
 
 /// A recorded message: `>` was sent by the client, `<` by the server.
@@ -16,37 +16,39 @@ fn item(line: &str) -> Traffic {
     let value: Value = serde_json::from_str(text).unwrap();
     let id = value.get("id").cloned();
     let method = value.get("method").and_then(Value::as_str).map(str::to_owned);
-    let glance = match (id, method) {
-        (Some(id), Some(method)) => Glance::Request { id, method },
-        (None, Some(method)) => Glance::Notification { method },
-        (id, None) => Glance::Answer { id: id.unwrap_or_default(), method: None, error: false },
+    let info = match (id, method) {
+        (Some(id), Some(method)) => MessageInfo::Request { id, method },
+        (None, Some(method)) => MessageInfo::Notification { method },
+        (id, None) => {
+            MessageInfo::Response { id: id.unwrap_or_default(), method: None, is_error: false }
+        }
     };
     Traffic {
         server: "a".to_owned(),
         sequence: 1,
         at: Duration::ZERO,
         call: None::<CallId>,
-        what: Passed::Message {
+        kind: TrafficKind::Message {
             direction: if way == ">" { Direction::Sent } else { Direction::Received },
             bytes: Bytes::copy_from_slice(text.as_bytes()),
-            glance,
+            info,
             latency: None,
         },
     }
 }
 
-fn tape(lines: &[&str]) -> Tape {
+fn recording(lines: &[&str]) -> ServerRecording {
     let items: Vec<Traffic> = lines.iter().map(|line| item(line)).collect();
-    Tape::of(&items, None).unwrap()
+    ServerRecording::for_server(&items, None).unwrap()
 }
 
 /// Everything a replay says to a client that says `lines` and leaves.
-async fn replay(tape: Tape, strict: bool, lines: &[&str]) -> Vec<Value> {
+async fn replay(recording: ServerRecording, strict: bool, lines: &[&str]) -> Vec<Value> {
     let (mut client, input) = tokio::io::duplex(1 << 20);
     let (output, mut answers) = tokio::io::duplex(1 << 20);
     client.write_all((lines.join("\n") + "\n").as_bytes()).await.unwrap();
     drop(client);
-    serve(tape, strict, input, output, &|_| {}).await.unwrap();
+    serve(recording, strict, input, output, &|_| {}).await.unwrap();
     let mut text = String::new();
     answers.read_to_string(&mut text).await.unwrap();
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
@@ -69,7 +71,7 @@ const ROLL: &str = r#""method":"tools/call","params":{"arguments":{"b":2,"a":1},
 async fn requests_are_answered_as_they_were_with_the_clients_ids_and_tokens() {
     let roll = |id: &str, meta: &str| format!(r#"{{"id":{id},{ROLL}{meta}}}}}"#);
     let said = replay(
-        tape(&RECORDED),
+        recording(&RECORDED),
         false,
         &[
             r#"{"id":"x","method":"initialize","params":{"clientInfo":{"name":"somebody"}}}"#,
@@ -99,7 +101,7 @@ async fn requests_are_answered_as_they_were_with_the_clients_ids_and_tokens() {
 #[tokio::test]
 async fn what_was_not_recorded_is_an_error_that_says_what_was() {
     let said = replay(
-        tape(&RECORDED),
+        recording(&RECORDED),
         false,
         &[
             r#"{"id":1,"method":"server/discover"}"#,
@@ -119,7 +121,7 @@ async fn what_was_not_recorded_is_an_error_that_says_what_was() {
 async fn a_strict_replay_wants_the_recorded_order() {
     let roll = format!(r#"{{"id":2,{ROLL}}}}}"#);
     let init = r#"{"id":1,"method":"initialize"}"#;
-    let said = replay(tape(&RECORDED), true, &[&roll, init, &roll, &roll, &roll]).await;
+    let said = replay(recording(&RECORDED), true, &[&roll, init, &roll, &roll, &roll]).await;
     let text = |at: usize| said[at]["error"]["message"].as_str().unwrap_or_default();
     assert_eq!(text(0), "request 1 of the recording is initialize");
     assert_eq!(said[1]["result"]["protocolVersion"], "2025-11-25");
@@ -131,14 +133,14 @@ async fn a_strict_replay_wants_the_recorded_order() {
 
 #[tokio::test]
 async fn a_recorded_question_is_put_again_and_its_answer_waited_for() {
-    let tape = tape(&[
+    let recording = recording(&[
         r#">{"id":1,"method":"tools/call","params":{"name":"ask"}}"#,
         r#"<{"id":"q","method":"elicitation/create","params":{"message":"name?"}}"#,
         r#">{"id":"q","result":{"action":"decline"}}"#,
         r#"<{"id":1,"result":{"ok":true}}"#,
     ]);
     let said = replay(
-        tape,
+        recording,
         false,
         &[
             r#"{"id":1,"method":"tools/call","params":{"name":"ask"}}"#,
@@ -154,7 +156,7 @@ async fn a_recorded_question_is_put_again_and_its_answer_waited_for() {
 
 #[tokio::test(start_paused = true)]
 async fn a_client_that_never_answers_a_question_gets_the_rest_all_the_same() {
-    let tape = tape(&[
+    let recording = recording(&[
         r#">{"id":1,"method":"tools/call"}"#,
         r#"<{"id":"q","method":"sampling/createMessage"}"#,
         r#"<{"id":1,"result":{}}"#,
@@ -163,7 +165,7 @@ async fn a_client_that_never_answers_a_question_gets_the_rest_all_the_same() {
     let (output, answers) = tokio::io::duplex(1 << 20);
     let notes = Mutex::new(Vec::new());
     let note = |text: &str| notes.lock().unwrap().push(text.to_owned());
-    let served = serve(tape, false, input, output, &note);
+    let served = serve(recording, false, input, output, &note);
     let asked = async {
         client.write_all(b"{\"id\":1,\"method\":\"tools/call\"}\n").await.unwrap();
         let mut lines = tokio::io::BufReader::new(answers);
@@ -181,14 +183,14 @@ async fn a_client_that_never_answers_a_question_gets_the_rest_all_the_same() {
 
 #[tokio::test]
 async fn what_was_never_answered_is_an_error_and_a_subscription_stays_open() {
-    let tape = tape(&[
+    let recording = recording(&[
         r#">{"id":1,"method":"tools/call"}"#,
         r#">{"id":2,"method":"subscriptions/listen"}"#,
         r#"<{"method":"notifications/tools/list_changed","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":2}}}"#,
     ]);
     let lines =
         [r#"{"id":8,"method":"tools/call"}"#, r#"{"id":9,"method":"subscriptions/listen"}"#];
-    let said = replay(tape, false, &lines).await;
+    let said = replay(recording, false, &lines).await;
     assert_eq!(said[0]["error"]["code"], -32603);
     assert_eq!(said[1]["params"]["_meta"][SUBSCRIPTION], 9);
     assert_eq!(said.len(), 2);
@@ -199,7 +201,10 @@ fn it_must_be_clear_which_server_is_meant() {
     let mut other = item(RECORDED[0]);
     other.server = "b".to_owned();
     let items = [item(RECORDED[0]), other];
-    assert!(Tape::of(&items, None).is_err() && Tape::of(&items, Some("c")).is_err());
-    assert_eq!(Tape::of(&items, Some("b")).unwrap().len(), 1);
-    assert!(Tape::of(&[], None).is_err());
+    assert!(
+        ServerRecording::for_server(&items, None).is_err()
+            && ServerRecording::for_server(&items, Some("c")).is_err()
+    );
+    assert_eq!(ServerRecording::for_server(&items, Some("b")).unwrap().len(), 1);
+    assert!(ServerRecording::for_server(&[], None).is_err());
 }

@@ -8,9 +8,9 @@ use proptest::prelude::*;
 use rusqlite::Connection;
 
 use super::*;
-use crate::stats::spool::{Row, Spool};
-use crate::stats::summary::{Order, sort};
-use crate::util::segments::Keep;
+use crate::stats::spool::{Spool, SpoolRow};
+use crate::stats::summary::{UsageOrder, sort};
+use crate::util::segments::SegmentRetention;
 
 const DAY: u64 = 86_400;
 /// Noon.
@@ -28,17 +28,17 @@ struct Room {
 
 impl Room {
     fn new() -> Self {
-        Self::with(Keep { segment: 2_000, ..Keep::default() })
+        Self::with(SegmentRetention { max_segment_bytes: 2_000, ..SegmentRetention::default() })
     }
 
-    fn with(keep: Keep) -> Self {
+    fn with(keep: SegmentRetention) -> Self {
         let root = tempfile::tempdir().unwrap();
-        let spool = Spool::new(Place::own(root.path()).spool, false, keep);
+        let spool = Spool::new(StatsLocation::own(root.path()).spool, false, keep);
         Self { root, spool, next: std::cell::Cell::new(0) }
     }
 
-    fn place(&self) -> Place {
-        Place::own(self.root.path())
+    fn place(&self) -> StatsLocation {
+        StatsLocation::own(self.root.path())
     }
 
     fn store(&self) -> PathBuf {
@@ -46,14 +46,15 @@ impl Room {
     }
 
     fn statistics(&self) -> Statistics {
-        let patience = Patience { locks: Duration::from_millis(1), chunks: usize::MAX };
+        let patience =
+            ReadBudget { lock_timeout: Duration::from_millis(1), max_chunks: usize::MAX };
         Statistics::new(self.place(), Duration::from_secs(90 * DAY), patience)
     }
 
     fn call(&self, tool: &str, ago: u64, kind: &str, millis: u64) {
         self.next.set(self.next.get() + 1);
         self.spool
-            .append(&Row {
+            .append(&SpoolRow {
                 t: (NOW - ago) * 1_000,
                 id: format!("id-{}", self.next.get()),
                 tool: tool.to_owned(),
@@ -75,7 +76,7 @@ impl Room {
         let mut statistics = self.statistics();
         statistics.refresh(now()).unwrap();
         let since = ago.map(|ago| Duration::from_secs(NOW - ago));
-        let summary = statistics.summary(&Query { since, tools: None }, now()).unwrap();
+        let summary = statistics.summary(&StatsQuery { since, tools: None }, now()).unwrap();
         (summary, statistics.take_notes())
     }
 
@@ -92,10 +93,11 @@ fn calls(summary: &Summary) -> u64 {
     summary.tools.iter().map(|usage| usage.counts.calls()).sum()
 }
 
-fn fails(statistics: &mut Statistics) -> Fault {
+fn fails(statistics: &mut Statistics) -> Error {
     let refreshed = statistics.refresh(now()).map(drop);
-    let fault = refreshed.and_then(|()| statistics.summary(&Query::default(), now()).map(drop));
-    fault.unwrap_err()
+    let error =
+        refreshed.and_then(|()| statistics.summary(&StatsQuery::default(), now()).map(drop));
+    error.unwrap_err()
 }
 
 #[test]
@@ -113,7 +115,7 @@ fn what_was_spooled_is_counted_once_by_however_many_readers() {
         let [a, b] = summary.tools.as_slice() else { panic!("{summary:?}") };
         assert_eq!((a.counts.ok, b.counts.ok, b.counts.failed_by("timeout")), (100, 75, 25));
         assert_eq!(a.counts.durations.mean(), Some(Duration::from_millis(5)));
-        assert_eq!((a.used.first, a.used.last), ((NOW - 99) * 1_000, NOW * 1_000));
+        assert_eq!((a.period.first, a.period.last), ((NOW - 99) * 1_000, NOW * 1_000));
     }
     room.call("a", 0, "ok", 5);
     assert_eq!(calls(&room.read().0), 201);
@@ -183,8 +185,8 @@ fn the_course_of_a_window_adds_up() {
     let mut statistics = room.statistics();
     statistics.refresh(now()).unwrap();
     for since in [None, Some(Duration::from_secs(NOW - 7_140))] {
-        let query = Query { since, tools: Some(vec!["a".to_owned()]) };
-        let slices = statistics.course(&query, now(), 24).unwrap();
+        let query = StatsQuery { since, tools: Some(vec!["a".to_owned()]) };
+        let slices = statistics.time_series(&query, now(), 24).unwrap();
         assert_eq!(slices.len(), 24);
         assert_eq!(slices.iter().map(|slice| slice.counts.calls()).sum::<u64>(), 120);
         assert!((slices[0].rate() - 1.0 / 60.0).abs() < 1e-9);
@@ -199,7 +201,7 @@ fn what_is_old_is_let_go_a_day_at_a_time() {
     room.call("old", 80 * DAY, "ok", 5);
     room.call("new", 0, "ok", 5);
     let names = |statistics: &mut Statistics, at: Duration| {
-        let summary = statistics.summary(&Query::default(), at).unwrap();
+        let summary = statistics.summary(&StatsQuery::default(), at).unwrap();
         summary.tools.into_iter().map(|usage| usage.tool.name).collect::<Vec<_>>()
     };
     let at = |days: u64| Duration::from_secs(NOW + days * DAY);
@@ -227,7 +229,7 @@ fn what_is_old_is_let_go_a_day_at_a_time() {
 fn calls_dated_in_the_future_are_in_no_window_and_told() {
     let room = Room::new();
     room.call("a", 5, "ok", 5);
-    let mut row = Row {
+    let mut row = SpoolRow {
         t: (NOW + 365 * DAY) * 1_000,
         id: "ahead".to_owned(),
         tool: "a".to_owned(),
@@ -242,7 +244,7 @@ fn calls_dated_in_the_future_are_in_no_window_and_told() {
     row.id = "far ahead".to_owned();
     room.spool.append(&row).unwrap();
     let (summary, _) = room.read_since(Some(3_600));
-    assert_eq!((calls(&summary), summary.ahead().count()), (1, 1));
+    assert_eq!((calls(&summary), summary.future_dated().count()), (1, 1));
     assert_eq!(calls(&room.read().0), 3);
 }
 
@@ -278,7 +280,7 @@ fn a_locked_store_is_read_and_the_rest_comes_from_the_spool() {
     let mut statistics = room.statistics();
     statistics.refresh(now()).unwrap();
     let read = |statistics: &mut Statistics| {
-        let summary = statistics.summary(&Query::default(), now()).unwrap();
+        let summary = statistics.summary(&StatsQuery::default(), now()).unwrap();
         (calls(&summary), summary.unfolded)
     };
     assert_eq!(read(&mut statistics), (2, 1));
@@ -371,8 +373,8 @@ fn a_newer_store_is_only_read() {
     assert_eq!((calls(&summary), summary.unfolded), (2, 1));
     assert!(notes.len() == 1 && notes[0].contains("newer toolhost (layout 99)"), "{notes:?}");
     assert_eq!(std::fs::read(room.store()).unwrap(), before);
-    let fault = room.statistics().reset(None, now()).unwrap_err();
-    assert!(fault.message().contains("newer toolhost"), "{fault}");
+    let error = room.statistics().reset(None, now()).unwrap_err();
+    assert!(error.message().contains("newer toolhost"), "{error}");
 }
 
 #[test]
@@ -382,15 +384,15 @@ fn what_is_not_ours_is_refused_and_what_is_open_is_closed() {
     let foreign = Connection::open(room.store()).unwrap();
     foreign.execute_batch("CREATE TABLE mine (x)").unwrap();
     drop(foreign);
-    let fault = fails(&mut room.statistics());
-    assert!(fault.message().contains("another program"), "{fault}");
+    let error = fails(&mut room.statistics());
+    assert!(error.message().contains("another program"), "{error}");
     std::fs::remove_file(room.store()).unwrap();
     let target = room.root.path().join("precious");
     std::fs::write(&target, "x").unwrap();
     symlink(&target, room.store()).unwrap();
-    let fault = fails(&mut room.statistics());
-    assert_eq!(fault.kind(), crate::model::FaultKind::Denied);
-    assert!(fault.message().contains("symbolic link"), "{fault}");
+    let error = fails(&mut room.statistics());
+    assert_eq!(error.kind(), crate::model::ErrorKind::Denied);
+    assert!(error.message().contains("symbolic link"), "{error}");
     assert_eq!(std::fs::read_to_string(&target).unwrap(), "x");
     std::fs::remove_file(room.store()).unwrap();
     room.read();
@@ -406,17 +408,18 @@ fn where_no_store_can_be_made_the_spool_is_read() {
     room.call("a", 5, "ok", 5);
     let mut place = room.place();
     // Nothing can be made there, whoever one is.
-    place.store = crate::util::append::Location::named("/proc/nowhere/stats.db".into());
-    let mut statistics = Statistics::new(place, Duration::from_secs(DAY), Patience::ALL);
+    place.store = crate::util::append::RecordLocation::named("/proc/nowhere/stats.db".into());
+    let mut statistics = Statistics::new(place, Duration::from_secs(DAY), ReadBudget::FULL);
     statistics.refresh(now()).unwrap();
-    let summary = statistics.summary(&Query::default(), now()).unwrap();
+    let summary = statistics.summary(&StatsQuery::default(), now()).unwrap();
     assert_eq!((calls(&summary), summary.unfolded), (1, 1));
     assert!(statistics.take_notes()[0].contains("cannot be made"));
 }
 
 #[test]
 fn little_patience_folds_a_part_and_says_so() {
-    let room = Room::with(Keep { segment: 4 << 20, ..Keep::default() });
+    let room =
+        Room::with(SegmentRetention { max_segment_bytes: 4 << 20, ..SegmentRetention::default() });
     let line = |id: usize| {
         format!(
             "{{\"t\":{NOW}000,\"id\":\"id-{id}\",\"tool\":\"{}\",\"k\":\"ok\",\"us\":5,\"n\":1,\"b\":0}}\n",
@@ -425,14 +428,14 @@ fn little_patience_folds_a_part_and_says_so() {
     };
     let text: String = (0..5_000).map(line).collect();
     std::fs::write(&room.place().spool.path, text).unwrap();
-    let mut statistics = Statistics::new(room.place(), Duration::from_secs(DAY), Patience::LITTLE);
+    let mut statistics = Statistics::new(room.place(), Duration::from_secs(DAY), ReadBudget::BRIEF);
     statistics.refresh(now()).unwrap();
-    let summary = statistics.summary(&Query::default(), now()).unwrap();
-    assert!(summary.behind && (1_000..5_000).contains(&calls(&summary)), "{}", calls(&summary));
+    let summary = statistics.summary(&StatsQuery::default(), now()).unwrap();
+    assert!(summary.is_behind && (1_000..5_000).contains(&calls(&summary)), "{}", calls(&summary));
     // The next time goes on, whether anything was appended or not.
     statistics.refresh(now()).unwrap();
-    let summary = statistics.summary(&Query::default(), now()).unwrap();
-    assert_eq!((summary.behind, calls(&summary)), (false, 5_000));
+    let summary = statistics.summary(&StatsQuery::default(), now()).unwrap();
+    assert_eq!((summary.is_behind, calls(&summary)), (false, 5_000));
 }
 
 /// Something that happens to the spool or its readers.
@@ -467,7 +470,7 @@ proptest! {
 
     #[test]
     fn folding_is_counting(steps in prop::collection::vec(step(), 1..40), window in 0_u64..90 * DAY) {
-        let room = Room::with(Keep { segment: 700, ..Keep::default() });
+        let room = Room::with(SegmentRetention { max_segment_bytes: 700, ..SegmentRetention::default() });
         let mut naive: Vec<(String, u64, &str, u64)> = Vec::new();
         for step in steps {
             match step {
@@ -487,10 +490,10 @@ proptest! {
                 Step::Crash(after) => {
                     let mut statistics = room.statistics();
                     // A few parts are folded, and then the process is gone in a transaction.
-                    statistics.patience.chunks = after;
+                    statistics.budget.max_chunks = after;
                     statistics.refresh(now()).unwrap();
                     if let Some(store) = &statistics.store {
-                        store.fold_and_crash(&unread::files(&room.place().spool, now()).unwrap());
+                        store.fold_and_crash(&spool_reader::files(&room.place().spool, now()).unwrap());
                     }
                 }
             }
@@ -499,8 +502,8 @@ proptest! {
         statistics.refresh(now()).unwrap();
         let since = Duration::from_secs(NOW - window);
         for since in [None, Some(since)] {
-            let mut summary = statistics.summary(&Query { since, tools: None }, now()).unwrap();
-            sort(&mut summary.tools, Order::Name);
+            let mut summary = statistics.summary(&StatsQuery { since, tools: None }, now()).unwrap();
+            sort(&mut summary.tools, UsageOrder::Name);
             let from = summary.from.map_or(0, |from| from.as_secs());
             prop_assert!(since.is_none_or(|since| from <= since.as_secs() && since.as_secs() - from < DAY));
             let mut expected: BTreeMap<String, (u64, u64, u64)> = BTreeMap::new();
@@ -541,17 +544,17 @@ fn every_tool_has_its_course() {
     statistics.refresh(now()).unwrap();
     let since = now().checked_sub(Duration::from_mins(30));
     let tools = Some(vec!["a".to_owned(), "b".to_owned()]);
-    let query = Query { since, tools };
-    let courses = statistics.courses(&query, now(), 60, false).unwrap();
+    let query = StatsQuery { since, tools };
+    let courses = statistics.time_series_by(&query, now(), 60, false).unwrap();
     assert_eq!(courses.length, Duration::from_mins(1));
-    let names: Vec<&str> = courses.of.iter().map(|(tool, _)| tool.name.as_str()).collect();
+    let names: Vec<&str> = courses.series.iter().map(|(tool, _)| tool.name.as_str()).collect();
     assert_eq!(names, ["a", "b"]);
-    let calls: Vec<u64> = courses.of[0].1.iter().map(|point| point.calls).collect();
+    let calls: Vec<u64> = courses.series[0].1.iter().map(|point| point.calls).collect();
     assert_eq!((calls.len(), calls.iter().sum::<u64>()), (31, 2));
-    let failed: u64 = courses.of[1].1.iter().map(|point| point.failed).sum();
-    assert_eq!((failed, courses.of[1].1.iter().any(|point| point.p95.is_some())), (1, false));
-    let servers = statistics.courses(&query, now(), 60, true).unwrap();
-    assert_eq!(servers.of.len(), 1, "tools of no server are one");
-    let most = statistics.courses(&query, now(), 10, false).unwrap();
-    assert!(most.of[0].1.len() <= 10);
+    let failed: u64 = courses.series[1].1.iter().map(|point| point.failed).sum();
+    assert_eq!((failed, courses.series[1].1.iter().any(|point| point.p95.is_some())), (1, false));
+    let servers = statistics.time_series_by(&query, now(), 60, true).unwrap();
+    assert_eq!(servers.series.len(), 1, "tools of no server are one");
+    let most = statistics.time_series_by(&query, now(), 10, false).unwrap();
+    assert!(most.series[0].1.len() <= 10);
 }

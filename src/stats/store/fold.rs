@@ -7,23 +7,26 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior, params};
 
-use super::{Store, Trouble};
-use crate::stats::count::{Batch, Counts};
-use crate::stats::level::{Kept, Level};
-use crate::stats::unread::{Position, Positions, SpoolFile};
+use super::{StatsStore, StoreError};
+use crate::stats::count::{CallCounts, SpoolBatch};
+use crate::stats::granularity::{Granularity, RetentionBounds};
+use crate::stats::spool_reader::{SpoolFile, SpoolPosition, SpoolPositions};
 
 /// How many positions of files are kept that are no longer there. They are never many, and a file
 /// may be overlooked for once when it is being set aside.
 const POSITIONS: i64 = 1_000;
 
-impl Store {
+impl StatsStore {
     /// How long locks of others are waited for from now on.
-    pub(in crate::stats) fn set_patience(&self, patience: Duration) -> Result<(), Trouble> {
-        Ok(self.db.busy_timeout(patience)?)
+    pub(in crate::stats) fn set_lock_timeout(
+        &self,
+        lock_timeout: Duration,
+    ) -> Result<(), StoreError> {
+        Ok(self.db.busy_timeout(lock_timeout)?)
     }
 
     /// How far each file was read.
-    pub(in crate::stats) fn positions(&self) -> Result<Positions, Trouble> {
+    pub(in crate::stats) fn positions(&self) -> Result<SpoolPositions, StoreError> {
         let mut query = self.db.prepare_cached("SELECT key, offset, recent FROM spool")?;
         let rows = query.query_map([], |row| {
             Ok((row.get(0)?, position(row.get(1)?, row.get_ref(2)?.as_str()?)))
@@ -36,7 +39,7 @@ impl Store {
     pub(in crate::stats) fn fold(
         &self,
         file: &SpoolFile,
-    ) -> Result<Option<(Position, u64)>, Trouble> {
+    ) -> Result<Option<(SpoolPosition, u64)>, StoreError> {
         let transaction = Transaction::new_unchecked(&self.db, TransactionBehavior::Immediate)?;
         let known = transaction
             .prepare_cached("SELECT offset, recent FROM spool WHERE key = ?1")?
@@ -44,12 +47,12 @@ impl Store {
             .optional()?
             .unwrap_or_default();
         let chunk = file.read(&known).map_err(|error| {
-            Trouble::Failed(format!("{} cannot be read: {error}", file.path.display()))
+            StoreError::Failed(format!("{} cannot be read: {error}", file.path.display()))
         })?;
         if chunk.position.offset <= known.offset {
             return Ok(None);
         }
-        let kept = kept(&transaction)?;
+        let kept = read_retention_bounds(&transaction)?;
         write(&transaction, &chunk.batch, kept)?;
         remember(&transaction, &file.key, &chunk.position)?;
         transaction.commit()?;
@@ -57,19 +60,19 @@ impl Store {
     }
 
     /// From when on each level is complete.
-    pub(in crate::stats) fn kept(&self) -> Result<Kept, Trouble> {
-        Ok(kept(&self.db)?)
+    pub(in crate::stats) fn retention_bounds(&self) -> Result<RetentionBounds, StoreError> {
+        Ok(read_retention_bounds(&self.db)?)
     }
 
     /// How many lines of the spool could not be read.
-    pub(in crate::stats) fn damaged_lines(&self) -> Result<u64, Trouble> {
+    pub(in crate::stats) fn damaged_lines(&self) -> Result<u64, StoreError> {
         let lines = fact(&self.db, "damaged lines")?;
         Ok(lines.and_then(|lines| u64::try_from(lines).ok()).unwrap_or(0))
     }
 
     /// Forgets what was counted, of these tools or of all; what was folded stays folded. Gives the
     /// number of calls.
-    pub(in crate::stats) fn reset(&self, tools: Option<&[String]>) -> Result<u64, Trouble> {
+    pub(in crate::stats) fn reset(&self, tools: Option<&[String]>) -> Result<u64, StoreError> {
         let transaction = Transaction::new_unchecked(&self.db, TransactionBehavior::Immediate)?;
         let mut calls = 0;
         let mut counted = |sql: &str, name: Option<&str>| -> rusqlite::Result<()> {
@@ -114,7 +117,7 @@ impl Store {
 }
 
 /// Adds a batch to what is there.
-fn write(db: &Connection, batch: &Batch, kept: Kept) -> rusqlite::Result<()> {
+fn write(db: &Connection, batch: &SpoolBatch, kept: RetentionBounds) -> rusqlite::Result<()> {
     let mut tool_id = db.prepare_cached(
         "INSERT INTO tool (name, server, first, last) VALUES (?1, ?2, ?3, ?4)
          ON CONFLICT DO UPDATE SET first = min(first, ?3), last = max(last, ?4) RETURNING id",
@@ -133,8 +136,9 @@ fn write(db: &Connection, batch: &Batch, kept: Kept) -> rusqlite::Result<()> {
         let times = (signed(used.first), signed(used.last));
         let id: i64 =
             tool_id.query_row(params![tool.name, server, times.0, times.1], |row| row.get(0))?;
-        for level in Level::ALL {
-            let wanted = batch.grains(tool, level).filter(|(start, _)| *start >= kept.from(level));
+        for level in Granularity::ALL {
+            let wanted =
+                batch.grains(tool, level).filter(|(start, _)| *start >= kept.complete_from(level));
             for (start, mut counts) in wanted {
                 let key = params![level.number(), start, id];
                 there
@@ -169,7 +173,7 @@ fn write(db: &Connection, batch: &Batch, kept: Kept) -> rusqlite::Result<()> {
 pub(super) fn add(
     row: &rusqlite::Row<'_>,
     at: usize,
-    counts: &mut Counts,
+    counts: &mut CallCounts,
 ) -> rusqlite::Result<bool> {
     counts.ok = counts.ok.saturating_add(unsigned(row.get(at)?));
     let text = row.get_ref(at + 1)?.as_str()?;
@@ -181,10 +185,10 @@ pub(super) fn add(
     counts.attempts = counts.attempts.saturating_add(unsigned(row.get(at + 2)?));
     counts.recovered = counts.recovered.saturating_add(unsigned(row.get(at + 3)?));
     counts.bytes = counts.bytes.saturating_add(unsigned(row.get(at + 4)?));
-    Ok(counts.durations.absorb(row.get_ref(at + 5)?.as_blob()?))
+    Ok(counts.durations.merge_encoded(row.get_ref(at + 5)?.as_blob()?))
 }
 
-fn remember(db: &Connection, key: &str, position: &Position) -> rusqlite::Result<()> {
+fn remember(db: &Connection, key: &str, position: &SpoolPosition) -> rusqlite::Result<()> {
     let recent: Vec<&str> = position.recent.iter().map(String::as_str).collect();
     db.prepare_cached(
         "INSERT INTO spool (key, offset, recent) VALUES (?1, ?2, ?3)
@@ -196,15 +200,15 @@ fn remember(db: &Connection, key: &str, position: &Position) -> rusqlite::Result
     Ok(())
 }
 
-fn position(offset: i64, recent: &str) -> Position {
+fn position(offset: i64, recent: &str) -> SpoolPosition {
     let recent: VecDeque<String> =
         recent.split('\n').filter(|id| !id.is_empty()).map(str::to_owned).collect();
-    Position { offset: unsigned(offset), recent }
+    SpoolPosition { offset: unsigned(offset), recent }
 }
 
-pub(super) fn kept(db: &Connection) -> rusqlite::Result<Kept> {
+pub(super) fn read_retention_bounds(db: &Connection) -> rusqlite::Result<RetentionBounds> {
     let fact = |name| Ok::<i64, rusqlite::Error>(fact(db, name)?.unwrap_or(i64::MIN));
-    Ok(Kept { minutes: fact("minutes")?, hours: fact("hours")?, days: fact("days")? })
+    Ok(RetentionBounds { minutes: fact("minutes")?, hours: fact("hours")?, days: fact("days")? })
 }
 
 pub(super) fn fact(db: &Connection, name: &str) -> rusqlite::Result<Option<i64>> {
@@ -217,7 +221,7 @@ pub(super) fn set_fact(db: &Connection, name: &str, value: i64) -> rusqlite::Res
     put.execute(params![name, value]).map(drop)
 }
 
-fn failed(counts: &Counts) -> String {
+fn failed(counts: &CallCounts) -> String {
     serde_json::to_string(&counts.failures).unwrap_or_else(|_| "{}".to_owned())
 }
 
@@ -234,7 +238,7 @@ pub(super) fn unsigned(number: i64) -> u64 {
 }
 
 #[cfg(test)]
-impl Store {
+impl StatsStore {
     /// Folds the next part of each file and ends before the commit, as a killed process would.
     pub(in crate::stats) fn fold_and_crash(&self, files: &[SpoolFile]) {
         let transaction =
@@ -243,7 +247,7 @@ impl Store {
         for file in files {
             let known = positions.get(&file.key).cloned().unwrap_or_default();
             let chunk = file.read(&known).unwrap();
-            write(&transaction, &chunk.batch, Kept::default()).unwrap();
+            write(&transaction, &chunk.batch, RetentionBounds::default()).unwrap();
             remember(&transaction, &file.key, &chunk.position).unwrap();
         }
         transaction.rollback().unwrap();

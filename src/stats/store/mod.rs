@@ -2,26 +2,26 @@
 //!
 //! Owns: the file (`open`), what is inside, folding a part of the spool into it in one transaction
 //! with the position that was read to (`fold`), what is let go with age (`retention`), reading
-//! (`query`). Never does: decide what to do when it cannot be used; [`Trouble`] says what it is.
+//! (`query`). Never does: decide what to do when it cannot be used; [`StoreError`] says what it is.
 
 mod fold;
-mod layout;
 mod open;
 mod query;
 mod retention;
+mod schema;
 
 use rusqlite::{Connection, ErrorCode};
 
-use crate::model::Fault;
-use crate::util::append::Location;
+use crate::model::Error;
+use crate::util::append::RecordLocation;
 use crate::util::database;
 
-pub(super) use open::{Found, look, move_aside, open, sweep};
-pub(super) use query::{Grain, Sink};
+pub(super) use open::{StoreFileStatus, inspect, move_aside, open, remove_stale_drafts};
+pub(super) use query::{Grain, GrainSink};
 
 /// An open store.
 #[derive(Debug)]
-pub(super) struct Store {
+pub(super) struct StatsStore {
     db: Connection,
     /// Why nothing may be written, when that is so.
     pub(super) read_only: Option<String>,
@@ -29,7 +29,7 @@ pub(super) struct Store {
 
 /// Why something could not be done with the store.
 #[derive(Debug, Clone)]
-pub(super) enum Trouble {
+pub(super) enum StoreError {
     /// Others held its lock for as long as was waited.
     Busy,
     /// It is no store, or not a whole one any more.
@@ -37,15 +37,15 @@ pub(super) enum Trouble {
     /// The system, the disk or the file does not let it.
     Failed(String),
     /// It must not be used.
-    Refused(Fault),
+    Refused(Error),
 }
 
-impl From<rusqlite::Error> for Trouble {
+impl From<rusqlite::Error> for StoreError {
     fn from(error: rusqlite::Error) -> Self {
         if database::is_busy(&error) {
             return Self::Busy;
         }
-        if database::is_damage(&error) {
+        if database::is_corrupt(&error) {
             return Self::Damaged(error.to_string());
         }
         Self::Failed(match error.sqlite_error_code() {
@@ -58,29 +58,29 @@ impl From<rusqlite::Error> for Trouble {
     }
 }
 
-impl Trouble {
+impl StoreError {
     /// What it is, in words that follow the path of the store.
-    pub(super) fn words(&self) -> String {
+    pub(super) fn describe(&self) -> String {
         match self {
             Self::Busy => "is locked by somebody else".to_owned(),
             Self::Damaged(why) => format!("is damaged: {why}"),
             Self::Failed(why) => format!("cannot be used: {why}"),
-            Self::Refused(fault) => fault.message().to_owned(),
+            Self::Refused(error) => error.message().to_owned(),
         }
     }
 
-    /// The fault of a command that needs the store.
-    pub(super) fn fault(self, store: &Location) -> Fault {
+    /// The error of a command that needs the store.
+    pub(super) fn into_error(self, store: &RecordLocation) -> Error {
         let path = store.path.display();
-        let words = format!("the store of statistics {path} {}", self.words());
+        let words = format!("the store of statistics {path} {}", self.describe());
         match self {
             Self::Busy => {
-                Fault::unreachable(words).hint("try again when the other process is done")
+                Error::unreachable(words).with_hint("try again when the other process is done")
             }
-            Self::Damaged(_) => Fault::protocol(words).hint(format!("move {path} away")),
-            Self::Failed(_) => Fault::unreachable(words)
-                .hint("its owner, its mode, its directory or the disk does not allow it"),
-            Self::Refused(fault) => fault,
+            Self::Damaged(_) => Error::protocol(words).with_hint(format!("move {path} away")),
+            Self::Failed(_) => Error::unreachable(words)
+                .with_hint("its owner, its mode, its directory or the disk does not allow it"),
+            Self::Refused(error) => error,
         }
     }
 }

@@ -6,96 +6,99 @@ use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
-use super::layout::LAYOUT;
-use super::{Store, Trouble};
-use crate::model::Fault;
-use crate::util::append::{AppendError, Directory, Location};
-use crate::util::database::{self, Durability, Place, Recognised, Standing};
-use crate::util::replace;
+use super::schema::SCHEMA;
+use super::{StatsStore, StoreError};
+use crate::model::Error;
+use crate::util::append::{AppendError, DirectoryOwner, RecordLocation};
+use crate::util::atomic_file;
+use crate::util::database::{self, DatabasePath, Durability, PathStatus, SchemaCheck};
 
 /// What stands where the store belongs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::stats) enum Found {
+pub(in crate::stats) enum StoreFileStatus {
     /// Nothing, or not even a directory.
-    Nothing,
+    Missing,
     /// A file of ours, with its number.
     File(u64),
 }
 
 /// Looks what stands where the store belongs, and takes a file that others can use from them; that
 /// is added to `notes`.
-pub(in crate::stats) fn look(store: &Location, notes: &mut Vec<String>) -> Result<Found, Trouble> {
-    let Some(place) = place(store)? else { return Ok(Found::Nothing) };
+pub(in crate::stats) fn inspect(
+    store: &RecordLocation,
+    notes: &mut Vec<String>,
+) -> Result<StoreFileStatus, StoreError> {
+    let Some(place) = place(store)? else { return Ok(StoreFileStatus::Missing) };
     let shown = store.path.display();
     let refused = |why: &str| {
-        Trouble::Refused(
-            Fault::denied(format!("not read: {shown} {why}"))
-                .hint("look who made it, and remove it"),
+        StoreError::Refused(
+            Error::denied(format!("not read: {shown} {why}"))
+                .with_hint("look who made it, and remove it"),
         )
     };
-    match place.look().map_err(|error| Trouble::Failed(error.to_string()))? {
-        Standing::Nothing => Ok(Found::Nothing),
-        Standing::Link => Err(refused("is a symbolic link")),
-        Standing::NoFile => Err(refused("is not a regular file")),
-        Standing::Foreign => Err(refused("belongs to another user")),
-        Standing::File { inode, mode, .. } => {
+    match place.inspect().map_err(|error| StoreError::Failed(error.to_string()))? {
+        PathStatus::Missing => Ok(StoreFileStatus::Missing),
+        PathStatus::Link => Err(refused("is a symbolic link")),
+        PathStatus::NotAFile => Err(refused("is not a regular file")),
+        PathStatus::Foreign => Err(refused("belongs to another user")),
+        PathStatus::File { inode, mode, .. } => {
             if mode & 0o077 != 0 && place.make_private().is_ok() {
                 notes.push(format!(
                     "{shown} could be used by others (mode {mode:04o}) and was set to 0600"
                 ));
             }
-            Ok(Found::File(inode))
+            Ok(StoreFileStatus::File(inode))
         }
     }
 }
 
 /// Opens the store, and makes it when nothing is there. Locks of others are waited for as long as
-/// `patience`.
+/// `lock_timeout`.
 pub(in crate::stats) fn open(
-    store: &Location,
-    patience: Duration,
+    store: &RecordLocation,
+    lock_timeout: Duration,
     notes: &mut Vec<String>,
-) -> Result<Store, Trouble> {
-    let found = look(store, notes)?;
-    if found == Found::Nothing {
-        make(store, patience, notes)?;
+) -> Result<StatsStore, StoreError> {
+    let found = inspect(store, notes)?;
+    if found == StoreFileStatus::Missing {
+        make(store, lock_timeout, notes)?;
     }
     let Some(place) = place(store)? else {
-        return Err(Trouble::Failed("it has no directory".to_owned()));
+        return Err(StoreError::Failed("it has no directory".to_owned()));
     };
-    if let Standing::File { size: 0, .. } =
-        place.look().map_err(|error| Trouble::Failed(error.to_string()))?
+    if let PathStatus::File { size: 0, .. } =
+        place.inspect().map_err(|error| StoreError::Failed(error.to_string()))?
     {
-        return Err(Trouble::Damaged("it is empty".to_owned()));
+        return Err(StoreError::Damaged("it is empty".to_owned()));
     }
-    match writable(&place, patience) {
-        Err(Unwritable::Forbidden(why)) => read_only(&place, patience, &why),
+    match writable(&place, lock_timeout) {
+        Err(Unwritable::Forbidden(why)) => read_only(&place, lock_timeout, &why),
         Err(Unwritable::Newer(version)) => {
             let why = format!("was made by a newer toolhost (layout {version}) and is only read");
-            Ok(Store { db: reader(&place, patience)?, read_only: Some(why) })
+            Ok(StatsStore { db: reader(&place, lock_timeout)?, read_only: Some(why) })
         }
-        Err(Unwritable::Foreign) => Err(Trouble::Refused(
-            Fault::denied(format!("{} is a database of another program", store.path.display()))
-                .hint("give the statistics a file of their own (stats: { path: FILE })"),
+        Err(Unwritable::Foreign) => Err(StoreError::Refused(
+            Error::denied(format!("{} is a database of another program", store.path.display()))
+                .with_hint("give the statistics a file of their own (stats: { path: FILE })"),
         )),
-        Err(Unwritable::Trouble(trouble)) => Err(trouble),
-        Ok(db) => Ok(Store { db, read_only: None }),
+        Err(Unwritable::Store(trouble)) => Err(trouble),
+        Ok(db) => Ok(StatsStore { db, read_only: None }),
     }
 }
 
 /// Moves a damaged store away, so that a new one can be made, and says where it is now; `None` when
 /// somebody else was faster. `inode` is the number of the damaged file.
 pub(in crate::stats) fn move_aside(
-    store: &Location,
+    store: &RecordLocation,
     inode: u64,
     now: Duration,
 ) -> io::Result<Option<PathBuf>> {
     // One at a time, so that nobody moves away what another one has just made.
-    let _turn = replace::lock(&store.path)?;
-    let Some(place) = place(store).map_err(|trouble| io::Error::other(trouble.words()))? else {
+    let _turn = atomic_file::lock(&store.path)?;
+    let Some(place) = place(store).map_err(|trouble| io::Error::other(trouble.describe()))? else {
         return Ok(None);
     };
-    if !matches!(place.look()?, Standing::File { inode: found, .. } if found == inode) {
+    if !matches!(place.inspect()?, PathStatus::File { inode: found, .. } if found == inode) {
         return Ok(None);
     }
     let second = i64::try_from(now.as_secs()).unwrap_or(i64::MAX);
@@ -125,44 +128,50 @@ pub(in crate::stats) fn move_aside(
 }
 
 /// Removes what killed processes left of making a store.
-pub(in crate::stats) fn sweep(store: &Location, now: Duration) {
+pub(in crate::stats) fn remove_stale_drafts(store: &RecordLocation, now: Duration) {
     if let Ok(Some(place)) = place(store) {
-        place.sweep(now);
+        place.remove_stale_drafts(now);
     }
 }
 
 /// Where the store is; `None` without a directory.
-fn place(store: &Location) -> Result<Option<Place>, Trouble> {
+fn place(store: &RecordLocation) -> Result<Option<DatabasePath>, StoreError> {
     let Some(name) = store.path.file_name() else {
         let why = format!("{} is not the name of a file", store.path.display());
-        return Err(Trouble::Refused(Fault::config(why)));
+        return Err(StoreError::Refused(Error::config(why)));
     };
-    if store.directory == Directory::Own && store.parent().is_symlink() {
+    if store.directory_owner == DirectoryOwner::Own && store.parent().is_symlink() {
         let why = format!("not read: {} is a symbolic link", store.parent().display());
-        return Err(Trouble::Refused(Fault::denied(why).hint("look who made it, and remove it")));
+        return Err(StoreError::Refused(
+            Error::denied(why).with_hint("look who made it, and remove it"),
+        ));
     }
-    match Place::find(store.parent(), name) {
+    match DatabasePath::find(store.parent(), name) {
         Ok(place) => Ok(Some(place)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(Trouble::Failed(error.to_string())),
+        Err(error) => Err(StoreError::Failed(error.to_string())),
     }
 }
 
-fn make(store: &Location, patience: Duration, notes: &mut Vec<String>) -> Result<(), Trouble> {
+fn make(
+    store: &RecordLocation,
+    lock_timeout: Duration,
+    notes: &mut Vec<String>,
+) -> Result<(), StoreError> {
     drop(store.directory(notes).map_err(|error| match error {
-        AppendError::Unsafe(why) => Trouble::Refused(Fault::denied(format!("not made: {why}"))),
-        AppendError::Failed(why) => Trouble::Failed(why),
+        AppendError::Unsafe(why) => StoreError::Refused(Error::denied(format!("not made: {why}"))),
+        AppendError::Failed(why) => StoreError::Failed(why),
     })?);
     let Some(place) = place(store)? else {
-        return Err(Trouble::Failed("it has no directory".to_owned()));
+        return Err(StoreError::Failed("it has no directory".to_owned()));
     };
     let fill = |db: &Connection| {
         // Before there is a table; pages that become free are given back without a copy.
         db.pragma_update(None, "auto_vacuum", 2)?;
-        database::settle(db, Durability::Full, place.journal())?;
-        LAYOUT.make(db)
+        database::set_journaling(db, Durability::Full, place.journal_mode())?;
+        SCHEMA.create(db)
     };
-    place.make(patience, fill).map_err(Trouble::Failed)
+    place.make(lock_timeout, fill).map_err(StoreError::Failed)
 }
 
 enum Unwritable {
@@ -170,7 +179,7 @@ enum Unwritable {
     Forbidden(String),
     Newer(i64),
     Foreign,
-    Trouble(Trouble),
+    Store(StoreError),
 }
 
 impl From<rusqlite::Error> for Unwritable {
@@ -184,52 +193,59 @@ impl From<rusqlite::Error> for Unwritable {
                 | ErrorCode::DiskFull
                 | ErrorCode::SystemIoFailure,
             ) => Self::Forbidden(error.to_string()),
-            _ => Self::Trouble(error.into()),
+            _ => Self::Store(error.into()),
         }
     }
 }
 
-fn writable(place: &Place, patience: Duration) -> Result<Connection, Unwritable> {
-    let db = database::connect(&place.file(), OpenFlags::SQLITE_OPEN_READ_WRITE, patience)?;
+fn writable(place: &DatabasePath, lock_timeout: Duration) -> Result<Connection, Unwritable> {
+    let db = database::connect(&place.file(), OpenFlags::SQLITE_OPEN_READ_WRITE, lock_timeout)?;
     if db.is_readonly(rusqlite::MAIN_DB)? {
         return Err(Unwritable::Forbidden("the file may only be read".to_owned()));
     }
-    match LAYOUT.recognise(&db)? {
-        Recognised::Foreign => return Err(Unwritable::Foreign),
-        Recognised::Newer(version) => return Err(Unwritable::Newer(version)),
-        Recognised::Ours => {}
+    match SCHEMA.check(&db)? {
+        SchemaCheck::Foreign => return Err(Unwritable::Foreign),
+        SchemaCheck::Newer(version) => return Err(Unwritable::Newer(version)),
+        SchemaCheck::Ours => {}
     }
     // A file that was folded is removed, so what was folded has to be on the disk.
-    database::settle(&db, Durability::Full, place.journal())?;
-    LAYOUT.bring_up(&db)?;
+    database::set_journaling(&db, Durability::Full, place.journal_mode())?;
+    SCHEMA.migrate(&db)?;
     Ok(db)
 }
 
-fn reader(place: &Place, patience: Duration) -> rusqlite::Result<Connection> {
-    database::connect(&place.file(), OpenFlags::SQLITE_OPEN_READ_ONLY, patience)
+fn reader(place: &DatabasePath, lock_timeout: Duration) -> rusqlite::Result<Connection> {
+    database::connect(&place.file(), OpenFlags::SQLITE_OPEN_READ_ONLY, lock_timeout)
 }
 
 /// Opens a store that cannot be written.
-fn read_only(place: &Place, patience: Duration, why: &str) -> Result<Store, Trouble> {
+fn read_only(
+    place: &DatabasePath,
+    lock_timeout: Duration,
+    why: &str,
+) -> Result<StatsStore, StoreError> {
     let open = || -> rusqlite::Result<Connection> {
-        let db = reader(place, patience)?;
+        let db = reader(place, lock_timeout)?;
         // Opening does not read, and reading may need a file beside the store.
-        LAYOUT.recognise(&db)?;
+        SCHEMA.check(&db)?;
         Ok(db)
     };
     let db = match open() {
         Ok(db) => db,
-        Err(error) => unchanging(place, patience).ok_or(error)??,
+        Err(error) => open_immutable(place, lock_timeout).ok_or(error)??,
     };
-    if LAYOUT.recognise(&db)? == Recognised::Foreign {
-        return Err(Trouble::Failed("it is a database of another program".to_owned()));
+    if SCHEMA.check(&db)? == SchemaCheck::Foreign {
+        return Err(StoreError::Failed("it is a database of another program".to_owned()));
     }
-    Ok(Store { db, read_only: Some(format!("cannot be written: {why}")) })
+    Ok(StatsStore { db, read_only: Some(format!("cannot be written: {why}")) })
 }
 
 /// A store that nobody can write, so that it can be read without locks. `None` while there is
 /// something in the log beside it, which is not read in this way.
-fn unchanging(place: &Place, patience: Duration) -> Option<rusqlite::Result<Connection>> {
+fn open_immutable(
+    place: &DatabasePath,
+    lock_timeout: Duration,
+) -> Option<rusqlite::Result<Connection>> {
     let path = place.file();
     let mut log = path.as_os_str().to_owned();
     log.push("-wal");
@@ -239,5 +255,5 @@ fn unchanging(place: &Place, patience: Duration) -> Option<rusqlite::Result<Conn
     let uri = url::Url::from_file_path(&path).ok()?;
     let access = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
     let uri = PathBuf::from(format!("{uri}?immutable=1"));
-    Some(database::connect(&uri, access, patience))
+    Some(database::connect(&uri, access, lock_timeout))
 }

@@ -7,30 +7,30 @@ use std::time::Duration;
 
 use rusqlite::{Transaction, TransactionBehavior, params};
 
-use super::fold::{fact, kept, set_fact, signed};
-use super::{Store, Trouble};
-use crate::stats::level::Level;
+use super::fold::{fact, read_retention_bounds, set_fact, signed};
+use super::{StatsStore, StoreError};
+use crate::stats::granularity::Granularity;
 
 /// How far one run moves on.
-const STEP: i64 = 86_400;
+const MAX_ADVANCE: i64 = 86_400;
 
 /// How many seconds have to pass before it is remembered that time passed.
-const OFTEN: u64 = 3_600;
+const PRUNE_INTERVAL: u64 = 3_600;
 
 /// How many grains of a level one run removes: somebody waits for it.
-const REMOVALS: i64 = 20_000;
+const MAX_REMOVALS: i64 = 20_000;
 
 /// How many pages one run gives back.
-const PAGES: i64 = 2_000;
+const MAX_PAGES: i64 = 2_000;
 
-impl Store {
+impl StatsStore {
     /// Lets go what is older than `retention`, and minutes and hours that became too old; `now` is
     /// the time since the Unix epoch. What is left for the next run is not read any more.
     pub(in crate::stats) fn prune(
         &self,
         now: Duration,
         retention: Duration,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), StoreError> {
         let now = signed(now.as_secs());
         let transaction = Transaction::new_unchecked(&self.db, TransactionBehavior::Immediate)?;
         let Some(before) = fact(&transaction, "clock")? else {
@@ -38,10 +38,10 @@ impl Store {
             set_fact(&transaction, "clock", now)?;
             return Ok(transaction.commit()?);
         };
-        let clock = now.min(before.saturating_add(STEP));
-        let known = kept(&transaction)?;
+        let clock = now.min(before.saturating_add(MAX_ADVANCE));
+        let known = read_retention_bounds(&transaction)?;
         let kept = known.advanced(clock.min(before), signed(retention.as_secs()));
-        if kept == known && clock.abs_diff(before) < OFTEN {
+        if kept == known && clock.abs_diff(before) < PRUNE_INTERVAL {
             return Ok(());
         }
         set_fact(&transaction, "clock", clock)?;
@@ -49,24 +49,24 @@ impl Store {
         set_fact(&transaction, "hours", kept.hours)?;
         set_fact(&transaction, "days", kept.days)?;
         let mut removed = 0;
-        for level in Level::ALL {
+        for level in Granularity::ALL {
             removed += transaction
                 .prepare_cached(
                     "DELETE FROM grain WHERE (level, start, tool) IN
                      (SELECT level, start, tool FROM grain WHERE level = ?1 AND start < ?2 LIMIT ?3)",
                 )?
-                .execute(params![level.number(), kept.from(level), REMOVALS])?;
+                .execute(params![level.number(), kept.complete_from(level), MAX_REMOVALS])?;
         }
         if removed > 0 {
             transaction.execute(
                 "DELETE FROM tool WHERE id NOT IN (SELECT tool FROM grain WHERE level = ?1)",
-                [Level::Day.number()],
+                [Granularity::Day.number()],
             )?;
         }
         transaction.commit()?;
         if removed > 0 {
             // When others use the file it is done next time.
-            let _later = self.db.execute_batch(&format!("PRAGMA incremental_vacuum({PAGES})"));
+            let _later = self.db.execute_batch(&format!("PRAGMA incremental_vacuum({MAX_PAGES})"));
         }
         Ok(())
     }

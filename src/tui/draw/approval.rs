@@ -7,61 +7,61 @@ use ratatui::widgets::Clear;
 use serde_json::Value;
 
 use super::pane;
-use super::words::Words;
+use super::styler::Styler;
 use crate::catalogue::fingerprint;
 use crate::model::ToolStatus;
-use crate::tui::keys::When;
+use crate::tui::keys::KeyContext;
 use crate::tui::layout;
-use crate::tui::state::{PendingApproval, Shows, State};
-use crate::tui::theme::Meaning;
+use crate::tui::state::{AppState, ApprovalTab, PendingApproval};
+use crate::tui::theme::StyleRole;
 
 pub(super) fn draw(
     frame: &mut Frame<'_>,
-    words: &Words<'_>,
-    state: &State,
+    styler: &Styler<'_>,
+    state: &AppState,
     pending: &PendingApproval,
     area: Rect,
 ) {
     let place = layout::window(area, 76, area.height.saturating_sub(4).clamp(5, 30));
     frame.render_widget(Clear, place);
     let title = format!("Approval needed  1 of {}", state.inbox.approvals.len());
-    let inner = pane::open(frame, words, place, &title, true);
-    let answers = answers(words, state);
+    let inner = pane::open(frame, styler, place, &title, true);
+    let answers = answers(styler, state);
     let height = u16::try_from(answers.len()).unwrap_or(u16::MAX);
     // Where there is little room what is asked goes before what can be answered.
     let height = height.min(inner.height.saturating_sub(4)).max(1);
     let [above, below] =
         Layout::vertical([Constraint::Fill(1), Constraint::Length(height)]).areas(inner);
-    let lines = match pending.shows {
-        Shows::Request => request(words, pending),
-        Shows::Definition => definition(words, pending),
+    let lines = match pending.tab {
+        ApprovalTab::Request => request(styler, pending),
+        ApprovalTab::Definition => definition(styler, pending),
     };
-    pane::scrolled(frame, words, above, &lines, pending.scroll);
+    pane::scrolled(frame, styler, above, &lines, pending.scroll);
     let seen: Vec<Line<'static>> = answers.into_iter().take(usize::from(height)).collect();
-    pane::scrolled(frame, words, below, &seen, 0);
+    pane::scrolled(frame, styler, below, &seen, 0);
 }
 
 /// The answers, from the table of keys; none while what was typed ahead may still come in.
-fn answers(words: &Words<'_>, state: &State) -> Vec<Line<'static>> {
-    if !state.inbox.takes_an_answer(state.shell.now) {
-        return vec![words.line(Meaning::Dim, "one moment: what was typed ahead is no answer")];
+fn answers(styler: &Styler<'_>, state: &AppState) -> Vec<Line<'static>> {
+    if !state.inbox.is_approval_ready(state.context.now) {
+        return vec![styler.line(StyleRole::Dim, "one moment: what was typed ahead is no answer")];
     }
-    let shown = state.shell.keys.bindings(When::Approval).iter();
+    let shown = state.context.keys.bindings(KeyContext::Approval).iter();
     let answers = shown.filter_map(|binding| {
-        let word = binding.word?;
+        let word = binding.label?;
         Some(Line::from(vec![
-            words.span(Meaning::Key, format!("{:>5} ", binding.key.to_string())),
-            words.span(Meaning::Plain, word),
+            styler.span(StyleRole::Key, format!("{:>5} ", binding.key.to_string())),
+            styler.span(StyleRole::Plain, word),
         ]))
     });
     answers.collect()
 }
 
-fn request(words: &Words<'_>, pending: &PendingApproval) -> Vec<Line<'static>> {
-    let asked = &pending.asked;
+fn request(styler: &Styler<'_>, pending: &PendingApproval) -> Vec<Line<'static>> {
+    let asked = &pending.prompt;
     let tool = &asked.tool;
     let mut lines =
-        vec![words.line(Meaning::Name, tool.name.full()), words.fact("why", &asked.reason)];
+        vec![styler.line(StyleRole::Name, tool.name.full()), styler.fact("why", &asked.reason)];
     let status = match tool.status {
         ToolStatus::Changed => Some("its definition differs from its pin"),
         ToolStatus::Drifted => Some("its definition differs from the one in the file"),
@@ -72,41 +72,43 @@ fn request(words: &Words<'_>, pending: &PendingApproval) -> Vec<Line<'static>> {
         | ToolStatus::Untrusted => None,
     };
     if let Some(status) = status {
-        lines.push(words.line(Meaning::Doubt, format!("! {status}")));
+        lines.push(styler.line(StyleRole::Warning, format!("! {status}")));
     }
     if !pending.changed.is_empty() {
         let parts = pending.changed.join(", ");
         let said = format!("! changed since it was last allowed here: {parts}");
-        lines.push(words.line(Meaning::Doubt, said));
+        lines.push(styler.line(StyleRole::Warning, said));
     }
-    lines.extend(tool.warnings.iter().map(|said| words.line(Meaning::Doubt, format!("! {said}"))));
-    lines.extend(tool.touches.iter().map(|touched| words.fact("touches", touched)));
+    lines.extend(
+        tool.warnings.iter().map(|said| styler.line(StyleRole::Warning, format!("! {said}"))),
+    );
+    lines.extend(tool.touches.iter().map(|touched| styler.fact("touches", touched)));
     let arguments = Value::Object(asked.arguments.clone());
     let size = arguments.to_string().len();
     lines.push(Line::default());
-    lines.push(words.line(Meaning::Title, format!("arguments ({size} bytes)")));
-    lines.extend(words.lines(Meaning::Plain, &format!("{arguments:#}")));
+    lines.push(styler.line(StyleRole::Title, format!("arguments ({size} bytes)")));
+    lines.extend(styler.lines(StyleRole::Plain, &format!("{arguments:#}")));
     lines.push(Line::default());
-    lines.push(words.line(Meaning::Title, "what would be done"));
+    lines.push(styler.line(StyleRole::Title, "what would be done"));
     match &asked.preview {
-        Ok(said) => lines.extend(words.lines(Meaning::Plain, said)),
-        Err(why) => lines.push(words.line(Meaning::Doubt, format!("cannot be shown: {why}"))),
+        Ok(said) => lines.extend(styler.lines(StyleRole::Plain, said)),
+        Err(why) => lines.push(styler.line(StyleRole::Warning, format!("cannot be shown: {why}"))),
     }
     lines
 }
 
-fn definition(words: &Words<'_>, pending: &PendingApproval) -> Vec<Line<'static>> {
-    let tool = &pending.asked.tool;
+fn definition(styler: &Styler<'_>, pending: &PendingApproval) -> Vec<Line<'static>> {
+    let tool = &pending.prompt.tool;
     let mut lines = vec![
-        words.line(Meaning::Name, tool.name.full()),
-        words.line(Meaning::Dim, "what it says about itself"),
+        styler.line(StyleRole::Name, tool.name.full()),
+        styler.line(StyleRole::Dim, "what it says about itself"),
         Line::default(),
     ];
     if let Some(said) = &tool.description {
-        lines.extend(words.lines(Meaning::Plain, said));
+        lines.extend(styler.lines(StyleRole::Plain, said));
         lines.push(Line::default());
     }
     let content = format!("{:#}", fingerprint::content(tool));
-    lines.extend(words.lines(Meaning::Plain, &content));
+    lines.extend(styler.lines(StyleRole::Plain, &content));
     lines
 }

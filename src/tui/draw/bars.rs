@@ -4,91 +4,91 @@ use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::Line;
 
-use super::words::Words;
+use super::styler::Styler;
 use crate::tui::keys::{Action, Binding};
-use crate::tui::layout::LEAST;
-use crate::tui::state::{State, View};
-use crate::tui::theme::Meaning;
+use crate::tui::layout::MIN_SIZE;
+use crate::tui::state::{AppState, ViewId};
+use crate::tui::theme::StyleRole;
 
 /// What there is, and which view is shown.
-pub(super) fn top(frame: &mut Frame<'_>, words: &Words<'_>, state: &State, area: Rect) {
+pub(super) fn top(frame: &mut Frame<'_>, words: &Styler<'_>, state: &AppState, area: Rect) {
     let waiting = state.inbox.len();
     // What waits for an answer must be seen, where there is not room for all.
     let is_tight = waiting > 0 && area.width < 110;
     let mut spans = Vec::new();
     // Who opened it knows its name; the names of the views are worth more.
     if !is_tight && (area.width >= 100 || area.width < 60) {
-        spans.push(words.span(Meaning::Title, " toolhost "));
+        spans.push(words.span(StyleRole::Title, " toolhost "));
     }
     let wide = area.width >= 60 && !is_tight;
     if wide {
         let servers = &state.servers;
         let (tools, ready, all) =
             (state.tools.catalogue.len(), servers.ready(), servers.rows.len());
-        spans.push(words.span(Meaning::Plain, format!(" {tools} tools  {ready}/{all} up  ")));
+        spans.push(words.span(StyleRole::Plain, format!(" {tools} tools  {ready}/{all} up  ")));
     }
-    for (number, view) in View::ALL.into_iter().enumerate() {
+    for (number, view) in ViewId::ALL.into_iter().enumerate() {
         let title = if area.width >= 110 { view.title() } else { view.short() };
         // Where there is no room for all, the others are numbers.
         let title = match area.width {
             80.. => format!("{} {title}", number + 1),
-            _ if view == state.shell.view => format!("{} {}", number + 1, view.title()),
+            _ if view == state.context.view => format!("{} {}", number + 1, view.title()),
             _ => (number + 1).to_string(),
         };
         let title = match view {
-            View::Inbox if waiting > 0 => format!("{title}({waiting})"),
+            ViewId::Inbox if waiting > 0 => format!("{title}({waiting})"),
             _ => title,
         };
-        spans.push(if view == state.shell.view {
-            words.span(Meaning::Chosen, format!("[{title}]"))
+        spans.push(if view == state.context.view {
+            words.span(StyleRole::Selected, format!("[{title}]"))
         } else {
-            words.span(Meaning::Plain, format!(" {title} "))
+            words.span(StyleRole::Plain, format!(" {title} "))
         });
     }
     frame.render_widget(Line::from(spans), area);
 }
 
 /// What goes on by itself, in words.
-fn motion(words: &Words<'_>, state: &State) -> Line<'static> {
+fn motion(words: &Styler<'_>, state: &AppState) -> Line<'static> {
     let mut spans = Vec::new();
     let mut say = |meaning, said: String| spans.push(words.span(meaning, format!("  {said}")));
-    let running = state.shell.calls.running().count();
+    let running = state.context.calls.running().count();
     if running > 0 {
-        say(Meaning::Doubt, format!("{running} running"));
+        say(StyleRole::Warning, format!("{running} running"));
     }
     let asked = state.inbox.approvals.len();
     if asked > 0 {
-        say(Meaning::Doubt, format!("{asked} asked"));
+        say(StyleRole::Warning, format!("{asked} asked"));
     }
     if state.is_paused() {
-        say(Meaning::Doubt, "PAUSED".to_owned());
+        say(StyleRole::Warning, "PAUSED".to_owned());
     } else if state.is_moving() {
-        say(Meaning::Good, "LIVE".to_owned());
+        say(StyleRole::Success, "LIVE".to_owned());
     }
     Line::from(spans)
 }
 
 /// The newest message, or what is being searched for.
-pub(super) fn status(frame: &mut Frame<'_>, words: &Words<'_>, state: &State, area: Rect) {
+pub(super) fn status(frame: &mut Frame<'_>, words: &Styler<'_>, state: &AppState, area: Rect) {
     let motion = motion(words, state);
     let width = u16::try_from(motion.width()).unwrap_or(area.width).min(area.width);
     let right = Rect { x: area.right() - width, width, ..area };
     frame.render_widget(motion, right);
     let area = Rect { width: area.width - width, ..area };
-    let Some(message) = &state.shell.message else { return };
-    let meaning = if message.is_bad { Meaning::Bad } else { Meaning::Plain };
+    let Some(message) = &state.context.message else { return };
+    let meaning = if message.is_error { StyleRole::Error } else { StyleRole::Plain };
     frame.render_widget(words.line(meaning, format!(" {}", message.text)), area);
 }
 
 /// What the keys do here, as far as there is room.
-pub(super) fn keys(frame: &mut Frame<'_>, words: &Words<'_>, state: &State, area: Rect) {
-    let places = state.places();
+pub(super) fn keys(frame: &mut Frame<'_>, words: &Styler<'_>, state: &AppState, area: Rect) {
+    let places = state.key_contexts();
     let mut here: Vec<&Binding> = Vec::new();
-    for binding in places.iter().flat_map(|place| state.shell.keys.bindings(*place)) {
+    for binding in places.iter().flat_map(|place| state.context.keys.bindings(*place)) {
         // What something nearer has the key for does not happen, or is told there.
-        let happens = state.shell.keys.action(binding.key, &places) == Some(binding.action);
+        let happens = state.context.keys.action(binding.key, &places) == Some(binding.action);
         let is_told = here.iter().any(|told| told.key == binding.key);
-        if binding.word.is_some() && happens && !is_told && !state.is_idle(binding.action) {
+        if binding.label.is_some() && happens && !is_told && !state.is_unavailable(binding.action) {
             here.push(binding);
         }
     }
@@ -107,21 +107,22 @@ pub(super) fn keys(frame: &mut Frame<'_>, words: &Words<'_>, state: &State, area
             let Some(rest) = left.checked_sub(width(binding)) else { continue };
             left = rest;
         }
-        spans.push(words.span(Meaning::Key, format!(" {}", binding.key)));
-        spans.push(words.span(Meaning::Plain, format!(" {} ", binding.word.unwrap_or_default())));
+        spans.push(words.span(StyleRole::Key, format!(" {}", binding.key)));
+        spans
+            .push(words.span(StyleRole::Plain, format!(" {} ", binding.label.unwrap_or_default())));
     }
     frame.render_widget(Line::from(spans), area);
 }
 
 /// How many cells a key and its word take.
 fn width(binding: &Binding) -> usize {
-    binding.key.to_string().len() + binding.word.unwrap_or_default().len() + 3
+    binding.key.to_string().len() + binding.label.unwrap_or_default().len() + 3
 }
 
 /// What is said instead of everything.
-pub(super) fn too_small(frame: &mut Frame<'_>, words: &Words<'_>, area: Rect) {
-    let (width, height) = LEAST;
+pub(super) fn too_small(frame: &mut Frame<'_>, words: &Styler<'_>, area: Rect) {
+    let (width, height) = MIN_SIZE;
     let said =
         format!("terminal too small ({}x{}), need {width}x{height}", area.width, area.height);
-    frame.render_widget(words.line(Meaning::Plain, said), area);
+    frame.render_widget(words.line(StyleRole::Plain, said), area);
 }

@@ -15,7 +15,7 @@ fn levels(ascii: bool) -> [char; 8] {
 }
 
 /// So many numbers in at most `cells`: the greatest of neighbours where there are more.
-pub(super) fn fitted(numbers: &[f64], cells: usize) -> Vec<f64> {
+pub(super) fn downsample(numbers: &[f64], cells: usize) -> Vec<f64> {
     if cells == 0 || numbers.is_empty() {
         return Vec::new();
     }
@@ -26,10 +26,10 @@ pub(super) fn fitted(numbers: &[f64], cells: usize) -> Vec<f64> {
 /// Numbers as a line of at most `cells` marks; the greatest one is the highest mark, and nothing is
 /// a blank.
 pub(super) fn sparkline(numbers: &[f64], cells: usize, ascii: bool) -> String {
-    let fitted = fitted(numbers, cells);
+    let fitted = downsample(numbers, cells);
     let most = fitted.iter().copied().fold(0.0, f64::max);
     let marks = levels(ascii);
-    let mark = |number: &f64| match eighths(*number, most, 8) {
+    let mark = |number: &f64| match to_eighths(*number, most, 8) {
         0 => ' ',
         level => marks[level.min(8) - 1],
     };
@@ -41,7 +41,7 @@ pub(super) fn columns(counts: &[u64], height: usize, wide: usize, ascii: bool) -
     let most = float(counts.iter().copied().max().unwrap_or(0));
     let marks = levels(ascii);
     let filled: Vec<usize> =
-        counts.iter().map(|count| eighths(float(*count), most, height * 8)).collect();
+        counts.iter().map(|count| to_eighths(float(*count), most, height * 8)).collect();
     let row = |row: usize| {
         let below = (height - 1 - row) * 8;
         let cell = |filled: &usize| match filled.saturating_sub(below) {
@@ -56,7 +56,7 @@ pub(super) fn columns(counts: &[u64], height: usize, wide: usize, ascii: bool) -
 /// A bar of exactly `cells` cells between brackets, of which a share from 0 to 1 is full.
 pub(super) fn progress(share: f64, cells: usize) -> String {
     let room = cells.saturating_sub(2);
-    let full = eighths(share.clamp(0.0, 1.0), 1.0, room * 8).div_ceil(8).min(room);
+    let full = to_eighths(share.clamp(0.0, 1.0), 1.0, room * 8).div_ceil(8).min(room);
     format!("[{}{}]", "#".repeat(full), ".".repeat(room - full))
 }
 
@@ -84,7 +84,7 @@ pub(super) fn labels(places: &[(usize, &str)], cells: usize) -> String {
 
 /// How many eighths of the greatest number a number fills of so many; at least one when it is
 /// anything.
-fn eighths(number: f64, most: f64, all: usize) -> usize {
+fn to_eighths(number: f64, most: f64, all: usize) -> usize {
     if number.is_nan() || number <= 0.0 || most <= 0.0 || all == 0 {
         return 0;
     }

@@ -6,7 +6,7 @@ use crate::util::text;
 
 /// A column behind the first one.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Column<C> {
+pub(super) struct ColumnSpec<C> {
     /// Which one.
     pub(super) what: C,
     /// What stands above it.
@@ -14,29 +14,29 @@ pub(super) struct Column<C> {
     /// Its cells, the blank before it included.
     pub(super) width: usize,
     /// Whether it is left out where there is little room: the highest first, 0 never.
-    pub(super) spare: u8,
+    pub(super) drop_priority: u8,
 }
 
 /// The columns that fit into so many cells when the first one gets at least `first`, in their
 /// order; and how many cells the first one has.
 pub(super) fn fitting<C: Copy>(
-    columns: &[Column<C>],
+    columns: &[ColumnSpec<C>],
     room: usize,
     first: usize,
-) -> (Vec<Column<C>>, usize) {
+) -> (Vec<ColumnSpec<C>>, usize) {
     let mut kept = columns.to_vec();
     loop {
         let taken: usize = kept.iter().map(|column| column.width).sum();
-        let most = kept.iter().map(|column| column.spare).max().unwrap_or(0);
+        let most = kept.iter().map(|column| column.drop_priority).max().unwrap_or(0);
         if taken + first <= room || most == 0 {
             return (kept, room.saturating_sub(taken));
         }
-        kept.retain(|column| column.spare != most);
+        kept.retain(|column| column.drop_priority != most);
     }
 }
 
 /// A text on the left of so many cells; what is longer is cut.
-pub(super) fn left(said: &str, cells: usize) -> String {
+pub(super) fn align_left(said: &str, cells: usize) -> String {
     let cut = text::cut(said, cells);
     let pad = cells.saturating_sub(text::width(&cut));
     format!("{cut}{}", " ".repeat(pad))
@@ -55,7 +55,8 @@ mod tests {
 
     #[test]
     fn what_can_be_spared_is_left_out_first() {
-        let column = |what, width, spare| Column { what, title: "", width, spare };
+        let column =
+            |what, width, spare| ColumnSpec { what, title: "", width, drop_priority: spare };
         let all = [column('a', 6, 0), column('b', 8, 2), column('c', 8, 1)];
         let seen = |room| {
             let (kept, first) = fitting(&all, room, 10);
@@ -69,9 +70,9 @@ mod tests {
 
     #[test]
     fn cells_have_their_width() {
-        assert_eq!(left("abc", 5), "abc  ");
+        assert_eq!(align_left("abc", 5), "abc  ");
         assert_eq!(right("abc", 5), "  abc");
-        assert_eq!(text::width(&left("a long name", 6)), 6);
+        assert_eq!(text::width(&align_left("a long name", 6)), 6);
         assert_eq!(text::width(&right("a long name", 6)), 6);
         assert_eq!(right("x", 0), "");
     }

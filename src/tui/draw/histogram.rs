@@ -5,9 +5,9 @@ use std::time::Duration;
 use ratatui::text::Line;
 
 use super::chart;
-use super::words::Words;
-use crate::bench::spread::Spread;
-use crate::tui::theme::Meaning;
+use super::styler::Styler;
+use crate::bench::distribution::Distribution;
+use crate::tui::theme::StyleRole;
 use crate::util::units::show_duration;
 
 /// Cells before the columns: the highest count.
@@ -18,13 +18,13 @@ const HIGHEST: usize = 12;
 /// Durations as columns in at most so many cells and lines, and where the marked ones lie. With
 /// fewer than four lines only the columns and their ends are left, in one line or two.
 pub(super) fn lines(
-    words: &Words<'_>,
-    spread: &Spread,
+    styler: &Styler<'_>,
+    spread: &Distribution,
     marks: &[(&str, Duration)],
     width: usize,
     height: usize,
 ) -> Vec<Line<'static>> {
-    let ascii = words.theme.ascii;
+    let ascii = styler.theme.ascii;
     let ends =
         (show_duration(spread.from), spread.classes.last().map(|(to, _)| show_duration(*to)));
     let to = ends.1.unwrap_or_default();
@@ -33,9 +33,9 @@ pub(super) fn lines(
         let (counts, wide) = shaped(spread, cells);
         let mut drawn = chart::columns(&counts, 1, wide, ascii);
         return vec![Line::from(vec![
-            words.span(Meaning::Dim, format!("{} ", ends.0)),
-            words.span(Meaning::Good, drawn.pop().unwrap_or_default()),
-            words.span(Meaning::Dim, format!(" {to}")),
+            styler.span(StyleRole::Dim, format!("{} ", ends.0)),
+            styler.span(StyleRole::Success, drawn.pop().unwrap_or_default()),
+            styler.span(StyleRole::Dim, format!(" {to}")),
         ])];
     }
     let (counts, wide) = shaped(spread, width.saturating_sub(MARGIN));
@@ -47,13 +47,13 @@ pub(super) fn lines(
         let count = if at == 0 { most.to_string() } else { String::new() };
         let edge = if ascii { "|" } else { "│" };
         lines.push(Line::from(vec![
-            words.span(Meaning::Dim, format!("{count:>5} {edge}")),
-            words.span(Meaning::Good, row),
+            styler.span(StyleRole::Dim, format!("{count:>5} {edge}")),
+            styler.span(StyleRole::Success, row),
         ]));
     }
     let (corner, dash) = if ascii { ("+", "-") } else { ("└", "─") };
     let margin = " ".repeat(MARGIN - 1);
-    lines.push(words.line(Meaning::Dim, format!("{margin}{corner}{}", dash.repeat(cells))));
+    lines.push(styler.line(StyleRole::Dim, format!("{margin}{corner}{}", dash.repeat(cells))));
     let named: Vec<(usize, String)> = marks
         .iter()
         .map(|(name, time)| (place(spread, *time) * wide, format!("^{name}")))
@@ -65,19 +65,19 @@ pub(super) fn lines(
         .map(|(at, name)| (scaled(*at, spread, &counts), name.as_str()))
         .collect();
     let below = chart::labels(&named, cells + 6);
-    lines.push(words.line(Meaning::Key, format!("{margin} {below}")));
+    lines.push(styler.line(StyleRole::Key, format!("{margin} {below}")));
     let middle = spread.classes.get(spread.classes.len() / 2);
     let middle = middle.map(|(to, _)| show_duration(*to)).unwrap_or_default();
     let last = cells.saturating_sub(to.len());
     let axis = chart::labels(&[(0, &ends.0), (last, &to), (cells / 2, &middle)], cells);
     let beyond =
         if spread.beyond > 0 { format!("  {} longer", spread.beyond) } else { String::new() };
-    lines.push(words.line(Meaning::Dim, format!("{margin} {axis}{beyond}")));
+    lines.push(styler.line(StyleRole::Dim, format!("{margin} {axis}{beyond}")));
     lines
 }
 
 /// The counts in at most so many cells, and how many cells each takes.
-fn shaped(spread: &Spread, cells: usize) -> (Vec<u64>, usize) {
+fn shaped(spread: &Distribution, cells: usize) -> (Vec<u64>, usize) {
     let counts: Vec<u64> = spread.classes.iter().map(|(_, count)| *count).collect();
     if counts.is_empty() || cells == 0 {
         return (Vec::new(), 1);
@@ -89,34 +89,34 @@ fn shaped(spread: &Spread, cells: usize) -> (Vec<u64>, usize) {
 }
 
 /// The class that a duration lies in.
-fn place(spread: &Spread, time: Duration) -> usize {
+fn place(spread: &Distribution, time: Duration) -> usize {
     spread.classes.iter().position(|(to, _)| time <= *to).unwrap_or(spread.classes.len())
 }
 
 /// A place among all classes as one among those that are drawn.
-fn scaled(at: usize, spread: &Spread, drawn: &[u64]) -> usize {
+fn scaled(at: usize, spread: &Distribution, drawn: &[u64]) -> usize {
     at * drawn.len() / spread.classes.len().max(1)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::spread::spread;
-    use crate::tui::theme::{Palette, Theme};
+    use crate::bench::distribution::logarithmic;
+    use crate::tui::theme::{ColourScheme, Theme};
     use crate::util::histogram::Durations;
 
-    fn sample() -> Spread {
+    fn sample() -> Distribution {
         let mut all = Durations::default();
         for micros in 1..=1_000 {
             all.record(Duration::from_micros(micros));
         }
-        spread(&all, 24).unwrap()
+        logarithmic(&all, 24).unwrap()
     }
 
-    fn shown(spread: &Spread, width: usize, height: usize) -> Vec<String> {
+    fn shown(spread: &Distribution, width: usize, height: usize) -> Vec<String> {
         let marks = [("p50", Duration::from_micros(500)), ("p99", Duration::from_micros(990))];
-        let theme = Theme { palette: Palette::Mono, ascii: true };
-        let lines = lines(&Words::new(&theme), spread, &marks, width, height);
+        let theme = Theme { palette: ColourScheme::Mono, ascii: true };
+        let lines = lines(&Styler::new(&theme), spread, &marks, width, height);
         lines.iter().map(ToString::to_string).collect()
     }
 

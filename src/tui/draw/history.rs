@@ -4,96 +4,102 @@ use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::Line;
 
-use super::words::Words;
-use super::{page, pane};
-use crate::tui::event::history::Past;
-use crate::tui::state::{File, History, Look, Pane, State};
-use crate::tui::theme::Meaning;
+use super::styler::Styler;
+use super::{pane, scroll_text};
+use crate::tui::event::history::PastCall;
+use crate::tui::state::{AppState, EntryFormat, HistoryFileState, HistoryView, Pane};
+use crate::tui::theme::StyleRole;
 use crate::util::text;
 use crate::util::units::show_duration;
 
 pub(super) fn draw(
     frame: &mut Frame<'_>,
-    words: &Words<'_>,
-    state: &State,
+    styler: &Styler<'_>,
+    state: &AppState,
     shown: Pane,
     area: Rect,
 ) {
-    let (history, focused) = (&state.history, state.shell.focus == shown);
+    let (history, focused) = (&state.history, state.context.focus == shown);
     match shown {
-        Pane::Past => list(frame, words, history, focused, area),
-        _ => entry(frame, words, history, focused, area),
+        Pane::Past => list(frame, styler, history, focused, area),
+        _ => entry(frame, styler, history, focused, area),
     }
 }
 
-fn list(frame: &mut Frame<'_>, words: &Words<'_>, history: &History, focused: bool, area: Rect) {
+fn list(
+    frame: &mut Frame<'_>,
+    styler: &Styler<'_>,
+    history: &HistoryView,
+    focused: bool,
+    area: Rect,
+) {
     let found = history.found().len();
     let mut title = format!("History {found}");
     if found < history.len() {
         title = format!("{title}/{}", history.len());
     }
-    if let File::Read { damaged, more, .. } = &history.file {
+    if let HistoryFileState::Read { damaged, more, .. } = &history.file {
         title.push_str(if *more { "+" } else { "" });
         if *damaged > 0 {
             title = format!("{title}  {damaged} damaged lines left out");
         }
     }
-    let inner = pane::open(frame, words, area, &title, focused);
+    let inner = pane::open(frame, styler, area, &title, focused);
     let [line, rows] = Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]).areas(inner);
-    above(frame, words, history, line);
+    above(frame, styler, history, line);
     if found == 0 {
-        return pane::scrolled(frame, words, rows, &nothing(words, history), 0);
+        return pane::scrolled(frame, styler, rows, &nothing(styler, history), 0);
     }
     let height = usize::from(rows.height);
     let first = history.list.first(height, found);
     for (at, call) in history.found().enumerate().skip(first).take(height) {
         let y = rows.y + u16::try_from(at - first).unwrap_or(0);
         let meaning = match (at == history.list.chosen(), focused) {
-            (true, true) => Some(Meaning::Chosen),
-            (true, false) => Some(Meaning::Marked),
+            (true, true) => Some(StyleRole::Selected),
+            (true, false) => Some(StyleRole::SelectedUnfocused),
             _ => None,
         };
         let marked = history.marked.as_ref() == Some(&call.id);
         frame.render_widget(
-            row(words, call, meaning, marked, rows.width),
+            row(styler, call, meaning, marked, rows.width),
             Rect { y, height: 1, ..rows },
         );
     }
 }
 
 /// What is searched for, or what has to be known of the file.
-fn above(frame: &mut Frame<'_>, words: &Words<'_>, history: &History, area: Rect) {
+fn above(frame: &mut Frame<'_>, styler: &Styler<'_>, history: &HistoryView, area: Rect) {
     if history.is_filtering {
-        return pane::prompt(frame, words, &history.filter, history.problem(), area);
+        return pane::prompt(frame, styler, &history.filter, history.problem(), area);
     }
     let said = history.filter.text();
     let line = match (&history.file, history.problem()) {
-        (_, Some(problem)) => words.line(Meaning::Bad, format!("/ {said}  {problem}")),
-        _ if !said.is_empty() => words.line(Meaning::Dim, format!("/ {said}")),
-        (File::Read { is_kept: false, .. }, _) => words.line(
-            Meaning::Doubt,
+        (_, Some(problem)) => styler.line(StyleRole::Error, format!("/ {said}  {problem}")),
+        _ if !said.is_empty() => styler.line(StyleRole::Dim, format!("/ {said}")),
+        (HistoryFileState::Read { is_kept: false, .. }, _) => styler.line(
+            StyleRole::Warning,
             "switched off, new calls are not kept; history: { enabled: true } keeps them",
         ),
-        _ if history.is_reading() => words.line(Meaning::Dim, "reading"),
+        _ if history.is_reading() => styler.line(StyleRole::Dim, "reading"),
         _ => return,
     };
     frame.render_widget(line, area);
 }
 
-fn nothing(words: &Words<'_>, history: &History) -> Vec<Line<'static>> {
+fn nothing(styler: &Styler<'_>, history: &HistoryView) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
     match &history.file {
-        File::Unread => lines.push(words.line(Meaning::Dim, "reading")),
-        File::Unreadable(fault) => {
-            lines.push(words.line(Meaning::Bad, fault.message()));
-            let hint = fault.hint_text();
-            lines.extend(hint.map(|hint| words.line(Meaning::Dim, format!("hint: {hint}"))));
+        HistoryFileState::Unread => lines.push(styler.line(StyleRole::Dim, "reading")),
+        HistoryFileState::Unreadable(error) => {
+            lines.push(styler.line(StyleRole::Error, error.message()));
+            let hint = error.hint();
+            lines.extend(hint.map(|hint| styler.line(StyleRole::Dim, format!("hint: {hint}"))));
         }
-        File::Read { .. } if history.filter.text().is_empty() => {
-            lines.push(words.line(Meaning::Dim, "no calls yet; the next one will stand here"));
+        HistoryFileState::Read { .. } if history.filter.text().is_empty() => {
+            lines.push(styler.line(StyleRole::Dim, "no calls yet; the next one will stand here"));
         }
-        File::Read { .. } => {
-            lines.push(words.line(Meaning::Dim, "no such call; Esc shows all"));
+        HistoryFileState::Read { .. } => {
+            lines.push(styler.line(StyleRole::Dim, "no such call; Esc shows all"));
         }
     }
     lines
@@ -101,13 +107,13 @@ fn nothing(words: &Words<'_>, history: &History) -> Vec<Line<'static>> {
 
 /// One call: what there is room for, the more important the longer.
 fn row(
-    words: &Words<'_>,
-    call: &Past,
-    chosen: Option<Meaning>,
+    styler: &Styler<'_>,
+    call: &PastCall,
+    chosen: Option<StyleRole>,
     marked: bool,
     width: u16,
 ) -> Line<'static> {
-    let pointer = if chosen.is_some() { words.theme.pointer() } else { "  " };
+    let pointer = if chosen.is_some() { styler.theme.pointer() } else { "  " };
     let mark = if marked { "*" } else { " " };
     let time = match width {
         100.. => &*call.time,
@@ -116,49 +122,55 @@ fn row(
     };
     let column = |said: &str, room: usize| {
         // As it is shown, so that it takes the room it seems to take.
-        let safe = words.span(Meaning::Plain, said).content.into_owned();
-        let narrow = if words.theme.ascii { room.saturating_sub(2) } else { room };
+        let safe = styler.span(StyleRole::Plain, said).content.into_owned();
+        let narrow = if styler.theme.ascii { room.saturating_sub(2) } else { room };
         // In ASCII the mark of a cut takes three cells.
         let cut = if text::width(&safe) > room { text::cut(&safe, narrow).into() } else { safe };
-        let cut = words.span(Meaning::Plain, cut).content.into_owned();
+        let cut = styler.span(StyleRole::Plain, cut).content.into_owned();
         let gap = " ".repeat(room.saturating_sub(text::width(&cut)));
         format!("{cut}{gap} ")
     };
     let tool = usize::from(width / 4).clamp(10, 32);
-    let plain = chosen.unwrap_or(Meaning::Plain);
+    let plain = chosen.unwrap_or(StyleRole::Plain);
     let mut spans = vec![
-        words.span(plain, format!("{pointer}{mark}")),
-        words.span(chosen.unwrap_or(Meaning::Dim), format!("{time} ")),
-        words.span(chosen.unwrap_or(Meaning::Name), column(&call.tool, tool)),
+        styler.span(plain, format!("{pointer}{mark}")),
+        styler.span(chosen.unwrap_or(StyleRole::Dim), format!("{time} ")),
+        styler.span(chosen.unwrap_or(StyleRole::Name), column(&call.tool, tool)),
     ];
-    let (status, meaning) = match &call.fault {
-        None => ("ok", Meaning::Good),
-        Some(kind) => (kind.as_str(), Meaning::Bad),
+    let (status, meaning) = match &call.error {
+        None => ("ok", StyleRole::Success),
+        Some(kind) => (kind.as_str(), StyleRole::Error),
     };
-    spans.push(words.span(chosen.unwrap_or(meaning), column(status, 9)));
-    spans.push(words.span(plain, format!("{:>9} ", show_duration(call.duration))));
+    spans.push(styler.span(chosen.unwrap_or(meaning), column(status, 9)));
+    spans.push(styler.span(plain, format!("{:>9} ", show_duration(call.duration))));
     if width >= 100 {
-        spans.push(words.span(plain, column(&call.source, 10)));
+        spans.push(styler.span(plain, column(&call.source, 10)));
     }
     let used: usize = spans.iter().map(ratatui::text::Span::width).sum();
     let room = usize::from(width).saturating_sub(used);
-    spans.push(words.span(chosen.unwrap_or(Meaning::Dim), column(&call.arguments, room)));
+    spans.push(styler.span(chosen.unwrap_or(StyleRole::Dim), column(&call.arguments, room)));
     Line::from(spans)
 }
 
-fn entry(frame: &mut Frame<'_>, words: &Words<'_>, history: &History, focused: bool, area: Rect) {
+fn entry(
+    frame: &mut Frame<'_>,
+    styler: &Styler<'_>,
+    history: &HistoryView,
+    focused: bool,
+    area: Rect,
+) {
     let title = if history.is_comparing() {
         "Difference  Esc closes it".to_owned()
     } else {
-        let looks = Look::ALL.map(|look| {
+        let looks = EntryFormat::ALL.map(|look| {
             let title = look.title();
-            if look == history.look { format!("[{title}]") } else { format!(" {title} ") }
+            if look == history.format { format!("[{title}]") } else { format!(" {title} ") }
         });
         let tool = history.shown_tool().unwrap_or("Call");
         format!("{tool}  {}", looks.concat())
     };
-    let inner = pane::open(frame, words, area, &title, focused);
-    page::draw(frame, words, &history.page, inner);
+    let inner = pane::open(frame, styler, area, &title, focused);
+    scroll_text::draw(frame, styler, &history.details, inner);
 }
 
 #[cfg(test)]
@@ -166,21 +178,24 @@ mod tests {
     use serde_json::json;
 
     use crate::tui::draw::tests::{ASCII, picture};
-    use crate::tui::event::history::News;
-    use crate::tui::event::{Event, Input};
-    use crate::tui::state::State;
+    use crate::tui::event::history::HistoryEvent;
+    use crate::tui::event::{AppEvent, UserInput};
+    use crate::tui::state::AppState;
     use crate::tui::state::history_tests::{entry, past, shown};
     use crate::tui::state::tests::press;
     use crate::tui::theme::Theme;
 
-    fn sized(width: u16, height: u16) -> State {
+    fn sized(width: u16, height: u16) -> AppState {
         let mut state = shown();
-        state.update(Event::Input(Input::Resize { width, height }));
+        state.update(AppEvent::Input(UserInput::Resize { width, height }));
         let arguments = json!({ "expression": "1/0", "precision": 3 });
         let mut call = entry("c-3", "calculator", &arguments, &json!({ "value": null }));
         call.unix = f64::MAX;
-        state.update(Event::History(News::Entry(Box::new(call))));
-        state.update(Event::History(News::Judged("c-3".to_owned(), Ok(Some(true)))));
+        state.update(AppEvent::History(HistoryEvent::Entry(Box::new(call))));
+        state.update(AppEvent::History(HistoryEvent::DefinitionChecked(
+            "c-3".to_owned(),
+            Ok(Some(true)),
+        )));
         press(&mut state, &["j", "m", "k"]);
         state
     }
@@ -209,10 +224,10 @@ mod tests {
         let evil = "\u{1b}]0;x\u{7}\u{202e}\u{9b}31m";
         let mut state = sized(120, 40);
         let calls = vec![past(evil, evil, Some(evil), evil)];
-        let news = News::Read { calls, damaged: 0, more: false, is_kept: false };
-        state.update(Event::History(news));
+        let news = HistoryEvent::Read { calls, damaged: 0, more: false, is_recording: false };
+        state.update(AppEvent::History(news));
         let call = entry(evil, evil, &json!({ evil: evil }), &json!(evil));
-        state.update(Event::History(News::Entry(Box::new(call))));
+        state.update(AppEvent::History(HistoryEvent::Entry(Box::new(call))));
         let seen = picture(&state, Theme::default());
         assert!(!seen.chars().any(|c| c.is_control() && c != '\n'), "{seen}");
         assert!(seen.contains("␛]0;x") && !seen.contains('\u{202e}'), "{seen}");

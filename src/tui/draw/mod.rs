@@ -6,27 +6,27 @@
 mod approval;
 mod bars;
 mod bench;
-mod catalogue;
 mod chart;
 mod columns;
-mod detail;
 mod form;
 mod histogram;
 mod history;
 mod inbox;
-mod offers;
+mod offerings;
 mod overlay;
-mod page;
-mod pages;
 mod palette;
 mod pane;
 mod result;
-mod running;
+mod running_calls;
+mod scroll_text;
 mod servers;
 mod stats;
+mod styler;
+mod tool_detail;
+mod tool_list;
 mod trace;
 mod trust;
-mod words;
+mod visible_lines;
 mod wrap;
 
 #[cfg(test)]
@@ -37,48 +37,48 @@ mod tests;
 use ratatui::Frame;
 use ratatui::layout::Rect;
 
-use super::layout::{self, Room};
-use super::state::{Pane, State};
+use super::layout::{self, SizeClass};
+use super::state::{AppState, Pane};
 use super::theme::Theme;
-use words::Words;
+use styler::Styler;
 
 /// Draws the whole console.
-pub fn console(frame: &mut Frame<'_>, state: &State, theme: &Theme) {
+pub fn console(frame: &mut Frame<'_>, state: &AppState, theme: &Theme) {
     let area = frame.area();
-    let room = Room::of(area);
-    let mut words = Words::new(theme);
-    if room == Room::None {
-        return bars::too_small(frame, &words, area);
+    let room = SizeClass::for_area(area);
+    let mut styler = Styler::new(theme);
+    if room == SizeClass::None {
+        return bars::too_small(frame, &styler, area);
     }
     let [top, _, status, keys] = layout::frame(area);
-    bars::top(frame, &words, state, top);
-    bars::status(frame, &words, state, status);
-    bars::keys(frame, &words, state, keys);
-    words.frames = layout::has_frames(room);
-    for (shown, place) in state.shell.panes_shown() {
-        pane(frame, &words, state, shown, place);
+    bars::top(frame, &styler, state, top);
+    bars::status(frame, &styler, state, status);
+    bars::keys(frame, &styler, state, keys);
+    styler.frames = layout::has_frames(room);
+    for (shown, place) in state.context.panes_shown() {
+        pane(frame, &styler, state, shown, place);
     }
-    if let Some(place) = state.shell.wire_shown() {
-        trace::newest(frame, &words, state, place);
+    if let Some(place) = state.context.wire_shown() {
+        trace::newest(frame, &styler, state, place);
     }
-    overlay::draw(frame, &Words::new(theme), state, area);
+    overlay::draw(frame, &Styler::new(theme), state, area);
 }
 
-fn pane(frame: &mut Frame<'_>, words: &Words<'_>, state: &State, pane: Pane, area: Rect) {
+fn pane(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState, pane: Pane, area: Rect) {
     match pane {
-        Pane::Catalogue => catalogue::draw(frame, words, state, area),
+        Pane::Catalogue => tool_list::draw(frame, styler, state, area),
         Pane::Detail => match &state.tools.form {
-            Some(form) => form::draw(frame, words, form, state.shell.focus == pane, area),
-            None => detail::draw(frame, words, state, area),
+            Some(form) => form::draw(frame, styler, form, state.context.focus == pane, area),
+            None => tool_detail::draw(frame, styler, state, area),
         },
-        Pane::Result => result::draw(frame, words, state, area),
-        Pane::Servers => servers::list(frame, words, state, area),
-        Pane::Health => servers::health(frame, words, state, area),
-        Pane::Wire | Pane::Frame => trace::draw(frame, words, state, pane, area),
-        Pane::Usage | Pane::Latency => stats::draw(frame, words, state, pane, area),
-        Pane::Plan | Pane::Run | Pane::Verdict => bench::draw(frame, words, state, pane, area),
-        Pane::Past | Pane::Entry => history::draw(frame, words, state, pane, area),
-        Pane::Offered | Pane::Content => offers::draw(frame, words, state, pane, area),
-        Pane::Questions | Pane::Question => inbox::draw(frame, words, state, pane, area),
+        Pane::Result => result::draw(frame, styler, state, area),
+        Pane::Servers => servers::list(frame, styler, state, area),
+        Pane::Health => servers::health(frame, styler, state, area),
+        Pane::Wire | Pane::Frame => trace::draw(frame, styler, state, pane, area),
+        Pane::Usage | Pane::Latency => stats::draw(frame, styler, state, pane, area),
+        Pane::Plan | Pane::Run | Pane::Verdict => bench::draw(frame, styler, state, pane, area),
+        Pane::Past | Pane::Entry => history::draw(frame, styler, state, pane, area),
+        Pane::Offered | Pane::Content => offerings::draw(frame, styler, state, pane, area),
+        Pane::Questions | Pane::Question => inbox::draw(frame, styler, state, pane, area),
     }
 }

@@ -6,73 +6,78 @@ use ratatui::text::Line;
 use ratatui::widgets::Clear;
 
 use super::pane;
-use super::words::Words;
+use super::styler::Styler;
 use crate::tui::layout;
-use crate::tui::state::{PaletteWindow, State};
-use crate::tui::theme::Meaning;
+use crate::tui::state::{AppState, PaletteWindow};
+use crate::tui::theme::StyleRole;
 use crate::util::text;
 
-pub(super) fn draw(frame: &mut Frame<'_>, words: &Words<'_>, palette: &PaletteWindow, area: Rect) {
+pub(super) fn draw(
+    frame: &mut Frame<'_>,
+    styler: &Styler<'_>,
+    palette: &PaletteWindow,
+    area: Rect,
+) {
     let place = layout::window(area, 78, area.height.saturating_sub(4).clamp(5, 22));
     frame.render_widget(Clear, place);
     let title = format!("What to do  {}", palette.len());
-    let inner = pane::open(frame, words, place, &title, true);
+    let inner = pane::open(frame, styler, place, &title, true);
     let [line, rows] = Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]).areas(inner);
     let (before, behind) = palette.line.split();
-    let spans = [("> ", Meaning::Key), (before, Meaning::Plain), (behind, Meaning::Plain)];
-    let spans: Vec<_> = spans.into_iter().map(|(said, how)| words.span(how, said)).collect();
+    let spans = [("> ", StyleRole::Key), (before, StyleRole::Plain), (behind, StyleRole::Plain)];
+    let spans: Vec<_> = spans.into_iter().map(|(said, how)| styler.span(how, said)).collect();
     let at: usize = spans.iter().take(2).map(ratatui::text::Span::width).sum();
     frame.render_widget(Line::from(spans), line);
     let x = line.x + u16::try_from(at).unwrap_or(0).min(line.width.saturating_sub(1));
     frame.set_cursor_position((x, line.y));
     if palette.is_empty() {
         let said = "nothing is found; Esc closes";
-        return frame.render_widget(words.line(Meaning::Dim, said), rows);
+        return frame.render_widget(styler.line(StyleRole::Dim, said), rows);
     }
     let height = usize::from(rows.height);
     let first = palette.list.first(height, palette.len());
     for (number, entry) in palette.from(first).take(height).enumerate() {
         let y = rows.y + u16::try_from(number).unwrap_or(0);
         let chosen = first + number == palette.list.chosen();
-        let pointer = if chosen { words.theme.pointer() } else { "  " };
+        let pointer = if chosen { styler.theme.pointer() } else { "  " };
         let key = entry.key.map(|key| key.to_string()).unwrap_or_default();
         let name = text::cut(&entry.name, 20).into_owned();
         let pad = " ".repeat(22_usize.saturating_sub(text::width(&name)));
-        let meaning = |other| if chosen { Meaning::Chosen } else { other };
+        let meaning = |other| if chosen { StyleRole::Selected } else { other };
         let line = Line::from(vec![
-            words.span(meaning(Meaning::Key), format!("{pointer}{key:<10}")),
-            words.span(meaning(Meaning::Name), format!("{name}{pad}")),
-            words.span(meaning(Meaning::Plain), &entry.about),
+            styler.span(meaning(StyleRole::Key), format!("{pointer}{key:<10}")),
+            styler.span(meaning(StyleRole::Name), format!("{name}{pad}")),
+            styler.span(meaning(StyleRole::Plain), &entry.about),
         ]);
         frame.render_widget(line, Rect { y, height: 1, ..rows });
     }
 }
 
 /// A letter in the corner of every pane that is seen, and a list of those that are not.
-pub(super) fn jump(frame: &mut Frame<'_>, words: &Words<'_>, state: &State, area: Rect) {
-    let seen = state.shell.panes_shown();
-    let letters = state.letters();
+pub(super) fn jump(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState, area: Rect) {
+    let seen = state.context.panes_shown();
+    let letters = state.jump_labels();
     if seen.len() < letters.len() {
         let height = u16::try_from(letters.len()).unwrap_or(0) + 2;
         let place = layout::window(area, 30, height);
         frame.render_widget(Clear, place);
-        let inner = pane::open(frame, words, place, "Go to", true);
+        let inner = pane::open(frame, styler, place, "Go to", true);
         let lines: Vec<Line<'static>> = letters
             .iter()
             .map(|(letter, pane)| {
                 Line::from(vec![
-                    words.span(Meaning::Chosen, format!(" {letter} ")),
-                    words.span(Meaning::Plain, format!(" {pane:?}")),
+                    styler.span(StyleRole::Selected, format!(" {letter} ")),
+                    styler.span(StyleRole::Plain, format!(" {pane:?}")),
                 ])
             })
             .collect();
-        return pane::scrolled(frame, words, inner, &lines, 0);
+        return pane::scrolled(frame, styler, inner, &lines, 0);
     }
     for (pane, place) in seen {
         let letter = letters.iter().find(|(_, other)| *other == pane).map(|(letter, _)| *letter);
         let Some(letter) = letter else { continue };
         // Beside the title, not over it.
         let label = Rect { width: 2, height: 1, ..place }.intersection(area);
-        frame.render_widget(words.line(Meaning::Chosen, format!("{letter} ")), label);
+        frame.render_widget(styler.line(StyleRole::Selected, format!("{letter} ")), label);
     }
 }

@@ -5,30 +5,30 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::{Line, Span, Text};
 use ratatui::widgets::Block;
 
-use super::words::Words;
+use super::styler::Styler;
 use super::wrap::wrap;
-use crate::tui::state::Document;
-use crate::tui::theme::Meaning;
+use crate::tui::state::TextDocument;
+use crate::tui::theme::StyleRole;
 
 /// Draws the frame; gives what is inside.
 pub(super) fn open(
     frame: &mut Frame<'_>,
-    words: &Words<'_>,
+    styler: &Styler<'_>,
     area: Rect,
     title: &str,
     focused: bool,
 ) -> Rect {
-    let meaning = if focused { Meaning::Focused } else { Meaning::Frame };
-    if !words.frames {
+    let meaning = if focused { StyleRole::FocusedFrame } else { StyleRole::Frame };
+    if !styler.frames {
         let [head, inner] =
             Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]).areas(area);
-        frame.render_widget(words.line(Meaning::Title, title), head);
+        frame.render_widget(styler.line(StyleRole::Title, title), head);
         return inner;
     }
-    let title = Line::from(vec![words.span(Meaning::Title, format!(" {title} "))]);
+    let title = Line::from(vec![styler.span(StyleRole::Title, format!(" {title} "))]);
     let block = Block::bordered()
-        .border_set(words.theme.border(focused))
-        .border_style(words.theme.style(meaning))
+        .border_set(styler.theme.border(focused))
+        .border_style(styler.theme.style(meaning))
         .title(title);
     let inner = block.inner(area);
     frame.render_widget(block, area);
@@ -38,16 +38,16 @@ pub(super) fn open(
 /// Draws a line that is being written, and what is wrong with it.
 pub(super) fn prompt(
     frame: &mut Frame<'_>,
-    words: &Words<'_>,
-    written: &crate::tui::state::Line,
+    styler: &Styler<'_>,
+    written: &crate::tui::state::LineInput,
     problem: Option<&str>,
     area: Rect,
 ) {
     let (before, behind) = written.split();
-    let mut spans = vec![words.span(Meaning::Key, "/ "), words.span(Meaning::Plain, before)];
+    let mut spans = vec![styler.span(StyleRole::Key, "/ "), styler.span(StyleRole::Plain, before)];
     let at: usize = spans.iter().map(ratatui::text::Span::width).sum();
-    spans.push(words.span(Meaning::Plain, behind));
-    spans.extend(problem.map(|problem| words.span(Meaning::Bad, format!("  {problem}"))));
+    spans.push(styler.span(StyleRole::Plain, behind));
+    spans.extend(problem.map(|problem| styler.span(StyleRole::Error, format!("  {problem}"))));
     frame.render_widget(Line::from(spans), area);
     let x = area.x + u16::try_from(at).unwrap_or(0).min(area.width.saturating_sub(1));
     frame.set_cursor_position((x, area.y));
@@ -56,7 +56,7 @@ pub(super) fn prompt(
 /// Draws text that may be longer than its room, from so many lines down, and as far as there is any.
 pub(super) fn scrolled(
     frame: &mut Frame<'_>,
-    words: &Words<'_>,
+    styler: &Styler<'_>,
     area: Rect,
     lines: &[Line<'static>],
     from: usize,
@@ -70,15 +70,15 @@ pub(super) fn scrolled(
     let from = from.min(length.saturating_sub(height));
     let seen: Vec<Line<'static>> = lines.into_iter().skip(from).take(height).collect();
     frame.render_widget(Text::from(seen), area);
-    more(frame, words, area, length.saturating_sub(from + height));
+    more(frame, styler, area, length.saturating_sub(from + height));
 }
 
 /// Draws a text that was made before, from so many lines down: only what is seen costs anything.
 pub(super) fn document(
     frame: &mut Frame<'_>,
-    words: &Words<'_>,
+    styler: &Styler<'_>,
     area: Rect,
-    document: &Document,
+    document: &TextDocument,
     from: usize,
 ) {
     let (width, height) = (usize::from(area.width), usize::from(area.height));
@@ -89,36 +89,36 @@ pub(super) fn document(
         if seen.len() >= height {
             break;
         }
-        seen.extend(wrap(&words.line(meaning, line), width));
+        seen.extend(wrap(&styler.line(meaning, line), width));
         taken += 1;
     }
     seen.truncate(height);
     frame.render_widget(Text::from(seen), area);
     let left = document.len() - (from + taken).min(document.len());
     if left == 0 && document.is_cut() {
-        let said = words.span(Meaning::Doubt, "the rest is not shown; E saves all of it");
+        let said = styler.span(StyleRole::Warning, "the rest is not shown; E saves all of it");
         corner(frame, area, said);
     } else {
-        more(frame, words, area, left);
+        more(frame, styler, area, left);
     }
 }
 
 /// Asks for a line of text on the last row; gives the rows above it.
-pub(super) fn asked(
+pub(super) fn input_row(
     frame: &mut Frame<'_>,
-    words: &Words<'_>,
+    styler: &Styler<'_>,
     area: Rect,
     question: &str,
-    line: &crate::tui::state::Line,
+    line: &crate::tui::state::LineInput,
 ) -> Rect {
     if area.is_empty() {
         return area;
     }
     let (before, behind) = line.split();
-    let asked = [words.span(Meaning::Key, question), words.span(Meaning::Plain, before)];
+    let asked = [styler.span(StyleRole::Key, question), styler.span(StyleRole::Plain, before)];
     let cursor: usize = asked.iter().map(ratatui::text::Span::width).sum();
     let place = Rect { y: area.bottom() - 1, height: 1, ..area };
-    let behind = words.span(Meaning::Plain, behind);
+    let behind = styler.span(StyleRole::Plain, behind);
     let asked: Line<'static> = asked.into_iter().chain([behind]).collect();
     frame.render_widget(asked, place);
     let x = place.x + u16::try_from(cursor).unwrap_or(u16::MAX).min(place.width - 1);
@@ -127,9 +127,9 @@ pub(super) fn asked(
 }
 
 /// Says how much there is below.
-pub(super) fn more(frame: &mut Frame<'_>, words: &Words<'_>, area: Rect, left: usize) {
+pub(super) fn more(frame: &mut Frame<'_>, styler: &Styler<'_>, area: Rect, left: usize) {
     if left > 0 && area.width > 8 {
-        corner(frame, area, words.span(Meaning::Dim, format!(" {left} more")));
+        corner(frame, area, styler.span(StyleRole::Dim, format!(" {left} more")));
     }
 }
 

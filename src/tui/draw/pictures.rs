@@ -9,17 +9,17 @@ use ratatui::style::Style;
 use serde_json::json;
 
 use super::*;
-use crate::model::{Event as Told, LogLevel, ToolResult};
-use crate::tui::event::{Event, Input};
+use crate::model::{HostEvent as Told, LogLevel, ToolResult};
+use crate::tui::event::{AppEvent, UserInput};
 use crate::tui::state::craft_tests::{begun, ended, id, told};
 use crate::tui::state::tests::{press, sample};
-use crate::tui::theme::Palette;
+use crate::tui::theme::ColourScheme;
 
-const MONO: Theme = Theme { palette: Palette::Mono, ascii: true };
+const MONO: Theme = Theme { palette: ColourScheme::Mono, ascii: true };
 
 /// The picture, and below it which cells are styled and how.
-fn styled(state: &State, theme: Theme) -> String {
-    let (width, height) = state.shell.size;
+fn styled(state: &AppState, theme: Theme) -> String {
+    let (width, height) = state.context.size;
     let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
     terminal.draw(|frame| console(frame, state, &theme)).unwrap();
     let buffer = terminal.backend().buffer().clone();
@@ -46,17 +46,17 @@ fn styled(state: &State, theme: Theme) -> String {
 }
 
 /// The picture without its styles.
-fn plain(state: &State, theme: Theme) -> String {
+fn plain(state: &AppState, theme: Theme) -> String {
     styled(state, theme).lines().filter(|line| line.starts_with('"')).collect::<Vec<_>>().join("\n")
 }
 
-fn sized(width: u16, height: u16) -> State {
+fn sized(width: u16, height: u16) -> AppState {
     let mut state = sample();
-    state.update(Event::Input(Input::Resize { width, height }));
+    state.update(AppEvent::Input(UserInput::Resize { width, height }));
     state
 }
 
-fn with_running() -> State {
+fn with_running() -> AppState {
     let mut state = sized(120, 40);
     let first = begun(&mut state, "1");
     let second = begun(&mut state, "2");
@@ -79,16 +79,16 @@ fn with_running() -> State {
         Told::AttemptFailed {
             call_id: id(first),
             attempt: 1,
-            fault: crate::model::Fault::tool("busy"),
+            error: crate::model::Error::tool("busy"),
             delay: Duration::from_secs(4),
         },
     );
-    state.update(Event::Tick(Duration::from_secs(100)));
-    state.update(Event::Tick(Duration::from_secs(102)));
+    state.update(AppEvent::Tick(Duration::from_secs(100)));
+    state.update(AppEvent::Tick(Duration::from_secs(102)));
     state
 }
 
-fn with_result(width: u16, height: u16) -> State {
+fn with_result(width: u16, height: u16) -> AppState {
     let mut state = sized(width, height);
     let run = begun(&mut state, "1");
     let result = ToolResult {
@@ -100,7 +100,7 @@ fn with_result(width: u16, height: u16) -> State {
         ..ToolResult::json(json!({ "value": 14, "steps": [{ "do": "sqrt", "of": 16 }, 3] }))
     };
     ended(&mut state, run, result);
-    state.shell.focus = crate::tui::state::Pane::Result;
+    state.context.focus = crate::tui::state::Pane::Result;
     state
 }
 
@@ -111,7 +111,7 @@ fn the_palette() {
     insta::assert_snapshot!("palette_120_mono", styled(&state, MONO));
     insta::assert_snapshot!("palette_120", styled(&state, Theme::default()));
     for (width, height) in [(80, 24), (60, 16), (40, 10)] {
-        state.update(Event::Input(Input::Resize { width, height }));
+        state.update(AppEvent::Input(UserInput::Resize { width, height }));
         insta::assert_snapshot!(format!("palette_{width}"), plain(&state, MONO));
     }
 }
@@ -119,9 +119,9 @@ fn the_palette() {
 #[test]
 fn the_jump() {
     let mut state = sized(80, 24);
-    state.update(Event::Input(Input::Key(crate::tui::keys::Key::Ctrl('o'))));
+    state.update(AppEvent::Input(UserInput::Key(crate::tui::keys::KeyPress::Ctrl('o'))));
     insta::assert_snapshot!("jump_80", styled(&state, MONO));
-    state.update(Event::Input(Input::Resize { width: 40, height: 10 }));
+    state.update(AppEvent::Input(UserInput::Resize { width: 40, height: 10 }));
     insta::assert_snapshot!("jump_40", plain(&state, MONO));
 }
 
@@ -129,11 +129,11 @@ fn the_jump() {
 fn what_runs() {
     let mut state = with_running();
     insta::assert_snapshot!("running_result_120", plain(&state, Theme::default()));
-    state.shell.look.is_still = true;
+    state.context.appearance.has_reduced_motion = true;
     press(&mut state, &["^x"]);
     insta::assert_snapshot!("running_120_mono", styled(&state, MONO));
     for (width, height) in [(80, 24), (60, 16), (40, 10)] {
-        state.update(Event::Input(Input::Resize { width, height }));
+        state.update(AppEvent::Input(UserInput::Resize { width, height }));
         insta::assert_snapshot!(format!("running_{width}"), plain(&state, MONO));
     }
 }

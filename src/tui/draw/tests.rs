@@ -5,25 +5,25 @@ use ratatui::backend::TestBackend;
 use serde_json::json;
 
 use super::*;
-use crate::tui::event::{Event, Input};
-use crate::tui::keys::Key;
+use crate::tui::event::{AppEvent, UserInput};
+use crate::tui::keys::KeyPress;
 use crate::tui::state::tests::{listed, sample, tool};
-use crate::tui::theme::Palette;
+use crate::tui::theme::ColourScheme;
 
-pub(super) fn picture(state: &State, theme: Theme) -> String {
-    let (width, height) = state.shell.size;
+pub(super) fn picture(state: &AppState, theme: Theme) -> String {
+    let (width, height) = state.context.size;
     let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
     terminal.draw(|frame| console(frame, state, &theme)).unwrap();
     terminal.backend().to_string()
 }
 
-pub(super) fn sized(width: u16, height: u16) -> State {
+pub(super) fn sized(width: u16, height: u16) -> AppState {
     let mut state = sample();
-    state.update(Event::Input(Input::Resize { width, height }));
+    state.update(AppEvent::Input(UserInput::Resize { width, height }));
     state
 }
 
-pub(super) const ASCII: Theme = Theme { palette: Palette::Mono, ascii: true };
+pub(super) const ASCII: Theme = Theme { palette: ColourScheme::Mono, ascii: true };
 
 #[test]
 fn the_tools_in_120_by_40() {
@@ -38,7 +38,7 @@ fn the_tools_in_80_by_24() {
 #[test]
 fn the_form_in_80_by_24() {
     let mut state = sized(80, 24);
-    state.update(Event::Input(Input::Key(Key::Enter)));
+    state.update(AppEvent::Input(UserInput::Key(KeyPress::Enter)));
     insta::assert_snapshot!(picture(&state, Theme::default()));
 }
 
@@ -50,7 +50,7 @@ fn the_tools_in_40_by_10() {
 #[test]
 fn the_help_in_80_by_24() {
     let mut state = sized(80, 24);
-    state.update(Event::Input(Input::Key(Key::Char('?'))));
+    state.update(AppEvent::Input(UserInput::Key(KeyPress::Char('?'))));
     insta::assert_snapshot!(picture(&state, ASCII));
 }
 

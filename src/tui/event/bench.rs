@@ -3,21 +3,21 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::bench::account::Account;
-use crate::bench::plan::Plan;
-use crate::bench::seen::Seen;
+use crate::bench::bench_result::BenchResult;
+use crate::bench::plan::BenchPlan;
+use crate::bench::snapshot::BenchSnapshot;
 use crate::bench::threshold::Threshold;
-use crate::model::{Fault, JsonObject};
+use crate::model::{Error, JsonObject};
 
 /// Something to be done.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Wish {
+pub enum BenchEffect {
     /// Make a run; at most one goes on at a time.
     Start {
         /// Its number.
         run: u64,
         /// What it is to do.
-        order: Box<Order>,
+        spec: Box<BenchRunSpec>,
     },
     /// Make no calls for now, or go on.
     Pause(bool),
@@ -25,7 +25,7 @@ pub enum Wish {
     Stop,
     /// Write a run to a file that later ones are compared with. Only what is such a run itself is
     /// replaced.
-    Keep {
+    SaveBaseline {
         /// Relative to where the console was opened.
         path: PathBuf,
         /// The run.
@@ -35,11 +35,11 @@ pub enum Wish {
 
 /// What a run is to do.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Order {
+pub struct BenchRunSpec {
     /// Its tools, by full name, with their arguments: one, or two that are compared.
     pub targets: Vec<(String, JsonObject)>,
     /// When calls are made.
-    pub plan: Plan,
+    pub plan: BenchPlan,
     /// Overrides every configured timeout.
     pub timeout: Option<Duration>,
     /// Call even what would ask a person first, or says that it changes something.
@@ -54,30 +54,30 @@ pub struct Order {
 
 /// What came of it.
 #[derive(Debug)]
-pub enum News {
+pub enum BenchEvent {
     /// The tools were found; calls are made from now on.
-    Began {
+    Started {
         /// Which run.
         run: u64,
         /// What a person should know before.
         warnings: Vec<String>,
     },
     /// It goes on.
-    Seen {
+    Progress {
         /// Which run.
         run: u64,
         /// What was seen of it.
-        seen: Box<Seen>,
+        snapshot: Box<BenchSnapshot>,
     },
     /// It is over.
-    Ended {
+    Finished {
         /// Which run.
         run: u64,
         /// What was seen of it last.
-        seen: Box<Seen>,
+        snapshot: Box<BenchSnapshot>,
         /// What became of it; `Err` when no call could be made at all.
-        outcome: Box<Result<Account, Fault>>,
+        outcome: Box<Result<BenchResult, Error>>,
     },
     /// A run was written to be compared with.
-    Kept(PathBuf),
+    BaselineSaved(PathBuf),
 }

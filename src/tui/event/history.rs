@@ -2,18 +2,18 @@
 
 use std::time::Duration;
 
-use crate::history::Entry;
-use crate::history::compare::Comparison;
-use crate::model::Fault;
-use crate::util::moment::Since;
+use crate::history::HistoryEntry;
+use crate::history::compare::CallComparison;
+use crate::model::Error;
+use crate::util::timestamp::Since;
 
 /// Something to be done.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Wish {
+pub enum HistoryEffect {
     /// Read the newest calls.
     Read {
         /// Which.
-        wanted: Wanted,
+        filter: HistoryReadFilter,
         /// At most so many.
         limit: usize,
     },
@@ -27,7 +27,7 @@ pub enum Wish {
 
 /// Which calls are wanted.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Wanted {
+pub struct HistoryReadFilter {
     /// Only tools whose full name matches this pattern.
     pub tool: Option<String>,
     /// Only calls that failed, or only calls that did not.
@@ -35,21 +35,21 @@ pub struct Wanted {
     /// Not before this.
     pub since: Option<Since>,
     /// Only calls of this session.
-    pub session: Option<Session>,
+    pub session: Option<SessionFilter>,
 }
 
 /// A session.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Session {
+pub enum SessionFilter {
     /// That of this console.
-    This,
+    Current,
     /// Another, by its identity.
-    Named(String),
+    Id(String),
 }
 
 /// One call, as a line of the list.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Past {
+pub struct PastCall {
     /// Its identity.
     pub id: String,
     /// When it began, for people: local, to the second.
@@ -59,7 +59,7 @@ pub struct Past {
     /// The server, or what else it is from.
     pub source: String,
     /// The word of the failure's kind, when it failed.
-    pub fault: Option<String>,
+    pub error: Option<String>,
     /// How long it took.
     pub duration: Duration,
     /// The beginning of its arguments, on one line.
@@ -68,28 +68,28 @@ pub struct Past {
 
 /// What came of it.
 #[derive(Debug)]
-pub enum News {
+pub enum HistoryEvent {
     /// These are the newest calls.
     Read {
         /// The calls, the newest first.
-        calls: Vec<Past>,
+        calls: Vec<PastCall>,
         /// Lines that could not be read.
         damaged: usize,
         /// Whether there are older ones.
         more: bool,
         /// Whether calls are kept at the moment.
-        is_kept: bool,
+        is_recording: bool,
     },
     /// There is nothing to read, and why.
-    Unread(Fault),
+    Unreadable(Error),
     /// This is the call.
-    Entry(Box<Entry>),
+    Entry(Box<HistoryEntry>),
     /// The call of this identity is not there, and why.
-    Missing(String, Fault),
+    NotFound(String, Error),
     /// Whether the tool of this call changed since; `None` when that was not kept.
-    Judged(String, Result<Option<bool>, Fault>),
+    DefinitionChecked(String, Result<Option<bool>, Error>),
     /// How the two calls differ.
-    Compared(Box<Comparison>),
+    Compared(Box<CallComparison>),
     /// They could not be compared.
-    Incomparable(Fault),
+    CompareFailed(Error),
 }

@@ -1,18 +1,18 @@
 //! What the console hears, and what it wants done.
 //!
 //! Owns: the words that pass between the state and everything else. What concerns one view only
-//! stands in a module of its own: what the view wants done (`Wish`), and what came of it (`News`).
+//! stands in a module of its own: what the view wants done (`ToolsEffect`), and what came of it (`ToolsEvent`).
 
 pub mod bench;
+pub mod captured_traffic;
 pub mod history;
-pub mod memory;
-pub mod offers;
+pub mod offerings;
+pub mod persistence;
 pub mod servers;
 pub mod stats;
 pub mod tools;
 pub mod trace;
 pub mod trust;
-pub mod wire;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,54 +24,54 @@ use crate::host::approval::Approval;
 use crate::host::request::CallOutcome;
 use crate::host::validate::Violation;
 use crate::model::{
-    CallId, Fault, JsonObject, Question, Reply, ServerStatus, Signal, ToolDefinition,
+    CallId, Error, JsonObject, Question, QuestionReply, ServerStatus, Signal, ToolDefinition,
 };
 
-use super::keys::Key;
-use super::state::bench::Side;
+use super::keys::KeyPress;
+use super::state::bench::TargetSide;
 
 /// Something that happened, from any side.
 #[derive(Debug)]
-pub enum Event {
+pub enum AppEvent {
     /// A person did something.
-    Input(Input),
+    Input(UserInput),
     /// It is so late (since the Unix epoch).
     Tick(Duration),
     /// The host tells what happens.
-    Host(crate::model::Event),
+    Host(crate::model::HostEvent),
     /// Something crossed the wire of a server.
-    Traffic(Box<wire::Seen>),
+    Traffic(Box<captured_traffic::CapturedTraffic>),
     /// So many events were lost until now, because more came than could be taken in.
-    Lost(u64),
+    EventsDropped(u64),
     /// A list was asked for and came: of everything local and declared, or of these servers.
-    Listed {
+    ToolsListed {
         /// The servers that were asked; none for what is known without asking.
         servers: Vec<String>,
         /// What they offer.
         catalogue: Box<Catalogue>,
     },
     /// How the servers are.
-    Servers(Vec<ServerStatus>),
+    ServerStatuses(Vec<ServerStatus>),
     /// A call is made now; this is what the host calls it.
-    Began {
+    CallStarted {
         /// Which one.
-        run: RunId,
+        run: ConsoleCallId,
         /// Its identity in records and in what the host tells.
         call: CallId,
     },
     /// A call ended.
-    Ended {
+    CallFinished {
         /// Which one.
-        run: RunId,
+        run: ConsoleCallId,
         /// How; `Err` when it was never made.
-        outcome: Box<Result<CallOutcome, Fault>>,
+        outcome: Box<Result<CallOutcome, Error>>,
     },
     /// A person is asked whether a call may be made.
     Approval {
         /// To be named in the answer.
         id: AskId,
         /// What is asked.
-        asked: Box<AskedApproval>,
+        prompt: Box<ApprovalPrompt>,
     },
     /// A server asks something.
     Question {
@@ -81,13 +81,13 @@ pub enum Event {
         question: Box<Question>,
     },
     /// Nobody waits for this answer any more.
-    Withdrawn(AskId),
+    QuestionWithdrawn(AskId),
     /// What came of a wish of the tools.
-    Tools(Box<tools::News>),
+    Tools(Box<tools::ToolsEvent>),
     /// What a person set and what was remembered.
-    Memory(Box<memory::News>),
+    Persistence(Box<persistence::PersistenceEvent>),
     /// What was found wrong with an object that was to be checked.
-    Checked {
+    ArgumentsChecked {
         /// What it was checked against.
         schema: Arc<Value>,
         /// What was checked.
@@ -98,17 +98,17 @@ pub enum Event {
     /// What a person wrote in their own editor, or why there is nothing.
     Edited(Result<String, String>),
     /// What came of a wish of the statistics.
-    Stats(stats::News),
+    Stats(stats::StatsEvent),
     /// What came of a wish of the benchmark.
-    Bench(bench::News),
+    Bench(bench::BenchEvent),
     /// What came of a wish of the history.
-    History(history::News),
+    History(history::HistoryEvent),
     /// What came of a wish of the resources and prompts.
-    Offers(offers::News),
+    Offerings(offerings::OfferingsEvent),
     /// What came of a wish about trust in the project.
-    Trust(trust::News),
+    Trust(trust::TrustEvent),
     /// Something that was done in silence is worth a word.
-    Said {
+    StatusText {
         /// What.
         text: String,
         /// Whether it went wrong.
@@ -120,9 +120,9 @@ pub enum Event {
 
 /// What a person did.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Input {
+pub enum UserInput {
     /// Pressed a key.
-    Key(Key),
+    Key(KeyPress),
     /// Pasted a text.
     Paste(String),
     /// Changed the size of the terminal.
@@ -152,7 +152,7 @@ pub enum Input {
 
 /// A call made from the console.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct RunId(pub u64);
+pub struct ConsoleCallId(pub u64);
 
 /// A question that waits for an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -160,7 +160,7 @@ pub struct AskId(pub u64);
 
 /// What a person is asked to approve.
 #[derive(Debug, Clone)]
-pub struct AskedApproval {
+pub struct ApprovalPrompt {
     /// The tool.
     pub tool: ToolDefinition,
     /// The arguments; secrets masked.
@@ -177,7 +177,7 @@ pub struct AskedApproval {
 
 /// A text that is to be written elsewhere.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Draft {
+pub struct EditorDraft {
     /// What its file is called; editors go by its ending.
     pub name: &'static str,
     /// What is there so far.
@@ -186,66 +186,66 @@ pub struct Draft {
 
 /// Something to be done that the state cannot do itself.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Effect {
+pub enum AppEffect {
     /// List what is known without asking anybody.
     ListDeclared,
     /// Ask this server for its tools.
     ListServer(String),
     /// Look how the servers are, without asking them.
-    LookAtServers,
+    RefreshServers,
     /// Ask a server for a sign of life.
-    CheckServer(String),
+    PingServer(String),
     /// Make a call.
     Call {
         /// Its number.
-        run: RunId,
+        run: ConsoleCallId,
         /// The tool's full name.
         tool: String,
         /// Its arguments.
         arguments: JsonObject,
     },
     /// Stop a call.
-    Cancel(RunId),
+    Cancel(ConsoleCallId),
     /// Say whether a call may be made.
-    Approve(AskId, Approval),
+    AnswerApproval(AskId, Approval),
     /// Answer a server.
-    Reply(AskId, Arc<Reply>),
+    AnswerQuestion(AskId, Arc<QuestionReply>),
     /// What the tools want done.
-    Tools(tools::Wish),
+    Tools(tools::ToolsEffect),
     /// What is wanted of settings and memory.
-    Memory(memory::Wish),
+    Persistence(persistence::PersistenceEffect),
     /// Check an object against a schema.
-    Check {
+    ValidateArguments {
         /// What it has to fit.
         schema: Arc<Value>,
         /// The object.
         arguments: JsonObject,
     },
     /// Let a person write this in their own editor.
-    Edit(Draft),
+    OpenEditor(EditorDraft),
     /// What the statistics want done.
-    Stats(stats::Wish),
+    Stats(stats::StatsEffect),
     /// What the benchmark wants done.
-    Bench(bench::Wish),
+    Bench(bench::BenchEffect),
     /// What the history wants done.
-    History(history::Wish),
+    History(history::HistoryEffect),
     /// What the resources and prompts want done.
-    Offers(offers::Wish),
+    Offerings(offerings::OfferingsEffect),
     /// What the servers' view wants done.
-    Servers(servers::Wish),
+    Servers(servers::ServersEffect),
     /// What the trace wants done.
-    Trace(trace::Wish),
+    Trace(trace::TraceEffect),
     /// What is wanted of trust in the project.
-    Trust(trust::Wish),
+    Trust(trust::TrustEffect),
     /// Write a file that was not there before; relative to where the console was opened.
-    Write {
+    WriteFile {
         /// Its name.
         path: std::path::PathBuf,
         /// What is in it.
         text: String,
     },
     /// Something another view does. Never leaves the state.
-    Go(Errand),
+    Navigate(Navigation),
     /// Put a text on the clipboard.
     Copy(String),
     /// Draw everything anew.
@@ -258,9 +258,9 @@ pub enum Effect {
 
 /// What one view asks of another.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Errand {
+pub enum Navigation {
     /// Fill in the arguments of a tool, beginning with these.
-    Fill {
+    FillArguments {
         /// The tool's full name.
         tool: String,
         /// What is known of its arguments.
@@ -281,11 +281,11 @@ pub enum Errand {
         arguments: Option<JsonObject>,
     },
     /// Choose a tool that is to be benchmarked on this side.
-    ChooseTool(Side),
+    PickBenchTarget(TargetSide),
     /// Benchmark the tool on this side.
-    BenchOn {
+    SetBenchTarget {
         /// Which side.
-        side: Side,
+        side: TargetSide,
         /// The tool's full name.
         tool: String,
     },

@@ -3,7 +3,7 @@
 
 /// Something to be done.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Wish {
+pub enum ServersEffect {
     /// End a server and start it again.
     Restart(String),
     /// End a server.

@@ -2,48 +2,48 @@
 
 use std::time::Duration;
 
-use crate::model::Fault;
+use crate::model::Error;
 use crate::stats::Summary;
-use crate::stats::summary::Courses;
+use crate::stats::summary::TimeSeriesSet;
 
 /// Something to be done.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Wish {
+pub enum StatsEffect {
     /// Look at what was counted.
-    Look(Look),
+    Query(StatsViewQuery),
     /// The same, and count from now on.
-    Begin(Look),
+    ResetAndQuery(StatsViewQuery),
 }
 
 /// What is looked at.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Look {
+pub struct StatsViewQuery {
     /// The window of time.
-    pub window: Window,
+    pub window: StatsWindow,
     /// The course of each of these tools, by full name, is wanted.
-    pub courses_of: Vec<String>,
+    pub timelines_of: Vec<String>,
     /// Those of one server together.
     pub by_server: bool,
 }
 
 /// What came of it.
 #[derive(Debug)]
-pub enum News {
+pub enum StatsEvent {
     /// This was seen.
-    Seen(Box<Seen>),
+    Loaded(Box<StatsSnapshot>),
     /// Nothing could be read.
-    Failed(Fault),
+    Failed(Error),
 }
 
 /// What was seen.
 #[derive(Debug)]
-pub struct Seen {
+pub struct StatsSnapshot {
     /// The window.
-    pub window: Window,
+    pub window: StatsWindow,
     /// What was counted in it.
     pub summary: Summary,
     /// What happened when.
-    pub courses: Courses,
+    pub timelines: TimeSeriesSet,
     /// What had to be put right, or is not as it should be.
     pub notes: Vec<String>,
     /// Where the statistics are kept.
@@ -54,7 +54,7 @@ pub struct Seen {
 
 /// A window of time that ends now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Window {
+pub enum StatsWindow {
     /// One minute.
     Minute,
     /// Five of them.
@@ -67,10 +67,10 @@ pub enum Window {
     /// Everything that is kept.
     All,
     /// Since a person began to count anew.
-    Anew,
+    SinceReset,
 }
 
-impl Window {
+impl StatsWindow {
     /// The next one that can be chosen.
     #[must_use]
     pub fn next(self) -> Self {
@@ -79,7 +79,7 @@ impl Window {
             Self::FiveMinutes => Self::Hour,
             Self::Hour => Self::Session,
             Self::Session => Self::All,
-            Self::All | Self::Anew => Self::Minute,
+            Self::All | Self::SinceReset => Self::Minute,
         }
     }
 
@@ -89,7 +89,7 @@ impl Window {
             Self::Minute => Some(Duration::from_mins(1)),
             Self::FiveMinutes => Some(Duration::from_mins(5)),
             Self::Hour => Some(Duration::from_hours(1)),
-            Self::Session | Self::All | Self::Anew => None,
+            Self::Session | Self::All | Self::SinceReset => None,
         }
     }
 
@@ -101,7 +101,7 @@ impl Window {
             Self::Hour => "last 1h",
             Self::Session => "this session",
             Self::All => "all",
-            Self::Anew => "since reset",
+            Self::SinceReset => "since reset",
         }
     }
 }

@@ -2,14 +2,14 @@
 
 use serde_json::Value;
 
-use crate::host::request::Rehearsal;
-use crate::model::{Fault, JsonObject};
+use crate::host::request::DryRun;
+use crate::model::{Error, JsonObject};
 
 /// Something to be done.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Wish {
+pub enum ToolsEffect {
     /// Find out exactly what a call would send, and send nothing.
-    Rehearse {
+    DryRun {
         /// The tool's full name.
         tool: String,
         /// Its arguments.
@@ -20,13 +20,13 @@ pub enum Wish {
         /// What their names begin with; harmless.
         stem: String,
         /// What is to be saved.
-        what: Box<Saved>,
+        what: Box<ResultExport>,
     },
 }
 
 /// What of a result is saved.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Saved {
+pub enum ResultExport {
     /// The bytes of its blocks, a file each.
     Blocks {
         /// The blocks.
@@ -42,12 +42,12 @@ pub enum Saved {
 
 /// What came of it.
 #[derive(Debug)]
-pub enum News {
+pub enum ToolsEvent {
     /// What a call would send.
-    Rehearsed {
+    DryRunFinished {
         /// The tool's full name.
         tool: String,
         /// What would be sent, or why that cannot be said.
-        rehearsal: Result<Rehearsal, Fault>,
+        rehearsal: Result<DryRun, Error>,
     },
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::config::consent::TrustRequest;
 use crate::config::consent::store::ProjectRecord;
 use crate::config::spec::Configuration;
-use crate::model::Fault;
+use crate::model::Error;
 
 /// How far the project is trusted, as one look at its configuration found it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -31,9 +31,9 @@ impl TrustStatus {
 
 /// Something to be done.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Wish {
+pub enum TrustEffect {
     /// Load the configuration and tell how far it is trusted; the host stays as it is.
-    Look,
+    Check,
     /// Store a person's yes to exactly this request, and build another host.
     Trust {
         /// What was shown.
@@ -46,22 +46,22 @@ pub enum Wish {
     /// Build another host from the configuration and the trust store as they are now.
     Reload,
     /// Replace the host by the one that was built last, and close the old one.
-    Switch,
+    SwitchHost,
 }
 
 /// What came of it.
 #[derive(Debug)]
-pub enum News {
+pub enum TrustEvent {
     /// The trust store is not what it was: this process or another one wrote it.
     StoreChanged,
     /// The configuration was loaded.
-    Looked(TrustStatus),
+    Checked(TrustStatus),
     /// The no was stored.
     Refused,
     /// Another host is ready; the console still works with the old one.
-    Assembled(TrustStatus),
+    HostReady(TrustStatus),
     /// The console works with the new host, and the old one is closed.
-    Switched,
+    HostSwitched,
     /// The answer was not stored, or no host could be built.
-    Failed(Fault),
+    Failed(Error),
 }

@@ -1,12 +1,12 @@
 //! What a person can do.
 
-use crate::tui::state::View;
+use crate::tui::state::ViewId;
 
 /// Something a person can do. What it does in a place is said where it is bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Action {
     /// Show another view.
-    Show(View),
+    Show(ViewId),
     /// Focus the next pane.
     NextPane,
     /// Focus the one before.

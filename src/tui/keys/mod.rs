@@ -4,20 +4,20 @@
 //! from that map, so they cannot be wrong.
 
 mod action;
-mod key;
-mod map;
-mod patch;
-mod table;
+mod key_press;
+mod keymap;
+mod remap;
+mod tables;
 
 pub use action::Action;
-pub use key::Key;
-pub use map::Keymap;
-pub use patch::Remap;
-pub use table::{Binding, PLACES, Place};
+pub use key_press::KeyPress;
+pub use keymap::Keymap;
+pub use remap::Remap;
+pub use tables::{Binding, KEY_TABLES, KeyTable};
 
 /// Where a binding holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum When {
+pub enum KeyContext {
     /// Everywhere, unless something nearer has the key.
     Anywhere,
     /// In lists and texts that scroll.

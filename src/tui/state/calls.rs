@@ -3,19 +3,19 @@
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
-use super::live::Live;
+use super::call_activity::CallActivity;
 use crate::host::request::CallOutcome;
-use crate::model::{CallId, Event, Fault, JsonObject};
-use crate::tui::event::RunId;
+use crate::model::{CallId, Error, HostEvent, JsonObject};
+use crate::tui::event::ConsoleCallId;
 
 /// How many calls are remembered.
-const KEPT: usize = 200;
+const MAX_CALLS: usize = 200;
 
 /// A call.
 #[derive(Debug)]
-pub struct Call {
+pub struct ConsoleCall {
     /// Its number.
-    pub run: RunId,
+    pub run: ConsoleCallId,
     /// What the host calls it, once it was begun.
     pub id: Option<CallId>,
     /// The tool's full name.
@@ -23,129 +23,131 @@ pub struct Call {
     /// What it was called with.
     pub arguments: JsonObject,
     /// What was told of it while it ran.
-    pub live: Live,
+    pub activity: CallActivity,
     /// What came of it; `None` while it runs.
-    pub outcome: Option<Outcome>,
+    pub outcome: Option<CallResult>,
 }
 
 /// What came of a call.
-pub type Outcome = Result<CallOutcome, Fault>;
+pub type CallResult = Result<CallOutcome, Error>;
 
 /// The calls that were made here, the newest last.
 #[derive(Debug, Default)]
-pub struct Calls {
-    all: VecDeque<Call>,
+pub struct ConsoleCalls {
+    all: VecDeque<ConsoleCall>,
     next: u64,
     /// The arguments of calls that were made in earlier runs of the console.
-    recalled: HashMap<String, JsonObject>,
+    saved_arguments: HashMap<String, JsonObject>,
 }
 
-impl Calls {
+impl ConsoleCalls {
     /// A call is made.
-    pub fn begin(&mut self, tool: String, arguments: JsonObject) -> RunId {
-        let run = RunId(self.next);
+    pub fn begin(&mut self, tool: String, arguments: JsonObject) -> ConsoleCallId {
+        let run = ConsoleCallId(self.next);
         self.next += 1;
-        if self.all.len() >= KEPT
+        if self.all.len() >= MAX_CALLS
             && let Some(oldest) = self.all.iter().position(|call| call.outcome.is_some())
         {
             self.all.remove(oldest);
         }
-        self.all.push_back(Call {
+        self.all.push_back(ConsoleCall {
             run,
             id: None,
             tool,
             arguments,
-            live: Live::default(),
+            activity: CallActivity::default(),
             outcome: None,
         });
         run
     }
 
     /// The host begins a call, and calls it this.
-    pub fn began(&mut self, run: RunId, id: CallId) {
+    pub fn set_host_id(&mut self, run: ConsoleCallId, id: CallId) {
         if let Some(call) = self.all.iter_mut().find(|call| call.run == run) {
             call.id = Some(id);
         }
     }
 
     /// A call ended.
-    pub fn end(&mut self, run: RunId, outcome: Outcome) {
+    pub fn end(&mut self, run: ConsoleCallId, outcome: CallResult) {
         if let Some(call) = self.all.iter_mut().find(|call| call.run == run) {
             call.outcome = Some(outcome);
         }
     }
 
     /// How many were made until now.
-    pub fn made(&self) -> u64 {
+    pub fn count(&self) -> u64 {
         self.next
     }
 
     /// What was called in earlier runs, and with which arguments.
-    pub fn recall(&mut self, recalled: HashMap<String, JsonObject>) {
-        self.recalled = recalled;
+    pub fn set_saved_arguments(&mut self, recalled: HashMap<String, JsonObject>) {
+        self.saved_arguments = recalled;
     }
 
     /// It is so late.
     pub fn tick(&mut self, now: Duration) {
         let running = self.all.iter_mut().filter(|call| call.outcome.is_none());
-        running.for_each(|call| call.live.tick(now));
+        running.for_each(|call| call.activity.tick(now));
     }
 
     /// Hears what the host tells of calls that run.
-    pub fn hear(&mut self, event: &Event) {
+    pub fn handle_host_event(&mut self, event: &HostEvent) {
         let mut running = self.all.iter_mut().rev().filter(|call| call.outcome.is_none());
         match event {
-            Event::Progress { call_id, .. } | Event::AttemptFailed { call_id, .. } => {
+            HostEvent::Progress { call_id, .. } | HostEvent::AttemptFailed { call_id, .. } => {
                 if let Some(call) = running.find(|call| call.id.as_ref() == Some(call_id)) {
-                    call.live.hear(event);
+                    call.activity.handle_host_event(event);
                 }
             }
-            Event::CallStarted { call_id, tool, parent: Some(parent) } => {
+            HostEvent::CallStarted { call_id, tool, parent: Some(parent) } => {
                 for call in running {
-                    let depth = match call.live.depth_of(parent) {
+                    let depth = match call.activity.depth_of(parent) {
                         Some(depth) => depth + 1,
                         None if call.id.as_ref() == Some(parent) => 1,
                         None => continue,
                     };
-                    return call.live.begin_nested(call_id, tool, depth);
+                    return call.activity.begin_nested(call_id, tool, depth);
                 }
             }
-            Event::CallFinished { call_id, success, duration, .. } => {
-                if let Some(call) = running.find(|call| call.live.depth_of(call_id).is_some()) {
-                    call.live.end_nested(call_id, *success, *duration);
+            HostEvent::CallFinished { call_id, success, duration, .. } => {
+                if let Some(call) = running.find(|call| call.activity.depth_of(call_id).is_some()) {
+                    call.activity.end_nested(call_id, *success, *duration);
                 }
             }
             // A log line does not say which call it belongs to, only whose it is.
-            Event::Log { origin, .. } => {
-                running.filter(|call| call.is_of(origin)).for_each(|call| call.live.hear(event));
+            HostEvent::Log { origin, .. } => {
+                running
+                    .filter(|call| call.is_of(origin))
+                    .for_each(|call| call.activity.handle_host_event(event));
             }
             _ => {}
         }
     }
 
     /// The call of this number.
-    pub fn get(&self, run: RunId) -> Option<&Call> {
+    pub fn get(&self, run: ConsoleCallId) -> Option<&ConsoleCall> {
         self.all.iter().find(|call| call.run == run)
     }
 
     /// The calls of a tool, the newest first.
-    pub fn all_of<'a>(&'a self, tool: &'a str) -> impl Iterator<Item = &'a Call> + 'a {
+    pub fn all_of<'a>(&'a self, tool: &'a str) -> impl Iterator<Item = &'a ConsoleCall> + 'a {
         self.all.iter().rev().filter(move |call| call.tool == tool)
     }
 
     /// Those that run, the newest first.
-    pub fn running(&self) -> impl Iterator<Item = &Call> + '_ {
+    pub fn running(&self) -> impl Iterator<Item = &ConsoleCall> + '_ {
         self.all.iter().rev().filter(|call| call.outcome.is_none())
     }
 
     /// How many calls that were answered by a server ended, and how many of them failed; of those
     /// that are remembered.
-    pub fn tally(&self, server: &str) -> (usize, usize) {
-        let failed = |outcome: &Outcome| match outcome {
+    pub fn server_counts(&self, server: &str) -> (usize, usize) {
+        let failed = |outcome: &CallResult| match outcome {
             Ok(done) if done.definition.name.component() == Some(server) => {
-                Some(done.fault().is_some())
+                Some(done.error().is_some())
             }
-            Err(fault) if fault.server_name() == Some(server) => Some(true),
+            Err(error) if error.server() == Some(server) => Some(true),
             _ => None,
         };
         let ended = self.all.iter().filter_map(|call| failed(call.outcome.as_ref()?));
@@ -153,23 +155,23 @@ impl Calls {
     }
 
     /// The newest one of a tool.
-    pub fn newest_of(&self, tool: &str) -> Option<&Call> {
+    pub fn newest_of(&self, tool: &str) -> Option<&ConsoleCall> {
         self.all.iter().rev().find(|call| call.tool == tool)
     }
 
     /// The arguments a tool was last called with.
     pub fn arguments_of(&self, tool: &str) -> Option<&JsonObject> {
         let newest = self.newest_of(tool).map(|call| &call.arguments);
-        newest.or_else(|| self.recalled.get(tool))
+        newest.or_else(|| self.saved_arguments.get(tool))
     }
 
     /// What was called from this one on, the oldest first.
-    pub fn since(&self, first: u64) -> impl Iterator<Item = &Call> + '_ {
+    pub fn since(&self, first: u64) -> impl Iterator<Item = &ConsoleCall> + '_ {
         self.all.iter().filter(move |call| call.run.0 >= first)
     }
 }
 
-impl Call {
+impl ConsoleCall {
     /// Whether its tool is this one, or one of this server.
     fn is_of(&self, origin: &str) -> bool {
         let rest = self.tool.strip_prefix(origin);

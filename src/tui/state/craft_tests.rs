@@ -8,43 +8,43 @@ use serde_json::{Value, json};
 use super::tests::{listed, press, sample, tool};
 use super::*;
 use crate::host::request::CallOutcome;
-use crate::model::{CallId, CallMetadata, Event as Told, Fault, LogLevel, ToolResult};
-use crate::tui::event::memory::News;
-use crate::tui::event::tools::{Saved, Wish};
-use crate::tui::event::{Event, Input, RunId};
-use crate::tui::keys::Key;
-use crate::tui::memory::Memory;
-use crate::tui::settings::Settings;
-use crate::tui::theme::Palette as Colours;
+use crate::model::{CallId, CallMetadata, Error, HostEvent as Told, LogLevel, ToolResult};
+use crate::tui::event::persistence::PersistenceEvent;
+use crate::tui::event::tools::{ResultExport, ToolsEffect};
+use crate::tui::event::{AppEvent, ConsoleCallId, UserInput};
+use crate::tui::keys::KeyPress;
+use crate::tui::persisted_state::PersistedState;
+use crate::tui::settings::ConsoleSettings;
+use crate::tui::theme::ColourScheme as Colours;
 
 /// A call of the calculator that runs; its number.
-pub(in crate::tui) fn begun(state: &mut State, expression: &str) -> RunId {
+pub(in crate::tui) fn begun(state: &mut AppState, expression: &str) -> ConsoleCallId {
     let arguments = json!({ "expression": expression }).as_object().cloned().unwrap();
-    let run = state.shell.calls.begin("calculator".into(), arguments);
-    state.update(Event::Began { run, call: CallId(format!("call-{}", run.0)) });
+    let run = state.context.calls.begin("calculator".into(), arguments);
+    state.update(AppEvent::CallStarted { run, call: CallId(format!("call-{}", run.0)) });
     run
 }
 
-pub(in crate::tui) fn ended(state: &mut State, run: RunId, result: ToolResult) {
-    let definition = Arc::clone(&state.tools.catalogue.named("calculator").unwrap().tool);
+pub(in crate::tui) fn ended(state: &mut AppState, run: ConsoleCallId, result: ToolResult) {
+    let definition = Arc::clone(&state.tools.catalogue.find_by_name("calculator").unwrap().tool);
     let metadata = CallMetadata {
         call_id: CallId(format!("call-{}", run.0)),
         duration: Duration::from_micros(900),
-        waited: Duration::ZERO,
+        question_wait: Duration::ZERO,
         connect: None,
         attempts: 1,
         protocol: None,
         routing: None,
     };
     let outcome = CallOutcome { definition, result: Ok(result), metadata };
-    state.update(Event::Ended { run, outcome: Box::new(Ok(outcome)) });
+    state.update(AppEvent::CallFinished { run, outcome: Box::new(Ok(outcome)) });
 }
 
-pub(in crate::tui) fn told(state: &mut State, event: Told) {
-    state.update(Event::Host(event));
+pub(in crate::tui) fn told(state: &mut AppState, event: Told) {
+    state.update(AppEvent::Host(event));
 }
 
-pub(in crate::tui) fn id(run: RunId) -> CallId {
+pub(in crate::tui) fn id(run: ConsoleCallId) -> CallId {
     CallId(format!("call-{}", run.0))
 }
 
@@ -79,12 +79,13 @@ fn what_is_told_of_a_running_call_is_kept_with_it() {
         Told::Log { origin: "calculator".into(), level: level.clone(), text: "hm".into() },
     );
     told(&mut state, Told::Log { origin: "calc".into(), level, text: "not its own".into() });
-    let live = &state.shell.calls.get(run).unwrap().live;
-    assert_eq!(live.progress.as_ref().and_then(Progress::share), Some(0.75));
-    let nested: Vec<_> = live.nested.iter().map(|n| (n.tool.as_str(), n.depth, n.ended)).collect();
+    let live = &state.context.calls.get(run).unwrap().activity;
+    assert_eq!(live.progress.as_ref().and_then(CallProgress::share), Some(0.75));
+    let nested: Vec<_> =
+        live.children.iter().map(|n| (n.tool.as_str(), n.depth, n.ended)).collect();
     assert_eq!(nested, [("clock", 1, Some((true, duration))), ("web-x", 2, None)]);
     assert_eq!(live.log, [("info".to_owned(), "hm".to_owned())]);
-    assert_eq!(state.shell.calls.get(other).unwrap().live.progress, None);
+    assert_eq!(state.context.calls.get(other).unwrap().activity.progress, None);
 }
 
 #[test]
@@ -96,16 +97,16 @@ fn the_time_until_the_next_attempt_runs_down() {
         Told::AttemptFailed {
             call_id: id(run),
             attempt: 1,
-            fault: Fault::tool("busy"),
+            error: Error::tool("busy"),
             delay: Duration::from_secs(4),
         },
     );
-    state.update(Event::Tick(Duration::from_secs(10)));
-    state.update(Event::Tick(Duration::from_secs(13)));
-    let retry = state.shell.calls.get(run).unwrap().live.retry.clone().unwrap();
-    assert_eq!(retry.left(state.shell.now), Duration::from_secs(1));
-    state.update(Event::Tick(Duration::from_secs(30)));
-    assert_eq!(retry.left(state.shell.now), Duration::ZERO);
+    state.update(AppEvent::Tick(Duration::from_secs(10)));
+    state.update(AppEvent::Tick(Duration::from_secs(13)));
+    let retry = state.context.calls.get(run).unwrap().activity.retry.clone().unwrap();
+    assert_eq!(retry.remaining(state.context.now), Duration::from_secs(1));
+    state.update(AppEvent::Tick(Duration::from_secs(30)));
+    assert_eq!(retry.remaining(state.context.now), Duration::ZERO);
 }
 
 #[test]
@@ -113,36 +114,36 @@ fn one_call_of_many_is_stopped_and_control_c_stops_the_newest() {
     let mut state = sample();
     let old = begun(&mut state, "1");
     let new = begun(&mut state, "2");
-    assert_eq!(press(&mut state, &["^x", "j", "<enter>"]), [Effect::Cancel(old)]);
-    assert_eq!(press(&mut state, &["<esc>", "^c"]), [Effect::Cancel(new)]);
+    assert_eq!(press(&mut state, &["^x", "j", "<enter>"]), [AppEffect::Cancel(old)]);
+    assert_eq!(press(&mut state, &["<esc>", "^c"]), [AppEffect::Cancel(new)]);
 }
 
 #[test]
 fn the_palette_does_what_is_found_by_a_few_letters() {
     let mut state = sample();
     press(&mut state, &[":", "view-serv", "<enter>"]);
-    assert_eq!((state.shell.view, &state.shell.overlay), (View::Servers, &None));
+    assert_eq!((state.context.view, &state.context.overlay), (ViewId::Servers, &None));
     press(&mut state, &["1", "<enter>", "^p"]);
     // In the form a colon is a letter, and its own actions come first.
-    let Some(Overlay::Palette(palette)) = &state.shell.overlay else { panic!() };
-    assert_eq!(palette.chosen().unwrap().command, Command::Act(Action::Run));
+    let Some(Overlay::Palette(palette)) = &state.context.overlay else { panic!() };
+    assert_eq!(palette.chosen().unwrap().command, PaletteCommand::Action(Action::Run));
     press(&mut state, &["theme mono", "<enter>"]);
-    assert_eq!(state.shell.look.theme().palette, Colours::Mono);
+    assert_eq!(state.context.appearance.theme().palette, Colours::Mono);
     press(&mut state, &["^p", "zzzz", "<enter>"]);
-    assert_eq!(state.shell.overlay, None);
+    assert_eq!(state.context.overlay, None);
 }
 
 #[test]
 fn every_action_of_a_view_is_in_its_palette_with_a_key_that_does_it() {
-    for view in View::ALL {
+    for view in ViewId::ALL {
         let mut state = sample();
         state.show(view);
-        let places = state.places_below();
+        let places = state.view_key_contexts();
         press(&mut state, &[":"]);
-        let Some(Overlay::Palette(palette)) = &state.shell.overlay else { panic!("{view:?}") };
+        let Some(Overlay::Palette(palette)) = &state.context.overlay else { panic!("{view:?}") };
         for entry in palette.from(0) {
-            if let (Command::Act(action), Some(key)) = (entry.command, entry.key) {
-                assert_eq!(state.shell.keys.action(key, &places), Some(action), "{view:?} {key}");
+            if let (PaletteCommand::Action(action), Some(key)) = (entry.command, entry.key) {
+                assert_eq!(state.context.keys.action(key, &places), Some(action), "{view:?} {key}");
             }
         }
         assert!(palette.len() > 20);
@@ -152,10 +153,10 @@ fn every_action_of_a_view_is_in_its_palette_with_a_key_that_does_it() {
 #[test]
 fn a_letter_leads_to_its_pane() {
     let mut state = sample();
-    let jump = Event::Input(Input::Key(Key::Ctrl('o')));
+    let jump = AppEvent::Input(UserInput::Key(KeyPress::Ctrl('o')));
     state.update(jump);
     press(&mut state, &["c"]);
-    assert_eq!((state.shell.focus, &state.shell.overlay), (Pane::Result, &None));
+    assert_eq!((state.context.focus, &state.context.overlay), (Pane::Result, &None));
 }
 
 #[test]
@@ -165,9 +166,9 @@ fn results_are_turned_stepped_through_and_saved() {
     ended(&mut state, first, ToolResult::json(json!({ "value": 1, "list": [1, 2] })));
     let second = begun(&mut state, "2");
     ended(&mut state, second, ToolResult::text("two"));
-    let text = |state: &State| state.tools.viewer.text.from(0).next().map(|(_, l)| l.to_owned());
+    let text = |state: &AppState| state.tools.viewer.text.from(0).next().map(|(_, l)| l.to_owned());
     assert_eq!(text(&state).as_deref(), Some("two"));
-    state.shell.focus = Pane::Result;
+    state.context.focus = Pane::Result;
     press(&mut state, &["<left>"]);
     assert_eq!(text(&state).as_deref(), Some("{"));
     press(&mut state, &["<left>", "t"]);
@@ -175,9 +176,9 @@ fn results_are_turned_stepped_through_and_saved() {
     press(&mut state, &["j", "j", "<enter>"]);
     assert_eq!(state.tools.viewer.tree.len(), 3);
     let effects = press(&mut state, &["E"]);
-    let what = Box::new(Saved::Json(json!({ "value": 1, "list": [1, 2] })));
+    let what = Box::new(ResultExport::Json(json!({ "value": 1, "list": [1, 2] })));
     let stem = "calculator-call0".to_owned();
-    assert_eq!(effects, [Effect::Tools(Wish::Save { stem, what })]);
+    assert_eq!(effects, [AppEffect::Tools(ToolsEffect::Save { stem, what })]);
     press(&mut state, &["<right>", "<right>", "t"]);
     assert!(text(&state).unwrap().starts_with('{'), "{:?}", text(&state));
 }
@@ -188,57 +189,65 @@ fn a_dry_run_asks_what_would_be_sent_and_calls_nothing() {
     let effects = press(&mut state, &["<enter>", "1+1", "<f6>"]);
     let arguments = json!({ "expression": "1+1" }).as_object().cloned().unwrap();
     let tool = "calculator".to_owned();
-    assert!(effects.contains(&Effect::Tools(Wish::Rehearse { tool, arguments })), "{effects:?}");
-    assert!(effects.iter().any(|effect| matches!(effect, Effect::Check { .. })), "{effects:?}");
-    assert_eq!(state.shell.calls.made(), 0);
+    assert!(
+        effects.contains(&AppEffect::Tools(ToolsEffect::DryRun { tool, arguments })),
+        "{effects:?}"
+    );
+    assert!(
+        effects.iter().any(|effect| matches!(effect, AppEffect::ValidateArguments { .. })),
+        "{effects:?}"
+    );
+    assert_eq!(state.context.calls.count(), 0);
 }
 
 #[test]
 fn settings_hold_unless_other_colours_were_chosen_over_them() {
-    let settings = |theme| Settings { theme: Some(theme), mouse: true, ..Settings::default() };
-    let recalled = |state: &mut State, theme, memory| {
-        let news = News { settings: settings(theme), memory, problems: Vec::new() };
-        state.update(Event::Memory(Box::new(news)));
+    let settings =
+        |theme| ConsoleSettings { theme: Some(theme), mouse: true, ..ConsoleSettings::default() };
+    let recalled = |state: &mut AppState, theme, memory| {
+        let event =
+            PersistenceEvent { settings: settings(theme), persisted: memory, problems: Vec::new() };
+        state.update(AppEvent::Persistence(Box::new(event)));
     };
     let mut state = sample();
     recalled(&mut state, Colours::Light, None);
-    assert_eq!(state.shell.look.palette, Colours::Light);
-    assert!(state.shell.look.mouse);
-    assert_eq!(state.unsaved(), None);
+    assert_eq!(state.context.appearance.palette, Colours::Light);
+    assert!(state.context.appearance.mouse);
+    assert_eq!(state.take_unsaved(), None);
     press(&mut state, &[":", "theme-high", "<enter>", "2"]);
-    let memory = state.unsaved().unwrap();
+    let memory = state.take_unsaved().unwrap();
     assert_eq!(memory.view, "servers");
-    assert_eq!(state.unsaved(), None);
+    assert_eq!(state.take_unsaved(), None);
     let mut again = sample();
     recalled(&mut again, Colours::Light, Some(memory.clone()));
     assert_eq!(
-        (again.shell.look.palette, again.shell.view),
-        (Colours::HighContrast, View::Servers)
+        (again.context.appearance.palette, again.context.view),
+        (Colours::HighContrast, ViewId::Servers)
     );
     let mut changed = sample();
     recalled(&mut changed, Colours::Default, Some(memory));
-    assert_eq!(changed.shell.look.palette, Colours::Default);
+    assert_eq!(changed.context.appearance.palette, Colours::Default);
     let mut colourless = sample();
-    colourless.shell.look.has_colour = false;
+    colourless.context.appearance.has_colour = false;
     recalled(&mut colourless, Colours::Light, None);
-    assert_eq!(colourless.shell.look.theme().palette, Colours::Mono);
+    assert_eq!(colourless.context.appearance.theme().palette, Colours::Mono);
 }
 
 #[test]
 fn arguments_of_an_earlier_run_fill_the_form_and_nothing_is_written_before_they_came() {
-    let mut memory = Memory::default();
+    let mut memory = PersistedState::default();
     let arguments = json!({ "expression": "6*7" }).as_object().cloned().unwrap();
-    memory.keep("calculator", &arguments, None);
+    memory.save_arguments("calculator", &arguments, None);
     let mut state = sample();
     press(&mut state, &["2", "1"]);
-    assert_eq!(state.unsaved(), None);
-    let news = News { memory: Some(memory), ..News::default() };
-    state.update(Event::Memory(Box::new(news)));
+    assert_eq!(state.take_unsaved(), None);
+    let event = PersistenceEvent { persisted: Some(memory), ..PersistenceEvent::default() };
+    state.update(AppEvent::Persistence(Box::new(event)));
     press(&mut state, &["<enter>"]);
     let form = state.tools.form.as_ref().unwrap();
     assert_eq!(Value::Object(form.arguments()), json!({ "expression": "6*7" }));
     press(&mut state, &["+1", "<f5>"]);
-    let kept = state.unsaved().unwrap().arguments["calculator"].clone();
+    let kept = state.take_unsaved().unwrap().arguments["calculator"].clone();
     assert_eq!(Value::Object(kept.arguments), json!({ "expression": "6*7+1" }));
     // Whoever writes it has to know what is secret.
     assert!(kept.schema.is_some());
@@ -247,14 +256,14 @@ fn arguments_of_an_earlier_run_fill_the_form_and_nothing_is_written_before_they_
 #[test]
 fn the_mouse_chooses_what_it_points_at() {
     let mut state = sample();
-    state.update(Event::Input(Input::Click { x: 5, y: 4 }));
+    state.update(AppEvent::Input(UserInput::Click { x: 5, y: 4 }));
     assert_eq!(state.tools.catalogue.chosen().unwrap().name, "clock");
-    state.update(Event::Input(Input::Click { x: 80, y: 25 }));
-    assert_eq!(state.shell.focus, Pane::Result);
-    state.update(Event::Input(Input::Wheel { x: 5, y: 4, by: 1 }));
+    state.update(AppEvent::Input(UserInput::Click { x: 80, y: 25 }));
+    assert_eq!(state.context.focus, Pane::Result);
+    state.update(AppEvent::Input(UserInput::Wheel { x: 5, y: 4, by: 1 }));
     assert_eq!(state.tools.catalogue.list.chosen(), 3);
     for (x, y) in [(0, 0), (119, 39), (500, 500)] {
-        state.update(Event::Input(Input::Click { x, y }));
+        state.update(AppEvent::Input(UserInput::Click { x, y }));
     }
 }
 
@@ -269,7 +278,7 @@ fn how_long_a_letter_takes_among_twenty_thousand_tools() {
     for count in [10_000, 20_000] {
         let schema = json!({ "type": "object" });
         let name = |number: usize| format!("server{}-tool_number_{number}_of_many", number % 40);
-        let mut state = State::new((120, 40));
+        let mut state = AppState::new((120, 40));
         let started = SystemClock.now();
         state
             .update(listed((0..count).map(|number| tool(&name(number), schema.clone())).collect()));
@@ -280,7 +289,7 @@ fn how_long_a_letter_takes_among_twenty_thousand_tools() {
             let started = SystemClock.now();
             press(&mut state, &[key]);
             let updated = started.elapsed();
-            let theme = state.shell.look.theme();
+            let theme = state.context.appearance.theme();
             terminal.draw(|frame| crate::tui::draw::console(frame, &state, &theme)).unwrap();
             let drawn = started.elapsed().saturating_sub(updated);
             write!(said, ", {key} {updated:?}+{drawn:?}").unwrap();

@@ -1,39 +1,39 @@
 //! Everything the console knows, as plain data, and what becomes of it.
 //!
-//! Owns: [`State::update`]: an event in, effects out. Pure: no clock, no input or output, so every
+//! Owns: [`AppState::update`]: an event in, effects out. Pure: no clock, no input or output, so every
 //! behaviour of the console can be tested by telling it what happened. Each view has a module of its
-//! own and knows the [`Shell`] that all share, and no other view: what one wants of another is an
+//! own and knows the [`AppContext`] that all share, and no other view: what one wants of another is an
 //! [`Errand`](super::event::Errand).
 
 pub(super) mod bench;
+mod call_activity;
 mod calls;
-mod catalogue;
-mod document;
-mod errands;
+mod context;
 mod form;
 mod history;
 mod inbox;
-mod line;
-mod list;
-mod live;
-mod memory;
-mod offers;
-mod page;
+mod json_tree;
+mod line_input;
+mod list_cursor;
+mod navigation;
+mod offerings;
+mod overlays;
 mod palette;
+mod persistence;
+mod result_viewer;
+mod scroll_text;
 mod servers;
-mod shell;
-mod side;
-mod stage;
 pub(super) mod stats;
-mod text;
+mod text_area;
+mod text_document;
+mod tool_detail;
+mod tool_list;
 mod tools;
 pub(super) mod trace;
-mod tree;
 mod trust;
 mod update;
 mod view;
-mod viewer;
-mod windows;
+mod view_id;
 
 #[cfg(test)]
 pub(super) mod craft_tests;
@@ -42,133 +42,136 @@ pub(super) mod tests;
 #[cfg(test)]
 pub(super) use {servers::tests as servers_tests, trace::tests as trace_tests};
 
-use super::event::Effect;
-use super::keys::{Action, When};
-pub use bench::Bench;
-pub use calls::{Call, Calls, Outcome};
-pub use catalogue::{Catalogue, Query, Row, Sort};
-pub use document::Document;
-pub use form::{Form, FormRow, Shown, folds};
+use super::event::AppEffect;
+use super::keys::{Action, KeyContext};
+pub use bench::BenchView;
+pub use call_activity::{CallActivity, CallProgress, ChildCall, PendingRetry};
+pub use calls::{CallResult, ConsoleCall, ConsoleCalls};
+pub use context::{AppContext, Overlay, StatusMessage};
+pub use form::{FormRow, FormSummary, SchemaForm, folds};
 #[cfg(test)]
 pub(super) use history::tests as history_tests;
-pub use history::{File, History, Look};
-pub use inbox::{Answer, Inbox, PendingApproval, PendingQuestion, Shows};
-pub use line::Line;
-pub use list::List;
-pub use live::{Live, Nested, Progress, Retry};
+pub use history::{EntryFormat, HistoryFileState, HistoryView};
+pub use inbox::{AnswerDraft, ApprovalTab, InboxView, PendingApproval, PendingQuestion};
+pub use json_tree::{JsonTree, JsonTreeNode};
+pub use line_input::LineInput;
+pub use list_cursor::ListCursor;
 #[cfg(test)]
-pub(super) use offers::tests as offers_tests;
-pub use offers::{
-    Asking, Item, ItemKind, OfferRow, OfferServer, Offers, Suggestions, Tree as OfferTree,
+pub(super) use offerings::tests as offers_tests;
+pub use offerings::{
+    OfferRow, OfferServer, OfferingForm, OfferingId, OfferingKind, OfferingTree as OfferTree,
+    OfferingsView, Suggestions,
 };
-pub use page::{Laid, Page, Piece};
-pub use palette::{Command, Entry, PaletteWindow};
-pub use servers::{Advertised, DriftLine, Facet, Past, Servers};
-pub use shell::{Message, Overlay, Shell};
-pub use side::{Portrait, Side};
-pub use stage::Stage;
-pub use stats::{Column, Stats};
-pub use text::Text;
-pub use tools::Tools;
-pub use trace::Trace;
-pub use tree::{Node, Tree};
+pub use palette::{PaletteCommand, PaletteEntry, PaletteWindow};
+pub use result_viewer::{ResultFormat, ResultViewer};
+pub use scroll_text::{LayoutCache, ScrollText, StyledSpan};
+pub use servers::{DriftLine, ServerActivity, ServerTab, ServerToolLists, ServersView};
+pub use stats::{StatsSort, StatsView};
+pub use text_area::TextArea;
+pub use text_document::TextDocument;
+pub use tool_detail::{DetailTab, ToolDetail};
+pub use tool_list::{ToolListState, ToolRow, ToolSearch, ToolSort};
+pub use tools::ToolsView;
+pub use trace::TraceView;
 #[cfg(test)]
 pub(super) use trust::tests as trust_tests;
 pub use trust::{ProjectTrust, Readiness, TrustWindow};
-pub use view::{Pane, View};
-pub use viewer::{Face, Viewer};
+pub use view::View;
+pub use view_id::{Pane, ViewId};
 
 /// Everything the console knows.
 #[derive(Debug)]
-pub struct State {
+pub struct AppState {
     /// What all views share.
-    pub shell: Shell,
+    pub context: AppContext,
     /// The tools.
-    pub tools: Tools,
+    pub tools: ToolsView,
     /// The servers.
-    pub servers: Servers,
+    pub servers: ServersView,
     /// What crossed the wires.
-    pub trace: Trace,
+    pub trace: TraceView,
     /// The statistics.
-    pub stats: Stats,
+    pub stats: StatsView,
     /// The benchmark.
-    pub bench: Bench,
+    pub bench: BenchView,
     /// The calls of the past.
-    pub history: History,
+    pub history: HistoryView,
     /// What servers offer beside tools.
-    pub offers: Offers,
+    pub offerings: OfferingsView,
     /// What a person is asked.
-    pub inbox: Inbox,
+    pub inbox: InboxView,
     /// Trust in the project.
     pub trust: ProjectTrust,
     /// What is kept for the next run.
-    keep: memory::Keep,
+    persistence: persistence::PersistenceTracker,
 }
 
-impl State {
+impl AppState {
     /// The state of a console that just opened.
     pub fn new(size: (u16, u16)) -> Self {
         Self {
-            shell: Shell::new(size),
-            tools: Tools::default(),
-            servers: Servers::default(),
-            trace: Trace::default(),
-            stats: Stats::default(),
-            bench: Bench::default(),
-            history: History::default(),
-            offers: Offers::default(),
-            inbox: Inbox::default(),
+            context: AppContext::new(size),
+            tools: ToolsView::default(),
+            servers: ServersView::default(),
+            trace: TraceView::default(),
+            stats: StatsView::default(),
+            bench: BenchView::default(),
+            history: HistoryView::default(),
+            offerings: OfferingsView::default(),
+            inbox: InboxView::default(),
             trust: ProjectTrust::default(),
-            keep: memory::Keep::default(),
+            persistence: persistence::PersistenceTracker::default(),
         }
     }
 
     /// What is wanted first.
-    pub fn begin(&mut self) -> Vec<Effect> {
-        let recall = Effect::Memory(super::event::memory::Wish::Recall);
-        let mut effects = vec![recall, Effect::ListDeclared, Effect::LookAtServers];
-        effects.extend(self.stats.look());
+    pub fn initial_effects(&mut self) -> Vec<AppEffect> {
+        let recall = AppEffect::Persistence(super::event::persistence::PersistenceEffect::Load);
+        let mut effects = vec![recall, AppEffect::ListDeclared, AppEffect::RefreshServers];
+        effects.extend(self.stats.refresh());
         effects
     }
 
     /// Whether something on the screen changes by itself.
     pub fn is_moving(&self) -> bool {
-        self.shell.calls.running().next().is_some()
-            || self.servers.are_starting()
-            || self.inbox.is_moving()
+        self.context.calls.running().next().is_some()
+            || self.servers.is_any_starting()
+            || self.inbox.is_animating()
             || self.trust.window.is_some()
-            || self.stage_of(self.shell.view).is_moving()
+            || self.view_state(self.context.view).is_animating()
     }
 
     /// Where keys are looked up, the nearest place first.
-    pub fn places(&self) -> Vec<When> {
+    pub fn key_contexts(&self) -> Vec<KeyContext> {
         if !self.inbox.approvals.is_empty() {
-            return vec![When::Approval, When::Pane];
+            return vec![KeyContext::Approval, KeyContext::Pane];
         }
         if self.trust.window.is_some() {
-            return vec![When::Trust, When::Pane];
+            return vec![KeyContext::Trust, KeyContext::Pane];
         }
-        match self.shell.overlay {
-            Some(Overlay::Palette(_)) => return vec![When::Palette],
-            Some(Overlay::Running(_)) => return vec![When::Running, When::Overlay, When::Pane],
+        match self.context.overlay {
+            Some(Overlay::Palette(_)) => return vec![KeyContext::Palette],
+            Some(Overlay::Running(_)) => {
+                return vec![KeyContext::Running, KeyContext::Overlay, KeyContext::Pane];
+            }
             _ => {}
         }
-        if self.shell.overlay.is_some() {
-            return vec![When::Overlay, When::Pane, When::Anywhere];
+        if self.context.overlay.is_some() {
+            return vec![KeyContext::Overlay, KeyContext::Pane, KeyContext::Anywhere];
         }
-        let stage = self.stage_of(self.shell.view);
-        let places = stage.places(self.shell.focus).into_iter();
+        let view = self.view_state(self.context.view);
+        let places = view.key_contexts(self.context.focus).into_iter();
         // A form knows best which keys it takes at the moment.
-        let form = stage.form(self.shell.focus);
+        let form = view.form(self.context.focus);
         let at_form = |place| match (place, form) {
-            (When::Form, Some(form)) => form.places(),
+            (KeyContext::Form, Some(form)) => form.key_contexts(),
             _ => vec![place],
         };
         places.flat_map(at_form).collect()
     }
 
     /// Whether an action has nothing to do at the moment, wherever it is bound.
-    pub fn is_idle(&self, action: Action) -> bool {
+    pub fn is_unavailable(&self, action: Action) -> bool {
         match (action, &self.trust.window) {
             (Action::Trust, _) => !self.trust.has_question(),
             (Action::Turn, Some(window)) => window.request.previous.is_none(),
@@ -178,34 +181,34 @@ impl State {
 
     /// Whether the view that is shown holds still because a person wants it to.
     pub fn is_paused(&self) -> bool {
-        self.stage_of(self.shell.view).is_paused()
+        self.view_state(self.context.view).is_paused()
     }
 
-    fn stage_of(&self, view: View) -> &dyn Stage {
+    fn view_state(&self, view: ViewId) -> &dyn View {
         match view {
-            View::Tools => &self.tools,
-            View::Servers => &self.servers,
-            View::Trace => &self.trace,
-            View::Stats => &self.stats,
-            View::Bench => &self.bench,
-            View::History => &self.history,
-            View::Offers => &self.offers,
-            View::Inbox => &self.inbox,
+            ViewId::Tools => &self.tools,
+            ViewId::Servers => &self.servers,
+            ViewId::Trace => &self.trace,
+            ViewId::Stats => &self.stats,
+            ViewId::Bench => &self.bench,
+            ViewId::History => &self.history,
+            ViewId::Offerings => &self.offerings,
+            ViewId::Inbox => &self.inbox,
         }
     }
 
     /// The view that is shown, and what it shares with the others.
-    fn stage(&mut self) -> (&mut dyn Stage, &mut Shell) {
-        let stage: &mut dyn Stage = match self.shell.view {
-            View::Tools => &mut self.tools,
-            View::Servers => &mut self.servers,
-            View::Trace => &mut self.trace,
-            View::Stats => &mut self.stats,
-            View::Bench => &mut self.bench,
-            View::History => &mut self.history,
-            View::Offers => &mut self.offers,
-            View::Inbox => &mut self.inbox,
+    fn active_view(&mut self) -> (&mut dyn View, &mut AppContext) {
+        let view: &mut dyn View = match self.context.view {
+            ViewId::Tools => &mut self.tools,
+            ViewId::Servers => &mut self.servers,
+            ViewId::Trace => &mut self.trace,
+            ViewId::Stats => &mut self.stats,
+            ViewId::Bench => &mut self.bench,
+            ViewId::History => &mut self.history,
+            ViewId::Offerings => &mut self.offerings,
+            ViewId::Inbox => &mut self.inbox,
         };
-        (stage, &mut self.shell)
+        (view, &mut self.context)
     }
 }

@@ -5,26 +5,26 @@
 use nucleo_matcher::pattern::{CaseMatching, Normalization, Pattern};
 use nucleo_matcher::{Config, Matcher, Utf32Str};
 
-use super::{Line, List};
-use crate::tui::keys::{Action, Key, Keymap, When};
-use crate::tui::theme::Palette;
+use super::{LineInput, ListCursor};
+use crate::tui::keys::{Action, KeyContext, KeyPress, Keymap};
+use crate::tui::theme::ColourScheme;
 
 /// Something that can be chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Command {
+pub enum PaletteCommand {
     /// What a key does.
-    Act(Action),
+    Action(Action),
     /// Other colours.
-    Colours(Palette),
+    Colours(ColourScheme),
 }
 
 /// One line of the palette.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
+pub struct PaletteEntry {
     /// What is done.
-    pub command: Command,
+    pub command: PaletteCommand,
     /// Its key here, if it has one.
-    pub key: Option<Key>,
+    pub key: Option<KeyPress>,
     /// What it is called in settings.
     pub name: String,
     /// What it does.
@@ -35,24 +35,24 @@ pub struct Entry {
 #[derive(Debug, Clone, PartialEq)]
 pub struct PaletteWindow {
     /// What is searched for.
-    pub line: Line,
+    pub line: LineInput,
     /// The chosen one of those that are found.
-    pub list: List,
-    entries: Vec<Entry>,
+    pub list: ListCursor,
+    entries: Vec<PaletteEntry>,
     found: Vec<usize>,
 }
 
 impl PaletteWindow {
     /// What can be done in these places, the nearest first.
-    pub fn of(keys: &Keymap, places: &[When]) -> Self {
-        let mut entries: Vec<Entry> = Vec::new();
+    pub fn of(keys: &Keymap, places: &[KeyContext]) -> Self {
+        let mut entries: Vec<PaletteEntry> = Vec::new();
         for binding in places.iter().flat_map(|place| keys.bindings(*place)) {
-            let command = Command::Act(binding.action);
+            let command = PaletteCommand::Action(binding.action);
             let is_there = entries.iter().any(|entry| entry.command == command);
             if binding.about.is_empty() || binding.action == Action::Palette || is_there {
                 continue;
             }
-            entries.push(Entry {
+            entries.push(PaletteEntry {
                 command,
                 // What this key does here may be something nearer.
                 key: keys.key_of(binding.action, places),
@@ -60,16 +60,16 @@ impl PaletteWindow {
                 about: binding.about.to_owned(),
             });
         }
-        for palette in Palette::ALL {
-            entries.push(Entry {
-                command: Command::Colours(palette),
+        for palette in ColourScheme::ALL {
+            entries.push(PaletteEntry {
+                command: PaletteCommand::Colours(palette),
                 key: None,
                 name: format!("theme-{}", palette.name()),
                 about: format!("the {} colours, from now on", palette.name()),
             });
         }
         let found = (0..entries.len()).collect();
-        Self { line: Line::default(), list: List::default(), entries, found }
+        Self { line: LineInput::default(), list: ListCursor::default(), entries, found }
     }
 
     /// The query has changed.
@@ -103,13 +103,13 @@ impl PaletteWindow {
     }
 
     /// Those that are found, from this one on.
-    pub fn from(&self, first: usize) -> impl Iterator<Item = &Entry> + '_ {
+    pub fn from(&self, first: usize) -> impl Iterator<Item = &PaletteEntry> + '_ {
         let found = self.found.get(first..).unwrap_or_default();
         found.iter().filter_map(|at| self.entries.get(*at))
     }
 
     /// The chosen one.
-    pub fn chosen(&self) -> Option<&Entry> {
+    pub fn chosen(&self) -> Option<&PaletteEntry> {
         self.from(self.list.chosen()).next()
     }
 

@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 use super::*;
 use crate::catalogue::Catalogue as Listed;
 use crate::host::approval::Approval;
-use crate::model::{Origin, Source, ToolDefinition, ToolName};
-use crate::tui::event::{AskId, AskedApproval, Event, Input, RunId};
-use crate::tui::keys::Key;
+use crate::model::{Origin, ToolDefinition, ToolName, ToolSource};
+use crate::tui::event::{AppEvent, ApprovalPrompt, AskId, ConsoleCallId, UserInput};
+use crate::tui::keys::KeyPress;
 
 pub(in crate::tui) fn tool(name: &str, schema: Value) -> ToolDefinition {
     let name = match name.split_once('-') {
@@ -18,23 +18,23 @@ pub(in crate::tui) fn tool(name: &str, schema: Value) -> ToolDefinition {
         None => ToolName::plain(name),
     };
     let (source, origin) = match name.component() {
-        Some(server) => (Source::Mcp, Origin::Server(server.to_owned())),
-        None => (Source::Internal, Origin::Program),
+        Some(server) => (ToolSource::Mcp, Origin::Server(server.to_owned())),
+        None => (ToolSource::Internal, Origin::Program),
     };
-    let kind = if source == Source::Mcp { "mcp" } else { "builtin" };
+    let kind = if source == ToolSource::Mcp { "mcp" } else { "builtin" };
     let mut tool = ToolDefinition::new(name, source, kind, origin);
     tool.input_schema = schema.into();
     tool
 }
 
-pub(in crate::tui) fn listed(tools: Vec<ToolDefinition>) -> Event {
+pub(in crate::tui) fn listed(tools: Vec<ToolDefinition>) -> AppEvent {
     let tools = tools.into_iter().map(Into::into).collect();
     let catalogue = Box::new(Listed { tools, ..Listed::default() });
-    Event::Listed { servers: Vec::new(), catalogue }
+    AppEvent::ToolsListed { servers: Vec::new(), catalogue }
 }
 
-pub(in crate::tui) fn sample() -> State {
-    let mut state = State::new((120, 40));
+pub(in crate::tui) fn sample() -> AppState {
+    let mut state = AppState::new((120, 40));
     let expression = json!({
         "type": "object",
         "properties": {
@@ -51,34 +51,34 @@ pub(in crate::tui) fn sample() -> State {
         tool("files-read_file", none.clone()),
         tool("web-search", none),
     ];
-    assert!(state.update(listed(tools)).contains(&Effect::LookAtServers));
+    assert!(state.update(listed(tools)).contains(&AppEffect::RefreshServers));
     state
 }
 
 /// Presses keys: a word is typed, a name in angle brackets is that key.
-pub(in crate::tui) fn press(state: &mut State, keys: &[&str]) -> Vec<Effect> {
+pub(in crate::tui) fn press(state: &mut AppState, keys: &[&str]) -> Vec<AppEffect> {
     let mut effects = Vec::new();
     for word in keys {
         let named = match *word {
-            "<enter>" => Some(Key::Enter),
-            "<esc>" => Some(Key::Esc),
-            "<down>" => Some(Key::Down),
-            "<left>" => Some(Key::Left),
-            "<right>" => Some(Key::Right),
-            "<tab>" => Some(Key::Tab),
-            "<del>" => Some(Key::Delete),
-            "<f5>" => Some(Key::F(5)),
-            "<f6>" => Some(Key::F(6)),
-            "^p" => Some(Key::Ctrl('p')),
-            "^x" => Some(Key::Ctrl('x')),
-            "^n" => Some(Key::Ctrl('n')),
-            "^c" => Some(Key::Ctrl('c')),
-            "^u" => Some(Key::Ctrl('u')),
+            "<enter>" => Some(KeyPress::Enter),
+            "<esc>" => Some(KeyPress::Esc),
+            "<down>" => Some(KeyPress::Down),
+            "<left>" => Some(KeyPress::Left),
+            "<right>" => Some(KeyPress::Right),
+            "<tab>" => Some(KeyPress::Tab),
+            "<del>" => Some(KeyPress::Delete),
+            "<f5>" => Some(KeyPress::F(5)),
+            "<f6>" => Some(KeyPress::F(6)),
+            "^p" => Some(KeyPress::Ctrl('p')),
+            "^x" => Some(KeyPress::Ctrl('x')),
+            "^n" => Some(KeyPress::Ctrl('n')),
+            "^c" => Some(KeyPress::Ctrl('c')),
+            "^u" => Some(KeyPress::Ctrl('u')),
             _ => None,
         };
-        let typed = word.chars().filter(|_| named.is_none()).map(Key::Char);
+        let typed = word.chars().filter(|_| named.is_none()).map(KeyPress::Char);
         for key in named.into_iter().chain(typed) {
-            effects.extend(state.update(Event::Input(Input::Key(key))));
+            effects.extend(state.update(AppEvent::Input(UserInput::Key(key))));
         }
     }
     effects
@@ -91,7 +91,7 @@ fn three_letters_find_a_tool_and_a_filled_form_calls_it() {
     assert_eq!(state.tools.catalogue.chosen().unwrap().name, "calculator");
     let effects = press(&mut state, &["<enter>", "2 + 2", "<f5>"]);
     let arguments = json!({ "expression": "2 + 2" }).as_object().cloned().unwrap();
-    let call = Effect::Call { run: RunId(0), tool: "calculator".into(), arguments };
+    let call = AppEffect::Call { run: ConsoleCallId(0), tool: "calculator".into(), arguments };
     assert_eq!(effects, [call]);
     assert!(state.is_moving());
 }
@@ -101,14 +101,15 @@ fn letters_are_letters_while_something_is_written() {
     let mut state = sample();
     assert_eq!(press(&mut state, &["/", "q?1"]), []);
     assert_eq!(state.tools.catalogue.filter.text(), "q?1");
-    assert_eq!(state.shell.overlay, None);
+    assert_eq!(state.context.overlay, None);
 }
 
 #[test]
 fn a_field_is_left_out_null_or_what_was_written() {
     let mut state = sample();
     press(&mut state, &["<enter>", "1", "<down>", "7", "<down>", "<right>"]);
-    let arguments = |state: &State| Value::Object(state.tools.form.as_ref().unwrap().arguments());
+    let arguments =
+        |state: &AppState| Value::Object(state.tools.form.as_ref().unwrap().arguments());
     // A text stays a text and a number becomes one, as the schema says.
     let all = json!({ "expression": "1", "precision": 7, "mode": "exact" });
     assert_eq!(arguments(&state), all);
@@ -133,7 +134,7 @@ fn a_server_that_tells_its_tools_replaces_what_was_declared_of_it() {
     let schema = json!({ "type": "object" });
     let tools = vec![tool("web-search", schema.clone()).into(), tool("web-open", schema).into()];
     let catalogue = Box::new(Listed { tools, ..Listed::default() });
-    state.update(Event::Listed { servers: vec!["web".into()], catalogue });
+    state.update(AppEvent::ToolsListed { servers: vec!["web".into()], catalogue });
     let names: Vec<&str> = state.tools.catalogue.found().map(|row| row.name.as_str()).collect();
     assert_eq!(names, ["calculator", "clock", "files-read_file", "web-search", "web-open"]);
 }
@@ -154,8 +155,8 @@ fn the_query_narrows_by_source_and_by_what_is_unwanted() {
 #[test]
 fn an_approval_is_denied_by_enter_and_not_answered_by_what_was_typed_ahead() {
     let mut state = sample();
-    let ask = |state: &mut State, id| {
-        let asked = AskedApproval {
+    let ask = |state: &mut AppState, id| {
+        let asked = ApprovalPrompt {
             tool: tool("clock", json!({})),
             arguments: crate::model::JsonObject::new(),
             reason: "its entry requires approval".into(),
@@ -163,19 +164,22 @@ fn an_approval_is_denied_by_enter_and_not_answered_by_what_was_typed_ahead() {
             identity: format!("call {id}"),
             call: None,
         };
-        state.update(Event::Approval { id: AskId(id), asked: Box::new(asked) });
+        state.update(AppEvent::Approval { id: AskId(id), prompt: Box::new(asked) });
     };
     ask(&mut state, 1);
-    state.update(Event::Tick(Duration::from_secs(1)));
+    state.update(AppEvent::Tick(Duration::from_secs(1)));
     assert_eq!(press(&mut state, &["y"]), []);
-    state.update(Event::Tick(Duration::from_millis(1_300)));
-    assert_eq!(press(&mut state, &["y"]), [Effect::Approve(AskId(1), Approval::Granted)]);
+    state.update(AppEvent::Tick(Duration::from_millis(1_300)));
+    assert_eq!(press(&mut state, &["y"]), [AppEffect::AnswerApproval(AskId(1), Approval::Granted)]);
     ask(&mut state, 2);
-    state.update(Event::Tick(Duration::from_secs(2)));
-    state.update(Event::Tick(Duration::from_secs(3)));
-    assert_eq!(press(&mut state, &["<enter>"]), [Effect::Approve(AskId(2), Approval::Refused)]);
+    state.update(AppEvent::Tick(Duration::from_secs(2)));
+    state.update(AppEvent::Tick(Duration::from_secs(3)));
+    assert_eq!(
+        press(&mut state, &["<enter>"]),
+        [AppEffect::AnswerApproval(AskId(2), Approval::Refused)]
+    );
     ask(&mut state, 3);
-    state.update(Event::Withdrawn(AskId(3)));
+    state.update(AppEvent::QuestionWithdrawn(AskId(3)));
     assert!(state.inbox.approvals.is_empty());
 }
 
@@ -183,57 +187,57 @@ fn an_approval_is_denied_by_enter_and_not_answered_by_what_was_typed_ahead() {
 fn control_c_stops_a_call_and_then_leaves() {
     let mut state = sample();
     press(&mut state, &["<enter>", "1", "<f5>"]);
-    assert_eq!(press(&mut state, &["^c"]), [Effect::Cancel(RunId(0))]);
-    let ended = Box::new(Err(crate::model::Fault::tool("stopped")));
-    state.update(Event::Ended { run: RunId(0), outcome: ended });
-    assert_eq!(press(&mut state, &["^c"]), [Effect::Quit(None)]);
+    assert_eq!(press(&mut state, &["^c"]), [AppEffect::Cancel(ConsoleCallId(0))]);
+    let ended = Box::new(Err(crate::model::Error::tool("stopped")));
+    state.update(AppEvent::CallFinished { run: ConsoleCallId(0), outcome: ended });
+    assert_eq!(press(&mut state, &["^c"]), [AppEffect::Quit(None)]);
 }
 
 #[test]
 fn leaving_asks_while_calls_run() {
     let mut state = sample();
     press(&mut state, &["<enter>", "1", "<f5>", "<esc>", "q"]);
-    assert_eq!(state.shell.overlay, Some(Overlay::Leave));
-    assert_eq!(press(&mut state, &["y"]), [Effect::Quit(None)]);
+    assert_eq!(state.context.overlay, Some(Overlay::ConfirmQuit));
+    assert_eq!(press(&mut state, &["y"]), [AppEffect::Quit(None)]);
 }
 
-fn any_key() -> impl Strategy<Value = Key> {
+fn any_key() -> impl Strategy<Value = KeyPress> {
     let named = [
-        Key::Enter,
-        Key::Esc,
-        Key::Tab,
-        Key::BackTab,
-        Key::Up,
-        Key::Down,
-        Key::Left,
-        Key::Right,
-        Key::PageDown,
-        Key::PageUp,
-        Key::Home,
-        Key::End,
-        Key::Backspace,
-        Key::Delete,
-        Key::F(5),
-        Key::Ctrl('p'),
-        Key::Ctrl('o'),
-        Key::Ctrl('x'),
-        Key::Ctrl('n'),
-        Key::Ctrl('w'),
-        Key::Ctrl('u'),
+        KeyPress::Enter,
+        KeyPress::Esc,
+        KeyPress::Tab,
+        KeyPress::BackTab,
+        KeyPress::Up,
+        KeyPress::Down,
+        KeyPress::Left,
+        KeyPress::Right,
+        KeyPress::PageDown,
+        KeyPress::PageUp,
+        KeyPress::Home,
+        KeyPress::End,
+        KeyPress::Backspace,
+        KeyPress::Delete,
+        KeyPress::F(5),
+        KeyPress::Ctrl('p'),
+        KeyPress::Ctrl('o'),
+        KeyPress::Ctrl('x'),
+        KeyPress::Ctrl('n'),
+        KeyPress::Ctrl('w'),
+        KeyPress::Ctrl('u'),
     ];
-    prop_oneof![prop::sample::select(named.to_vec()), any::<char>().prop_map(Key::Char)]
+    prop_oneof![prop::sample::select(named.to_vec()), any::<char>().prop_map(KeyPress::Char)]
 }
 
 proptest! {
     #[test]
     fn no_keys_break_it_at_any_size(keys in prop::collection::vec(any_key(), 0..80), width in 1..200_u16, height in 1..80_u16) {
         let mut state = sample();
-        state.update(Event::Input(Input::Resize { width, height }));
+        state.update(AppEvent::Input(UserInput::Resize { width, height }));
         let backend = ratatui::backend::TestBackend::new(width, height);
         let mut terminal = ratatui::Terminal::new(backend).unwrap();
         for key in keys {
-            state.update(Event::Input(Input::Key(key)));
-            prop_assert!(state.shell.view.panes().contains(&state.shell.focus));
+            state.update(AppEvent::Input(UserInput::Key(key)));
+            prop_assert!(state.context.view.panes().contains(&state.context.focus));
         }
         terminal.draw(|frame| crate::tui::draw::console(frame, &state, &crate::tui::theme::Theme::default())).unwrap();
     }

@@ -2,26 +2,29 @@
 
 use std::cell::Cell;
 
-use super::viewer::Face;
-use super::{Catalogue, Form, Line, Pane, Portrait, Shell, Side, Stage, Viewer};
-use crate::model::{JsonObject, Origin, Source, ToolStatus};
-use crate::tui::event::tools::{News, Wish};
-use crate::tui::event::{Effect, Errand};
-use crate::tui::keys::{Action, When};
+use super::result_viewer::ResultFormat;
+use super::{
+    AppContext, DetailTab, LineInput, Pane, ResultViewer, SchemaForm, ToolDetail, ToolListState,
+    View,
+};
+use crate::model::{JsonObject, Origin, ToolSource, ToolStatus};
+use crate::tui::event::tools::{ToolsEffect, ToolsEvent};
+use crate::tui::event::{AppEffect, Navigation};
+use crate::tui::keys::{Action, KeyContext};
 
 /// The view of the tools.
 #[derive(Debug, Default)]
-pub struct Tools {
+pub struct ToolsView {
     /// The tools of all sources.
-    pub catalogue: Catalogue,
+    pub catalogue: ToolListState,
     /// The arguments that are being filled in.
-    pub form: Option<Form>,
+    pub form: Option<SchemaForm>,
     /// How far the detail is scrolled.
     pub detail_scroll: usize,
     /// The chosen tool from one of its sides.
-    pub portrait: Portrait,
+    pub detail: ToolDetail,
     /// What calls of it gave.
-    pub viewer: Viewer,
+    pub viewer: ResultViewer,
     /// How many rows below the list say something else; known when it was drawn.
     pub notice_height: Cell<u16>,
     /// The tool whose calls are looked at.
@@ -30,51 +33,53 @@ pub struct Tools {
     heights: (usize, usize),
 }
 
-impl Stage for Tools {
-    fn act(&mut self, action: Action, shell: &mut Shell) -> Option<Vec<Effect>> {
+impl View for ToolsView {
+    fn act(&mut self, action: Action, context: &mut AppContext) -> Option<Vec<AppEffect>> {
         match action {
             Action::Filter => {
-                shell.focus = Pane::Catalogue;
+                context.focus = Pane::Catalogue;
                 self.catalogue.is_filtering = true;
             }
             Action::Sort => {
                 self.catalogue.sort_next();
-                shell.say(format!("sorted by {}", self.catalogue.sort.title()));
+                context.show_status(format!("sorted by {}", self.catalogue.sort.title()));
             }
-            Action::Run => return Some(self.run(shell)),
-            Action::Copy => return Some(self.copied(shell)),
+            Action::Run => return Some(self.run(context)),
+            Action::Copy => return Some(self.copy_selection(context)),
             Action::ShowHistory => {
                 let name = self.catalogue.chosen()?.name.clone();
-                return Some(vec![Effect::Go(Errand::ShowHistory(name))]);
+                return Some(vec![AppEffect::Navigate(Navigation::ShowHistory(name))]);
             }
-            Action::CopyCommand => return Some(self.command_copied(shell)),
+            Action::CopyCommand => return Some(self.copy_command(context)),
             Action::Turn => {
-                self.viewer.turn();
-                shell.say(format!("results as {}", self.viewer.face.title()));
+                self.viewer.next_format();
+                context.show_status(format!("results as {}", self.viewer.format.title()));
             }
             Action::Detail => {
-                self.portrait.turn();
+                self.detail.next_tab();
                 self.detail_scroll = 0;
-                shell.say(format!("the tool: {}", self.portrait.side.title()));
+                context.show_status(format!("the tool: {}", self.detail.tab.title()));
             }
-            Action::Export => return Some(self.saved(shell)),
-            Action::Validate if self.form.is_some() => return Some(self.rehearse(shell)),
-            Action::PreviousChoice | Action::NextChoice if shell.focus == Pane::Result => {
+            Action::Export => return Some(self.save_result(context)),
+            Action::Validate if self.form.is_some() => return Some(self.dry_run(context)),
+            Action::PreviousChoice | Action::NextChoice if context.focus == Pane::Result => {
                 let by = if action == Action::PreviousChoice { 1 } else { -1 };
                 if let Some(tool) = self.subject.clone() {
-                    self.viewer.step(by, &tool, &shell.calls);
+                    self.viewer.step(by, &tool, &context.calls);
                 }
             }
-            Action::Open if shell.focus == Pane::Result && self.viewer.face == Face::Tree => {
+            Action::Open
+                if context.focus == Pane::Result && self.viewer.format == ResultFormat::Tree =>
+            {
                 self.viewer.tree.fold();
             }
             Action::Fill | Action::Open if self.is_untrusted() => {
-                return Some(vec![Effect::Go(Errand::AskTrust)]);
+                return Some(vec![AppEffect::Navigate(Navigation::AskTrust)]);
             }
-            Action::Fill | Action::Open => self.fill(shell),
-            Action::ShowTrace => return Some(self.wire(shell)),
-            Action::Back => return self.back(shell),
-            Action::Bench => return Some(self.benched()),
+            Action::Fill | Action::Open => self.fill(context),
+            Action::ShowTrace => return Some(self.wire(context)),
+            Action::Back => return self.back(context),
+            Action::Bench => return Some(self.benchmark_selected()),
             other => {
                 let done = self.form.as_mut().is_some_and(|form| form.act(other));
                 return done.then(Vec::new);
@@ -83,15 +88,15 @@ impl Stage for Tools {
         Some(Vec::new())
     }
 
-    fn places(&self, focus: Pane) -> Vec<When> {
+    fn key_contexts(&self, focus: Pane) -> Vec<KeyContext> {
         if self.form.is_some() && focus == Pane::Detail {
-            return vec![When::Form];
+            return vec![KeyContext::Form];
         }
         if self.catalogue.is_filtering {
-            return vec![When::Text];
+            return vec![KeyContext::Text];
         }
-        let near = if focus == Pane::Result { vec![When::Result] } else { Vec::new() };
-        [near, vec![When::Tools, When::Pane, When::Anywhere]].concat()
+        let near = if focus == Pane::Result { vec![KeyContext::Result] } else { Vec::new() };
+        [near, vec![KeyContext::Tools, KeyContext::Pane, KeyContext::Anywhere]].concat()
     }
 
     fn scroll(&mut self, focus: Pane, by: isize) {
@@ -102,10 +107,10 @@ impl Stage for Tools {
                 self.detail_scroll = 0;
             }
             Pane::Detail => {
-                let most = match self.portrait.side {
+                let most = match self.detail.tab {
                     // Made while it is drawn: whoever draws it knows where it ends.
-                    Side::Detail => usize::MAX,
-                    _ => self.portrait.text.len().saturating_sub(self.heights.0),
+                    DetailTab::Detail => usize::MAX,
+                    _ => self.detail.text.len().saturating_sub(self.heights.0),
                 };
                 self.detail_scroll = self.detail_scroll.saturating_add_signed(by).min(most);
             }
@@ -117,7 +122,7 @@ impl Stage for Tools {
         }
     }
 
-    fn point(&mut self, pane: Pane, row: usize, height: usize) {
+    fn on_click(&mut self, pane: Pane, row: usize, height: usize) {
         match pane {
             // The first row is what is searched for.
             Pane::Catalogue if row > 0 => {
@@ -130,7 +135,7 @@ impl Stage for Tools {
                 self.catalogue.list.choose(first + row - 1, length);
                 self.detail_scroll = 0;
             }
-            Pane::Result if self.viewer.face == Face::Tree => {
+            Pane::Result if self.viewer.format == ResultFormat::Tree => {
                 let tree = &mut self.viewer.tree;
                 let length = tree.len();
                 tree.list.choose(tree.list.first(height, length) + row, length);
@@ -139,15 +144,15 @@ impl Stage for Tools {
         }
     }
 
-    fn form(&self, focus: Pane) -> Option<&Form> {
+    fn form(&self, focus: Pane) -> Option<&SchemaForm> {
         self.form.as_ref().filter(|_| focus == Pane::Detail)
     }
 
-    fn form_mut(&mut self, focus: Pane) -> Option<&mut Form> {
+    fn form_mut(&mut self, focus: Pane) -> Option<&mut SchemaForm> {
         self.form.as_mut().filter(|_| focus == Pane::Detail)
     }
 
-    fn line(&mut self, focus: Pane) -> Option<&mut Line> {
+    fn line(&mut self, focus: Pane) -> Option<&mut LineInput> {
         if self.catalogue.is_filtering {
             return Some(&mut self.catalogue.filter);
         }
@@ -157,22 +162,22 @@ impl Stage for Tools {
         }
     }
 
-    fn rewritten(&mut self, _shell: &mut Shell) -> Vec<Effect> {
+    fn on_text_changed(&mut self, _shell: &mut AppContext) -> Vec<AppEffect> {
         if self.catalogue.is_filtering {
             self.catalogue.refilter();
             self.detail_scroll = 0;
         }
         if let Some(form) = &mut self.form {
-            form.rewritten();
+            form.on_text_changed();
         }
         Vec::new()
     }
 }
 
-impl Tools {
+impl ToolsView {
     /// Searches for this.
     pub fn find(&mut self, words: &str) {
-        self.catalogue.filter = Line::of(words);
+        self.catalogue.filter = LineInput::of(words);
         self.catalogue.refilter();
     }
 
@@ -185,15 +190,20 @@ impl Tools {
     }
 
     /// Fills in the arguments of the tool of this name.
-    pub fn fill_named(&mut self, tool: &str, known: Option<&JsonObject>, shell: &mut Shell) {
+    pub fn fill_arguments(
+        &mut self,
+        tool: &str,
+        known: Option<&JsonObject>,
+        context: &mut AppContext,
+    ) {
         if !self.choose(tool) {
-            return shell.say_bad(format!("{tool} is not in the catalogue"));
+            return context.show_error(format!("{tool} is not in the catalogue"));
         }
-        self.fill(shell);
+        self.fill(context);
         if let (Some(known), Some(row), true) =
             (known, self.catalogue.chosen(), self.form.is_some())
         {
-            self.form = Some(Form::of(&row.tool, Some(known)));
+            self.form = Some(SchemaForm::of(&row.tool, Some(known)));
         }
     }
 
@@ -204,32 +214,39 @@ impl Tools {
     }
 
     /// Makes anew what is made once for many pictures, where it is not true any more.
-    pub fn refresh(&mut self, shell: &Shell) {
+    pub fn refresh(&mut self, context: &AppContext) {
         if self.subject.as_deref() != self.subject() {
             self.subject = self.subject().map(str::to_owned);
             self.viewer.reset();
         }
-        self.portrait.refresh(self.catalogue.chosen().map(|row| &row.tool));
-        self.viewer.refresh(self.subject.as_deref(), &shell.calls);
+        self.detail.refresh(self.catalogue.chosen().map(|row| &row.tool));
+        self.viewer.refresh(self.subject.as_deref(), &context.calls);
         let height = |pane: Pane| {
-            let place = shell.panes_shown().into_iter().find(|(shown, _)| *shown == pane);
-            place.map_or(0, |(_, area)| usize::from(shell.inside(area).height))
+            let place = context.panes_shown().into_iter().find(|(shown, _)| *shown == pane);
+            place.map_or(0, |(_, area)| usize::from(context.inside(area).height))
         };
         self.heights = (height(Pane::Detail), height(Pane::Result));
     }
 
-    /// Takes in what came of a wish.
-    pub fn hear(&mut self, news: News) {
-        match news {
-            News::Rehearsed { tool, rehearsal } => self.viewer.rehearsed(tool, &rehearsal),
+    /// Takes in what came of a effect.
+    pub fn handle_event(&mut self, event: ToolsEvent) {
+        match event {
+            ToolsEvent::DryRunFinished { tool, rehearsal } => {
+                self.viewer.set_dry_run(tool, &rehearsal)
+            }
         }
     }
 
     /// Makes a call.
-    pub fn call(&mut self, tool: String, arguments: JsonObject, shell: &mut Shell) -> Effect {
-        let run = shell.calls.begin(tool.clone(), arguments.clone());
+    pub fn call(
+        &mut self,
+        tool: String,
+        arguments: JsonObject,
+        context: &mut AppContext,
+    ) -> AppEffect {
+        let run = context.calls.begin(tool.clone(), arguments.clone());
         self.viewer.reset();
-        Effect::Call { run, tool, arguments }
+        AppEffect::Call { run, tool, arguments }
     }
 
     /// Whether the chosen tool does nothing until its project is trusted.
@@ -237,38 +254,38 @@ impl Tools {
         self.catalogue.chosen().is_some_and(|row| row.tool.status == ToolStatus::Untrusted)
     }
 
-    fn fill(&mut self, shell: &mut Shell) {
+    fn fill(&mut self, context: &mut AppContext) {
         let Some(row) = self.catalogue.chosen() else { return };
-        if let Some(fault) = &row.tool.unavailable {
-            let why = format!("{} cannot be called: {}", row.name, fault.message());
-            return shell.say_bad(why);
+        if let Some(error) = &row.tool.unavailable_reason {
+            let why = format!("{} cannot be called: {}", row.name, error.message());
+            return context.show_error(why);
         }
-        self.form = Some(Form::of(&row.tool, shell.calls.arguments_of(&row.name)));
-        shell.focus = Pane::Detail;
+        self.form = Some(SchemaForm::of(&row.tool, context.calls.arguments_of(&row.name)));
+        context.focus = Pane::Detail;
     }
 
-    fn run(&mut self, shell: &mut Shell) -> Vec<Effect> {
+    fn run(&mut self, context: &mut AppContext) -> Vec<AppEffect> {
         let Some(form) = &mut self.form else { return Vec::new() };
         if !form.is_ready() {
             return Vec::new();
         }
         let (tool, arguments) = (form.tool.clone(), form.arguments());
-        shell.focus = Pane::Detail;
-        vec![self.call(tool, arguments, shell)]
+        context.focus = Pane::Detail;
+        vec![self.call(tool, arguments, context)]
     }
 
-    fn rehearse(&mut self, shell: &mut Shell) -> Vec<Effect> {
+    fn dry_run(&mut self, context: &mut AppContext) -> Vec<AppEffect> {
         let Some(form) = &self.form else { return Vec::new() };
-        shell.say("asking what would be sent");
+        context.show_status("asking what would be sent");
         let (tool, arguments) = (form.tool.clone(), form.arguments());
-        vec![Effect::Tools(Wish::Rehearse { tool, arguments })]
+        vec![AppEffect::Tools(ToolsEffect::DryRun { tool, arguments })]
     }
 
-    fn saved(&mut self, shell: &mut Shell) -> Vec<Effect> {
-        let call = self.subject().and_then(|tool| self.viewer.call(tool, &shell.calls));
-        let saved = call.and_then(|call| Some((call, self.viewer.saved(call)?)));
+    fn save_result(&mut self, context: &mut AppContext) -> Vec<AppEffect> {
+        let call = self.subject().and_then(|tool| self.viewer.call(tool, &context.calls));
+        let saved = call.and_then(|call| Some((call, self.viewer.exportable(call)?)));
         let Some((call, what)) = saved else {
-            shell.say_bad("there is no result to save");
+            context.show_error("there is no result to save");
             return Vec::new();
         };
         let safe = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '_' };
@@ -277,64 +294,64 @@ impl Tools {
         let id: String = id.chars().rev().filter(char::is_ascii_alphanumeric).take(8).collect();
         let id: String = id.chars().rev().collect();
         let stem = format!("{}-{id}", name.trim_start_matches('.'));
-        vec![Effect::Tools(Wish::Save { stem, what: Box::new(what) })]
+        vec![AppEffect::Tools(ToolsEffect::Save { stem, what: Box::new(what) })]
     }
 
-    fn benched(&self) -> Vec<Effect> {
+    fn benchmark_selected(&self) -> Vec<AppEffect> {
         let Some(row) = self.catalogue.chosen() else { return Vec::new() };
         let tool = row.name.clone();
-        vec![Effect::Go(Errand::Bench { tool, arguments: None })]
+        vec![AppEffect::Navigate(Navigation::Bench { tool, arguments: None })]
     }
 
-    fn copied(&mut self, shell: &mut Shell) -> Vec<Effect> {
+    fn copy_selection(&mut self, context: &mut AppContext) -> Vec<AppEffect> {
         let Some(row) = self.catalogue.chosen() else { return Vec::new() };
-        let shown = self.viewer.call(self.subject().unwrap_or(&row.name), &shell.calls);
+        let shown = self.viewer.call(self.subject().unwrap_or(&row.name), &context.calls);
         let result = shown.and_then(|call| call.outcome.as_ref());
-        let text = match (shell.focus, result) {
+        let text = match (context.focus, result) {
             (Pane::Result, Some(Ok(outcome))) => match &outcome.result {
                 Ok(result) => result.structured.as_ref().unwrap_or(&result.output).to_string(),
-                Err(fault) => fault.to_string(),
+                Err(error) => error.to_string(),
             },
-            (Pane::Result, Some(Err(fault))) => fault.to_string(),
+            (Pane::Result, Some(Err(error))) => error.to_string(),
             _ => row.name.clone(),
         };
-        shell.say("copied");
-        vec![Effect::Copy(text)]
+        context.show_status("copied");
+        vec![AppEffect::Copy(text)]
     }
 
-    fn command_copied(&mut self, shell: &mut Shell) -> Vec<Effect> {
+    fn copy_command(&mut self, context: &mut AppContext) -> Vec<AppEffect> {
         let Some(row) = self.catalogue.chosen() else { return Vec::new() };
-        let line = match shell.calls.arguments_of(&row.name) {
+        let line = match context.calls.arguments_of(&row.name) {
             Some(arguments) => crate::host::command::call(&row.name, arguments),
             None => crate::host::example::command_line(&row.tool),
         };
-        shell.say("copied as a command");
-        vec![Effect::Copy(line)]
+        context.show_status("copied as a command");
+        vec![AppEffect::Copy(line)]
     }
 
     /// Shows the wire of the newest call of the chosen tool, or of its server.
-    fn wire(&self, shell: &mut Shell) -> Vec<Effect> {
+    fn wire(&self, context: &mut AppContext) -> Vec<AppEffect> {
         let Some(row) = self.catalogue.chosen() else { return Vec::new() };
-        let call = shell.calls.newest_of(&row.name).and_then(|call| call.id.clone());
-        let errand = match (&row.tool.origin, row.tool.source, call) {
-            (_, Source::Mcp, Some(call)) => Errand::ShowCall(call),
-            (Origin::Server(server), _, _) => Errand::ShowTrace(server.clone()),
+        let call = context.calls.newest_of(&row.name).and_then(|call| call.id.clone());
+        let navigation = match (&row.tool.origin, row.tool.source, call) {
+            (_, ToolSource::Mcp, Some(call)) => Navigation::ShowCall(call),
+            (Origin::Server(server), _, _) => Navigation::ShowTrace(server.clone()),
             _ => {
-                shell.say(format!("{} has no wire: it runs here", row.name));
+                context.show_status(format!("{} has no wire: it runs here", row.name));
                 return Vec::new();
             }
         };
-        vec![Effect::Go(errand)]
+        vec![AppEffect::Navigate(navigation)]
     }
 
-    fn back(&mut self, shell: &mut Shell) -> Option<Vec<Effect>> {
+    fn back(&mut self, context: &mut AppContext) -> Option<Vec<AppEffect>> {
         if self.catalogue.is_filtering {
             self.catalogue.is_filtering = false;
-        } else if self.viewer.rehearsal.take().is_some() {
+        } else if self.viewer.dry_run.take().is_some() {
             self.viewer.scroll = 0;
         } else if self.form.take().is_some() {
-            shell.focus = Pane::Catalogue;
-        } else if !shell.is_zoomed && !self.catalogue.filter.text().is_empty() {
+            context.focus = Pane::Catalogue;
+        } else if !context.is_zoomed && !self.catalogue.filter.text().is_empty() {
             self.find("");
         } else {
             return None;

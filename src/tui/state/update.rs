@@ -1,81 +1,85 @@
 //! What becomes of the state when something happens.
 
-use super::{Form, Line, Overlay, State, Text};
+use super::{AppState, LineInput, Overlay, SchemaForm, TextArea};
 use crate::catalogue::Catalogue as Listed;
 use crate::model::ServerState;
-use crate::tui::event::{Draft, Effect, Event, Input};
-use crate::tui::keys::{Action, Key, When};
+use crate::tui::event::{AppEffect, AppEvent, EditorDraft, UserInput};
+use crate::tui::keys::{Action, KeyContext, KeyPress};
 
 /// How many lines a page has.
 const PAGE: isize = 10;
 
-impl State {
+impl AppState {
     /// Takes in what happened; says what is to be done.
-    pub fn update(&mut self, event: Event) -> Vec<Effect> {
-        let effects = self.take(event);
-        let effects = self.settle(effects);
-        self.tools.refresh(&self.shell);
+    pub fn update(&mut self, event: AppEvent) -> Vec<AppEffect> {
+        let effects = self.dispatch(event);
+        let effects = self.resolve_navigation(effects);
+        self.tools.refresh(&self.context);
         effects
     }
 
-    fn take(&mut self, event: Event) -> Vec<Effect> {
+    fn dispatch(&mut self, event: AppEvent) -> Vec<AppEffect> {
         match event {
-            Event::Input(Input::Key(key)) => return self.pressed(key),
-            Event::Input(Input::Paste(text)) => {
+            AppEvent::Input(UserInput::Key(key)) => return self.pressed(key),
+            AppEvent::Input(UserInput::Paste(text)) => {
                 if let Some(lines) = self.text() {
                     lines.paste(&text);
-                    return self.rewritten();
+                    return self.text_changed();
                 }
                 if let Some(line) = self.line() {
                     line.insert(&text);
-                    return self.rewritten();
+                    return self.text_changed();
                 }
             }
-            Event::Input(Input::Resize { width, height }) => self.shell.size = (width, height),
-            Event::Input(Input::Click { x, y }) => self.clicked(x, y),
-            Event::Input(Input::Wheel { x, y, by }) => self.wheeled(x, y, by),
-            Event::Tick(now) => {
-                self.shell.now = now;
-                self.shell.calls.tick(now);
-                self.inbox.now(now);
-                self.trust.tick(now, !self.inbox.approvals.is_empty());
-                let (stage, shell) = self.stage();
-                return stage.tick(shell);
+            AppEvent::Input(UserInput::Resize { width, height }) => {
+                self.context.size = (width, height)
             }
-            Event::Host(event) => return self.heard(&event),
-            Event::Traffic(seen) => self.trace.take(*seen),
-            Event::Lost(lost) => self.shell.lost = lost,
-            Event::Trust(news) => return self.trust_news(news),
-            Event::Listed { servers, catalogue } => return self.listed(&servers, *catalogue),
-            Event::Servers(statuses) => {
+            AppEvent::Input(UserInput::Click { x, y }) => self.clicked(x, y),
+            AppEvent::Input(UserInput::Wheel { x, y, by }) => self.wheeled(x, y, by),
+            AppEvent::Tick(now) => {
+                self.context.now = now;
+                self.context.calls.tick(now);
+                self.inbox.on_tick(now);
+                self.trust.tick(now, !self.inbox.approvals.is_empty());
+                let (view, context) = self.active_view();
+                return view.tick(context);
+            }
+            AppEvent::Host(event) => return self.handle_host_event(&event),
+            AppEvent::Traffic(seen) => self.trace.push_traffic(*seen),
+            AppEvent::EventsDropped(lost) => self.context.lost = lost,
+            AppEvent::Trust(event) => return self.handle_trust_event(event),
+            AppEvent::ToolsListed { servers, catalogue } => {
+                return self.listed(&servers, *catalogue);
+            }
+            AppEvent::ServerStatuses(statuses) => {
                 let new: Vec<String> = statuses
                     .iter()
                     .filter(|status| !self.servers.rows.iter().any(|row| row.name == status.name))
                     .map(|status| status.name.clone())
                     .collect();
-                self.servers.take(statuses);
-                return new.into_iter().map(Effect::ListServer).collect();
+                self.servers.update_statuses(statuses);
+                return new.into_iter().map(AppEffect::ListServer).collect();
             }
-            Event::Began { run, call } => self.shell.calls.began(run, call),
-            Event::Ended { run, outcome } => {
-                let fault = outcome.as_ref().as_ref().map_or_else(Some, |done| done.fault());
-                let mut effects = fault.map(|fault| self.trust.failed(fault)).unwrap_or_default();
-                self.shell.calls.end(run, *outcome);
-                effects.push(Effect::LookAtServers);
-                effects.extend(self.stats.look());
-                effects.extend(self.history.grown(self.shell.view));
+            AppEvent::CallStarted { run, call } => self.context.calls.set_host_id(run, call),
+            AppEvent::CallFinished { run, outcome } => {
+                let error = outcome.as_ref().as_ref().map_or_else(Some, |done| done.error());
+                let mut effects = error.map(|error| self.trust.failed(error)).unwrap_or_default();
+                self.context.calls.end(run, *outcome);
+                effects.push(AppEffect::RefreshServers);
+                effects.extend(self.stats.refresh());
+                effects.extend(self.history.on_call_recorded(self.context.view));
                 return effects;
             }
-            Event::Approval { id, asked } => {
-                return self.inbox.approval(id, *asked, &mut self.shell);
+            AppEvent::Approval { id, prompt: asked } => {
+                return self.inbox.approval(id, *asked, &mut self.context);
             }
-            Event::Question { id, question } => {
-                self.inbox.question(id, *question, &mut self.shell);
+            AppEvent::Question { id, question } => {
+                self.inbox.push_question(id, *question, &mut self.context);
             }
-            Event::Withdrawn(id) => self.inbox.withdrawn(id, &mut self.shell),
-            Event::Checked { schema, arguments, problems } => {
-                let shell = &mut self.shell;
-                let answered = self.inbox.checked(&schema, &arguments, &problems, shell);
+            AppEvent::QuestionWithdrawn(id) => self.inbox.withdraw(id, &mut self.context),
+            AppEvent::ArgumentsChecked { schema, arguments, problems } => {
+                let context = &mut self.context;
+                let answered = self.inbox.checked(&schema, &arguments, &problems, context);
                 if let Some(effects) = answered {
                     return effects;
                 }
@@ -83,209 +87,217 @@ impl State {
                     form.checked(&schema, &arguments, &problems);
                 }
             }
-            Event::Edited(outcome) => self.edited(outcome),
-            Event::Stats(news) => return self.stats.take(news),
-            Event::Tools(news) => {
-                self.shell.message = None;
-                self.tools.hear(*news);
+            AppEvent::Edited(outcome) => self.apply_editor_result(outcome),
+            AppEvent::Stats(event) => return self.stats.handle_event(event),
+            AppEvent::Tools(event) => {
+                self.context.message = None;
+                self.tools.handle_event(*event);
             }
-            Event::Memory(news) => return self.recalled(*news),
-            Event::History(news) => return self.history.hear(news, &mut self.shell),
-            Event::Offers(news) => return self.offers.hear(news, &mut self.shell),
-            Event::Bench(news) => return self.bench.take(news, &mut self.shell),
-            Event::Said { text, is_bad: false } => self.shell.say(text),
-            Event::Said { text, is_bad: true } => self.shell.say_bad(text),
-            Event::Signal(signal) => return vec![Effect::Quit(Some(signal))],
+            AppEvent::Persistence(event) => return self.apply_persisted(*event),
+            AppEvent::History(event) => return self.history.handle_event(event, &mut self.context),
+            AppEvent::Offerings(event) => {
+                return self.offerings.handle_event(event, &mut self.context);
+            }
+            AppEvent::Bench(event) => return self.bench.handle_event(event, &mut self.context),
+            AppEvent::StatusText { text, is_bad: false } => self.context.show_status(text),
+            AppEvent::StatusText { text, is_bad: true } => self.context.show_error(text),
+            AppEvent::Signal(signal) => return vec![AppEffect::Quit(Some(signal))],
         }
         Vec::new()
     }
 
-    fn heard(&mut self, event: &crate::model::Event) -> Vec<Effect> {
-        use crate::model::Event as Told;
-        self.servers.hear(event);
-        self.shell.calls.hear(event);
-        let effects = self.offers.told(event, self.shell.view);
+    fn handle_host_event(&mut self, event: &crate::model::HostEvent) -> Vec<AppEffect> {
+        use crate::model::HostEvent as Told;
+        self.servers.handle_host_event(event);
+        self.context.calls.handle_host_event(event);
+        let effects = self.offerings.handle_host_event(event, self.context.view);
         if !effects.is_empty() {
             return effects;
         }
         match event {
-            Told::Server { state: ServerState::Ready, .. } => return vec![Effect::LookAtServers],
-            Told::Server { state: ServerState::Failed(fault), .. } => {
-                let mut effects = self.trust.failed(fault);
-                effects.push(Effect::LookAtServers);
+            Told::ServerStateChanged { state: ServerState::Ready, .. } => {
+                return vec![AppEffect::RefreshServers];
+            }
+            Told::ServerStateChanged { state: ServerState::Failed(error), .. } => {
+                let mut effects = self.trust.failed(error);
+                effects.push(AppEffect::RefreshServers);
                 return effects;
             }
-            Told::Notice { origin, text } => self.shell.say(format!("{origin}: {text}")),
-            Told::Warning { text } => self.shell.say_bad(text),
+            Told::Notice { origin, text } => self.context.show_status(format!("{origin}: {text}")),
+            Told::Warning { text } => self.context.show_error(text),
             // What a server logs crossed its wire, and stands in the trace as that.
-            Told::Log { origin, level, text } if !self.servers.is_one(origin) => {
-                self.trace.logged(origin, self.shell.now, &level.0, text);
+            Told::Log { origin, level, text } if !self.servers.has_server(origin) => {
+                self.trace.logged(origin, self.context.now, &level.0, text);
             }
             _ => {}
         }
         Vec::new()
     }
 
-    fn listed(&mut self, servers: &[String], catalogue: Listed) -> Vec<Effect> {
-        let faults = catalogue.servers.iter().filter_map(|listing| listing.fault.as_ref());
-        let mut effects: Vec<Effect> = faults.flat_map(|fault| self.trust.failed(fault)).collect();
+    fn listed(&mut self, servers: &[String], catalogue: Listed) -> Vec<AppEffect> {
+        let errors = catalogue.servers.iter().filter_map(|listing| listing.error.as_ref());
+        let mut effects: Vec<AppEffect> =
+            errors.flat_map(|error| self.trust.failed(error)).collect();
         self.servers.listed(servers, &catalogue);
-        self.tools.catalogue.take(servers, catalogue);
-        effects.push(Effect::LookAtServers);
+        self.tools.catalogue.set_tools(servers, catalogue);
+        effects.push(AppEffect::RefreshServers);
         effects
     }
 
-    fn pressed(&mut self, key: Key) -> Vec<Effect> {
+    fn pressed(&mut self, key: KeyPress) -> Vec<AppEffect> {
         let typed_ahead =
-            !self.inbox.approvals.is_empty() && !self.inbox.takes_an_answer(self.shell.now);
-        if typed_ahead && key != Key::Ctrl('c') {
+            !self.inbox.approvals.is_empty() && !self.inbox.is_approval_ready(self.context.now);
+        if typed_ahead && key != KeyPress::Ctrl('c') {
             return Vec::new();
         }
         // Leaving is possible from everywhere.
-        if key == Key::Ctrl('c') {
+        if key == KeyPress::Ctrl('c') {
             return self.act(Action::Cancel);
         }
-        self.keep.is_touched = true;
+        self.persistence.has_user_acted = true;
         if let Some(effects) = self.pressed_in_window(key) {
             return effects;
         }
-        let mut places = self.places();
-        if matches!(key, Key::Ctrl(_)) {
+        let mut places = self.key_contexts();
+        if matches!(key, KeyPress::Ctrl(_)) {
             // No letter is written with it, so what holds anywhere holds here too.
-            places.push(When::Anywhere);
+            places.push(KeyContext::Anywhere);
         }
-        if let Some(action) = self.shell.keys.action(key, &places) {
+        if let Some(action) = self.context.keys.action(key, &places) {
             return self.act(action);
         }
         if let Some(line) = self.line()
             && written(line, key)
         {
-            return self.rewritten();
+            return self.text_changed();
         }
         Vec::new()
     }
 
     /// The line that is being written.
-    fn line(&mut self) -> Option<&mut Line> {
+    fn line(&mut self) -> Option<&mut LineInput> {
         if !self.inbox.approvals.is_empty() || self.trust.window.is_some() {
             return None;
         }
-        if self.shell.overlay.is_some() {
-            return match &mut self.shell.overlay {
+        if self.context.overlay.is_some() {
+            return match &mut self.context.overlay {
                 Some(Overlay::Palette(palette)) => Some(&mut palette.line),
                 _ => None,
             };
         }
-        let focus = self.shell.focus;
-        self.stage().0.line(focus)
+        let focus = self.context.focus;
+        self.active_view().0.line(focus)
     }
 
     /// The text of several lines that is being written.
-    fn text(&mut self) -> Option<&mut Text> {
-        if self.is_covered() {
+    fn text(&mut self) -> Option<&mut TextArea> {
+        if self.has_overlay() {
             return None;
         }
-        let focus = self.shell.focus;
-        self.stage().0.text(focus)
+        let focus = self.context.focus;
+        self.active_view().0.text(focus)
     }
 
     /// The form that is being filled in.
-    fn form(&mut self) -> Option<&mut Form> {
-        let focus = self.shell.focus;
-        self.stage().0.form_mut(focus)
+    fn form(&mut self) -> Option<&mut SchemaForm> {
+        let focus = self.context.focus;
+        self.active_view().0.form_mut(focus)
     }
 
     /// What was written in the person's own editor.
-    fn edited(&mut self, outcome: Result<String, String>) {
+    fn apply_editor_result(&mut self, outcome: Result<String, String>) {
         if let Some(form) = self.form() {
-            return form.edited(outcome);
+            return form.apply_editor_result(outcome);
         }
         match outcome {
-            Err(why) => self.shell.say_bad(why),
+            Err(why) => self.context.show_error(why),
             Ok(written) => match self.text() {
-                Some(text) => *text = Text::of(&written),
-                None => self.shell.say_bad("what was edited is not asked for any more"),
+                Some(text) => *text = TextArea::of(&written),
+                None => self.context.show_error("what was edited is not asked for any more"),
             },
         }
     }
 
-    fn rewritten(&mut self) -> Vec<Effect> {
-        if let Some(Overlay::Palette(palette)) = &mut self.shell.overlay {
+    fn text_changed(&mut self) -> Vec<AppEffect> {
+        if let Some(Overlay::Palette(palette)) = &mut self.context.overlay {
             palette.refilter();
             return Vec::new();
         }
-        let (stage, shell) = self.stage();
-        stage.rewritten(shell)
+        let (view, context) = self.active_view();
+        view.on_text_changed(context)
     }
 
-    pub(super) fn act(&mut self, action: Action) -> Vec<Effect> {
-        self.shell.message = None;
-        if self.is_covered() {
+    pub(super) fn act(&mut self, action: Action) -> Vec<AppEffect> {
+        self.context.message = None;
+        if self.has_overlay() {
             return self.act_above(action);
         }
         if matches!(action, Action::Validate | Action::Editor)
             && let Some(form) = self.form()
         {
-            let mut effects: Vec<Effect> = form.wish(action).into_iter().collect();
+            let mut effects: Vec<AppEffect> = form.action_effect(action).into_iter().collect();
             if action == Action::Validate {
                 // A view may have more to check than the form knows of.
-                let (stage, shell) = self.stage();
-                effects.extend(stage.act(action, shell).unwrap_or_default());
+                let (view, context) = self.active_view();
+                effects.extend(view.act(action, context).unwrap_or_default());
             }
             return effects;
         }
         if action == Action::Editor
             && let Some(text) = self.text()
         {
-            return vec![Effect::Edit(Draft { name: "answer.txt", text: text.text() })];
+            return vec![AppEffect::OpenEditor(EditorDraft {
+                name: "answer.txt",
+                text: text.text(),
+            })];
         }
-        let (stage, shell) = self.stage();
-        match stage.act(action, shell) {
+        let (view, context) = self.active_view();
+        match view.act(action, context) {
             Some(effects) => effects,
             None => self.act_anywhere(action),
         }
     }
 
     /// Whether something lies over the view and has the keys.
-    pub(super) fn is_covered(&self) -> bool {
-        self.shell.overlay.is_some()
+    pub(super) fn has_overlay(&self) -> bool {
+        self.context.overlay.is_some()
             || !self.inbox.approvals.is_empty()
             || self.trust.window.is_some()
     }
 
-    fn act_above(&mut self, action: Action) -> Vec<Effect> {
+    fn act_above(&mut self, action: Action) -> Vec<AppEffect> {
         let approves = !self.inbox.approvals.is_empty();
-        if let Some(effects) = self.inbox.decide(action, &mut self.shell) {
+        if let Some(effects) = self.inbox.decide(action, &mut self.context) {
             return effects;
         }
         if !approves && self.trust.window.is_some() {
-            return self.act_on_trust(action);
+            return self.handle_trust_action(action);
         }
         if !approves && let Some(effects) = self.act_in_window(action) {
             return effects;
         }
         match action {
             Action::Yes => {
-                let leaves = self.shell.overlay.take() == Some(Overlay::Leave);
-                leaves.then_some(Effect::Quit(None)).into_iter().collect()
+                let leaves = self.context.overlay.take() == Some(Overlay::ConfirmQuit);
+                leaves.then_some(AppEffect::Quit(None)).into_iter().collect()
             }
             Action::Back => {
-                self.shell.overlay = None;
+                self.context.overlay = None;
                 Vec::new()
             }
             other => self.act_anywhere(other),
         }
     }
 
-    pub(super) fn act_anywhere(&mut self, action: Action) -> Vec<Effect> {
+    pub(super) fn act_anywhere(&mut self, action: Action) -> Vec<AppEffect> {
         if self.open_window(action) {
             return Vec::new();
         }
         match action {
             Action::Show(view) => return self.show(view),
-            Action::NextPane => self.shell.step_pane(1),
-            Action::PreviousPane => self.shell.step_pane(-1),
-            Action::Zoom => self.shell.is_zoomed = !self.shell.is_zoomed,
+            Action::NextPane => self.context.step_pane(1),
+            Action::PreviousPane => self.context.step_pane(-1),
+            Action::Zoom => self.context.is_zoomed = !self.context.is_zoomed,
             Action::Down => self.scroll(1),
             Action::Up => self.scroll(-1),
             Action::PageDown => self.scroll(PAGE),
@@ -294,15 +306,15 @@ impl State {
             Action::Bottom => self.scroll(isize::MAX),
             Action::Refresh => {
                 let servers = self.servers.rows.iter();
-                let ask = servers.map(|row| Effect::ListServer(row.name.clone()));
-                return [Effect::ListDeclared].into_iter().chain(ask).collect();
+                let ask = servers.map(|row| AppEffect::ListServer(row.name.clone()));
+                return [AppEffect::ListDeclared].into_iter().chain(ask).collect();
             }
-            Action::Back => self.shell.is_zoomed = false,
-            Action::Trust => self.trust.open(&mut self.shell),
+            Action::Back => self.context.is_zoomed = false,
+            Action::Trust => self.trust.open(&mut self.context),
             Action::Cancel => return self.cancel(),
-            Action::Redraw => return vec![Effect::Redraw],
-            Action::Suspend => return vec![Effect::Suspend],
-            Action::Quit => return self.leave(),
+            Action::Redraw => return vec![AppEffect::Redraw],
+            Action::Suspend => return vec![AppEffect::Suspend],
+            Action::Quit => return self.request_quit(),
             _ => {}
         }
         Vec::new()
@@ -319,43 +331,43 @@ impl State {
         if self.scroll_window(by) {
             return;
         }
-        let (stage, shell) = self.stage();
-        stage.scroll(shell.focus, by);
+        let (view, context) = self.active_view();
+        view.scroll(context.focus, by);
     }
 
-    fn cancel(&mut self) -> Vec<Effect> {
-        let newest = self.shell.calls.running().next().map(|call| (call.run, call.tool.clone()));
+    fn cancel(&mut self) -> Vec<AppEffect> {
+        let newest = self.context.calls.running().next().map(|call| (call.run, call.tool.clone()));
         match newest {
-            Some((run, tool)) if self.shell.overlay != Some(Overlay::Leave) => {
-                self.shell.overlay = None;
-                self.shell.say(format!("{tool} is told to stop"));
-                vec![Effect::Cancel(run)]
+            Some((run, tool)) if self.context.overlay != Some(Overlay::ConfirmQuit) => {
+                self.context.overlay = None;
+                self.context.show_status(format!("{tool} is told to stop"));
+                vec![AppEffect::Cancel(run)]
             }
-            _ if self.bench.is_stoppable() => self.bench.stop(&mut self.shell),
-            _ => vec![Effect::Quit(None)],
+            _ if self.bench.is_stoppable() => self.bench.stop(&mut self.context),
+            _ => vec![AppEffect::Quit(None)],
         }
     }
 
-    pub(super) fn leave(&mut self) -> Vec<Effect> {
-        if self.shell.calls.running().next().is_some() || self.bench.is_running() {
-            self.shell.overlay = Some(Overlay::Leave);
+    pub(super) fn request_quit(&mut self) -> Vec<AppEffect> {
+        if self.context.calls.running().next().is_some() || self.bench.is_running() {
+            self.context.overlay = Some(Overlay::ConfirmQuit);
             return Vec::new();
         }
-        vec![Effect::Quit(None)]
+        vec![AppEffect::Quit(None)]
     }
 }
 
 /// Whether a key wrote something.
-fn written(line: &mut Line, key: Key) -> bool {
+fn written(line: &mut LineInput, key: KeyPress) -> bool {
     match key {
-        Key::Char(c) => line.insert(c.encode_utf8(&mut [0; 4])),
-        Key::Backspace => line.backspace(),
-        Key::Ctrl('w') => line.erase_word(),
-        Key::Ctrl('u') => line.clear(),
-        Key::Left => line.left(),
-        Key::Right => line.right(),
-        Key::Home | Key::Ctrl('a') => line.home(),
-        Key::End | Key::Ctrl('e') => line.end(),
+        KeyPress::Char(c) => line.insert(c.encode_utf8(&mut [0; 4])),
+        KeyPress::Backspace => line.backspace(),
+        KeyPress::Ctrl('w') => line.erase_word(),
+        KeyPress::Ctrl('u') => line.clear(),
+        KeyPress::Left => line.left(),
+        KeyPress::Right => line.right(),
+        KeyPress::Home | KeyPress::Ctrl('a') => line.home(),
+        KeyPress::End | KeyPress::Ctrl('e') => line.end(),
         _ => return false,
     }
     true

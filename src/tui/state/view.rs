@@ -1,130 +1,65 @@
-//! The views and their panes.
+//! What all views have in common, so that the console knows what to ask of any of them.
 
-/// One of the views.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum View {
-    /// The catalogue, a tool, its arguments and results.
-    #[default]
-    Tools,
-    /// The servers.
-    Servers,
-    /// What crosses the wires.
-    Trace,
-    /// Statistics.
-    Stats,
-    /// The benchmark.
-    Bench,
-    /// The calls of the past.
-    History,
-    /// What servers offer beside tools: resources and prompts.
-    Offers,
-    /// What a person is asked.
-    Inbox,
-}
+use super::{AppContext, LineInput, Pane, SchemaForm, TextArea};
+use crate::tui::event::AppEffect;
+use crate::tui::keys::{Action, KeyContext};
 
-impl View {
-    /// All of them, in the order of their keys.
-    pub const ALL: [Self; 8] = [
-        Self::Tools,
-        Self::Servers,
-        Self::Trace,
-        Self::Stats,
-        Self::Bench,
-        Self::History,
-        Self::Offers,
-        Self::Inbox,
-    ];
+/// A view, as the state sees it.
+pub trait View {
+    /// Does what a key stands for; `None` when that means nothing here.
+    fn act(&mut self, action: Action, context: &mut AppContext) -> Option<Vec<AppEffect>>;
 
-    /// What it is called.
-    pub fn title(self) -> &'static str {
-        match self {
-            Self::Tools => "Tools",
-            Self::Servers => "Servers",
-            Self::Trace => "Trace",
-            Self::Stats => "Stats",
-            Self::Bench => "Bench",
-            Self::History => "History",
-            Self::Offers => "Resources",
-            Self::Inbox => "Inbox",
-        }
+    /// Where keys are looked up, the nearest place first.
+    fn key_contexts(&self, focus: Pane) -> Vec<KeyContext>;
+
+    /// So many lines on in a pane; back when negative.
+    fn scroll(&mut self, focus: Pane, by: isize);
+
+    /// It is shown now.
+    fn enter(&mut self, _shell: &mut AppContext) -> Vec<AppEffect> {
+        Vec::new()
     }
 
-    /// What it is called in settings.
-    pub fn name(self) -> String {
-        self.title().to_lowercase()
+    /// The text that is being written, if one is.
+    fn line(&mut self, _focus: Pane) -> Option<&mut LineInput> {
+        None
     }
 
-    /// The one of this name.
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|view| view.name() == name)
+    /// That text was changed.
+    fn on_text_changed(&mut self, _shell: &mut AppContext) -> Vec<AppEffect> {
+        Vec::new()
     }
 
-    /// What it is called where there is little room.
-    pub fn short(self) -> &'static str {
-        match self {
-            Self::Tools => "Tools",
-            Self::Servers => "Srv",
-            Self::Trace => "Trc",
-            Self::Stats => "Sta",
-            Self::Bench => "Bch",
-            Self::History => "His",
-            Self::Offers => "Res",
-            Self::Inbox => "Inb",
-        }
+    /// The form that is filled in, if one is: it can be checked, and written in an editor.
+    fn form(&self, _focus: Pane) -> Option<&SchemaForm> {
+        None
     }
 
-    /// Its panes, in the order in which the focus goes through them.
-    pub fn panes(self) -> &'static [Pane] {
-        match self {
-            Self::Tools => &[Pane::Catalogue, Pane::Detail, Pane::Result],
-            Self::Servers => &[Pane::Servers, Pane::Health],
-            Self::Trace => &[Pane::Wire, Pane::Frame],
-            Self::Stats => &[Pane::Usage, Pane::Latency],
-            Self::Bench => &[Pane::Plan, Pane::Run, Pane::Verdict],
-            Self::History => &[Pane::Past, Pane::Entry],
-            Self::Offers => &[Pane::Offered, Pane::Content],
-            Self::Inbox => &[Pane::Questions, Pane::Question],
-        }
+    /// The same, to be filled in.
+    fn form_mut(&mut self, _focus: Pane) -> Option<&mut SchemaForm> {
+        None
     }
-}
 
-/// A part of a view that can have the focus.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Pane {
-    /// The list of tools.
-    Catalogue,
-    /// The chosen tool, or its arguments while they are filled in.
-    Detail,
-    /// What calls of it gave.
-    Result,
-    /// The list of servers.
-    Servers,
-    /// How the chosen server is.
-    Health,
-    /// What crossed the wires, a line each.
-    Wire,
-    /// One frame of that, whole.
-    Frame,
-    /// The tools by their use.
-    Usage,
-    /// How long the chosen one took, and when it was called.
-    Latency,
-    /// What is to be run.
-    Plan,
-    /// The run.
-    Run,
-    /// What the run showed.
-    Verdict,
-    /// The calls of the past.
-    Past,
-    /// One of them, whole.
-    Entry,
-    /// Resources and prompts, by server.
-    Offered,
-    /// What one of them holds.
-    Content,
-    /// What is asked.
-    Questions,
-    /// One of the questions, and its answer.
-    Question,
+    /// The text of several lines that is being written, if one is.
+    fn text(&mut self, focus: Pane) -> Option<&mut TextArea> {
+        self.form_mut(focus).and_then(SchemaForm::text)
+    }
+
+    /// It is so late; only told while the view is shown.
+    fn tick(&mut self, _shell: &mut AppContext) -> Vec<AppEffect> {
+        Vec::new()
+    }
+
+    /// A row of a pane was pointed at with the mouse, counted from 0; the pane has so many.
+    fn on_click(&mut self, _pane: Pane, _row: usize, _height: usize) {}
+
+    /// Whether a person lets it hold still.
+    fn is_paused(&self) -> bool {
+        false
+    }
+
+    /// Whether it changes by itself, so that it has to hear what time it is.
+    fn is_animating(&self) -> bool {
+        false
+    }
 }

@@ -11,26 +11,26 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
-use super::{AppendError, Directory};
-use crate::util::private;
+use super::{AppendError, DirectoryOwner};
+use crate::util::private_file;
 
 /// Where a file of records is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Location {
+pub struct RecordLocation {
     /// The file.
     pub path: PathBuf,
     /// Whose directory it stands in.
-    pub directory: Directory,
+    pub directory_owner: DirectoryOwner,
 }
 
 /// Which file a name stood for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Identity {
+pub struct FileIdentity {
     device: u64,
     inode: u64,
 }
 
-impl Identity {
+impl FileIdentity {
     /// The identity of a file by what the system says about it.
     pub fn of(stat: &Stat) -> Self {
         #[expect(clippy::unnecessary_cast, reason = "the widths differ between systems")]
@@ -40,21 +40,21 @@ impl Identity {
 
 /// A file that is open for appending.
 #[derive(Debug)]
-pub(super) struct Opened {
+pub(super) struct OpenAppendFile {
     pub(super) directory: OwnedFd,
     pub(super) file: File,
-    pub(super) identity: Identity,
+    pub(super) identity: FileIdentity,
 }
 
-impl Location {
+impl RecordLocation {
     /// A file in a directory of our own.
     pub fn own(directory: &Path, file: &str) -> Self {
-        Self { path: directory.join(file), directory: Directory::Own }
+        Self { path: directory.join(file), directory_owner: DirectoryOwner::Own }
     }
 
     /// A file that a person named.
     pub fn named(path: PathBuf) -> Self {
-        Self { path, directory: Directory::Named }
+        Self { path, directory_owner: DirectoryOwner::Named }
     }
 
     /// The directory; `.` for a bare name.
@@ -76,7 +76,7 @@ impl Location {
 
     /// Opens the file for appending, and makes it and its directory when they are missing. What
     /// was put right is added to `notes`.
-    pub(super) fn open(&self, notes: &mut Vec<String>) -> Result<Opened, AppendError> {
+    pub(super) fn open(&self, notes: &mut Vec<String>) -> Result<OpenAppendFile, AppendError> {
         let Some(name) = self.path.file_name() else {
             return Err(refused(&self.path, "is not the name of a file"));
         };
@@ -87,7 +87,7 @@ impl Location {
         };
         let stat = self.inspect(&file)?;
         // The process may have masked out rights of the owner too.
-        if stat.st_mode & 0o777 != private::FILE {
+        if stat.st_mode & 0o777 != private_file::FILE {
             rustix::fs::fchmod(&file, Mode::RUSR | Mode::WUSR)
                 .map_err(|e| self.failed("cannot be made private", &e.into()))?;
         }
@@ -98,14 +98,14 @@ impl Location {
                 stat.st_mode & 0o7777
             ));
         }
-        Ok(Opened { directory, file: File::from(file), identity: Identity::of(&stat) })
+        Ok(OpenAppendFile { directory, file: File::from(file), identity: FileIdentity::of(&stat) })
     }
 
     /// Opens the file for reading; `None` when it is not there.
     ///
     /// # Errors
     /// When it is not what a file of records must be, or the system refuses.
-    pub fn open_to_read(&self) -> Result<Option<(File, Identity)>, AppendError> {
+    pub fn open_to_read(&self) -> Result<Option<(File, FileIdentity)>, AppendError> {
         let Some(name) = self.path.file_name() else {
             return Err(refused(&self.path, "is not the name of a file"));
         };
@@ -118,7 +118,7 @@ impl Location {
             return Ok(None);
         };
         let stat = self.inspect(&file)?;
-        Ok(Some((File::from(file), Identity::of(&stat))))
+        Ok(Some((File::from(file), FileIdentity::of(&stat))))
     }
 
     fn inspect(&self, file: &OwnedFd) -> Result<Stat, AppendError> {
@@ -134,9 +134,9 @@ impl Location {
 
     fn flags(&self) -> OFlags {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        match self.directory {
-            Directory::Own => flags | OFlags::NOFOLLOW,
-            Directory::Named => flags,
+        match self.directory_owner {
+            DirectoryOwner::Own => flags | OFlags::NOFOLLOW,
+            DirectoryOwner::Named => flags,
         }
     }
 
@@ -163,7 +163,7 @@ impl Location {
         let open = || rustix::fs::open(path, self.flags(), Mode::empty());
         let opened = match open() {
             Err(Errno::NOENT) => {
-                private::make_directory(path).map_err(|e| {
+                private_file::make_directory(path).map_err(|e| {
                     AppendError::Failed(format!("{} cannot be made: {e}", path.display()))
                 })?;
                 open()
@@ -171,7 +171,7 @@ impl Location {
             other => other,
         };
         let directory = opened.map_err(|errno| self.no_directory(errno))?;
-        if self.directory == Directory::Own {
+        if self.directory_owner == DirectoryOwner::Own {
             let stat = rustix::fs::fstat(&directory)
                 .map_err(|e| self.failed("cannot be read", &e.into()))?;
             if stat.st_uid != rustix::process::geteuid().as_raw() {

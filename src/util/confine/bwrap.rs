@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::thread::UnshareFlags;
 
-use super::{Confinement, Refusal, namespaces, system};
+use super::{Confinement, ConfinementError, namespaces, system_paths};
 
 /// Where a child at this level has its temporary files: in memory, gone with its namespace.
 pub(super) const TMP: &str = "/tmp";
@@ -18,7 +18,7 @@ pub(super) fn arguments(
     confinement: &Confinement,
     cwd: &Path,
     filter_fd: i32,
-) -> Result<Vec<OsString>, Refusal> {
+) -> Result<Vec<OsString>, ConfinementError> {
     let mut words: Vec<OsString> = Vec::new();
     let mut given: Vec<PathBuf> = Vec::new();
     let mut say = |items: &[&dyn AsRef<std::ffi::OsStr>]| {
@@ -46,12 +46,12 @@ pub(super) fn arguments(
     say(&[&"--perms", &"0700", &"--tmpfs", &TMP]);
     if confinement.system {
         say(&[&"--proc", &"/proc", &"--dev", &"/dev"]);
-        let shared = system::shared();
-        given.extend(shared.whole);
+        let shared = system_paths::shared();
+        given.extend(shared.readable);
         let mut hidden = Vec::new();
-        if let Some((directory, parts)) = shared.parted {
+        if let Some((directory, parts)) = shared.split {
             given.push(directory);
-            hidden = parts.closed;
+            hidden = parts.restricted;
         }
         for path in &given {
             say(&[&"--ro-bind-try", path, path]);
@@ -81,10 +81,13 @@ struct Mount {
 
 /// The paths of the declaration, outer before inner, so that none covers another. What stands
 /// below a writable directory is writable with it, and what stands below one of `given` is there.
-fn mounts(confinement: &Confinement, mut given: Vec<PathBuf>) -> Result<Vec<Mount>, Refusal> {
+fn mounts(
+    confinement: &Confinement,
+    mut given: Vec<PathBuf>,
+) -> Result<Vec<Mount>, ConfinementError> {
     let writable = |path: &PathBuf| Mount { path: path.clone(), writable: true };
-    let mut mounts: Vec<Mount> = confinement.written().map(writable).collect();
-    given.extend(confinement.written().cloned());
+    let mut mounts: Vec<Mount> = confinement.writable_paths().map(writable).collect();
+    given.extend(confinement.writable_paths().cloned());
     let mut read: Vec<&PathBuf> = confinement.read.iter().collect();
     read.sort_by_key(|path| path.components().count());
     for path in read {
@@ -97,7 +100,7 @@ fn mounts(confinement: &Confinement, mut given: Vec<PathBuf>) -> Result<Vec<Moun
     }
     for Mount { path, .. } in &mounts {
         std::fs::metadata(path)
-            .map_err(|why| Refusal::Path { path: path.clone(), why: why.to_string() })?;
+            .map_err(|why| ConfinementError::Path { path: path.clone(), why: why.to_string() })?;
     }
     mounts.sort_by_key(|mount| mount.path.components().count());
     Ok(mounts)

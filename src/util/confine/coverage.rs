@@ -50,9 +50,9 @@ pub(super) use linux::coverage_on;
 
 #[cfg(target_os = "linux")]
 mod linux {
-    use super::super::subject::Subject;
+    use super::super::subject::SandboxSubject;
     use super::super::support::{SystemSupport, ThisSystem};
-    use super::super::{Confinement, Level, filter, is_superuser, landlock, namespaces};
+    use super::super::{Confinement, ConfinementLevel, filter, is_superuser, landlock, namespaces};
     use super::{Coverage, Protection};
 
     /// What a confinement keeps on this system.
@@ -71,7 +71,7 @@ mod linux {
             keeps: Vec::new(),
             leaves_open: Vec::new(),
         };
-        for subject in Subject::ALL {
+        for subject in SandboxSubject::ALL {
             let mut by: Vec<&'static str> = Vec::new();
             for (name, kept) in &mechanisms {
                 if kept.contains(&subject) && !by.contains(name) {
@@ -79,9 +79,9 @@ mod linux {
                 }
             }
             if by.is_empty() {
-                coverage.leaves_open.push(subject.open().to_owned());
+                coverage.leaves_open.push(subject.open_text().to_owned());
             } else {
-                coverage.keeps.push(Protection { what: subject.kept(), by });
+                coverage.keeps.push(Protection { what: subject.protected_text(), by });
             }
         }
         if confinement.limits.processes.is_none() {
@@ -97,13 +97,13 @@ mod linux {
     fn mechanisms(
         system: &dyn SystemSupport,
         confinement: &Confinement,
-    ) -> Vec<(&'static str, Vec<Subject>)> {
+    ) -> Vec<(&'static str, Vec<SandboxSubject>)> {
         let mut used = Vec::new();
-        if matches!(confinement.level, Level::Landlock | Level::Namespaces) {
+        if matches!(confinement.level, ConfinementLevel::Landlock | ConfinementLevel::Namespaces) {
             let abi = system.landlock_abi().unwrap_or_default();
-            used.push(("Landlock", landlock::Handled::of(confinement, abi).subjects()));
+            used.push(("Landlock", landlock::HandledRights::of(confinement, abi).subjects()));
         }
-        used.extend(namespaces::kept(confinement));
+        used.extend(namespaces::protected_subjects(confinement));
         let denied = filter::denied(confinement).map(|group| group.subject).collect();
         used.push(("system call filter", denied));
         used

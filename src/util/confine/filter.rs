@@ -1,7 +1,7 @@
 //! The seccomp filter of a confined child: system calls that no rule about files can hold.
 //!
 //! What is denied fails with an error and kills nothing, so that programs can do without. The
-//! filter is a list of what is forbidden ([`super::calls`]), not of what is allowed: it closes
+//! filter is a list of what is forbidden ([`super::denied_syscalls`]), not of what is allowed: it closes
 //! known ways around the file rules and is no claim about the rest of the kernel.
 
 use std::collections::BTreeMap;
@@ -13,27 +13,27 @@ use seccompiler::{
     SeccompFilter, SeccompRule, TargetArch, sock_filter,
 };
 
-use super::calls::{Condition, DENIED, DeniedCalls, Test, When};
+use super::denied_syscalls::{ArgumentTest, ArgumentTests, DENIED, DeniedCalls, DenyCondition};
 use super::support::unsupported;
-use super::{Confinement, Level, Refusal};
+use super::{Confinement, ConfinementError, ConfinementLevel};
 
 /// The part of the table that holds for a confinement: what the filter is made of, and what is
 /// said about it. Resource limits alone have no filter.
 pub(super) fn denied(confinement: &Confinement) -> impl Iterator<Item = &'static DeniedCalls> {
     let (network, level) = (confinement.network, confinement.level);
     // In a mount namespace what may not be changed is mounted read-only, metadata included.
-    let metadata = confinement.metadata || level != Level::Landlock;
+    let metadata = confinement.metadata || level != ConfinementLevel::Landlock;
     DENIED.iter().filter(move |group| {
         level.confines()
             && match group.condition {
-                Condition::Always => true,
-                Condition::NetworkOff => !network,
-                Condition::MetadataOff => !metadata,
+                DenyCondition::Always => true,
+                DenyCondition::NetworkOff => !network,
+                DenyCondition::MetadataOff => !metadata,
             }
     })
 }
 
-fn architecture() -> Result<TargetArch, Refusal> {
+fn architecture() -> Result<TargetArch, ConfinementError> {
     TargetArch::try_from(std::env::consts::ARCH).map_err(|_| {
         let name = std::env::consts::ARCH;
         unsupported(format!("there is no seccomp filter for {name}"), "use 'level: limits'")
@@ -44,7 +44,7 @@ fn architecture() -> Result<TargetArch, Refusal> {
 ///
 /// # Errors
 /// When its instruction set is not known.
-pub(super) fn usable() -> Result<(), Refusal> {
+pub(super) fn usable() -> Result<(), ConfinementError> {
     architecture().map(|_| ())
 }
 
@@ -52,8 +52,8 @@ pub(super) fn usable() -> Result<(), Refusal> {
 ///
 /// # Errors
 /// When there is none for this machine.
-pub(super) fn program(confinement: &Confinement) -> Result<BpfProgram, Refusal> {
-    let failed = |why: BackendError| Refusal::Failed(format!("seccomp: {why}"));
+pub(super) fn program(confinement: &Confinement) -> Result<BpfProgram, ConfinementError> {
+    let failed = |why: BackendError| ConfinementError::Failed(format!("seccomp: {why}"));
     let mut rules: BTreeMap<i64, Vec<SeccompRule>> = BTreeMap::new();
     for (call, when) in denied(confinement).flat_map(|group| group.calls) {
         let more = rules_of(when).map_err(failed)?;
@@ -75,25 +75,25 @@ pub(super) fn program(confinement: &Confinement) -> Result<BpfProgram, Refusal> 
     Ok(unknown_calls().into_iter().chain(rest).collect())
 }
 
-fn rules_of(when: When) -> Result<Vec<SeccompRule>, BackendError> {
-    let condition = |test: &Test| match *test {
-        Test::Is(argument, value) => {
+fn rules_of(when: ArgumentTests) -> Result<Vec<SeccompRule>, BackendError> {
+    let condition = |test: &ArgumentTest| match *test {
+        ArgumentTest::Is(argument, value) => {
             SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, value.into())
         }
-        Test::IsNot(argument, value) => {
+        ArgumentTest::IsNot(argument, value) => {
             SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, value.into())
         }
-        Test::Bits(argument, mask, value) => SeccompCondition::new(
+        ArgumentTest::Bits(argument, mask, value) => SeccompCondition::new(
             argument,
             SeccompCmpArgLen::Qword,
             SeccompCmpOp::MaskedEq(mask),
             value,
         ),
-        Test::NotNull(argument) => {
+        ArgumentTest::NotNull(argument) => {
             SeccompCondition::new(argument, SeccompCmpArgLen::Qword, SeccompCmpOp::Ne, 0)
         }
     };
-    let rule = |tests: &&'static [Test]| {
+    let rule = |tests: &&'static [ArgumentTest]| {
         SeccompRule::new(tests.iter().map(condition).collect::<Result<_, _>>()?)
     };
     when.iter().map(rule).collect()

@@ -9,8 +9,8 @@ use landlock::{
 };
 use rustix::fs::{FileType, fstat};
 
-use super::subject::Subject;
-use super::{Confinement, Refusal, system};
+use super::subject::SandboxSubject;
+use super::{Confinement, ConfinementError, system_paths};
 
 /// The first version that knows of TCP.
 const TCP_ABI: u32 = 4;
@@ -29,9 +29,9 @@ pub(super) fn ruleset(
     confinement: &Confinement,
     scratch: &Path,
     abi: u32,
-) -> Result<OwnedFd, Refusal> {
-    let rights = Rights::of(abi);
-    let handled = Handled::of(confinement, abi);
+) -> Result<OwnedFd, ConfinementError> {
+    let rights = FileRights::of(abi);
+    let handled = HandledRights::of(confinement, abi);
     let mut rules = Ruleset::default()
         .set_compatibility(CompatLevel::HardRequirement)
         .handle_access(handled.files)
@@ -45,57 +45,57 @@ pub(super) fn ruleset(
     let mut rules = rules.create().map_err(failed)?;
     if confinement.system {
         // What goes away between the look and the opening is no loss: it is not asked for.
-        let shared = system::shared();
-        let parts = shared.parted.into_iter().flat_map(|(_, parts)| parts.open);
-        for path in shared.whole.into_iter().chain(parts).chain(system::machine()) {
+        let shared = system_paths::shared();
+        let parts = shared.split.into_iter().flat_map(|(_, parts)| parts.readable);
+        for path in shared.readable.into_iter().chain(parts).chain(system_paths::machine()) {
             if let Ok(fd) = PathFd::new(&path) {
                 rules = allow(rules, fd, rights.read)?;
             }
         }
-        for path in system::devices() {
+        for path in system_paths::devices() {
             if let Ok(fd) = PathFd::new(&path) {
                 rules = allow(rules, fd, AccessFs::ReadFile | AccessFs::WriteFile)?;
             }
         }
     }
-    let written = confinement.written().map(|path| (path.as_path(), rights.write));
+    let written = confinement.writable_paths().map(|path| (path.as_path(), rights.write));
     let read = confinement.read.iter().map(|path| (path.as_path(), rights.read));
     for (path, right) in written.chain(read).chain([(scratch, rights.write)]) {
         rules = allow(rules, open(path)?, right)?;
     }
     let fd: Option<OwnedFd> = rules.into();
-    fd.ok_or_else(|| Refusal::Failed("the kernel gave no ruleset".into()))
+    fd.ok_or_else(|| ConfinementError::Failed("the kernel gave no ruleset".into()))
 }
 
 /// What the rules deny unless one of them allows it, and what they keep inside.
-pub(super) struct Handled {
+pub(super) struct HandledRights {
     files: BitFlags<AccessFs>,
     network: BitFlags<AccessNet>,
     scopes: BitFlags<Scope>,
 }
 
-impl Handled {
+impl HandledRights {
     /// All that a version of Landlock can do for a confinement.
     pub(super) fn of(confinement: &Confinement, abi: u32) -> Self {
         let tcp = !confinement.network && abi >= TCP_ABI;
         Self {
-            files: Rights::of(abi).all,
+            files: FileRights::of(abi).all,
             network: if tcp { AccessNet::from_all(ABI::V4) } else { BitFlags::EMPTY },
             scopes: Scope::from_all(if abi >= SCOPES_ABI { ABI::V6 } else { ABI::V5 }),
         }
     }
 
     /// In terms of what is kept.
-    pub(super) fn subjects(&self) -> Vec<Subject> {
+    pub(super) fn subjects(&self) -> Vec<SandboxSubject> {
         // A process in a Landlock domain cannot trace one outside, whatever the rules say.
-        let mut kept = vec![Subject::Memory];
+        let mut kept = vec![SandboxSubject::Memory];
         let kinds = [
-            (self.files.contains(AccessFs::ReadFile), Subject::Files),
-            (self.files.contains(AccessFs::ReadFile), Subject::ProcessDetails),
-            (self.files.contains(AccessFs::ResolveUnix), Subject::UnixSockets),
-            (!self.network.is_empty(), Subject::Network),
-            (self.scopes.contains(Scope::Signal), Subject::Signals),
-            (self.scopes.contains(Scope::AbstractUnixSocket), Subject::AbstractSockets),
+            (self.files.contains(AccessFs::ReadFile), SandboxSubject::Files),
+            (self.files.contains(AccessFs::ReadFile), SandboxSubject::ProcessDetails),
+            (self.files.contains(AccessFs::ResolveUnix), SandboxSubject::UnixSockets),
+            (!self.network.is_empty(), SandboxSubject::Network),
+            (self.scopes.contains(Scope::Signal), SandboxSubject::Signals),
+            (self.scopes.contains(Scope::AbstractUnixSocket), SandboxSubject::AbstractSockets),
         ];
         kept.extend(kinds.into_iter().filter(|(held, _)| *held).map(|(_, subject)| subject));
         kept
@@ -103,14 +103,14 @@ impl Handled {
 }
 
 /// Sets of rights, by what this kernel knows.
-struct Rights {
+struct FileRights {
     /// Everything that is denied unless a rule allows it.
     all: BitFlags<AccessFs>,
     read: BitFlags<AccessFs>,
     write: BitFlags<AccessFs>,
 }
 
-impl Rights {
+impl FileRights {
     fn of(abi: u32) -> Self {
         let known = match abi {
             ..DEVICE_ABI => ABI::V3,
@@ -125,11 +125,11 @@ impl Rights {
     }
 }
 
-fn open(path: &Path) -> Result<PathFd, Refusal> {
+fn open(path: &Path) -> Result<PathFd, ConfinementError> {
     PathFd::new(path).map_err(|error| {
         let why = std::error::Error::source(&error)
             .map_or_else(|| error.to_string(), ToString::to_string);
-        Refusal::Path { path: path.to_path_buf(), why }
+        ConfinementError::Path { path: path.to_path_buf(), why }
     })
 }
 
@@ -138,8 +138,8 @@ fn allow(
     rules: RulesetCreated,
     fd: PathFd,
     rights: impl Into<BitFlags<AccessFs>>,
-) -> Result<RulesetCreated, Refusal> {
-    let stat = fstat(&fd).map_err(|why| Refusal::Failed(why.to_string()))?;
+) -> Result<RulesetCreated, ConfinementError> {
+    let stat = fstat(&fd).map_err(|why| ConfinementError::Failed(why.to_string()))?;
     let mut rights = rights.into();
     if FileType::from_raw_mode(stat.st_mode) != FileType::Directory {
         rights &= AccessFs::from_file(ABI::V9);
@@ -148,6 +148,6 @@ fn allow(
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "handed to map_err")]
-fn failed(error: landlock::RulesetError) -> Refusal {
-    Refusal::Failed(format!("landlock: {error}"))
+fn failed(error: landlock::RulesetError) -> ConfinementError {
+    ConfinementError::Failed(format!("landlock: {error}"))
 }

@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use rustix::process::{Resource, Rlimit, getrlimit};
 
-use super::Refusal;
+use super::ConfinementError;
 use crate::util::units::show_size;
 
 /// Resource limits, each for every single process of a child, and `None` where there is none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub struct Limits {
+pub struct ResourceLimits {
     /// Private memory in bytes (`RLIMIT_DATA`). Address space that is only reserved does not count,
     /// so runtimes that reserve much of it start; memory shared between processes does not count
     /// either.
@@ -30,14 +30,14 @@ pub struct Limits {
 
 /// What the end of a child says about its limits.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Cause {
+pub enum LimitCause {
     /// A limit ended it.
     Limit(String),
     /// A limit may have ended it.
-    Perhaps(String),
+    PossibleLimit(String),
 }
 
-impl Limits {
+impl ResourceLimits {
     /// The limits in words, for people.
     pub fn describe(&self) -> Vec<String> {
         let named = [
@@ -56,7 +56,7 @@ impl Limits {
     }
 
     /// Reads the end of a child: by its status, and by the last words it wrote to stderr.
-    pub fn cause(&self, status: ExitStatus, words: &[String]) -> Option<Cause> {
+    pub fn exit_cause(&self, status: ExitStatus, words: &[String]) -> Option<LimitCause> {
         const XCPU: i32 = 24;
         const XFSZ: i32 = 25;
         const KILL: i32 = 9;
@@ -67,32 +67,32 @@ impl Limits {
         let cpu = self.cpu.map(|time| format!("cpu limit of {} s", time.as_secs()));
         let file = self.file_size.map(|bytes| format!("file size limit of {}", size(bytes)));
         if signal == Some(XCPU) {
-            return cpu.map(Cause::Limit);
+            return cpu.map(LimitCause::Limit);
         }
         if signal == Some(XFSZ) {
-            return file.map(Cause::Limit);
+            return file.map(LimitCause::Limit);
         }
         if status.success() {
             return None;
         }
-        if let Some(memory) = memory.clone().filter(|_| words.iter().any(|w| speaks_of_memory(w))) {
-            return Some(Cause::Limit(memory));
+        if let Some(memory) = memory.clone().filter(|_| words.iter().any(|w| mentions_memory(w))) {
+            return Some(LimitCause::Limit(memory));
         }
         let possible: Vec<String> = match signal {
             Some(KILL) => [memory, cpu].into_iter().flatten().collect(),
             // How an allocation that failed ends depends on the program: a signal, or any exit.
             _ => memory.into_iter().collect(),
         };
-        (!possible.is_empty()).then(|| Cause::Perhaps(possible.join(", ")))
+        (!possible.is_empty()).then(|| LimitCause::PossibleLimit(possible.join(", ")))
     }
 
     /// Whether this system can keep all of them.
     ///
     /// # Errors
     /// When it cannot: the superuser may have any number of processes.
-    pub fn check(&self) -> Result<(), Refusal> {
+    pub fn check(&self) -> Result<(), ConfinementError> {
         if self.processes.is_some() && is_superuser() {
-            return Err(Refusal::Unsupported {
+            return Err(ConfinementError::Unsupported {
                 missing: "a limit of processes does not hold for the superuser".into(),
                 remedy: "leave 'processes' out, or run toolhost as another user".into(),
             });
@@ -102,7 +102,10 @@ impl Limits {
 
     /// The limits as the system takes them, with room for `helpers` processes of ours. A limit that
     /// is stricter already stays.
-    pub(super) fn resources(&self, helpers: u64) -> Result<Vec<(Resource, Rlimit)>, Refusal> {
+    pub(super) fn resources(
+        &self,
+        helpers: u64,
+    ) -> Result<Vec<(Resource, Rlimit)>, ConfinementError> {
         self.check()?;
         let counted = |more: u64| more.saturating_add(count_of_tasks()).saturating_add(helpers);
         let nproc = self.processes.map(counted);
@@ -147,7 +150,7 @@ fn count_of_tasks() -> u64 {
         .sum()
 }
 
-fn speaks_of_memory(line: &str) -> bool {
+fn mentions_memory(line: &str) -> bool {
     let line = line.to_lowercase();
     ["memoryerror", "out of memory", "cannot allocate memory", "bad_alloc", "memory exhausted"]
         .iter()
@@ -164,29 +167,29 @@ fn size(bytes: u64) -> String {
 mod tests {
     use super::*;
 
-    fn limits() -> Limits {
-        Limits {
+    fn limits() -> ResourceLimits {
+        ResourceLimits {
             memory: Some(256 << 20),
             cpu: Some(Duration::from_secs(5)),
             file_size: Some(64 << 20),
-            ..Limits::default()
+            ..ResourceLimits::default()
         }
     }
 
-    fn cause(status: i32, words: &str) -> Option<Cause> {
-        limits().cause(ExitStatus::from_raw(status), &[words.to_owned()])
+    fn cause(status: i32, words: &str) -> Option<LimitCause> {
+        limits().exit_cause(ExitStatus::from_raw(status), &[words.to_owned()])
     }
 
     #[test]
     fn limits_are_put_in_words() {
         assert_eq!(limits().describe().join("; "), "memory 256 MiB; cpu 5 s; files up to 64 MiB");
-        assert!(Limits::default().describe().is_empty());
+        assert!(ResourceLimits::default().describe().is_empty());
     }
 
     #[test]
     fn a_limit_that_ended_a_process_is_named() {
-        let limit = |text: &str| Some(Cause::Limit(text.to_owned()));
-        let perhaps = |text: &str| Some(Cause::Perhaps(text.to_owned()));
+        let limit = |text: &str| Some(LimitCause::Limit(text.to_owned()));
+        let perhaps = |text: &str| Some(LimitCause::PossibleLimit(text.to_owned()));
         assert_eq!(cause(24, ""), limit("cpu limit of 5 s"));
         assert_eq!(cause((128 + 24) << 8, ""), limit("cpu limit of 5 s"));
         assert_eq!(cause(25, ""), limit("file size limit of 64 MiB"));
@@ -194,7 +197,7 @@ mod tests {
         assert_eq!(cause(11, ""), perhaps("memory limit of 256 MiB"));
         assert_eq!(cause(9, ""), perhaps("memory limit of 256 MiB, cpu limit of 5 s"));
         assert_eq!(cause(0, "MemoryError"), None);
-        assert_eq!(Limits::default().cause(ExitStatus::from_raw(24), &[]), None);
+        assert_eq!(ResourceLimits::default().exit_cause(ExitStatus::from_raw(24), &[]), None);
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! What a child process may reach: files, network, memory, time.
 //!
-//! Owns: [`Confinement`], the value that says it; whether this system can keep it; and [`Cage`],
+//! Owns: [`Confinement`], the value that says it; whether this system can keep it; and [`PreparedConfinement`],
 //! everything that has to be ready before a fork. Never does: decide a policy (kinds of tool do),
-//! read the environment, or weaken what was asked for. What cannot be kept is a [`Refusal`].
+//! read the environment, or weaken what was asked for. What cannot be kept is a [`ConfinementError`].
 //!
 //! | level | kept by |
 //! |---|---|
@@ -20,16 +20,12 @@
 mod coverage;
 mod limits;
 mod scratch;
-mod system;
+mod system_paths;
 
 #[cfg(target_os = "linux")]
 mod bwrap;
 #[cfg(target_os = "linux")]
-mod cage;
-#[cfg(target_os = "linux")]
-mod calls;
-#[cfg(not(target_os = "linux"))]
-mod elsewhere;
+mod denied_syscalls;
 #[cfg(target_os = "linux")]
 mod filter;
 #[cfg(target_os = "linux")]
@@ -37,9 +33,13 @@ mod landlock;
 #[cfg(target_os = "linux")]
 mod namespaces;
 #[cfg(target_os = "linux")]
+mod prepared;
+#[cfg(target_os = "linux")]
 mod subject;
 #[cfg(target_os = "linux")]
 mod support;
+#[cfg(not(target_os = "linux"))]
+mod unsupported;
 
 #[cfg(test)]
 mod tests;
@@ -47,23 +47,23 @@ mod tests;
 use std::path::{Path, PathBuf};
 
 #[cfg(target_os = "linux")]
-pub use cage::Cage;
-#[cfg(target_os = "linux")]
 pub use coverage::coverage;
 pub use coverage::{Coverage, Protection};
-#[cfg(not(target_os = "linux"))]
-pub use elsewhere::{Cage, available, check, coverage};
-pub use limits::{Cause, Limits, is_superuser};
+pub use limits::{LimitCause, ResourceLimits, is_superuser};
 #[cfg(target_os = "linux")]
-pub(in crate::util) use namespaces::Namespaces;
-pub use scratch::Scratch;
+pub(in crate::util) use namespaces::NamespaceSetup;
+#[cfg(target_os = "linux")]
+pub use prepared::PreparedConfinement;
+pub use scratch::ScratchDir;
 #[cfg(target_os = "linux")]
 pub use support::{available, check};
-pub use system::{beside_program, contains};
+pub use system_paths::{contains, program_paths};
+#[cfg(not(target_os = "linux"))]
+pub use unsupported::{Cage, available, check, coverage};
 
 /// By what a child is confined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Level {
+pub enum ConfinementLevel {
     /// Resource limits only; it reaches what the user reaches.
     Limits,
     /// Landlock and seccomp.
@@ -74,7 +74,7 @@ pub enum Level {
     Bwrap,
 }
 
-impl Level {
+impl ConfinementLevel {
     /// The word used in files and output.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -93,9 +93,9 @@ impl Level {
 
 /// Where a confined child's `HOME` is.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Home {
+pub enum HomeDir {
     /// Where its environment says; whether it can be read is a question of the paths.
-    Kept,
+    Inherited,
     /// In the private temporary directory, and gone with it.
     Temporary,
     /// A directory of its own, which it may write to and which stays.
@@ -106,7 +106,7 @@ pub enum Home {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Confinement {
     /// By what it is kept.
-    pub level: Level,
+    pub level: ConfinementLevel,
     /// The programs, libraries and settings of the system can be read, too: without them hardly
     /// any program starts.
     pub system: bool,
@@ -121,17 +121,17 @@ pub struct Confinement {
     /// allow it in what may be written, and nowhere else.
     pub metadata: bool,
     /// Bounds on resources, for each of its processes.
-    pub limits: Limits,
+    pub limits: ResourceLimits,
     /// Where its private temporary directory is made (level `landlock` and `namespaces`; `bwrap` gives it
     /// a `/tmp` of its own in memory). It is named by `TMPDIR` and removed when the child is gone.
     pub scratch: PathBuf,
     /// Where its home is.
-    pub home: Home,
+    pub home: HomeDir,
 }
 
 /// Why a child cannot be confined as asked. It is not started then.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
+pub enum ConfinementError {
     /// The system lacks something.
     #[error("{missing}")]
     Unsupported {
@@ -155,10 +155,10 @@ pub enum Refusal {
 
 impl Confinement {
     /// Every path of the declaration that can be changed.
-    fn written(&self) -> impl Iterator<Item = &PathBuf> {
+    fn writable_paths(&self) -> impl Iterator<Item = &PathBuf> {
         let home = match &self.home {
-            Home::At(home) => Some(home),
-            Home::Kept | Home::Temporary => None,
+            HomeDir::At(home) => Some(home),
+            HomeDir::Inherited | HomeDir::Temporary => None,
         };
         self.write.iter().chain(home)
     }
@@ -171,16 +171,16 @@ impl Confinement {
             let system = self.system.then_some("the system's programs and settings");
             let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
             let mut reads: Vec<String> = words(system.as_slice());
-            reads.extend(self.read.iter().map(shown));
+            reads.extend(self.read.iter().map(display_path));
             reads.extend::<Vec<String>>(words(own));
             if !reads.is_empty() {
                 facts.push(format!("reads {}", reads.join(", ")));
             }
             let mut writes = vec!["a temporary directory of its own".to_owned()];
-            if let Home::At(home) = &self.home {
+            if let HomeDir::At(home) = &self.home {
                 writes.push(format!("a home of its own in {}", home.display()));
             }
-            writes.extend(self.write.iter().map(shown));
+            writes.extend(self.write.iter().map(display_path));
             facts.push(format!("writes {}", writes.join(", ")));
             facts.push(if self.network { "network" } else { "no network" }.to_owned());
         }
@@ -190,10 +190,12 @@ impl Confinement {
 
     /// How the level is named once it is known what the system gives: `landlock (ABI 7)`,
     /// `namespaces, landlock (ABI 7)`.
-    pub fn achieved(&self) -> String {
+    pub fn describe_level(&self) -> String {
         match (self.level, support_abi()) {
-            (Level::Landlock, Some(abi)) => format!("landlock (ABI {abi})"),
-            (Level::Namespaces, Some(abi)) => format!("namespaces, landlock (ABI {abi})"),
+            (ConfinementLevel::Landlock, Some(abi)) => format!("landlock (ABI {abi})"),
+            (ConfinementLevel::Namespaces, Some(abi)) => {
+                format!("namespaces, landlock (ABI {abi})")
+            }
             (level, _) => level.as_str().to_owned(),
         }
     }
@@ -202,16 +204,20 @@ impl Confinement {
     ///
     /// # Errors
     /// When the system cannot keep what is asked, or a path cannot be opened.
-    pub fn prepare(&self, program: &Path, cwd: &Path) -> Result<Cage, Refusal> {
+    pub fn prepare(
+        &self,
+        program: &Path,
+        cwd: &Path,
+    ) -> Result<PreparedConfinement, ConfinementError> {
         #[cfg(target_os = "linux")]
-        return Cage::build(&support::ThisSystem, self, program, cwd);
+        return PreparedConfinement::build(&support::ThisSystem, self, program, cwd);
         #[cfg(not(target_os = "linux"))]
-        return Cage::build(self, program, cwd);
+        return PreparedConfinement::build(self, program, cwd);
     }
 }
 
 #[expect(clippy::ptr_arg, reason = "it is mapped over lists of these")]
-fn shown(path: &PathBuf) -> String {
+fn display_path(path: &PathBuf) -> String {
     path.display().to_string()
 }
 

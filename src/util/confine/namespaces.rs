@@ -12,31 +12,35 @@ use std::path::{Path, PathBuf};
 use rustix::process::{getegid, geteuid};
 use rustix::thread::{CapabilitySet, UnshareFlags, capabilities};
 
-use super::subject::Subject;
-use super::{Confinement, Level, Refusal};
+use super::subject::SandboxSubject;
+use super::{Confinement, ConfinementError, ConfinementLevel};
 
 /// Each kind of namespace, its name, and what it keeps.
-const KINDS: [(UnshareFlags, &str, &[Subject]); 4] = [
-    (UnshareFlags::NEWNS, "mount namespace", &[Subject::Files, Subject::Metadata]),
+const KINDS: [(UnshareFlags, &str, &[SandboxSubject]); 4] = [
+    (UnshareFlags::NEWNS, "mount namespace", &[SandboxSubject::Files, SandboxSubject::Metadata]),
     (
         UnshareFlags::NEWPID,
         "process namespace",
-        &[Subject::Memory, Subject::Scheduling, Subject::Signals],
+        &[SandboxSubject::Memory, SandboxSubject::Scheduling, SandboxSubject::Signals],
     ),
-    (UnshareFlags::NEWIPC, "IPC namespace", &[Subject::SharedMemory]),
-    (UnshareFlags::NEWNET, "network namespace", &[Subject::Network, Subject::AbstractSockets]),
+    (UnshareFlags::NEWIPC, "IPC namespace", &[SandboxSubject::SharedMemory]),
+    (
+        UnshareFlags::NEWNET,
+        "network namespace",
+        &[SandboxSubject::Network, SandboxSubject::AbstractSockets],
+    ),
 ];
 
 /// What a file system of its own keeps beside: with bubblewrap a child sees nothing that is not
 /// given to it, and a `/proc` of its own namespace.
-const OWN_ROOT: (&str, &[Subject]) = (
+const OWN_ROOT: (&str, &[SandboxSubject]) = (
     "root of its own",
     &[
-        Subject::Files,
-        Subject::FileExistence,
-        Subject::UnixSockets,
-        Subject::ProcessDetails,
-        Subject::ProcessIds,
+        SandboxSubject::Files,
+        SandboxSubject::FileExistence,
+        SandboxSubject::UnixSockets,
+        SandboxSubject::ProcessDetails,
+        SandboxSubject::ProcessIds,
     ],
 );
 
@@ -44,21 +48,23 @@ const OWN_ROOT: (&str, &[Subject]) = (
 pub(super) fn kinds(confinement: &Confinement) -> UnshareFlags {
     let all = UnshareFlags::NEWNS | UnshareFlags::NEWPID | UnshareFlags::NEWIPC;
     match confinement.level {
-        Level::Limits | Level::Landlock => UnshareFlags::empty(),
-        Level::Namespaces | Level::Bwrap if confinement.network => all,
-        Level::Namespaces | Level::Bwrap => all | UnshareFlags::NEWNET,
+        ConfinementLevel::Limits | ConfinementLevel::Landlock => UnshareFlags::empty(),
+        ConfinementLevel::Namespaces | ConfinementLevel::Bwrap if confinement.network => all,
+        ConfinementLevel::Namespaces | ConfinementLevel::Bwrap => all | UnshareFlags::NEWNET,
     }
 }
 
 /// What they keep.
-pub(super) fn kept(confinement: &Confinement) -> Vec<(&'static str, Vec<Subject>)> {
+pub(super) fn protected_subjects(
+    confinement: &Confinement,
+) -> Vec<(&'static str, Vec<SandboxSubject>)> {
     let made = kinds(confinement);
     let mut kept: Vec<_> = KINDS
         .iter()
         .filter(|(kind, ..)| made.contains(*kind))
         .map(|(_, name, subjects)| (*name, subjects.to_vec()))
         .collect();
-    if confinement.level == Level::Bwrap {
+    if confinement.level == ConfinementLevel::Bwrap {
         kept.push((OWN_ROOT.0, OWN_ROOT.1.to_vec()));
     }
     kept
@@ -66,7 +72,7 @@ pub(super) fn kept(confinement: &Confinement) -> Vec<(&'static str, Vec<Subject>
 
 /// Everything a child needs to make its namespaces, so that it allocates nothing then.
 #[derive(Debug)]
-pub(in crate::util) struct Namespaces {
+pub(in crate::util) struct NamespaceSetup {
     /// Which ones; with a user namespace when this process has not the power without.
     pub(in crate::util) kinds: UnshareFlags,
     /// Who the user is in a user namespace: the same as outside.
@@ -86,7 +92,7 @@ pub(in crate::util) struct IdMaps {
     pub(in crate::util) group: Vec<u8>,
 }
 
-impl Namespaces {
+impl NamespaceSetup {
     /// Those of a confinement whose program works in `cwd` and has `scratch` to itself.
     ///
     /// # Errors
@@ -95,9 +101,9 @@ impl Namespaces {
         confinement: &Confinement,
         scratch: &Path,
         cwd: &Path,
-    ) -> Result<Self, Refusal> {
+    ) -> Result<Self, ConfinementError> {
         let mut writable = confinement
-            .written()
+            .writable_paths()
             .map(PathBuf::as_path)
             .chain([scratch])
             .map(resolved)
@@ -133,12 +139,12 @@ impl Namespaces {
     }
 }
 
-fn resolved(path: &Path) -> Result<PathBuf, Refusal> {
+fn resolved(path: &Path) -> Result<PathBuf, ConfinementError> {
     path.canonicalize()
-        .map_err(|why| Refusal::Path { path: path.to_path_buf(), why: why.to_string() })
+        .map_err(|why| ConfinementError::Path { path: path.to_path_buf(), why: why.to_string() })
 }
 
-fn text(path: &Path) -> Result<CString, Refusal> {
+fn text(path: &Path) -> Result<CString, ConfinementError> {
     CString::new(path.as_os_str().as_bytes())
-        .map_err(|why| Refusal::Path { path: path.to_path_buf(), why: why.to_string() })
+        .map_err(|why| ConfinementError::Path { path: path.to_path_buf(), why: why.to_string() })
 }

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 /// A directory that only this user can enter. Dropping it removes it with all it holds; when
 /// toolhost itself is killed, it stays.
 #[derive(Debug)]
-pub struct Scratch(PathBuf);
+pub struct ScratchDir(PathBuf);
 
-impl Scratch {
+impl ScratchDir {
     /// Makes one in `parent`, under a name that cannot be guessed.
     ///
     /// # Errors
@@ -27,11 +27,11 @@ impl Scratch {
     }
 }
 
-impl Drop for Scratch {
+impl Drop for ScratchDir {
     fn drop(&mut self) {
         if std::fs::remove_dir_all(&self.0).is_err() {
             // A child may have taken rights away from itself.
-            open_up(&self.0, 0);
+            make_removable(&self.0, 0);
             // What still stays is beyond our rights; it is in the system's temporary directory.
             let _left_behind = std::fs::remove_dir_all(&self.0);
         }
@@ -39,7 +39,7 @@ impl Drop for Scratch {
 }
 
 /// Gives the user all rights to the directories below `path`. Links are not followed.
-fn open_up(path: &Path, depth: usize) {
+fn make_removable(path: &Path, depth: usize) {
     const DEEPEST: usize = 64;
     let is_directory = std::fs::symlink_metadata(path).is_ok_and(|meta| meta.is_dir());
     if !is_directory || depth > DEEPEST {
@@ -47,7 +47,7 @@ fn open_up(path: &Path, depth: usize) {
     }
     let _not_ours = std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o700));
     for entry in std::fs::read_dir(path).into_iter().flatten().flatten() {
-        open_up(&entry.path(), depth + 1);
+        make_removable(&entry.path(), depth + 1);
     }
 }
 
@@ -58,7 +58,7 @@ mod tests {
     #[test]
     fn it_is_private_and_goes_with_its_owner() {
         let parent = tempfile::tempdir().unwrap();
-        let scratch = Scratch::make(parent.path()).unwrap();
+        let scratch = ScratchDir::make(parent.path()).unwrap();
         let path = scratch.path().to_path_buf();
         assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o700);
         let locked = path.join("a/b");

@@ -3,7 +3,7 @@
 /// One thing that a sandbox keeps or leaves open. Which of the two it is follows from the
 /// mechanisms of a level (see [`super::coverage()`]); here are only the words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Subject {
+pub(super) enum SandboxSubject {
     /// The contents and names of files.
     Files,
     /// Permissions, owners, times and attributes of files.
@@ -40,7 +40,7 @@ pub(super) enum Subject {
     Kernel,
 }
 
-impl Subject {
+impl SandboxSubject {
     /// All of them, in the order they are listed in.
     pub(super) const ALL: [Self; 17] = [
         Self::Files,
@@ -63,7 +63,7 @@ impl Subject {
     ];
 
     /// What is out of reach when something keeps it.
-    pub(super) fn kept(self) -> &'static str {
+    pub(super) fn protected_text(self) -> &'static str {
         match self {
             Self::Files => "other files",
             Self::Metadata => "permissions, owners, times and attributes of other files",
@@ -86,7 +86,7 @@ impl Subject {
     }
 
     /// What can be done when nothing keeps it.
-    pub(super) fn open(self) -> &'static str {
+    pub(super) fn open_text(self) -> &'static str {
         match self {
             Self::Files => "every file that you may read or change",
             Self::Metadata => "permissions, owners, times and attributes of all your files",

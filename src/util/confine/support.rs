@@ -6,14 +6,14 @@ use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use super::namespaces::Namespaces;
-use super::{Level, Refusal};
-use crate::util::orphans::Awaited;
+use super::namespaces::NamespaceSetup;
+use super::{ConfinementError, ConfinementLevel};
+use crate::util::orphans::AwaitedChild;
 use crate::util::process::{query_landlock_abi, try_namespaces};
 
 /// The least version of Landlock that keeps files: from 2 on a rename cannot carry a file out, from
 /// 3 on a file cannot be cut short.
-const LEAST_ABI: u32 = 3;
+const MIN_LANDLOCK_ABI: u32 = 3;
 /// Where a system keeps bubblewrap. `PATH` is not asked: a project could have changed it.
 const BWRAP: [&str; 5] = [
     "/usr/bin/bwrap",
@@ -23,9 +23,9 @@ const BWRAP: [&str; 5] = [
     "/run/current-system/sw/bin/bwrap",
 ];
 /// How often the trial of bubblewrap is looked at.
-const STEP: Duration = Duration::from_millis(1);
+const TRIAL_POLL_INTERVAL: Duration = Duration::from_millis(1);
 /// How long it may take.
-const TRIAL: Duration = Duration::from_secs(5);
+const TRIAL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// What the levels ask of a system. Tests stand in for systems that lack something.
 pub(super) trait SystemSupport {
@@ -51,7 +51,7 @@ impl SystemSupport for ThisSystem {
     /// made once, in a child that ends at once.
     fn namespaces(&self) -> Result<(), String> {
         static WORKING: OnceLock<Result<(), String>> = OnceLock::new();
-        let attempt = || try_namespaces(Namespaces::trial()).map_err(|why| why.to_string());
+        let attempt = || try_namespaces(NamespaceSetup::trial()).map_err(|why| why.to_string());
         WORKING.get_or_init(attempt).clone()
     }
 
@@ -64,32 +64,42 @@ impl SystemSupport for ThisSystem {
 ///
 /// # Errors
 /// When there is neither Landlock nor bubblewrap.
-pub fn available() -> Result<Level, Refusal> {
+pub fn available() -> Result<ConfinementLevel, ConfinementError> {
     available_on(&ThisSystem)
 }
 
 /// The same for a system.
-pub(super) fn available_on(system: &dyn SystemSupport) -> Result<Level, Refusal> {
-    let best = [Level::Namespaces, Level::Landlock, Level::Bwrap];
+pub(super) fn available_on(
+    system: &dyn SystemSupport,
+) -> Result<ConfinementLevel, ConfinementError> {
+    let best = [ConfinementLevel::Namespaces, ConfinementLevel::Landlock, ConfinementLevel::Bwrap];
     let kept = best.into_iter().find(|level| check_on(system, *level).is_ok());
-    kept.map_or_else(|| check_on(system, Level::Landlock).map(|()| Level::Landlock), Ok)
+    kept.map_or_else(
+        || check_on(system, ConfinementLevel::Landlock).map(|()| ConfinementLevel::Landlock),
+        Ok,
+    )
 }
 
 /// Whether a level can be kept here. That bubblewrap works is seen when it is first used.
 ///
 /// # Errors
 /// Says what is missing.
-pub fn check(level: Level) -> Result<(), Refusal> {
+pub fn check(level: ConfinementLevel) -> Result<(), ConfinementError> {
     check_on(&ThisSystem, level)
 }
 
 /// The same for a system.
-pub(super) fn check_on(system: &dyn SystemSupport, level: Level) -> Result<(), Refusal> {
+pub(super) fn check_on(
+    system: &dyn SystemSupport,
+    level: ConfinementLevel,
+) -> Result<(), ConfinementError> {
     match level {
-        Level::Limits => Ok(()),
-        Level::Landlock => landlock_usable(system).and_then(|()| super::filter::usable()),
-        Level::Namespaces => {
-            check_on(system, Level::Landlock)?;
+        ConfinementLevel::Limits => Ok(()),
+        ConfinementLevel::Landlock => {
+            landlock_usable(system).and_then(|()| super::filter::usable())
+        }
+        ConfinementLevel::Namespaces => {
+            check_on(system, ConfinementLevel::Landlock)?;
             system.namespaces().map_err(|why| {
                 unsupported(
                     format!("namespaces cannot be made here: {why}"),
@@ -97,20 +107,20 @@ pub(super) fn check_on(system: &dyn SystemSupport, level: Level) -> Result<(), R
                 )
             })
         }
-        Level::Bwrap => match system.bwrap() {
+        ConfinementLevel::Bwrap => match system.bwrap() {
             Some(_) => super::filter::usable(),
             None => Err(unsupported("bubblewrap (bwrap) is not installed", "install bubblewrap")),
         },
     }
 }
 
-fn landlock_usable(system: &dyn SystemSupport) -> Result<(), Refusal> {
+fn landlock_usable(system: &dyn SystemSupport) -> Result<(), ConfinementError> {
     let remedy = "use a newer kernel, or 'level: bwrap' with bubblewrap installed";
     match system.landlock_abi() {
         None => Err(unsupported("this kernel has no Landlock, or it is switched off", remedy)),
-        Some(abi) if abi < LEAST_ABI => Err(unsupported(
+        Some(abi) if abi < MIN_LANDLOCK_ABI => Err(unsupported(
             format!(
-                "this kernel's Landlock (ABI {abi}) cannot keep files from being cut short: ABI {LEAST_ABI} can (Linux 6.2)"
+                "this kernel's Landlock (ABI {abi}) cannot keep files from being cut short: ABI {MIN_LANDLOCK_ABI} can (Linux 6.2)"
             ),
             remedy,
         )),
@@ -118,17 +128,20 @@ fn landlock_usable(system: &dyn SystemSupport) -> Result<(), Refusal> {
     }
 }
 
-pub(super) fn unsupported(missing: impl Into<String>, remedy: impl Into<String>) -> Refusal {
-    Refusal::Unsupported { missing: missing.into(), remedy: remedy.into() }
+pub(super) fn unsupported(
+    missing: impl Into<String>,
+    remedy: impl Into<String>,
+) -> ConfinementError {
+    ConfinementError::Unsupported { missing: missing.into(), remedy: remedy.into() }
 }
 
 /// Bubblewrap, once it has shown that it can make namespaces here. Tried once.
 ///
 /// # Errors
 /// When it is not installed, or what it said when it failed.
-pub(super) fn working_bwrap() -> Result<PathBuf, Refusal> {
+pub(super) fn working_bwrap() -> Result<PathBuf, ConfinementError> {
     static WORKING: OnceLock<Result<(), String>> = OnceLock::new();
-    check(Level::Bwrap)?;
+    check(ConfinementLevel::Bwrap)?;
     let path = ThisSystem.bwrap().ok_or_else(|| unsupported("bubblewrap is not installed", ""))?;
     WORKING.get_or_init(|| trial(&path)).clone().map(|()| path).map_err(|why| {
         unsupported(format!("bubblewrap does not work here: {why}"), "use 'level: landlock'")
@@ -146,20 +159,20 @@ fn trial(bwrap: &Path) -> Result<(), String> {
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::piped());
-    let (mut child, _awaited) = Awaited::start(|| command.spawn(), std::process::Child::id)
+    let (mut child, _awaited) = AwaitedChild::start(|| command.spawn(), std::process::Child::id)
         .map_err(|why| why.to_string())?;
     // No clock is needed: the steps are counted.
-    for _ in 0..TRIAL.as_millis() {
+    for _ in 0..TRIAL_TIMEOUT.as_millis() {
         match child.try_wait() {
             Ok(Some(status)) if status.success() => return Ok(()),
             Ok(Some(_)) => return Err(first_line(&mut child)),
-            Ok(None) => std::thread::sleep(STEP),
+            Ok(None) => std::thread::sleep(TRIAL_POLL_INTERVAL),
             Err(why) => return Err(why.to_string()),
         }
     }
     let _gone = child.kill();
     let _reaped = child.wait();
-    Err(format!("it did not end within {} s", TRIAL.as_secs()))
+    Err(format!("it did not end within {} s", TRIAL_TIMEOUT.as_secs()))
 }
 
 /// What a child that has ended wrote to stderr, the beginning of it.

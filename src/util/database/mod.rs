@@ -4,16 +4,16 @@
 //! all (`place`), and the versions of what is inside (`layout`). Never does: know what is kept, or
 //! say in words what an error means for it.
 
-mod layout;
-mod place;
+mod path;
+mod schema;
 
 use std::path::Path;
 use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
-pub use layout::{Layout, Recognised};
-pub use place::{Place, Standing};
+pub use path::{DatabasePath, PathStatus};
+pub use schema::{DatabaseSchema, SchemaCheck};
 
 /// How many statements stay prepared.
 const STATEMENTS: usize = 32;
@@ -29,16 +29,20 @@ pub enum Durability {
     Full = 2,
 }
 
-/// Opens the file at `path`, in which no link may be; `patience` is how long the locks of other
+/// Opens the file at `path`, in which no link may be; `lock_timeout` is how long the locks of other
 /// processes are waited for.
 ///
 /// # Errors
 /// When it cannot be opened; what is in it is not looked at.
-pub fn connect(path: &Path, access: OpenFlags, patience: Duration) -> rusqlite::Result<Connection> {
+pub fn connect(
+    path: &Path,
+    access: OpenFlags,
+    lock_timeout: Duration,
+) -> rusqlite::Result<Connection> {
     // One thread uses it at a time.
     let flags = access | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_NOFOLLOW;
     let db = Connection::open_with_flags(path, flags)?;
-    db.busy_timeout(patience)?;
+    db.busy_timeout(lock_timeout)?;
     db.set_prepared_statement_cache_capacity(STATEMENTS);
     Ok(db)
 }
@@ -47,7 +51,11 @@ pub fn connect(path: &Path, access: OpenFlags, patience: Duration) -> rusqlite::
 ///
 /// # Errors
 /// When it does not become so: whoever asked for durable writes must not get others.
-pub fn settle(db: &Connection, durability: Durability, journal: &str) -> rusqlite::Result<()> {
+pub fn set_journaling(
+    db: &Connection,
+    durability: Durability,
+    journal: &str,
+) -> rusqlite::Result<()> {
     let set: String =
         db.pragma_update_and_check(None, "journal_mode", journal, |row| row.get(0))?;
     let wanted = durability as i64;
@@ -68,6 +76,6 @@ pub fn is_busy(error: &rusqlite::Error) -> bool {
 }
 
 /// Whether the file is no database, or not a whole one any more.
-pub fn is_damage(error: &rusqlite::Error) -> bool {
+pub fn is_corrupt(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase))
 }

@@ -5,13 +5,13 @@ use std::time::{Duration, Instant};
 
 use jaq_core::box_iter::box_once;
 use jaq_core::native::{Fun, bome, run, v};
-use jaq_core::{Cv, DataT, Error, Exn, Lut, ValXs, data::HasLut};
+use jaq_core::{Cv, DataT, Exn, Lut, ValXs, data::HasLut};
 use jaq_json::Val;
 
 use crate::util::clock::{Clock as _, SystemClock};
 
 /// What one run may spend.
-pub(super) struct Limits {
+pub(super) struct JqLimits {
     /// The most steps.
     pub(super) steps: u64,
     /// The longest time.
@@ -20,7 +20,7 @@ pub(super) struct Limits {
     pub(super) stack: usize,
 }
 
-impl Default for Limits {
+impl Default for JqLimits {
     fn default() -> Self {
         Self { steps: 2_000_000, time: Duration::from_secs(5), stack: 64 << 20 }
     }
@@ -37,43 +37,43 @@ pub(super) const TICK: &str = "!tick";
 pub(super) const MULTIPLY: &str = "!multiply";
 
 /// The engine's data: JSON values, and the budget beside the compiled program.
-pub(super) struct Limited;
+pub(super) struct JqEngine;
 
-impl DataT for Limited {
+impl DataT for JqEngine {
     type V<'a> = Val;
-    type Data<'a> = Run<'a>;
+    type Data<'a> = JqRunData<'a>;
 }
 
 /// What is handed to every native filter.
 #[derive(Clone)]
-pub(super) struct Run<'a> {
-    pub(super) lut: &'a Lut<Limited>,
-    pub(super) budget: &'a Budget<'a>,
+pub(super) struct JqRunData<'a> {
+    pub(super) lut: &'a Lut<JqEngine>,
+    pub(super) budget: &'a JqBudget<'a>,
 }
 
-impl<'a> HasLut<'a, Limited> for Run<'a> {
-    fn lut(&self) -> &'a Lut<Limited> {
+impl<'a> HasLut<'a, JqEngine> for JqRunData<'a> {
+    fn lut(&self) -> &'a Lut<JqEngine> {
         self.lut
     }
 }
 
 /// What is left for one run.
-pub(super) struct Budget<'l> {
-    limits: &'l Limits,
+pub(super) struct JqBudget<'l> {
+    limits: &'l JqLimits,
     steps: Cell<u64>,
-    next_look: Cell<u64>,
+    next_clock_check: Cell<u64>,
     start: Instant,
     stack_base: usize,
     reason: RefCell<Option<String>>,
 }
 
-impl<'l> Budget<'l> {
+impl<'l> JqBudget<'l> {
     /// A fresh budget; the stack is counted from here.
-    pub(super) fn start(limits: &'l Limits) -> Self {
+    pub(super) fn start(limits: &'l JqLimits) -> Self {
         Self {
             limits,
             steps: Cell::new(0),
-            next_look: Cell::new(CLOCK_EVERY),
+            next_clock_check: Cell::new(CLOCK_EVERY),
             start: SystemClock.now(),
             stack_base: stack_position(),
             reason: RefCell::new(None),
@@ -93,8 +93,8 @@ impl<'l> Budget<'l> {
             Some(format!("the filter takes more than {} steps", self.limits.steps))
         } else if self.stack_base.abs_diff(stack_position()) > self.limits.stack {
             Some("the filter recurses too deeply".to_owned())
-        } else if spent >= self.next_look.get() {
-            self.next_look.set(spent + CLOCK_EVERY);
+        } else if spent >= self.next_clock_check.get() {
+            self.next_clock_check.set(spent + CLOCK_EVERY);
             let late = SystemClock.now().duration_since(self.start) > self.limits.time;
             late.then(|| format!("the filter takes longer than {} s", self.limits.time.as_secs()))
         } else {
@@ -127,17 +127,17 @@ fn weight(value: &Val) -> u64 {
 }
 
 /// The native filters of this module.
-pub(super) fn natives() -> impl Iterator<Item = Fun<Limited>> {
+pub(super) fn natives() -> impl Iterator<Item = Fun<JqEngine>> {
     [run((TICK, v(0), |cv| tick(cv))), run((MULTIPLY, v(2), |cv| multiply(cv)))].into_iter()
 }
 
 /// Gives `true`, or ends the run. Used as a condition, so that paths and updates pass through.
-fn tick((context, input): Cv<'_, Limited>) -> ValXs<'_, Val> {
+fn tick((context, input): Cv<'_, JqEngine>) -> ValXs<'_, Val> {
     let goes_on = context.data().budget.spend(1 + weight(&input));
     box_once(if goes_on { Ok(Val::Bool(true)) } else { Err(Exn::halt(1)) })
 }
 
-fn multiply((mut context, _): Cv<'_, Limited>) -> ValXs<'_, Val> {
+fn multiply((mut context, _): Cv<'_, JqEngine>) -> ValXs<'_, Val> {
     let right = context.pop_var();
     let left = context.pop_var();
     bome(match (text_length(&left), text_length(&right)) {
@@ -145,7 +145,7 @@ fn multiply((mut context, _): Cv<'_, Limited>) -> ValXs<'_, Val> {
             let times = if text_length(&left).is_some() { &right } else { &left };
             let limit = LONGEST_TEXT / length.max(1);
             if *times > Val::from(limit) && matches!(times, Val::Num(_)) {
-                Err(Error::str("the product is a text of more than 16 MiB"))
+                Err(jaq_core::Error::str("the product is a text of more than 16 MiB"))
             } else {
                 left * right
             }

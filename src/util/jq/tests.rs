@@ -4,7 +4,7 @@ use serde_json::json;
 
 use std::time::Duration;
 
-use super::budget::Limits;
+use super::budget::JqLimits;
 use super::{query, query_within};
 
 fn results(filter: &str, input: &serde_json::Value) -> String {
@@ -111,7 +111,8 @@ fn endless_filters_end() {
         "[range(1000)] as $a | [$a[] as $x | $a[] as $y | $a[] as $z | 1]",
     ] {
         // Few steps and much time, so that a slow machine sees the same limit.
-        let limits = Limits { steps: 20_000, time: Duration::from_hours(1), ..Limits::default() };
+        let limits =
+            JqLimits { steps: 20_000, time: Duration::from_hours(1), ..JqLimits::default() };
         let result = query_within(filter, &null, &limits);
         let message = result.err().unwrap_or_else(|| panic!("{filter} came to an end"));
         assert!(
@@ -123,7 +124,7 @@ fn endless_filters_end() {
 
 #[test]
 fn time_is_a_limit_of_its_own() {
-    let limits = Limits { time: Duration::ZERO, ..Limits::default() };
+    let limits = JqLimits { time: Duration::ZERO, ..JqLimits::default() };
     let message = query_within("[range(1e12)]", &json!(null), &limits).unwrap_err();
     assert!(message.contains("takes longer than"), "{message}");
 }

@@ -13,22 +13,22 @@ use tokio::net::unix::pipe::Receiver;
 
 /// A timer that is made when it is first needed.
 #[derive(Debug, Default)]
-pub(super) enum Lazy {
+pub(super) enum LazyTimer {
     #[default]
-    Unmade,
-    Made(Timer),
+    NotCreated,
+    Ready(Timer),
     /// The system would not give one; it is not asked again.
-    Refused,
+    Unavailable,
 }
 
-impl Lazy {
+impl LazyTimer {
     pub(super) fn get(&mut self) -> Option<&mut Timer> {
-        if matches!(self, Self::Unmade) {
-            *self = Timer::new().map_or(Self::Refused, Self::Made);
+        if matches!(self, Self::NotCreated) {
+            *self = Timer::new().map_or(Self::Unavailable, Self::Ready);
         }
         match self {
-            Self::Made(timer) => Some(timer),
-            Self::Unmade | Self::Refused => None,
+            Self::Ready(timer) => Some(timer),
+            Self::NotCreated | Self::Unavailable => None,
         }
     }
 }

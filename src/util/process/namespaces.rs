@@ -18,17 +18,17 @@ use rustix::fs::{CWD, Mode, OFlags};
 use rustix::mount::{MountPropagationFlags, MoveMountFlags, OpenTreeFlags};
 use rustix::process::{DumpableBehavior, Pid, PidfdFlags, Signal, WaitOptions};
 
-use super::super::confine::Namespaces;
-use super::super::orphans::Awaited;
+use super::super::confine::NamespaceSetup;
+use super::super::orphans::AwaitedChild;
 
 /// The system error by which a trial says that all went well.
-const TRIED: i32 = libc::ECANCELED;
+const TRIAL_SUCCEEDED: i32 = libc::ECANCELED;
 
 /// Makes such namespaces in a child that ends at once.
 ///
 /// # Errors
 /// What the system said to one of the steps.
-pub(in crate::util) fn try_namespaces(namespaces: Namespaces) -> io::Result<()> {
+pub(in crate::util) fn try_namespaces(namespaces: NamespaceSetup) -> io::Result<()> {
     let mut namespaces = namespaces;
     // It is never started: the last step before is an error.
     let mut command = std::process::Command::new("/");
@@ -38,11 +38,11 @@ pub(in crate::util) fn try_namespaces(namespaces: Namespaces) -> io::Result<()> 
         command.pre_exec(move || {
             make(&mut namespaces)?;
             become_program()?;
-            Err(io::Error::from_raw_os_error(TRIED))
+            Err(io::Error::from_raw_os_error(TRIAL_SUCCEEDED))
         });
     }
-    match Awaited::start(|| command.spawn(), std::process::Child::id) {
-        Err(why) if why.raw_os_error() == Some(TRIED) => Ok(()),
+    match AwaitedChild::start(|| command.spawn(), std::process::Child::id) {
+        Err(why) if why.raw_os_error() == Some(TRIAL_SUCCEEDED) => Ok(()),
         Err(why) => Err(why),
         Ok((mut child, _awaited)) => {
             child.wait()?;
@@ -52,7 +52,7 @@ pub(in crate::util) fn try_namespaces(namespaces: Namespaces) -> io::Result<()> 
 }
 
 /// Leaves the namespaces of the parent, all but that of processes, which only children leave.
-pub(super) fn make(namespaces: &mut Namespaces) -> io::Result<()> {
+pub(super) fn make(namespaces: &mut NamespaceSetup) -> io::Result<()> {
     // SAFETY: no descriptors are shared with another thread: this is the only one of a new process.
     unsafe { rustix::thread::unshare_unsafe(namespaces.kinds)? };
     if let Some(maps) = &namespaces.maps {
@@ -65,7 +65,7 @@ pub(super) fn make(namespaces: &mut Namespaces) -> io::Result<()> {
 }
 
 /// Makes everything read-only but what may be written.
-fn mounts(namespaces: &mut Namespaces) -> io::Result<()> {
+fn mounts(namespaces: &mut NamespaceSetup) -> io::Result<()> {
     let all = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
     rustix::mount::mount_change(c"/", all)?;
     let Some(writable) = &namespaces.writable else { return Ok(()) };
@@ -123,15 +123,15 @@ pub(super) fn become_program() -> io::Result<()> {
     // What ends the program by a signal is meant for the program, which may want to end in peace.
     let before = block_signals()?;
     let Some(first) = fork()? else {
-        die_with(&parent)?;
+        die_with_parent(&parent)?;
         collect_orphans()
     };
     match fork() {
         Ok(None) => {
-            die_with(&parent)?;
+            die_with_parent(&parent)?;
             set_signals(&before)
         }
-        Ok(Some(program)) => end_as(program, first),
+        Ok(Some(program)) => exit_like(program, first),
         Err(why) => {
             end(first);
             Err(why)
@@ -152,7 +152,7 @@ fn fork() -> io::Result<Option<Pid>> {
 }
 
 /// Asks to be killed with the parent, which may be dead already.
-fn die_with(parent: &std::os::fd::OwnedFd) -> io::Result<()> {
+fn die_with_parent(parent: &std::os::fd::OwnedFd) -> io::Result<()> {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
     let mut ended = [PollFd::new(parent, PollFlags::IN)];
@@ -165,7 +165,7 @@ fn die_with(parent: &std::os::fd::OwnedFd) -> io::Result<()> {
 /// The life of the first process: it holds nothing open and keeps its memory, a copy of ours, from
 /// whoever is inside.
 fn collect_orphans() -> ! {
-    let _kept = let_go();
+    let _kept = release_resources();
     let mut child_ended = std::mem::MaybeUninit::<libc::sigset_t>::uninit();
     // SAFETY: the set is initialised by the first call before it is used by the others, which read
     // it only; `sigwait` writes one number to a variable that outlives the call.
@@ -181,8 +181,8 @@ fn collect_orphans() -> ! {
 }
 
 /// Waits for the program, ends all that it left behind, and ends in the same way.
-fn end_as(program: Pid, first: Pid) -> ! {
-    let _kept = let_go();
+fn exit_like(program: Pid, first: Pid) -> ! {
+    let _kept = release_resources();
     let status = loop {
         match rustix::process::waitpid(Some(program), WaitOptions::empty()) {
             Ok(Some((_, status))) => break Some(status),
@@ -218,7 +218,7 @@ fn end(first: Pid) {
 
 /// Closes all descriptors, since the parent waits for the ends of some, and keeps the memory of
 /// this process from others of the same user.
-fn let_go() -> io::Result<()> {
+fn release_resources() -> io::Result<()> {
     rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
     // SAFETY: nothing in this process uses a descriptor any more, nor drops one: it only waits, and
     // ends without running destructors.

@@ -6,8 +6,8 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
 
-use super::Line;
-use crate::util::append::{AppendError, Identity, Location};
+use super::RecordLine;
+use crate::util::append::{AppendError, FileIdentity, RecordLocation};
 
 /// How much is read with one call of the system.
 const BLOCK: usize = 64 << 10;
@@ -21,17 +21,17 @@ const LONGEST: usize = 8 << 20;
 
 /// Goes on where the records end now.
 #[derive(Debug)]
-pub struct Follow {
-    location: Location,
+pub struct LineFollower {
+    location: RecordLocation,
     /// The files that may still grow, the oldest first: one that was just set aside may get the
     /// last line of a process that has not noticed yet.
-    open: VecDeque<Reading>,
+    open: VecDeque<FollowedFile>,
 }
 
 #[derive(Debug)]
-struct Reading {
+struct FollowedFile {
     file: File,
-    identity: Identity,
+    identity: FileIdentity,
     offset: u64,
     /// The beginning of a line whose end was not written yet.
     partial: Vec<u8>,
@@ -40,15 +40,15 @@ struct Reading {
     lingered: u32,
 }
 
-impl Follow {
+impl LineFollower {
     /// Follows from the present end on.
     ///
     /// # Errors
     /// When the file is not what a file of records must be, or cannot be read.
-    pub fn from_end(location: Location) -> Result<Self, AppendError> {
+    pub fn from_end(location: RecordLocation) -> Result<Self, AppendError> {
         let mut open = VecDeque::new();
         if let Some((file, identity)) = location.open_to_read()? {
-            let mut reading = Reading::new(file, identity);
+            let mut reading = FollowedFile::new(file, identity);
             reading.offset = reading.file.metadata().map_or(0, |metadata| metadata.len());
             open.push_back(reading);
         }
@@ -64,7 +64,7 @@ impl Follow {
     ///
     /// # Errors
     /// When a file is not what it must be, or cannot be read.
-    pub fn poll(&mut self) -> Result<Vec<Line>, AppendError> {
+    pub fn poll(&mut self) -> Result<Vec<RecordLine>, AppendError> {
         let mut lines = Vec::new();
         let growing = self.location.open_to_read()?;
         let moved = match (&growing, self.open.back()) {
@@ -90,9 +90,9 @@ impl Follow {
     }
 
     /// Opens what came after the last file.
-    fn advance(&mut self, growing: Option<(File, Identity)>) -> Result<(), AppendError> {
+    fn advance(&mut self, growing: Option<(File, FileIdentity)>) -> Result<(), AppendError> {
         let mut newer = VecDeque::new();
-        newer.extend(growing.map(|(file, identity)| Reading::new(file, identity)));
+        newer.extend(growing.map(|(file, identity)| FollowedFile::new(file, identity)));
         if let Some(last) = self.open.back() {
             // Several files may have been set aside since.
             let set_aside = super::files(&self.location)?;
@@ -101,7 +101,7 @@ impl Follow {
                 match location.open_to_read()? {
                     Some((_, identity)) if identity == last.identity => {
                         for (file, identity) in between {
-                            newer.push_front(Reading::new(file, identity));
+                            newer.push_front(FollowedFile::new(file, identity));
                         }
                         break;
                     }
@@ -115,12 +115,12 @@ impl Follow {
     }
 }
 
-impl Reading {
-    fn new(file: File, identity: Identity) -> Self {
+impl FollowedFile {
+    fn new(file: File, identity: FileIdentity) -> Self {
         Self { file, identity, offset: 0, partial: Vec::new(), too_long: false, lingered: 0 }
     }
 
-    fn read(&mut self, lines: &mut Vec<Line>) -> std::io::Result<()> {
+    fn read(&mut self, lines: &mut Vec<RecordLine>) -> std::io::Result<()> {
         let mut block = vec![0; BLOCK];
         loop {
             let length = self.file.read_at(&mut block, self.offset)?;
@@ -134,9 +134,9 @@ impl Reading {
                         self.partial.extend_from_slice(text);
                         let text = std::mem::take(&mut self.partial);
                         if std::mem::take(&mut self.too_long) {
-                            lines.push(Line::TooLong);
+                            lines.push(RecordLine::TooLong);
                         } else if !text.is_empty() {
-                            lines.push(Line::Text(text));
+                            lines.push(RecordLine::Text(text));
                         }
                     }
                     _ => self.partial.extend_from_slice(piece),

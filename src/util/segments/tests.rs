@@ -9,12 +9,12 @@ use super::*;
 
 const NOW: Duration = Duration::from_secs(1_795_304_776);
 
-fn here(root: &tempfile::TempDir) -> Location {
-    Location::named(root.path().join("log.jsonl"))
+fn here(root: &tempfile::TempDir) -> RecordLocation {
+    RecordLocation::named(root.path().join("log.jsonl"))
 }
 
-fn small(segment: u64) -> Keep {
-    Keep { segment, ..Keep::default() }
+fn small(segment: u64) -> SegmentRetention {
+    SegmentRetention { max_segment_bytes: segment, ..SegmentRetention::default() }
 }
 
 fn names(root: &tempfile::TempDir) -> Vec<String> {
@@ -26,22 +26,22 @@ fn names(root: &tempfile::TempDir) -> Vec<String> {
     names
 }
 
-fn text(line: Line) -> String {
+fn text(line: RecordLine) -> String {
     match line {
-        Line::Text(text) if text.len() > 1 << 20 => format!("{} bytes", text.len()),
-        Line::Text(text) => String::from_utf8(text).unwrap(),
-        Line::TooLong => "too long".to_owned(),
+        RecordLine::Text(text) if text.len() > 1 << 20 => format!("{} bytes", text.len()),
+        RecordLine::Text(text) => String::from_utf8(text).unwrap(),
+        RecordLine::TooLong => "too long".to_owned(),
     }
 }
 
-fn newest_first(location: &Location) -> Vec<String> {
-    Backwards::all(location).unwrap().map(|line| text(line.unwrap())).collect()
+fn newest_first(location: &RecordLocation) -> Vec<String> {
+    ReverseLines::all(location).unwrap().map(|line| text(line.unwrap())).collect()
 }
 
 #[test]
 fn a_full_file_is_set_aside_under_a_name_that_sorts() {
     let root = tempfile::tempdir().unwrap();
-    let log = Segments::new(here(&root), false, small(8));
+    let log = SegmentedLog::new(here(&root), false, small(8));
     log.append(NOW, "\"first\"").unwrap();
     log.append(NOW, "\"second\"").unwrap();
     // The clock was put back by a day.
@@ -63,7 +63,11 @@ fn a_full_file_is_set_aside_under_a_name_that_sorts() {
 #[test]
 fn what_is_old_or_too_much_goes_and_nothing_else() {
     let root = tempfile::tempdir().unwrap();
-    let keep = Keep { segment: 8, total: 40, age: Duration::from_hours(24) };
+    let keep = SegmentRetention {
+        max_segment_bytes: 8,
+        max_total_bytes: 40,
+        max_age: Duration::from_hours(24),
+    };
     for foreign in ["log-2026.jsonl", "log-20261122T002616Z.jsonl.bak", "other.jsonl"] {
         std::fs::write(root.path().join(foreign), "mine").unwrap();
     }
@@ -71,7 +75,7 @@ fn what_is_old_or_too_much_goes_and_nothing_else() {
     std::fs::write(&old, "1\n").unwrap();
     let then = std::time::UNIX_EPOCH + NOW.saturating_sub(Duration::from_hours(25));
     std::fs::File::options().append(true).open(&old).unwrap().set_modified(then).unwrap();
-    let log = Segments::new(here(&root), false, keep);
+    let log = SegmentedLog::new(here(&root), false, keep);
     for line in 0..6 {
         log.append(NOW, &format!("\"line {line}\"")).unwrap();
     }
@@ -84,7 +88,10 @@ fn what_is_old_or_too_much_goes_and_nothing_else() {
 #[test]
 fn a_file_goes_for_its_age_alone() {
     let root = tempfile::tempdir().unwrap();
-    let keep = Keep { segment: 8, ..Keep::for_age(Duration::from_hours(24)) };
+    let keep = SegmentRetention {
+        max_segment_bytes: 8,
+        ..SegmentRetention::for_age(Duration::from_hours(24))
+    };
     let aged = |name: &str, hours: u64| {
         let path = root.path().join(name);
         std::fs::write(&path, "1\n").unwrap();
@@ -94,7 +101,7 @@ fn a_file_goes_for_its_age_alone() {
     };
     let (old, young) =
         (aged("log-20200101T000000Z.jsonl", 25), aged("log-20200102T000000Z.jsonl", 23));
-    Segments::new(here(&root), false, keep).append(NOW, "\"a line\"").unwrap();
+    SegmentedLog::new(here(&root), false, keep).append(NOW, "\"a line\"").unwrap();
     assert!(!old.exists());
     assert!(young.exists());
 }
@@ -108,7 +115,7 @@ fn no_line_is_lost_while_many_set_files_aside() {
             let location = location.clone();
             scope.spawn(move || {
                 // Each has its own descriptor, as processes have.
-                let log = Segments::new(location, false, small(500));
+                let log = SegmentedLog::new(location, false, small(500));
                 for line in 0..200 {
                     log.append(NOW, &format!("[{writer},{line}]")).unwrap();
                 }
@@ -133,8 +140,8 @@ fn no_line_is_lost_while_many_set_files_aside() {
 #[test]
 fn a_file_that_cannot_be_set_aside_grows_on_and_says_so_once() {
     let root = tempfile::tempdir().unwrap();
-    let log = Segments::new(here(&root), false, small(1));
-    let names = Names::of(&here(&root).path);
+    let log = SegmentedLog::new(here(&root), false, small(1));
+    let names = SegmentNames::of(&here(&root).path);
     let now = i64::try_from(NOW.as_secs()).unwrap();
     // Directories stand at every name that would be tried; they are no files of ours to sort after.
     std::fs::create_dir(root.path().join(names.at(i64::MAX))).unwrap();
@@ -152,9 +159,9 @@ fn a_file_that_cannot_be_set_aside_grows_on_and_says_so_once() {
 #[test]
 fn what_is_followed_goes_on_in_the_next_files() {
     let root = tempfile::tempdir().unwrap();
-    let log = Segments::new(here(&root), false, small(20));
+    let log = SegmentedLog::new(here(&root), false, small(20));
     log.append(NOW, "\"before\"").unwrap();
-    let mut follow = Follow::from_end(here(&root)).unwrap();
+    let mut follow = LineFollower::from_end(here(&root)).unwrap();
     let mut seen = Vec::new();
     let mut look = |seen: &mut Vec<String>| {
         seen.extend(follow.poll().unwrap().into_iter().map(text));
@@ -185,12 +192,12 @@ fn what_is_followed_goes_on_in_the_next_files() {
 #[test]
 fn following_what_is_not_there_yet_begins_with_its_first_line() {
     let root = tempfile::tempdir().unwrap();
-    let mut follow = Follow::from_end(here(&root)).unwrap();
+    let mut follow = LineFollower::from_end(here(&root)).unwrap();
     assert_eq!(follow.poll().unwrap(), []);
-    let log = Segments::new(here(&root), false, Keep::default());
+    let log = SegmentedLog::new(here(&root), false, SegmentRetention::default());
     log.append(NOW, "1").unwrap();
     assert_eq!(follow.poll().unwrap(), [], "the file is opened for the next time");
-    assert_eq!(follow.poll().unwrap(), [Line::Text(b"1".to_vec())]);
+    assert_eq!(follow.poll().unwrap(), [RecordLine::Text(b"1".to_vec())]);
 }
 
 #[test]

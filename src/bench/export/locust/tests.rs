@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::*;
-use crate::bench::plan::{Bounds, Step};
+use crate::bench::plan::{RateStep, RunLimits};
 
 fn target(name: &str) -> LocustTarget {
     let arguments: JsonObject =
@@ -14,7 +14,7 @@ fn target(name: &str) -> LocustTarget {
         url: "http://127.0.0.1:9/mcp".to_owned(),
         protocol: None,
         headers: Vec::new(),
-        arguments: ArgumentSource::One(arguments),
+        arguments: ArgumentSource::Constant(arguments),
         weight: 1.0,
     }
 }
@@ -43,10 +43,10 @@ fn plan_of(file: &str) -> Value {
 
 #[test]
 fn the_plan_stands_in_the_file() {
-    let plan = Plan {
-        model: Model::Closed { concurrency: 7 },
-        until: Bounds { requests: Some(500), duration: Some(Duration::from_secs(3)) },
-        ..Plan::default()
+    let plan = BenchPlan {
+        model: LoadModel::Closed { concurrency: 7 },
+        limits: RunLimits { requests: Some(500), duration: Some(Duration::from_secs(3)) },
+        ..BenchPlan::default()
     };
     let file = locust(&plan, &[target("null-echo")]).unwrap();
     let written = plan_of(&file);
@@ -59,12 +59,13 @@ fn the_plan_stands_in_the_file() {
 
 #[test]
 fn rates_and_steps_are_written() {
-    let step = |rate| Step { rate, lasting: Duration::from_secs(2) };
+    let step = |rate| RateStep { rate, lasting: Duration::from_secs(2) };
     let arrivals = Arrivals::Steps(vec![step(10.0), step(20.0)]);
-    let model = Model::Open { arrivals, in_flight: 4, over: Over::Queue };
+    let model = LoadModel::Open { arrivals, in_flight: 4, overflow: OverflowPolicy::Queue };
     let mut modern = target("a");
     modern.protocol = Some(MODERN.to_owned());
-    let written = plan_of(&locust(&Plan { model, ..Plan::default() }, &[modern]).unwrap());
+    let written =
+        plan_of(&locust(&BenchPlan { model, ..BenchPlan::default() }, &[modern]).unwrap());
     assert_eq!(written["load"]["steps"][1], json!({ "rate": 20.0, "lasting_s": 2.0 }));
     assert_eq!(written["modern"], true);
 }
@@ -85,7 +86,7 @@ fn no_secret_is_written() {
         name: "X-Mine".to_owned(),
         value: LocustValue::Variable { before: "Bearer ".to_owned(), variable: "MINE".to_owned() },
     });
-    let file = locust(&Plan::default(), &[of]).unwrap();
+    let file = locust(&BenchPlan::default(), &[of]).unwrap();
     assert!(!file.contains("s3cr3t"));
     let headers = plan_of(&file)["headers"].clone();
     assert_eq!(headers[1]["variable"], "TOOLHOST_X_API_KEY");
@@ -95,7 +96,7 @@ fn no_secret_is_written() {
 
 #[test]
 fn what_locust_cannot_do_is_refused() {
-    let refused = |targets: &[LocustTarget]| locust(&Plan::default(), targets).unwrap_err();
+    let refused = |targets: &[LocustTarget]| locust(&BenchPlan::default(), targets).unwrap_err();
     assert!(refused(&[]).message().contains("no tool"));
     let mut elsewhere = target("b");
     elsewhere.url = "http://127.0.0.1:10/mcp".to_owned();

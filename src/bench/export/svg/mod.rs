@@ -10,16 +10,16 @@ use std::time::Duration;
 
 use crate::bench::buckets;
 use crate::bench::compare::letter;
-use crate::bench::plan::{Arrivals, Model};
-use crate::bench::report::{Report, Slice, TargetReport};
+use crate::bench::plan::{Arrivals, LoadModel};
+use crate::bench::report::{BenchReport, TargetReport, TimelineSlice};
 use crate::util::histogram::Durations;
 use crate::util::text;
 use crate::util::units::show_duration;
 use canvas::{Canvas, escaped};
-use scale::Scale;
+use scale::AxisScale;
 
 /// Targets that are drawn; more than that nobody can tell apart.
-const MOST: usize = 4;
+const MAX_TARGETS: usize = 4;
 
 const WIDTH: f64 = 960.0;
 const LEFT: f64 = 84.0;
@@ -35,8 +35,8 @@ const HISTOGRAM: f64 = 190.0;
 const CLASSES: usize = 72;
 /// Points of a line at most and at least, and the calls that each should stand for.
 const POINTS: usize = 96;
-const FEWEST: usize = 24;
-const ENOUGH: u64 = 60;
+const MIN_POINTS: usize = 24;
+const CALLS_PER_POINT: u64 = 60;
 /// Shapes on a line at most.
 const SHAPES: usize = 16;
 
@@ -58,8 +58,8 @@ text{font-family:system-ui,-apple-system,'Segoe UI',Helvetica,Arial,sans-serif;f
 </style>";
 
 /// The picture of a run. Its title is the names of its targets unless there is another one.
-pub fn svg(report: &Report, title: Option<&str>) -> String {
-    let targets: Vec<&TargetReport> = report.targets.iter().take(MOST).collect();
+pub fn svg(report: &BenchReport, title: Option<&str>) -> String {
+    let targets: Vec<&TargetReport> = report.targets.iter().take(MAX_TARGETS).collect();
     let failing = targets.iter().filter(|target| failures(&target.timeline) > 0).count();
     #[expect(clippy::cast_precision_loss, reason = "a few rows")]
     let (rows, lines) = (failing as f64, targets.len() as f64);
@@ -92,10 +92,10 @@ fn names(targets: &[&TargetReport]) -> String {
 }
 
 /// How load was made, in words.
-fn load(report: &Report) -> String {
+fn load(report: &BenchReport) -> String {
     let how = match &report.plan.model {
-        Model::Closed { concurrency } => format!("closed load, {concurrency} in flight"),
-        Model::Open { arrivals, in_flight, .. } => {
+        LoadModel::Closed { concurrency } => format!("closed load, {concurrency} in flight"),
+        LoadModel::Open { arrivals, in_flight, .. } => {
             let rate = match arrivals {
                 Arrivals::Constant { rate } => format!("{rate} calls/s"),
                 Arrivals::Poisson { rate } => format!("{rate} calls/s at random"),
@@ -111,14 +111,14 @@ fn load(report: &Report) -> String {
 }
 
 /// When the last of the timelines ends. Targets that take turns have each a time of their own.
-fn horizon(report: &Report) -> Duration {
+fn horizon(report: &BenchReport) -> Duration {
     let ends = report.targets.iter().filter_map(|target| target.timeline.last());
     let last = ends.map(|slice| slice.from + slice.lasting).max().unwrap_or(report.elapsed);
     last.min(report.elapsed)
 }
 
 /// What the axis of times is.
-fn axis(report: &Report) -> &'static str {
+fn axis(report: &BenchReport) -> &'static str {
     if report.rounds.is_empty() {
         "since the first counted call"
     } else {
@@ -127,19 +127,19 @@ fn axis(report: &Report) -> &'static str {
 }
 
 /// The panel of times: the median, and bands from it up to p95 and p99.
-fn times(canvas: &mut Canvas, report: &Report, targets: &[&TargetReport]) {
+fn times(canvas: &mut Canvas, report: &BenchReport, targets: &[&TargetReport]) {
     canvas.text((28.0, TOP - 18.0), "head", "Latency over time");
     let drawn: Vec<Durations> = targets
         .iter()
-        .flat_map(|target| joined(&target.timeline))
+        .flat_map(|target| merged_slices(&target.timeline))
         .map(|(_, response)| response)
         .collect();
     let seen = |share: f64| drawn.iter().filter_map(move |response| seconds(response, share));
     let low = seen(0.5).fold(f64::INFINITY, f64::min);
     let high = seen(0.99).fold(0.0, f64::max);
-    let y = Scale::logarithmic(low, high, BOTTOM, TOP);
-    let x = Scale::linear(horizon(report).as_secs_f64(), LEFT, RIGHT);
-    for mark in y.marks() {
+    let y = AxisScale::logarithmic(low, high, BOTTOM, TOP);
+    let x = AxisScale::linear(horizon(report).as_secs_f64(), LEFT, RIGHT);
+    for mark in y.ticks() {
         let place = y.place(mark);
         canvas.line((LEFT, place), (RIGHT, place), "grid");
         canvas.text((LEFT - 8.0, place + 4.0), "tick end", &shown(mark));
@@ -154,9 +154,9 @@ fn times(canvas: &mut Canvas, report: &Report, targets: &[&TargetReport]) {
         );
         return;
     }
-    key(canvas);
+    legend(canvas);
     for (at, target) in targets.iter().enumerate() {
-        let points = joined(&target.timeline);
+        let points = merged_slices(&target.timeline);
         let line = |share: f64| -> Vec<(f64, f64)> {
             let point = |(middle, response): &(Duration, Durations)| {
                 let middle = (*middle).min(horizon(report)).as_secs_f64();
@@ -180,7 +180,7 @@ fn times(canvas: &mut Canvas, report: &Report, targets: &[&TargetReport]) {
 }
 
 /// What the line and the bands are, at the right of the heading.
-fn key(canvas: &mut Canvas) {
+fn legend(canvas: &mut Canvas) {
     let line = TOP - 22.0;
     let mut from = RIGHT - 254.0;
     canvas.line((from, line), (from + 26.0, line), "line c0");
@@ -195,10 +195,11 @@ fn key(canvas: &mut Canvas) {
 
 /// The answered calls of a timeline in so few stretches that each has enough for its percentiles,
 /// with the middle of each.
-fn joined(timeline: &[Slice]) -> Vec<(Duration, Durations)> {
+fn merged_slices(timeline: &[TimelineSlice]) -> Vec<(Duration, Durations)> {
     let calls: u64 = timeline.iter().map(|slice| slice.ok).sum();
-    let wanted = usize::try_from(calls / ENOUGH).unwrap_or(POINTS).clamp(FEWEST, POINTS);
-    let join = |slices: &[Slice]| {
+    let wanted =
+        usize::try_from(calls / CALLS_PER_POINT).unwrap_or(POINTS).clamp(MIN_POINTS, POINTS);
+    let join = |slices: &[TimelineSlice]| {
         let (first, last) = (slices.first()?, slices.last()?);
         let mut response = Durations::coarse();
         for slice in slices {
@@ -213,9 +214,9 @@ fn halfway(from: Duration, to: Duration) -> Duration {
     (from + to) / 2
 }
 
-fn time_axis(canvas: &mut Canvas, x: &Scale, bottom: f64, named: Option<&str>) {
+fn time_axis(canvas: &mut Canvas, x: &AxisScale, bottom: f64, named: Option<&str>) {
     canvas.line((LEFT, bottom), (RIGHT, bottom), "axis");
-    for mark in x.marks() {
+    for mark in x.ticks() {
         let place = x.place(mark);
         canvas.line((place, bottom), (place, bottom + 5.0), "axis");
         let text = if mark == 0.0 { "0 s".to_owned() } else { shown(mark) };
@@ -227,8 +228,8 @@ fn time_axis(canvas: &mut Canvas, x: &Scale, bottom: f64, named: Option<&str>) {
 }
 
 /// Calls that failed in each slice, a row for each target that has any.
-fn rows_of_failures(canvas: &mut Canvas, report: &Report, targets: &[&TargetReport]) {
-    let x = Scale::linear(horizon(report).as_secs_f64(), LEFT, RIGHT);
+fn rows_of_failures(canvas: &mut Canvas, report: &BenchReport, targets: &[&TargetReport]) {
+    let x = AxisScale::linear(horizon(report).as_secs_f64(), LEFT, RIGHT);
     let mut bottom = BOTTOM + 28.0;
     let failing = targets.iter().enumerate().filter(|(_, target)| failures(&target.timeline) > 0);
     for (at, target) in failing {
@@ -270,8 +271,8 @@ fn distribution(canvas: &mut Canvas, targets: &[&TargetReport], top: f64) {
     let high = targets.iter().filter_map(|target| target.response.max()).max();
     canvas.line((LEFT, bottom), (RIGHT, bottom), "axis");
     let (Some(low), Some(high)) = (low, high) else { return };
-    let x = Scale::logarithmic(low.as_secs_f64(), high.as_secs_f64(), LEFT, RIGHT);
-    let (from, to) = x.ends();
+    let x = AxisScale::logarithmic(low.as_secs_f64(), high.as_secs_f64(), LEFT, RIGHT);
+    let (from, to) = x.range();
     let time = |seconds: f64| Duration::try_from_secs_f64(seconds).unwrap_or_default();
     let classes =
         |target: &TargetReport| buckets::between(&target.response, time(from), time(to), CLASSES);
@@ -283,13 +284,13 @@ fn distribution(canvas: &mut Canvas, targets: &[&TargetReport], top: f64) {
         .iter()
         .flat_map(|target| classes(target).into_iter().map(|class| share(class.count, target)))
         .fold(0.0, f64::max);
-    let y = Scale::linear(most * 1.08, bottom, top);
-    for mark in y.marks() {
+    let y = AxisScale::linear(most * 1.08, bottom, top);
+    for mark in y.ticks() {
         let place = y.place(mark);
         canvas.line((LEFT, place), (RIGHT, place), "grid");
         canvas.text((LEFT - 8.0, place + 4.0), "tick end", &format!("{}%", short_number(mark)));
     }
-    for mark in x.marks() {
+    for mark in x.ticks() {
         let place = x.place(mark);
         canvas.line((place, bottom), (place, bottom + 5.0), "axis");
         canvas.text((place, bottom + 19.0), "tick mid", &shown(mark));
@@ -345,7 +346,7 @@ fn figures(canvas: &mut Canvas, targets: &[&TargetReport], top: f64) {
         canvas.text((68.0, line), "cell", &text::cut(&text::safe_line(&name), 48));
         let time = |value: Option<Duration>| value.map_or_else(|| "–".to_owned(), show_duration);
         let at = |share: f64| match target.response.quantile(share) {
-            Some(value) if !target.response.is_sure_of(share) => {
+            Some(value) if !target.response.is_reliable_at(share) => {
                 format!("({})", show_duration(value))
             }
             value => time(value),
@@ -389,7 +390,7 @@ fn shape(canvas: &mut Canvas, (x, y): (f64, f64), target: usize) {
     }
 }
 
-fn failures(timeline: &[Slice]) -> u64 {
+fn failures(timeline: &[TimelineSlice]) -> u64 {
     timeline.iter().map(|slice| slice.failed).sum()
 }
 

@@ -4,7 +4,7 @@
 
 /// A stretch of the picture that stands for a stretch of figures.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Scale {
+pub(super) struct AxisScale {
     low: f64,
     high: f64,
     from: f64,
@@ -12,7 +12,7 @@ pub(super) struct Scale {
     logarithmic: bool,
 }
 
-impl Scale {
+impl AxisScale {
     /// Figures from 0 to `high`.
     pub(super) fn linear(high: f64, from: f64, to: f64) -> Self {
         let high = if high.is_finite() && high > 0.0 { high } else { 1.0 };
@@ -42,12 +42,12 @@ impl Scale {
     }
 
     /// The ends.
-    pub(super) fn ends(&self) -> (f64, f64) {
+    pub(super) fn range(&self) -> (f64, f64) {
         (self.low, self.high)
     }
 
     /// Round figures, about 4 to 9 of them.
-    pub(super) fn marks(&self) -> Vec<f64> {
+    pub(super) fn ticks(&self) -> Vec<f64> {
         if !self.logarithmic {
             return self.even();
         }
@@ -97,21 +97,21 @@ mod tests {
 
     #[test]
     fn figures_have_places_and_the_ends_hold_what_is_beyond() {
-        let scale = Scale::logarithmic(1.0, 100.0, 0.0, 200.0);
+        let scale = AxisScale::logarithmic(1.0, 100.0, 0.0, 200.0);
         assert!((scale.place(10.0) - 100.0).abs() < 1e-9);
         assert_eq!((scale.place(0.0), scale.place(1e9)), (0.0, 200.0));
-        let scale = Scale::linear(10.0, 100.0, 0.0);
+        let scale = AxisScale::linear(10.0, 100.0, 0.0);
         assert!((scale.place(2.5) - 75.0).abs() < 1e-9);
     }
 
     #[test]
     fn marks_are_round_and_neither_few_nor_many() {
         for (low, high) in [(0.001, 0.0012), (0.001, 0.004), (1e-6, 10.0), (0.5, 0.5), (2.0, 2.1)] {
-            let marks = Scale::logarithmic(low, high, 0.0, 1.0).marks();
+            let marks = AxisScale::logarithmic(low, high, 0.0, 1.0).ticks();
             assert!((2..=12).contains(&marks.len()), "{low} to {high}: {marks:?}");
         }
         for high in [0.3, 1.0, 7.0, 10.0, 12_345.0] {
-            let marks = Scale::linear(high, 0.0, 1.0).marks();
+            let marks = AxisScale::linear(high, 0.0, 1.0).ticks();
             assert!((4..=8).contains(&marks.len()), "{high}: {marks:?}");
         }
     }
@@ -119,9 +119,9 @@ mod tests {
     #[test]
     fn nonsense_has_a_scale_too() {
         for (low, high) in [(f64::NAN, f64::NAN), (0.0, 0.0), (-1.0, f64::INFINITY)] {
-            let scale = Scale::logarithmic(low, high, 0.0, 1.0);
-            assert!(scale.place(0.5).is_finite() && !scale.marks().is_empty(), "{low} {high}");
+            let scale = AxisScale::logarithmic(low, high, 0.0, 1.0);
+            assert!(scale.place(0.5).is_finite() && !scale.ticks().is_empty(), "{low} {high}");
         }
-        assert!(Scale::linear(f64::NAN, 0.0, 1.0).place(0.5).is_finite());
+        assert!(AxisScale::linear(f64::NAN, 0.0, 1.0).place(0.5).is_finite());
     }
 }

@@ -12,7 +12,7 @@ fn failing(mut of: TargetReport) -> TargetReport {
     of
 }
 
-fn two() -> Report {
+fn two() -> BenchReport {
     report(vec![
         failing(target("notes-search", noisy(0.004, 2_500, 1))),
         target("memory-search <b>&\u{202e}", noisy(0.006, 1_600, 2)),

@@ -6,10 +6,10 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use clap_complete::ArgValueCompleter;
 
-use super::files::Export;
-use super::parse::Mixed;
+use super::files::ExportSpec;
+use super::mix::MixSpec;
 use crate::bench::plan::WarmUp;
-use crate::bench::spelling::{self, Rate};
+use crate::bench::syntax::{self, RateSpec};
 use crate::cli::commands::call::parse_timeout;
 use crate::cli::complete;
 
@@ -66,16 +66,16 @@ pub struct BenchArgs {
     /// Make calls at this rate, however slow the tool is: 50 or 50/s; steps as 50@10s,100@10s;
     /// rising as 10..100:60s
     #[arg(long, value_name = "PER_SECOND", help_heading = LOAD)]
-    pub rate: Option<Rate>,
+    pub rate: Option<RateSpec>,
     /// With --rate: calls come evenly, or at random moments as people do
     #[arg(long, value_name = "HOW", value_enum, help_heading = LOAD)]
-    pub arrivals: Option<ArrivalsWord>,
+    pub arrivals: Option<ArrivalsArg>,
     /// With --rate: what becomes of a call when too many are in flight
     #[arg(long, value_name = "WHAT", value_enum, help_heading = LOAD)]
-    pub over: Option<OverWord>,
+    pub over: Option<OverflowArg>,
     /// Make so many calls, or calls for so long, before the first one that counts; 0 for none
     /// (default a tenth of -n or of --duration)
-    #[arg(long, value_name = "N|TIME", value_parser = spelling::warm_up, help_heading = LOAD)]
+    #[arg(long, value_name = "N|TIME", value_parser = syntax::warm_up, help_heading = LOAD)]
     pub warmup: Option<WarmUp>,
     /// Give a call up after this time
     #[arg(long, value_name = "TIME", value_parser = parse_timeout, help_heading = LOAD)]
@@ -102,7 +102,7 @@ pub struct BenchArgs {
     /// Make this call too, so much more often than the first one, which has weight 1; repeatable.
     /// Such as '2 notes-get key=milk'
     #[arg(long, value_name = "'WEIGHT NAME [ARGS]'", help_heading = SEVERAL)]
-    pub mix: Vec<Mixed>,
+    pub mix: Vec<MixSpec>,
 
     /// Exit with 8 if this is true of the run, such as 'p99>50ms' or 'throughput<1000'; repeatable
     #[arg(long, value_name = "EXPR", help_heading = JUDGING)]
@@ -116,7 +116,7 @@ pub struct BenchArgs {
           help_heading = JUDGING)]
     pub baseline: Option<PathBuf>,
     /// With --baseline: exit with 8 if mean, p95 or throughput is worse by more than this
-    #[arg(long, value_name = "PERCENT", value_parser = spelling::percent, help_heading = JUDGING)]
+    #[arg(long, value_name = "PERCENT", value_parser = syntax::percent, help_heading = JUDGING)]
     pub max_regression: Option<f64>,
     /// Draw times and their spread into this file, an SVG picture
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath,
@@ -126,7 +126,7 @@ pub struct BenchArgs {
     /// repeatable
     #[arg(long, value_name = "[FORMAT=]FILE", value_hint = clap::ValueHint::FilePath,
           help_heading = JUDGING)]
-    pub export: Vec<Export>,
+    pub export: Vec<ExportSpec>,
     /// Write the plan as a locustfile, for a tool of an HTTP server, and make no calls
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath,
           help_heading = JUDGING,
@@ -153,7 +153,7 @@ Examples:
 
 /// `--arrivals`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum ArrivalsWord {
+pub enum ArrivalsArg {
     /// Evenly.
     Constant,
     /// At random moments.
@@ -162,7 +162,7 @@ pub enum ArrivalsWord {
 
 /// `--over`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum OverWord {
+pub enum OverflowArg {
     /// It waits, and the wait counts.
     Queue,
     /// It is not made, and counted as dropped.

@@ -8,30 +8,30 @@ use std::str::FromStr;
 
 use super::args::BenchArgs;
 use super::targets;
-use crate::bench::account::{Account, Form};
-use crate::cli::context::Context;
-use crate::cli::output::{Label, Line};
+use crate::bench::bench_result::{BenchResult, ExportFormat};
+use crate::cli::context::CommandContext;
+use crate::cli::output::{SpanStyle, StyledLine};
 use crate::cli::save;
-use crate::model::Fault;
+use crate::model::Error;
 
 /// `--export`: a form and a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Export {
+pub struct ExportSpec {
     /// The form.
-    pub form: Form,
+    pub form: ExportFormat,
     /// The file.
     pub path: PathBuf,
 }
 
-impl FromStr for Export {
+impl FromStr for ExportSpec {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
         let known = |word: &str| match word {
-            "csv" => Some(Form::Csv),
-            "md" | "markdown" => Some(Form::Markdown),
-            "hgrm" => Some(Form::Hgrm),
-            "hyperfine" => Some(Form::Hyperfine),
+            "csv" => Some(ExportFormat::Csv),
+            "md" | "markdown" => Some(ExportFormat::Markdown),
+            "hgrm" => Some(ExportFormat::Hgrm),
+            "hyperfine" => Some(ExportFormat::Hyperfine),
             _ => None,
         };
         if let Some((word, path)) = text.split_once('=')
@@ -55,8 +55,8 @@ impl FromStr for Export {
 /// Makes sure that every file can be written, before anything is started.
 ///
 /// # Errors
-/// A usage fault that names the option and the reason; or both options that name one file.
-pub(super) fn check(args: &BenchArgs, cwd: &Path) -> Result<(), Fault> {
+/// A usage error that names the option and the reason; or both options that name one file.
+pub(super) fn check(args: &BenchArgs, cwd: &Path) -> Result<(), Error> {
     let single =
         [("--save", &args.save), ("--plot", &args.plot), ("--export-locust", &args.export_locust)];
     let single = single.into_iter().filter_map(|(option, path)| Some((option, path.as_ref()?)));
@@ -66,17 +66,17 @@ pub(super) fn check(args: &BenchArgs, cwd: &Path) -> Result<(), Fault> {
     for (index, (option, path)) in all.iter().enumerate() {
         if let Some((other, _)) = all.iter().take(index).find(|(_, earlier)| earlier == path) {
             let what = format!("{other} and {option} both name '{}'", path.display());
-            return Err(Fault::usage(what).hint("give each a file of its own"));
+            return Err(Error::usage(what).with_hint("give each a file of its own"));
         }
         save::check_writable(path)
-            .map_err(|fault| Fault::usage(format!("{option}: {}", fault.message())))?;
+            .map_err(|error| Error::usage(format!("{option}: {}", error.message())))?;
     }
     let several = targets::count(args) > 1;
-    if several && args.export.iter().any(|export| export.form == Form::Hgrm) {
-        return Err(Fault::usage(
+    if several && args.export.iter().any(|export| export.form == ExportFormat::Hgrm) {
+        return Err(Error::usage(
             "--export: an hgrm file is of one tool, and this run has several",
         )
-        .hint("csv, md and --save hold all of them"));
+        .with_hint("csv, md and --save hold all of them"));
     }
     Ok(())
 }
@@ -85,13 +85,17 @@ pub(super) fn check(args: &BenchArgs, cwd: &Path) -> Result<(), Fault> {
 ///
 /// # Errors
 /// Of the first one that cannot be written; the others are written all the same.
-pub(super) fn write(args: &BenchArgs, context: &Context, account: &Account) -> Result<(), Fault> {
-    let own = [(Form::Json, &args.save), (Form::Svg, &args.plot)];
+pub(super) fn write(
+    args: &BenchArgs,
+    context: &CommandContext,
+    account: &BenchResult,
+) -> Result<(), Error> {
+    let own = [(ExportFormat::Json, &args.save), (ExportFormat::Svg, &args.plot)];
     let own = own.into_iter().filter_map(|(form, path)| Some((form, path.as_ref()?)));
     let exports = args.export.iter().map(|export| (export.form, &export.path));
     let mut outcome = Ok(());
     for (form, path) in own.chain(exports) {
-        outcome = outcome.and(write_one(path, &account.text(form), context));
+        outcome = outcome.and(write_one(path, &account.render(form), context));
     }
     outcome
 }
@@ -100,9 +104,11 @@ pub(super) fn write(args: &BenchArgs, context: &Context, account: &Account) -> R
 ///
 /// # Errors
 /// When it cannot be written.
-pub(super) fn write_one(path: &Path, text: &str, context: &Context) -> Result<(), Fault> {
+pub(super) fn write_one(path: &Path, text: &str, context: &CommandContext) -> Result<(), Error> {
     save::write(&context.environment.cwd().join(path), text.as_bytes())?;
-    context.door.note(&Line::plain("saved ").then(Label::Name, path.display().to_string()));
+    context
+        .output
+        .note(&StyledLine::plain("saved ").then(SpanStyle::Name, path.display().to_string()));
     Ok(())
 }
 
@@ -112,12 +118,12 @@ mod tests {
 
     #[test]
     fn a_form_is_named_or_follows_from_the_file() {
-        let export = |text: &str| text.parse::<Export>().map(|export| export.form);
-        assert_eq!(export("a.csv"), Ok(Form::Csv));
-        assert_eq!(export("b.md"), Ok(Form::Markdown));
-        assert_eq!(export("hyperfine=c.json"), Ok(Form::Hyperfine));
-        assert_eq!(export("hgrm=a=b.txt"), Ok(Form::Hgrm));
-        assert_eq!("hgrm=a=b.txt".parse::<Export>().unwrap().path, Path::new("a=b.txt"));
+        let export = |text: &str| text.parse::<ExportSpec>().map(|export| export.form);
+        assert_eq!(export("a.csv"), Ok(ExportFormat::Csv));
+        assert_eq!(export("b.md"), Ok(ExportFormat::Markdown));
+        assert_eq!(export("hyperfine=c.json"), Ok(ExportFormat::Hyperfine));
+        assert_eq!(export("hgrm=a=b.txt"), Ok(ExportFormat::Hgrm));
+        assert_eq!("hgrm=a=b.txt".parse::<ExportSpec>().unwrap().path, Path::new("a=b.txt"));
         for text in ["", "csv=", "a.json", "html=a.html", "a"] {
             assert!(export(text).is_err(), "{text}");
         }

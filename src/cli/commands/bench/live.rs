@@ -6,47 +6,47 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::bench::driver::Control;
-use crate::bench::plan::Plan;
-use crate::bench::report::Report;
-use crate::bench::seen::Seen;
-use crate::bench::watch::Watch;
-use crate::cli::context::Context;
+use crate::bench::driver::RunControl;
+use crate::bench::monitor::RunMonitor;
+use crate::bench::plan::BenchPlan;
+use crate::bench::report::BenchReport;
+use crate::bench::snapshot::BenchSnapshot;
+use crate::cli::context::CommandContext;
 use crate::cli::views::bench::live;
-use crate::model::Fault;
+use crate::model::Error;
 use crate::util::clock::{Clock, SystemClock};
 use tokio_util::sync::CancellationToken;
 
 /// The time between two looks of a person.
-const FRAME: Duration = Duration::from_millis(200);
+const REDRAW_INTERVAL: Duration = Duration::from_millis(200);
 /// The time between two lines of a log.
-const LOG: Duration = Duration::from_secs(5);
+const LOG_INTERVAL: Duration = Duration::from_secs(5);
 /// How long answers are waited for after a signal.
-const DRAIN: Duration = Duration::from_millis(800);
+const DRAIN_TIMEOUT: Duration = Duration::from_millis(800);
 /// What a run is given after a signal: the wait for answers, and the report.
-pub(super) const GRACE: Duration = Duration::from_secs(2);
+pub(super) const GRACE_PERIOD: Duration = Duration::from_secs(2);
 
 /// How a run is ended.
-pub(super) struct Stop<'a> {
+pub(super) struct StopHandles<'a> {
     /// Lets no more calls be made.
-    pub(super) control: &'a Control,
+    pub(super) control: &'a RunControl,
     /// Waits for no more answers.
     pub(super) abort: &'a CancellationToken,
 }
 
 /// Drives a run to its report and shows it meanwhile. The first signal lets no more calls be made
 /// and waits a moment for answers; the second one waits for nothing.
-pub(super) async fn watched(
-    run: impl Future<Output = Result<Report, Fault>>,
-    plan: &Plan,
-    stop: &Stop<'_>,
-    watch: &Watch,
-    context: &Context,
-) -> Result<Report, Fault> {
+pub(super) async fn drive(
+    run: impl Future<Output = Result<BenchReport, Error>>,
+    plan: &BenchPlan,
+    stop: &StopHandles<'_>,
+    watch: &RunMonitor,
+    context: &CommandContext,
+) -> Result<BenchReport, Error> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    let door = &context.door;
-    let paints = door.can_repaint();
-    let mut looks = tokio::time::interval(if paints { FRAME } else { LOG });
+    let output = &context.output;
+    let paints = output.can_repaint();
+    let mut looks = tokio::time::interval(if paints { REDRAW_INTERVAL } else { LOG_INTERVAL });
     looks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     // At once there is nothing to see.
     looks.reset();
@@ -54,8 +54,8 @@ pub(super) async fn watched(
         context.cancel.cancelled().await;
         stop.control.stop();
         tokio::select! {
-            () = context.hurry.cancelled() => {}
-            () = tokio::time::sleep(DRAIN) => {}
+            () = context.abort.cancelled() => {}
+            () = tokio::time::sleep(DRAIN_TIMEOUT) => {}
         }
         stop.abort.cancel();
         std::future::pending::<()>().await;
@@ -66,12 +66,12 @@ pub(super) async fn watched(
             report = &mut run => return report,
             () = &mut stopped => {}
             _ = looks.tick() => {
-                let seen = Seen::of(watch, plan, clock.now());
+                let seen = BenchSnapshot::capture(watch, plan, clock.now());
                 if paints {
-                    let width = door.talk_width().unwrap_or(80);
-                    door.transient_page(&live::block(&seen, plan, width));
-                } else if !door.speaks_json() {
-                    door.note(&live::line(&seen));
+                    let width = output.stderr_width().unwrap_or(80);
+                    output.status_page(&live::block(&seen, plan, width));
+                } else if !output.has_json_errors() {
+                    output.note(&live::line(&seen));
                 }
             }
         }

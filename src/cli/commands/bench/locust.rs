@@ -6,11 +6,11 @@ use std::path::Path;
 
 use crate::assembly::Assembly;
 use crate::bench::export::locust::{LocustHeader, LocustTarget, LocustValue, locust};
-use crate::bench::plan::Plan;
-use crate::bench::targets::Found;
-use crate::cli::context::{Context, Outcome};
+use crate::bench::plan::BenchPlan;
+use crate::bench::targets::ResolvedTarget;
+use crate::cli::context::{CommandContext, CommandResult};
 use crate::config::spec::{AuthSpec, Endpoint, ServerSpec};
-use crate::model::Fault;
+use crate::model::Error;
 use secrecy::ExposeSecret as _;
 
 /// The variable that a locustfile reads a token from when the entry names none.
@@ -22,24 +22,24 @@ const TOKEN: &str = "LOCUST_TOKEN";
 /// When a tool is none of an HTTP server, or the file cannot be written.
 pub(super) fn write(
     path: &Path,
-    plan: &Plan,
-    found: &[Found],
+    plan: &BenchPlan,
+    found: &[ResolvedTarget],
     assembly: &Assembly,
-    context: &Context,
-) -> Outcome {
+    context: &CommandContext,
+) -> CommandResult {
     let servers = &assembly.configuration.servers;
-    let targets: Result<Vec<LocustTarget>, Fault> =
+    let targets: Result<Vec<LocustTarget>, Error> =
         found.iter().map(|found| target(found, servers)).collect();
     let text = locust(plan, &targets?)?;
     super::files::write_one(path, &text, context)?;
     Ok(())
 }
 
-fn target(found: &Found, servers: &[ServerSpec]) -> Result<LocustTarget, Fault> {
+fn target(found: &ResolvedTarget, servers: &[ServerSpec]) -> Result<LocustTarget, Error> {
     let name = &found.target.definition().name;
     let refused = |why: &str| {
-        Err(Fault::usage(format!("--export-locust: '{name}' {why}"))
-            .hint("Locust speaks HTTP; without the option toolhost makes the load itself"))
+        Err(Error::usage(format!("--export-locust: '{name}' {why}"))
+            .with_hint("Locust speaks HTTP; without the option toolhost makes the load itself"))
     };
     let server = servers.iter().find(|server| Some(server.name.as_str()) == name.component());
     let Some(server) = server else { return refused("is no tool of a server") };

@@ -1,32 +1,32 @@
 //! The options as a plan.
 
-use super::args::{ArrivalsWord, BenchArgs, OverWord};
-use crate::bench::brief::Brief;
-use crate::bench::plan::{Over, Plan};
-use crate::model::Fault;
+use super::args::{ArrivalsArg, BenchArgs, OverflowArg};
+use crate::bench::plan::{BenchPlan, OverflowPolicy};
+use crate::bench::plan_options::PlanOptions;
+use crate::model::Error;
 
 /// What a run is to do.
 ///
 /// # Errors
-/// A usage fault that names the options that do not go together.
-pub(super) fn plan(args: &BenchArgs) -> Result<Plan, Fault> {
+/// A usage error that names the options that do not go together.
+pub(super) fn plan(args: &BenchArgs) -> Result<BenchPlan, Error> {
     if args.vs_args.is_some() && args.vs.is_none() {
-        return Err(Fault::usage("--vs-args says nothing without --vs"));
+        return Err(Error::usage("--vs-args says nothing without --vs"));
     }
-    let brief = Brief {
+    let brief = PlanOptions {
         requests: args.requests,
         duration: args.duration,
         concurrency: args.concurrency,
         rate: args.rate.clone(),
-        at_random: args.arrivals.map(|word| word == ArrivalsWord::Poisson),
-        over: args.over.map(|word| match word {
-            OverWord::Queue => Over::Queue,
-            OverWord::Drop => Over::Drop,
+        is_poisson: args.arrivals.map(|word| word == ArrivalsArg::Poisson),
+        overflow: args.over.map(|word| match word {
+            OverflowArg::Queue => OverflowPolicy::Queue,
+            OverflowArg::Drop => OverflowPolicy::Drop,
         }),
         warm_up: args.warmup,
         stop_after_failures: args.stop_after_failures,
         seed: args.seed,
-        compares: args.vs.is_some(),
+        is_comparison: args.vs.is_some(),
         rounds: args.rounds,
     };
     brief.plan()
@@ -39,20 +39,20 @@ mod tests {
     use clap::Parser as _;
 
     use super::*;
-    use crate::bench::plan::{Arrivals, Bounds, Model, Sharing, Step, WarmUp};
-    use crate::cli::args::{Cli, Command};
+    use crate::bench::plan::{Arrivals, LoadModel, RateStep, RunLimits, Sharing, WarmUp};
+    use crate::cli::args::{Cli, CliCommand};
 
-    fn planned(words: &[&str]) -> Result<Plan, Fault> {
+    fn planned(words: &[&str]) -> Result<BenchPlan, Error> {
         let all = ["toolhost", "bench", "t"].iter().chain(words);
         match Cli::try_parse_from(all).unwrap().command {
-            Some(Command::Bench(args)) => plan(&args),
+            Some(CliCommand::Bench(args)) => plan(&args),
             other => panic!("{other:?}"),
         }
     }
 
     #[test]
     fn nothing_said_is_a_bounded_run_of_one_call_after_the_other() {
-        assert_eq!(planned(&[]).unwrap(), Plan::default());
+        assert_eq!(planned(&[]).unwrap(), BenchPlan::default());
     }
 
     #[test]
@@ -73,17 +73,23 @@ mod tests {
     fn a_rate_makes_an_open_load() {
         let plan = planned(&["--rate", "50", "--arrivals", "poisson", "--over", "drop", "-c", "8"]);
         let arrivals = Arrivals::Poisson { rate: 50.0 };
-        assert_eq!(plan.unwrap().model, Model::Open { arrivals, in_flight: 8, over: Over::Drop });
+        assert_eq!(
+            plan.unwrap().model,
+            LoadModel::Open { arrivals, in_flight: 8, overflow: OverflowPolicy::Drop }
+        );
     }
 
     #[test]
     fn the_steps_of_a_rate_bound_a_run_that_nothing_else_bounds() {
         let plan = planned(&["--rate", "5@10s,10@20s"]).unwrap();
         let thirty = Some(Duration::from_secs(30));
-        assert_eq!(plan.until, Bounds { requests: None, duration: thirty });
-        let step = |rate, seconds| Step { rate, lasting: Duration::from_secs(seconds) };
+        assert_eq!(plan.limits, RunLimits { requests: None, duration: thirty });
+        let step = |rate, seconds| RateStep { rate, lasting: Duration::from_secs(seconds) };
         let arrivals = Arrivals::Steps(vec![step(5.0, 10), step(10.0, 20)]);
-        assert_eq!(plan.model, Model::Open { arrivals, in_flight: 100, over: Over::Queue });
+        assert_eq!(
+            plan.model,
+            LoadModel::Open { arrivals, in_flight: 100, overflow: OverflowPolicy::Queue }
+        );
     }
 
     #[test]
@@ -93,7 +99,11 @@ mod tests {
             (&["--vs", "b", "-n", "7"], 7),
             (&["--vs", "b", "--rounds", "50"], 50),
         ] {
-            assert_eq!(planned(words).unwrap().sharing, Sharing::Turns { rounds }, "{words:?}");
+            assert_eq!(
+                planned(words).unwrap().sharing,
+                Sharing::Interleaved { rounds },
+                "{words:?}"
+            );
         }
     }
 
@@ -107,9 +117,9 @@ mod tests {
             (&["--vs", "b", "--rounds", "9", "-n", "5"], ["--rounds 9", "-n"]),
             (&["--arrivals", "poisson", "--rate", "1@1s"], ["--arrivals", "--rate"]),
         ] {
-            let fault = planned(words).unwrap_err();
-            assert_eq!(fault.kind().exit_code(), 2);
-            assert!(named.iter().all(|name| fault.message().contains(name)), "{fault}");
+            let error = planned(words).unwrap_err();
+            assert_eq!(error.kind().exit_code(), 2);
+            assert!(named.iter().all(|name| error.message().contains(name)), "{error}");
         }
     }
 }

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use super::args::BenchArgs;
-use super::calls;
-use crate::bench::targets::{self, Found, Given, Terms, Wanted};
-use crate::cli::context::Context;
+use super::call_arguments;
+use crate::bench::targets::{self, ArgumentInput, ResolvedTarget, TargetOptions, TargetSpec};
+use crate::cli::context::CommandContext;
 use crate::host::ToolHost;
-use crate::model::Fault;
+use crate::model::Error;
 use crate::util::clock::{Clock, SystemClock};
 use tokio_util::sync::CancellationToken;
 
@@ -19,30 +19,33 @@ pub(super) fn count(args: &BenchArgs) -> usize {
 /// All tools of the command line, the first one first.
 ///
 /// # Errors
-/// A usage fault of arguments that cannot be read.
-pub(super) async fn wanted(args: &BenchArgs, context: &Context) -> Result<Vec<Wanted>, Fault> {
+/// A usage error of arguments that cannot be read.
+pub(super) async fn target_specs(
+    args: &BenchArgs,
+    context: &CommandContext,
+) -> Result<Vec<TargetSpec>, Error> {
     if args.args.as_deref() == Some("-") && args.vs_args.as_deref() == Some("-") {
-        return Err(Fault::usage("--args - and --vs-args - cannot both read standard input"));
+        return Err(Error::usage("--args - and --vs-args - cannot both read standard input"));
     }
-    let given = calls::read(args, context).await?;
-    let mut all = vec![Wanted { name: args.name.clone(), given, weight: 1.0 }];
+    let given = call_arguments::read(args, context).await?;
+    let mut all = vec![TargetSpec { name: args.name.clone(), arguments: given, weight: 1.0 }];
     if let Some(name) = &args.vs {
         let given = match &args.vs_args {
-            Some(whole) => Given::One(
-                calls::words(Vec::new(), Some(whole.clone()), context)
+            Some(whole) => ArgumentInput::Single(
+                call_arguments::read_words(Vec::new(), Some(whole.clone()), context)
                     .await
-                    .map_err(|fault| Fault::usage(format!("--vs-args: {}", fault.message())))?,
+                    .map_err(|error| Error::usage(format!("--vs-args: {}", error.message())))?,
             ),
-            None => all[0].given.clone(),
+            None => all[0].arguments.clone(),
         };
-        all.push(Wanted { name: name.clone(), given, weight: 1.0 });
+        all.push(TargetSpec { name: name.clone(), arguments: given, weight: 1.0 });
     }
     for mixed in &args.mix {
-        let words = calls::words(mixed.words.clone(), None, context)
+        let words = call_arguments::read_words(mixed.words.clone(), None, context)
             .await
-            .map_err(|fault| Fault::usage(format!("--mix {}: {}", mixed.name, fault.message())))?;
-        let given = Given::One(words);
-        all.push(Wanted { name: mixed.name.clone(), given, weight: mixed.weight });
+            .map_err(|error| Error::usage(format!("--mix {}: {}", mixed.name, error.message())))?;
+        let given = ArgumentInput::Single(words);
+        all.push(TargetSpec { name: mixed.name.clone(), arguments: given, weight: mixed.weight });
     }
     Ok(all)
 }
@@ -51,18 +54,18 @@ pub(super) async fn wanted(args: &BenchArgs, context: &Context) -> Result<Vec<Wa
 ///
 /// # Errors
 /// As for a call of each; and what is refused without --allow-writes.
-pub(super) async fn found(
-    wanted: Vec<Wanted>,
+pub(super) async fn resolve(
+    wanted: Vec<TargetSpec>,
     args: &BenchArgs,
-    context: &Context,
+    context: &CommandContext,
     host: &ToolHost,
     cancel: &CancellationToken,
     seed: u64,
-) -> Result<Vec<Found>, Fault> {
-    let terms = Terms {
+) -> Result<Vec<ResolvedTarget>, Error> {
+    let terms = TargetOptions {
         servers: args.server.clone(),
         timeout: args.timeout,
-        is_unchecked: args.no_validate,
+        skips_validation: args.no_validate,
         allow_writes: args.allow_writes || args.yes_nested,
         assume_yes_nested: args.yes_nested,
         inspect_every: args.check_every,
@@ -70,5 +73,5 @@ pub(super) async fn found(
         cancel: cancel.clone(),
     };
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    targets::find(wanted, &terms, host, &clock, |warning| context.door.warn(warning)).await
+    targets::resolve(wanted, &terms, host, &clock, |warning| context.output.warn(warning)).await
 }

@@ -5,19 +5,19 @@ use clap_complete::ArgValueCompleter;
 use serde_json::json;
 
 use crate::cli::complete;
-use crate::cli::context::{Context, Outcome};
-use crate::cli::output::{Format, Line};
+use crate::cli::context::{CommandContext, CommandResult};
+use crate::cli::output::{Format, StyledLine};
 use crate::cli::views;
-use crate::history::compare::Side;
+use crate::history::compare::CallText;
 use crate::history::log;
 use crate::host::request::{CallOutcome, CallRequest};
-use crate::model::{Fault, FaultKind};
+use crate::model::{Error, ErrorKind};
 
 /// Compare the results of two calls, line by line.
 ///
 /// Structured results are compared as indented JSON. Ends with exit code 8 when they differ.
 #[derive(Debug, Args)]
-pub struct DiffArgs {
+pub struct HistoryDiffArgs {
     /// The call: its identity, a beginning that only it has, or 'last'
     #[arg(add = ArgValueCompleter::new(complete::calls))]
     pub id: String,
@@ -40,13 +40,13 @@ pub struct DiffArgs {
 ///
 /// # Errors
 /// A difference, an unknown call, and whatever calling again runs into.
-pub(super) async fn run(args: &DiffArgs, context: &Context) -> Outcome {
+pub(super) async fn run(args: &HistoryDiffArgs, context: &CommandContext) -> CommandResult {
     let format = context.format(&[Format::Text, Format::Json, Format::Yaml])?;
-    let entry = super::entry(&args.id, context)?;
+    let entry = super::find_entry(&args.id, context)?;
     let now = if let Some(other) = &args.other {
-        Side::of(&super::entry(other, context)?)
+        CallText::of(&super::find_entry(other, context)?)
     } else {
-        let (assembly, request) = super::replay::prepare(&entry, &[], context).await?;
+        let (assembly, request) = super::rerun::prepare(&entry, &[], context).await?;
         let request = CallRequest {
             assume_yes: args.yes || args.yes_nested,
             assume_yes_nested: args.yes_nested,
@@ -54,9 +54,9 @@ pub(super) async fn run(args: &DiffArgs, context: &Context) -> Outcome {
         };
         self::now(&assembly.host.call(request).await?)
     };
-    let then = Side::of(&entry);
-    if then.cut || now.cut {
-        context.door.warn("only the beginnings of the results were kept and compared");
+    let then = CallText::of(&entry);
+    if then.is_truncated || now.is_truncated {
+        context.output.warn("only the beginnings of the results were kept and compared");
     }
     let equal = then.text == now.text;
     let hunks = then.hunks(&now);
@@ -65,20 +65,20 @@ pub(super) async fn run(args: &DiffArgs, context: &Context) -> Outcome {
             let lines = views::difference::json(&hunks);
             let value =
                 json!({ "a": then.name, "b": now.name, "equal": equal, "differences": lines });
-            context.door.value(format, &value)?;
+            context.output.value(format, &value)?;
         }
-        _ if equal => context.door.note(&Line::plain("the results are the same")),
-        _ => context.door.page(&views::difference::page(&hunks, &then.name, &now.name))?,
+        _ if equal => context.output.note(&StyledLine::plain("the results are the same")),
+        _ => context.output.page(&views::difference::page(&hunks, &then.name, &now.name))?,
     }
     if equal {
         return Ok(());
     }
     let message = format!("the results of {} and {} differ", then.name, now.name);
-    Err(Fault::new(FaultKind::Check, message).into())
+    Err(Error::new(ErrorKind::Check, message).into())
 }
 
-fn now(outcome: &CallOutcome) -> Side {
-    let kept = outcome.result.as_ref().ok().map(log::kept);
-    let fault = outcome.fault().map(|fault| (fault.kind().as_str(), fault.message()));
-    Side::new(&outcome.metadata.call_id.0, kept.as_ref(), fault)
+fn now(outcome: &CallOutcome) -> CallText {
+    let kept = outcome.result.as_ref().ok().map(log::stored_result);
+    let error = outcome.error().map(|error| (error.kind().as_str(), error.message()));
+    CallText::new(&outcome.metadata.call_id.0, kept.as_ref(), error)
 }

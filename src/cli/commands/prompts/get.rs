@@ -4,15 +4,15 @@ use clap::Args;
 use clap_complete::ArgValueCompleter;
 use serde_json::Value;
 
-use crate::cli::arguments::{self, Sources};
 use crate::cli::commands::call;
 use crate::cli::complete;
-use crate::cli::context::{Context, Outcome};
-use crate::cli::offered;
+use crate::cli::context::{CommandContext, CommandResult};
+use crate::cli::offering_lists;
 use crate::cli::output::{Format, json};
-use crate::cli::views::offers as views;
-use crate::host::request::{ArgumentWord, Arguments};
-use crate::model::{Fault, JsonObject, ToolResult};
+use crate::cli::raw_arguments::{self, RawArguments};
+use crate::cli::views::offerings;
+use crate::host::request::{ArgumentWord, CallArguments};
+use crate::model::{Error, JsonObject, ToolResult};
 
 /// Fill in a prompt and show its messages.
 ///
@@ -20,7 +20,7 @@ use crate::model::{Fault, JsonObject, ToolResult};
 #[derive(Debug, Args)]
 #[command(after_help = "\
 JSON: {\"name\", \"server\", \"description\", \"messages\": [{\"role\", \"content\"}], \"meta\"}")]
-pub struct GetArgs {
+pub struct PromptGetArgs {
     /// The prompt: its full name, or its bare name when only one server has it
     #[arg(add = ArgValueCompleter::new(complete::prompts))]
     pub name: String,
@@ -36,42 +36,42 @@ pub struct GetArgs {
 ///
 /// # Errors
 /// An unknown or ambiguous name, arguments that do not fit, and what asking ran into.
-pub async fn run(args: &GetArgs, context: &Context) -> Outcome {
+pub async fn run(args: &PromptGetArgs, context: &CommandContext) -> CommandResult {
     use Format::{Json, Raw, Text, Yaml};
     let format = context.format(&[Text, Json, Yaml, Raw])?;
     let arguments = arguments(args, context).await?;
-    let assembly = offered::assemble(context, &args.server).await?;
+    let assembly = offering_lists::assemble(context, &args.server).await?;
     let filled =
         assembly.host.prompt(&args.name, &arguments, &args.server, &context.cancel).await?;
-    let door = &context.door;
+    let output = &context.output;
     match format {
-        Json | Yaml => door.value(format, &views::filled(&filled)),
+        Json | Yaml => output.value(format, &offerings::filled(&filled)),
         Raw => {
             let blocks = filled.messages.iter().filter_map(|m| m.get("content").cloned());
             let all = ToolResult { content: blocks.collect(), ..ToolResult::default() };
             let parts = call::payloads(&all)?;
             let parts: Vec<Vec<u8>> = parts.into_iter().map(|payload| payload.bytes).collect();
-            door.raw(&parts.join(&b'\n'))
+            output.raw(&parts.join(&b'\n'))
         }
-        _ => door.page(&views::messages(&filled, door.width())),
+        _ => output.page(&offerings::messages(&filled, output.width())),
     }
 }
 
 /// The arguments as texts. A file may keep its reader waiting; a signal must still be heard.
-async fn arguments(args: &GetArgs, context: &Context) -> Result<JsonObject, Fault> {
+async fn arguments(args: &PromptGetArgs, context: &CommandContext) -> Result<JsonObject, Error> {
     let cwd = context.environment.cwd();
-    let sources = Sources { words: args.words.clone(), whole: None, cwd };
-    let read = move || arguments::read(&sources, &mut std::io::empty());
+    let sources = RawArguments { words: args.words.clone(), json_option: None, cwd };
+    let read = move || raw_arguments::read(&sources, &mut std::io::empty());
     let arguments = tokio::task::spawn_blocking(read)
         .await
-        .map_err(|error| Fault::internal(format!("cannot read the arguments: {error}")))??;
+        .map_err(|error| Error::internal(format!("cannot read the arguments: {error}")))??;
     let text = |value: Value| match value {
         Value::String(text) => Value::String(text),
         other => Value::String(json::compact(&other)),
     };
     Ok(match arguments {
-        Arguments::Object(object) => object.into_iter().map(|(k, v)| (k, text(v))).collect(),
-        Arguments::Words(words) => words
+        CallArguments::Object(object) => object.into_iter().map(|(k, v)| (k, text(v))).collect(),
+        CallArguments::Words(words) => words
             .into_iter()
             .map(|word| match word {
                 ArgumentWord::Text { key, value } => (key, Value::String(value)),

@@ -3,11 +3,11 @@
 use clap::Args;
 use clap_complete::ArgValueCompleter;
 
-use crate::catalogue::filter::Words;
+use crate::catalogue::query::WordMatcher;
 use crate::cli::complete;
-use crate::cli::context::{Context, Outcome};
-use crate::cli::offered::{self, Shown};
-use crate::cli::views::offers as views;
+use crate::cli::context::{CommandContext, CommandResult};
+use crate::cli::offering_lists::{self, OfferingList};
+use crate::cli::views::offerings;
 use crate::model::Prompt;
 
 /// List the prompts of all servers.
@@ -16,7 +16,7 @@ use crate::model::Prompt;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 JSON: {\"prompts\": [...], \"servers\": [...], \"problems\": [...]}")]
-pub struct ListArgs {
+pub struct PromptListArgs {
     /// Only prompts in whose name, title or description these words occur
     pub query: Vec<String>,
     /// Ask this server only; repeatable
@@ -28,25 +28,25 @@ pub struct ListArgs {
 ///
 /// # Errors
 /// What could not be listed, after everything that could has been printed.
-pub async fn run(args: &ListArgs, context: &Context) -> Outcome {
-    let (format, assembly) = offered::begin(context, &args.server).await?;
+pub async fn run(args: &PromptListArgs, context: &CommandContext) -> CommandResult {
+    let (format, assembly) = offering_lists::assemble_list(context, &args.server).await?;
     let all = assembly.host.prompts(&args.server).await;
-    let words = Words::new(&args.query);
+    let words = WordMatcher::new(&args.query);
     let fits = |p: &&Prompt| {
         let full = p.name.full();
-        words.fit(&[Some(&full), p.title.as_deref(), p.description.as_deref()])
+        words.matches(&[Some(&full), p.title.as_deref(), p.description.as_deref()])
     };
     let items: Vec<&Prompt> = all.items.iter().filter(fits).collect();
     if context.global.profile.is_none() {
-        complete::remember_prompts(&*context.environment, &assembly.configuration, &all);
+        complete::save_prompts(&*context.environment, &assembly.configuration, &all);
     }
-    let shown = Shown {
+    let shown = OfferingList {
         field: "prompts",
-        one: "prompt",
-        table: views::prompts(&items, context.door.width()),
-        json: items.iter().map(|item| views::prompt(item)).collect(),
+        item_name: "prompt",
+        table: offerings::prompts(&items, context.output.width()),
+        json: items.iter().map(|item| offerings::prompt(item)).collect(),
         names: items.iter().map(|item| item.name.full()).collect(),
-        more: "",
+        empty_note: "",
     };
-    offered::print(context, format, &shown, &all)
+    offering_lists::print(context, format, &shown, &all)
 }

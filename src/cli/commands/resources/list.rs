@@ -3,11 +3,11 @@
 use clap::Args;
 use clap_complete::ArgValueCompleter;
 
-use crate::catalogue::filter::Words;
+use crate::catalogue::query::WordMatcher;
 use crate::cli::complete;
-use crate::cli::context::{Context, Outcome};
-use crate::cli::offered::{self, Shown};
-use crate::cli::views::offers as views;
+use crate::cli::context::{CommandContext, CommandResult};
+use crate::cli::offering_lists::{self, OfferingList};
+use crate::cli::views::offerings;
 use crate::model::{Resource, ResourceTemplate};
 
 /// List the resources of all servers.
@@ -16,7 +16,7 @@ use crate::model::{Resource, ResourceTemplate};
 #[derive(Debug, Args)]
 #[command(after_help = "\
 JSON: {\"resources\": [...], \"servers\": [...], \"problems\": [...]}; \"templates\" with --templates")]
-pub struct ListArgs {
+pub struct ResourceListArgs {
     /// Only resources in whose address, name, title or description these words occur
     pub query: Vec<String>,
     /// Ask this server only; repeatable
@@ -31,39 +31,39 @@ pub struct ListArgs {
 ///
 /// # Errors
 /// What could not be listed, after everything that could has been printed.
-pub async fn run(args: &ListArgs, context: &Context) -> Outcome {
-    let (format, assembly) = offered::begin(context, &args.server).await?;
-    let words = Words::new(&args.query);
+pub async fn run(args: &ResourceListArgs, context: &CommandContext) -> CommandResult {
+    let (format, assembly) = offering_lists::assemble_list(context, &args.server).await?;
+    let words = WordMatcher::new(&args.query);
     if args.templates {
         let all = assembly.host.templates(&args.server).await;
         let fits = |t: &&ResourceTemplate| {
             let texts = [Some(t.template.as_str()), Some(&t.name), t.title.as_deref()];
-            words.fit(&[texts[0], texts[1], texts[2], t.description.as_deref()])
+            words.matches(&[texts[0], texts[1], texts[2], t.description.as_deref()])
         };
         let items: Vec<&ResourceTemplate> = all.items.iter().filter(fits).collect();
-        let shown = Shown {
+        let shown = OfferingList {
             field: "templates",
-            one: "template",
-            table: views::templates(&items, context.door.width()),
-            json: items.iter().map(|item| views::template(item)).collect(),
+            item_name: "template",
+            table: offerings::templates(&items, context.output.width()),
+            json: items.iter().map(|item| offerings::template(item)).collect(),
             names: items.iter().map(|item| item.template.clone()).collect(),
-            more: "",
+            empty_note: "",
         };
-        return offered::print(context, format, &shown, &all);
+        return offering_lists::print(context, format, &shown, &all);
     }
     let all = assembly.host.resources(&args.server).await;
     let fits = |r: &&Resource| {
         let (title, description) = (r.title.as_deref(), r.description.as_deref());
-        words.fit(&[Some(&r.uri), Some(&r.name), title, description])
+        words.matches(&[Some(&r.uri), Some(&r.name), title, description])
     };
     let items: Vec<&Resource> = all.items.iter().filter(fits).collect();
-    let shown = Shown {
+    let shown = OfferingList {
         field: "resources",
-        one: "resource",
-        table: views::resources(&items, context.door.width()),
-        json: items.iter().map(|item| views::resource(item)).collect(),
+        item_name: "resource",
+        table: offerings::resources(&items, context.output.width()),
+        json: items.iter().map(|item| offerings::resource(item)).collect(),
         names: items.iter().map(|item| item.uri.clone()).collect(),
-        more: "; --templates lists templates of addresses",
+        empty_note: "; --templates lists templates of addresses",
     };
-    offered::print(context, format, &shown, &all)
+    offering_lists::print(context, format, &shown, &all)
 }

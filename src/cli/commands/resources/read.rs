@@ -8,12 +8,12 @@ use serde_json::Value;
 
 use crate::cli::commands::call;
 use crate::cli::complete;
-use crate::cli::context::{Context, Outcome};
-use crate::cli::offered;
-use crate::cli::output::{Format, Label, Page, content, json};
+use crate::cli::context::{CommandContext, CommandResult};
+use crate::cli::offering_lists;
+use crate::cli::output::{Format, SpanStyle, StyledPage, content, json};
 use crate::cli::save;
-use crate::cli::views::offers as views;
-use crate::model::{Fault, ToolResult};
+use crate::cli::views::offerings;
+use crate::model::{Error, ToolResult};
 use crate::util::jq;
 
 /// Read a resource.
@@ -23,7 +23,7 @@ use crate::util::jq;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 JSON: {\"server\", \"uri\", \"contents\": [...], \"ttl_ms\", \"cache_scope\", \"meta\"}")]
-pub struct ReadArgs {
+pub struct ResourceReadArgs {
     /// Its address
     pub uri: String,
     /// Read it from this server, whether it lists the address or not
@@ -41,7 +41,7 @@ pub struct ReadArgs {
 ///
 /// # Errors
 /// An address that nobody or several have, and what reading or writing ran into.
-pub async fn run(args: &ReadArgs, context: &Context) -> Outcome {
+pub async fn run(args: &ResourceReadArgs, context: &CommandContext) -> CommandResult {
     use Format::{Json, Raw, Text, Yaml};
     let format = context.format(&[Text, Json, Yaml, Raw])?;
     if let Some(path) = &args.save {
@@ -50,44 +50,44 @@ pub async fn run(args: &ReadArgs, context: &Context) -> Outcome {
     if let Some(filter) = &args.query {
         call::check_filter(filter)?;
     }
-    let assembly = offered::assemble(context, &args.server).await?;
+    let assembly = offering_lists::assemble(context, &args.server).await?;
     let read = assembly.host.read(&args.uri, &args.server, &context.cancel).await?;
-    let door = &context.door;
-    let result = views::as_result(&read);
+    let output = &context.output;
+    let result = offerings::as_result(&read);
     if read.contents.is_empty() {
-        door.warn("the resource is empty");
+        output.warn("the resource is empty");
     }
     let filtered = match &args.query {
         Some(filter) => Some(filtered(filter, &result)?),
         None => None,
     };
     if let Some(path) = &args.save {
-        call::save_result(path, door, &result, filtered.as_deref())?;
+        call::save_result(path, output, &result, filtered.as_deref())?;
     }
     match (format, filtered) {
         (Json | Yaml, Some(values)) => {
-            values.iter().try_for_each(|value| door.value(format, value))
+            values.iter().try_for_each(|value| output.value(format, value))
         }
-        (Json | Yaml, None) => door.value(format, &views::contents(&read)),
+        (Json | Yaml, None) => output.value(format, &offerings::contents(&read)),
         _ if args.save.is_some() => Ok(()),
-        (Raw, Some(values)) => door.raw(&call::lines(&values)),
+        (Raw, Some(values)) => output.raw(&call::lines(&values)),
         (Raw, None) => {
             let payloads = call::payloads(&result)?;
-            door.raw(&payloads.into_iter().flat_map(|payload| payload.bytes).collect::<Vec<u8>>())
+            output.raw(&payloads.into_iter().flat_map(|payload| payload.bytes).collect::<Vec<u8>>())
         }
         (_, Some(values)) => {
-            let mut page = Page::default();
+            let mut page = StyledPage::default();
             for value in &values {
                 let text = value.as_str().map_or_else(|| json::pretty(value), str::to_owned);
-                page.text(Label::Plain, 0, &text);
+                page.text(SpanStyle::Plain, 0, &text);
             }
-            door.page(&page)
+            output.page(&page)
         }
-        (_, None) => door.page(&content::page(&result, door.verbosity() > 0)),
+        (_, None) => output.page(&content::page(&result, output.verbosity() > 0)),
     }
 }
 
-fn filtered(filter: &str, result: &ToolResult) -> Result<Vec<Value>, Fault> {
-    jq::query(filter, &content::value(result))
-        .map_err(|why| Fault::usage(format!("--query: {why}")))
+fn filtered(filter: &str, result: &ToolResult) -> Result<Vec<Value>, Error> {
+    jq::query(filter, &content::filter_input(result))
+        .map_err(|why| Error::usage(format!("--query: {why}")))
 }

@@ -1,4 +1,4 @@
-//! `toolhost resources watch`.
+//! `toolhost resources watch_resources`.
 
 use clap::Args;
 use clap_complete::ArgValueCompleter;
@@ -7,14 +7,14 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::complete;
-use crate::cli::context::{Context, Outcome};
-use crate::cli::offered;
-use crate::cli::output::{Door, Format, Label, Line, Stop, content, fault};
+use crate::cli::context::{CommandContext, CommandResult};
+use crate::cli::offering_lists;
+use crate::cli::output::{CommandError, Format, Output, SpanStyle, StyledLine, content, messages};
 use crate::cli::records;
-use crate::cli::views::offers as views;
+use crate::cli::views::offerings;
 use crate::host::ToolHost;
-use crate::host::offers::Seen;
-use crate::model::Change;
+use crate::host::offerings::ServerChange;
+use crate::model::SubscriptionEvent;
 use crate::util::clock::{Clock as _, SystemClock};
 
 /// How many changes wait to be printed; more are counted where they come in.
@@ -27,7 +27,7 @@ const WAITING: usize = 16;
 #[command(after_help = "\
 JSON, a line for each change: {\"at\", \"server\", \"event\": \"updated\", \"uri\", \"times\"};
 \"contents\" or \"error\" with --read")]
-pub struct WatchArgs {
+pub struct ResourceWatchArgs {
     /// The addresses
     #[arg(required = true, value_name = "URI")]
     pub uris: Vec<String>,
@@ -46,19 +46,19 @@ pub struct WatchArgs {
 ///
 /// # Errors
 /// An address that nobody or several have, and what ended the watching for good.
-pub async fn run(args: &WatchArgs, context: &Context) -> Outcome {
+pub async fn run(args: &ResourceWatchArgs, context: &CommandContext) -> CommandResult {
     let format = context.format(&[Format::Text, Format::Json])?;
-    let assembly = offered::assemble(context, &args.server).await?;
+    let assembly = offering_lists::assemble(context, &args.server).await?;
     let (sender, mut seen) = mpsc::channel(WAITING);
     let stop = context.cancel.child_token();
-    let show = Show { args, format, context, host: &assembly.host, stop: &stop };
+    let show = ChangePrinter { args, format, context, host: &assembly.host, cancel: &stop };
     // Whoever stops reading ends the watching, and the subscriptions are taken back.
     let end = stop.clone().drop_guard();
     let printing = async move {
         let _end = end;
         let mut left = args.count;
         while let Some(each) = seen.recv().await {
-            if show.one(each).await? {
+            if show.print_event(each).await? {
                 left = left.map(|count| count - 1);
             }
             if left == Some(0) {
@@ -68,58 +68,67 @@ pub async fn run(args: &WatchArgs, context: &Context) -> Outcome {
         Ok(())
     };
     let watching = async {
-        let outcome = assembly.host.watch(&args.uris, &args.server, &sender, &stop).await;
+        let outcome = assembly.host.watch_resources(&args.uris, &args.server, &sender, &stop).await;
         drop(sender);
         outcome
     };
-    let (watched, printed): (_, Outcome) = tokio::join!(watching, printing);
+    let (watched, printed): (_, CommandResult) = tokio::join!(watching, printing);
     printed?;
     Ok(watched?)
 }
 
 /// How changes are shown.
-struct Show<'a> {
-    args: &'a WatchArgs,
+struct ChangePrinter<'a> {
+    args: &'a ResourceWatchArgs,
     format: Format,
-    context: &'a Context,
+    context: &'a CommandContext,
     host: &'a ToolHost,
-    stop: &'a CancellationToken,
+    cancel: &'a CancellationToken,
 }
 
-impl Show<'_> {
+impl ChangePrinter<'_> {
     /// Shows what happened; whether it was a change.
-    async fn one(&self, seen: Seen) -> Result<bool, Stop> {
-        let (door, server) = (&self.context.door, &seen.server);
+    async fn print_event(&self, seen: ServerChange) -> Result<bool, CommandError> {
+        let (output, server) = (&self.context.output, &seen.server);
         match seen.change {
-            Change::Listening { refused } => {
+            SubscriptionEvent::Subscribed { refused } => {
                 for uri in &refused {
-                    door.warn(&format!("{server}: does not tell when '{uri}' changes"));
+                    output.warn(&format!("{server}: does not tell when '{uri}' changes"));
                 }
-                if door.is_watched() || door.verbosity() > 0 {
-                    door.note(&Line::of(Label::Dim, format!("{server}: watching")));
+                if output.is_stderr_terminal() || output.verbosity() > 0 {
+                    output.note(&StyledLine::styled(SpanStyle::Dim, format!("{server}: watching")));
                 }
             }
-            Change::List(_) => {}
-            Change::Interrupted(fault) => door.warn(&format!("{fault}; trying again")),
+            SubscriptionEvent::ListChanged(_) => {}
+            SubscriptionEvent::Interrupted(error) => output.warn(&format!("{error}; trying again")),
             // The last one is the outcome of the command.
-            Change::Failed(fault) => {
+            SubscriptionEvent::Failed(error) => {
                 if self.args.uris.len() > 1 {
-                    door.warn(&fault.to_string());
+                    output.warn(&error.to_string());
                 }
             }
-            Change::Updated { uri, times } => {
-                self.updated(door, server, &uri, times).await?;
+            SubscriptionEvent::ResourceUpdated { uri, times } => {
+                self.print_update(output, server, &uri, times).await?;
                 return Ok(true);
             }
         }
         Ok(false)
     }
 
-    async fn updated(&self, door: &Door, server: &str, uri: &str, times: u64) -> Outcome {
+    async fn print_update(
+        &self,
+        output: &Output,
+        server: &str,
+        uri: &str,
+        times: u64,
+    ) -> CommandResult {
         let at = SystemClock.unix().as_secs_f64();
         let owner = [server.to_owned()];
-        let read =
-            if self.args.read { Some(self.host.read(uri, &owner, self.stop).await) } else { None };
+        let read = if self.args.read {
+            Some(self.host.read(uri, &owner, self.cancel).await)
+        } else {
+            None
+        };
         if self.format == Format::Json {
             let mut line = json!({
                 "at": records::rfc3339(at),
@@ -130,25 +139,25 @@ impl Show<'_> {
             });
             match &read {
                 Some(Ok(read)) => line["contents"] = Value::Array(read.contents.clone()),
-                Some(Err(failed)) => line["error"] = fault::object(failed),
+                Some(Err(failed)) => line["error"] = messages::object(failed),
                 None => {}
             }
-            return door.line(&line);
+            return output.line(&line);
         }
-        let mut line = Line::of(Label::Dim, records::local_time(at))
-            .then(Label::Plain, "  ")
-            .then(Label::Name, uri)
-            .then(Label::Plain, format!(" changed at {server}"));
+        let mut line = StyledLine::styled(SpanStyle::Dim, records::local_time(at))
+            .then(SpanStyle::Plain, "  ")
+            .then(SpanStyle::Name, uri)
+            .then(SpanStyle::Plain, format!(" changed at {server}"));
         if times > 1 {
-            line.push(Label::Dim, format!(" ({times} times)"));
+            line.push(SpanStyle::Dim, format!(" ({times} times)"));
         }
-        door.page(&line.into())?;
+        output.page(&line.into())?;
         match read {
             Some(Ok(read)) => {
-                door.page(&content::page(&views::as_result(&read), door.verbosity() > 0))
+                output.page(&content::page(&offerings::as_result(&read), output.verbosity() > 0))
             }
             Some(Err(failed)) => {
-                door.warn(&failed.to_string());
+                output.warn(&failed.to_string());
                 Ok(())
             }
             None => Ok(()),

@@ -1,9 +1,9 @@
 //! Where a run was made, for people.
 
 use crate::bench::environment::BenchEnvironment;
-use crate::cli::output::Label;
+use crate::cli::output::SpanStyle;
 
-type Fact = (&'static str, Label, String);
+type Fact = (&'static str, SpanStyle, String);
 
 /// The machine, the program and the servers.
 pub(super) fn facts(environment: &BenchEnvironment) -> Vec<Fact> {
@@ -15,14 +15,14 @@ pub(super) fn facts(environment: &BenchEnvironment) -> Vec<Fact> {
         machine.push(format!("{cpus} cpu{cpu}"));
     }
     let mut facts = vec![
-        ("machine", Label::Dim, machine.join(", ")),
-        ("toolhost", Label::Dim, environment.toolhost.clone()),
+        ("machine", SpanStyle::Dim, machine.join(", ")),
+        ("toolhost", SpanStyle::Dim, environment.toolhost.clone()),
     ];
     if let Some([load, ..]) = environment.load_before {
         let after = environment
             .load_after
             .map_or_else(String::new, |[after, ..]| format!(", {after:.1} after it"));
-        facts.push(("load of it", Label::Dim, format!("{load:.1} before the run{after}")));
+        facts.push(("load of it", SpanStyle::Dim, format!("{load:.1} before the run{after}")));
     }
     for server in &environment.servers {
         let words: Vec<&str> =
@@ -32,7 +32,7 @@ pub(super) fn facts(environment: &BenchEnvironment) -> Vec<Fact> {
             let comma = if said.is_empty() { "" } else { ", " };
             said = format!("{said}{comma}protocol {protocol}");
         }
-        let fact = ("server", Label::Dim, said);
+        let fact = ("server", SpanStyle::Dim, said);
         if !fact.2.is_empty() && !facts.contains(&fact) {
             facts.push(fact);
         }

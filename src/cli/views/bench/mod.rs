@@ -1,53 +1,56 @@
 //! The account of a benchmark, for people. Programs get `bench::json`.
 
-mod figures;
+mod comparison;
+mod latency_table;
 pub(in crate::cli) mod live;
 mod machine;
 mod run;
 mod shape;
 mod target;
-mod verdicts;
 
 use crate::bench::environment::BenchEnvironment;
-use crate::bench::findings::Findings;
-use crate::bench::report::Report;
-use crate::cli::output::{Label, Page};
+use crate::bench::findings::BenchFindings;
+use crate::bench::report::BenchReport;
+use crate::cli::output::{SpanStyle, StyledPage};
 
 /// The report: what became of the calls of each tool, how they compare, what limits them, and what
 /// to know before believing it.
 pub fn page(
-    report: &Report,
+    report: &BenchReport,
     environment: &BenchEnvironment,
-    findings: &Findings,
+    findings: &BenchFindings,
     width: Option<usize>,
-) -> Page {
-    let mut page = Page::default();
+) -> StyledPage {
+    let mut page = StyledPage::default();
     for (index, target) in report.targets.iter().enumerate() {
         page.heading(&target::title(report, index));
         page.append(target::page(report, target, width));
     }
     for compared in &findings.comparisons {
-        page.gap();
-        page.append(verdicts::comparison(compared, width));
+        page.blank_line();
+        page.append(comparison::comparison(compared, width));
     }
     for section in [
-        verdicts::judgements(&findings.thresholds, width),
-        findings.baseline.as_ref().map_or_else(Page::default, |one| verdicts::baseline(one, width)),
-        sentences("What limits it", Label::Plain, &findings.reading, width),
-        sentences("Before you believe it", Label::Warning, &findings.warnings, width),
+        comparison::judgements(&findings.thresholds, width),
+        findings
+            .baseline
+            .as_ref()
+            .map_or_else(StyledPage::default, |one| comparison::baseline(one, width)),
+        sentences("What limits it", SpanStyle::Plain, &findings.bottlenecks, width),
+        sentences("Before you believe it", SpanStyle::Warning, &findings.warnings, width),
     ] {
-        page.gap();
+        page.blank_line();
         page.append(section);
     }
     page.heading("Run");
     for (key, label, value) in run::facts(report).into_iter().chain(machine::facts(environment)) {
-        page.fact(key, label, &value, width);
+        page.field(key, label, &value, width);
     }
     page
 }
 
-fn sentences(title: &str, label: Label, all: &[String], width: Option<usize>) -> Page {
-    let mut page = Page::default();
+fn sentences(title: &str, label: SpanStyle, all: &[String], width: Option<usize>) -> StyledPage {
+    let mut page = StyledPage::default();
     if all.is_empty() {
         return page;
     }

@@ -1,22 +1,22 @@
 //! How a run was made, for people: the load, its bounds and its end, and how well it was made.
 
-use crate::bench::plan::{Bounds, DURATION, Model, REQUESTS, Sharing};
-use crate::bench::report::{Ending, Report};
-use crate::bench::words;
-use crate::cli::output::Label;
+use crate::bench::formatting;
+use crate::bench::plan::{DEFAULT_DURATION, DEFAULT_REQUESTS, LoadModel, RunLimits, Sharing};
+use crate::bench::report::{BenchReport, RunStatus};
+use crate::cli::output::SpanStyle;
 use crate::util::units::show_duration;
 
-type Fact = (&'static str, Label, String);
+type Fact = (&'static str, SpanStyle, String);
 
 /// What there is to say about the run as a whole.
-pub(super) fn facts(report: &Report) -> Vec<Fact> {
+pub(super) fn facts(report: &BenchReport) -> Vec<Fact> {
     let plan = &report.plan;
-    let mut facts = vec![("load", Label::Plain, words::model(&plan.model))];
-    if let Some(sharing) = words::sharing(report) {
-        facts.push(("sharing", Label::Plain, sharing));
+    let mut facts = vec![("load", SpanStyle::Plain, formatting::model(&plan.model))];
+    if let Some(sharing) = formatting::sharing(report) {
+        facts.push(("sharing", SpanStyle::Plain, sharing));
     }
     facts.push(bound(report));
-    facts.push(("warm-up", Label::Plain, words::warm_up(report)));
+    facts.push(("warm-up", SpanStyle::Plain, formatting::warm_up(report)));
     if let Some(ending) = ending(report) {
         facts.push(ending);
     }
@@ -24,42 +24,43 @@ pub(super) fn facts(report: &Report) -> Vec<Fact> {
     facts
 }
 
-fn bound(report: &Report) -> Fact {
-    let mut bounds = words::bounds(&report.plan);
-    if report.targets.len() > 1 && matches!(report.plan.sharing, Sharing::Turns { .. }) {
+fn bound(report: &BenchReport) -> Fact {
+    let mut bounds = formatting::bounds(&report.plan);
+    if report.targets.len() > 1 && matches!(report.plan.sharing, Sharing::Interleaved { .. }) {
         bounds.push_str(" for each");
     }
-    let nobody_said = Bounds { requests: Some(REQUESTS), duration: Some(DURATION) };
-    let said = if report.plan.until == nobody_said {
+    let nobody_said =
+        RunLimits { requests: Some(DEFAULT_REQUESTS), duration: Some(DEFAULT_DURATION) };
+    let said = if report.plan.limits == nobody_said {
         format!("{bounds} (the default; -n and --duration set others)")
     } else {
         bounds
     };
-    ("bounded by", Label::Plain, said)
+    ("bounded by", SpanStyle::Plain, said)
 }
 
-fn ending(report: &Report) -> Option<Fact> {
-    let said = match report.ending {
-        Ending::Complete => return None,
-        Ending::Stopped => {
+fn ending(report: &BenchReport) -> Option<Fact> {
+    let said = match report.status {
+        RunStatus::Complete => return None,
+        RunStatus::Stopped => {
             "stopped before it was complete: these figures are of what was made".to_owned()
         }
-        Ending::Aborted if report.plan.stop_rules.is_empty() => "ended by the tool".to_owned(),
-        Ending::Aborted => {
+        RunStatus::Aborted if report.plan.stop_rules.is_empty() => "ended by the tool".to_owned(),
+        RunStatus::Aborted => {
             let rules: Vec<String> =
-                report.plan.stop_rules.iter().map(|rule| words::stop_rule(*rule)).collect();
+                report.plan.stop_rules.iter().map(|rule| formatting::stop_rule(*rule)).collect();
             format!("given up before it was complete (after {})", rules.join(" or "))
         }
     };
-    Some(("ended", Label::Warning, said))
+    Some(("ended", SpanStyle::Warning, said))
 }
 
 /// Whether the load was made as it was meant, which is what an open load is believed for.
-fn generator(report: &Report) -> Vec<Fact> {
+fn generator(report: &BenchReport) -> Vec<Fact> {
     let peak: u64 = report.targets.iter().map(|target| target.peak_in_flight).sum();
     let dropped: u64 = report.targets.iter().map(|target| target.dropped).sum();
     let plan = &report.plan;
-    let Model::Open { arrivals, .. } = &plan.model else {
+    let LoadModel::Open { arrivals, .. } = &plan.model else {
         return Vec::new();
     };
     let sent: u64 = report.targets.iter().map(|target| target.requests).sum();
@@ -68,17 +69,17 @@ fn generator(report: &Report) -> Vec<Fact> {
     let achieved = if seconds > 0.0 { sent as f64 / seconds } else { 0.0 };
     let mut made = format!(
         "{}/s of {}; {peak} in flight at most",
-        words::per_second(achieved),
-        words::arrivals(arrivals)
+        formatting::per_second(achieved),
+        formatting::arrivals(arrivals)
     );
     if dropped > 0 {
-        made = format!("{made}; {dropped} {}", words::not_made(&plan.model));
+        made = format!("{made}; {dropped} {}", formatting::dropped_reason(&plan.model));
     }
     if report.generator.queued > 0 {
         made = format!("{made}; {} had to wait for that", report.generator.queued);
     }
     let lag = &report.generator.lag;
-    let mut facts = vec![("made", Label::Plain, made)];
+    let mut facts = vec![("made", SpanStyle::Plain, made)];
     if let (Some(median), Some(high)) = (lag.quantile(0.5), lag.quantile(0.99)) {
         let said = format!(
             "p50 {}, p99 {} after the moment when it could be; {} of {} more than 1 ms late",
@@ -87,7 +88,7 @@ fn generator(report: &Report) -> Vec<Fact> {
             report.generator.late,
             lag.count()
         );
-        facts.push(("sent", Label::Plain, said));
+        facts.push(("sent", SpanStyle::Plain, said));
     }
     facts
 }

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use super::{figures, shape};
-use crate::bench::report::{Report, Slice, TargetReport};
-use crate::bench::seen::rates;
-use crate::bench::{compare, words};
-use crate::cli::output::{Label, Line, Page};
+use super::{latency_table, shape};
+use crate::bench::report::{BenchReport, TargetReport, TimelineSlice};
+use crate::bench::snapshot::rates;
+use crate::bench::{compare, formatting};
+use crate::cli::output::{SpanStyle, StyledLine, StyledPage};
 use crate::util::units::{show_duration, show_size};
 
 /// Below that nothing was connected to.
@@ -15,7 +15,7 @@ const NOTICEABLE: Duration = Duration::from_micros(100);
 const LINE: usize = 40;
 
 /// The name of one tool, with its letter when there are several.
-pub(super) fn title(report: &Report, index: usize) -> String {
+pub(super) fn title(report: &BenchReport, index: usize) -> String {
     let tool = report.targets.get(index).map_or("", |target| target.tool.as_str());
     if report.targets.len() > 1 {
         return format!("{}  {tool}", compare::letter(index));
@@ -24,82 +24,86 @@ pub(super) fn title(report: &Report, index: usize) -> String {
 }
 
 /// The figures of one tool: headline, times, failures, and what happened when.
-pub(super) fn page(report: &Report, target: &TargetReport, width: Option<usize>) -> Page {
-    let mut page = Page::default();
+pub(super) fn page(
+    report: &BenchReport,
+    target: &TargetReport,
+    width: Option<usize>,
+) -> StyledPage {
+    let mut page = StyledPage::default();
     let (label, said) = headline(report, target);
     page.paragraph(label, 2, &said, width);
     page.append(failures(report, target, width));
     if target.ok > 0 {
-        page.gap();
+        page.blank_line();
         page.append(times(report, target, width));
-        page.gap();
-        page.append(figures::histogram(&target.response, width));
+        page.blank_line();
+        page.append(latency_table::histogram(&target.response, width));
     }
-    page.gap();
+    page.blank_line();
     for (key, label, value) in facts(target) {
-        page.fact(key, label, &value, width);
+        page.field(key, label, &value, width);
     }
     page.append(over_time(report, target, width));
     page
 }
 
 /// How many, how long, how fast.
-fn headline(report: &Report, target: &TargetReport) -> (Label, String) {
-    let made = words::calls(target.requests);
-    let rate = words::per_second(target.throughput);
+fn headline(report: &BenchReport, target: &TargetReport) -> (SpanStyle, String) {
+    let made = formatting::calls(target.requests);
+    let rate = formatting::per_second(target.throughput);
     let said = format!("{made} in {}, {rate} answered a second", show_duration(report.elapsed));
-    (if target.ok == 0 { Label::Error } else { Label::Plain }, said)
+    (if target.ok == 0 { SpanStyle::Error } else { SpanStyle::Plain }, said)
 }
 
-fn times(report: &Report, target: &TargetReport, width: Option<usize>) -> Page {
+fn times(report: &BenchReport, target: &TargetReport, width: Option<usize>) -> StyledPage {
     let mut page = if report.is_open() {
-        figures::table(&[("response", &target.response), ("service", &target.service)], width)
+        latency_table::table(&[("response", &target.response), ("service", &target.service)], width)
     } else {
-        figures::table(&[("service", &target.service)], width)
+        latency_table::table(&[("service", &target.service)], width)
     };
-    if figures::has_doubtful(&target.response) {
-        page.paragraph(Label::Dim, 2, "~ too few calls lie beyond it to rely on", width);
+    if latency_table::has_doubtful(&target.response) {
+        page.paragraph(SpanStyle::Dim, 2, "~ too few calls lie beyond it to rely on", width);
     }
     page
 }
 
 /// What the calls became that were not answered, each kind with its first words.
-fn failures(report: &Report, target: &TargetReport, width: Option<usize>) -> Page {
-    let mut page = Page::default();
+fn failures(report: &BenchReport, target: &TargetReport, width: Option<usize>) -> StyledPage {
+    let mut page = StyledPage::default();
     let all = [
-        (target.ok, "answered", Label::Good),
-        (target.tool_errors, "refused by the tool", Label::Error),
-        (target.errors, "failed", Label::Error),
-        (target.timeouts, "timed out", Label::Error),
-        (target.unanswered, "without an answer when the run ended", Label::Warning),
-        (target.dropped, words::not_made(&report.plan.model), Label::Warning),
+        (target.ok, "answered", SpanStyle::Success),
+        (target.tool_errors, "refused by the tool", SpanStyle::Error),
+        (target.errors, "failed", SpanStyle::Error),
+        (target.timeouts, "timed out", SpanStyle::Error),
+        (target.unanswered, "without an answer when the run ended", SpanStyle::Warning),
+        (target.dropped, formatting::dropped_reason(&report.plan.model), SpanStyle::Warning),
     ];
-    let mut counts = Line::default();
+    let mut counts = StyledLine::default();
     for (count, what, label) in all.into_iter().filter(|(count, ..)| *count > 0) {
         let comma = if counts.is_empty() { "" } else { ", " };
-        counts.push(Label::Plain, comma);
+        counts.push(SpanStyle::Plain, comma);
         counts.push(label, format!("{count} {what}"));
     }
-    for line in counts.broken(width.unwrap_or(usize::MAX).saturating_sub(2)) {
+    for line in counts.wrap(width.unwrap_or(usize::MAX).saturating_sub(2)) {
         page.push(line.indented(2));
     }
-    if let Some(fault) = &target.fault {
-        page.fact("ended", Label::Error, &format!("before the run was done: {fault}"), width);
+    if let Some(error) = &target.error {
+        page.field("ended", SpanStyle::Error, &format!("before the run was done: {error}"), width);
     }
-    for (kind, error) in &target.errors_by_kind {
+    for (kind, cause) in &target.errors_by_kind {
         let said = format!(
             "{} times, first after {}: {}",
-            error.count,
-            show_duration(error.first_seen),
-            error.sample
+            cause.count,
+            show_duration(cause.first_seen),
+            cause.sample
         );
-        page.fact(kind, Label::Error, &said, width);
+        page.field(kind, SpanStyle::Error, &said, width);
     }
     page
 }
 
 /// Facts of lesser weight.
-fn facts(target: &TargetReport) -> Vec<(&'static str, Label, String)> {
+fn facts(target: &TargetReport) -> Vec<(&'static str, SpanStyle, String)> {
     let mut facts = Vec::new();
     let mut cold = Vec::new();
     // A server that another tool was found at is there already.
@@ -111,42 +115,43 @@ fn facts(target: &TargetReport) -> Vec<(&'static str, Label, String)> {
     }
     if !cold.is_empty() {
         let counted = if target.warm_up > 0 { " (not counted)" } else { "" };
-        facts.push(("cold start", Label::Plain, cold.join(", ") + counted));
+        facts.push(("cold start", SpanStyle::Plain, cold.join(", ") + counted));
     }
     if target.restarts > 0 {
         let said = format!("the way to the tool was opened again {} times", target.restarts);
-        facts.push(("restarts", Label::Warning, said));
+        facts.push(("restarts", SpanStyle::Warning, said));
     }
     if target.bytes_in + target.bytes_out > 0 {
         let mut bytes = format!("{} received", show_size(target.bytes_in));
         if target.bytes_out > 0 {
             bytes = format!("{} sent, {bytes}", show_size(target.bytes_out));
         }
-        facts.push(("bytes", Label::Plain, bytes));
+        facts.push(("bytes", SpanStyle::Plain, bytes));
     }
-    for doubt in &target.doubts {
-        facts.push(("odd", Label::Warning, doubt.clone()));
+    for doubt in &target.protocol_warnings {
+        facts.push(("odd", SpanStyle::Warning, doubt.clone()));
     }
     facts
 }
 
 /// Rate and a high percentile, from the beginning to the end.
-fn over_time(report: &Report, target: &TargetReport, width: Option<usize>) -> Page {
-    let mut page = Page::default();
+fn over_time(report: &BenchReport, target: &TargetReport, width: Option<usize>) -> StyledPage {
+    let mut page = StyledPage::default();
     let slices = &target.timeline;
     // Two points make no course.
     let [_, _, _, ..] = slices.as_slice() else { return page };
     let cells = width.unwrap_or(80).saturating_sub(15).clamp(8, LINE);
     for (name, numbers) in [("answered/s", rates(slices, report.elapsed)), ("p95", highs(slices))] {
-        let mut line = Line::of(Label::Dim, name).indented(2);
+        let mut line = StyledLine::styled(SpanStyle::Dim, name).indented(2);
         line.pad_to(15);
-        line.push(Label::Good, shape::sparkline(&numbers, cells));
+        line.push(SpanStyle::Success, shape::sparkline(&numbers, cells));
         page.push(line);
     }
     page
 }
 
-fn highs(slices: &[Slice]) -> Vec<f64> {
-    let high = |slice: &Slice| slice.response.quantile(0.95).map_or(0.0, |p95| p95.as_secs_f64());
+fn highs(slices: &[TimelineSlice]) -> Vec<f64> {
+    let high =
+        |slice: &TimelineSlice| slice.response.quantile(0.95).map_or(0.0, |p95| p95.as_secs_f64());
     slices.iter().map(high).collect()
 }

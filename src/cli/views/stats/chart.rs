@@ -6,7 +6,7 @@
 const STEPS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
 /// The course of a value, one character each; the highest is the full block. No value is a blank.
-pub fn course(values: impl IntoIterator<Item = Option<f64>>) -> String {
+pub fn sparkline(values: impl IntoIterator<Item = Option<f64>>) -> String {
     let values: Vec<Option<f64>> = values.into_iter().collect();
     let highest = values.iter().flatten().copied().fold(0.0_f64, f64::max);
     let step = |value: f64| {
@@ -38,9 +38,9 @@ mod tests {
 
     #[test]
     fn a_course_rises_to_its_highest_value() {
-        assert_eq!(course([Some(0.0), Some(1.0), None, Some(4.0), Some(8.0)]), "▁▁ ▄█");
-        assert_eq!(course([Some(0.0), None]), "▁ ");
-        assert_eq!(course([]), "");
+        assert_eq!(sparkline([Some(0.0), Some(1.0), None, Some(4.0), Some(8.0)]), "▁▁ ▄█");
+        assert_eq!(sparkline([Some(0.0), None]), "▁ ");
+        assert_eq!(sparkline([]), "");
     }
 
     #[test]

@@ -5,10 +5,10 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::{QUANTILES, chart, json_usage, millis, quantile, seconds, share, time};
-use crate::cli::output::{Label, Line, Page};
+use crate::cli::output::{SpanStyle, StyledLine, StyledPage};
 use crate::cli::records::{local_time, rfc3339};
 use crate::stats::Usage;
-use crate::stats::summary::{Slice, classes};
+use crate::stats::summary::{TimeSlice, duration_buckets};
 use crate::util::units::{show_duration, show_size};
 
 /// The most classes of a histogram that are shown.
@@ -26,10 +26,10 @@ pub fn slices_in(width: Option<usize>) -> usize {
 }
 
 /// The JSON of one tool: that of the table, its histogram and its course.
-pub fn json(usage: &Usage, course: &[Slice]) -> Value {
+pub fn json(usage: &Usage, course: &[TimeSlice]) -> Value {
     let mut value = json_usage(usage);
-    let class = |class: &crate::stats::summary::Class| json!({ "up_to_ms": millis(class.up_to), "calls": class.calls });
-    let slice = |slice: &Slice| {
+    let class = |class: &crate::stats::summary::DurationBucket| json!({ "up_to_ms": millis(class.upper_bound), "calls": class.calls });
+    let slice = |slice: &TimeSlice| {
         let durations = &slice.counts.durations;
         json!({
             "from": rfc3339(slice.from.as_secs_f64()),
@@ -40,7 +40,7 @@ pub fn json(usage: &Usage, course: &[Slice]) -> Value {
         })
     };
     if let Some(fields) = value.as_object_mut() {
-        let histogram = classes(&usage.counts, CLASSES * 2);
+        let histogram = duration_buckets(&usage.counts, CLASSES * 2);
         fields.insert("histogram".to_owned(), histogram.iter().map(class).collect());
         fields.insert("course".to_owned(), course.iter().map(slice).collect());
     }
@@ -48,18 +48,18 @@ pub fn json(usage: &Usage, course: &[Slice]) -> Value {
 }
 
 /// Everything about one tool.
-pub fn page(usage: &Usage, course: &[Slice], width: Option<usize>) -> Page {
+pub fn page(usage: &Usage, course: &[TimeSlice], width: Option<usize>) -> StyledPage {
     let (counts, durations) = (&usage.counts, &usage.counts.durations);
-    let mut page = Page::from(Line::of(Label::Name, &usage.tool.name));
-    let mut calls = Line::plain(counts.calls().to_string());
-    calls.push(Label::Plain, ", ");
+    let mut page = StyledPage::from(StyledLine::styled(SpanStyle::Name, &usage.tool.name));
+    let mut calls = StyledLine::plain(counts.calls().to_string());
+    calls.push(SpanStyle::Plain, ", ");
     calls.append(share(counts));
-    calls.push(Label::Plain, "% ok");
+    calls.push(SpanStyle::Plain, "% ok");
     fact(&mut page, "calls", calls);
-    let mut text = |key: &str, value: &str| page.fact(key, Label::Plain, value, width);
+    let mut text = |key: &str, value: &str| page.field(key, SpanStyle::Plain, value, width);
     text("server", usage.tool.server.as_deref().unwrap_or_default());
-    text("first used", &local_time(seconds(usage.used.first)));
-    text("last used", &local_time(seconds(usage.used.last)));
+    text("first used", &local_time(seconds(usage.period.first)));
+    text("last used", &local_time(seconds(usage.period.last)));
     if counts.retries() > 0 {
         let words = format!("{}, {} calls went well after one", counts.retries(), counts.recovered);
         text("retries", &words);
@@ -67,13 +67,13 @@ pub fn page(usage: &Usage, course: &[Slice], width: Option<usize>) -> Page {
     text("results", &show_size(counts.bytes));
     if durations.count() > 0 {
         page.heading(&format!("Durations of {} calls that went well", durations.count()));
-        fact(&mut page, "mean", Line::plain(time(durations.mean())));
-        fact(&mut page, "deviation", Line::plain(time(durations.stddev())));
+        fact(&mut page, "mean", StyledLine::plain(time(durations.mean())));
+        fact(&mut page, "deviation", StyledLine::plain(time(durations.stddev())));
         for (name, share) in QUANTILES {
             fact(&mut page, name, quantile(durations, share));
         }
         let ends = format!("{} to {}", time(durations.min()), time(durations.max()));
-        fact(&mut page, "range", Line::plain(ends));
+        fact(&mut page, "range", StyledLine::plain(ends));
         histogram(&mut page, usage, width);
     }
     if counts.failed() > 0 {
@@ -81,60 +81,73 @@ pub fn page(usage: &Usage, course: &[Slice], width: Option<usize>) -> Page {
         let mut kinds: Vec<(&String, &u64)> = counts.failures.iter().collect();
         kinds.sort_by_key(|(kind, count)| (std::cmp::Reverse(**count), *kind));
         for (kind, count) in kinds {
-            fact(&mut page, kind, Line::of(Label::Error, count.to_string()));
+            fact(&mut page, kind, StyledLine::styled(SpanStyle::Error, count.to_string()));
         }
     }
     trend(&mut page, course);
     page
 }
 
-fn fact(page: &mut Page, key: &str, value: Line) {
-    let mut line = Line::of(Label::Dim, key).indented(2);
-    line.push(Label::Plain, " ");
+fn fact(page: &mut StyledPage, key: &str, value: StyledLine) {
+    let mut line = StyledLine::styled(SpanStyle::Dim, key).indented(2);
+    line.push(SpanStyle::Plain, " ");
     line.pad_to(15);
     line.append(value);
     page.push(line);
 }
 
-fn histogram(page: &mut Page, usage: &Usage, width: Option<usize>) {
-    let classes = classes(&usage.counts, CLASSES);
+fn histogram(page: &mut StyledPage, usage: &Usage, width: Option<usize>) {
+    let classes = duration_buckets(&usage.counts, CLASSES);
     let highest = classes.iter().map(|class| class.calls).max().unwrap_or(0);
     let room = width.map_or(BAR, |width| width.saturating_sub(BESIDE).clamp(5, BAR));
-    page.gap();
+    page.blank_line();
     for class in classes {
-        let mut line = Line::of(Label::Dim, format!("to {:>7}", show_duration(class.up_to)));
+        let mut line = StyledLine::styled(
+            SpanStyle::Dim,
+            format!("to {:>7}", show_duration(class.upper_bound)),
+        );
         line = line.indented(2);
         line.pad_to(15);
-        line.push(Label::Good, chart::bar(class.calls, highest, room));
+        line.push(SpanStyle::Success, chart::bar(class.calls, highest, room));
         if class.calls > 0 {
-            line.push(Label::Plain, format!(" {}", class.calls));
+            line.push(SpanStyle::Plain, format!(" {}", class.calls));
         }
         page.push(line);
     }
 }
 
 /// Calls, failures and the 95th percentile in the course of time.
-fn trend(page: &mut Page, course: &[Slice]) {
+fn trend(page: &mut StyledPage, course: &[TimeSlice]) {
     let (Some(first), Some(last)) = (course.first(), course.last()) else { return };
     if course.len() < 2 {
         return;
     }
     page.heading(&format!("Course, {} a character", span(first.length)));
     #[expect(clippy::cast_precision_loss, reason = "a picture")]
-    let calls = |slice: &Slice| Some(slice.counts.calls() as f64).filter(|calls| *calls > 0.0);
+    let calls = |slice: &TimeSlice| Some(slice.counts.calls() as f64).filter(|calls| *calls > 0.0);
     #[expect(clippy::cast_precision_loss, reason = "a picture")]
-    let failed = |slice: &Slice| Some(slice.counts.failed() as f64).filter(|failed| *failed > 0.0);
-    let p95 = |slice: &Slice| slice.counts.durations.quantile(0.95).map(|p95| p95.as_secs_f64());
-    let most = |value: &dyn Fn(&Slice) -> u64| course.iter().map(value).max().unwrap_or(0);
-    fact(page, "calls", Line::of(Label::Good, chart::course(course.iter().map(calls))));
+    let failed =
+        |slice: &TimeSlice| Some(slice.counts.failed() as f64).filter(|failed| *failed > 0.0);
+    let p95 =
+        |slice: &TimeSlice| slice.counts.durations.quantile(0.95).map(|p95| p95.as_secs_f64());
+    let most = |value: &dyn Fn(&TimeSlice) -> u64| course.iter().map(value).max().unwrap_or(0);
+    fact(
+        page,
+        "calls",
+        StyledLine::styled(SpanStyle::Success, chart::sparkline(course.iter().map(calls))),
+    );
     if most(&|slice| slice.counts.failed()) > 0 {
-        fact(page, "failures", Line::of(Label::Error, chart::course(course.iter().map(failed))));
+        fact(
+            page,
+            "failures",
+            StyledLine::styled(SpanStyle::Error, chart::sparkline(course.iter().map(failed))),
+        );
     }
-    fact(page, "p95", Line::plain(chart::course(course.iter().map(p95))));
+    fact(page, "p95", StyledLine::plain(chart::sparkline(course.iter().map(p95))));
     let end = last.from + last.length;
     let words =
         format!("{} to {}", local_time(first.from.as_secs_f64()), local_time(end.as_secs_f64()));
-    fact(page, "", Line::of(Label::Dim, words));
+    fact(page, "", StyledLine::styled(SpanStyle::Dim, words));
 }
 
 /// A length of time in its largest whole unit.
@@ -154,17 +167,17 @@ fn span(length: Duration) -> String {
 mod tests {
     use super::super::tests::{shown, usage};
     use super::*;
-    use crate::cli::output::Palette;
-    use crate::stats::count::Counts;
+    use crate::cli::output::LineRenderer;
+    use crate::stats::count::CallCounts;
 
-    fn course() -> Vec<Slice> {
+    fn course() -> Vec<TimeSlice> {
         let slice = |index: u64| {
-            let mut counts = Counts { ok: index, ..Counts::default() };
+            let mut counts = CallCounts { ok: index, ..CallCounts::default() };
             counts.durations.record_many(Duration::from_millis(index * 10), index);
             if index == 3 {
                 counts.add_failures("tool", 2);
             }
-            Slice {
+            TimeSlice {
                 from: Duration::from_secs(index * 3_600),
                 length: Duration::from_hours(1),
                 counts,
@@ -195,7 +208,7 @@ mod tests {
         ] {
             assert!(text.contains(part), "{part}:\n{text}");
         }
-        let ascii = Palette { colour: false, ascii: true }.page(&page);
+        let ascii = LineRenderer { colour: false, ascii: true }.page(&page);
         assert!(ascii.is_ascii(), "{ascii}");
         let value = json(&usage, &course());
         assert_eq!(value["course"].as_array().unwrap().len(), 6);

@@ -5,23 +5,23 @@
 
 use bytes::{Bytes, BytesMut};
 
-use super::queue::Bulk;
-use super::running::Exchange;
-use crate::model::Fault;
-use crate::net::response::{Body, too_large};
+use super::arrival_queue::LargeMessagePermit;
+use super::exchanges::HttpExchange;
+use crate::model::Error;
+use crate::net::response::{ResponseBody, too_large};
 
 /// All of `body`, of which `begun` was read before.
 ///
 /// # Errors
 /// When it is longer than `limit`, or does not come to its end; nothing partial is returned.
-pub(super) async fn whole(
-    body: &mut Body,
+pub(super) async fn read_to_end(
+    body: &mut ResponseBody,
     begun: Bytes,
     limit: usize,
-    bulk: &mut Bulk,
-    exchange: &Exchange,
-) -> Result<Bytes, Fault> {
-    if body.expected().is_some_and(|length| length > limit as u64) {
+    bulk: &mut LargeMessagePermit,
+    exchange: &HttpExchange,
+) -> Result<Bytes, Error> {
+    if body.content_length().is_some_and(|length| length > limit as u64) {
         return Err(too_large(limit));
     }
     let mut first = Some(begun).filter(|begun| !begun.is_empty());
@@ -36,8 +36,8 @@ pub(super) async fn whole(
         if held + chunk.len() > limit {
             return Err(too_large(limit));
         }
-        exchange.read(chunk.len());
-        bulk.holding(held + chunk.len()).await;
+        exchange.add_bytes_read(chunk.len());
+        bulk.reserve(held + chunk.len()).await;
         if first.is_none() && rest.is_empty() {
             // Most bodies are one chunk, which need not be copied.
             first = Some(chunk);

@@ -1,7 +1,7 @@
 //! Event streams: the one that answers a request, and the server's own.
 //!
 //! Owns: reading events into arrivals, noticing that the answer came, and (legacy era) continuing
-//! a stream that was cut with `Last-Event-ID`, slowly and few times. Never does: repeat a request.
+//! a stream that was cut with `Last-SseEvent-ID`, slowly and few times. Never does: repeat a request.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -13,94 +13,103 @@ use reqwest::header::HeaderValue;
 use serde_json::Value;
 use tokio::time::{sleep, timeout};
 
-use super::answer::{Glance, glance};
-use super::post::not_the_answer;
-use super::queue::Bulk;
-use super::running::{Exchange, Stage, locked};
-use super::sse::{Event, Item, Parser};
-use super::status::Refusal;
-use super::{Shared, headers};
+use super::answer_match::{AnswerMatch, match_answer};
+use super::arrival_queue::LargeMessagePermit;
+use super::exchanges::{ExchangeStage, HttpExchange, locked};
+use super::post::unexpected_answer;
+use super::sse::{SseEvent, SseItem, SseParser};
+use super::status::HttpRefusal;
+use super::{HttpShared, headers};
 use crate::mcp::wire::Arrival;
-use crate::model::{Era, Fault};
-use crate::net::response::{Body, content_type, too_large};
-use crate::net::trouble::Cut;
+use crate::model::{Era, Error};
+use crate::net::errors::BodyReadError;
+use crate::net::response::{ResponseBody, content_type, too_large};
 use crate::util::clock::{Clock as _, SystemClock};
 
 /// How long a stream is read on after its answer came, so that its connection can be used again.
-const LINGER: Duration = Duration::from_millis(250);
+const LINGER_TIMEOUT: Duration = Duration::from_millis(250);
 /// The longest wait between two connections, whatever the server asks for.
-const LONGEST_WAIT: Duration = Duration::from_mins(1);
+const MAX_RECONNECT_WAIT: Duration = Duration::from_mins(1);
 
 /// The longest id that is sent back, in bytes. A longer one is not remembered.
-const LONGEST_ID: usize = 4096;
+const MAX_EVENT_ID: usize = 4096;
 
 /// Where a stream stands, across connections.
 #[derive(Debug, Default)]
-struct Trail {
+struct ResumePoint {
     last_id: Option<String>,
     retry: Option<Duration>,
 }
 
 /// How reading one connection ended.
-pub(super) enum End {
+pub(super) enum SseStreamEnd {
     /// The answer came.
     Answered,
     /// The stream ended, regularly or by a lost connection.
-    Over(String),
+    Disconnected(String),
     /// The server broke the rules.
-    Broken(Fault),
+    Broken(Error),
 }
 
 /// How opening a stream by GET failed.
-enum Unopened {
+enum SseOpenError {
     /// The server does not offer it.
-    Refused(Fault),
+    NotOffered(Error),
     /// It may work later.
-    Failed(Fault),
+    Failed(Error),
 }
 
 /// One connection that carries events.
-pub(super) struct Stream {
-    body: Body,
-    parser: Parser,
+pub(super) struct SseStream {
+    body: ResponseBody,
+    parser: SseParser,
     /// What was read and not taken yet.
-    pub(super) items: VecDeque<Item>,
-    bulk: Bulk,
+    pub(super) items: VecDeque<SseItem>,
+    large_message_permit: LargeMessagePermit,
 }
 
-impl Shared {
+impl HttpShared {
     /// Reads the stream that answers the request `id` until its ending.
     pub(super) async fn follow(
         &self,
-        body: Body,
+        body: ResponseBody,
         id: &Value,
         resumable: bool,
-        exchange: &Exchange,
-    ) -> Result<(), Fault> {
-        let (mut stream, mut trail) = (self.stream(body), Trail::default());
-        let (mut tries, mut stray) = (0, None);
+        exchange: &HttpExchange,
+    ) -> Result<(), Error> {
+        let (mut stream, mut trail) = (self.stream(body), ResumePoint::default());
+        let (mut tries, mut unmatched_response) = (0, None);
         loop {
             let begun = SystemClock.now();
-            let end = self.read_events(&mut stream, &mut trail, Some((id, exchange)), &mut stray);
+            let end = self.read_events(
+                &mut stream,
+                &mut trail,
+                Some((id, exchange)),
+                &mut unmatched_response,
+            );
             let reason = match end.await {
-                Ok(End::Answered) => {
+                Ok(SseStreamEnd::Answered) => {
                     self.linger(stream, trail).await;
                     return Ok(());
                 }
-                Ok(End::Over(reason)) => reason,
-                Ok(End::Broken(fault)) | Err(fault) => return Err(fault),
+                Ok(SseStreamEnd::Disconnected(reason)) => reason,
+                Ok(SseStreamEnd::Broken(error)) | Err(error) => return Err(error),
             };
             let legacy = locked(&self.session).era() != Some(Era::Modern);
             let resumes = resumable && legacy && trail.last_id.is_some();
-            match &stray {
-                Some(stray @ Glance::Other(_)) => return Err(not_the_answer(stray, id)),
-                Some(stray) if !resumes => return Err(not_the_answer(stray, id)),
+            match &unmatched_response {
+                Some(unmatched_response @ AnswerMatch::OtherAnswer(_)) => {
+                    return Err(unexpected_answer(unmatched_response, id));
+                }
+                Some(unmatched_response) if !resumes => {
+                    return Err(unexpected_answer(unmatched_response, id));
+                }
                 None if !resumes => {
-                    return Err(Fault::unreachable(format!("{reason} before the answer came")));
+                    return Err(Error::unreachable(format!("{reason} before the answer came")));
                 }
                 _ => {}
             }
-            if SystemClock.now().duration_since(begun) >= self.limits.steady {
+            if SystemClock.now().duration_since(begun) >= self.limits.stable_after {
                 tries = 0;
             }
             stream = self.resume(&trail, &mut tries, exchange).await?;
@@ -110,30 +119,30 @@ impl Shared {
     /// Connects again to continue a stream.
     async fn resume(
         &self,
-        trail: &Trail,
+        trail: &ResumePoint,
         tries: &mut u32,
-        exchange: &Exchange,
-    ) -> Result<Stream, Fault> {
+        exchange: &HttpExchange,
+    ) -> Result<SseStream, Error> {
         let mut last = None;
         while *tries < self.limits.reconnects {
             *tries += 1;
-            exchange.reach(Stage::Continuing { attempt: *tries });
-            sleep(self.wait(trail, *tries)).await;
+            exchange.set_stage(ExchangeStage::Continuing { attempt: *tries });
+            sleep(self.reconnect_delay(trail, *tries)).await;
             match self.open(trail).await {
                 Ok(stream) => return Ok(stream),
-                Err(Unopened::Failed(fault)) => last = Some(fault),
-                Err(Unopened::Refused(fault)) => {
-                    return Err(Fault::unreachable(
+                Err(SseOpenError::Failed(error)) => last = Some(error),
+                Err(SseOpenError::NotOffered(error)) => {
+                    return Err(Error::unreachable(
                         "the event stream ended before the answer came",
                     )
-                    .detail(format!("continuing it was refused: {fault}")));
+                    .with_detail(format!("continuing it was refused: {error}")));
                 }
             }
         }
         Err(last.unwrap_or_else(|| {
             let times = *tries + 1;
-            Fault::protocol(format!("the event stream ended {times} times without the answer"))
-                .detail(format!("limit: {} further connections", self.limits.reconnects))
+            Error::protocol(format!("the event stream ended {times} times without the answer"))
+                .with_detail(format!("limit: {} further connections", self.limits.reconnects))
         }))
     }
 
@@ -141,113 +150,124 @@ impl Shared {
     pub(super) async fn listen(self: Arc<Self>) {
         let stop = self.closed.clone();
         stop.run_until_cancelled(async {
-            let (mut trail, mut tries, mut offered) = (Trail::default(), 0, false);
+            let (mut trail, mut tries, mut offered) = (ResumePoint::default(), 0, false);
             loop {
                 let begun = SystemClock.now();
                 match self.open(&trail).await {
                     // Most servers have none, which is their right.
-                    Err(Unopened::Refused(_)) => return,
-                    Err(Unopened::Failed(_)) => {}
+                    Err(SseOpenError::NotOffered(_)) => return,
+                    Err(SseOpenError::Failed(_)) => {}
                     Ok(mut stream) => {
                         offered = true;
                         let end = self.read_events(&mut stream, &mut trail, None, &mut None).await;
-                        if let Ok(End::Broken(fault)) | Err(fault) = end {
-                            let noise =
-                                format!("the server's event stream is no longer read: {fault}");
-                            return self.push(Arrival::Noise(noise)).await;
+                        if let Ok(SseStreamEnd::Broken(error)) | Err(error) = end {
+                            let warning =
+                                format!("the server's event stream is no longer read: {error}");
+                            return self.push(Arrival::Warning(warning)).await;
                         }
                     }
                 }
-                if SystemClock.now().duration_since(begun) >= self.limits.steady {
+                if SystemClock.now().duration_since(begun) >= self.limits.stable_after {
                     tries = 0;
                 }
                 if tries == self.limits.reconnects {
                     if !offered {
                         return;
                     }
-                    let noise = format!(
+                    let warning = format!(
                         "the server ended its event stream {} times: what it says on its own no \
                          longer arrives",
                         tries + 1
                     );
-                    return self.push(Arrival::Noise(noise)).await;
+                    return self.push(Arrival::Warning(warning)).await;
                 }
                 tries += 1;
-                sleep(self.wait(&trail, tries)).await;
+                sleep(self.reconnect_delay(&trail, tries)).await;
             }
         })
         .await;
     }
 
-    pub(super) fn stream(&self, body: Body) -> Stream {
-        Stream {
+    pub(super) fn stream(&self, body: ResponseBody) -> SseStream {
+        SseStream {
             body,
-            parser: Parser::new(self.limits.message).with_comments(self.heads.tracer.is_on()),
+            parser: SseParser::new(self.limits.message)
+                .with_comments(self.head_tracer.tracer.is_on()),
             items: VecDeque::new(),
-            bulk: self.outbox.bulk(),
+            large_message_permit: self.arrival_sender.large_message_permit(),
         }
     }
 
     /// Reads on for a moment after the answer: the regular end of the stream lets its connection
     /// be used again, and what else stands in it is not lost.
-    async fn linger(&self, mut stream: Stream, mut trail: Trail) {
-        let mut stray = None;
-        let rest = self.read_events(&mut stream, &mut trail, None, &mut stray);
-        timeout(LINGER, rest).await.ok();
+    async fn linger(&self, mut stream: SseStream, mut trail: ResumePoint) {
+        let mut unmatched_response = None;
+        let rest = self.read_events(&mut stream, &mut trail, None, &mut unmatched_response);
+        timeout(LINGER_TIMEOUT, rest).await.ok();
     }
 
     /// Pushes the messages of one connection until it ends or the answer to `id` came. An answer
-    /// to something else, or what is no JSON, is remembered in `stray`.
+    /// to something else, or what is no JSON, is remembered in `unmatched_response`.
     async fn read_events(
         &self,
-        stream: &mut Stream,
-        trail: &mut Trail,
-        request: Option<(&Value, &Exchange)>,
-        stray: &mut Option<Glance>,
-    ) -> Result<End, Fault> {
+        stream: &mut SseStream,
+        trail: &mut ResumePoint,
+        request: Option<(&Value, &HttpExchange)>,
+        unmatched_response: &mut Option<AnswerMatch>,
+    ) -> Result<SseStreamEnd, Error> {
         loop {
             while let Some(item) = stream.items.pop_front() {
                 self.trace(&item, request.map(|(id, _)| id));
                 let event = match item {
-                    Item::Comment(_) => continue,
-                    Item::Retry(wait) => {
+                    SseItem::Comment(_) => continue,
+                    SseItem::Retry(wait) => {
                         trail.retry = Some(wait);
                         continue;
                     }
-                    Item::Event(event) => event,
+                    SseItem::Event(event) => event,
                 };
-                let Some(message) = trail.take(event) else { continue };
-                let seen = request.map(|(id, _)| glance(&message, id));
-                self.heads.tracer.received(&message, request.map(|(id, _)| id));
+                let Some(message) = trail.record_event(event) else { continue };
+                let seen = request.map(|(id, _)| match_answer(&message, id));
+                self.head_tracer.tracer.received(&message, request.map(|(id, _)| id));
                 let stream_of = request.map(|(id, _)| id.clone());
                 self.push(Arrival::Message { bytes: message, stream_of }).await;
                 match seen {
-                    Some(Glance::Answer) => return Ok(End::Answered),
-                    Some(other @ Glance::Other(_)) => *stray = Some(other),
-                    Some(other @ Glance::Unreadable(_)) => *stray = stray.take().or(Some(other)),
+                    Some(AnswerMatch::Answer) => return Ok(SseStreamEnd::Answered),
+                    Some(other @ AnswerMatch::OtherAnswer(_)) => *unmatched_response = Some(other),
+                    Some(other @ AnswerMatch::Unreadable(_)) => {
+                        *unmatched_response = unmatched_response.take().or(Some(other))
+                    }
                     _ => {}
                 }
             }
-            match self.read_on(stream).await {
-                Ok(bytes) => request.iter().for_each(|(_, exchange)| exchange.read(bytes)),
+            match self.read_more(stream).await {
+                Ok(bytes) => {
+                    request.iter().for_each(|(_, exchange)| exchange.add_bytes_read(bytes))
+                }
                 Err(end) => return Ok(end),
             }
         }
     }
 
     /// Reads the next bytes of a connection into its items; how many.
-    pub(super) async fn read_on(&self, stream: &mut Stream) -> Result<usize, End> {
-        stream.bulk.holding(stream.parser.held()).await;
+    pub(super) async fn read_more(&self, stream: &mut SseStream) -> Result<usize, SseStreamEnd> {
+        stream.large_message_permit.reserve(stream.parser.buffered_bytes()).await;
         let chunk = match stream.body.next().await {
             Ok(Some(chunk)) => chunk,
-            Ok(None) => return Err(End::Over("the event stream ended".to_owned())),
-            Err(Cut::Short) => return Err(End::Over("the event stream was cut".to_owned())),
-            Err(Cut::Lost(reason)) => {
-                return Err(End::Over(format!("the event stream was cut ({reason})")));
+            Ok(None) => {
+                return Err(SseStreamEnd::Disconnected("the event stream ended".to_owned()));
             }
-            Err(Cut::Broken(reason)) => {
+            Err(BodyReadError::Truncated) => {
+                return Err(SseStreamEnd::Disconnected("the event stream was cut".to_owned()));
+            }
+            Err(BodyReadError::Lost(reason)) => {
+                return Err(SseStreamEnd::Disconnected(format!(
+                    "the event stream was cut ({reason})"
+                )));
+            }
+            Err(BodyReadError::Broken(reason)) => {
                 let what = format!("the event stream's HTTP body is broken: {reason}");
-                return Err(End::Broken(Fault::protocol(what)));
+                return Err(SseStreamEnd::Broken(Error::protocol(what)));
             }
         };
         let mut items = Vec::new();
@@ -255,20 +275,20 @@ impl Shared {
         stream.items.extend(items);
         match fed {
             Ok(()) => Ok(chunk.len()),
-            Err(_) => Err(End::Broken(too_large(self.limits.message))),
+            Err(_) => Err(SseStreamEnd::Broken(too_large(self.limits.message))),
         }
     }
 
     /// Reports what the event stream of a request, or the server's own, carries beside messages.
-    pub(super) fn trace(&self, item: &Item, request: Option<&Value>) {
-        if !self.heads.tracer.is_on() {
+    pub(super) fn trace(&self, item: &SseItem, request: Option<&Value>) {
+        if !self.head_tracer.tracer.is_on() {
             return;
         }
         let text = match item {
-            Item::Comment(text) => format!(":{text}"),
-            Item::Retry(wait) => format!("retry: {}", wait.as_millis()),
-            Item::Event(event) => {
-                let Event { id, kind, data } = event;
+            SseItem::Comment(text) => format!(":{text}"),
+            SseItem::Retry(wait) => format!("retry: {}", wait.as_millis()),
+            SseItem::Event(event) => {
+                let SseEvent { id, kind, data } = event;
                 let id = id.as_ref().map(|id| format!("id: {id}"));
                 // The data of a message is reported as the message it is.
                 let other = !event.is_message() && !data.is_empty();
@@ -279,58 +299,58 @@ impl Shared {
             }
         };
         if !text.is_empty() {
-            let call = request.and_then(|id| self.heads.tracer.call_of(id));
-            self.heads.tracer.noise(&text, call.as_ref());
+            let call = request.and_then(|id| self.head_tracer.tracer.call_of(id));
+            self.head_tracer.tracer.non_message(&text, call.as_ref());
         }
     }
 
     /// Opens an event stream by GET.
-    async fn open(&self, trail: &Trail) -> Result<Stream, Unopened> {
+    async fn open(&self, trail: &ResumePoint) -> Result<SseStream, SseOpenError> {
         let mut headers = headers::get(&locked(&self.session));
         let last = trail.last_id.as_ref().and_then(|id| HeaderValue::try_from(id.as_str()).ok());
         headers.extend(last.map(|id| (headers::LAST_EVENT_ID, id)));
         let url = locked(&self.url).clone();
-        let request = self.exchange(Method::GET, &url, headers, None, None);
+        let request = self.send_with_credentials(Method::GET, &url, headers, None, None);
         let response = match timeout(self.limits.control, request).await {
             Ok(Ok(response)) => response,
-            Ok(Err(fault)) => return Err(Unopened::Failed(fault)),
+            Ok(Err(error)) => return Err(SseOpenError::Failed(error)),
             Err(_) => {
-                return Err(Unopened::Failed(Fault::timeout(
+                return Err(SseOpenError::Failed(Error::timeout(
                     "no response to the event stream's GET",
                 )));
             }
         };
         let status = response.status();
         if status == 200 && content_type(response.headers()) == "text/event-stream" {
-            return Ok(self.stream(Body::new(response)));
+            return Ok(self.stream(ResponseBody::new(response)));
         }
-        let (headers, authorized) = (response.headers(), self.gate.authorized());
-        let fault = Refusal { status, headers, body: &[], url: &url, authorized }.fault();
+        let (headers, authorized) = (response.headers(), self.credential_gate.sent_credentials());
+        let error = HttpRefusal { status, headers, body: &[], url: &url, authorized }.error();
         let later = status.is_server_error() || status.as_u16() == 429;
-        Err(if later { Unopened::Failed(fault) } else { Unopened::Refused(fault) })
+        Err(if later { SseOpenError::Failed(error) } else { SseOpenError::NotOffered(error) })
     }
 
     /// How long to wait before connection number `attempt` (from 1).
-    fn wait(&self, trail: &Trail, attempt: u32) -> Duration {
+    fn reconnect_delay(&self, trail: &ResumePoint, attempt: u32) -> Duration {
         let jitter = uuid::Uuid::new_v4().as_bytes()[0];
-        wait(self.limits.reconnect_wait, trail.retry, attempt, jitter)
+        backoff(self.limits.reconnect_wait, trail.retry, attempt, jitter)
     }
 }
 
 /// What the server asks for, but at least `floor`; doubled with each attempt, and up to a quarter
 /// longer by chance, so that many clients do not come back together.
-fn wait(floor: Duration, asked: Option<Duration>, attempt: u32, jitter: u8) -> Duration {
-    let first = asked.unwrap_or(floor).clamp(floor, LONGEST_WAIT.max(floor));
+fn backoff(floor: Duration, asked: Option<Duration>, attempt: u32, jitter: u8) -> Duration {
+    let first = asked.unwrap_or(floor).clamp(floor, MAX_RECONNECT_WAIT.max(floor));
     let doubled =
-        first.saturating_mul(1 << (attempt.clamp(1, 16) - 1)).min(LONGEST_WAIT.max(floor));
+        first.saturating_mul(1 << (attempt.clamp(1, 16) - 1)).min(MAX_RECONNECT_WAIT.max(floor));
     doubled + doubled / 4 * u32::from(jitter) / 255
 }
 
-impl Trail {
+impl ResumePoint {
     /// Notes an event's id; the event's message, unless it carries none.
-    fn take(&mut self, event: Event) -> Option<Bytes> {
+    fn record_event(&mut self, event: SseEvent) -> Option<Bytes> {
         if let Some(id) = &event.id {
-            let usable = Some(id.clone()).filter(|id| !id.is_empty() && id.len() <= LONGEST_ID);
+            let usable = Some(id.clone()).filter(|id| !id.is_empty() && id.len() <= MAX_EVENT_ID);
             self.last_id = usable;
         }
         event.message()
@@ -346,35 +366,35 @@ mod tests {
     #[test]
     fn the_wait_is_never_shorter_than_the_floor_and_doubles() {
         let zero = Some(Duration::ZERO);
-        let waits: Vec<_> = (1..=5).map(|n| wait(SECOND, zero, n, 0).as_secs()).collect();
+        let waits: Vec<_> = (1..=5).map(|n| backoff(SECOND, zero, n, 0).as_secs()).collect();
         assert_eq!(waits, [1, 2, 4, 8, 16]);
-        assert_eq!(wait(SECOND, Some(3 * SECOND), 1, 0), 3 * SECOND);
-        assert_eq!(wait(SECOND, None, 1, 0), SECOND);
+        assert_eq!(backoff(SECOND, Some(3 * SECOND), 1, 0), 3 * SECOND);
+        assert_eq!(backoff(SECOND, None, 1, 0), SECOND);
     }
 
     #[test]
     fn the_wait_has_a_ceiling_and_some_chance() {
-        assert_eq!(wait(SECOND, Some(Duration::MAX), 5, 0), LONGEST_WAIT);
-        assert_eq!(wait(4 * SECOND, None, 1, 255), 5 * SECOND);
+        assert_eq!(backoff(SECOND, Some(Duration::MAX), 5, 0), MAX_RECONNECT_WAIT);
+        assert_eq!(backoff(4 * SECOND, None, 1, 255), 5 * SECOND);
     }
 
     #[test]
     fn only_messages_with_data_are_taken_but_every_id_is_noted() {
-        let event = |id: Option<&str>, kind: Option<&str>, data: &'static str| Event {
+        let event = |id: Option<&str>, kind: Option<&str>, data: &'static str| SseEvent {
             id: id.map(str::to_owned),
             kind: kind.map(str::to_owned),
             data: Bytes::from_static(data.as_bytes()),
         };
-        let mut trail = Trail::default();
-        assert_eq!(trail.take(event(Some("1"), None, "")), None);
+        let mut trail = ResumePoint::default();
+        assert_eq!(trail.record_event(event(Some("1"), None, "")), None);
         assert_eq!(trail.last_id.as_deref(), Some("1"));
-        assert_eq!(trail.take(event(Some("2"), Some("ping"), "{}")), None);
+        assert_eq!(trail.record_event(event(Some("2"), Some("ping"), "{}")), None);
         assert_eq!(trail.last_id.as_deref(), Some("2"));
-        assert!(trail.take(event(None, Some("message"), "{}")).is_some());
+        assert!(trail.record_event(event(None, Some("message"), "{}")).is_some());
         assert_eq!(trail.last_id.as_deref(), Some("2"));
-        for forgotten in ["", &"x".repeat(LONGEST_ID + 1)] {
+        for forgotten in ["", &"x".repeat(MAX_EVENT_ID + 1)] {
             trail.last_id = Some("2".to_owned());
-            assert_eq!(trail.take(event(Some(forgotten), None, "")), None);
+            assert_eq!(trail.record_event(event(Some(forgotten), None, "")), None);
             assert_eq!(trail.last_id, None);
         }
     }

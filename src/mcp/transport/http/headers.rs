@@ -9,9 +9,9 @@ use bytes::Bytes;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use serde_json::Value;
 
-use super::session::Session;
-use crate::mcp::wire::{Frame, FrameKind};
-use crate::model::{Era, Fault};
+use super::http_session::HttpSession;
+use crate::mcp::wire::{FrameKind, OutgoingFrame};
+use crate::model::{Era, Error};
 use crate::util::base64;
 
 /// The session of the legacy era.
@@ -24,14 +24,14 @@ const NAME: HeaderName = HeaderName::from_static("mcp-name");
 /// What the names of a request's own headers begin with.
 const PARAMETER: &str = "mcp-param-";
 
-const BOTH: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
+const JSON_OR_EVENTS: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
 const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
 /// The headers of a POST.
-pub(super) fn post(frame: &Frame, session: &Session) -> Result<HeaderMap, Fault> {
+pub(super) fn post(frame: &OutgoingFrame, session: &HttpSession) -> Result<HeaderMap, Error> {
     let mut headers = HeaderMap::new();
-    headers.insert(ACCEPT, BOTH);
+    headers.insert(ACCEPT, JSON_OR_EVENTS);
     headers.insert(CONTENT_TYPE, JSON);
     let (method, name, own) = match &frame.kind {
         FrameKind::Request { method, name, headers, .. } => {
@@ -41,7 +41,7 @@ pub(super) fn post(frame: &Frame, session: &Session) -> Result<HeaderMap, Fault>
         FrameKind::Response => (None, None, &[][..]),
     };
     let discovering = method.is_some_and(|method| method == "server/discover");
-    match session.agreed() {
+    match session.agreement() {
         _ if discovering => {
             // Discovery itself proposes the version, in its body.
             let version = proposed_version(&frame.bytes);
@@ -59,40 +59,40 @@ pub(super) fn post(frame: &Frame, session: &Session) -> Result<HeaderMap, Fault>
         }
     }
     if let Some(method) = method {
-        headers.insert(METHOD, encode(method)?);
+        headers.insert(METHOD, header_value(method)?);
     }
     if let Some(name) = name {
-        headers.insert(NAME, encode(name)?);
+        headers.insert(NAME, header_value(name)?);
     }
     for (name, value) in own {
-        headers.append(parameter(name)?, encode(value)?);
+        headers.append(parameter_name(name)?, header_value(value)?);
     }
     Ok(headers)
 }
 
 /// The headers of a GET for an event stream, or of the DELETE of a session (legacy era).
-pub(super) fn get(session: &Session) -> HeaderMap {
+pub(super) fn get(session: &HttpSession) -> HeaderMap {
     let mut headers = HeaderMap::new();
     headers.insert(ACCEPT, EVENTS);
     headers.extend(session.id().map(|id| (SESSION, id)));
-    let version = session.agreed().and_then(|(_, version)| version);
+    let version = session.agreement().and_then(|(_, version)| version);
     headers.extend(version.map(|version| (VERSION, version)));
     headers
 }
 
 /// Only names of this family are taken from a tool's definition, so that a server cannot name
 /// `Authorization` there.
-pub(super) fn parameter(name: &str) -> Result<HeaderName, Fault> {
+pub(super) fn parameter_name(name: &str) -> Result<HeaderName, Error> {
     let parsed = HeaderName::try_from(name).ok();
     parsed.filter(|name| name.as_str().starts_with(PARAMETER)).ok_or_else(|| {
         let shown: String = name.chars().take(80).collect();
-        Fault::protocol(format!("'{shown}' is not a header a tool may name"))
+        Error::protocol(format!("'{shown}' is not a header a tool may name"))
     })
 }
 
-pub(super) fn encode(value: &str) -> Result<HeaderValue, Fault> {
+pub(super) fn header_value(value: &str) -> Result<HeaderValue, Error> {
     HeaderValue::try_from(header_text(value).as_ref())
-        .map_err(|_| Fault::internal("a header value cannot be encoded"))
+        .map_err(|_| Error::internal("a header value cannot be encoded"))
 }
 
 /// A value as it stands in an `Mcp-*` header: itself when it is printable ASCII without blanks at
@@ -120,8 +120,13 @@ mod tests {
 
     use super::*;
 
-    fn request(method: &str, name: Option<&str>, own: &[(&str, &str)], body: &Value) -> Frame {
-        Frame {
+    fn request(
+        method: &str,
+        name: Option<&str>,
+        own: &[(&str, &str)],
+        body: &Value,
+    ) -> OutgoingFrame {
+        OutgoingFrame {
             bytes: Bytes::from(body.to_string()),
             call: None,
             kind: FrameKind::Request {
@@ -133,13 +138,13 @@ mod tests {
         }
     }
 
-    fn session(era: Option<(Era, &str)>, id: Option<&str>) -> Session {
-        let mut session = Session::default();
+    fn session(era: Option<(Era, &str)>, id: Option<&str>) -> HttpSession {
+        let mut session = HttpSession::default();
         if let Some((era, version)) = era {
-            session.agree(era, version);
+            session.set_agreement(era, version);
         }
         if let Some(id) = id {
-            session.remember(&HeaderValue::from_str(id).unwrap()).unwrap();
+            session.set_id(&HeaderValue::from_str(id).unwrap()).unwrap();
         }
         session
     }
@@ -190,7 +195,7 @@ mod tests {
                 "mcp-protocol-version: 2026-07-28"
             ]
         );
-        let note = Frame {
+        let note = OutgoingFrame {
             bytes: Bytes::new(),
             call: None,
             kind: FrameKind::Notification { method: "notifications/x".into(), cancels: None },

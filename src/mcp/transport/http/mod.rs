@@ -1,7 +1,7 @@
 //! Streamable HTTP: our own client wire, for both protocol eras; and the transport it replaced.
 //!
 //! Owns: [`SseWire`] (see `with_sse`) and [`HttpWire`] — sessions, headers, event streams and their resumption, redirects, limits,
-//! and the classification of everything that can go wrong into faults. Never does: parse what is
+//! and the classification of everything that can go wrong into errors. Never does: parse what is
 //! inside a message (it only recognises the answer to a request by its id, see `answer`), retry a
 //! request (but for one that was not let in, see `gate`), follow an address a server names
 //! elsewhere, or log in.
@@ -15,27 +15,27 @@
 //!   `Failed` after it. Ids are found by a shallow reading: a message too deep to be parsed still
 //!   is the answer.
 //! - An error status (4xx) whose body is a JSON-RPC error is such a message; other refusals
-//!   are faults whose `evidence` is `{"http_status": N}`.
+//!   are errors whose `evidence` is `{"http_status": N}`.
 //! - A cancelled request gets no ending. In the modern era the cancellation is not posted: it
 //!   closes the request's stream. Dropping `send` does not cancel.
 
-mod answer;
+mod answer_match;
+mod arrival_queue;
 mod body;
-mod departing;
+mod credential_gate;
 mod events;
-mod gate;
+mod exchanges;
+mod head_tracer;
 mod headers;
-mod heads;
+mod http_session;
 pub mod lanes;
+mod notifying_body;
 mod post;
-mod queue;
 mod redact;
-mod running;
-mod session;
 mod sse;
+mod sse_wire;
 mod status;
 mod target;
-mod with_sse;
 
 #[cfg(test)]
 mod tests;
@@ -51,51 +51,51 @@ use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
+pub(in crate::mcp) use head_tracer::HeadTracer;
 pub use headers::header_text;
-pub(in crate::mcp) use heads::Heads;
+pub use sse_wire::SseWire;
 pub use status::is_session_lost;
 pub use target::{HttpLimits, HttpTarget};
-pub use with_sse::SseWire;
 
-use self::gate::Gate;
-use self::queue::{Inbox, Outbox, queue};
+use self::arrival_queue::{ArrivalReceiver, ArrivalSender, queue};
+use self::credential_gate::CredentialGate;
+use self::exchanges::{ExchangeTable, locked};
+use self::http_session::HttpSession;
 use self::redact::Redactor;
-use self::running::{Running, locked};
-use self::session::Session;
-use crate::mcp::wire::{Arrival, Frame, FrameKind, Vitals, Wire};
-use crate::model::{Era, Fault};
-use crate::net::{client, trouble};
+use crate::mcp::wire::{Arrival, FrameKind, OutgoingFrame, ProcessInfo, Wire};
+use crate::model::{Era, Error};
+use crate::net::{client, errors};
 
 /// A wire to one Streamable HTTP server.
 pub struct HttpWire {
-    shared: Arc<Shared>,
-    inbox: tokio::sync::Mutex<Inbox>,
+    shared: Arc<HttpShared>,
+    arrival_receiver: tokio::sync::Mutex<ArrivalReceiver>,
 }
 
 /// What the wire and its tasks share.
-struct Shared {
+struct HttpShared {
     client: reqwest::Client,
     /// The headers of the entry, which the client adds to every request.
-    own: HeaderMap,
+    entry_headers: HeaderMap,
     /// Certificates are not checked.
     insecure: bool,
     /// The request that began the session, to begin another when the server forgot it.
-    greeting: Mutex<Option<Frame>>,
+    initialize_frame: Mutex<Option<OutgoingFrame>>,
     /// The endpoint in use; `/mcp` after the user's bare URL turned out to be nothing.
     url: Mutex<Url>,
     /// The Unix socket that stands in for the URL's host.
     socket: Option<PathBuf>,
     limits: HttpLimits,
-    session: Mutex<Session>,
+    session: Mutex<HttpSession>,
     /// The first POST may try another path.
-    may_guess: AtomicBool,
+    may_guess_path: AtomicBool,
     /// The server's own event stream was asked for.
-    listening: AtomicBool,
-    gate: Gate,
-    running: Running,
-    outbox: Outbox,
-    secrets: Redactor,
-    heads: Heads,
+    is_listening: AtomicBool,
+    credential_gate: CredentialGate,
+    exchanges: ExchangeTable,
+    arrival_sender: ArrivalSender,
+    redactor: Redactor,
+    head_tracer: HeadTracer,
     closed: CancellationToken,
 }
 
@@ -105,24 +105,24 @@ impl HttpWire {
     /// # Errors
     /// When the target is not acceptable (scheme, header names, credentials over plain HTTP) or
     /// the system's certificates cannot be loaded.
-    pub fn connect(target: HttpTarget) -> Result<Self, Fault> {
-        let (shared, inbox) = Shared::new(target)?;
-        Ok(Self { shared: Arc::new(shared), inbox: tokio::sync::Mutex::new(inbox) })
+    pub fn connect(target: HttpTarget) -> Result<Self, Error> {
+        let (shared, inbox) = HttpShared::new(target)?;
+        Ok(Self { shared: Arc::new(shared), arrival_receiver: tokio::sync::Mutex::new(inbox) })
     }
 }
 
-impl Shared {
-    fn new(target: HttpTarget) -> Result<(Self, Inbox), Fault> {
+impl HttpShared {
+    fn new(target: HttpTarget) -> Result<(Self, ArrivalReceiver), Error> {
         let checked = target.check()?;
         let written = checked.headers.contains_key(reqwest::header::AUTHORIZATION);
-        let settings = client::Settings {
-            connect: target.limits.connect,
+        let settings = client::ClientSettings {
+            connect_timeout: target.limits.connect,
             insecure: target.insecure,
             // The user wrote this address and nobody else can change it.
-            link_local: true,
-            public: false,
+            allows_link_local: true,
+            requires_public: false,
         };
-        let heads = Heads::new(target.tracer, &checked.headers);
+        let heads = HeadTracer::new(target.tracer, &checked.headers);
         let own = checked.headers.clone();
         let client = match &target.socket {
             Some(socket) => client::over_socket(socket, &target.url, &settings, checked.headers)?,
@@ -130,24 +130,24 @@ impl Shared {
         };
         let (outbox, inbox) = queue();
         if let Some(warning) = checked.warning {
-            outbox.note(warning);
+            outbox.try_warn(warning);
         }
         let shared = Self {
             client,
-            own,
+            entry_headers: own,
             insecure: target.insecure,
-            greeting: Mutex::default(),
+            initialize_frame: Mutex::default(),
             url: Mutex::new(target.url),
             socket: target.socket,
             limits: target.limits,
-            session: Mutex::new(Session::default()),
-            may_guess: AtomicBool::new(true),
-            listening: AtomicBool::new(false),
-            gate: Gate::new(target.credentials, written),
-            running: Running::default(),
-            outbox,
-            secrets: checked.secrets,
-            heads,
+            session: Mutex::new(HttpSession::default()),
+            may_guess_path: AtomicBool::new(true),
+            is_listening: AtomicBool::new(false),
+            credential_gate: CredentialGate::new(target.credentials, written),
+            exchanges: ExchangeTable::default(),
+            arrival_sender: outbox,
+            redactor: checked.secrets,
+            head_tracer: heads,
             closed: CancellationToken::new(),
         };
         Ok((shared, inbox))
@@ -155,82 +155,84 @@ impl Shared {
 
     /// Pushes an arrival, without the secrets it may quote.
     async fn push(&self, arrival: Arrival) {
-        self.outbox.push(self.secrets.clean_arrival(arrival)).await;
+        self.arrival_sender.push(self.redactor.redact_arrival(arrival)).await;
     }
 
     /// Leaves a warning if there is room. What `send` waits for must not wait for `receive`.
-    fn note(&self, text: &str) {
-        self.outbox.note(self.secrets.clean(text));
+    fn try_warn(&self, text: &str) {
+        self.arrival_sender.try_warn(self.redactor.redact(text));
     }
 
     /// Why no response came.
-    fn no_response(&self, error: &reqwest::Error, url: &Url) -> Fault {
+    fn no_response(&self, error: &reqwest::Error, url: &Url) -> Error {
         let connect = self.limits.connect;
         match &self.socket {
-            Some(socket) => trouble::no_response_over(error, socket, url, connect),
-            None => trouble::no_response(error, url, connect),
+            Some(socket) => errors::no_response_over(error, socket, url, connect),
+            None => errors::no_response(error, url, connect),
         }
     }
 
     /// Says over which socket something was refused: the URL does not.
-    fn placed(&self, fault: Fault) -> Fault {
+    fn with_socket(&self, error: Error) -> Error {
         match &self.socket {
-            Some(socket) => fault.detail(trouble::over(socket)),
-            None => fault,
+            Some(socket) => error.with_detail(errors::socket_detail(socket)),
+            None => error,
         }
     }
 
     /// Why a request has no outcome.
-    fn stopped(&self) -> Fault {
+    fn stop_error(&self) -> Error {
         if self.closed.is_cancelled() {
-            closed()
+            closed_error()
         } else {
-            Fault::unreachable("the request was cancelled")
+            Error::unreachable("the request was cancelled")
         }
     }
 }
 
-fn closed() -> Fault {
-    Fault::unreachable("the connection was closed")
+fn closed_error() -> Error {
+    Error::unreachable("the connection was closed")
 }
 
 #[async_trait]
 impl Wire for HttpWire {
-    async fn send(&self, frame: Frame) -> Result<(), Fault> {
+    async fn send(&self, frame: OutgoingFrame) -> Result<(), Error> {
         let shared = Arc::clone(&self.shared);
         if shared.closed.is_cancelled() {
-            return Err(closed());
+            return Err(closed_error());
         }
         let sent = match &frame.kind {
             FrameKind::Request { id, .. } => {
                 let id = id.clone();
-                let exchange = shared.running.begin(&id, &shared.closed);
+                let exchange = shared.exchanges.begin(&id, &shared.closed);
                 let (accepted, acceptance) = oneshot::channel();
                 // A task of its own: an abandoned `send` must still be able to say what it
                 // waited for, until it is cancelled.
                 tokio::spawn(Box::pin(shared.request(frame, id, exchange, accepted)));
-                acceptance.await.unwrap_or_else(|_| Err(self.shared.stopped()))
+                acceptance.await.unwrap_or_else(|_| Err(self.shared.stop_error()))
             }
             FrameKind::Notification { cancels: Some(id), .. } => {
                 let id = id.clone();
                 shared.cancel(frame, &id).await
             }
-            FrameKind::Notification { .. } | FrameKind::Response => shared.control(frame).await,
+            FrameKind::Notification { .. } | FrameKind::Response => {
+                shared.send_control(frame).await
+            }
         };
-        sent.map_err(|fault| self.shared.secrets.clean_fault(fault))
+        sent.map_err(|error| self.shared.redactor.redact_error(error))
     }
 
     async fn receive(&self) -> Arrival {
-        let mut inbox = self.inbox.lock().await;
+        let mut inbox = self.arrival_receiver.lock().await;
         tokio::select! {
             biased;
-            () = self.shared.closed.cancelled() => Arrival::Closed(closed()),
-            next = inbox.next() => next.unwrap_or_else(|| Arrival::Closed(closed())),
+            () = self.shared.closed.cancelled() => Arrival::Closed(closed_error()),
+            next = inbox.next() => next.unwrap_or_else(|| Arrival::Closed(closed_error())),
         }
     }
 
-    fn agreed(&self, era: Era, version: &str) {
-        locked(&self.shared.session).agree(era, version);
+    fn set_agreement(&self, era: Era, version: &str) {
+        locked(&self.shared.session).set_agreement(era, version);
     }
 
     fn delimits_messages(&self) -> bool {
@@ -238,11 +240,11 @@ impl Wire for HttpWire {
     }
 
     fn waiting_for(&self, id: &Value) -> Option<String> {
-        self.shared.running.waiting_for(id)
+        self.shared.exchanges.waiting_for(id)
     }
 
-    fn vitals(&self) -> Vitals {
-        Vitals::default()
+    fn process_info(&self) -> ProcessInfo {
+        ProcessInfo::default()
     }
 
     fn as_http(&self) -> Option<&HttpWire> {
@@ -251,8 +253,8 @@ impl Wire for HttpWire {
 
     async fn close(&self) {
         self.shared.closed.cancel();
-        self.shared.farewell().await;
-        self.shared.heads.tracer.closed("ended by toolhost");
+        self.shared.end_session().await;
+        self.shared.head_tracer.tracer.closed("ended by toolhost");
     }
 }
 

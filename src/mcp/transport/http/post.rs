@@ -15,85 +15,87 @@ use tokio::sync::oneshot;
 use tokio::time::timeout;
 use url::Url;
 
-use super::Shared;
-use super::answer::{Glance, glance, is_error};
-use super::body::whole;
-use super::departing::{Departing, guess};
+use super::HttpShared;
+use super::answer_match::{AnswerMatch, is_error, match_answer};
+use super::body::read_to_end;
+use super::exchanges::{ExchangeStage, HttpExchange, locked};
 use super::headers;
-use super::running::{Exchange, Stage, locked};
-use super::status::{Refusal, session_lost};
-use crate::mcp::wire::{Arrival, Frame, FrameKind};
-use crate::model::{CallId, Era, Fault};
-use crate::net::address::show;
-use crate::net::redirect::{self, Asking, circle, redirect};
-use crate::net::response::{Body, check_headers, content_type};
-use crate::net::words::words;
+use super::notifying_body::{NotifyingBody, mcp_path_guess};
+use super::status::{HttpRefusal, session_lost};
+use crate::mcp::wire::{Arrival, FrameKind, OutgoingFrame};
+use crate::model::{CallId, Era, Error};
+use crate::net::address::display_url;
+use crate::net::excerpt::server_message;
+use crate::net::redirect::{self, MethodSafety, redirect, too_many_redirects};
+use crate::net::response::{ResponseBody, check_headers, content_type};
 use crate::util::clock::{Clock as _, SystemClock};
 use crate::util::units::show_duration;
 
 /// What came back for a POST.
-pub(super) enum Posted {
+pub(super) enum PostResponse {
     /// A success status.
-    Good(Response),
+    Success(Response),
     /// An error status whose body is a JSON-RPC error.
-    Error(Bytes, Fault),
+    Error(Bytes, Error),
     /// An error status.
-    Refused(StatusCode, Fault),
+    Refused(StatusCode, Error),
 }
 
 /// A response that is read after `send` returned.
-enum Accepted {
+enum AcceptedBody {
     /// A JSON body, the beginning of which may have been read.
-    Json(Body, Bytes),
+    Json(ResponseBody, Bytes),
     /// An event stream.
-    Events(Body),
+    Events(ResponseBody),
     /// An error message, and what its status means.
-    Error(Bytes, Fault),
+    Error(Bytes, Error),
 }
 
-impl Shared {
+impl HttpShared {
     /// Posts a request, reports its acceptance, and reads until its ending was pushed.
     pub(super) async fn request(
         self: Arc<Self>,
-        frame: Frame,
+        frame: OutgoingFrame,
         id: Value,
-        exchange: Arc<Exchange>,
-        accepted: oneshot::Sender<Result<(), Fault>>,
+        exchange: Arc<HttpExchange>,
+        accepted: oneshot::Sender<Result<(), Error>>,
     ) {
         let work = async {
             match self.accept(&frame, &exchange).await {
                 Ok(answer) => {
                     accepted.send(Ok(())).ok();
                     let resumable = !is_method(&frame, "server/discover");
-                    if let Err(fault) = self.read(answer, &id, resumable, &exchange).await {
-                        self.push(Arrival::Failed { id: id.clone(), fault }).await;
+                    if let Err(error) = self.read(answer, &id, resumable, &exchange).await {
+                        self.push(Arrival::Failed { id: id.clone(), error }).await;
                     }
                 }
-                Err(fault) => drop(accepted.send(Err(fault))),
+                Err(error) => drop(accepted.send(Err(error))),
             }
         };
         exchange.stop.run_until_cancelled(work).await;
-        self.running.end(&id, &exchange);
+        self.exchanges.end(&id, &exchange);
     }
 
     /// Posts a notification or an answer; its response has nothing to read.
-    pub(super) async fn control(self: Arc<Self>, frame: Frame) -> Result<(), Fault> {
+    pub(super) async fn send_control(self: Arc<Self>, frame: OutgoingFrame) -> Result<(), Error> {
         let what = match &frame.kind {
             FrameKind::Notification { method, .. } => method.as_str(),
             _ => "an answer",
         };
         let limit = self.limits.control;
         match timeout(limit, self.post(&frame, None)).await {
-            Ok(Ok(Posted::Good(_))) => {}
-            Ok(Ok(Posted::Error(_, fault) | Posted::Refused(_, fault)) | Err(fault)) => {
-                return Err(fault);
+            Ok(Ok(PostResponse::Success(_))) => {}
+            Ok(
+                Ok(PostResponse::Error(_, error) | PostResponse::Refused(_, error)) | Err(error),
+            ) => {
+                return Err(error);
             }
-            Err(_) => return Err(no_headers(what, limit)),
+            Err(_) => return Err(headers_timeout_error(what, limit)),
         }
         let modern = locked(&self.session).era() == Some(Era::Modern);
         if !modern
             && is_method(&frame, "notifications/initialized")
-            && !self.listening.swap(true, Ordering::Relaxed)
+            && !self.is_listening.swap(true, Ordering::Relaxed)
         {
             tokio::spawn(Box::pin(self.listen()));
         }
@@ -102,7 +104,11 @@ impl Shared {
 
     /// Gives a request up. The legacy era tells the server; in the modern one the closed stream
     /// does, and before an agreement nothing may be cancelled.
-    pub(super) async fn cancel(self: Arc<Self>, frame: Frame, id: &Value) -> Result<(), Fault> {
+    pub(super) async fn cancel(
+        self: Arc<Self>,
+        frame: OutgoingFrame,
+        id: &Value,
+    ) -> Result<(), Error> {
         let shared = Arc::clone(&self);
         // Also when this future is dropped half way.
         let stop = StopOnDrop { shared: &shared, id };
@@ -110,28 +116,32 @@ impl Shared {
             Some(Era::Legacy) => true,
             Some(Era::Modern) | None => false,
         };
-        let result = if told { self.control(frame).await } else { Ok(()) };
+        let result = if told { self.send_control(frame).await } else { Ok(()) };
         drop(stop);
         result
     }
 
     /// Ends the session of the legacy era, if there is one.
-    pub(super) async fn farewell(&self) {
+    pub(super) async fn end_session(&self) {
         let (mut headers, session) = {
             let mut session = locked(&self.session);
-            (headers::get(&session), session.end())
+            (headers::get(&session), session.take_id())
         };
         if session.is_some() {
             let url = locked(&self.url).clone();
-            let shown = self.show("DELETE", &url, &mut headers);
+            let shown = self.add_credentials("DELETE", &url, &mut headers);
             // Without credentials the server says no, and forgets the session later.
-            timeout(self.limits.farewell, shown).await.ok();
-            self.heads.asking(&Method::DELETE, &url, &headers, None);
+            timeout(self.limits.shutdown, shown).await.ok();
+            self.head_tracer.trace_request(&Method::DELETE, &url, &headers, None);
             let begun = SystemClock.now();
             let request = self.client.delete(url).headers(headers).send();
             // A refusal (405: sessions cannot be ended) is as good.
-            if let Ok(Ok(response)) = timeout(self.limits.farewell, request).await {
-                self.heads.answered(&response, SystemClock.now().duration_since(begun), None);
+            if let Ok(Ok(response)) = timeout(self.limits.shutdown, request).await {
+                self.head_tracer.trace_response(
+                    &response,
+                    SystemClock.now().duration_since(begun),
+                    None,
+                );
             }
         }
     }
@@ -140,51 +150,55 @@ impl Shared {
     ///
     /// # Errors
     /// When there was none, or the server does not begin another.
-    pub(super) async fn greet_again(self: Arc<Self>) -> Result<(), Fault> {
-        let Some(greeting) = locked(&self.greeting).clone() else {
-            return Err(Fault::unreachable("there is no session to begin again"));
+    pub(super) async fn reinitialize_session(self: Arc<Self>) -> Result<(), Error> {
+        let Some(greeting) = locked(&self.initialize_frame).clone() else {
+            return Err(Error::unreachable("there is no session to begin again"));
         };
-        locked(&self.session).end();
+        locked(&self.session).take_id();
         let limit = self.limits.control;
         let begun = timeout(limit, async {
             match self.post(&greeting, None).await? {
-                Posted::Good(response) => {
+                PostResponse::Success(response) => {
                     self.note_session(response.headers());
                     // What it says was agreed on before; its connection is used again.
-                    self.beginning(&mut Body::new(response)).await;
+                    self.read_beginning(&mut ResponseBody::new(response)).await;
                     Ok(())
                 }
-                Posted::Error(_, fault) | Posted::Refused(_, fault) => Err(fault),
+                PostResponse::Error(_, error) | PostResponse::Refused(_, error) => Err(error),
             }
         });
-        begun.await.unwrap_or_else(|_| Err(no_headers("initialize", limit)))?;
+        begun.await.unwrap_or_else(|_| Err(headers_timeout_error("initialize", limit)))?;
         let told = br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
         let method = "notifications/initialized".to_owned();
         let kind = FrameKind::Notification { method, cancels: None };
-        self.control(Frame { bytes: Bytes::from_static(told), kind, call: None }).await
+        self.send_control(OutgoingFrame { bytes: Bytes::from_static(told), kind, call: None }).await
     }
 
-    async fn accept(&self, frame: &Frame, exchange: &Arc<Exchange>) -> Result<Accepted, Fault> {
+    async fn accept(
+        &self,
+        frame: &OutgoingFrame,
+        exchange: &Arc<HttpExchange>,
+    ) -> Result<AcceptedBody, Error> {
         let limit = self.limits.exchange;
         let posted = timeout(limit, self.post(frame, Some(exchange))).await;
-        match posted.unwrap_or_else(|_| Err(no_headers("the request", limit)))? {
-            Posted::Good(response) => {
+        match posted.unwrap_or_else(|_| Err(headers_timeout_error("the request", limit)))? {
+            PostResponse::Success(response) => {
                 if is_method(frame, "initialize") {
                     self.note_session(response.headers());
-                    *locked(&self.greeting) = Some(frame.clone());
+                    *locked(&self.initialize_frame) = Some(frame.clone());
                 }
                 self.accept_content(response, exchange, frame.call.as_ref()).await
             }
-            Posted::Error(body, fault) => Ok(Accepted::Error(body, fault)),
-            Posted::Refused(_, fault) => Err(fault),
+            PostResponse::Error(body, error) => Ok(AcceptedBody::Error(body, error)),
+            PostResponse::Refused(_, error) => Err(error),
         }
     }
 
     fn note_session(&self, headers: &HeaderMap) {
         let Some(id) = headers.get(&headers::SESSION) else { return };
-        let noted = locked(&self.session).remember(id);
-        if let Err(noise) = noted {
-            self.note(&noise);
+        let noted = locked(&self.session).set_id(id);
+        if let Err(warning) = noted {
+            self.try_warn(&warning);
         }
     }
 
@@ -192,33 +206,34 @@ impl Shared {
     async fn accept_content(
         &self,
         response: Response,
-        exchange: &Exchange,
+        exchange: &HttpExchange,
         call: Option<&CallId>,
-    ) -> Result<Accepted, Fault> {
+    ) -> Result<AcceptedBody, Error> {
         let status = response.status();
         let kind = content_type(response.headers());
-        exchange.reach(Stage::Answering { status: status.as_u16(), kind: kind.clone() });
+        exchange
+            .set_stage(ExchangeStage::Answering { status: status.as_u16(), kind: kind.clone() });
         if matches!(status.as_u16(), 202 | 204 | 205) {
-            return Err(no_content(status));
+            return Err(no_content_error(status));
         }
-        let mut body = Body::new(response);
+        let mut body = ResponseBody::new(response);
         match kind.as_str() {
-            "application/json" if body.is_empty() => Err(empty()),
-            "application/json" => Ok(Accepted::Json(body, Bytes::new())),
-            "text/event-stream" => Ok(Accepted::Events(body)),
+            "application/json" if body.is_empty() => Err(empty_body_error()),
+            "application/json" => Ok(AcceptedBody::Json(body, Bytes::new())),
+            "text/event-stream" => Ok(AcceptedBody::Events(body)),
             _ => {
-                let begun = self.beginning(&mut body).await;
+                let begun = self.read_beginning(&mut body).await;
                 let shown = if kind.is_empty() { "no content type" } else { kind.as_str() };
                 let first = begun.iter().find(|byte| !byte.is_ascii_whitespace());
                 match first {
-                    None => Err(empty()),
+                    None => Err(empty_body_error()),
                     Some(b'{' | b'[') if kind != "text/html" => {
-                        self.note(&format!("JSON labelled as {shown}"));
-                        Ok(Accepted::Json(body, begun))
+                        self.try_warn(&format!("JSON labelled as {shown}"));
+                        Ok(AcceptedBody::Json(body, begun))
                     }
                     Some(_) => {
-                        self.heads.page(&begun, call);
-                        Err(no_endpoint(shown, &begun))
+                        self.head_tracer.trace_non_message(&begun, call);
+                        Err(not_an_endpoint_error(shown, &begun))
                     }
                 }
             }
@@ -228,65 +243,76 @@ impl Shared {
     /// Reads an accepted response to its ending.
     async fn read(
         &self,
-        answer: Accepted,
+        answer: AcceptedBody,
         id: &Value,
         resumable: bool,
-        exchange: &Exchange,
-    ) -> Result<(), Fault> {
+        exchange: &HttpExchange,
+    ) -> Result<(), Error> {
         match answer {
-            Accepted::Events(body) => self.follow(body, id, resumable, exchange).await,
-            Accepted::Error(body, fault) => self.deliver(body, id, Some(fault)).await,
-            Accepted::Json(mut body, begun) => {
-                let (limits, mut bulk) = (&self.limits, self.outbox.bulk());
-                let whole = whole(&mut body, begun, limits.message, &mut bulk, exchange);
+            AcceptedBody::Events(body) => self.follow(body, id, resumable, exchange).await,
+            AcceptedBody::Error(body, error) => self.push_answer(body, id, Some(error)).await,
+            AcceptedBody::Json(mut body, begun) => {
+                let (limits, mut bulk) = (&self.limits, self.arrival_sender.large_message_permit());
+                let whole = read_to_end(&mut body, begun, limits.message, &mut bulk, exchange);
                 let whole = timeout(limits.exchange, whole).await.unwrap_or_else(|_| {
                     let limit = show_duration(limits.exchange);
-                    Err(Fault::timeout(format!("the answer was not complete within {limit}")))
+                    Err(Error::timeout(format!("the answer was not complete within {limit}")))
                 })?;
-                self.deliver(whole, id, None).await
+                self.push_answer(whole, id, None).await
             }
         }
     }
 
     /// Pushes a body that should be the answer; `meaning` is what its status says otherwise.
-    async fn deliver(&self, body: Bytes, id: &Value, meaning: Option<Fault>) -> Result<(), Fault> {
+    async fn push_answer(
+        &self,
+        body: Bytes,
+        id: &Value,
+        meaning: Option<Error>,
+    ) -> Result<(), Error> {
         if body.iter().all(u8::is_ascii_whitespace) {
-            return Err(empty());
+            return Err(empty_body_error());
         }
-        let seen = glance(&body, id);
-        self.heads.tracer.received(&body, Some(id));
+        let seen = match_answer(&body, id);
+        self.head_tracer.tracer.received(&body, Some(id));
         self.push(Arrival::Message { bytes: body, stream_of: Some(id.clone()) }).await;
         match seen {
-            Glance::Answer => Ok(()),
-            other => Err(meaning.unwrap_or_else(|| not_the_answer(&other, id))),
+            AnswerMatch::Answer => Ok(()),
+            other => Err(meaning.unwrap_or_else(|| unexpected_answer(&other, id))),
         }
     }
 
     /// Posts to the endpoint; the very first POST to a bare URL may find it at `/mcp`.
-    async fn post(&self, frame: &Frame, exchange: Option<&Arc<Exchange>>) -> Result<Posted, Fault> {
+    async fn post(
+        &self,
+        frame: &OutgoingFrame,
+        exchange: Option<&Arc<HttpExchange>>,
+    ) -> Result<PostResponse, Error> {
         let url = locked(&self.url).clone();
-        let may_guess = self.may_guess.swap(false, Ordering::Relaxed);
+        let may_guess = self.may_guess_path.swap(false, Ordering::Relaxed);
         let posted = self.post_to(&url, frame, exchange).await?;
-        let (Posted::Refused(StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED, _), true) =
-            (&posted, may_guess)
+        let (
+            PostResponse::Refused(StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED, _),
+            true,
+        ) = (&posted, may_guess)
         else {
             return Ok(posted);
         };
-        let Some(guess) = guess(&url) else { return Ok(posted) };
+        let Some(guess) = mcp_path_guess(&url) else { return Ok(posted) };
         let second = self.post_to(&guess, frame, exchange).await;
         match (posted, second) {
-            (Posted::Refused(status, fault), Err(_) | Ok(Posted::Refused(..))) => {
-                let tried = format!("{} was tried as well", show(&guess));
-                Ok(Posted::Refused(status, fault.detail(tried)))
+            (PostResponse::Refused(status, error), Err(_) | Ok(PostResponse::Refused(..))) => {
+                let tried = format!("{} was tried as well", display_url(&guess));
+                Ok(PostResponse::Refused(status, error.with_detail(tried)))
             }
             (_, second) => {
-                let noise = format!(
+                let warning = format!(
                     "nothing at {}, but at {}: write that into the entry's url",
-                    show(&url),
-                    show(&guess)
+                    display_url(&url),
+                    display_url(&guess)
                 );
                 *locked(&self.url) = guess;
-                self.note(&noise);
+                self.try_warn(&warning);
                 second
             }
         }
@@ -295,77 +321,85 @@ impl Shared {
     pub(super) async fn post_to(
         &self,
         url: &Url,
-        frame: &Frame,
-        exchange: Option<&Arc<Exchange>>,
-    ) -> Result<Posted, Fault> {
+        frame: &OutgoingFrame,
+        exchange: Option<&Arc<HttpExchange>>,
+    ) -> Result<PostResponse, Error> {
         let headers = headers::post(frame, &locked(&self.session))?;
         let in_session = headers.contains_key(&headers::SESSION);
-        let response = self.exchange(Method::POST, url, headers, Some(frame), exchange).await?;
+        let response =
+            self.send_with_credentials(Method::POST, url, headers, Some(frame), exchange).await?;
         let status = response.status();
         if status.is_success() {
-            return Ok(Posted::Good(response));
+            return Ok(PostResponse::Success(response));
         }
         let (url, headers) = (response.url().clone(), response.headers().clone());
-        let body = self.beginning(&mut Body::new(response)).await;
-        let authorized = self.gate.authorized();
+        let body = self.read_beginning(&mut ResponseBody::new(response)).await;
+        let authorized = self.credential_gate.sent_credentials();
         let told = matches!(status.as_u16(), 401 | 403 | 404 | 429) || !is_error(&body);
         if told {
-            self.heads.page(&body, frame.call.as_ref());
+            self.head_tracer.trace_non_message(&body, frame.call.as_ref());
         }
-        let fault =
-            Refusal { status, headers: &headers, body: &body, url: &url, authorized }.fault();
-        let fault = self.placed(fault);
+        let error =
+            HttpRefusal { status, headers: &headers, body: &body, url: &url, authorized }.error();
+        let error = self.with_socket(error);
         Ok(match status.as_u16() {
-            404 if in_session => Posted::Refused(status, session_lost(status)),
-            401 | 403 | 429 => Posted::Refused(status, fault),
-            400..=499 if is_error(&body) => Posted::Error(body, fault),
-            _ => Posted::Refused(status, fault),
+            404 if in_session => PostResponse::Refused(status, session_lost(status)),
+            401 | 403 | 429 => PostResponse::Refused(status, error),
+            400..=499 if is_error(&body) => PostResponse::Error(body, error),
+            _ => PostResponse::Refused(status, error),
         })
     }
 
     /// Sends one HTTP request, follows the redirects that may be followed, and checks the size of
     /// the headers that come back.
-    pub(super) async fn attempt(
+    pub(super) async fn send_following_redirects(
         &self,
         method: Method,
         url: &Url,
         headers: HeaderMap,
-        frame: Option<&Frame>,
-        exchange: Option<&Arc<Exchange>>,
-    ) -> Result<Response, Fault> {
+        frame: Option<&OutgoingFrame>,
+        exchange: Option<&Arc<HttpExchange>>,
+    ) -> Result<Response, Error> {
         let mut url = url.clone();
         let call = frame.and_then(|frame| frame.call.as_ref());
-        for _ in 0..=redirect::MOST {
+        for _ in 0..=redirect::MAX_REDIRECTS {
             let mut request =
                 self.client.request(method.clone(), url.clone()).headers(headers.clone());
-            self.heads.asking(&method, &url, &headers, call);
+            self.head_tracer.trace_request(&method, &url, &headers, call);
             let begun = SystemClock.now();
             if let Some(frame) = frame {
-                self.heads.tracer.sent(&frame.bytes, call);
+                self.head_tracer.tracer.sent(&frame.bytes, call);
                 let exchange = exchange.cloned();
-                request = request.body(Departing::body(frame.bytes.clone(), move || {
+                request = request.body(NotifyingBody::body(frame.bytes.clone(), move || {
                     if let Some(exchange) = exchange {
-                        exchange.reach(Stage::Sent);
+                        exchange.set_stage(ExchangeStage::Sent);
                     }
                 }));
             }
-            let response = request.send().await.map_err(|error| {
-                let fault = self.no_response(&error, &url);
-                self.heads.page(format!("no response: {}", fault.message()).as_bytes(), call);
-                fault
+            let response = request.send().await.map_err(|cause| {
+                let error = self.no_response(&cause, &url);
+                self.head_tracer.trace_non_message(
+                    format!("no response: {}", error.message()).as_bytes(),
+                    call,
+                );
+                error
             })?;
-            self.heads.answered(&response, SystemClock.now().duration_since(begun), call);
+            self.head_tracer.trace_response(
+                &response,
+                SystemClock.now().duration_since(begun),
+                call,
+            );
             check_headers(response.headers(), self.limits.headers)?;
-            match redirect(response.status(), response.headers(), &url, Asking::Act)? {
+            match redirect(response.status(), response.headers(), &url, MethodSafety::Unsafe)? {
                 Some(next) => url = next,
                 None => return Ok(response),
             }
         }
-        Err(circle(&url))
+        Err(too_many_redirects(&url))
     }
 
     /// The beginning of a body that is shown, not used.
-    pub(super) async fn beginning(&self, body: &mut Body) -> Bytes {
+    pub(super) async fn read_beginning(&self, body: &mut ResponseBody) -> Bytes {
         let reading = body.beginning(self.limits.error_body);
         timeout(self.limits.control, reading).await.unwrap_or_default()
     }
@@ -373,29 +407,29 @@ impl Shared {
 
 /// Stops a request when dropped.
 struct StopOnDrop<'a> {
-    shared: &'a Shared,
+    shared: &'a HttpShared,
     id: &'a Value,
 }
 
 impl Drop for StopOnDrop<'_> {
     fn drop(&mut self) {
-        self.shared.running.cancel(self.id);
+        self.shared.exchanges.cancel(self.id);
     }
 }
 
-/// The fault for something that came where the answer to `id` belongs.
-pub(super) fn not_the_answer(seen: &Glance, id: &Value) -> Fault {
+/// The error for something that came where the answer to `id` belongs.
+pub(super) fn unexpected_answer(seen: &AnswerMatch, id: &Value) -> Error {
     match seen {
-        Glance::Other(other) => Fault::protocol(format!("answer to unknown id {other}"))
-            .detail(format!("the request has the id {id}")),
-        Glance::Unreadable(why) => Fault::protocol(format!("the answer is not JSON: {why}")),
-        Glance::Answer | Glance::NoAnswer => {
-            Fault::protocol("the server sent a message of its own instead of the answer")
+        AnswerMatch::OtherAnswer(other) => Error::protocol(format!("answer to unknown id {other}"))
+            .with_detail(format!("the request has the id {id}")),
+        AnswerMatch::Unreadable(why) => Error::protocol(format!("the answer is not JSON: {why}")),
+        AnswerMatch::Answer | AnswerMatch::NotAnAnswer => {
+            Error::protocol("the server sent a message of its own instead of the answer")
         }
     }
 }
 
-fn is_method(frame: &Frame, name: &str) -> bool {
+fn is_method(frame: &OutgoingFrame, name: &str) -> bool {
     match &frame.kind {
         FrameKind::Request { method, .. } | FrameKind::Notification { method, .. } => {
             method == name
@@ -404,24 +438,24 @@ fn is_method(frame: &Frame, name: &str) -> bool {
     }
 }
 
-/// The fault for a success that has nothing to read.
-pub(super) fn no_content(status: StatusCode) -> Fault {
-    Fault::protocol(format!("the server answered a request with {status}"))
-        .detail("a request is answered by JSON or an event stream")
+/// The error for a success that has nothing to read.
+pub(super) fn no_content_error(status: StatusCode) -> Error {
+    Error::protocol(format!("the server answered a request with {status}"))
+        .with_detail("a request is answered by JSON or an event stream")
 }
 
-/// The fault for a body of a type that no answer has.
-pub(super) fn no_endpoint(kind: &str, begun: &[u8]) -> Fault {
-    Fault::protocol(format!("not an MCP endpoint: {kind}"))
-        .details(words(begun))
-        .hint("check the url, in a browser too")
+/// The error for a body of a type that no answer has.
+pub(super) fn not_an_endpoint_error(kind: &str, begun: &[u8]) -> Error {
+    Error::protocol(format!("not an MCP endpoint: {kind}"))
+        .with_details(server_message(begun))
+        .with_hint("check the url, in a browser too")
 }
 
-pub(super) fn empty() -> Fault {
-    Fault::protocol("the server answered a request with an empty body")
+pub(super) fn empty_body_error() -> Error {
+    Error::protocol("the server answered a request with an empty body")
 }
 
-pub(super) fn no_headers(what: &str, limit: Duration) -> Fault {
+pub(super) fn headers_timeout_error(what: &str, limit: Duration) -> Error {
     let limit = show_duration(limit);
-    Fault::timeout(format!("no response headers to {what} within {limit}"))
+    Error::timeout(format!("no response headers to {what} within {limit}"))
 }

@@ -8,10 +8,10 @@ use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 use secrecy::{ExposeSecret as _, SecretString};
 
 use crate::mcp::wire::Arrival;
-use crate::model::Fault;
+use crate::model::Error;
 
 /// Shorter values are too common to be replaced (`1`, `blue`, `yes`).
-const SHORTEST: usize = 6;
+const MIN_SECRET_LEN: usize = 6;
 
 /// The secrets of one target, each with the header it is sent in.
 #[derive(Default)]
@@ -19,12 +19,12 @@ pub(super) struct Redactor(RwLock<Vec<(String, SecretString)>>);
 
 impl Redactor {
     /// Remembers the value of a header; of `Bearer xyz`, `xyz` on its own too.
-    pub(super) fn learn(&self, header: &str, value: &SecretString) {
+    pub(super) fn add_secret(&self, header: &str, value: &SecretString) {
         let whole = value.expose_secret();
         let last = whole.rsplit(' ').next().unwrap_or(whole);
         for text in [whole, last] {
             let known = |(_, secret): &(String, SecretString)| secret.expose_secret() == text;
-            if text.len() < SHORTEST || self.known().iter().any(known) {
+            if text.len() < MIN_SECRET_LEN || self.secrets().iter().any(known) {
                 continue;
             }
             let mut secrets = self.0.write().unwrap_or_else(PoisonError::into_inner);
@@ -32,13 +32,13 @@ impl Redactor {
         }
     }
 
-    fn known(&self) -> RwLockReadGuard<'_, Vec<(String, SecretString)>> {
+    fn secrets(&self) -> RwLockReadGuard<'_, Vec<(String, SecretString)>> {
         self.0.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The text without the secrets.
-    pub(super) fn clean(&self, text: &str) -> String {
-        self.known().iter().fold(text.to_owned(), |text, (header, secret)| {
+    pub(super) fn redact(&self, text: &str) -> String {
+        self.secrets().iter().fold(text.to_owned(), |text, (header, secret)| {
             let secret = secret.expose_secret();
             let mark = format!("‹secret:{header}›");
             let text = text.replace(secret, &mark);
@@ -49,28 +49,30 @@ impl Redactor {
         })
     }
 
-    /// The fault without the secrets.
-    pub(super) fn clean_fault(&self, fault: Fault) -> Fault {
-        if self.known().is_empty() {
-            return fault;
+    /// The error without the secrets.
+    pub(super) fn redact_error(&self, error: Error) -> Error {
+        if self.secrets().is_empty() {
+            return error;
         }
-        let mut clean = Fault::new(fault.kind(), self.clean(fault.message()))
-            .again(fault.tried_again())
-            .details(fault.detail_lines().iter().map(|line| self.clean(line)));
-        if let Some(hint) = fault.hint_text() {
-            clean = clean.hint(self.clean(hint));
+        let mut clean = Error::new(error.kind(), self.redact(error.message()))
+            .with_retry_advice(error.retry_advice())
+            .with_details(error.details().iter().map(|line| self.redact(line)));
+        if let Some(hint) = error.hint() {
+            clean = clean.with_hint(self.redact(hint));
         }
-        match fault.evidence() {
-            Some(data) => clean.data(data.clone()),
+        match error.data() {
+            Some(data) => clean.with_data(data.clone()),
             None => clean,
         }
     }
 
     /// The arrival without the secrets, as far as its text is ours.
-    pub(super) fn clean_arrival(&self, arrival: Arrival) -> Arrival {
+    pub(super) fn redact_arrival(&self, arrival: Arrival) -> Arrival {
         match arrival {
-            Arrival::Noise(text) => Arrival::Noise(self.clean(&text)),
-            Arrival::Failed { id, fault } => Arrival::Failed { id, fault: self.clean_fault(fault) },
+            Arrival::Warning(text) => Arrival::Warning(self.redact(&text)),
+            Arrival::Failed { id, error } => {
+                Arrival::Failed { id, error: self.redact_error(error) }
+            }
             other => other,
         }
     }
@@ -81,31 +83,31 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_secret_is_replaced_in_every_text_of_a_fault() {
+    fn a_secret_is_replaced_in_every_text_of_a_error() {
         let redactor = Redactor::default();
-        redactor.learn("authorization", &SecretString::from("Bearer hunter2hunter2"));
-        let fault = redactor.clean_fault(
-            Fault::auth("401: hunter2hunter2")
-                .hint("not hunter2hunter2")
-                .detail("a hunter2hunter2"),
+        redactor.add_secret("authorization", &SecretString::from("Bearer hunter2hunter2"));
+        let error = redactor.redact_error(
+            Error::auth("401: hunter2hunter2")
+                .with_hint("not hunter2hunter2")
+                .with_detail("a hunter2hunter2"),
         );
-        let text = format!("{fault:?}");
+        let text = format!("{error:?}");
         assert!(!text.contains("hunter2"), "{text}");
-        assert_eq!(fault.message(), "401: ‹secret:authorization›");
+        assert_eq!(error.message(), "401: ‹secret:authorization›");
     }
 
     #[test]
     fn encoded_forms_are_replaced_too() {
         let redactor = Redactor::default();
-        redactor.learn("x-key", &SecretString::from("a\"b/c d+e"));
-        assert_eq!(redactor.clean(r#"{"k":"a\"b/c d+e"}"#), r#"{"k":"‹secret:x-key›"}"#);
-        assert_eq!(redactor.clean("?k=a%22b%2Fc+d%2Be"), "?k=‹secret:x-key›");
+        redactor.add_secret("x-key", &SecretString::from("a\"b/c d+e"));
+        assert_eq!(redactor.redact(r#"{"k":"a\"b/c d+e"}"#), r#"{"k":"‹secret:x-key›"}"#);
+        assert_eq!(redactor.redact("?k=a%22b%2Fc+d%2Be"), "?k=‹secret:x-key›");
     }
 
     #[test]
     fn short_values_are_left_alone() {
         let redactor = Redactor::default();
-        redactor.learn("x-team", &SecretString::from("blue"));
-        assert_eq!(redactor.clean("a blue moon"), "a blue moon");
+        redactor.add_secret("x-team", &SecretString::from("blue"));
+        assert_eq!(redactor.redact("a blue moon"), "a blue moon");
     }
 }

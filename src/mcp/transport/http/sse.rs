@@ -9,9 +9,9 @@ use bytes::{Buf as _, Bytes, BytesMut};
 
 /// One event that was complete, or one instruction of the stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Item {
+pub(super) enum SseItem {
     /// A dispatched event.
-    Event(Event),
+    Event(SseEvent),
     /// The server asked to wait this long before connecting again.
     Retry(Duration),
     /// A comment, when comments are wanted.
@@ -20,7 +20,7 @@ pub(super) enum Item {
 
 /// One event. Its data may be empty: such events only carry an id.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Event {
+pub(super) struct SseEvent {
     /// The id given inside this event; an empty one clears what was remembered.
     pub id: Option<String>,
     /// The event's type, when one was given.
@@ -29,7 +29,7 @@ pub(super) struct Event {
     pub data: Bytes,
 }
 
-impl Event {
+impl SseEvent {
     /// Whether it carries a message; other types of events and empty ones carry none.
     pub(super) fn is_message(&self) -> bool {
         let kind = self.kind.as_deref().unwrap_or_default();
@@ -44,11 +44,11 @@ impl Event {
 
 /// One event (or one line) grew past the bound.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct TooLarge;
+pub(super) struct EventTooLarge;
 
 /// The reader's state between two chunks.
 #[derive(Debug)]
-pub(super) struct Parser {
+pub(super) struct SseParser {
     limit: usize,
     /// The line that has begun but not ended.
     line: BytesMut,
@@ -63,7 +63,7 @@ pub(super) struct Parser {
     comments: bool,
 }
 
-impl Parser {
+impl SseParser {
     /// A reader for one connection that refuses events above `limit` bytes.
     pub(super) fn new(limit: usize) -> Self {
         Self {
@@ -84,13 +84,17 @@ impl Parser {
     }
 
     /// How many bytes of an unfinished event are held.
-    pub(super) fn held(&self) -> usize {
+    pub(super) fn buffered_bytes(&self) -> usize {
         self.line.len() + self.data.as_ref().map_or(0, BytesMut::len)
     }
 
     /// Reads one chunk; what became complete is appended to `out`. An event that is never ended
     /// by an empty line is never returned.
-    pub(super) fn feed(&mut self, mut chunk: &[u8], out: &mut Vec<Item>) -> Result<(), TooLarge> {
+    pub(super) fn feed(
+        &mut self,
+        mut chunk: &[u8],
+        out: &mut Vec<SseItem>,
+    ) -> Result<(), EventTooLarge> {
         while !chunk.is_empty() {
             if std::mem::take(&mut self.after_cr) && chunk.first() == Some(&b'\n') {
                 chunk.advance(1);
@@ -98,8 +102,8 @@ impl Parser {
             }
             let end = memchr::memchr2(b'\n', b'\r', chunk);
             let part = chunk.get(..end.unwrap_or(chunk.len())).unwrap_or_default();
-            if self.held() + part.len() > self.limit {
-                return Err(TooLarge);
+            if self.buffered_bytes() + part.len() > self.limit {
+                return Err(EventTooLarge);
             }
             self.line.extend_from_slice(part);
             chunk.advance(part.len());
@@ -112,7 +116,7 @@ impl Parser {
         Ok(())
     }
 
-    fn end_line(&mut self, out: &mut Vec<Item>) {
+    fn end_line(&mut self, out: &mut Vec<SseItem>) {
         let mut line = self.line.split();
         if std::mem::take(&mut self.at_start) && line.starts_with(b"\xef\xbb\xbf") {
             line.advance(3);
@@ -123,7 +127,7 @@ impl Parser {
         let (name, mut value) = match memchr::memchr(b':', &line) {
             Some(0) => {
                 if self.comments {
-                    out.push(Item::Comment(lossy(line.get(1..).unwrap_or_default())));
+                    out.push(SseItem::Comment(lossy(line.get(1..).unwrap_or_default())));
                 }
                 return;
             }
@@ -148,16 +152,16 @@ impl Parser {
             },
             b"event" => self.kind = Some(lossy(&value)),
             b"id" if !value.contains(&0) => self.id = Some(lossy(&value)),
-            b"retry" => out.extend(milliseconds(&value).map(Item::Retry)),
+            b"retry" => out.extend(milliseconds(&value).map(SseItem::Retry)),
             _ => {}
         }
     }
 
-    fn dispatch(&mut self, out: &mut Vec<Item>) {
+    fn dispatch(&mut self, out: &mut Vec<SseItem>) {
         let (id, kind, data) = (self.id.take(), self.kind.take(), self.data.take());
         if id.is_some() || data.is_some() {
             let data = data.unwrap_or_default().freeze();
-            out.push(Item::Event(Event { id, kind, data }));
+            out.push(SseItem::Event(SseEvent { id, kind, data }));
         }
     }
 }
@@ -179,8 +183,8 @@ mod tests {
 
     use super::*;
 
-    fn read(input: &[u8], chunk: usize) -> Vec<Item> {
-        let mut parser = Parser::new(1 << 20);
+    fn read(input: &[u8], chunk: usize) -> Vec<SseItem> {
+        let mut parser = SseParser::new(1 << 20);
         let mut out = Vec::new();
         for part in input.chunks(chunk.max(1)) {
             parser.feed(part, &mut out).unwrap();
@@ -188,8 +192,8 @@ mod tests {
         out
     }
 
-    fn event(id: Option<&str>, kind: Option<&str>, data: &str) -> Item {
-        Item::Event(Event {
+    fn event(id: Option<&str>, kind: Option<&str>, data: &str) -> SseItem {
+        SseItem::Event(SseEvent {
             id: id.map(str::to_owned),
             kind: kind.map(str::to_owned),
             data: Bytes::copy_from_slice(data.as_bytes()),
@@ -217,9 +221,9 @@ mod tests {
 
     #[test]
     fn comments_are_returned_to_who_wants_them() {
-        let (mut parser, mut out) = (Parser::new(100).with_comments(true), Vec::new());
+        let (mut parser, mut out) = (SseParser::new(100).with_comments(true), Vec::new());
         parser.feed(b": still here\ndata: x\n\n", &mut out).unwrap();
-        assert_eq!(out, [Item::Comment(" still here".to_owned()), event(None, None, "x")]);
+        assert_eq!(out, [SseItem::Comment(" still here".to_owned()), event(None, None, "x")]);
     }
 
     #[test]
@@ -236,11 +240,11 @@ mod tests {
 
     #[test]
     fn retry_takes_digits_only() {
-        assert_eq!(read(b"retry: 1500\n", 4), [Item::Retry(Duration::from_millis(1500))]);
+        assert_eq!(read(b"retry: 1500\n", 4), [SseItem::Retry(Duration::from_millis(1500))]);
         assert_eq!(read(b"retry: 1e3\nretry: -1\nretry:\n", 4), []);
         assert_eq!(
             read(b"retry: 99999999999999999999999\n", 4),
-            [Item::Retry(Duration::from_millis(u64::MAX))]
+            [SseItem::Retry(Duration::from_millis(u64::MAX))]
         );
     }
 
@@ -253,21 +257,21 @@ mod tests {
     #[test]
     fn a_large_event_is_refused_whether_in_one_line_or_many() {
         let mut out = Vec::new();
-        assert_eq!(Parser::new(10).feed(b"data: 12345678", &mut out), Err(TooLarge));
-        let mut parser = Parser::new(20);
+        assert_eq!(SseParser::new(10).feed(b"data: 12345678", &mut out), Err(EventTooLarge));
+        let mut parser = SseParser::new(20);
         let fed = (0..10).try_for_each(|_| parser.feed(b"data: 1234\n", &mut out));
-        assert_eq!(fed, Err(TooLarge));
+        assert_eq!(fed, Err(EventTooLarge));
         assert_eq!(out, []);
     }
 
     #[test]
     fn comments_without_end_do_not_add_up() {
-        let mut parser = Parser::new(64);
+        let mut parser = SseParser::new(64);
         let mut out = Vec::new();
         for _ in 0..1000 {
             parser.feed(b": keep-alive\n\n", &mut out).unwrap();
         }
-        assert_eq!(parser.held(), 0);
+        assert_eq!(parser.buffered_bytes(), 0);
         assert_eq!(out, []);
     }
 
@@ -279,7 +283,7 @@ mod tests {
             cuts in prop::collection::vec(1_usize..9, 1..60),
         ) {
             let whole = read(&input, input.len());
-            let (mut parser, mut out, mut rest) = (Parser::new(1 << 20), Vec::new(), &input[..]);
+            let (mut parser, mut out, mut rest) = (SseParser::new(1 << 20), Vec::new(), &input[..]);
             for cut in cuts.iter().cycle() {
                 if rest.is_empty() { break; }
                 let (now, later) = rest.split_at((*cut).min(rest.len()));
@@ -310,11 +314,11 @@ mod tests {
             chunks in prop::collection::vec(
                 prop::collection::vec(prop::sample::select(b"\r\ndata: x".to_vec()), 0..30), 0..30),
         ) {
-            let mut parser = Parser::new(40);
+            let mut parser = SseParser::new(40);
             let mut out = Vec::new();
             for chunk in chunks {
                 if parser.feed(&chunk, &mut out).is_err() { break; }
-                prop_assert!(parser.held() <= 40);
+                prop_assert!(parser.buffered_bytes() <= 40);
             }
         }
     }

@@ -16,11 +16,11 @@ use crate::config::secrets::names_secret;
 use crate::mcp::credentials::{self, Credentials};
 use crate::mcp::tracer::Tracer;
 use crate::mcp::wire::MESSAGE_LIMIT;
-use crate::model::Fault;
-use crate::net::address::{is_loopback, show};
+use crate::model::Error;
+use crate::net::address::{display_url, is_loopback};
 
 /// Header names that belong to the protocol or to HTTP itself (`mcp-*` are refused besides).
-const RESERVED: [&str; 9] = [
+const RESERVED_HEADERS: [&str; 9] = [
     "accept",
     "accept-encoding",
     "connection",
@@ -46,7 +46,7 @@ pub struct HttpTarget {
     /// Certificates are not checked. Never from a file.
     pub insecure: bool,
     /// Credentials may travel over plain HTTP to another machine (`insecure: true` of the entry).
-    pub unencrypted: bool,
+    pub allows_unencrypted: bool,
     /// Bounds on everything the server does.
     pub limits: HttpLimits,
     /// Is told what crosses the wire.
@@ -71,13 +71,13 @@ pub struct HttpLimits {
     /// Posting a notification or an answer, opening an event stream, reading an error body; 10 s.
     pub control: Duration,
     /// Ending the session; 1 s.
-    pub farewell: Duration,
+    pub shutdown: Duration,
     /// Connections made to continue one event stream without getting on; 5.
     pub reconnects: u32,
     /// The shortest wait before such a connection; 1 s, doubled each time.
     pub reconnect_wait: Duration,
     /// A stream that lasted this long got on: the next connection is counted as the first; 5 s.
-    pub steady: Duration,
+    pub stable_after: Duration,
 }
 
 impl Default for HttpLimits {
@@ -89,16 +89,16 @@ impl Default for HttpLimits {
             connect: Duration::from_secs(5),
             exchange: Duration::from_mins(5),
             control: Duration::from_secs(10),
-            farewell: Duration::from_secs(1),
+            shutdown: Duration::from_secs(1),
             reconnects: 5,
             reconnect_wait: Duration::from_secs(1),
-            steady: Duration::from_secs(5),
+            stable_after: Duration::from_secs(5),
         }
     }
 }
 
 /// A target that may be used.
-pub(super) struct Checked {
+pub(super) struct CheckedTarget {
     /// The user's headers and the token, marked sensitive.
     pub headers: HeaderMap,
     /// The secrets among them.
@@ -116,48 +116,48 @@ impl HttpTarget {
             headers: Vec::new(),
             credentials: credentials::none(),
             insecure: false,
-            unencrypted: false,
+            allows_unencrypted: false,
             limits: HttpLimits::default(),
             tracer: Tracer::off(),
         }
     }
 
-    pub(super) fn check(&self) -> Result<Checked, Fault> {
+    pub(super) fn check(&self) -> Result<CheckedTarget, Error> {
         if !matches!(self.url.scheme(), "http" | "https") || self.url.host().is_none() {
             let scheme = self.url.scheme();
-            return Err(Fault::config(format!("a server's url is http or https, not {scheme}")));
+            return Err(Error::config(format!("a server's url is http or https, not {scheme}")));
         }
         let (headers, secrets) = self.headers()?;
         let mut warning = None;
         if self.url.scheme() == "http" && !is_loopback(&self.url) {
-            let place = show(&self.url);
+            let place = display_url(&self.url);
             let secret = headers.keys().any(|name| names_secret(name.as_str()));
-            if (secret || self.credentials.always()) && !self.unencrypted {
-                return Err(Fault::denied(format!(
+            if (secret || self.credentials.always_sends_secret()) && !self.allows_unencrypted {
+                return Err(Error::denied(format!(
                     "credentials would travel unencrypted to {place}"
                 ))
-                .hint("use https, or 'insecure: true' in your own configuration directory"));
+                .with_hint("use https, or 'insecure: true' in your own configuration directory"));
             }
             warning =
                 Some(format!("{place} is plain http: anyone on the way can read and change it"));
         }
         if self.insecure && self.url.scheme() == "https" {
-            warning = Some(format!("the certificate of {} is not checked", show(&self.url)));
+            warning = Some(format!("the certificate of {} is not checked", display_url(&self.url)));
         }
-        Ok(Checked { headers, secrets, warning })
+        Ok(CheckedTarget { headers, secrets, warning })
     }
 
-    fn headers(&self) -> Result<(HeaderMap, Redactor), Fault> {
+    fn headers(&self) -> Result<(HeaderMap, Redactor), Error> {
         let (mut headers, secrets) = (HeaderMap::new(), Redactor::default());
         for (name, value) in &self.headers {
             let (name, value) = header(name, value, &secrets)?;
             headers.append(name, value);
         }
-        if headers.contains_key(AUTHORIZATION) && self.credentials.always() {
-            return Err(Fault::config("authorization is given twice, in headers and in auth"));
+        if headers.contains_key(AUTHORIZATION) && self.credentials.always_sends_secret() {
+            return Err(Error::config("authorization is given twice, in headers and in auth"));
         }
         if !self.url.username().is_empty() || self.url.password().is_some() {
-            secrets.learn("url", &SecretString::from(self.url.password().unwrap_or_default()));
+            secrets.add_secret("url", &SecretString::from(self.url.password().unwrap_or_default()));
         }
         Ok((headers, secrets))
     }
@@ -167,27 +167,27 @@ fn header(
     name: &str,
     secret: &SecretString,
     secrets: &Redactor,
-) -> Result<(HeaderName, HeaderValue), Fault> {
+) -> Result<(HeaderName, HeaderValue), Error> {
     let shown: String = name.chars().take(80).collect();
     let name = HeaderName::try_from(name)
-        .map_err(|_| Fault::config(format!("'{shown}' is not a header name")))?;
-    if RESERVED.contains(&name.as_str()) || name.as_str().starts_with("mcp-") {
-        return Err(Fault::config(format!("the header '{name}' belongs to the protocol"))
-            .hint(format!("remove '{name}' from headers")));
+        .map_err(|_| Error::config(format!("'{shown}' is not a header name")))?;
+    if RESERVED_HEADERS.contains(&name.as_str()) || name.as_str().starts_with("mcp-") {
+        return Err(Error::config(format!("the header '{name}' belongs to the protocol"))
+            .with_hint(format!("remove '{name}' from headers")));
     }
     let mut value = HeaderValue::try_from(secret.expose_secret()).map_err(|_| {
-        Fault::config(format!("the value of the header '{name}' holds a control character"))
-            .hint("a line break at the end of a token file is the usual cause")
+        Error::config(format!("the value of the header '{name}' holds a control character"))
+            .with_hint("a line break at the end of a token file is the usual cause")
     })?;
     value.set_sensitive(true);
-    secrets.learn(name.as_str(), secret);
+    secrets.add_secret(name.as_str(), secret);
     Ok((name, value))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::FaultKind;
+    use crate::model::ErrorKind;
 
     fn target(url: &str) -> HttpTarget {
         HttpTarget::new(url.parse().unwrap())
@@ -198,8 +198,8 @@ mod tests {
         for name in ["Accept", "mcp-session-id", "Mcp-Name", "Host", "Last-Event-ID", "a b", ""] {
             let mut target = target("http://127.0.0.1/");
             target.headers = vec![(name.to_owned(), SecretString::from("x"))];
-            let fault = target.check().err().unwrap();
-            assert_eq!(fault.kind(), FaultKind::Config, "{name}");
+            let error = target.check().err().unwrap();
+            assert_eq!(error.kind(), ErrorKind::Config, "{name}");
         }
     }
 
@@ -207,9 +207,9 @@ mod tests {
     fn a_line_break_in_a_token_is_named_and_the_token_is_not() {
         let mut target = target("http://127.0.0.1/");
         target.headers = vec![("X-Key".to_owned(), SecretString::from("hunter2\n"))];
-        let fault = target.check().err().unwrap();
-        assert_eq!(fault.kind(), FaultKind::Config);
-        assert!(!format!("{fault:?}{target:?}").contains("hunter2"));
+        let error = target.check().err().unwrap();
+        assert_eq!(error.kind(), ErrorKind::Config);
+        assert!(!format!("{error:?}{target:?}").contains("hunter2"));
     }
 
     #[test]
@@ -217,7 +217,7 @@ mod tests {
         let mut target = target("https://example.com/mcp");
         target.credentials = credentials::bearer(SecretString::from("one"));
         target.headers = vec![("Authorization".to_owned(), SecretString::from("Bearer two"))];
-        assert_eq!(target.check().err().unwrap().kind(), FaultKind::Config);
+        assert_eq!(target.check().err().unwrap().kind(), ErrorKind::Config);
     }
 
     #[test]
@@ -225,20 +225,20 @@ mod tests {
         let with_token = |url: &str, unencrypted: bool| {
             let mut target = target(url);
             target.credentials = credentials::bearer(SecretString::from("token"));
-            target.unencrypted = unencrypted;
+            target.allows_unencrypted = unencrypted;
             // Taking any certificate says nothing about having none.
             target.insecure = true;
-            target.check().err().map(|fault| fault.kind())
+            target.check().err().map(|error| error.kind())
         };
-        assert_eq!(with_token("http://mcp.example.com/", false), Some(FaultKind::Denied));
-        assert_eq!(with_token("http://8.8.8.8/", false), Some(FaultKind::Denied));
-        assert_eq!(with_token("http://10.0.0.1/", false), Some(FaultKind::Denied));
+        assert_eq!(with_token("http://mcp.example.com/", false), Some(ErrorKind::Denied));
+        assert_eq!(with_token("http://8.8.8.8/", false), Some(ErrorKind::Denied));
+        assert_eq!(with_token("http://10.0.0.1/", false), Some(ErrorKind::Denied));
         for here in ["http://localhost:1/", "http://127.0.0.1/", "http://[::1]/"] {
             assert_eq!(with_token(here, false), None, "{here}");
         }
         let mut key = target("http://mcp.example.com/");
         key.headers = vec![("X-Api-Key".to_owned(), SecretString::from("k"))];
-        assert_eq!(key.check().err().map(|fault| fault.kind()), Some(FaultKind::Denied));
+        assert_eq!(key.check().err().map(|error| error.kind()), Some(ErrorKind::Denied));
         assert_eq!(with_token("https://mcp.example.com/", false), None);
         assert_eq!(with_token("http://mcp.example.com/", true), None);
     }

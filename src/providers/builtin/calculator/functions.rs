@@ -48,24 +48,24 @@ pub(super) fn call(name: &str, arguments: &[Number]) -> Result<Number, String> {
         ("exp", [x]) => Number::float(x.to_float().exp()).map_err(|_| RANGE.to_owned()),
         ("abs", [x]) => {
             let negative = x.compare("<", Number::Int(0));
-            match x.plain() {
+            match x.bool_as_int() {
                 Number::Float(x) => Ok(Number::Float(x.abs())),
                 x if negative => x.negated(),
                 x => Ok(x),
             }
         }
-        ("round", [x]) => match x.plain() {
+        ("round", [x]) => match x.bool_as_int() {
             Number::Float(x) => Number::int_from(x.round_ties_even()),
             x => Ok(x),
         },
         ("round", [x, digits]) => {
             let digits = digits.to_int().ok_or("the second argument of round() is an integer")?;
-            round(x.plain(), digits)
+            round(x.bool_as_int(), digits)
         }
         ("floor", [x]) => whole(*x, f64::floor),
         ("ceil", [x]) => whole(*x, f64::ceil),
-        ("min", [first, _, ..]) => Ok(pick(*first, arguments, "<")),
-        ("max", [first, _, ..]) => Ok(pick(*first, arguments, ">")),
+        ("min", [first, _, ..]) => Ok(extremum(*first, arguments, "<")),
+        ("max", [first, _, ..]) => Ok(extremum(*first, arguments, ">")),
         ("pow", [base, exponent]) => base.apply("**", *exponent),
         ("factorial", [n]) => factorial(*n),
         _ => Err(wrong_call(name, arguments.len())),
@@ -89,14 +89,14 @@ fn checked(x: f64, domain: fn(f64) -> bool, function: fn(f64) -> f64) -> Result<
 }
 
 fn whole(x: Number, function: fn(f64) -> f64) -> Result<Number, String> {
-    match x.plain() {
+    match x.bool_as_int() {
         Number::Float(x) => Number::int_from(function(x)),
         x => Ok(x),
     }
 }
 
 /// The first of the arguments that no other one beats.
-fn pick(first: Number, arguments: &[Number], better: &str) -> Number {
+fn extremum(first: Number, arguments: &[Number], better: &str) -> Number {
     arguments.iter().fold(first, |best, x| if x.compare(better, best) { *x } else { best })
 }
 

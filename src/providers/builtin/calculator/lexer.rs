@@ -4,14 +4,14 @@ use super::number::Number;
 
 /// A token and the column (from 1, in characters) it starts at.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Token<'a> {
-    pub(super) kind: TokenKind<'a>,
+pub(super) struct ExprToken<'a> {
+    pub(super) kind: ExprTokenKind<'a>,
     pub(super) column: usize,
 }
 
 /// What a token is.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum TokenKind<'a> {
+pub(super) enum ExprTokenKind<'a> {
     /// A literal.
     Number(Number),
     /// A function or constant.
@@ -28,7 +28,7 @@ const SYMBOLS: [&str; 17] =
 ///
 /// # Errors
 /// Names the first thing that is not part of the language.
-pub(super) fn tokens(text: &str) -> Result<Vec<Token<'_>>, String> {
+pub(super) fn tokens(text: &str) -> Result<Vec<ExprToken<'_>>, String> {
     let mut tokens = Vec::new();
     let mut rest = text;
     loop {
@@ -41,7 +41,7 @@ pub(super) fn tokens(text: &str) -> Result<Vec<Token<'_>>, String> {
         let (kind, length) = if first.is_ascii_digit() || first == '.' {
             let length = number_length(rest);
             let literal = rest.get(..length).unwrap_or_default();
-            (TokenKind::Number(number(literal, column)?), length)
+            (ExprTokenKind::Number(number(literal, column)?), length)
         } else if first.is_alphabetic() || first == '_' {
             let length =
                 rest.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(rest.len());
@@ -49,16 +49,16 @@ pub(super) fn tokens(text: &str) -> Result<Vec<Token<'_>>, String> {
             if matches!(name, "import" | "from" | "__import__") {
                 return Err("Import not supported".to_owned());
             }
-            (TokenKind::Name(name), length)
+            (ExprTokenKind::Name(name), length)
         } else if let Some(symbol) = SYMBOLS.iter().find(|s| rest.starts_with(**s)) {
             if *symbol == "^" {
                 return Err(format!("'^' at column {column} is not supported: a power is '**'"));
             }
-            (TokenKind::Symbol(symbol), symbol.len())
+            (ExprTokenKind::Symbol(symbol), symbol.len())
         } else {
             return Err(format!("invalid syntax: unexpected '{first}' at column {column}"));
         };
-        tokens.push(Token { kind, column });
+        tokens.push(ExprToken { kind, column });
         rest = rest.get(length..).unwrap_or_default();
     }
 }

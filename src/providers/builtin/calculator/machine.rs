@@ -2,35 +2,35 @@
 
 use super::functions;
 use super::number::Number;
-use super::parser::Step;
+use super::parser::Instruction;
 
 /// The value of a program.
 ///
 /// # Errors
 /// What Python would raise, in its words.
-pub(super) fn run(program: &[Step<'_>]) -> Result<Number, String> {
+pub(super) fn run(program: &[Instruction<'_>]) -> Result<Number, String> {
     let mut stack: Vec<Number> = Vec::new();
     for step in program {
         let value = match step {
-            Step::Push(number) => *number,
-            Step::Constant(name) => functions::constant(name)?,
-            Step::Sign(sign) => {
+            Instruction::Push(number) => *number,
+            Instruction::Constant(name) => functions::constant(name)?,
+            Instruction::Sign(sign) => {
                 let value = take(&mut stack)?;
-                if *sign == "-" { value.negated()? } else { value.plain() }
+                if *sign == "-" { value.negated()? } else { value.bool_as_int() }
             }
-            Step::Binary(operator) => {
+            Instruction::Binary(operator) => {
                 let right = take(&mut stack)?;
                 let left = take(&mut stack)?;
                 left.apply(operator, right)?
             }
-            Step::Compare(chain) => {
+            Instruction::Compare(chain) => {
                 let operands = take_many(&mut stack, chain.len() + 1)?;
                 let holds = |(at, operator): (usize, &&'static str)| {
                     operands[at].compare(operator, operands[at + 1])
                 };
                 Number::Bool(chain.iter().enumerate().all(holds))
             }
-            Step::Call(name, count) => {
+            Instruction::Call(name, count) => {
                 let arguments = take_many(&mut stack, *count)?;
                 functions::call(name, &arguments)?
             }

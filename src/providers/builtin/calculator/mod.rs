@@ -12,14 +12,14 @@ mod parser;
 
 use serde_json::json;
 
-use super::{Function, Run};
+use super::{BuiltinFunction, FunctionBody};
 use crate::model::ToolResult;
 
 /// The longest expression that is read, in bytes.
-const LONGEST: usize = 4096;
+const MAX_EXPRESSION_BYTES: usize = 4096;
 
 /// The row of the table of built-in functions.
-pub(super) const CALCULATE: Function = Function {
+pub(super) const CALCULATE: BuiltinFunction = BuiltinFunction {
     module: "builtin.calculator",
     name: "calculate",
     aliases: &[("src.tools.core.calculator_tool", "calculate")],
@@ -34,7 +34,7 @@ pub(super) const CALCULATE: Function = Function {
                 "expression": {
                     "type": "string",
                     "description": "The expression, such as 2 * (3 + 4) or sqrt(16)",
-                    "maxLength": LONGEST,
+                    "maxLength": MAX_EXPRESSION_BYTES,
                 },
             },
             "required": ["expression"],
@@ -43,7 +43,7 @@ pub(super) const CALCULATE: Function = Function {
     },
     output: None,
     idempotent: true,
-    run: Run::Now(|_, arguments| {
+    run: FunctionBody::Sync(|_, arguments| {
         let expression = arguments.text("expression")?;
         Ok(match evaluate(&expression) {
             Ok(value) => ToolResult::text(value),
@@ -60,8 +60,8 @@ fn evaluate(expression: &str) -> Result<String, String> {
     if expression.trim().is_empty() {
         return Err("Empty expression provided.".to_owned());
     }
-    if expression.len() > LONGEST {
-        return Err(format!("the expression is longer than {LONGEST} bytes"));
+    if expression.len() > MAX_EXPRESSION_BYTES {
+        return Err(format!("the expression is longer than {MAX_EXPRESSION_BYTES} bytes"));
     }
     let tokens = lexer::tokens(expression)?;
     let program = parser::parse(&tokens)?;

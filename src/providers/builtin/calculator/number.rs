@@ -22,7 +22,7 @@ pub(super) enum Number {
 }
 
 /// Two operands brought to one type.
-enum Pair {
+enum NumberPair {
     Ints(i128, i128),
     Floats(f64, f64),
 }
@@ -45,7 +45,7 @@ impl Number {
     }
 
     /// A truth value as 0 or 1; anything else as it is.
-    pub(super) fn plain(self) -> Self {
+    pub(super) fn bool_as_int(self) -> Self {
         match self {
             Self::Bool(value) => Self::Int(i128::from(value)),
             other => other,
@@ -54,7 +54,7 @@ impl Number {
 
     /// The value as a float, rounded to the nearest.
     pub(super) fn to_float(self) -> f64 {
-        match self.plain() {
+        match self.bool_as_int() {
             Self::Float(value) => value,
             #[expect(clippy::cast_precision_loss, reason = "Python rounds here too")]
             Self::Int(value) => value as f64,
@@ -64,22 +64,22 @@ impl Number {
 
     /// The value as an integer, when it is one.
     pub(super) fn to_int(self) -> Option<i128> {
-        match self.plain() {
+        match self.bool_as_int() {
             Self::Int(value) => Some(value),
             _ => None,
         }
     }
 
-    fn pair(self, other: Self) -> Pair {
+    fn pair(self, other: Self) -> NumberPair {
         match (self.to_int(), other.to_int()) {
-            (Some(left), Some(right)) => Pair::Ints(left, right),
-            _ => Pair::Floats(self.to_float(), other.to_float()),
+            (Some(left), Some(right)) => NumberPair::Ints(left, right),
+            _ => NumberPair::Floats(self.to_float(), other.to_float()),
         }
     }
 
     /// The value with the other sign.
     pub(super) fn negated(self) -> Result<Self, String> {
-        match self.plain() {
+        match self.bool_as_int() {
             Self::Int(value) => fits(value.checked_neg()),
             other => Ok(Self::Float(-other.to_float())),
         }
@@ -88,19 +88,21 @@ impl Number {
     /// `self operator other`, for the arithmetic operators.
     pub(super) fn apply(self, operator: &str, other: Self) -> Result<Self, String> {
         match (operator, self.pair(other)) {
-            ("+", Pair::Ints(a, b)) => fits(a.checked_add(b)),
-            ("+", Pair::Floats(a, b)) => Self::float(a + b),
-            ("-", Pair::Ints(a, b)) => fits(a.checked_sub(b)),
-            ("-", Pair::Floats(a, b)) => Self::float(a - b),
-            ("*", Pair::Ints(a, b)) => fits(a.checked_mul(b)),
-            ("*", Pair::Floats(a, b)) => Self::float(a * b),
-            ("/" | "//" | "%", Pair::Ints(_, 0) | Pair::Floats(_, 0.0)) => Err(DIVISION.to_owned()),
-            ("/", Pair::Ints(a, b)) => Ok(Self::Float(quotient(a, b))),
-            ("/", Pair::Floats(a, b)) => Self::float(a / b),
-            ("//", Pair::Ints(a, b)) => fits(floor_division(a, b).map(|(q, _)| q)),
-            ("//", Pair::Floats(a, b)) => Self::float(float_division(a, b).0),
-            ("%", Pair::Ints(a, b)) => fits(floor_division(a, b).map(|(_, r)| r)),
-            ("%", Pair::Floats(a, b)) => Self::float(float_division(a, b).1),
+            ("+", NumberPair::Ints(a, b)) => fits(a.checked_add(b)),
+            ("+", NumberPair::Floats(a, b)) => Self::float(a + b),
+            ("-", NumberPair::Ints(a, b)) => fits(a.checked_sub(b)),
+            ("-", NumberPair::Floats(a, b)) => Self::float(a - b),
+            ("*", NumberPair::Ints(a, b)) => fits(a.checked_mul(b)),
+            ("*", NumberPair::Floats(a, b)) => Self::float(a * b),
+            ("/" | "//" | "%", NumberPair::Ints(_, 0) | NumberPair::Floats(_, 0.0)) => {
+                Err(DIVISION.to_owned())
+            }
+            ("/", NumberPair::Ints(a, b)) => Ok(Self::Float(quotient(a, b))),
+            ("/", NumberPair::Floats(a, b)) => Self::float(a / b),
+            ("//", NumberPair::Ints(a, b)) => fits(floor_division(a, b).map(|(q, _)| q)),
+            ("//", NumberPair::Floats(a, b)) => Self::float(float_division(a, b).0),
+            ("%", NumberPair::Ints(a, b)) => fits(floor_division(a, b).map(|(_, r)| r)),
+            ("%", NumberPair::Floats(a, b)) => Self::float(float_division(a, b).1),
             ("**", pair) => power(&pair),
             _ => Err(format!("the operator '{operator}' is not supported")),
         }
@@ -197,18 +199,20 @@ fn quotient(a: i128, b: i128) -> f64 {
     if (a < 0) == (b < 0) { value } else { -value }
 }
 
-fn power(pair: &Pair) -> Result<Number, String> {
+fn power(pair: &NumberPair) -> Result<Number, String> {
     match *pair {
-        Pair::Ints(0, exponent) if exponent < 0 => Err(ZERO_POWER.to_owned()),
-        Pair::Ints(base, exponent) if exponent >= 0 => match (base, u32::try_from(exponent)) {
-            (0 | 1, _) => Ok(Number::Int(if exponent == 0 { 1 } else { base })),
-            (-1, _) => Ok(Number::Int(if exponent % 2 == 0 { 1 } else { -1 })),
-            (_, Ok(exponent)) => fits(base.checked_pow(exponent)),
-            (_, Err(_)) => Err(TOO_LARGE.to_owned()),
-        },
+        NumberPair::Ints(0, exponent) if exponent < 0 => Err(ZERO_POWER.to_owned()),
+        NumberPair::Ints(base, exponent) if exponent >= 0 => {
+            match (base, u32::try_from(exponent)) {
+                (0 | 1, _) => Ok(Number::Int(if exponent == 0 { 1 } else { base })),
+                (-1, _) => Ok(Number::Int(if exponent % 2 == 0 { 1 } else { -1 })),
+                (_, Ok(exponent)) => fits(base.checked_pow(exponent)),
+                (_, Err(_)) => Err(TOO_LARGE.to_owned()),
+            }
+        }
         #[expect(clippy::cast_precision_loss, reason = "Python takes floats here too")]
-        Pair::Ints(base, exponent) => float_power(base as f64, exponent as f64),
-        Pair::Floats(base, exponent) => float_power(base, exponent),
+        NumberPair::Ints(base, exponent) => float_power(base as f64, exponent as f64),
+        NumberPair::Floats(base, exponent) => float_power(base, exponent),
     }
 }
 

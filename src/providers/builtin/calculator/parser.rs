@@ -1,17 +1,17 @@
 //! Tokens to a program for the stack machine, by precedence climbing (a Pratt parser).
 //!
 //! The program is flat: evaluating and dropping it needs no recursion, and the parser's own
-//! recursion is bounded by [`DEEPEST`].
+//! recursion is bounded by [`MAX_DEPTH`].
 
-use super::lexer::{Token, TokenKind};
+use super::lexer::{ExprToken, ExprTokenKind};
 use super::number::Number;
 
 /// How deep brackets, signs and powers may nest.
-const DEEPEST: usize = 100;
+const MAX_DEPTH: usize = 100;
 
 /// One step of the stack machine.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Step<'a> {
+pub(super) enum Instruction<'a> {
     /// Push a number.
     Push(Number),
     /// Push the value of a constant.
@@ -47,7 +47,7 @@ fn precedence(symbol: &str) -> Option<u8> {
 ///
 /// # Errors
 /// Says what was found where, and what was expected.
-pub(super) fn parse<'a>(tokens: &[Token<'a>]) -> Result<Vec<Step<'a>>, String> {
+pub(super) fn parse<'a>(tokens: &[ExprToken<'a>]) -> Result<Vec<Instruction<'a>>, String> {
     let mut parser = Parser { tokens, at: 0, program: Vec::new(), depth: 0 };
     parser.expression(0)?;
     match parser.tokens.get(parser.at) {
@@ -57,16 +57,16 @@ pub(super) fn parse<'a>(tokens: &[Token<'a>]) -> Result<Vec<Step<'a>>, String> {
 }
 
 struct Parser<'t, 'a> {
-    tokens: &'t [Token<'a>],
+    tokens: &'t [ExprToken<'a>],
     at: usize,
-    program: Vec<Step<'a>>,
+    program: Vec<Instruction<'a>>,
     depth: usize,
 }
 
 impl Parser<'_, '_> {
     fn symbol(&self) -> Option<&'static str> {
         match self.tokens.get(self.at)?.kind {
-            TokenKind::Symbol(symbol) => Some(symbol),
+            ExprTokenKind::Symbol(symbol) => Some(symbol),
             _ => None,
         }
     }
@@ -85,9 +85,9 @@ impl Parser<'_, '_> {
             return format!("invalid syntax: the expression ends where {expected} was expected");
         };
         let found = match &token.kind {
-            TokenKind::Number(number) => number.show(),
-            TokenKind::Name(name) => (*name).to_owned(),
-            TokenKind::Symbol(symbol) => (*symbol).to_owned(),
+            ExprTokenKind::Number(number) => number.show(),
+            ExprTokenKind::Name(name) => (*name).to_owned(),
+            ExprTokenKind::Symbol(symbol) => (*symbol).to_owned(),
         };
         format!(
             "invalid syntax: '{found}' at column {} where {expected} was expected",
@@ -98,8 +98,8 @@ impl Parser<'_, '_> {
     /// Parses an operand and all operators that bind at least as tightly as `lowest`.
     fn expression(&mut self, lowest: u8) -> Result<(), String> {
         self.depth += 1;
-        if self.depth > DEEPEST {
-            return Err(format!("the expression nests more than {DEEPEST} levels deep"));
+        if self.depth > MAX_DEPTH {
+            return Err(format!("the expression nests more than {MAX_DEPTH} levels deep"));
         }
         self.operand()?;
         while let Some(symbol) = self.symbol() {
@@ -111,7 +111,7 @@ impl Parser<'_, '_> {
             self.at += 1;
             // A power groups to the right and lets a sign stand after it: 2 ** -1.
             self.expression(if strength == POWER { SIGN } else { strength + 1 })?;
-            self.program.push(Step::Binary(symbol));
+            self.program.push(Instruction::Binary(symbol));
         }
         self.depth -= 1;
         Ok(())
@@ -125,7 +125,7 @@ impl Parser<'_, '_> {
             self.expression(SUM)?;
             chain.push(symbol);
         }
-        self.program.push(Step::Compare(chain));
+        self.program.push(Instruction::Compare(chain));
         Ok(())
     }
 
@@ -134,32 +134,32 @@ impl Parser<'_, '_> {
             return Err(self.unexpected("a value"));
         };
         match token.kind.clone() {
-            TokenKind::Number(number) => {
+            ExprTokenKind::Number(number) => {
                 self.at += 1;
-                self.program.push(Step::Push(number));
+                self.program.push(Instruction::Push(number));
             }
-            TokenKind::Name(name) => {
+            ExprTokenKind::Name(name) => {
                 self.at += 1;
                 if self.symbol() == Some("(") {
                     self.at += 1;
                     let count = self.arguments()?;
-                    self.program.push(Step::Call(name, count));
+                    self.program.push(Instruction::Call(name, count));
                 } else {
-                    self.program.push(Step::Constant(name));
+                    self.program.push(Instruction::Constant(name));
                 }
             }
-            TokenKind::Symbol("(") => {
+            ExprTokenKind::Symbol("(") => {
                 self.at += 1;
                 self.expression(0)?;
                 self.expect(")")?;
             }
-            TokenKind::Symbol(sign @ ("-" | "+")) => {
+            ExprTokenKind::Symbol(sign @ ("-" | "+")) => {
                 self.at += 1;
                 // A sign binds weaker than a power: -2 ** 2 is -(2 ** 2).
                 self.expression(SIGN)?;
-                self.program.push(Step::Sign(sign));
+                self.program.push(Instruction::Sign(sign));
             }
-            TokenKind::Symbol(_) => return Err(self.unexpected("a value")),
+            ExprTokenKind::Symbol(_) => return Err(self.unexpected("a value")),
         }
         Ok(())
     }

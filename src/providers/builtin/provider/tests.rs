@@ -6,9 +6,11 @@ use std::time::{Duration, Instant};
 
 use super::*;
 use crate::config::consent::Seal;
-use crate::config::node::{Key, Node, NodeValue, Position, SourceText};
-use crate::config::spec::Claim;
-use crate::model::{CallId, Event, EventSink, FaultKind, Origin, Place, Source, ToolName};
+use crate::config::node::{ConfigKey, ConfigNode, NodeValue, SourceText, TextPosition};
+use crate::config::spec::KindClaim;
+use crate::model::{
+    CallId, ErrorKind, EventSink, HostEvent, Origin, SourceLocation, ToolName, ToolSource,
+};
 
 struct FixedClock;
 
@@ -24,29 +26,29 @@ impl Clock for FixedClock {
 
 fn spec(name: &str, keys: &[(&str, &str)]) -> ToolSpec {
     let source = SourceText::new("tools.yaml", "tools:");
-    let position = Position { line: 1, column: 1 };
-    let node = |value| Node { value, position, source: Arc::clone(&source) };
+    let position = TextPosition { line: 1, column: 1 };
+    let node = |value| ConfigNode { value, position, source: Arc::clone(&source) };
     let entries = keys
         .iter()
         .map(|(key, value)| {
-            let key = Key { text: (*key).to_owned(), position };
+            let key = ConfigKey { text: (*key).to_owned(), position };
             (key, node(NodeValue::Text((*value).to_owned())))
         })
         .collect();
     let entry = node(NodeValue::Map(entries));
-    let place: Place = entry.place();
+    let place: SourceLocation = entry.location();
     ToolSpec {
         definition: ToolDefinition::new(
             ToolName::plain(name),
-            Source::Internal,
+            ToolSource::Internal,
             "builtin",
             Origin::File(place.clone()),
         ),
         kind: "builtin",
-        written: entry.clone().into(),
+        unexpanded: entry.clone().into(),
         entry: entry.into(),
         base_dir: PathBuf::from("/"),
-        place,
+        location: place,
         defaults: None,
         scopes: Arc::default(),
         grant: None,
@@ -54,11 +56,11 @@ fn spec(name: &str, keys: &[(&str, &str)]) -> ToolSpec {
     }
 }
 
-fn built(specs: &[ToolSpec]) -> Built {
+fn built(specs: &[ToolSpec]) -> BuiltProviders {
     build_with(&specs.iter().collect::<Vec<_>>(), Arc::new(FixedClock))
 }
 
-fn all() -> Built {
+fn all() -> BuiltProviders {
     let specs = table::FUNCTIONS.iter().map(|row| {
         let name = format!("{}.{}", row.module, row.name);
         spec(&name, &[("module", row.module), ("function", row.name)])
@@ -68,14 +70,14 @@ fn all() -> Built {
 }
 
 fn context(events: EventSink) -> ToolContext {
-    ToolContext { events, ..ToolContext::bare(CallId("call-1".to_owned())) }
+    ToolContext { events, ..ToolContext::empty(CallId("call-1".to_owned())) }
 }
 
-async fn call(name: &str, arguments: Value) -> Result<ToolResult, Fault> {
-    call_in(&context(EventSink::nowhere()), name, arguments).await
+async fn call(name: &str, arguments: Value) -> Result<ToolResult, Error> {
+    call_in(&context(EventSink::discard()), name, arguments).await
 }
 
-async fn call_in(context: &ToolContext, name: &str, arguments: Value) -> Result<ToolResult, Fault> {
+async fn call_in(context: &ToolContext, name: &str, arguments: Value) -> Result<ToolResult, Error> {
     let Value::Object(arguments) = arguments else { panic!("not an object") };
     let call = ToolCall { name: ToolName::plain(name), arguments };
     all().providers[0].call(context, &call).await
@@ -117,14 +119,14 @@ async fn every_function_runs_through_the_provider() {
 }
 
 #[tokio::test]
-async fn a_no_is_a_result_and_an_error_is_a_fault() {
+async fn a_no_is_a_result_and_an_error_is_a_error() {
     let no = call("builtin.calculator.calculate", json!({ "expression": "1/0" })).await.unwrap();
     assert!(!no.success);
-    assert_eq!(no.fault.unwrap().kind(), FaultKind::Tool);
+    assert_eq!(no.error.unwrap().kind(), ErrorKind::Tool);
     let no = call("builtin.fail.fail", json!({ "message": "nope" })).await.unwrap();
     assert_eq!(no.output, "nope");
     let error = call("builtin.fail.fail", json!({ "mode": "error", "kind": "timeout" })).await;
-    assert_eq!(error.unwrap_err().kind(), FaultKind::Timeout);
+    assert_eq!(error.unwrap_err().kind(), ErrorKind::Timeout);
     for (name, arguments) in [
         ("builtin.calculator.calculate", json!({})),
         ("builtin.fail.fail", json!({ "mode": "sometimes" })),
@@ -132,7 +134,7 @@ async fn a_no_is_a_result_and_an_error_is_a_fault() {
         ("builtin.wait.wait", json!({ "seconds": -1 })),
         ("builtin.text.transform", json!({ "text": "x" })),
     ] {
-        assert_eq!(call(name, arguments).await.unwrap_err().kind(), FaultKind::Usage, "{name}");
+        assert_eq!(call(name, arguments).await.unwrap_err().kind(), ErrorKind::Usage, "{name}");
     }
 }
 
@@ -141,7 +143,7 @@ async fn waiting_reports_progress_and_stops_when_told() {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let log = Arc::clone(&seen);
     let sink = EventSink::new(move |event| {
-        if let Event::Progress { progress, .. } = event {
+        if let HostEvent::Progress { progress, .. } = event {
             log.lock().unwrap().push(progress);
         }
     });
@@ -150,19 +152,19 @@ async fn waiting_reports_progress_and_stops_when_told() {
     assert_eq!(*seen.lock().unwrap(), [0.001]);
     context.cancel.cancel();
     let stopped = call_in(&context, "builtin.wait.wait", json!({ "seconds": 3600 })).await;
-    assert!(matches!(stopped.unwrap_err().kind(), FaultKind::Interrupted(_)));
+    assert!(matches!(stopped.unwrap_err().kind(), ErrorKind::Interrupted(_)));
 }
 
 #[test]
 fn definitions_are_complete_and_honest() {
     let built = all();
-    assert!(built.problems.is_empty());
+    assert!(built.diagnostics.is_empty());
     for definition in built.providers[0].declared() {
         let name = definition.name.full();
         assert_eq!(definition.input_schema["additionalProperties"], false, "{name}");
         assert!(definition.title.is_some() && definition.description.is_some(), "{name}");
         assert_eq!(definition.annotations.read_only, Some(true), "{name}");
-        assert!(definition.repeatable, "{name}");
+        assert!(definition.is_repeatable, "{name}");
         assert_eq!(definition.touches, ["nothing outside the process"], "{name}");
         let schemas = [Some(&definition.input_schema), definition.output_schema.as_ref()];
         for schema in schemas.into_iter().flatten() {
@@ -195,20 +197,20 @@ fn a_wrong_entry_costs_only_itself() {
     ];
     let built = built(&specs);
     assert_eq!(built.providers[0].declared().len(), 1);
-    let problems: Vec<String> = built
-        .problems
+    let diagnostics: Vec<String> = built
+        .diagnostics
         .iter()
         .map(|p| format!("{}: {}", p.entry.as_deref().unwrap_or_default(), p.message))
         .collect();
     assert_eq!(
-        problems,
+        diagnostics,
         [
             "a: there is no module 'builtin.calculater'",
             "c: 'module' is missing",
             "d: 'builtin.text' has no function 'cuont'",
         ]
     );
-    assert!(built.problems[2].hint.as_deref().unwrap().starts_with("did you mean 'count'?"));
+    assert!(built.diagnostics[2].hint.as_deref().unwrap().starts_with("did you mean 'count'?"));
 }
 
 #[test]
@@ -216,9 +218,9 @@ fn the_kind_claims_its_own_entries_only() {
     let claims = |entry: &[(&str, &str)]| {
         (super::super::kind().words.claims)(&spec("x", entry).entry, Path::new("/"))
     };
-    assert_eq!(claims(&[("module", "builtin.nonsense")]), Claim::Certain);
+    assert_eq!(claims(&[("module", "builtin.nonsense")]), KindClaim::Certain);
     let alias = [("module", "src.tools.core.datetime_tool"), ("function", "get_datetime")];
-    assert_eq!(claims(&alias), Claim::Fallback);
-    assert_eq!(claims(&[("module", "mytools.text"), ("function", "f")]), Claim::No);
-    assert_eq!(claims(&[("command", "ls")]), Claim::No);
+    assert_eq!(claims(&alias), KindClaim::Fallback);
+    assert_eq!(claims(&[("module", "mytools.text"), ("function", "f")]), KindClaim::No);
+    assert_eq!(claims(&[("command", "ls")]), KindClaim::No);
 }

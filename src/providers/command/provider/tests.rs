@@ -9,20 +9,20 @@ use proptest::prelude::*;
 use tokio_util::sync::CancellationToken;
 
 use super::*;
-use crate::config::consent::{Effect, ProgramEffect, Seal, Site};
+use crate::config::consent::{EntryEffect, EntrySite, ProgramEffect, Seal};
 use crate::config::environment::FixedEnvironment;
-use crate::config::node::{Key, Node, NodeValue, Position, SourceText};
-use crate::model::{CallId, Event, EventSink, FaultKind, Origin, Source, ToolName};
+use crate::config::node::{ConfigKey, ConfigNode, NodeValue, SourceText, TextPosition};
+use crate::model::{CallId, ErrorKind, EventSink, HostEvent, Origin, ToolName, ToolSource};
 
 /// A directory with one script, and the entry that runs it.
-struct Bench {
+struct CommandHarness {
     dir: tempfile::TempDir,
     spec: ToolSpec,
 }
 
-fn node(value: &Value) -> Node {
+fn node(value: &Value) -> ConfigNode {
     let source = SourceText::new("tools.yaml", "the entry");
-    let position = Position { line: 1, column: 1 };
+    let position = TextPosition { line: 1, column: 1 };
     let value = match value {
         Value::Null => NodeValue::Null,
         Value::Bool(b) => NodeValue::Bool(*b),
@@ -30,13 +30,13 @@ fn node(value: &Value) -> Node {
         Value::String(s) => NodeValue::Text(s.clone()),
         Value::Array(items) => NodeValue::List(items.iter().map(node).collect()),
         Value::Object(map) => NodeValue::Map(
-            map.iter().map(|(k, v)| (Key { text: k.clone(), position }, node(v))).collect(),
+            map.iter().map(|(k, v)| (ConfigKey { text: k.clone(), position }, node(v))).collect(),
         ),
     };
-    Node { value, position, source }
+    ConfigNode { value, position, source }
 }
 
-impl Bench {
+impl CommandHarness {
     #[expect(clippy::needless_pass_by_value, reason = "the callers write the value in place")]
     fn new(script: &str, entry: Value, schema: Value) -> Self {
         let dir = tempfile::tempdir().unwrap();
@@ -44,10 +44,10 @@ impl Bench {
         std::fs::write(&file, format!("#!/bin/sh\n{script}\n")).unwrap();
         std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).unwrap();
         let entry = node(&entry);
-        let place = entry.place();
+        let place = entry.location();
         let mut definition = ToolDefinition::new(
             ToolName::plain("tool"),
-            Source::Internal,
+            ToolSource::Internal,
             "command",
             Origin::File(place.clone()),
         );
@@ -56,10 +56,10 @@ impl Bench {
         let spec = ToolSpec {
             definition,
             kind: "command",
-            written: entry.clone().into(),
+            unexpanded: entry.clone().into(),
             entry: entry.into(),
             base_dir,
-            place,
+            location: place,
             defaults: None,
             scopes: Arc::default(),
             grant: None,
@@ -68,7 +68,7 @@ impl Bench {
         Self { dir, spec }
     }
 
-    fn build(&self) -> Built {
+    fn build(&self) -> BuiltProviders {
         let environment = FixedEnvironment {
             vars: BTreeMap::from([
                 ("PATH".to_owned(), "/usr/bin:/bin".to_owned()),
@@ -78,31 +78,31 @@ impl Bench {
             cwd: self.dir.path().to_path_buf(),
             root: None,
         };
-        build(&[&self.spec], &KindContext::bare(Arc::new(environment)))
+        build(&[&self.spec], &ProviderDeps::bare(Arc::new(environment)))
     }
 
-    fn problems(&self) -> Vec<String> {
-        self.build().problems.iter().map(|problem| problem.message.clone()).collect()
+    fn diagnostics(&self) -> Vec<String> {
+        self.build().diagnostics.iter().map(|diagnostic| diagnostic.message.clone()).collect()
     }
 
     fn provider(&self) -> Arc<dyn ToolProvider> {
         let built = self.build();
-        built.providers.first().cloned().unwrap_or_else(|| panic!("{:?}", built.problems))
+        built.providers.first().cloned().unwrap_or_else(|| panic!("{:?}", built.diagnostics))
     }
 
     fn context(&self) -> ToolContext {
         ToolContext {
             session_id: "session-1".to_owned(),
             cwd: self.dir.path().to_path_buf(),
-            ..ToolContext::bare(CallId("call-1".to_owned()))
+            ..ToolContext::empty(CallId("call-1".to_owned()))
         }
     }
 
-    async fn call(&self, arguments: Value) -> Result<ToolResult, Fault> {
+    async fn call(&self, arguments: Value) -> Result<ToolResult, Error> {
         self.call_in(&self.context(), arguments).await
     }
 
-    async fn call_in(&self, context: &ToolContext, arguments: Value) -> Result<ToolResult, Fault> {
+    async fn call_in(&self, context: &ToolContext, arguments: Value) -> Result<ToolResult, Error> {
         self.provider().call(context, &call(arguments)).await
     }
 }
@@ -123,7 +123,7 @@ const SHOW_ARGUMENTS: &str = r#"for a in "$@"; do printf '[%s]' "$a"; done"#;
 #[tokio::test]
 async fn arguments_arrive_one_by_one() {
     let entry = json!({ "command": ["./script", "--n={n}", "{text}", "{gone}", "{{}}", 7] });
-    let bench = Bench::new(SHOW_ARGUMENTS, entry, schema(&["n", "text", "gone"]));
+    let bench = CommandHarness::new(SHOW_ARGUMENTS, entry, schema(&["n", "text", "gone"]));
     let result = bench.call(json!({ "n": 3, "text": "a b; $(id) `x`\n\"'*" })).await.unwrap();
     assert_eq!(result.output, "[--n=3][a b; $(id) `x`\n\"'*][{}][7]");
     assert!(result.success);
@@ -131,7 +131,7 @@ async fn arguments_arrive_one_by_one() {
 
 #[tokio::test]
 async fn a_schema_default_stands_in_for_an_absent_argument() {
-    let bench = Bench::new(
+    let bench = CommandHarness::new(
         SHOW_ARGUMENTS,
         json!({ "command": ["./script", "--n={n}"] }),
         json!({ "properties": { "n": { "default": 5 } } }),
@@ -142,10 +142,10 @@ async fn a_schema_default_stands_in_for_an_absent_argument() {
 #[tokio::test]
 async fn dangerous_arguments_are_refused_before_anything_starts() {
     let entry = json!({ "command": ["./script", "{text}"] });
-    let bench = Bench::new("touch started", entry, schema(&["text"]));
+    let bench = CommandHarness::new("touch started", entry, schema(&["text"]));
     for text in ["--help", "-", "a\0b"] {
-        let fault = bench.call(json!({ "text": text })).await.unwrap_err();
-        assert_eq!(fault.kind(), FaultKind::Usage, "{text:?}");
+        let error = bench.call(json!({ "text": text })).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Usage, "{text:?}");
     }
     assert!(!bench.dir.path().join("started").exists());
 }
@@ -159,7 +159,7 @@ proptest! {
         text in prop_oneof![any::<String>(), "[-;$`'\"\\\\ \n{}*?~|&<>()]{0,12}"],
     ) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let bench = Bench::new(
+        let bench = CommandHarness::new(
             r#"printf '%s' "$2""#,
             json!({ "command": ["./script", "--", "{text}"] }),
             schema(&["text"]),
@@ -171,8 +171,8 @@ proptest! {
                 let expected = expected.strip_suffix('\r').unwrap_or(expected);
                 prop_assert_eq!(result.output.as_str(), Some(expected));
             }
-            Err(fault) => {
-                prop_assert_eq!(fault.kind(), FaultKind::Usage);
+            Err(error) => {
+                prop_assert_eq!(error.kind(), ErrorKind::Usage);
                 prop_assert!(text.contains('\0') || text.starts_with('-'));
             }
         }
@@ -182,41 +182,47 @@ proptest! {
 #[tokio::test]
 async fn json_goes_in_and_out() {
     let entry = json!({ "command": "./script", "output": "json" });
-    let bench = Bench::new("cat", entry, schema(&["a"]));
+    let bench = CommandHarness::new("cat", entry, schema(&["a"]));
     let result = bench.call(json!({ "a": [1.50, "ü"] })).await.unwrap();
     assert_eq!(result.structured, Some(json!({ "a": [1.50, "ü"] })));
-    let bench =
-        Bench::new("echo hello", json!({ "command": ["./script"], "output": "json" }), json!({}));
-    let fault = bench.call(json!({})).await.unwrap_err();
-    assert_eq!(fault.kind(), FaultKind::Protocol);
-    assert_eq!(fault.detail_lines(), ["it begins with: hello\n"]);
-    let bench =
-        Bench::new("echo 1 2", json!({ "command": ["./script"], "output": "json" }), json!({}));
-    assert_eq!(bench.call(json!({})).await.unwrap_err().kind(), FaultKind::Protocol);
+    let bench = CommandHarness::new(
+        "echo hello",
+        json!({ "command": ["./script"], "output": "json" }),
+        json!({}),
+    );
+    let error = bench.call(json!({})).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Protocol);
+    assert_eq!(error.details(), ["it begins with: hello\n"]);
+    let bench = CommandHarness::new(
+        "echo 1 2",
+        json!({ "command": ["./script"], "output": "json" }),
+        json!({}),
+    );
+    assert_eq!(bench.call(json!({})).await.unwrap_err().kind(), ErrorKind::Protocol);
 }
 
 #[tokio::test]
 async fn every_way_in() {
     let text = json!({ "command": ["./script"], "input": "stdin_text" });
-    let bench = Bench::new("tr a-z A-Z", text, schema(&["text"]));
+    let bench = CommandHarness::new("tr a-z A-Z", text, schema(&["text"]));
     assert_eq!(bench.call(json!({ "text": "abc" })).await.unwrap().output, "ABC");
 
     let named = json!({ "command": ["./script", "{x}"], "input_property": "body" });
-    let bench = Bench::new("echo $1; cat", named, schema(&["x", "body"]));
+    let bench = CommandHarness::new("echo $1; cat", named, schema(&["x", "body"]));
     assert_eq!(bench.call(json!({ "x": 1, "body": "b" })).await.unwrap().output, "1\nb");
 
     let env = json!({ "command": ["./script"], "input": "env" });
-    let bench = Bench::new("echo $TOOLHOST_ARG_MAX_COUNT", env, schema(&["max-count"]));
+    let bench = CommandHarness::new("echo $TOOLHOST_ARG_MAX_COUNT", env, schema(&["max-count"]));
     assert_eq!(bench.call(json!({ "max-count": 4 })).await.unwrap().output, "4");
 
     let none = json!({ "command": ["./script"], "input": "none" });
-    let bench = Bench::new("cat; echo over", none, schema(&["x"]));
+    let bench = CommandHarness::new("cat; echo over", none, schema(&["x"]));
     assert_eq!(bench.call(json!({ "x": 4 })).await.unwrap().output, "over");
 }
 
 #[tokio::test]
 async fn a_non_zero_exit_is_a_well_formed_no() {
-    let bench = Bench::new(
+    let bench = CommandHarness::new(
         "echo partial; echo oh no >&2; exit 3",
         json!({ "command": ["./script"] }),
         json!({}),
@@ -226,21 +232,21 @@ async fn a_non_zero_exit_is_a_well_formed_no() {
     assert_eq!(result.output, "./script exited with 3: oh no");
     assert_eq!(result.content[1]["text"], "partial");
     assert_eq!(result.meta, Some(json!({ "exit_code": 3, "stderr": ["oh no"] })));
-    let fault = result.fault.unwrap();
-    assert_eq!((fault.kind(), fault.detail_lines()), (FaultKind::Tool, &["oh no".to_owned()][..]));
+    let error = result.error.unwrap();
+    assert_eq!((error.kind(), error.details()), (ErrorKind::Tool, &["oh no".to_owned()][..]));
 }
 
 #[tokio::test]
 async fn a_program_that_dies_gave_no_answer() {
-    let bench = Bench::new(
+    let bench = CommandHarness::new(
         "echo last words >&2; kill -SEGV $$",
         json!({ "command": ["./script"] }),
         json!({}),
     );
-    let fault = bench.call(json!({})).await.unwrap_err();
-    assert_eq!(fault.kind(), FaultKind::Unreachable);
-    assert_eq!(fault.message(), "./script was killed by SIGSEGV");
-    assert_eq!(fault.detail_lines(), ["last words"]);
+    let error = bench.call(json!({})).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unreachable);
+    assert_eq!(error.message(), "./script was killed by SIGSEGV");
+    assert_eq!(error.details(), ["last words"]);
 }
 
 #[tokio::test]
@@ -251,7 +257,7 @@ async fn the_environment_is_made_from_nothing() {
         "env_keys": ["WANTED", "NOT_SET"],
         "cwd": ".",
     });
-    let bench = Bench::new("", entry, json!({}));
+    let bench = CommandHarness::new("", entry, json!({}));
     let mut context = bench.context();
     context.environment.insert("GIVEN".to_owned(), "2".to_owned());
     context.metadata.insert("k".to_owned(), json!("v"));
@@ -274,22 +280,22 @@ async fn the_environment_is_made_from_nothing() {
         ]
     );
     context.environment.insert("LD_PRELOAD".to_owned(), "x.so".to_owned());
-    let fault = bench.call_in(&context, json!({})).await.unwrap_err();
-    assert_eq!(fault.kind(), FaultKind::Usage);
+    let error = bench.call_in(&context, json!({})).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Usage);
 }
 
 #[tokio::test]
 async fn progress_and_log_lines_reach_the_viewers() {
     let script = "echo '{\"progress\":1,\"total\":2}' >&$TOOLHOST_EVENTS_FD\n\
                   echo '{\"level\":\"info\",\"text\":\"hello\"}' >&3\necho nonsense >&3; echo done";
-    let bench = Bench::new(script, json!({ "command": ["./script"] }), json!({}));
+    let bench = CommandHarness::new(script, json!({ "command": ["./script"] }), json!({}));
     let seen = Arc::new(Mutex::new(Vec::new()));
     let log = Arc::clone(&seen);
     let mut context = bench.context();
     context.events = EventSink::new(move |event| {
         log.lock().unwrap().push(match event {
-            Event::Progress { progress, total, .. } => format!("{progress} of {total:?}"),
-            Event::Log { origin, text, .. } => format!("{origin}: {text}"),
+            HostEvent::Progress { progress, total, .. } => format!("{progress} of {total:?}"),
+            HostEvent::Log { origin, text, .. } => format!("{origin}: {text}"),
             other => format!("{other:?}"),
         });
     });
@@ -302,34 +308,37 @@ async fn progress_and_log_lines_reach_the_viewers() {
 #[tokio::test]
 async fn a_flood_is_cut_off_and_ended() {
     let entry = json!({ "command": ["./script"], "max_output": "64KiB" });
-    let bench = Bench::new(
+    let bench = CommandHarness::new(
         "echo $$ > pid; while :; do echo yyyyyyyyyyyyyyyyyyyyyyyy; done",
         entry,
         json!({}),
     );
-    let fault = bench.call(json!({})).await.unwrap_err();
-    assert_eq!(fault.kind(), FaultKind::Protocol);
-    assert_eq!(fault.message(), "the program wrote more than the limit of 64.0 KiB");
+    let error = bench.call(json!({})).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Protocol);
+    assert_eq!(error.message(), "the program wrote more than the limit of 64.0 KiB");
     assert!(!alive(&bench, "pid"));
 }
 
 #[tokio::test]
 async fn a_large_input_and_a_large_output_do_not_wait_for_each_other() {
     let entry = json!({ "command": ["./script"], "input": "stdin_text" });
-    let bench = Bench::new("cat; cat /dev/null >&2", entry, schema(&["text"]));
+    let bench = CommandHarness::new("cat; cat /dev/null >&2", entry, schema(&["text"]));
     let text = "0123456789abcdef".repeat(1 << 16);
     let result = bench.call(json!({ "text": text })).await.unwrap();
     assert_eq!(result.output.as_str().map(str::len), Some(1 << 20));
     // A program that does not want its input is no error.
     let entry = json!({ "command": ["./script"], "input": "stdin_text" });
-    let bench = Bench::new("echo enough", entry, schema(&["text"]));
+    let bench = CommandHarness::new("echo enough", entry, schema(&["text"]));
     assert_eq!(bench.call(json!({ "text": text })).await.unwrap().output, "enough");
 }
 
 #[tokio::test]
 async fn stdin_is_empty_when_there_is_no_input() {
-    let bench =
-        Bench::new("cat; readlink /proc/$$/fd/0", json!({ "command": ["./script"] }), json!({}));
+    let bench = CommandHarness::new(
+        "cat; readlink /proc/$$/fd/0",
+        json!({ "command": ["./script"] }),
+        json!({}),
+    );
     assert_eq!(bench.call(json!({})).await.unwrap().output, "/dev/null");
 }
 
@@ -337,7 +346,7 @@ async fn stdin_is_empty_when_there_is_no_input() {
 async fn something_left_behind_neither_delays_the_answer_nor_survives() {
     let script =
         "sh -c 'echo $$ > pid; exec sleep 600' & \nwhile [ ! -s pid ]; do :; done; echo answer";
-    let bench = Bench::new(script, json!({ "command": ["./script"] }), json!({}));
+    let bench = CommandHarness::new(script, json!({ "command": ["./script"] }), json!({}));
     let result = bench.call(json!({})).await.unwrap();
     assert_eq!(result.output, "answer");
     assert!(result.warnings[0].contains("kept its output open"), "{:?}", result.warnings);
@@ -348,9 +357,9 @@ async fn something_left_behind_neither_delays_the_answer_nor_survives() {
 async fn a_cancelled_call_ends_the_whole_group() {
     let script = "sh -c 'echo $$ > pid; exec sleep 600' & \
                   while [ ! -s pid ]; do :; done; echo '{\"progress\":1}' >&3; wait";
-    let bench = Bench::new(script, json!({ "command": ["./script"] }), json!({}));
-    let fault = cancelled_at_first_event(&bench).await;
-    assert!(matches!(fault.kind(), FaultKind::Interrupted(_)));
+    let bench = CommandHarness::new(script, json!({ "command": ["./script"] }), json!({}));
+    let error = cancelled_at_first_event(&bench).await;
+    assert!(matches!(error.kind(), ErrorKind::Interrupted(_)));
     assert!(!alive(&bench, "pid"));
 }
 
@@ -358,13 +367,13 @@ async fn a_cancelled_call_ends_the_whole_group() {
 async fn a_program_that_ignores_sigterm_is_killed() {
     let script =
         "trap '' TERM; echo $$ > pid; echo '{\"progress\":1}' >&3; while :; do sleep 600; done";
-    let bench = Bench::new(script, json!({ "command": ["./script"] }), json!({}));
+    let bench = CommandHarness::new(script, json!({ "command": ["./script"] }), json!({}));
     cancelled_at_first_event(&bench).await;
     assert!(!alive(&bench, "pid"));
 }
 
 /// Cancels the call when the program says that it is under way.
-async fn cancelled_at_first_event(bench: &Bench) -> Fault {
+async fn cancelled_at_first_event(bench: &CommandHarness) -> Error {
     let mut context = bench.context();
     let cancel = context.cancel.clone();
     context.events = EventSink::new(move |_| cancel.cancel());
@@ -372,7 +381,7 @@ async fn cancelled_at_first_event(bench: &Bench) -> Fault {
 }
 
 /// Whether the process whose id the script wrote to `file` still runs (a zombie does not).
-fn alive(bench: &Bench, file: &str) -> bool {
+fn alive(bench: &CommandHarness, file: &str) -> bool {
     let pid = std::fs::read_to_string(bench.dir.path().join(file)).unwrap();
     let status = std::fs::read_to_string(format!("/proc/{}/status", pid.trim()));
     status.is_ok_and(|status| !status.contains("State:\tZ"))
@@ -388,26 +397,29 @@ async fn a_program_that_never_reads_its_input_is_given_up() {
         stdin: true,
     };
     let process = Process::start_with_events(&program).unwrap();
-    let limits = Limits { write: Duration::from_millis(20), ..Limits::keeping(1 << 20) };
-    let (call, sink) = (CallId("c".to_owned()), EventSink::nowhere());
-    let events = EventReader::new(&call, "tool".to_owned(), &sink);
+    let limits = ProgramLimits {
+        write_timeout: Duration::from_millis(20),
+        ..ProgramLimits::with_max_stdout(1 << 20)
+    };
+    let (call, sink) = (CallId("c".to_owned()), EventSink::discard());
+    let events = CommandEventReader::new(&call, "tool".to_owned(), &sink);
     let input = Some(vec![b'x'; 1 << 20]);
-    let fault = run::finish(process, input, events, &CancellationToken::new(), &limits).await;
-    assert_eq!(fault.unwrap_err().message(), "the program did not read its input for 20 ms");
+    let error = run::run_to_end(process, input, events, &CancellationToken::new(), &limits).await;
+    assert_eq!(error.unwrap_err().message(), "the program did not read its input for 20 ms");
 }
 
 #[tokio::test]
 async fn a_missing_program_says_where_it_was_looked_for() {
-    let bench = Bench::new("", json!({ "command": ["no-such-program"] }), json!({}));
-    let fault = bench.call(json!({})).await.unwrap_err();
-    assert_eq!(fault.kind(), FaultKind::Unreachable);
-    assert_eq!(fault.message(), "'no-such-program' was not found in PATH");
-    assert_eq!(fault.detail_lines(), ["searched: /usr/bin:/bin"]);
+    let bench = CommandHarness::new("", json!({ "command": ["no-such-program"] }), json!({}));
+    let error = bench.call(json!({})).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unreachable);
+    assert_eq!(error.message(), "'no-such-program' was not found in PATH");
+    assert_eq!(error.details(), ["searched: /usr/bin:/bin"]);
     let definition = &bench.provider().declared()[0];
     assert_eq!(definition.status, ToolStatus::Unavailable);
-    let bench = Bench::new("", json!({ "command": ["env"], "cwd": "nowhere" }), json!({}));
-    let fault = bench.call(json!({})).await.unwrap_err();
-    assert!(fault.message().contains("nowhere' does not exist"), "{fault}");
+    let bench = CommandHarness::new("", json!({ "command": ["env"], "cwd": "nowhere" }), json!({}));
+    let error = bench.call(json!({})).await.unwrap_err();
+    assert!(error.message().contains("nowhere' does not exist"), "{error}");
 }
 
 #[tokio::test]
@@ -415,7 +427,7 @@ async fn a_preview_shows_the_exact_request() {
     let entry = json!({
         "command": ["env", "--", "{x}"], "env": { "TOKEN": "hidden" }, "input": "stdin_json", "cwd": "/",
     });
-    let bench = Bench::new("", entry, schema(&["x"]));
+    let bench = CommandHarness::new("", entry, schema(&["x"]));
     let preview = bench.provider().preview(&call(json!({ "x": "a b" }))).await.unwrap();
     assert_eq!(preview.summary, "starts /usr/bin/env in /");
     insta::assert_json_snapshot!(preview.request, @r#"
@@ -488,15 +500,15 @@ fn wrong_entries_are_refused_with_their_reason() {
         (json!({ "command": ["a"], "env": { "A=B": "c" } }), &[], "'A=B' cannot be a variable"),
         (json!({ "command": ["a\0b"] }), &[], "'a\\0b' holds a NUL byte"),
     ] {
-        let bench = Bench::new("", entry.clone(), schema(names));
+        let bench = CommandHarness::new("", entry.clone(), schema(names));
         assert!(bench.build().providers.is_empty(), "{entry}");
-        assert_eq!(bench.problems(), [expected], "{entry}");
+        assert_eq!(bench.diagnostics(), [expected], "{entry}");
     }
     let entry = json!({ "command": ["env"], "sandbox": "none" });
-    let mut bench = Bench::new("", entry, json!({}));
+    let mut bench = CommandHarness::new("", entry, json!({}));
     bench.spec.definition.safety = Safety::Sandboxed;
     assert_eq!(
-        bench.problems(),
+        bench.diagnostics(),
         ["'safety: sandboxed' and the sandbox 'none' contradict each other"]
     );
 }
@@ -504,9 +516,9 @@ fn wrong_entries_are_refused_with_their_reason() {
 #[test]
 fn doubtful_entries_work_with_a_warning() {
     let entry = json!({ "command": ["env", "--n={n}"] });
-    let bench = Bench::new("", entry, schema(&["n", "unused"]));
+    let bench = CommandHarness::new("", entry, schema(&["n", "unused"]));
     assert_eq!(
-        bench.problems(),
+        bench.diagnostics(),
         ["calls without 'n' will be refused", "the command makes no use of unused"]
     );
     assert!(!bench.build().providers.is_empty());
@@ -521,7 +533,7 @@ fn a_person_is_told_the_whole_of_it() {
     }));
     let environment = FixedEnvironment { cwd: "/here".into(), ..FixedEnvironment::default() };
     let (base, scopes) = (Path::new("/srv"), BTreeMap::new());
-    let site = Site::new(base, base, &scopes, None, &environment);
+    let site = EntrySite::new(base, base, &scopes, None, &environment);
     let effects = (super::super::kind().words.effects)(&entry, &site);
     let runs = ProgramEffect {
         argv: ["./run", "{x}", "--fast"].map(str::to_owned).to_vec(),
@@ -533,6 +545,6 @@ fn a_person_is_told_the_whole_of_it() {
         found_from: Some(base.to_path_buf()),
         usual_cwd: "/here".into(),
     };
-    let dash = Effect::Other("lets values start an argument with '-'".to_owned());
-    assert_eq!(effects, [Effect::Runs(runs), dash]);
+    let dash = EntryEffect::Other("lets values start an argument with '-'".to_owned());
+    assert_eq!(effects, [EntryEffect::Runs(runs), dash]);
 }

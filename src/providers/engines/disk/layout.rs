@@ -1,9 +1,9 @@
 //! What is inside the file: tables, and the steps from one version of them to the next.
 
-use crate::util::database::Layout;
+use crate::util::database::DatabaseSchema;
 
 /// Entries and their spaces. The mark is `THst`; triggers keep the sums that quotas are about.
-pub(super) const LAYOUT: Layout = Layout { application: 0x5448_7374, steps: &["
+pub(super) const LAYOUT: DatabaseSchema = DatabaseSchema { application_id: 0x5448_7374, migrations: &["
     CREATE TABLE entry (
         space TEXT NOT NULL,
         key TEXT NOT NULL,

@@ -1,15 +1,15 @@
 //! The engine on disk: one `SQLite` file, shared by all processes that name it.
 //!
 //! Owns: the file (`open`, `layout`), what is done in it (`operations`), the thread that does it
-//! and commits for many at once (`writer`), and what its errors mean (`trouble`). Never does:
+//! and commits for many at once (`writer`), and what its errors mean (`errors`). Never does:
 //! block the runtime's thread, or throw away a file that it cannot read.
 
+mod errors;
 mod layout;
 mod open;
 mod operations;
 #[cfg(test)]
 mod tests;
-mod trouble;
 mod writer;
 
 use std::path::PathBuf;
@@ -20,21 +20,21 @@ use async_trait::async_trait;
 use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot};
 
-use super::{Engine, Entry, Page, Taken, Write, Written, millis};
-use crate::model::Fault;
+use super::{Engine, KeyPage, StoredValue, TakeOutcome, WriteOutcome, WriteRequest, millis};
+use crate::model::Error;
 use crate::util::clock::Clock;
-use writer::{Asked, Job};
+use writer::{DiskJob, QueuedJob};
 
 /// How many operations may wait for the thread; more wait for a place.
-const QUEUE: usize = 64;
+const QUEUE_CAPACITY: usize = 64;
 
 /// How long the thread may take to finish when the engine is closed: a lock is waited for that
 /// long, and a little more.
-const FAREWELL: Duration = Duration::from_secs(6);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(6);
 
 /// When a write counts as written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub(in crate::providers) enum Sync {
+pub(in crate::providers) enum SyncMode {
     /// When it is on the disk (`synchronous=FULL`): survives a power cut.
     #[default]
     Full,
@@ -45,7 +45,7 @@ pub(in crate::providers) enum Sync {
     Off,
 }
 
-impl Sync {
+impl SyncMode {
     /// The word in files.
     pub(in crate::providers) fn parse(word: &str) -> Option<Self> {
         match word {
@@ -68,7 +68,7 @@ impl Sync {
 
 /// Which file, and how it is treated.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::providers) struct File {
+pub(in crate::providers) struct StoreFile {
     /// The file.
     pub(in crate::providers) path: PathBuf,
     /// Its directory has to be in here once links are followed; `None` when somebody allowed any.
@@ -78,34 +78,34 @@ pub(in crate::providers) struct File {
     /// Whether it may be made and written.
     pub(in crate::providers) writable: bool,
     /// When a write counts as written.
-    pub(in crate::providers) sync: Sync,
+    pub(in crate::providers) sync: SyncMode,
 }
 
 /// Values in a file.
-pub(super) struct Disk {
-    file: File,
+pub(super) struct DiskEngine {
+    file: StoreFile,
     clock: Arc<dyn Clock>,
-    worker: Mutex<Option<Worker>>,
+    worker: Mutex<Option<WriterThread>>,
 }
 
-struct Worker {
-    jobs: mpsc::Sender<Box<dyn Job>>,
+struct WriterThread {
+    jobs: mpsc::Sender<Box<dyn DiskJob>>,
     /// Closed when the thread has closed the file.
-    gone: oneshot::Receiver<()>,
+    finished: oneshot::Receiver<()>,
 }
 
-impl Disk {
+impl DiskEngine {
     /// Names the file; it is opened with the first operation.
-    pub(super) fn new(file: File, clock: Arc<dyn Clock>) -> Self {
+    pub(super) fn new(file: StoreFile, clock: Arc<dyn Clock>) -> Self {
         Self { file, clock, worker: Mutex::default() }
     }
 
-    fn jobs(&self) -> Result<mpsc::Sender<Box<dyn Job>>, Fault> {
+    fn jobs(&self) -> Result<mpsc::Sender<Box<dyn DiskJob>>, Error> {
         let mut worker = self.worker.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(worker) = worker.as_ref().filter(|worker| !worker.jobs.is_closed()) {
             return Ok(worker.jobs.clone());
         }
-        let (jobs, asked) = mpsc::channel(QUEUE);
+        let (jobs, asked) = mpsc::channel(QUEUE_CAPACITY);
         let (alive, gone) = oneshot::channel();
         let file = self.file.clone();
         std::thread::Builder::new()
@@ -114,39 +114,44 @@ impl Disk {
                 writer::run(&file, asked);
                 drop(alive);
             })
-            .map_err(|error| Fault::internal(format!("no thread for a store: {error}")))?;
-        *worker = Some(Worker { jobs: jobs.clone(), gone });
+            .map_err(|error| Error::internal(format!("no thread for a store: {error}")))?;
+        *worker = Some(WriterThread { jobs: jobs.clone(), finished: gone });
         Ok(jobs)
     }
 
     /// Lets the thread do `work` in a transaction and waits until that is committed.
-    async fn ask<T: Send + 'static>(
+    async fn transact<T: Send + 'static>(
         &self,
         writes: bool,
         work: impl FnMut(&Connection) -> rusqlite::Result<T> + Send + 'static,
-    ) -> Result<T, Fault> {
-        let lost = || Fault::internal("the thread of a store ended before it answered");
-        let (job, answer) = Asked::job(writes, work);
+    ) -> Result<T, Error> {
+        let lost = || Error::internal("the thread of a store ended before it answered");
+        let (job, answer) = QueuedJob::job(writes, work);
         self.jobs()?.send(job).await.map_err(|_closed| lost())?;
         answer.await.map_err(|_dropped| lost())?
     }
 }
 
 #[async_trait]
-impl Engine for Disk {
-    async fn read(&self, space: &str, key: &str) -> Result<Option<Entry>, Fault> {
+impl Engine for DiskEngine {
+    async fn read(&self, space: &str, key: &str) -> Result<Option<StoredValue>, Error> {
         let (space, key, now) = (space.to_owned(), key.to_owned(), millis(self.clock.as_ref()));
-        self.ask(false, move |db| operations::read(db, &space, &key, now)).await
+        self.transact(false, move |db| operations::read(db, &space, &key, now)).await
     }
 
-    async fn write(&self, write: Write) -> Result<Written, Fault> {
+    async fn write(&self, write: WriteRequest) -> Result<WriteOutcome, Error> {
         let now = millis(self.clock.as_ref());
-        self.ask(true, move |db| operations::write(db, &write, now)).await
+        self.transact(true, move |db| operations::write(db, &write, now)).await
     }
 
-    async fn take(&self, space: &str, key: &str, version: Option<u64>) -> Result<Taken, Fault> {
+    async fn take(
+        &self,
+        space: &str,
+        key: &str,
+        version: Option<u64>,
+    ) -> Result<TakeOutcome, Error> {
         let (space, key, now) = (space.to_owned(), key.to_owned(), millis(self.clock.as_ref()));
-        self.ask(true, move |db| operations::take(db, &space, &key, version, now)).await
+        self.transact(true, move |db| operations::take(db, &space, &key, version, now)).await
     }
 
     async fn page(
@@ -155,31 +160,31 @@ impl Engine for Disk {
         prefix: &str,
         after: Option<&str>,
         limit: usize,
-    ) -> Result<Page, Fault> {
+    ) -> Result<KeyPage, Error> {
         let (space, prefix) = (space.to_owned(), prefix.to_owned());
         let (after, now) = (after.map(str::to_owned), millis(self.clock.as_ref()));
-        self.ask(false, move |db| {
+        self.transact(false, move |db| {
             operations::page(db, &space, &prefix, after.as_deref(), limit, now)
         })
         .await
     }
 
-    async fn clear(&self, space: &str) -> Result<u64, Fault> {
+    async fn clear(&self, space: &str) -> Result<u64, Error> {
         let (space, now) = (space.to_owned(), millis(self.clock.as_ref()));
-        self.ask(true, move |db| operations::clear(db, &space, now)).await
+        self.transact(true, move |db| operations::clear(db, &space, now)).await
     }
 
-    async fn spaces(&self, prefix: &str, limit: usize) -> Result<Vec<(String, u64)>, Fault> {
+    async fn spaces(&self, prefix: &str, limit: usize) -> Result<Vec<(String, u64)>, Error> {
         let prefix = prefix.to_owned();
-        self.ask(false, move |db| operations::spaces(db, &prefix, limit)).await
+        self.transact(false, move |db| operations::spaces(db, &prefix, limit)).await
     }
 
     async fn close(&self) {
         let worker = self.worker.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(Worker { jobs, gone }) = worker {
+        if let Some(WriterThread { jobs, finished }) = worker {
             // Without a sender the thread ends; the last to close a file tidies it up.
             drop(jobs);
-            let _late = tokio::time::timeout(FAREWELL, gone).await;
+            let _late = tokio::time::timeout(SHUTDOWN_TIMEOUT, finished).await;
         }
     }
 }

@@ -6,31 +6,31 @@ use std::sync::Arc;
 
 use rusqlite::Connection;
 
-use super::{Disk, File, Sync};
-use crate::model::{Fault, FaultKind};
-use crate::providers::engines::{Condition, Engine as _, Quota, Write, Written};
+use super::{DiskEngine, StoreFile, SyncMode};
+use crate::model::{Error, ErrorKind};
+use crate::providers::engines::{Engine as _, Quota, WriteCondition, WriteOutcome, WriteRequest};
 use crate::util::clock::SystemClock;
 
-fn file(path: &Path) -> File {
-    File {
+fn file(path: &Path) -> StoreFile {
+    StoreFile {
         path: path.to_owned(),
         within: None,
         own_directory: false,
         writable: true,
-        sync: Sync::Full,
+        sync: SyncMode::Full,
     }
 }
 
-fn disk(file: File) -> Disk {
-    Disk::new(file, Arc::new(SystemClock))
+fn disk(file: StoreFile) -> DiskEngine {
+    DiskEngine::new(file, Arc::new(SystemClock))
 }
 
-fn put(key: &str, value: &str) -> Write {
-    Write {
+fn put(key: &str, value: &str) -> WriteRequest {
+    WriteRequest {
         space: "s".to_owned(),
         key: Some(key.to_owned()),
         value: value.to_owned(),
-        condition: Condition::Any,
+        condition: WriteCondition::Any,
         quota: Quota { keys: 1 << 30, bytes: 1 << 30 },
         ttl: None,
     }
@@ -43,7 +43,7 @@ async fn made(path: &Path) {
     disk.close().await;
 }
 
-async fn refused(file: File) -> Fault {
+async fn refused(file: StoreFile) -> Error {
     disk(file).write(put("b", "2")).await.unwrap_err()
 }
 
@@ -71,14 +71,14 @@ async fn a_store_is_private_and_found_again() {
 async fn what_may_only_be_read_is_never_written_or_made() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.db");
-    let reader = || File { writable: false, ..file(&path) };
-    let fault = disk(reader()).read("s", "a").await.unwrap_err();
-    assert!(fault.message().ends_with("does not exist yet"), "{fault}");
+    let reader = || StoreFile { writable: false, ..file(&path) };
+    let error = disk(reader()).read("s", "a").await.unwrap_err();
+    assert!(error.message().ends_with("does not exist yet"), "{error}");
     assert!(!path.exists());
     made(&path).await;
     let disk = disk(reader());
     assert_eq!(disk.read("s", "a").await.unwrap().unwrap().value, "1");
-    assert_eq!(disk.write(put("b", "2")).await.unwrap_err().kind(), FaultKind::Denied);
+    assert_eq!(disk.write(put("b", "2")).await.unwrap_err().kind(), ErrorKind::Denied);
 }
 
 #[tokio::test]
@@ -90,20 +90,21 @@ async fn links_and_other_things_are_refused() {
     symlink(&target, &link).unwrap();
     assert!(refused(file(&link)).await.message().ends_with("is a symbolic link"));
     std::fs::create_dir(dir.path().join("dir.db")).unwrap();
-    let fault = refused(file(&dir.path().join("dir.db"))).await;
-    assert!(fault.message().ends_with("is not a regular file"), "{fault}");
+    let error = refused(file(&dir.path().join("dir.db"))).await;
+    assert!(error.message().ends_with("is not a regular file"), "{error}");
     // A link in the way is followed, but not out of where the store may be.
     let (inside, outside) = (dir.path().join("in"), dir.path().join("out"));
     std::fs::create_dir_all(inside.join("real")).unwrap();
     std::fs::create_dir(&outside).unwrap();
     symlink(inside.join("real"), inside.join("good")).unwrap();
     symlink(&outside, inside.join("bad")).unwrap();
-    let within = |path: &str| File { within: Some(inside.clone()), ..file(&inside.join(path)) };
+    let within =
+        |path: &str| StoreFile { within: Some(inside.clone()), ..file(&inside.join(path)) };
     disk(within("good/a.db")).write(put("a", "1")).await.unwrap();
     for path in ["bad/a.db", "bad/new/a.db"] {
-        let fault = refused(within(path)).await;
-        assert_eq!(fault.kind(), FaultKind::Denied);
-        assert!(fault.message().contains("through a link"), "{fault}");
+        let error = refused(within(path)).await;
+        assert_eq!(error.kind(), ErrorKind::Denied);
+        assert!(error.message().contains("through a link"), "{error}");
     }
     assert_eq!(std::fs::read_dir(&outside).unwrap().count(), 0);
 }
@@ -134,10 +135,10 @@ async fn what_is_damaged_is_named_and_left_as_it_is() {
     ];
     for (what, bytes) in damaged {
         std::fs::write(&path, &bytes).unwrap();
-        let fault = refused(file(&path)).await;
-        assert_eq!(fault.kind(), FaultKind::Protocol, "{what}: {fault}");
-        assert!(fault.message().contains(path.to_str().unwrap()), "{what}: {fault}");
-        assert!(fault.hint_text().unwrap().contains(".recover"), "{what}: {fault}");
+        let error = refused(file(&path)).await;
+        assert_eq!(error.kind(), ErrorKind::Protocol, "{what}: {error}");
+        assert!(error.message().contains(path.to_str().unwrap()), "{what}: {error}");
+        assert!(error.hint().unwrap().contains(".recover"), "{what}: {error}");
         assert_eq!(std::fs::read(&path).unwrap(), bytes, "{what}: it was changed");
     }
     std::fs::write(&path, good).unwrap();
@@ -150,9 +151,9 @@ async fn a_database_of_another_program_is_not_touched() {
     let path = dir.path().join("places.sqlite");
     Connection::open(&path).unwrap().execute_batch("CREATE TABLE entry (x)").unwrap();
     let before = std::fs::read(&path).unwrap();
-    let fault = refused(file(&path)).await;
-    assert_eq!(fault.kind(), FaultKind::Denied);
-    assert!(fault.message().contains("another program"), "{fault}");
+    let error = refused(file(&path)).await;
+    assert_eq!(error.kind(), ErrorKind::Denied);
+    assert!(error.message().contains("another program"), "{error}");
     assert_eq!(std::fs::read(&path).unwrap(), before);
 }
 
@@ -166,8 +167,8 @@ async fn a_store_of_a_newer_version_is_only_read() {
     drop(db);
     let disk = disk(file(&path));
     assert_eq!(disk.read("s", "a").await.unwrap().unwrap().value, "1");
-    let fault = disk.write(put("b", "2")).await.unwrap_err();
-    assert!(fault.message().contains("newer toolhost (layout 99)"), "{fault}");
+    let error = disk.write(put("b", "2")).await.unwrap_err();
+    assert!(error.message().contains("newer toolhost (layout 99)"), "{error}");
 }
 
 #[tokio::test]
@@ -180,11 +181,11 @@ async fn a_locked_store_is_waited_for_and_named() {
     let disk = disk(file(&path));
     // Nobody has to wait for the lock to read.
     assert!(disk.read("s", "a").await.unwrap().is_some());
-    let fault = disk.write(put("b", "2")).await.unwrap_err();
-    assert_eq!(fault.kind(), FaultKind::Unreachable);
-    assert!(fault.message().contains("locked by somebody else for 5 s"), "{fault}");
+    let error = disk.write(put("b", "2")).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unreachable);
+    assert!(error.message().contains("locked by somebody else for 5 s"), "{error}");
     holder.execute_batch("ROLLBACK").unwrap();
-    assert!(matches!(disk.write(put("b", "2")).await.unwrap(), Written::Done { .. }));
+    assert!(matches!(disk.write(put("b", "2")).await.unwrap(), WriteOutcome::Done { .. }));
 }
 
 #[tokio::test]
@@ -242,7 +243,7 @@ async fn a_child_that_writes() {
         let written = futures_util::future::join_all(all).await;
         let mut out = std::io::stdout().lock();
         for (name, written) in names.iter().zip(written) {
-            if let Ok(Written::Done { .. }) = written {
+            if let Ok(WriteOutcome::Done { .. }) = written {
                 writeln!(out, "\nwrote {name}").unwrap();
             }
         }

@@ -6,34 +6,34 @@
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 use tokio::sync::{mpsc, oneshot};
 
-use super::{File, open, trouble};
-use crate::model::Fault;
+use super::{StoreFile, errors, open};
+use crate::model::Error;
 use crate::util::database;
 
 /// How many operations share a commit.
-const TOGETHER: usize = 64;
+const MAX_BATCH: usize = 64;
 
 /// Something to do in a transaction. It may be done more than once, when a transaction fails.
-pub(super) trait Job: Send {
+pub(super) trait DiskJob: Send {
     /// Whether it changes anything.
     fn writes(&self) -> bool;
     /// Whether somebody still waits for it.
     fn is_wanted(&self) -> bool;
     /// Does it; the result is kept until it is settled.
     fn apply(&mut self, db: &Connection) -> rusqlite::Result<()>;
-    /// Answers: with the result after a commit, else with the fault.
-    fn settle(self: Box<Self>, outcome: Result<(), Fault>);
+    /// Answers: with the result after a commit, else with the error.
+    fn settle(self: Box<Self>, outcome: Result<(), Error>);
 }
 
 /// A job with its result and who waits for it.
-pub(super) struct Asked<T, W> {
+pub(super) struct QueuedJob<T, W> {
     writes: bool,
     work: W,
     result: Option<T>,
-    answer: oneshot::Sender<Result<T, Fault>>,
+    answer: oneshot::Sender<Result<T, Error>>,
 }
 
-impl<T, W> Asked<T, W>
+impl<T, W> QueuedJob<T, W>
 where
     T: Send + 'static,
     W: FnMut(&Connection) -> rusqlite::Result<T> + Send + 'static,
@@ -42,13 +42,13 @@ where
     pub(super) fn job(
         writes: bool,
         work: W,
-    ) -> (Box<dyn Job>, oneshot::Receiver<Result<T, Fault>>) {
+    ) -> (Box<dyn DiskJob>, oneshot::Receiver<Result<T, Error>>) {
         let (answer, waiting) = oneshot::channel();
         (Box::new(Self { writes, work, result: None, answer }), waiting)
     }
 }
 
-impl<T: Send, W: FnMut(&Connection) -> rusqlite::Result<T> + Send> Job for Asked<T, W> {
+impl<T: Send, W: FnMut(&Connection) -> rusqlite::Result<T> + Send> DiskJob for QueuedJob<T, W> {
     fn writes(&self) -> bool {
         self.writes
     }
@@ -62,10 +62,10 @@ impl<T: Send, W: FnMut(&Connection) -> rusqlite::Result<T> + Send> Job for Asked
         Ok(())
     }
 
-    fn settle(self: Box<Self>, outcome: Result<(), Fault>) {
+    fn settle(self: Box<Self>, outcome: Result<(), Error>) {
         let Self { result, answer, .. } = *self;
         let outcome = outcome.and_then(|()| {
-            result.ok_or_else(|| Fault::internal("a store committed what it did not do"))
+            result.ok_or_else(|| Error::internal("a store committed what it did not do"))
         });
         // Whoever asked may have gone; then nobody needs to know.
         let _gone = answer.send(outcome);
@@ -73,11 +73,11 @@ impl<T: Send, W: FnMut(&Connection) -> rusqlite::Result<T> + Send> Job for Asked
 }
 
 /// Serves one file until nobody can ask any more, then closes it.
-pub(super) fn run(file: &File, mut asked: mpsc::Receiver<Box<dyn Job>>) {
+pub(super) fn run(file: &StoreFile, mut asked: mpsc::Receiver<Box<dyn DiskJob>>) {
     let mut store = None;
     while let Some(first) = asked.blocking_recv() {
         let mut jobs = vec![first];
-        while jobs.len() < TOGETHER
+        while jobs.len() < MAX_BATCH
             && let Ok(next) = asked.try_recv()
         {
             jobs.push(next);
@@ -93,13 +93,13 @@ pub(super) fn run(file: &File, mut asked: mpsc::Receiver<Box<dyn Job>>) {
                     store = Some(opened);
                 }
             }
-            Err(fault) => refuse(jobs, &fault),
+            Err(error) => refuse(jobs, &error),
         }
     }
 }
 
 /// Does what was asked. Says whether the connection can be used again.
-fn serve(file: &File, store: &open::Opened, jobs: Vec<Box<dyn Job>>) -> bool {
+fn serve(file: &StoreFile, store: &open::StoreConnection, jobs: Vec<Box<dyn DiskJob>>) -> bool {
     let (writes, reads): (Vec<_>, Vec<_>) = jobs.into_iter().partition(|job| job.writes());
     // Reads need no lock, so they do not wait for the one that writes need.
     let good = commit(file, &store.db, TransactionBehavior::Deferred, reads);
@@ -113,10 +113,10 @@ fn serve(file: &File, store: &open::Opened, jobs: Vec<Box<dyn Job>>) -> bool {
 }
 
 fn commit(
-    file: &File,
+    file: &StoreFile,
     db: &Connection,
     behavior: TransactionBehavior,
-    mut jobs: Vec<Box<dyn Job>>,
+    mut jobs: Vec<Box<dyn DiskJob>>,
 ) -> bool {
     if jobs.is_empty() {
         return true;
@@ -130,31 +130,31 @@ fn commit(
         }
         // One of them may be the reason, so each gets a transaction of its own; but nobody can
         // do anything about a lock.
-        Err(error) if jobs.len() > 1 && !database::is_busy(&error) => {
+        Err(cause) if jobs.len() > 1 && !database::is_busy(&cause) => {
             let mut good = true;
             for job in jobs {
                 good &= commit(file, db, behavior, vec![job]);
             }
             good
         }
-        Err(error) => {
-            let fault = trouble::fault(&file.path, &error);
-            refuse(jobs, &fault);
-            database::is_busy(&error)
+        Err(cause) => {
+            let error = errors::database_error(&file.path, &cause);
+            refuse(jobs, &error);
+            database::is_busy(&cause)
         }
     }
 }
 
-fn refuse(jobs: Vec<Box<dyn Job>>, fault: &Fault) {
+fn refuse(jobs: Vec<Box<dyn DiskJob>>, error: &Error) {
     for job in jobs {
-        job.settle(Err(fault.clone()));
+        job.settle(Err(error.clone()));
     }
 }
 
 fn transact(
     db: &Connection,
     behavior: TransactionBehavior,
-    jobs: &mut [Box<dyn Job>],
+    jobs: &mut [Box<dyn DiskJob>],
 ) -> rusqlite::Result<()> {
     // Dropped without a commit it is rolled back.
     let transaction = Transaction::new_unchecked(db, behavior)?;

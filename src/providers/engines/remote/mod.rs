@@ -14,20 +14,23 @@ use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use redis::aio::MultiplexedConnection;
-use redis::{AsyncConnectionConfig, Client, ErrorKind, RedisError, ServerErrorKind};
+use redis::{AsyncConnectionConfig, Client, RedisError, ServerErrorKind};
 use secrecy::{ExposeSecret as _, SecretString};
 use tokio::sync::Mutex;
 
-use super::{Condition, Engine, Entry, Item, Page, Taken, Write, Written, expiry, millis};
-use crate::model::Fault;
+use super::{
+    Engine, KeyInfo, KeyPage, StoredValue, TakeOutcome, WriteCondition, WriteOutcome, WriteRequest,
+    expiry, millis,
+};
+use crate::model::Error;
 use crate::util::clock::Clock;
 
 /// Bounds connecting, and waiting for one answer.
-const PATIENCE: Duration = Duration::from_secs(5);
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A connection that was silent for longer is tried before something is asked that must not be
 /// repeated.
-const STALE: Duration = Duration::from_secs(1);
+const IDLE_BEFORE_PING: Duration = Duration::from_secs(1);
 
 macro_rules! script {
     ($name:literal) => {
@@ -36,21 +39,21 @@ macro_rules! script {
 }
 
 /// Values in a Redis server.
-pub(super) struct Remote {
+pub(super) struct RedisEngine {
     url: SecretString,
     host: String,
     prefix: String,
     clock: Arc<dyn Clock>,
-    link: Mutex<Option<Link>>,
+    link: Mutex<Option<RedisConnection>>,
 }
 
 #[derive(Clone)]
-struct Link {
+struct RedisConnection {
     connection: MultiplexedConnection,
     used: Instant,
 }
 
-impl Remote {
+impl RedisEngine {
     /// Names the server; it is contacted with the first operation.
     pub(super) fn new(
         url: SecretString,
@@ -63,114 +66,116 @@ impl Remote {
     }
 
     /// A connection that answers.
-    async fn connection(&self) -> Result<MultiplexedConnection, Fault> {
+    async fn connection(&self) -> Result<MultiplexedConnection, Error> {
         let mut link = self.link.lock().await;
         let now = self.clock.now();
         if let Some(known) = link.as_mut() {
-            let fresh = now.saturating_duration_since(known.used) < STALE;
+            let fresh = now.saturating_duration_since(known.used) < IDLE_BEFORE_PING;
             if fresh || redis::cmd("PING").exec_async(&mut known.connection).await.is_ok() {
                 known.used = now;
                 return Ok(known.connection.clone());
             }
         }
         let config = AsyncConnectionConfig::new()
-            .set_connection_timeout(Some(PATIENCE))
-            .set_response_timeout(Some(PATIENCE));
+            .set_connection_timeout(Some(RESPONSE_TIMEOUT))
+            .set_response_timeout(Some(RESPONSE_TIMEOUT));
         let opened = async {
             Client::open(self.url.expose_secret())?
                 .get_multiplexed_async_connection_with_config(&config)
                 .await
         };
         // Connecting is several steps, of which each has the deadline of one.
-        let connection = match tokio::time::timeout(PATIENCE, opened).await {
+        let connection = match tokio::time::timeout(RESPONSE_TIMEOUT, opened).await {
             Ok(Ok(connection)) => connection,
-            Ok(Err(error)) => return Err(self.fault(&error)),
+            Ok(Err(cause)) => return Err(self.error(&cause)),
             Err(_elapsed) => return Err(self.silent()),
         };
-        *link = Some(Link { connection: connection.clone(), used: now });
+        *link = Some(RedisConnection { connection: connection.clone(), used: now });
         Ok(connection)
     }
 
     /// Runs a script. Every argument and every part of the answer is a text.
-    async fn run(&self, script: &str, arguments: &[&str]) -> Result<Vec<String>, Fault> {
+    async fn run(&self, script: &str, arguments: &[&str]) -> Result<Vec<String>, Error> {
         let mut connection = self.connection().await?;
         let now = millis(self.clock.as_ref()).to_string();
         let mut command = redis::cmd("EVAL");
         command.arg(script).arg(1).arg(&self.prefix).arg(now).arg(arguments);
         match command.query_async(&mut connection).await {
             Ok(answer) => Ok(answer),
-            Err(error) => {
-                if error.is_io_error() || error.is_unrecoverable_error() {
+            Err(cause) => {
+                if cause.is_io_error() || cause.is_unrecoverable_error() {
                     *self.link.lock().await = None;
                 }
-                Err(self.fault(&error))
+                Err(self.error(&cause))
             }
         }
     }
 
-    fn silent(&self) -> Fault {
-        Fault::unreachable(format!(
+    fn silent(&self) -> Error {
+        Error::unreachable(format!(
             "redis at {} did not answer within {} s",
             self.host,
-            PATIENCE.as_secs()
+            RESPONSE_TIMEOUT.as_secs()
         ))
     }
 
-    fn fault(&self, error: &RedisError) -> Fault {
+    fn error(&self, cause: &RedisError) -> Error {
         let host = &self.host;
         // Their text never holds the address that was given, and so no password.
-        match error.kind() {
-            ErrorKind::AuthenticationFailed => {
-                Fault::auth(format!("redis at {host} refused the credentials: {error}"))
-                    .hint("they stand in 'url' of the entry")
+        match cause.kind() {
+            redis::ErrorKind::AuthenticationFailed => {
+                Error::auth(format!("redis at {host} refused the credentials: {cause}"))
+                    .with_hint("they stand in 'url' of the entry")
             }
-            ErrorKind::Server(ServerErrorKind::NoPerm) => {
-                Fault::auth(format!("redis at {host} does not allow it: {error}"))
+            redis::ErrorKind::Server(ServerErrorKind::NoPerm) => {
+                Error::auth(format!("redis at {host} does not allow it: {cause}"))
             }
-            _ if error.code() == Some("NOAUTH") => {
-                Fault::auth(format!("redis at {host} wants credentials"))
-                    .hint("write them into 'url': redis://user:${PASSWORD}@host:6379")
+            _ if cause.code() == Some("NOAUTH") => {
+                Error::auth(format!("redis at {host} wants credentials"))
+                    .with_hint("write them into 'url': redis://user:${PASSWORD}@host:6379")
             }
-            _ if error.is_timeout() => {
-                self.silent().hint("what was asked of it may still have happened")
+            _ if cause.is_timeout() => {
+                self.silent().with_hint("what was asked of it may still have happened")
             }
-            ErrorKind::Server(_) | ErrorKind::Extension => {
-                Fault::unreachable(format!("redis at {host} could not do it: {error}"))
+            redis::ErrorKind::Server(_) | redis::ErrorKind::Extension => {
+                Error::unreachable(format!("redis at {host} could not do it: {cause}"))
             }
-            ErrorKind::Parse | ErrorKind::UnexpectedReturnType => {
-                Fault::protocol(format!("redis at {host} answered strangely: {error}"))
+            redis::ErrorKind::Parse | redis::ErrorKind::UnexpectedReturnType => {
+                Error::protocol(format!("redis at {host} answered strangely: {cause}"))
             }
-            _ => Fault::unreachable(format!("redis at {host} cannot be reached: {error}"))
-                .hint("is it running, and is its address right?"),
+            _ => Error::unreachable(format!("redis at {host} cannot be reached: {cause}"))
+                .with_hint("is it running, and is its address right?"),
         }
     }
 
-    fn strange(&self, answer: &[String]) -> Fault {
+    fn strange(&self, answer: &[String]) -> Error {
         let first = answer.first().map(String::as_str).unwrap_or_default();
-        Fault::protocol(format!("redis at {} answered strangely: '{first}'", self.host))
+        Error::protocol(format!("redis at {} answered strangely: '{first}'", self.host))
     }
 
-    fn number(&self, text: &str) -> Result<u64, Fault> {
+    fn number(&self, text: &str) -> Result<u64, Error> {
         text.parse().map_err(|_| self.strange(&[text.to_owned()]))
     }
 }
 
 #[async_trait]
-impl Engine for Remote {
-    async fn read(&self, space: &str, key: &str) -> Result<Option<Entry>, Fault> {
+impl Engine for RedisEngine {
+    async fn read(&self, space: &str, key: &str) -> Result<Option<StoredValue>, Error> {
         let answer = self.run(script!("read"), &[space, key]).await?;
         match <[String; 2]>::try_from(answer) {
-            Ok([version, value]) => Ok(Some(Entry { version: self.number(&version)?, value })),
+            Ok([version, value]) => {
+                Ok(Some(StoredValue { version: self.number(&version)?, value }))
+            }
             Err(answer) if answer.is_empty() => Ok(None),
             Err(answer) => Err(self.strange(&answer)),
         }
     }
 
-    async fn write(&self, write: Write) -> Result<Written, Fault> {
+    async fn write(&self, write: WriteRequest) -> Result<WriteOutcome, Error> {
         let condition = match write.condition {
-            Condition::Any => "any".to_owned(),
-            Condition::Absent => "absent".to_owned(),
-            Condition::Version(version) => version.to_string(),
+            WriteCondition::Any => "any".to_owned(),
+            WriteCondition::Absent => "absent".to_owned(),
+            WriteCondition::Version(version) => version.to_string(),
         };
         let expires = expiry(millis(self.clock.as_ref()), write.ttl).unwrap_or_default();
         let arguments = [
@@ -186,26 +191,32 @@ impl Engine for Remote {
         let parts: Vec<&str> = answer.iter().map(String::as_str).collect();
         Ok(match parts.as_slice() {
             ["done", key, version] => {
-                Written::Done { key: (*key).to_owned(), version: self.number(version)? }
+                WriteOutcome::Done { key: (*key).to_owned(), version: self.number(version)? }
             }
-            ["conflict", ""] => Written::Conflict(None),
-            ["conflict", at] => Written::Conflict(Some(self.number(at)?)),
-            ["keys"] => Written::TooManyKeys,
-            ["bytes"] => Written::TooManyBytes,
+            ["conflict", ""] => WriteOutcome::Conflict(None),
+            ["conflict", at] => WriteOutcome::Conflict(Some(self.number(at)?)),
+            ["keys"] => WriteOutcome::TooManyKeys,
+            ["bytes"] => WriteOutcome::TooManyBytes,
             _ => return Err(self.strange(&answer)),
         })
     }
 
-    async fn take(&self, space: &str, key: &str, version: Option<u64>) -> Result<Taken, Fault> {
+    async fn take(
+        &self,
+        space: &str,
+        key: &str,
+        version: Option<u64>,
+    ) -> Result<TakeOutcome, Error> {
         let wanted = version.map(|version| version.to_string()).unwrap_or_default();
         let answer = self.run(script!("take"), &[space, key, &wanted]).await?;
         let parts: Vec<&str> = answer.iter().map(String::as_str).collect();
         Ok(match parts.as_slice() {
-            ["absent"] => Taken::Absent,
-            ["conflict", at] => Taken::Conflict(self.number(at)?),
-            ["entry", version, value] => {
-                Taken::Entry(Entry { version: self.number(version)?, value: (*value).to_owned() })
-            }
+            ["absent"] => TakeOutcome::Absent,
+            ["conflict", at] => TakeOutcome::Conflict(self.number(at)?),
+            ["entry", version, value] => TakeOutcome::Removed(StoredValue {
+                version: self.number(version)?,
+                value: (*value).to_owned(),
+            }),
             _ => return Err(self.strange(&answer)),
         })
     }
@@ -216,27 +227,27 @@ impl Engine for Remote {
         prefix: &str,
         after: Option<&str>,
         limit: usize,
-    ) -> Result<Page, Fault> {
+    ) -> Result<KeyPage, Error> {
         let arguments = [space, prefix, after.unwrap_or_default(), &limit.to_string()];
         let answer = self.run(script!("page"), &arguments).await?;
         let Some((more, items)) = answer.split_first() else { return Err(self.strange(&answer)) };
         let items = items.chunks(3).map(|item| match item {
-            [key, version, bytes] => Ok(Item {
+            [key, version, bytes] => Ok(KeyInfo {
                 key: key.clone(),
                 version: self.number(version)?,
                 bytes: self.number(bytes)?,
             }),
             _ => Err(self.strange(item)),
         });
-        Ok(Page { items: items.collect::<Result<_, _>>()?, more: more == "1" })
+        Ok(KeyPage { items: items.collect::<Result<_, _>>()?, more: more == "1" })
     }
 
-    async fn clear(&self, space: &str) -> Result<u64, Fault> {
+    async fn clear(&self, space: &str) -> Result<u64, Error> {
         let answer = self.run(script!("clear"), &[space]).await?;
         self.number(answer.first().map(String::as_str).unwrap_or_default())
     }
 
-    async fn spaces(&self, prefix: &str, limit: usize) -> Result<Vec<(String, u64)>, Fault> {
+    async fn spaces(&self, prefix: &str, limit: usize) -> Result<Vec<(String, u64)>, Error> {
         let answer = self.run(script!("spaces"), &[prefix, &limit.to_string()]).await?;
         let pairs = answer.chunks(2).map(|pair| match pair {
             [name, keys] => Ok((name.clone(), self.number(keys)?)),

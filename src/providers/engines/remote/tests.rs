@@ -5,19 +5,19 @@ use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
-use super::Remote;
-use crate::model::FaultKind;
+use super::RedisEngine;
+use crate::model::ErrorKind;
 use crate::providers::engines::Engine;
 use crate::util::clock::{Clock, SystemClock};
 
 /// A server on a port of its own that keeps nothing; it ends with the test.
-pub(in crate::providers) struct Server {
+pub(in crate::providers) struct RedisTestServer {
     child: Child,
     port: u16,
     _dir: tempfile::TempDir,
 }
 
-impl Server {
+impl RedisTestServer {
     /// Starts one; `None`, and a loud line, where the program is not installed.
     pub(in crate::providers) fn start() -> Option<Self> {
         Self::start_with(&[])
@@ -66,13 +66,13 @@ impl Server {
         format!("redis://127.0.0.1:{}/0", self.port)
     }
 
-    fn remote(&self, user: &str, component: &str, clock: Arc<dyn Clock>) -> Remote {
+    fn remote(&self, user: &str, component: &str, clock: Arc<dyn Clock>) -> RedisEngine {
         let host = format!("127.0.0.1:{}", self.port);
-        Remote::new(format!("redis://{user}{host}/0").into(), host, component, clock)
+        RedisEngine::new(format!("redis://{user}{host}/0").into(), host, component, clock)
     }
 }
 
-impl Drop for Server {
+impl Drop for RedisTestServer {
     fn drop(&mut self) {
         self.child.kill().ok();
         self.child.wait().ok();
@@ -84,21 +84,21 @@ async fn a_server_that_is_not_there_is_named_without_the_password() {
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let host = format!("127.0.0.1:{port}");
     let url = format!("redis://me:hunter2@{host}/0");
-    let remote = Remote::new(url.into(), host.clone(), "c", Arc::new(SystemClock));
-    let fault = remote.read("s", "k").await.unwrap_err();
-    assert_eq!(fault.kind(), FaultKind::Unreachable);
-    assert!(fault.message().contains(&host), "{fault}");
-    assert!(!format!("{fault:?}").contains("hunter2"), "{fault:?}");
+    let remote = RedisEngine::new(url.into(), host.clone(), "c", Arc::new(SystemClock));
+    let error = remote.read("s", "k").await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unreachable);
+    assert!(error.message().contains(&host), "{error}");
+    assert!(!format!("{error:?}").contains("hunter2"), "{error:?}");
 }
 
 #[tokio::test]
 async fn credentials_are_asked_for_and_refused_as_such() {
-    let Some(server) = Server::start_with(&["--requirepass", "hunter2"]) else { return };
+    let Some(server) = RedisTestServer::start_with(&["--requirepass", "hunter2"]) else { return };
     for user in ["", ":wrong-one@"] {
         let remote = server.remote(user, "c", Arc::new(SystemClock));
-        let fault = remote.read("s", "k").await.unwrap_err();
-        assert_eq!(fault.kind(), FaultKind::Auth, "{fault}");
-        assert!(!format!("{fault:?}").contains("wrong-one"), "{fault:?}");
+        let error = remote.read("s", "k").await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Auth, "{error}");
+        assert!(!format!("{error:?}").contains("wrong-one"), "{error:?}");
     }
     let remote = server.remote(":hunter2@", "c", Arc::new(SystemClock));
     assert_eq!(remote.read("s", "k").await.unwrap(), None);
@@ -106,14 +106,14 @@ async fn credentials_are_asked_for_and_refused_as_such() {
 
 #[tokio::test]
 async fn a_server_that_comes_back_is_used_again() {
-    let Some(mut server) = Server::start() else { return };
+    let Some(mut server) = RedisTestServer::start() else { return };
     let remote = server.remote("", "c", Arc::new(SystemClock));
     assert_eq!(remote.read("s", "k").await.unwrap(), None);
     server.child.kill().unwrap();
     server.child.wait().unwrap();
-    let fault = remote.read("s", "k").await.unwrap_err();
-    assert_eq!(fault.kind(), FaultKind::Unreachable, "{fault}");
+    let error = remote.read("s", "k").await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unreachable, "{error}");
     let port = server.port.to_string();
-    let Some(_again) = Server::start_with(&["--port", &port]) else { return };
+    let Some(_again) = RedisTestServer::start_with(&["--port", &port]) else { return };
     assert_eq!(remote.read("s", "k").await.unwrap(), None);
 }

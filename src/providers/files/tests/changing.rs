@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::super::kind;
 use super::{bench, call, inside};
-use crate::providers::bench::Bench;
+use crate::providers::harness::KindHarness;
 
 fn mode(path: &Path) -> u32 {
     std::fs::metadata(path).unwrap().permissions().mode() & 0o777
@@ -49,7 +49,7 @@ async fn a_file_is_created_replaced_and_added_to() {
 async fn langchains_arguments_do_the_same() {
     let yaml = "toolkits: [{ name: d, toolkit: FileManagementToolkit, root_dir: ., \
                 access: write }]";
-    let bench = Bench::new(&kind(), yaml);
+    let bench = KindHarness::new(&kind(), yaml);
     for (tool, arguments, expected) in [
         ("write_file", json!({ "file_path": "a", "text": "x" }), "created 'a' with 1 byte"),
         (

@@ -6,7 +6,7 @@ use serde_json::json;
 use super::super::kind;
 use super::{inside, said, with};
 use crate::config::environment::FixedEnvironment;
-use crate::providers::bench::Bench;
+use crate::providers::harness::KindHarness;
 
 /// The names of all tools, with marks for what asks, writes and calls itself destructive.
 fn tools(yaml: &str) -> Vec<String> {
@@ -29,15 +29,15 @@ fn tools(yaml: &str) -> Vec<String> {
 }
 
 /// What is wrong with the entries, with hints.
-fn problems(yaml: &str) -> Vec<String> {
+fn diagnostics(yaml: &str) -> Vec<String> {
     let bench = with(yaml, |_| {});
     assert!(bench.definitions().is_empty());
-    let line = |problem: &crate::model::Problem| {
-        let place = problem.place.as_ref().unwrap();
-        let hint = problem.hint.clone().unwrap_or_default();
-        format!("{}:{}: {} ({hint})", place.line, place.column, problem.message)
+    let line = |diagnostic: &crate::model::Diagnostic| {
+        let place = diagnostic.location.as_ref().unwrap();
+        let hint = diagnostic.hint.clone().unwrap_or_default();
+        format!("{}:{}: {} ({hint})", place.line, place.column, diagnostic.message)
     };
-    bench.problems.iter().map(line).collect()
+    bench.diagnostics.iter().map(line).collect()
 }
 
 #[test]
@@ -87,12 +87,12 @@ fn one_tool_of_a_toolkit_takes_the_name_of_its_entry() {
     let yaml = "tools_config:\n  - tool_name: find\n    provider_type: 'langchain_toolkit'\n    \
                 toolkit_class: 'FileManagementToolkit'\n    scope: 'AGENT_DATA'\n    \
                 original_tool_name: 'file_system_search'\n    description: Finds documents\n";
-    let bench = Bench::new(&kind(), yaml);
+    let bench = KindHarness::new(&kind(), yaml);
     assert_eq!(bench.messages(), [""; 0]);
     let tool = bench.definition("find");
     assert_eq!(tool.description.as_deref(), Some("Finds documents"));
     assert!(tool.input_schema["properties"].get("dir_path").is_some());
-    assert!(tool.unavailable.is_none(), "{:?}", tool.unavailable);
+    assert!(tool.unavailable_reason.is_none(), "{:?}", tool.unavailable_reason);
     assert!(tool.touches[0].ends_with("state/agent"), "{:?}", tool.touches);
 }
 
@@ -100,7 +100,7 @@ fn one_tool_of_a_toolkit_takes_the_name_of_its_entry() {
 async fn agent_data_is_made_for_its_owner_alone_when_it_is_first_used() {
     use std::os::unix::fs::PermissionsExt as _;
     let yaml = "components: [{ name: a, type: files, scope: AGENT_DATA_DIR, tools: [write] }]";
-    let bench = Bench::prepared(&kind(), yaml, |_, _| {});
+    let bench = KindHarness::prepared(&kind(), yaml, |_, _| {});
     let directory = bench.dir.path().join("home/state/agent");
     assert!(!directory.exists());
     let told = said(bench.call("a-write", json!({ "path": "n/x", "text": "hi" })).await);
@@ -128,7 +128,7 @@ fn no_is_the_users_word_about_asking() {
 
 #[test]
 fn what_is_wrong_is_told_at_once_and_in_place() {
-    assert_debug_snapshot!(problems(
+    assert_debug_snapshot!(diagnostics(
         "components:\n  - { name: a, toolkit: FileMangementToolkit, access: rw, tools: [x], \
          max_file_bytes: 1GiB, scope: PROJEKT_ROOT }\n  - { name: b, type: files }\n  - { name: c, \
          type: files, root_dir: d, access: read, tools: [read, write_file] }\n  - { name: e, \
@@ -154,8 +154,8 @@ fn a_directory_that_is_missing_makes_its_tools_unavailable() {
                 root_dir: nowhere, create: true }, { name: c, type: files, root_dir: tools.yaml }]";
     let bench = with(yaml, |_| {});
     let why = |name: &str| {
-        let fault = bench.definition(name).unavailable?;
-        Some(fault.message().replace(bench.dir.path().to_str().unwrap(), ""))
+        let error = bench.definition(name).unavailable_reason?;
+        Some(error.message().replace(bench.dir.path().to_str().unwrap(), ""))
     };
     assert_eq!(why("a-read").unwrap(), "the directory /nowhere does not exist");
     assert_eq!(why("b-read"), None);
@@ -179,8 +179,8 @@ fn a_named_directory_is_one_of_the_files_own_or_a_predefined_one() {
 fn only_reading_below_the_project_needs_no_consent() {
     use std::collections::BTreeMap;
 
-    use crate::config::consent::{Effect, Site};
-    use crate::config::node::Node;
+    use crate::config::consent::{EntryEffect, EntrySite};
+    use crate::config::node::ConfigNode;
     let text = "scopes: { OUT: /usr }\ncomponents: [{ name: a, type: files, root_dir: d }, { name: b, \
          type: files, root_dir: d/link }, { name: c, type: files, root_dir: d, access: write }, \
          { name: e, type: files, scope: OUT, tools: [read, \
@@ -193,11 +193,11 @@ fn only_reading_below_the_project_needs_no_consent() {
     let root = crate::config::parse::parse(&source, text).unwrap().root;
     let environment = FixedEnvironment::default();
     let scopes = BTreeMap::from([("OUT".to_owned(), "/usr".to_owned())]);
-    let components = root.get("components").map(Node::as_list).unwrap().unwrap();
-    let effects: Vec<Vec<Effect>> = components
+    let components = root.get("components").map(ConfigNode::as_list).unwrap().unwrap();
+    let effects: Vec<Vec<EntryEffect>> = components
         .iter()
         .map(|entry| {
-            let site = Site::new(&base_dir, &base_dir, &scopes, None, &environment);
+            let site = EntrySite::new(&base_dir, &base_dir, &scopes, None, &environment);
             (kind().words.effects)(entry, &site)
         })
         .collect();
@@ -206,11 +206,11 @@ fn only_reading_below_the_project_needs_no_consent() {
         effects,
         [
             vec![],
-            vec![Effect::Reads("/usr".to_owned())],
-            vec![Effect::Writes(inside)],
-            vec![Effect::Writes("/usr".to_owned())],
-            vec![Effect::Reads("toolhost's directory for agents' data".to_owned())],
-            vec![Effect::Reads("${X}".to_owned())],
+            vec![EntryEffect::Reads("/usr".to_owned())],
+            vec![EntryEffect::Writes(inside)],
+            vec![EntryEffect::Writes("/usr".to_owned())],
+            vec![EntryEffect::Reads("toolhost's directory for agents' data".to_owned())],
+            vec![EntryEffect::Reads("${X}".to_owned())],
         ]
     );
 }

@@ -10,7 +10,7 @@ use rustix::fs::{CWD, FileType, Mode, RenameFlags, mknodat, renameat_with};
 use serde_json::json;
 
 use super::{bench, call, inside};
-use crate::providers::bench::Bench;
+use crate::providers::harness::KindHarness;
 use crate::util::clock::{Clock as _, SystemClock};
 
 /// What must never be seen or touched.
@@ -196,7 +196,7 @@ async fn nothing_gets_out_in_ten_seconds_of_it() {
     race(|_| clock.now() < end).await;
 }
 
-fn hostile_bench() -> Bench {
+fn hostile_bench() -> KindHarness {
     bench(|d| {
         let outside = outside(d);
         std::fs::create_dir_all(d.join("a/b")).unwrap();

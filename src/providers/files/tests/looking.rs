@@ -157,6 +157,6 @@ async fn a_long_search_tells_how_far_it_is_and_stops_when_told() {
     assert!(events[1].contains("1024 entries"), "{events:?}");
     let context = bench.context();
     context.cancel.cancel();
-    let fault = bench.call_in(&context, "d-search", json!({ "text": "y" })).await.unwrap_err();
-    assert_eq!(fault.kind().as_str(), "interrupted");
+    let error = bench.call_in(&context, "d-search", json!({ "text": "y" })).await.unwrap_err();
+    assert_eq!(error.kind().as_str(), "interrupted");
 }

@@ -11,32 +11,32 @@ use serde_json::Value;
 
 use super::kind;
 use crate::config::environment::FixedEnvironment;
-use crate::model::{Fault, ToolResult};
-use crate::providers::bench::Bench;
+use crate::model::{Error, ToolResult};
+use crate::providers::harness::KindHarness;
 
 /// A component `d` with every tool, in the directory `d` beside the file.
 const ALL: &str = "components: [{ name: d, type: files, root_dir: d, access: write }]";
 
 /// A component with every tool, over what `prepare` puts into its directory.
-fn bench(prepare: impl FnOnce(&Path)) -> Bench {
+fn bench(prepare: impl FnOnce(&Path)) -> KindHarness {
     with(ALL, prepare)
 }
 
 /// The entries of `yaml`, over what `prepare` puts into the directory `d` beside the file.
-fn with(yaml: &str, prepare: impl FnOnce(&Path)) -> Bench {
-    Bench::prepared(&kind(), yaml, |dir, _: &mut FixedEnvironment| {
+fn with(yaml: &str, prepare: impl FnOnce(&Path)) -> KindHarness {
+    KindHarness::prepared(&kind(), yaml, |dir, _: &mut FixedEnvironment| {
         let inside = dir.join("d");
         std::fs::create_dir(&inside).unwrap();
         prepare(&inside);
     })
 }
 
-fn inside(bench: &Bench) -> PathBuf {
+fn inside(bench: &KindHarness) -> PathBuf {
     bench.dir.path().join("d")
 }
 
 /// What a call gave, for people: its text, or its exit code and message.
-fn said(result: Result<ToolResult, Fault>) -> String {
+fn said(result: Result<ToolResult, Error>) -> String {
     match result {
         Ok(result) if result.success => {
             let texts = result.content.iter().map(|block| match block["text"].as_str() {
@@ -46,16 +46,16 @@ fn said(result: Result<ToolResult, Fault>) -> String {
             let warnings = result.warnings.iter().map(|warning| format!("(warning: {warning})"));
             texts.chain(warnings).collect::<Vec<_>>().join("\n")
         }
-        Ok(result) => told(&result.fault.unwrap()),
-        Err(fault) => told(&fault),
+        Ok(result) => error_text(&result.error.unwrap()),
+        Err(error) => error_text(&error),
     }
 }
 
-fn told(fault: &Fault) -> String {
-    format!("{}: {}", fault.kind().exit_code(), fault.message())
+fn error_text(error: &Error) -> String {
+    format!("{}: {}", error.kind().exit_code(), error.message())
 }
 
 /// Calls a tool of the component `d`.
-async fn call(bench: &Bench, tool: &str, arguments: Value) -> String {
+async fn call(bench: &KindHarness, tool: &str, arguments: Value) -> String {
     said(bench.call(&format!("d-{tool}"), arguments).await)
 }

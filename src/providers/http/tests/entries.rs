@@ -4,16 +4,17 @@ use serde_json::json;
 
 use super::*;
 
-/// The problems of an entry, with their hints.
-fn problems(keys: &str) -> String {
+/// The diagnostics of an entry, with their hints.
+fn diagnostics(keys: &str) -> String {
     let bench = bench("https://api.example.com", keys);
-    let line = |problem: &crate::model::Problem| {
-        let hint = problem.hint.as_deref().unwrap_or("-");
-        let at = problem.place.as_ref().map(|place| format!("{}:{}", place.line, place.column));
-        let severity = if problem.is_error() { "error" } else { "warning" };
-        format!("{} {severity}: {} ({hint})", at.unwrap_or_default(), problem.message)
+    let line = |diagnostic: &crate::model::Diagnostic| {
+        let hint = diagnostic.hint.as_deref().unwrap_or("-");
+        let at =
+            diagnostic.location.as_ref().map(|place| format!("{}:{}", place.line, place.column));
+        let severity = if diagnostic.is_error() { "error" } else { "warning" };
+        format!("{} {severity}: {} ({hint})", at.unwrap_or_default(), diagnostic.message)
     };
-    bench.problems.iter().map(line).collect::<Vec<_>>().join("\n")
+    bench.diagnostics.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
 #[test]
@@ -29,7 +30,7 @@ fn everything_that_is_wrong_is_told_at_once() {
                 allow_link_local: maybe\n\
                 retry: { on: [often] }\n\
                 parameters_schema: { properties: { a: {} } }";
-    insta::assert_snapshot!(problems(keys), @r"
+    insta::assert_snapshot!(diagnostics(keys), @r"
     3:19 error: an argument cannot choose scheme, host or port (placeholders may stand in the path and in the query)
     5:16 error: the header 'host' belongs to HTTP itself (leave it out; it is set as it has to be)
     5:25 error: 'a b' is no header name (-)
@@ -53,7 +54,7 @@ fn doubts_leave_an_entry_in_service() {
                 auth: { token: \"${API_TOKEN}\", tokn: x }\n\
                 body: { b: \"{a}\" }\n\
                 parameters_schema: { properties: { a: {} } }";
-    insta::assert_snapshot!(problems(keys), @r"
+    insta::assert_snapshot!(diagnostics(keys), @r"
     5:36 warning: unknown key 'tokn' (did you mean 'token'?)
     3:19 warning: calls without 'a' will be refused (make it required, or give it a default)
     4:13 warning: many servers ignore the body of a GET (leave 'method' out for POST, or place arguments in the query)
@@ -62,21 +63,21 @@ fn doubts_leave_an_entry_in_service() {
 
 #[test]
 fn secrets_that_are_missing_or_given_twice_are_told() {
-    insta::assert_snapshot!(problems(
+    insta::assert_snapshot!(diagnostics(
         "endpoint_url: URL/x\nheaders: { Authorization: \"Bearer ${API_TOKEN}\" }\n\
          auth: { token_env_var: API_TOKEN }"
     ), @r"5:11 error: the header 'authorization' is given twice, in headers and in auth (-)");
-    insta::assert_snapshot!(problems("endpoint_url: URL/x\nauth: { token_env_var: NOPE }"), @r"4:28 error: in 'auth.token_env_var': the variable NOPE is not set (set NOPE)");
-    insta::assert_snapshot!(problems("endpoint_url: URL/x\nauth: { type: basic, username: u }"), @r"4:11 error: auth needs 'password_env_var' (name the variable that holds it)");
+    insta::assert_snapshot!(diagnostics("endpoint_url: URL/x\nauth: { token_env_var: NOPE }"), @r"4:28 error: in 'auth.token_env_var': the variable NOPE is not set (set NOPE)");
+    insta::assert_snapshot!(diagnostics("endpoint_url: URL/x\nauth: { type: basic, username: u }"), @r"4:11 error: auth needs 'password_env_var' (name the variable that holds it)");
 }
 
 #[test]
 fn link_local_addresses_need_a_word() {
     let keys = "endpoint_url: http://169.254.169.254/latest";
-    assert!(problems(keys).contains("169.254.169.254 is a link-local address"));
-    assert_eq!(problems(&format!("{keys}\nallow_link_local: true")), "");
-    assert!(problems("endpoint_url: \"http://[fe80::1]/\"").contains("link-local"));
-    assert_eq!(problems("endpoint_url: http://10.0.0.1/"), "");
+    assert!(diagnostics(keys).contains("169.254.169.254 is a link-local address"));
+    assert_eq!(diagnostics(&format!("{keys}\nallow_link_local: true")), "");
+    assert!(diagnostics("endpoint_url: \"http://[fe80::1]/\"").contains("link-local"));
+    assert_eq!(diagnostics("endpoint_url: http://10.0.0.1/"), "");
 }
 
 #[test]
@@ -102,7 +103,7 @@ fn the_method_tells_about_effects_where_the_entry_does_not() {
         let bench = bench("https://h", &format!("endpoint_url: URL/x\n{keys}"));
         let tool = bench.definition("t");
         let hints = tool.annotations;
-        (hints.read_only, hints.destructive, hints.idempotent, hints.open_world, tool.repeatable)
+        (hints.read_only, hints.destructive, hints.idempotent, hints.open_world, tool.is_repeatable)
     };
     let (yes, no) = (Some(true), Some(false));
     assert_eq!(hints("method: GET"), (yes, None, yes, yes, true));
@@ -134,8 +135,8 @@ fn defaults_of_the_file_hold_where_the_entry_is_silent() {
                 tools:\n\
                 \x20 - { provider_type: api_client, tool_name: create_task, endpoint_url: /tasks }\n\
                 \x20 - { name: own, endpoint_url: tasks, base_url: 'https://other.example' }\n";
-    let bench = Bench::new(&super::super::kind(), yaml);
-    assert!(bench.problems.is_empty(), "{:?}", bench.problems);
+    let bench = KindHarness::new(&super::super::kind(), yaml);
+    assert!(bench.diagnostics.is_empty(), "{:?}", bench.diagnostics);
     let touches = |name: &str| bench.definition(name).touches.join("");
     assert_eq!(touches("create_task"), "sends GET requests to http://localhost:8000/api/tasks");
     assert_eq!(touches("own"), "sends GET requests to https://other.example/tasks");
@@ -143,18 +144,19 @@ fn defaults_of_the_file_hold_where_the_entry_is_silent() {
 
 #[test]
 fn a_person_is_told_who_is_contacted() {
-    use crate::config::consent::{Effect, Site};
+    use crate::config::consent::{EntryEffect, EntrySite};
     use crate::config::environment::FixedEnvironment;
-    use crate::config::node::{Node, SourceText};
+    use crate::config::node::{ConfigNode, SourceText};
     use crate::config::parse::parse;
-    let node = |text: &str| -> Node { parse(&SourceText::new("t.yaml", text), text).unwrap().root };
+    let node =
+        |text: &str| -> ConfigNode { parse(&SourceText::new("t.yaml", text), text).unwrap().root };
     let contacted = |entry: &str, defaults: &str| {
         let (entry, defaults) = (node(entry), node(defaults));
         let (base, scopes) = (std::path::Path::new("/srv"), std::collections::BTreeMap::new());
         let environment = FixedEnvironment::default();
-        let site = Site::new(base, base, &scopes, Some(&defaults), &environment);
+        let site = EntrySite::new(base, base, &scopes, Some(&defaults), &environment);
         match super::super::effects::effects(&entry, &site).as_slice() {
-            [Effect::Contacts(address)] => address.clone(),
+            [EntryEffect::Contacts(address)] => address.clone(),
             other => panic!("{other:?}"),
         }
     };

@@ -7,23 +7,25 @@ use serde_json::json;
 
 use super::*;
 use crate::host::ToolHost;
-use crate::host::request::{Arguments, CallOutcome, CallRequest};
-use crate::model::Again;
+use crate::host::request::{CallArguments, CallOutcome, CallRequest};
+use crate::model::RetryAdvice;
 
 /// Runs a call through a host, with all it repeats.
-async fn hosted(bench: &Bench) -> CallOutcome {
+async fn hosted(bench: &KindHarness) -> CallOutcome {
     let host = ToolHost::builder().providers(bench.providers.iter().map(Arc::clone)).build();
-    let request = CallRequest::new("t", Arguments::Object(serde_json::Map::new()));
+    let request = CallRequest::new("t", CallArguments::Object(serde_json::Map::new()));
     host.call(request).await.unwrap()
 }
 
 /// A server that answers with `status` and `headers` so often, and then well.
-async fn busy(times: usize, status: &'static str, headers: &'static [&'static str]) -> Peer {
-    Peer::start(
-        move |n, _| {
-            if n < times { Reply::full(status, headers, "busy") } else { Reply::json("1") }
-        },
-    )
+async fn busy(times: usize, status: &'static str, headers: &'static [&'static str]) -> TestServer {
+    TestServer::start(move |n, _| {
+        if n < times {
+            TestResponse::full(status, headers, "busy")
+        } else {
+            TestResponse::json("1")
+        }
+    })
     .await
 }
 
@@ -38,8 +40,8 @@ async fn what_may_pass_is_repeated_by_the_host() {
         assert_eq!(outcome.metadata.attempts, 3);
         let peer = busy(3, status, &[]).await;
         let outcome = hosted(&tool(&peer, RETRY)).await;
-        failed(outcome.result, FaultKind::Tool, "busy");
-        assert_eq!((outcome.metadata.attempts, peer.heard().len()), (3, 3));
+        failed(outcome.result, ErrorKind::Tool, "busy");
+        assert_eq!((outcome.metadata.attempts, peer.requests().len()), (3, 3));
     }
 }
 
@@ -67,18 +69,19 @@ async fn a_no_and_what_may_act_twice_are_not_repeated() {
 async fn a_wait_of_a_day_is_given_up_at_once() {
     let peer = busy(1, "429 Too Many Requests", &["Retry-After: 86400"]).await;
     let result = hosted(&tool(&peer, RETRY)).await.result.unwrap();
-    assert_eq!(peer.heard().len(), 1);
+    assert_eq!(peer.requests().len(), 1);
     let warning = result.warnings.join("\n");
     assert!(warning.contains("not repeated: the next attempt would be in"), "{warning}");
-    failed(Ok(result), FaultKind::Tool, "it asks to wait");
+    failed(Ok(result), ErrorKind::Tool, "it asks to wait");
 }
 
 #[tokio::test]
 async fn a_lost_connection_is_repeated_for_methods_that_do_no_harm() {
     for (method, attempts) in [("GET", 2), ("PUT", 2), ("POST", 1)] {
-        let peer =
-            Peer::start(|n, _| if n == 0 { Reply::Reset(Vec::new()) } else { Reply::json("1") })
-                .await;
+        let peer = TestServer::start(|n, _| {
+            if n == 0 { TestResponse::Reset(Vec::new()) } else { TestResponse::json("1") }
+        })
+        .await;
         let bench = bench(
             peer.url("").as_str().trim_end_matches('/'),
             &format!("endpoint_url: URL/x\nmethod: {method}\nretry: {{ backoff: 1ms }}"),
@@ -90,9 +93,10 @@ async fn a_lost_connection_is_repeated_for_methods_that_do_no_harm() {
 #[tokio::test]
 async fn a_limit_of_the_attempt_is_judged_by_the_kind_too() {
     for (method, attempts) in [("GET", 2), ("POST", 1)] {
-        let peer =
-            Peer::start(|n, _| if n == 0 { Reply::Hang(Vec::new()) } else { Reply::json("1") })
-                .await;
+        let peer = TestServer::start(|n, _| {
+            if n == 0 { TestResponse::Hang(Vec::new()) } else { TestResponse::json("1") }
+        })
+        .await;
         let keys = format!(
             "endpoint_url: URL/x\nmethod: {method}\ntimeout: 200ms\nretry: {{ backoff: 1ms }}"
         );
@@ -100,7 +104,7 @@ async fn a_limit_of_the_attempt_is_judged_by_the_kind_too() {
         let outcome = hosted(&bench).await;
         assert_eq!(outcome.metadata.attempts, attempts, "{method}");
         if attempts == 1 {
-            failed(outcome.result, FaultKind::Timeout, "no answer had come");
+            failed(outcome.result, ErrorKind::Timeout, "no answer had come");
         }
     }
 }
@@ -109,7 +113,7 @@ async fn a_limit_of_the_attempt_is_judged_by_the_kind_too() {
 async fn the_kind_repeats_nothing_itself() {
     let peer = busy(9, "429 Too Many Requests", &["Retry-After: 7"]).await;
     let result = tool(&peer, RETRY).call("t", json!({})).await.unwrap();
-    assert_eq!(peer.heard().len(), 1);
-    let again = result.fault.unwrap().tried_again();
-    assert_eq!(again, Again::After(Duration::from_secs(7)));
+    assert_eq!(peer.requests().len(), 1);
+    let again = result.error.unwrap().retry_advice();
+    assert_eq!(again, RetryAdvice::After(Duration::from_secs(7)));
 }

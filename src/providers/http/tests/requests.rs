@@ -52,7 +52,7 @@ async fn texts_are_filled_and_absent_parts_left_out() {
     let mut context = bench.context();
     context.environment.insert("WHO".to_owned(), "me".to_owned());
     bench.call_in(&context, "t", json!({ "f": "é", "n": 3 })).await.unwrap();
-    let heard = peer.heard().pop().unwrap();
+    let heard = peer.requests().pop().unwrap();
     assert_eq!(heard.line(), "POST /x?fixed=%C3%A9&page=1&tag=a&tag=%C3%A9");
     assert_eq!(heard.header("x-team"), Some("blue-é"));
     assert_eq!((heard.header("x-in"), heard.header("x-gone")), (Some("session-1"), None));
@@ -114,10 +114,10 @@ async fn a_line_break_never_gets_into_a_header() {
     ] {
         let outcome = bench.call("t", arguments.clone()).await;
         if arguments.get("c").is_none() {
-            failed(outcome, FaultKind::Usage, "holds a control character");
+            failed(outcome, ErrorKind::Usage, "holds a control character");
         }
     }
-    for heard in peer.heard() {
+    for heard in peer.requests() {
         assert!(heard.header("x-evil").is_none());
     }
 }
@@ -162,7 +162,7 @@ async fn connections_are_kept() {
     for _ in 0..3 {
         bench.call("t", json!({})).await.unwrap();
     }
-    let connections: Vec<usize> = peer.heard().iter().map(|heard| heard.connection).collect();
+    let connections: Vec<usize> = peer.requests().iter().map(|heard| heard.connection).collect();
     assert_eq!(connections, [0, 0, 0]);
 }
 
@@ -170,13 +170,13 @@ async fn connections_are_kept() {
 async fn redirects_stay_within_the_origin() {
     let canary = agreeable().await;
     let elsewhere = format!("Location: {}", canary.url("/stolen"));
-    let peer = Peer::start(move |_, heard| match heard.path.as_str() {
-        "/kept" => Reply::full("307 Temporary Redirect", &["Location: /there"], ""),
-        "/moved" => Reply::full("302 Found", &["Location: /there"], ""),
-        "/loop" => Reply::full("308 Permanent Redirect", &["Location: /loop"], ""),
-        "/away" => Reply::full("307 Temporary Redirect", &[elsewhere.as_str()], ""),
-        "/user" => Reply::full("302 Found", &["Location: //me:you@127.0.0.1/"], ""),
-        _ => Reply::json("1"),
+    let peer = TestServer::start(move |_, heard| match heard.path.as_str() {
+        "/kept" => TestResponse::full("307 Temporary Redirect", &["Location: /there"], ""),
+        "/moved" => TestResponse::full("302 Found", &["Location: /there"], ""),
+        "/loop" => TestResponse::full("308 Permanent Redirect", &["Location: /loop"], ""),
+        "/away" => TestResponse::full("307 Temporary Redirect", &[elsewhere.as_str()], ""),
+        "/user" => TestResponse::full("302 Found", &["Location: //me:you@127.0.0.1/"], ""),
+        _ => TestResponse::json("1"),
     })
     .await;
     let call = |path: &'static str, more: &'static str| {
@@ -187,11 +187,11 @@ async fn redirects_stay_within_the_origin() {
     assert!(call("/kept", "").await.unwrap().success);
     assert!(call("/moved", "").await.unwrap().success);
     assert!(call("/kept", "method: POST\nbody: { a: 1 }").await.unwrap().success);
-    let last = peer.heard().pop().unwrap();
+    let last = peer.requests().pop().unwrap();
     assert_eq!((last.line(), last.body), ("POST /there".to_owned(), r#"{"a":1}"#.to_owned()));
-    failed(call("/moved", "method: POST").await, FaultKind::Denied, "redirects to");
-    failed(call("/away", "").await, FaultKind::Denied, "/stolen");
-    failed(call("/user", "").await, FaultKind::Denied, "redirects to");
-    failed(call("/loop", "").await, FaultKind::Protocol, "in a circle");
-    assert_eq!(canary.heard().len(), 0, "the other origin must not be asked");
+    failed(call("/moved", "method: POST").await, ErrorKind::Denied, "redirects to");
+    failed(call("/away", "").await, ErrorKind::Denied, "/stolen");
+    failed(call("/user", "").await, ErrorKind::Denied, "redirects to");
+    failed(call("/loop", "").await, ErrorKind::Protocol, "in a circle");
+    assert_eq!(canary.requests().len(), 0, "the other origin must not be asked");
 }

@@ -106,12 +106,12 @@ fn a_host_has_several_spellings_and_no_users() {
 fn one_of_several_roots_is_enough() {
     let both = roots(&[PROJECT, "https://docs.example"]);
     assert!(check("https://docs.example/x", &both).is_ok());
-    let fault = check("file:///etc/passwd", &both).unwrap_err();
-    assert_eq!(fault.kind().exit_code(), 6);
-    assert_eq!(fault.detail_lines().len(), 2);
+    let error = check("file:///etc/passwd", &both).unwrap_err();
+    assert_eq!(error.kind().exit_code(), 6);
+    assert_eq!(error.details().len(), 2);
 }
 
-fn arguments(schema: &Value, arguments: &Value) -> Result<(), Fault> {
+fn arguments(schema: &Value, arguments: &Value) -> Result<(), Error> {
     let object = arguments.as_object().unwrap();
     check_arguments(schema, object, &roots(&[PROJECT]))
 }
@@ -132,14 +132,14 @@ fn arguments_that_are_addresses_are_found_at_any_depth() {
     ];
     for schema in &schemas {
         assert!(arguments(schema, &json!({ "a": "file:///srv/project/x" })).is_ok(), "{schema}");
-        let fault = arguments(schema, &json!({ "a": "file:///etc/passwd" })).unwrap_err();
-        assert!(fault.message().contains("file:///etc/passwd"), "{fault}");
-        assert!(fault.to_string().contains("argument a"), "{fault}");
+        let error = arguments(schema, &json!({ "a": "file:///etc/passwd" })).unwrap_err();
+        assert!(error.message().contains("file:///etc/passwd"), "{error}");
+        assert!(error.to_string().contains("argument a"), "{error}");
     }
     let deep = json!({ "properties": { "list": { "items": { "properties": { "u": uri } } } } });
     let bad = json!({ "list": [{ "u": "file:///srv/project" }, { "u": "file:///srv" }] });
-    let fault = arguments(&deep, &bad).unwrap_err();
-    assert!(fault.to_string().contains("list[1].u"), "{fault}");
+    let error = arguments(&deep, &bad).unwrap_err();
+    assert!(error.to_string().contains("list[1].u"), "{error}");
 }
 
 #[test]

@@ -7,9 +7,9 @@ use async_trait::async_trait;
 use serde_json::{Value, json};
 
 use crate::model::{
-    Caller, Fault, FaultKind, NestedCall, ToolCall, ToolContext, ToolName, ToolResult,
+    Error, ErrorKind, NestedCall, ToolCall, ToolCaller, ToolContext, ToolName, ToolResult,
 };
-use crate::providers::bench::Bench;
+use crate::providers::harness::KindHarness;
 use crate::providers::pipeline::kind;
 
 /// Echoes the arguments, but for a few tools; writes down every call.
@@ -17,14 +17,14 @@ use crate::providers::pipeline::kind;
 struct Script(Mutex<Vec<String>>);
 
 #[async_trait]
-impl Caller for Script {
-    async fn run(&self, _: &ToolContext, call: NestedCall) -> Result<ToolResult, Fault> {
+impl ToolCaller for Script {
+    async fn run(&self, _: &ToolContext, call: NestedCall) -> Result<ToolResult, Error> {
         let arguments = Value::Object(call.arguments);
         self.0.lock().unwrap().push(format!("{} {arguments}", call.name));
         match call.name.as_str() {
             "no" => Ok(ToolResult::failure("cannot")),
-            "gone" => Err(Fault::unreachable("connection refused").hint("start it")),
-            "odd" if arguments["n"].as_i64().unwrap() % 2 == 0 => Err(Fault::timeout("too late")),
+            "gone" => Err(Error::unreachable("connection refused").with_hint("start it")),
+            "odd" if arguments["n"].as_i64().unwrap() % 2 == 0 => Err(Error::timeout("too late")),
             "late" => {
                 // The first item takes the longest.
                 let n = arguments["n"].as_u64().unwrap();
@@ -39,13 +39,16 @@ impl Caller for Script {
     }
 }
 
-async fn call(steps: &str, arguments: Value) -> (Result<ToolResult, Fault>, Vec<String>, Bench) {
+async fn call(
+    steps: &str,
+    arguments: Value,
+) -> (Result<ToolResult, Error>, Vec<String>, KindHarness) {
     let yaml = format!(
         "tools:\n- name: p\n  parameters_schema:\n    type: object\n    properties:\n      topic: {{}}\n      \
          list: {{ default: [1, 2, 3] }}\n{steps}"
     );
-    let bench = Bench::new(&kind(), &yaml);
-    assert!(bench.problems.iter().all(|p| !p.is_error()), "{:?}", bench.messages());
+    let bench = KindHarness::new(&kind(), &yaml);
+    assert!(bench.diagnostics.iter().all(|p| !p.is_error()), "{:?}", bench.messages());
     let script = Arc::new(Script::default());
     let context = ToolContext { caller: Some(Arc::clone(&script) as _), ..bench.context() };
     let result = bench.call_in(&context, "p", arguments).await;
@@ -100,14 +103,14 @@ async fn the_failure_of_a_step_is_that_of_the_pipeline() {
         json!({}),
     )
     .await;
-    let fault = result.unwrap_err();
-    assert_eq!(fault.kind(), FaultKind::Unreachable);
-    assert_eq!(fault.message(), "step 'save' (gone): connection refused");
-    assert_eq!(fault.hint_text(), Some("start it"));
+    let error = result.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unreachable);
+    assert_eq!(error.message(), "step 'save' (gone): connection refused");
+    assert_eq!(error.hint(), Some("start it"));
     assert_eq!(calls.len(), 2);
     let (result, _, _) = call("  steps: [ { tool: no } ]\n", json!({})).await;
-    let fault = result.unwrap_err();
-    assert_eq!((fault.kind(), fault.message()), (FaultKind::Tool, "step 'step1' (no): cannot"));
+    let error = result.unwrap_err();
+    assert_eq!((error.kind(), error.message()), (ErrorKind::Tool, "step 'step1' (no): cannot"));
 }
 
 #[tokio::test]
@@ -155,10 +158,10 @@ async fn a_step_runs_for_each_item_and_results_keep_their_order() {
         json!({}),
     )
     .await;
-    let fault = result.unwrap_err();
+    let error = result.unwrap_err();
     assert_eq!(
-        (fault.kind(), fault.message()),
-        (FaultKind::Timeout, "step 'a' (odd), item 2: too late")
+        (error.kind(), error.message()),
+        (ErrorKind::Timeout, "step 'a' (odd), item 2: too late")
     );
 }
 
@@ -166,7 +169,7 @@ async fn a_step_runs_for_each_item_and_results_keep_their_order() {
 async fn what_runs_for_each_item_is_bounded() {
     let steps = "  steps: [ { id: a, tool: one, each: '{list}' } ]\n";
     let (result, calls, _) = call(steps, json!({ "list": vec![0; 1_001] })).await;
-    assert_eq!(result.unwrap_err().kind(), FaultKind::Protocol);
+    assert_eq!(result.unwrap_err().kind(), ErrorKind::Protocol);
     assert!(calls.is_empty());
     let (result, calls, _) = call(steps, json!({ "list": vec![0; 1_000] })).await;
     assert_eq!((result.is_ok(), calls.len()), (true, 1_000));
@@ -206,7 +209,7 @@ async fn what_is_missing_is_said_by_the_step_that_misses_it() {
 
 #[test]
 fn everything_that_can_be_told_is_told_at_once() {
-    let bench = Bench::new(
+    let bench = KindHarness::new(
         &kind(),
         "tools:\n- name: p\n  parameters_schema: { type: object, properties: { topic: {}, name: {} } }\n  steps:\n  \
          - { id: a, tool: one, args: { x: '{b.output}', y: '{topc}', z: '{nope.output}' } }\n  \
@@ -257,7 +260,7 @@ fn odd_entries_are_refused() {
         ("steps: [ one ]", "expected a mapping"),
         ("steps: [ { parallel: [ { tool: a } ], when: '{topic}' } ]", "no other keys"),
     ] {
-        let bench = Bench::new(&kind(), &format!("tools:\n- name: p\n  {steps}\n"));
+        let bench = KindHarness::new(&kind(), &format!("tools:\n- name: p\n  {steps}\n"));
         assert!(bench.messages().iter().any(|m| m.contains(expected)), "{:?}", bench.messages());
         assert!(bench.providers.is_empty());
     }
@@ -265,7 +268,7 @@ fn odd_entries_are_refused() {
 
 #[test]
 fn pipelines_that_call_each_other_in_a_circle_are_refused() {
-    let bench = Bench::new(
+    let bench = KindHarness::new(
         &kind(),
         "tools:\n- { name: a, steps: [ { tool: b } ] }\n- { name: b, steps: [ { tool: c } ] }\n\
          - { name: c, steps: [ { tool: a } ] }\n- { name: d, steps: [ { tool: a } ] }\n\
@@ -285,7 +288,7 @@ fn pipelines_that_call_each_other_in_a_circle_are_refused() {
 
 #[tokio::test]
 async fn a_definition_says_what_it_calls_and_a_preview_with_what() {
-    let bench = Bench::new(
+    let bench = KindHarness::new(
         &kind(),
         "tools:\n- name: p\n  kind: composite\n  parameters_schema: { type: object, properties: { topic: {} } }\n  \
          steps: [ { id: a, tool: find, args: { q: '{topic}' } }, { id: b, tool: save, when: '{a.output}', args: { v: '{a.output}' } }, { tool: find } ]\n",

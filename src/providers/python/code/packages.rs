@@ -8,10 +8,10 @@
 use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 
-use super::{CodeFiles, TooMany, is_code};
+use super::{CodeFiles, TooManyFiles, is_code};
 
 /// The largest text file that is read here, in bytes.
-const LARGEST: u64 = 16 << 20;
+const MAX_TEXT_BYTES: u64 = 16 << 20;
 
 /// A virtual environment, or an interpreter with its packages inside of a project.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,7 +24,8 @@ impl PackageEnvironment {
     /// for the user's own Python.
     pub(in crate::providers::python) fn of(interpreter: &Path, places: &[&Path]) -> Option<Self> {
         let prefix = interpreter.parent()?.parent()?.to_path_buf();
-        let is_virtual = settings(interpreter).iter().any(|file| file.ends_with("pyvenv.cfg"));
+        let is_virtual =
+            interpreter_config_files(interpreter).iter().any(|file| file.ends_with("pyvenv.cfg"));
         let is_inside = || {
             let real = interpreter.canonicalize().ok();
             places.iter().any(|place| {
@@ -51,13 +52,13 @@ impl PackageEnvironment {
     }
 
     /// Adds the files that stand for it.
-    pub(super) fn collect(&self, found: &mut CodeFiles) -> Result<(), TooMany> {
+    pub(super) fn collect(&self, found: &mut CodeFiles) -> Result<(), TooManyFiles> {
         self.packages().iter().try_for_each(|place| directory_of_packages(place, found))
     }
 }
 
 /// The files beside an interpreter that decide where its standard library is.
-pub(in crate::providers::python) fn settings(interpreter: &Path) -> Vec<PathBuf> {
+pub(in crate::providers::python) fn interpreter_config_files(interpreter: &Path) -> Vec<PathBuf> {
     let real = interpreter.canonicalize().ok();
     let [bin, real_bin] = [Some(interpreter), real.as_deref()].map(|path| path?.parent());
     let mut found: Vec<PathBuf> = [bin, bin.and_then(Path::parent)]
@@ -73,14 +74,14 @@ pub(in crate::providers::python) fn settings(interpreter: &Path) -> Vec<PathBuf>
 
 /// What is at the top of a directory of packages: what runs by itself, RECORD files, and whatever no
 /// RECORD speaks for.
-fn directory_of_packages(place: &Path, found: &mut CodeFiles) -> Result<(), TooMany> {
+fn directory_of_packages(place: &Path, found: &mut CodeFiles) -> Result<(), TooManyFiles> {
     let names = names_in(place);
     let mut recorded = HashSet::new();
     for path in &names {
         let record = path.join("RECORD");
         if path.extension().is_some_and(|end| end == "dist-info") && record.is_file() {
             found.file(&record)?;
-            recorded.extend(tops(&text(&record)));
+            recorded.extend(recorded_top_levels(&text(&record)));
         }
     }
     for path in &names {
@@ -88,12 +89,12 @@ fn directory_of_packages(place: &Path, found: &mut CodeFiles) -> Result<(), TooM
         let (stem, _) = name.split_once('.').unwrap_or((name, ""));
         if path.extension().is_some_and(|end| end == "pth") {
             found.file(path)?;
-            for added in added_by(place, &text(path)) {
+            for added in pth_directories(place, &text(path)) {
                 found.directory(&added)?;
             }
         } else if name.starts_with("__editable__") && is_code(name) {
             found.file(path)?;
-            for added in mapped_by(&text(path)) {
+            for added in editable_packages(&text(path)) {
                 if added.is_dir() {
                     found.directory(&added)?;
                 } else {
@@ -112,7 +113,7 @@ fn directory_of_packages(place: &Path, found: &mut CodeFiles) -> Result<(), TooM
 }
 
 /// The names at the top of a directory of packages whose code a RECORD has the hash of.
-fn tops(record: &str) -> impl Iterator<Item = String> + '_ {
+fn recorded_top_levels(record: &str) -> impl Iterator<Item = String> + '_ {
     record.lines().filter_map(|line| {
         let (rest, _size) = line.rsplit_once(',')?;
         let (name, hash) = rest.rsplit_once(',')?;
@@ -123,7 +124,7 @@ fn tops(record: &str) -> impl Iterator<Item = String> + '_ {
 }
 
 /// The directories that a `.pth` file puts on the path.
-fn added_by(place: &Path, text: &str) -> Vec<PathBuf> {
+fn pth_directories(place: &Path, text: &str) -> Vec<PathBuf> {
     let is_path = |line: &&str| {
         let is_code = line.starts_with("import ") || line.starts_with("import\t");
         !line.is_empty() && !line.starts_with('#') && !is_code
@@ -135,7 +136,7 @@ fn added_by(place: &Path, text: &str) -> Vec<PathBuf> {
 }
 
 /// The packages that an editable installation of setuptools leads to.
-fn mapped_by(text: &str) -> Vec<PathBuf> {
+fn editable_packages(text: &str) -> Vec<PathBuf> {
     let quoted = text.split(['\'', '"', '\n']).filter(|part| part.starts_with('/'));
     quoted.map(PathBuf::from).filter(|path| path.parent().is_some()).collect()
 }
@@ -148,7 +149,7 @@ fn names_in(directory: &Path) -> Vec<PathBuf> {
 }
 
 fn text(file: &Path) -> String {
-    let is_small = |meta: std::fs::Metadata| meta.is_file() && meta.len() <= LARGEST;
+    let is_small = |meta: std::fs::Metadata| meta.is_file() && meta.len() <= MAX_TEXT_BYTES;
     if !std::fs::metadata(file).is_ok_and(is_small) {
         return String::new();
     }

@@ -8,8 +8,8 @@ use serde_json::json;
 
 use super::*;
 use crate::config::environment::{Environment as _, ProcessEnvironment};
-use crate::model::FaultKind;
-use crate::providers::bench::Bench;
+use crate::model::ErrorKind;
+use crate::providers::harness::KindHarness;
 use crate::providers::python;
 use crate::providers::python::sealed::manifest_of;
 use crate::providers::python::sealed::tests::files_of;
@@ -23,9 +23,9 @@ fn write(dir: &Path, name: &str, text: &str) {
 }
 
 /// The files of an entry in a directory that `prepare` fills, as paths below it.
-fn listed(yaml: &str, prepare: impl FnOnce(&Path)) -> Result<Vec<String>, Problem> {
+fn listed(yaml: &str, prepare: impl FnOnce(&Path)) -> Result<Vec<String>, Diagnostic> {
     let mut files = Ok(Vec::new());
-    let bench = Bench::adjusted(
+    let bench = KindHarness::adjusted(
         &python::kind(),
         yaml,
         |dir, _| prepare(dir),
@@ -90,10 +90,14 @@ fn everything_that_can_be_imported_is_listed_and_nothing_else() {
 fn a_module_with_a_name_of_the_standard_library_is_refused() {
     let names = ["json.py", "secrets.so", "email/__init__.py", "queue.cpython-312-darwin.so"];
     for name in names {
-        let problem = listed(TOOL, |dir| write(dir, name, "")).unwrap_err();
+        let diagnostic = listed(TOOL, |dir| write(dir, name, "")).unwrap_err();
         let first = name.split('/').next().unwrap();
-        assert!(problem.message.starts_with(&format!("'{first}' in ")), "{}", problem.message);
-        assert!(problem.message.contains("standard library"), "{}", problem.message);
+        assert!(
+            diagnostic.message.starts_with(&format!("'{first}' in ")),
+            "{}",
+            diagnostic.message
+        );
+        assert!(diagnostic.message.contains("standard library"), "{}", diagnostic.message);
     }
     let path =
         "tools: [{ name: t, kind: python, module: m, function: f, env: { PYTHONPATH: lib } }]\n";
@@ -111,10 +115,10 @@ fn a_root_that_is_too_wide_or_unknown_is_refused() {
             }
         }
     };
-    assert_eq!(listed(TOOL, many(MOST_FILES)).unwrap().len(), MOST_FILES);
-    let problem = listed(TOOL, many(MOST_FILES + 1)).unwrap_err();
-    assert!(problem.message.starts_with("more than 10000 files"), "{}", problem.message);
-    assert!(problem.hint.unwrap().contains("narrower"));
+    assert_eq!(listed(TOOL, many(MAX_FILES)).unwrap().len(), MAX_FILES);
+    let diagnostic = listed(TOOL, many(MAX_FILES + 1)).unwrap_err();
+    assert!(diagnostic.message.starts_with("more than 10000 files"), "{}", diagnostic.message);
+    assert!(diagnostic.hint.unwrap().contains("narrower"));
 }
 
 #[test]
@@ -197,7 +201,7 @@ async fn in_the_eyes_of_an_ordinary_user() {
 
     let main = "def f():\n    import colours, own\n    return own.value\n";
     let yaml = TOOL.replace("function: f", "function: f, parameters: { type: object }");
-    let bench = Bench::adjusted(
+    let bench = KindHarness::adjusted(
         &python::kind(),
         &yaml,
         |dir, _| {
@@ -215,6 +219,6 @@ async fn in_the_eyes_of_an_ordinary_user() {
     assert_eq!(bench.call("t", json!({})).await.unwrap().output, json!(1));
     bench.providers[0].close().await;
     write(bench.dir.path(), "own.py", "value = 2\n");
-    let fault = bench.call("t", json!({})).await.unwrap_err();
-    assert_eq!(fault.kind(), FaultKind::Denied, "{fault:?}");
+    let error = bench.call("t", json!({})).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Denied, "{error:?}");
 }

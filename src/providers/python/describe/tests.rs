@@ -4,12 +4,12 @@ use std::fmt::Write as _;
 
 use serde_json::json;
 
-use crate::providers::bench::Bench;
+use crate::providers::harness::KindHarness;
 use crate::providers::python;
 
-fn bench(text: &str) -> Bench {
+fn bench(text: &str) -> KindHarness {
     let yaml = "tools:\n  - { name: m, kind: python, module: m, functions: typed }\n";
-    Bench::prepared(&python::kind(), yaml, |dir, _| {
+    KindHarness::prepared(&python::kind(), yaml, |dir, _| {
         std::fs::write(dir.join("m.py"), text).unwrap();
     })
 }
@@ -324,6 +324,6 @@ def show(a: Color, b: Point, c: List[Point], d: Dict[str, Path], e: Optional[dat
     };
     let shown = provider.call(&bench.context(), &call("red")).await.unwrap();
     insta::assert_snapshot!(shown.output.as_str().unwrap(), @r"[<Color.RED: 'red'>, Point(x=1, color=<Color.RED: 'red'>), [Point(x=2, color=None)], {'k': PosixPath('/p')}, datetime.date(2026, 1, 2), (<Color.RED: 'red'>, 2), {1}, <Color.RED: 'red'>, Decimal('1.1'), b'by', ('validated', {'z': 1}), datetime.timezone.utc, (<Color.RED: 'red'>,), Tree(left=Tree(left=None))]");
-    let wrong = provider.call(&bench.context(), &call("green")).await.unwrap().fault.unwrap();
+    let wrong = provider.call(&bench.context(), &call("green")).await.unwrap().error.unwrap();
     assert_eq!(wrong.message(), "ValueError: 'green' is not a valid Color");
 }

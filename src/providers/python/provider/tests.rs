@@ -6,8 +6,8 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use super::*;
-use crate::model::FaultKind;
-use crate::providers::bench::Bench;
+use crate::model::ErrorKind;
+use crate::providers::harness::KindHarness;
 use crate::providers::python;
 
 /// A module of every oddity a function can have.
@@ -154,13 +154,13 @@ fn entry(function: &str, more: &str) -> String {
 }
 
 /// The functions of [`ODD`], as tools of their own names.
-fn bench(functions: &[&str]) -> Bench {
+fn bench(functions: &[&str]) -> KindHarness {
     let entries: String = functions.iter().map(|function| entry(function, "")).collect();
     with(&format!("tools:\n{entries}"), &[("odd.py", ODD)])
 }
 
-fn with(yaml: &str, files: &[(&str, &str)]) -> Bench {
-    Bench::prepared(&python::kind(), yaml, |dir, _| {
+fn with(yaml: &str, files: &[(&str, &str)]) -> KindHarness {
+    KindHarness::prepared(&python::kind(), yaml, |dir, _| {
         for (name, text) in files {
             let path = dir.join(name);
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -170,13 +170,13 @@ fn with(yaml: &str, files: &[(&str, &str)]) -> Bench {
 }
 
 /// Waits until an event tells `text`.
-async fn told(bench: &Bench, text: &str) {
+async fn told(bench: &KindHarness, text: &str) {
     while !bench.events().iter().any(|event| event.contains(text)) {
         tokio::time::sleep(Duration::from_millis(2)).await;
     }
 }
 
-fn cancellable(bench: &Bench) -> (ToolContext, CancellationToken) {
+fn cancellable(bench: &KindHarness) -> (ToolContext, CancellationToken) {
     let cancel = CancellationToken::new();
     (ToolContext { cancel: cancel.clone(), ..bench.context() }, cancel)
 }
@@ -233,13 +233,13 @@ async fn a_function_may_say_no() {
     let refused = bench.call("refuse", json!({})).await.unwrap();
     assert_eq!((refused.success, refused.output), (false, json!("no such table")));
     let failed = bench.call("fail", json!({ "x": 0 })).await.unwrap();
-    let fault = failed.fault.unwrap();
-    assert_eq!((failed.success, fault.kind()), (false, FaultKind::Tool));
-    assert_eq!(fault.message(), "ValueError: bad\nvalue");
+    let error = failed.error.unwrap();
+    assert_eq!((failed.success, error.kind()), (false, ErrorKind::Tool));
+    assert_eq!(error.message(), "ValueError: bad\nvalue");
     let dir = bench.dir.path().to_str().unwrap().to_owned();
     // Marks under the lines differ from version to version.
     let is_text = |line: &&String| line.contains(|c: char| !" ~^".contains(c));
-    let lines = fault.detail_lines().iter().filter(is_text);
+    let lines = error.details().iter().filter(is_text);
     let lines: Vec<String> = lines.map(|line| line.replace(&dir, "DIR")).collect();
     insta::assert_snapshot!(lines.join("\n"), @r#"
     Traceback (most recent call last):
@@ -256,18 +256,18 @@ async fn a_function_may_say_no() {
     value
     "#);
     // Arguments that do not fit are the function's own complaint, and no frame of ours is shown.
-    let odd = bench.call("fail", json!({ "y": 0 })).await.unwrap().fault.unwrap();
+    let odd = bench.call("fail", json!({ "y": 0 })).await.unwrap().error.unwrap();
     assert!(odd.message().starts_with("TypeError: fail() got an unexpected"), "{odd}");
-    assert_eq!(odd.detail_lines(), [""; 0]);
-    let deep = bench.call("deep", json!({})).await.unwrap().fault.unwrap();
+    assert_eq!(odd.details(), [""; 0]);
+    let deep = bench.call("deep", json!({})).await.unwrap().error.unwrap();
     assert!(deep.message().starts_with("RecursionError: "), "{deep}");
-    assert!((3..=40).contains(&deep.detail_lines().len()), "{:?}", deep.detail_lines());
+    assert!((3..=40).contains(&deep.details().len()), "{:?}", deep.details());
     for (name, arguments, message) in [
         ("leave", json!({ "code": 3 }), "SystemExit: 3"),
         ("interrupt", json!({}), "KeyboardInterrupt"),
     ] {
-        let fault = bench.call(name, arguments).await.unwrap().fault.unwrap();
-        assert_eq!(fault.message(), message);
+        let error = bench.call(name, arguments).await.unwrap().error.unwrap();
+        assert_eq!(error.message(), message);
     }
     // All that was one worker.
     assert_eq!(bench.call("count", json!({})).await.unwrap().output, json!(1));
@@ -276,21 +276,21 @@ async fn a_function_may_say_no() {
 #[tokio::test]
 async fn a_worker_that_dies_is_replaced_and_says_why() {
     let bench = bench(&["die", "segfault", "killed", "count"]);
-    let fault = bench.call("die", json!({})).await.unwrap_err();
-    assert_eq!(fault.kind(), FaultKind::Unreachable);
-    assert!(fault.message().ends_with("exited with 7"), "{fault}");
-    assert_eq!(fault.detail_lines(), ["last words"]);
+    let error = bench.call("die", json!({})).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unreachable);
+    assert!(error.message().ends_with("exited with 7"), "{error}");
+    assert_eq!(error.details(), ["last words"]);
     assert_eq!(bench.call("count", json!({})).await.unwrap().output, json!(1));
-    let fault = bench.call("segfault", json!({})).await.unwrap_err();
-    assert!(fault.message().ends_with("was killed by SIGSEGV"), "{fault}");
-    let details = fault.detail_lines().join("\n");
+    let error = bench.call("segfault", json!({})).await.unwrap_err();
+    assert!(error.message().ends_with("was killed by SIGSEGV"), "{error}");
+    let details = error.details().join("\n");
     assert!(details.contains("in segfault") && !details.contains("<toolhost"), "{details}");
-    let fault = bench.call("killed", json!({})).await.unwrap_err();
-    assert!(fault.message().ends_with("was killed by SIGKILL"), "{fault}");
+    let error = bench.call("killed", json!({})).await.unwrap_err();
+    assert!(error.message().ends_with("was killed by SIGKILL"), "{error}");
     // Three deaths within a minute are enough.
-    let fault = bench.call("count", json!({})).await.unwrap_err();
-    assert!(fault.message().contains("died 3 times within a minute"), "{fault}");
-    assert!(fault.detail_lines()[0].contains("SIGKILL"), "{:?}", fault.detail_lines());
+    let error = bench.call("count", json!({})).await.unwrap_err();
+    assert!(error.message().contains("died 3 times within a minute"), "{error}");
+    assert!(error.details()[0].contains("SIGKILL"), "{:?}", error.details());
 }
 
 #[tokio::test]
@@ -322,7 +322,7 @@ async fn no_call_waits_for_another() {
     };
     let (slow, asleep, opened) = tokio::join!(slow, asleep, others);
     assert_eq!((slow.unwrap().output, opened.unwrap().output), (json!(true), json!(true)));
-    assert!(matches!(asleep.unwrap_err().kind(), FaultKind::Interrupted(_)));
+    assert!(matches!(asleep.unwrap_err().kind(), ErrorKind::Interrupted(_)));
     // The coroutine was cancelled as coroutines are: its `finally` ran.
     assert_eq!(bench.call("count", json!({})).await.unwrap().output, json!(101));
 }
@@ -338,7 +338,7 @@ async fn a_function_in_python_code_stops_and_the_worker_stays() {
         cancel.cancel();
     };
     let (spin, ()) = tokio::join!(spin, stop);
-    assert!(matches!(spin.unwrap_err().kind(), FaultKind::Interrupted(_)));
+    assert!(matches!(spin.unwrap_err().kind(), ErrorKind::Interrupted(_)));
     assert_eq!(bench.call("count", json!({})).await.unwrap().output, json!(2));
 }
 
@@ -356,7 +356,7 @@ async fn a_function_that_cannot_be_stopped_takes_the_worker_with_it() {
         cancel.cancel();
     };
     let (stubborn, other, ()) = tokio::join!(stubborn, other, stop);
-    assert!(matches!(stubborn.unwrap_err().kind(), FaultKind::Interrupted(_)));
+    assert!(matches!(stubborn.unwrap_err().kind(), ErrorKind::Interrupted(_)));
     let other = other.unwrap_err();
     assert!(other.message().contains("'stubborn' did not stop when it was told to"), "{other}");
     // The next call has a worker again, as often as this happens.
@@ -384,11 +384,11 @@ async fn values_have_a_sensible_form() {
     assert_eq!(result.output, json!({ "a?": "?" }));
     let result = bench.call("huge", json!({ "size": 12 << 20 })).await.unwrap();
     assert_eq!(result.output.as_str().map(str::len), Some(12 << 20));
-    let fault = bench.call("huge", json!({ "size": 17 << 20 })).await.unwrap_err();
-    assert_eq!(fault.kind(), FaultKind::Protocol);
-    assert!(fault.message().contains("16 MiB is the limit"), "{fault}");
-    let fault = bench.call("huge", json!({ "size": "x".repeat(17 << 20) })).await.unwrap_err();
-    assert_eq!(fault.kind(), FaultKind::Usage);
+    let error = bench.call("huge", json!({ "size": 17 << 20 })).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Protocol);
+    assert!(error.message().contains("16 MiB is the limit"), "{error}");
+    let error = bench.call("huge", json!({ "size": "x".repeat(17 << 20) })).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Usage);
 }
 
 #[tokio::test]
@@ -432,11 +432,11 @@ async fn what_cannot_be_imported_says_what_is_missing() {
     let dir = bench.dir.path().to_str().unwrap().to_owned();
     let mut text = String::new();
     for name in ["none", "needs", "syntax", "raises", "near", "constant", "hidden"] {
-        let fault = bench.call(name, json!({})).await.unwrap_err();
-        let message = fault.message().replace(&dir, "DIR");
+        let error = bench.call(name, json!({})).await.unwrap_err();
+        let message = error.message().replace(&dir, "DIR");
         let message = message.split(" but ").next().unwrap();
-        write!(text, "{} {message}", fault.kind().exit_code()).unwrap();
-        if let Some(hint) = fault.hint_text().filter(|hint| !hint.contains("pip")) {
+        write!(text, "{} {message}", error.kind().exit_code()).unwrap();
+        if let Some(hint) = error.hint().filter(|hint| !hint.contains("pip")) {
             write!(text, " ({hint})").unwrap();
         }
         text.push('\n');
@@ -450,9 +450,9 @@ async fn what_cannot_be_imported_says_what_is_missing() {
     9 'LIMIT' in 'good' is no function
     9 'json' is not DIR/json.py (a module of this name was there first: rename yours)
     ");
-    let fault = bench.call("needs", json!({})).await.unwrap_err();
-    assert!(fault.hint_text().unwrap().ends_with("-m pip install no_such_package"));
-    assert!(fault.detail_lines()[0].starts_with("looked in "), "{:?}", fault.detail_lines());
+    let error = bench.call("needs", json!({})).await.unwrap_err();
+    assert!(error.hint().unwrap().ends_with("-m pip install no_such_package"));
+    assert!(error.details()[0].starts_with("looked in "), "{:?}", error.details());
 }
 
 #[tokio::test]
@@ -503,7 +503,7 @@ async fn what_is_remembered_is_listed_without_an_interpreter() {
         dir.path().display()
     );
     let run = || {
-        Bench::prepared(&python::kind(), &yaml, |_, environment| {
+        KindHarness::prepared(&python::kind(), &yaml, |_, environment| {
             environment.root = Some(cache.clone());
         })
     };
@@ -527,7 +527,7 @@ async fn all_typed_functions_of_a_module_are_tools() {
     let names: Vec<String> = listing.tools.iter().map(|tool| tool.name.full()).collect();
     assert_eq!(names, ["up"]);
     assert_eq!(listing.tools[0].category.as_deref(), Some("text"));
-    assert!(listing.problems[0].message.ends_with("untyped: no type says what 'x' is"));
+    assert!(listing.diagnostics[0].message.ends_with("untyped: no type says what 'x' is"));
     let Value::Object(arguments) = json!({ "text": "hey" }) else { unreachable!() };
     let call = ToolCall { name: listing.tools[0].name.clone(), arguments };
     let result = provider.call(&bench.context(), &call).await.unwrap();
@@ -571,7 +571,7 @@ fn an_interpreter_that_is_not_there_makes_the_tool_unavailable() {
     let reasons: Vec<String> = bench
         .definitions()
         .into_iter()
-        .map(|tool| tool.unavailable.unwrap().message().replace(&dir, "DIR"))
+        .map(|tool| tool.unavailable_reason.unwrap().message().replace(&dir, "DIR"))
         .collect();
     insta::assert_debug_snapshot!(reasons, @r#"
     [
@@ -587,7 +587,7 @@ async fn a_program_that_is_no_python_says_so_at_once() {
     let yaml = "tools:\n  - { name: a, kind: python, module: m, function: f, python: /bin/false, parameters: { type: object } }\n";
     let bench = with(yaml, &[]);
     for _ in 0..2 {
-        let fault = bench.call("a", json!({})).await.unwrap_err();
-        assert_eq!(fault.message(), "'/bin/false' exited with 1 before it was ready");
+        let error = bench.call("a", json!({})).await.unwrap_err();
+        assert_eq!(error.message(), "'/bin/false' exited with 1 before it was ready");
     }
 }

@@ -12,37 +12,37 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 use tokio::sync::{mpsc, oneshot};
 
-use super::super::answer;
-use super::super::wire::{Lines, Told};
-use super::{Reply, Shared, Waiting};
-use crate::model::{Event, EventSink, Fault, LogLevel, Phase};
-use crate::util::confine::Cause;
-use crate::util::process::{Grace, Process, show_exit};
-use crate::util::tail::Tail;
+use super::super::result;
+use super::super::wire::{LineSplitter, WorkerMessage};
+use super::{WorkerCall, WorkerReply, WorkerState};
+use crate::model::{Error, ErrorPhase, EventSink, HostEvent, LogLevel};
+use crate::util::confine::LimitCause;
+use crate::util::process::{Process, ShutdownTimeouts, show_exit};
+use crate::util::tail::LineTail;
 use crate::util::units::show_duration;
 
 /// How long a worker may leave a request unread.
-const WRITE: Duration = Duration::from_secs(10);
+const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long the pipes are still read when the process is gone but something holds them.
-const DRAIN: Duration = Duration::from_millis(200);
+const DRAIN_TIMEOUT: Duration = Duration::from_millis(200);
 /// The most events of one call; what is beyond is dropped.
-const MOST_EVENTS: u32 = 10_000;
+const MAX_EVENTS: u32 = 10_000;
 /// How many lines of stderr are told when a worker dies.
 const SHOWN_LINES: usize = 20;
 /// How a line of a traceback begins that is about the program of ours in the worker.
-const OURS: &str = "File \"<toolhost";
+const SHIM_FRAME_PREFIX: &str = "File \"<toolhost";
 
 /// Writes requests one after the other, so that none is cut off when its caller goes away.
 pub(super) async fn write(
     mut stdin: ChildStdin,
     setup: Vec<u8>,
     mut queue: mpsc::Receiver<Vec<u8>>,
-    shared: Arc<Shared>,
+    shared: Arc<WorkerState>,
 ) {
     let mut line = setup;
     loop {
         let written = tokio::select! {
-            written = tokio::time::timeout(WRITE, stdin.write_all(&line)) => written,
+            written = tokio::time::timeout(WRITE_TIMEOUT, stdin.write_all(&line)) => written,
             () = shared.close.cancelled() => return,
             () = shared.kill.cancelled() => return,
         };
@@ -51,9 +51,9 @@ pub(super) async fn write(
             // It is dying; its end says why.
             Ok(Err(_)) => return,
             Err(_elapsed) => {
-                shared.condemn(Fault::timeout(format!(
+                shared.kill_with(Error::timeout(format!(
                     "the Python worker took no request for {}",
-                    show_duration(WRITE)
+                    show_duration(WRITE_TIMEOUT)
                 )));
                 return;
             }
@@ -70,32 +70,32 @@ pub(super) async fn write(
 }
 
 /// Whoever listens to the process, until it is gone.
-pub(super) struct Driver {
-    shared: Arc<Shared>,
+pub(super) struct WorkerDriver {
+    shared: Arc<WorkerState>,
     program: PathBuf,
     ready: Option<oneshot::Sender<()>>,
     /// The version of Python, once it is ready.
     version: String,
     events: EventSink,
-    lines: Lines,
-    tail: Tail,
-    errors: Lines,
+    lines: LineSplitter,
+    tail: LineTail,
+    errors: LineSplitter,
     /// Lines that nobody can make sense of.
-    strays: u64,
+    unreadable_lines: u64,
 }
 
 /// How listening ended.
-enum End {
+enum DriverExit {
     Exited(std::io::Result<ExitStatus>),
-    Condemned,
+    Killed,
     Closed,
 }
 
-impl Driver {
+impl WorkerDriver {
     /// Whoever will listen to the process of `program`; `ready` is told when it can be asked, and
     /// `events` hears what belongs to no call.
     pub(super) fn new(
-        shared: Arc<Shared>,
+        shared: Arc<WorkerState>,
         program: PathBuf,
         ready: oneshot::Sender<()>,
         events: EventSink,
@@ -106,10 +106,10 @@ impl Driver {
             ready: Some(ready),
             version: String::new(),
             events,
-            lines: Lines::default(),
-            tail: Tail::default(),
-            errors: Lines::default(),
-            strays: 0,
+            lines: LineSplitter::default(),
+            tail: LineTail::default(),
+            errors: LineSplitter::default(),
+            unreadable_lines: 0,
         }
     }
 
@@ -126,63 +126,71 @@ impl Driver {
             just_read_err = false;
             tokio::select! {
                 biased;
-                () = shared.kill.cancelled() => break End::Condemned,
-                () = shared.close.cancelled() => break End::Closed,
+                () = shared.kill.cancelled() => break DriverExit::Killed,
+                () = shared.close.cancelled() => break DriverExit::Closed,
                 count = read(&mut err, &mut err_piece), if err.is_some() && err_first => {
                     just_read_err = true;
                     match count {
                         0 => err = None,
-                        count => self.complaints(err_piece.get(..count).unwrap_or_default()),
+                        count => self.handle_stderr(err_piece.get(..count).unwrap_or_default()),
                     }
                 }
                 count = read(&mut out, &mut out_piece), if out.is_some() => match count {
                     0 => out = None,
-                    count => self.answers(out_piece.get(..count).unwrap_or_default()),
+                    count => self.handle_stdout(out_piece.get(..count).unwrap_or_default()),
                 },
-                status = process.exited() => break End::Exited(status),
+                status = process.wait() => break DriverExit::Exited(status),
                 () = std::future::ready(()), if !err_first => {}
             }
         };
         let mut pipes = (out, err);
-        let fault = match end {
-            End::Exited(status) => {
-                let _held = tokio::time::timeout(DRAIN, self.drain(&mut pipes)).await;
+        let error = match end {
+            DriverExit::Exited(status) => {
+                let _held = tokio::time::timeout(DRAIN_TIMEOUT, self.drain(&mut pipes)).await;
                 let _first = self.shared.crashed.set(());
                 let ended = match status {
                     Ok(status) => self.ended(status, &process),
-                    Err(error) => error.to_string(),
+                    Err(cause) => cause.to_string(),
                 };
-                process.end(Grace { eof: Duration::ZERO, term: Duration::ZERO, kill: DRAIN }).await;
+                process
+                    .shut_down(ShutdownTimeouts {
+                        eof: Duration::ZERO,
+                        term: Duration::ZERO,
+                        kill: DRAIN_TIMEOUT,
+                    })
+                    .await;
                 let (program, version) = (self.program.display(), &self.version);
-                Fault::unreachable(match version.as_str() {
+                Error::unreachable(match version.as_str() {
                     "" => format!("'{program}' {ended} before it was ready"),
                     version => format!("the worker of Python {version} ({program}) {ended}"),
                 })
             }
-            End::Condemned => {
-                process.kill(Grace::default()).await;
-                let _held = tokio::time::timeout(DRAIN, self.drain(&mut pipes)).await;
-                let reason = self.shared.reason.get().cloned();
-                reason.unwrap_or_else(|| Fault::unreachable("the Python worker was ended"))
+            DriverExit::Killed => {
+                process.kill(ShutdownTimeouts::default()).await;
+                let _held = tokio::time::timeout(DRAIN_TIMEOUT, self.drain(&mut pipes)).await;
+                let reason = self.shared.kill_reason.get().cloned();
+                reason.unwrap_or_else(|| Error::unreachable("the Python worker was ended"))
             }
-            End::Closed => {
+            DriverExit::Closed => {
                 let second = Duration::from_secs(1);
-                process.end(Grace { eof: second, term: second, kill: second }).await;
-                Fault::unreachable("the Python worker was closed")
+                process
+                    .shut_down(ShutdownTimeouts { eof: second, term: second, kill: second })
+                    .await;
+                Error::unreachable("the Python worker was closed")
             }
         };
-        self.tell(fault.phase(Phase::Call));
+        self.fail_pending_calls(error.with_phase(ErrorPhase::Call));
     }
 
     /// How it ended, with the limit of its sandbox that may be why.
     fn ended(&self, status: ExitStatus, process: &Process) -> String {
         let ended = show_exit(status);
-        match process.cause(status, &self.tail.last(SHOWN_LINES)) {
-            Some(Cause::Limit(limit)) => format!("{ended} ({limit})"),
-            Some(Cause::Perhaps(limits)) if status.signal().is_some() => {
+        match process.exit_cause(status, &self.tail.last(SHOWN_LINES)) {
+            Some(LimitCause::Limit(limit)) => format!("{ended} ({limit})"),
+            Some(LimitCause::PossibleLimit(limits)) if status.signal().is_some() => {
                 format!("{ended}, perhaps by its {limits}")
             }
-            Some(Cause::Perhaps(_)) | None => ended,
+            Some(LimitCause::PossibleLimit(_)) | None => ended,
         }
     }
 
@@ -192,49 +200,50 @@ impl Driver {
         loop {
             match read(out, &mut piece).await {
                 0 => break,
-                count => self.answers(piece.get(..count).unwrap_or_default()),
+                count => self.handle_stdout(piece.get(..count).unwrap_or_default()),
             }
         }
         loop {
             match read(err, &mut piece).await {
                 0 => break,
-                count => self.complaints(piece.get(..count).unwrap_or_default()),
+                count => self.handle_stderr(piece.get(..count).unwrap_or_default()),
             }
         }
     }
 
     /// Tells everybody who waits that there will be no answer.
-    fn tell(self, fault: Fault) {
+    fn fail_pending_calls(self, error: Error) {
         let last = self.tail.last(SHOWN_LINES).into_iter();
-        let mut fault = fault.details(last.filter(|line| !line.contains(OURS)));
-        if self.strays > 0 {
-            fault = fault.detail(format!("{} of its lines could not be read", self.strays));
+        let mut error = error.with_details(last.filter(|line| !line.contains(SHIM_FRAME_PREFIX)));
+        if self.unreadable_lines > 0 {
+            error = error
+                .with_detail(format!("{} of its lines could not be read", self.unreadable_lines));
         }
-        let fault = self.shared.end.get_or_init(|| fault).clone();
+        let error = self.shared.exit_error.get_or_init(|| error).clone();
         // Nobody waits for a worker that says so after it was condemned by their own call.
         self.shared.kill.cancel();
-        let waiting: Vec<Waiting> = self.shared.calls().drain().map(|(_, call)| call).collect();
+        let waiting: Vec<WorkerCall> = self.shared.calls().drain().map(|(_, call)| call).collect();
         for call in waiting {
-            let _gone = call.reply.send(Err(fault.clone()));
+            let _gone = call.reply.send(Err(error.clone()));
         }
     }
 
-    fn answers(&mut self, bytes: &[u8]) {
+    fn handle_stdout(&mut self, bytes: &[u8]) {
         let mut lines = std::mem::take(&mut self.lines);
-        if lines.feed(bytes, |line| self.answer(line)).is_err() {
-            self.shared.condemn(Fault::protocol("the Python worker wrote a line beyond 16 MiB"));
+        if lines.feed(bytes, |line| self.handle_message(line)).is_err() {
+            self.shared.kill_with(Error::protocol("the Python worker wrote a line beyond 16 MiB"));
         }
         self.lines = lines;
     }
 
-    fn answer(&mut self, line: &[u8]) {
-        let Ok(told) = serde_json::from_slice::<Told<'_>>(line) else {
-            self.strays = self.strays.saturating_add(1);
+    fn handle_message(&mut self, line: &[u8]) {
+        let Ok(told) = serde_json::from_slice::<WorkerMessage<'_>>(line) else {
+            self.unreadable_lines = self.unreadable_lines.saturating_add(1);
             return;
         };
         if let (None, Some(_), Some(complaint)) = (told.id, &self.ready, &told.error) {
             // What it would have run on its way to being ready is not what was trusted.
-            self.shared.condemn(answer::fault_of(complaint.clone()));
+            self.shared.kill_with(result::error_from_worker(complaint.clone()));
             return;
         }
         if let (Some(hello), Some(ready)) = (told.hello, self.ready.take()) {
@@ -246,7 +255,7 @@ impl Driver {
         // Whoever was cancelled does not wait any more, and nobody misses what comes for it.
         let Some(call) = told.id.and_then(|id| calls.get_mut(&id)) else { return };
         let event = match (told.progress, told.level, told.text) {
-            (Some(progress), _, _) => Some(Event::Progress {
+            (Some(progress), _, _) => Some(HostEvent::Progress {
                 call_id: call.call.clone(),
                 progress,
                 total: told.total,
@@ -255,17 +264,17 @@ impl Driver {
             (None, Some(level), Some(text)) => {
                 self.tail.push(text.as_bytes());
                 self.tail.push(b"\n");
-                Some(Event::Log { origin: call.origin.clone(), level: LogLevel(level), text })
+                Some(HostEvent::Log { origin: call.origin.clone(), level: LogLevel(level), text })
             }
             _ => None,
         };
         if let Some(event) = event {
             call.events = call.events.saturating_add(1);
-            if call.events <= MOST_EVENTS {
+            if call.events <= MAX_EVENTS {
                 call.sink.emit(event);
             }
         } else if let Some(call) = told.id.and_then(|id| calls.remove(&id)) {
-            let reply = Reply {
+            let reply = WorkerReply {
                 result: told.result.map(ToOwned::to_owned),
                 error: told.error,
                 warnings: told.warnings,
@@ -275,7 +284,7 @@ impl Driver {
     }
 
     /// To whom a line on stderr belongs: the only call there is, when there is one.
-    fn whose(&self) -> (String, EventSink) {
+    fn stderr_owner(&self) -> (String, EventSink) {
         let calls = self.shared.calls();
         let mut all = calls.values();
         match (all.next(), all.next()) {
@@ -284,16 +293,20 @@ impl Driver {
         }
     }
 
-    fn complaints(&mut self, bytes: &[u8]) {
+    fn handle_stderr(&mut self, bytes: &[u8]) {
         self.tail.push(bytes);
-        let (origin, sink) = self.whose();
+        let (origin, sink) = self.stderr_owner();
         let told = self.errors.feed(bytes, |line| {
             let text = String::from_utf8_lossy(line).into_owned();
-            sink.emit(Event::Log { origin: origin.clone(), level: LogLevel("info".into()), text });
+            sink.emit(HostEvent::Log {
+                origin: origin.clone(),
+                level: LogLevel("info".into()),
+                text,
+            });
         });
         if told.is_err() {
             // A line that never ends is no line; its end is in the tail.
-            self.errors = Lines::default();
+            self.errors = LineSplitter::default();
         }
     }
 }

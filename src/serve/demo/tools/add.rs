@@ -7,7 +7,7 @@ use rmcp::model::{CallToolResponse, CallToolResult, ErrorData, Tool};
 use serde::Deserialize;
 use serde_json::{Number, Value, json};
 
-use super::{Call, DemoServer, DemoTool};
+use super::{DemoCall, DemoServer, DemoTool};
 
 pub(super) struct Add;
 
@@ -37,14 +37,18 @@ impl DemoTool for Add {
             .with_annotations(super::read_only())
     }
 
-    async fn call(&self, _server: &DemoServer, call: Call) -> Result<CallToolResponse, ErrorData> {
+    async fn call(
+        &self,
+        _server: &DemoServer,
+        call: DemoCall,
+    ) -> Result<CallToolResponse, ErrorData> {
         let Arguments { a, b } = match call.arguments() {
             Ok(arguments) => arguments,
-            Err(reason) => return Ok(super::refused(reason)),
+            Err(reason) => return Ok(super::error_result(reason)),
         };
         Ok(match sum(&a, &b) {
             Some(sum) => CallToolResult::structured(json!({ "sum": Value::Number(sum) })).into(),
-            None => super::refused("the sum is too large to write down"),
+            None => super::error_result("the sum is too large to write down"),
         })
     }
 }

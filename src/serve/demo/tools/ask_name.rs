@@ -12,11 +12,11 @@ use rmcp::model::{
 };
 use serde_json::{Value, json};
 
-use super::{Call, DemoServer, DemoTool};
+use super::{DemoCall, DemoServer, DemoTool};
 use crate::serve::demo::server::is_modern;
 
 /// How long a person may take to answer.
-const PATIENCE: Duration = Duration::from_mins(5);
+const ANSWER_TIMEOUT: Duration = Duration::from_mins(5);
 /// The key of the one question.
 const QUESTION: &str = "name";
 
@@ -30,7 +30,11 @@ impl DemoTool for AskName {
             .with_annotations(super::read_only())
     }
 
-    async fn call(&self, server: &DemoServer, call: Call) -> Result<CallToolResponse, ErrorData> {
+    async fn call(
+        &self,
+        server: &DemoServer,
+        call: DemoCall,
+    ) -> Result<CallToolResponse, ErrorData> {
         if let Some(responses) = &call.request.input_responses {
             let Some(response) = responses.get(QUESTION) else {
                 return Err(ErrorData::invalid_params("the answer 'name' is missing", None));
@@ -43,7 +47,9 @@ impl DemoTool for AskName {
         let elicitation = call.context.client_capabilities().and_then(|c| c.elicitation);
         // An empty object is the form mode's older spelling.
         if !elicitation.is_some_and(|e| e.form.is_some() || e.url.is_none()) {
-            return Ok(super::refused("this client cannot ask, so I do not know who is there"));
+            return Ok(super::error_result(
+                "this client cannot ask, so I do not know who is there",
+            ));
         }
         let form = form()?;
         if is_modern(&call.context) {
@@ -52,11 +58,11 @@ impl DemoTool for AskName {
             return Ok(InputRequiredResult::from_input_requests(questions).into());
         }
         tokio::select! {
-            () = call.unwanted(server) => Ok(super::refused("cancelled")),
-            answer = call.context.peer.create_elicitation_with_timeout(form, Some(PATIENCE)) => {
+            () = call.wait_cancelled(server) => Ok(super::error_result("cancelled")),
+            answer = call.context.peer.create_elicitation_with_timeout(form, Some(ANSWER_TIMEOUT)) => {
                 Ok(match answer {
                     Ok(answer) => greet(&answer),
-                    Err(error) => super::refused(format!("no answer came: {error}")),
+                    Err(error) => super::error_result(format!("no answer came: {error}")),
                 })
             }
         }
@@ -87,7 +93,7 @@ fn greet(answer: &ElicitResult) -> CallToolResponse {
                 Some(Value::String(name)) if !name.trim().is_empty() => {
                     super::text(format!("Hello, {}!", name.trim()))
                 }
-                _ => super::refused("the answer holds no name"),
+                _ => super::error_result("the answer holds no name"),
             }
         }
         ElicitationAction::Decline => super::text("Hello, whoever you are. Thank you anyway."),

@@ -5,7 +5,7 @@ use rmcp::model::{CallToolResponse, ErrorData, Tool, ToolAnnotations};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{Call, DemoServer, DemoTool};
+use super::{DemoCall, DemoServer, DemoTool};
 
 pub(super) struct DeleteNote;
 
@@ -44,16 +44,20 @@ impl DemoTool for DeleteNote {
         )
     }
 
-    async fn call(&self, server: &DemoServer, call: Call) -> Result<CallToolResponse, ErrorData> {
+    async fn call(
+        &self,
+        server: &DemoServer,
+        call: DemoCall,
+    ) -> Result<CallToolResponse, ErrorData> {
         let Arguments { name } = match call.arguments() {
             Ok(arguments) => arguments,
-            Err(reason) => return Ok(super::refused(reason)),
+            Err(reason) => return Ok(super::error_result(reason)),
         };
         Ok(if server.notes.delete(&name) {
             super::text(format!("deleted {name}"))
         } else {
             let left = server.notes.names().join(", ");
-            super::refused(format!("there is no note '{name}'; there are: {left}"))
+            super::error_result(format!("there is no note '{name}'; there are: {left}"))
         })
     }
 }

@@ -5,7 +5,7 @@ use rmcp::model::{CallToolResponse, ErrorData, Tool};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{Call, DemoServer, DemoTool};
+use super::{DemoCall, DemoServer, DemoTool};
 
 pub(super) struct Echo;
 
@@ -27,10 +27,14 @@ impl DemoTool for Echo {
             .with_annotations(super::read_only())
     }
 
-    async fn call(&self, _server: &DemoServer, call: Call) -> Result<CallToolResponse, ErrorData> {
+    async fn call(
+        &self,
+        _server: &DemoServer,
+        call: DemoCall,
+    ) -> Result<CallToolResponse, ErrorData> {
         Ok(match call.arguments::<Arguments>() {
             Ok(arguments) => super::text(arguments.message),
-            Err(reason) => super::refused(reason),
+            Err(reason) => super::error_result(reason),
         })
     }
 }

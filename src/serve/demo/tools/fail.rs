@@ -5,7 +5,7 @@ use rmcp::model::{CallToolResponse, ErrorData, Tool};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{Call, DemoServer, DemoTool};
+use super::{DemoCall, DemoServer, DemoTool};
 
 pub(super) struct Fail;
 
@@ -28,12 +28,16 @@ impl DemoTool for Fail {
             .with_annotations(super::read_only())
     }
 
-    async fn call(&self, _server: &DemoServer, call: Call) -> Result<CallToolResponse, ErrorData> {
+    async fn call(
+        &self,
+        _server: &DemoServer,
+        call: DemoCall,
+    ) -> Result<CallToolResponse, ErrorData> {
         Ok(match call.arguments::<Arguments>() {
             Ok(Arguments { message }) => {
-                super::refused(message.unwrap_or_else(|| "this tool always fails".to_owned()))
+                super::error_result(message.unwrap_or_else(|| "this tool always fails".to_owned()))
             }
-            Err(reason) => super::refused(reason),
+            Err(reason) => super::error_result(reason),
         })
     }
 }

@@ -8,10 +8,10 @@ use rmcp::model::{
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{Call, DemoServer, DemoTool};
+use super::{DemoCall, DemoServer, DemoTool};
 
 /// The most lines one call sends.
-const MOST: u32 = 100;
+const MAX_LINES: u32 = 100;
 
 pub(super) struct LogLines;
 
@@ -37,7 +37,7 @@ impl DemoTool for LogLines {
         let schema = json!({
             "type": "object",
             "properties": {
-                "count": { "type": "integer", "minimum": 0, "maximum": MOST, "default": 3 },
+                "count": { "type": "integer", "minimum": 0, "maximum": MAX_LINES, "default": 3 },
                 "level": {
                     "type": "string",
                     "enum": [
@@ -53,16 +53,20 @@ impl DemoTool for LogLines {
             .with_annotations(super::read_only())
     }
 
-    async fn call(&self, server: &DemoServer, call: Call) -> Result<CallToolResponse, ErrorData> {
+    async fn call(
+        &self,
+        server: &DemoServer,
+        call: DemoCall,
+    ) -> Result<CallToolResponse, ErrorData> {
         let Arguments { count, level } = match call.arguments() {
             Ok(arguments) => arguments,
-            Err(reason) => return Ok(super::refused(reason)),
+            Err(reason) => return Ok(super::error_result(reason)),
         };
-        if count > MOST {
-            return Ok(super::refused(format!("'count' must be between 0 and {MOST}")));
+        if count > MAX_LINES {
+            return Ok(super::error_result(format!("'count' must be between 0 and {MAX_LINES}")));
         }
         let mut sent = 0;
-        if server.wants(level, &call.context) {
+        if server.wants_log(level, &call.context) {
             for line in 1..=count {
                 let message =
                     LoggingMessageNotificationParam::new(level, json!(format!("line {line}")))

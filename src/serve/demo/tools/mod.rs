@@ -43,21 +43,25 @@ pub(super) trait DemoTool: Send + Sync {
     fn definition(&self) -> Tool;
 
     /// Runs one call.
-    async fn call(&self, server: &DemoServer, call: Call) -> Result<CallToolResponse, ErrorData>;
+    async fn call(
+        &self,
+        server: &DemoServer,
+        call: DemoCall,
+    ) -> Result<CallToolResponse, ErrorData>;
 }
 
 /// One call on its way to a tool.
-pub(super) struct Call {
+pub(super) struct DemoCall {
     pub(super) request: CallToolRequestParams,
     pub(super) context: RequestContext<RoleServer>,
 }
 
-impl Call {
+impl DemoCall {
     /// Waits until nobody wants the answer any more.
-    async fn unwanted(&self, server: &DemoServer) {
+    async fn wait_cancelled(&self, server: &DemoServer) {
         tokio::select! {
             () = self.context.ct.cancelled() => (),
-            () = server.left.cancelled() => (),
+            () = server.client_gone.cancelled() => (),
         }
     }
 
@@ -102,6 +106,6 @@ fn text(text: impl Into<String>) -> CallToolResponse {
 }
 
 /// A well-formed no.
-fn refused(reason: impl Into<String>) -> CallToolResponse {
+fn error_result(reason: impl Into<String>) -> CallToolResponse {
     CallToolResult::error(vec![ContentBlock::text(reason.into())]).into()
 }

@@ -8,12 +8,12 @@ use rmcp::model::{CallToolResponse, ErrorData, ProgressNotificationParam, Tool};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{Call, DemoServer, DemoTool};
+use super::{DemoCall, DemoServer, DemoTool};
 
 /// The time between two progress notifications.
-const STEP: Duration = Duration::from_millis(100);
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 /// The longest a call may take.
-const MOST_SECONDS: f64 = 30.0;
+const MAX_SECONDS: f64 = 30.0;
 
 pub(super) struct Slow;
 
@@ -52,19 +52,25 @@ impl DemoTool for Slow {
         .with_annotations(super::read_only())
     }
 
-    async fn call(&self, server: &DemoServer, call: Call) -> Result<CallToolResponse, ErrorData> {
+    async fn call(
+        &self,
+        server: &DemoServer,
+        call: DemoCall,
+    ) -> Result<CallToolResponse, ErrorData> {
         let Arguments { seconds } = match call.arguments() {
             Ok(arguments) => arguments,
-            Err(reason) => return Ok(super::refused(reason)),
+            Err(reason) => return Ok(super::error_result(reason)),
         };
-        if !(0.0..=MOST_SECONDS).contains(&seconds) {
-            return Ok(super::refused("'seconds' must be between 0 and 30"));
+        if !(0.0..=MAX_SECONDS).contains(&seconds) {
+            return Ok(super::error_result("'seconds' must be between 0 and 30"));
         }
         let total = Duration::try_from_secs_f64(seconds).unwrap_or_default();
-        let waited = wait(total, call.unwanted(server), |done| report(&call, done, total));
+        let waited = wait(total, call.wait_cancelled(server), |done| report(&call, done, total));
         Ok(match waited.await {
             Ok(()) => super::text(format!("waited {seconds} s")),
-            Err(done) => super::refused(format!("cancelled after {:.1} s", done.as_secs_f64())),
+            Err(done) => {
+                super::error_result(format!("cancelled after {:.1} s", done.as_secs_f64()))
+            }
         })
     }
 }
@@ -78,7 +84,7 @@ async fn wait<Report: Future<Output = ()> + Send>(
     let mut unwanted = pin!(unwanted);
     let mut waited = Duration::ZERO;
     while waited < total {
-        let step = STEP.min(total.saturating_sub(waited));
+        let step = PROGRESS_INTERVAL.min(total.saturating_sub(waited));
         tokio::select! {
             biased;
             () = &mut unwanted => return Err(waited),
@@ -90,7 +96,7 @@ async fn wait<Report: Future<Output = ()> + Send>(
 }
 
 /// Sends one progress notification to a client that asked for them.
-async fn report(call: &Call, done: Duration, total: Duration) {
+async fn report(call: &DemoCall, done: Duration, total: Duration) {
     let Some(token) = call.context.meta.get_progress_token() else { return };
     let (done, total) = (done.as_secs_f64(), total.as_secs_f64());
     let progress = ProgressNotificationParam::new(token, done)
@@ -115,7 +121,10 @@ mod tests {
             cancelled.cancel();
             std::future::ready(())
         };
-        assert_eq!(wait(Duration::from_secs(30), cancelled.cancelled(), report).await, Err(STEP));
+        assert_eq!(
+            wait(Duration::from_secs(30), cancelled.cancelled(), report).await,
+            Err(PROGRESS_INTERVAL)
+        );
     }
 
     #[tokio::test]
@@ -127,6 +136,6 @@ mod tests {
             std::future::ready(())
         };
         assert_eq!(wait(total, std::future::pending(), report).await, Ok(()));
-        assert_eq!(*steps.lock().unwrap(), [STEP, total]);
+        assert_eq!(*steps.lock().unwrap(), [PROGRESS_INTERVAL, total]);
     }
 }

@@ -7,7 +7,7 @@ use rmcp::model::{CallToolResponse, CallToolResult, ErrorData, Tool};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{Call, DemoServer, DemoTool};
+use super::{DemoCall, DemoServer, DemoTool};
 
 pub(super) struct WeatherReport;
 
@@ -83,10 +83,14 @@ impl DemoTool for WeatherReport {
         .with_annotations(super::read_only())
     }
 
-    async fn call(&self, _server: &DemoServer, call: Call) -> Result<CallToolResponse, ErrorData> {
+    async fn call(
+        &self,
+        _server: &DemoServer,
+        call: DemoCall,
+    ) -> Result<CallToolResponse, ErrorData> {
         let Arguments { city, units } = match call.arguments() {
             Ok(arguments) => arguments,
-            Err(reason) => return Ok(super::refused(reason)),
+            Err(reason) => return Ok(super::error_result(reason)),
         };
         let (city, sky, celsius) = city.weather();
         let (temperature, units) = match units {

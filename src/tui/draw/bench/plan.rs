@@ -4,11 +4,11 @@ use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use crate::tui::draw::words::Words;
+use crate::tui::draw::styler::Styler;
 use crate::tui::draw::wrap::wrap;
 use crate::tui::draw::{columns, pane};
-use crate::tui::state::bench::{Bench, Entry, Picker, PlanForm, Side};
-use crate::tui::theme::Meaning;
+use crate::tui::state::bench::{BenchView, PlanField, PlanForm, TargetSide, ToolPicker};
+use crate::tui::theme::StyleRole;
 use crate::util::text;
 
 /// Cells of the name of an entry.
@@ -16,10 +16,10 @@ const NAME: usize = 11;
 /// Lines below the entries at most.
 const FOOT: u16 = 6;
 
-pub(super) fn title(bench: &Bench) -> String {
+pub(super) fn title(bench: &BenchView) -> String {
     match &bench.picker {
         Some(picker) => {
-            let side = if picker.side == Side::A { "A" } else { "B" };
+            let side = if picker.side == TargetSide::A { "A" } else { "B" };
             format!("Choose {side}  {} found", picker.found().len())
         }
         None if bench.form.is_writing => "Plan  writing".to_owned(),
@@ -29,20 +29,20 @@ pub(super) fn title(bench: &Bench) -> String {
 
 pub(super) fn draw(
     frame: &mut Frame<'_>,
-    words: &Words<'_>,
-    bench: &Bench,
+    styler: &Styler<'_>,
+    bench: &BenchView,
     focused: bool,
     area: Rect,
 ) {
     match &bench.picker {
-        Some(picker) => pick(frame, words, picker, area),
-        None => form(frame, words, &bench.form, focused, area),
+        Some(picker) => pick(frame, styler, picker, area),
+        None => form(frame, styler, &bench.form, focused, area),
     }
 }
 
-fn form(frame: &mut Frame<'_>, words: &Words<'_>, form: &PlanForm, focused: bool, area: Rect) {
-    let entries: Vec<Entry> = form.entries().collect();
-    let foot = foot(words, form);
+fn form(frame: &mut Frame<'_>, styler: &Styler<'_>, form: &PlanForm, focused: bool, area: Rect) {
+    let entries: Vec<PlanField> = form.entries().collect();
+    let foot = foot(styler, form);
     let wrapped: usize = foot.iter().map(|line| wrap(line, area.width.into()).len()).sum();
     let below = u16::try_from(wrapped).unwrap_or(u16::MAX).min(FOOT).min(area.height / 3);
     let height = usize::from(area.height - below);
@@ -51,7 +51,7 @@ fn form(frame: &mut Frame<'_>, words: &Words<'_>, form: &PlanForm, focused: bool
     for (at, entry) in entries.iter().enumerate().skip(first).take(height) {
         let y = area.y + u16::try_from(at - first).unwrap_or(0);
         let place = Rect { y, height: 1, ..area };
-        let (line, cursor) = row(words, form, *entry, at == form.at, focused, area.width);
+        let (line, cursor) = row(styler, form, *entry, at == form.at, focused, area.width);
         frame.render_widget(line, place);
         if let Some(cursor) = cursor.filter(|_| focused && form.is_writing && at == form.at) {
             let x = u16::try_from(cursor).unwrap_or(u16::MAX).min(area.width.saturating_sub(1));
@@ -60,28 +60,28 @@ fn form(frame: &mut Frame<'_>, words: &Words<'_>, form: &PlanForm, focused: bool
     }
     if below > 0 {
         let place = Rect { y: area.bottom() - below, height: below, ..area };
-        pane::scrolled(frame, words, place, &foot, 0);
+        pane::scrolled(frame, styler, place, &foot, 0);
     }
 }
 
 /// One entry, and where the cursor is in it.
 fn row(
-    words: &Words<'_>,
+    styler: &Styler<'_>,
     form: &PlanForm,
-    entry: Entry,
+    entry: PlanField,
     is_current: bool,
     focused: bool,
     width: u16,
 ) -> (Line<'static>, Option<usize>) {
     let named = match (is_current, focused) {
-        (true, true) => Meaning::Chosen,
-        (true, false) => Meaning::Marked,
-        _ => Meaning::Name,
+        (true, true) => StyleRole::Selected,
+        (true, false) => StyleRole::SelectedUnfocused,
+        _ => StyleRole::Name,
     };
-    let pointer = if is_current { words.theme.pointer() } else { "  " };
+    let pointer = if is_current { styler.theme.pointer() } else { "  " };
     let mut spans = vec![
-        words.span(named, format!("{pointer}{}", columns::left(entry.title(), NAME - 1))),
-        words.span(Meaning::Plain, " "),
+        styler.span(named, format!("{pointer}{}", columns::align_left(entry.title(), NAME - 1))),
+        styler.span(StyleRole::Plain, " "),
     ];
     let choice = |one: bool, words_of: [&str; 2]| {
         let [no, yes] = words_of;
@@ -91,70 +91,70 @@ fn row(
     let room = usize::from(width).saturating_sub(used);
     let mut cursor = None;
     match entry {
-        Entry::Model => {
-            spans.push(words.span(Meaning::Plain, choice(form.is_open, ["closed", "open"])));
+        PlanField::Model => {
+            spans.push(styler.span(StyleRole::Plain, choice(form.is_open, ["closed", "open"])));
         }
-        Entry::Writes => {
+        PlanField::AllowWrites => {
             let said = choice(form.allow_writes, ["refused", "allowed"]);
-            let meaning = if form.allow_writes { Meaning::Doubt } else { Meaning::Plain };
-            spans.push(words.span(meaning, said));
+            let meaning = if form.allow_writes { StyleRole::Warning } else { StyleRole::Plain };
+            spans.push(styler.span(meaning, said));
         }
         _ if form.text(entry).is_empty() => {
             cursor = Some(used);
-            let said = format!("({})", form.meant(entry));
-            spans.push(words.span(Meaning::Dim, text::cut(&said, room)));
+            let said = format!("({})", form.placeholder(entry));
+            spans.push(styler.span(StyleRole::Dim, text::cut(&said, room)));
         }
         _ => {
             let (before, behind) =
-                form.line(entry).map_or(("", ""), crate::tui::state::Line::split);
-            let before = words.span(Meaning::Plain, before);
+                form.line(entry).map_or(("", ""), crate::tui::state::LineInput::split);
+            let before = styler.span(StyleRole::Plain, before);
             // What is written is seen where it is written.
             let over = before.width().saturating_sub(room.saturating_sub(1));
             let is_written = is_current && form.is_writing;
             let before = if is_written && over > 0 {
                 let tail: String = before.content.chars().skip(over).collect();
-                words.span(Meaning::Plain, tail)
+                styler.span(StyleRole::Plain, tail)
             } else {
                 before
             };
             cursor = Some(used + before.width());
-            spans.extend([before, words.span(Meaning::Plain, behind)]);
+            spans.extend([before, styler.span(StyleRole::Plain, behind)]);
         }
     }
     (Line::from(spans), cursor)
 }
 
 /// What is wrong, or what the plan comes to.
-fn foot(words: &Words<'_>, form: &PlanForm) -> Vec<Line<'static>> {
-    if let Some(flaw) = &form.flaw {
-        let said = format!("! {}: {}", flaw.entry.title(), flaw.fault.message());
-        let mut lines = vec![words.line(Meaning::Bad, said)];
-        let details = flaw.fault.detail_lines().iter();
-        lines.extend(details.map(|line| words.line(Meaning::Plain, line)));
-        let hint = flaw.fault.hint_text().map(|hint| words.line(Meaning::Dim, hint));
+fn foot(styler: &Styler<'_>, form: &PlanForm) -> Vec<Line<'static>> {
+    if let Some(flaw) = &form.error {
+        let said = format!("! {}: {}", flaw.entry.title(), flaw.error.message());
+        let mut lines = vec![styler.line(StyleRole::Error, said)];
+        let details = flaw.error.details().iter();
+        lines.extend(details.map(|line| styler.line(StyleRole::Plain, line)));
+        let hint = flaw.error.hint().map(|hint| styler.line(StyleRole::Dim, hint));
         lines.extend(hint);
         return lines;
     }
-    if form.text(Entry::ToolA).is_empty() {
+    if form.text(PlanField::ToolA).is_empty() {
         return Vec::new();
     }
-    vec![words.line(Meaning::Dim, form.command_line())]
+    vec![styler.line(StyleRole::Dim, form.command_line())]
 }
 
-fn pick(frame: &mut Frame<'_>, words: &Words<'_>, picker: &Picker, area: Rect) {
-    let area = pane::asked(frame, words, area, "find: ", &picker.words);
+fn pick(frame: &mut Frame<'_>, styler: &Styler<'_>, picker: &ToolPicker, area: Rect) {
+    let area = pane::input_row(frame, styler, area, "find: ", &picker.words);
     let height = usize::from(area.height);
     let first = picker.list.first(height, picker.found().len());
     for (at, row) in picker.found().enumerate().skip(first).take(height) {
         let y = area.y + u16::try_from(at - first).unwrap_or(0);
         let is_chosen = at == picker.list.chosen();
-        let pointer = if is_chosen { words.theme.pointer() } else { "  " };
-        let meaning = if is_chosen { Meaning::Chosen } else { Meaning::Plain };
-        let mark = row.mark();
+        let pointer = if is_chosen { styler.theme.pointer() } else { "  " };
+        let meaning = if is_chosen { StyleRole::Selected } else { StyleRole::Plain };
+        let mark = row.status_mark();
         let line = Line::from(vec![
-            words.span(meaning, format!("{pointer}{}", row.name)),
-            words.span(Meaning::Doubt, format!(" {mark}")),
-            words.span(Meaning::Dim, format!(" {}", row.source())),
+            styler.span(meaning, format!("{pointer}{}", row.name)),
+            styler.span(StyleRole::Warning, format!(" {mark}")),
+            styler.span(StyleRole::Dim, format!(" {}", row.source())),
         ]);
         frame.render_widget(line, Rect { y, height: 1, ..area });
     }

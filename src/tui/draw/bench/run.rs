@@ -3,15 +3,17 @@
 use ratatui::text::Line;
 
 use crate::bench::compare::letter;
-use crate::bench::plan::{Arrivals, Model};
-use crate::bench::seen::{PERCENTILES, Seen, SeenTarget, Times, bounds};
-use crate::bench::watch::Phase;
-use crate::bench::words::{calls, per_second};
-use crate::tui::draw::words::Words;
+use crate::bench::formatting::{calls, per_second};
+use crate::bench::monitor::RunPhase;
+use crate::bench::plan::{Arrivals, LoadModel};
+use crate::bench::snapshot::{
+    BenchSnapshot, LatencySummary, PERCENTILES, TargetSnapshot, total_limits,
+};
+use crate::tui::draw::styler::Styler;
 use crate::tui::draw::wrap::wrap;
 use crate::tui::draw::{chart, columns, histogram};
-use crate::tui::state::bench::{Bench, PlanForm, Run};
-use crate::tui::theme::Meaning;
+use crate::tui::state::bench::{BenchRun, BenchView, PlanForm};
+use crate::tui::theme::StyleRole;
 use crate::util::text;
 use crate::util::units::show_duration;
 
@@ -22,27 +24,27 @@ const KINDS: usize = 3;
 /// The widest line of the rate.
 const RATE: usize = 60;
 
-pub(super) fn title(bench: &Bench) -> String {
+pub(super) fn title(bench: &BenchView) -> String {
     let Some(run) = &bench.run else { return "Run".to_owned() };
-    let phase = match (&run.end, run.seen.as_ref().map(|seen| seen.phase)) {
+    let phase = match (&run.end, run.snapshot.as_ref().map(|seen| seen.phase)) {
         (Some(Err(_)), _) => "failed",
         (Some(Ok(_)), _) => "over",
         (None, _) if run.is_stopping => "stopping",
         (None, _) if run.is_paused => "PAUSED",
         (None, None) => "finding the tools",
-        (None, Some(Phase::Connecting)) => "connecting",
-        (None, Some(Phase::WarmUp)) => "warming up",
-        (None, Some(Phase::Measuring)) => "measuring",
-        (None, Some(Phase::Draining)) => "waiting for the last answers",
-        (None, Some(Phase::Over)) => "drawing conclusions",
+        (None, Some(RunPhase::Connecting)) => "connecting",
+        (None, Some(RunPhase::WarmUp)) => "warming up",
+        (None, Some(RunPhase::Measuring)) => "measuring",
+        (None, Some(RunPhase::Draining)) => "waiting for the last answers",
+        (None, Some(RunPhase::Done)) => "drawing conclusions",
     };
-    format!("Run {}  {phase}  {}", run.number, PlanForm::load(&run.order.plan))
+    format!("Run {}  {phase}  {}", run.number, PlanForm::load(&run.spec.plan))
 }
 
 /// The run in lines, as many as there are; those of a histogram fill what is left of the height.
 pub(super) fn lines(
-    words: &Words<'_>,
-    bench: &Bench,
+    styler: &Styler<'_>,
+    bench: &BenchView,
     width: u16,
     height: u16,
 ) -> Vec<Line<'static>> {
@@ -52,28 +54,31 @@ pub(super) fn lines(
             "a chooses a tool, b one to compare it with, Enter starts the run",
             "it is shown here while it goes on",
         ];
-        return said.into_iter().map(|said| words.line(Meaning::Dim, said)).collect();
+        return said.into_iter().map(|said| styler.line(StyleRole::Dim, said)).collect();
     };
-    let mut lines: Vec<Line<'static>> =
-        run.warnings.iter().map(|said| words.line(Meaning::Doubt, format!("! {said}"))).collect();
-    if let Some(Err(fault)) = &run.end {
-        lines.extend(super::verdict::failed(words, fault));
+    let mut lines: Vec<Line<'static>> = run
+        .warnings
+        .iter()
+        .map(|said| styler.line(StyleRole::Warning, format!("! {said}")))
+        .collect();
+    if let Some(Err(error)) = &run.end {
+        lines.extend(super::verdict::failed(styler, error));
     }
-    let Some(seen) = run.seen.as_ref().filter(|seen| !seen.targets.is_empty()) else {
+    let Some(seen) = run.snapshot.as_ref().filter(|seen| !seen.targets.is_empty()) else {
         return lines;
     };
-    lines.push(progress(words, run, seen, width));
-    lines.push(sums(words, seen));
-    lines.extend(rate(words, run, seen));
-    let is_open = matches!(run.order.plan.model, Model::Open { .. });
+    lines.push(progress(styler, run, seen, width));
+    lines.push(totals_line(styler, seen));
+    lines.extend(rate(styler, run, seen));
+    let is_open = matches!(run.spec.plan.model, LoadModel::Open { .. });
     let several = seen.targets.len() > 1;
     // What is above may take more lines than it is.
     let taken: usize = lines.iter().map(|line| wrap(line, width).len()).sum();
     let left = height.saturating_sub(taken);
-    let block = |at: usize, target: &SeenTarget, width, height| {
+    let block = |at: usize, target: &TargetSnapshot, width, height| {
         let name =
             if several { format!("{}  {}", letter(at), target.name) } else { target.name.clone() };
-        of_target(words, &name, target, is_open, width, height)
+        of_target(styler, &name, target, is_open, width, height)
     };
     let targets = seen.targets.iter().enumerate();
     if several && width >= WIDE {
@@ -81,7 +86,7 @@ pub(super) fn lines(
         let mut blocks = targets.map(|(at, target)| block(at, target, half, left));
         let (first, second) =
             (blocks.next().unwrap_or_default(), blocks.next().unwrap_or_default());
-        lines.extend(beside(words, first, second, half + 2));
+        lines.extend(side_by_side(styler, first, second, half + 2));
     } else {
         let each = left / seen.targets.len().max(1);
         lines.extend(targets.flat_map(|(at, target)| block(at, target, width, each)));
@@ -89,9 +94,14 @@ pub(super) fn lines(
     lines
 }
 
-fn progress(words: &Words<'_>, run: &Run, seen: &Seen, width: usize) -> Line<'static> {
-    let plan = &run.order.plan;
-    let until = bounds(plan, seen.targets.len());
+fn progress(
+    styler: &Styler<'_>,
+    run: &BenchRun,
+    seen: &BenchSnapshot,
+    width: usize,
+) -> Line<'static> {
+    let plan = &run.spec.plan;
+    let until = total_limits(plan, seen.targets.len());
     let made = seen.requests() + seen.dropped();
     let of = match until.requests {
         Some(all) => format!("{made} of {all}"),
@@ -104,85 +114,87 @@ fn progress(words: &Words<'_>, run: &Run, seen: &Seen, width: usize) -> Line<'st
     };
     let is_over = run.end.is_some();
     // What ended by one of its bounds is done, wherever the other one is.
-    let share = if is_over && !run.is_stopping { 1.0 } else { seen.share.unwrap_or(0.0) };
+    let share = if is_over && !run.is_stopping { 1.0 } else { seen.progress.unwrap_or(0.0) };
     let tail = format!(" {:>3.0} %  {of}  {time}", share * 100.0);
     let room = width.saturating_sub(tail.len()).min(60);
     let bar = if room < 8 { String::new() } else { chart::progress(share, room) };
-    Line::from(vec![words.span(Meaning::Good, bar), words.span(Meaning::Plain, tail)])
+    Line::from(vec![styler.span(StyleRole::Success, bar), styler.span(StyleRole::Plain, tail)])
 }
 
-fn sums(words: &Words<'_>, seen: &Seen) -> Line<'static> {
+fn totals_line(styler: &Styler<'_>, seen: &BenchSnapshot) -> Line<'static> {
     let warm_up: u64 = seen.targets.iter().map(|target| target.warm_up).sum();
     let failed = seen.failed();
     let mut spans = vec![
-        words.span(Meaning::Plain, format!("answered {}", seen.answered())),
-        words.span(
-            if failed > 0 { Meaning::Bad } else { Meaning::Dim },
+        styler.span(StyleRole::Plain, format!("answered {}", seen.answered())),
+        styler.span(
+            if failed > 0 { StyleRole::Error } else { StyleRole::Dim },
             format!("  failed {failed}"),
         ),
-        words.span(Meaning::Plain, format!("  in flight {}", seen.in_flight())),
+        styler.span(StyleRole::Plain, format!("  in flight {}", seen.in_flight())),
     ];
     if seen.dropped() > 0 {
-        spans.push(words.span(Meaning::Doubt, format!("  not made {}", seen.dropped())));
+        spans.push(styler.span(StyleRole::Warning, format!("  not made {}", seen.dropped())));
     }
     if let Some((round, rounds)) = seen.round {
-        spans.push(words.span(Meaning::Plain, format!("  round {round} of {rounds}")));
+        spans.push(styler.span(StyleRole::Plain, format!("  round {round} of {rounds}")));
     }
-    spans.push(words.span(Meaning::Dim, format!("  warm-up {warm_up}")));
+    spans.push(styler.span(StyleRole::Dim, format!("  warm-up {warm_up}")));
     Line::from(spans)
 }
 
 /// Of an open load: the rate that is made, and the one that was wanted.
-fn rate(words: &Words<'_>, run: &Run, seen: &Seen) -> Option<Line<'static>> {
-    let Model::Open { arrivals, .. } = &run.order.plan.model else { return None };
+fn rate(styler: &Styler<'_>, run: &BenchRun, seen: &BenchSnapshot) -> Option<Line<'static>> {
+    let LoadModel::Open { arrivals, .. } = &run.spec.plan.model else { return None };
     let takes_turns = seen.round.is_some();
     let rates = seen.targets.iter().map(|target| target.sent);
     let made: f64 = if takes_turns { rates.fold(0.0, f64::max) } else { rates.sum() };
     let is_behind = match arrivals {
-        Arrivals::Constant { rate } => made < rate * 0.95 && seen.phase == Phase::Measuring,
+        Arrivals::Constant { rate } => made < rate * 0.95 && seen.phase == RunPhase::Measuring,
         _ => false,
     };
-    let wanted = crate::bench::words::arrivals(arrivals);
-    let meaning = if is_behind { Meaning::Doubt } else { Meaning::Plain };
+    let wanted = crate::bench::formatting::arrivals(arrivals);
+    let meaning = if is_behind { StyleRole::Warning } else { StyleRole::Plain };
     let word = if is_behind { "  behind" } else { "" };
-    Some(words.line(meaning, format!("sent {}/s of {wanted}{word}", per_second(made))))
+    Some(styler.line(meaning, format!("sent {}/s of {wanted}{word}", per_second(made))))
 }
 
 fn of_target(
-    words: &Words<'_>,
+    styler: &Styler<'_>,
     name: &str,
-    target: &SeenTarget,
+    target: &TargetSnapshot,
     is_open: bool,
     width: usize,
     height: usize,
 ) -> Vec<Line<'static>> {
     let count = format!("  {} calls", target.requests);
     let name = text::cut(name, width.saturating_sub(count.len()));
-    let mut lines =
-        vec![Line::from(vec![words.span(Meaning::Name, name), words.span(Meaning::Dim, count)])];
+    let mut lines = vec![Line::from(vec![
+        styler.span(StyleRole::Name, name),
+        styler.span(StyleRole::Dim, count),
+    ])];
     let Some(response) = &target.response else {
         let said = if target.failed > 0 { "no call went well yet" } else { "no answer yet" };
-        lines.push(words.line(Meaning::Dim, said));
-        lines.extend(kinds(words, target));
+        lines.push(styler.line(StyleRole::Dim, said));
+        lines.extend(kinds(styler, target));
         return lines;
     };
     let service = target.service.as_ref().filter(|_| is_open);
     let first = if is_open { "response" } else { "service" };
-    lines.extend(times(words, first, response, width));
-    lines.extend(service.into_iter().flat_map(|service| times(words, "service", service, width)));
+    lines.extend(times(styler, first, response, width));
+    lines.extend(service.into_iter().flat_map(|service| times(styler, "service", service, width)));
     let (mean, deviation) = (show_duration(response.mean), show_duration(response.deviation));
     let said = format!("mean {mean} +- {deviation}  max {}", show_duration(response.max));
-    lines.push(words.line(Meaning::Plain, said));
-    lines.extend(kinds(words, target));
+    lines.push(styler.line(StyleRole::Plain, said));
+    lines.extend(kinds(styler, target));
     let drawn =
-        chart::sparkline(&target.rates, width.saturating_sub(16).min(RATE), words.theme.ascii);
+        chart::sparkline(&target.rates, width.saturating_sub(16).min(RATE), styler.theme.ascii);
     let now = target.rates.last().copied().unwrap_or_default();
     lines.push(Line::from(vec![
-        words.span(Meaning::Dim, "rate "),
-        words.span(Meaning::Good, drawn),
-        words.span(Meaning::Plain, format!(" {}/s", per_second(now))),
+        styler.span(StyleRole::Dim, "rate "),
+        styler.span(StyleRole::Success, drawn),
+        styler.span(StyleRole::Plain, format!(" {}/s", per_second(now))),
     ]));
-    if let Some(spread) = &target.spread {
+    if let Some(spread) = &target.distribution {
         let quantiles = PERCENTILES.iter().zip(response.quantiles);
         let mut marks: Vec<_> = quantiles
             .filter(|((name, _), _)| *name != "p90")
@@ -191,42 +203,48 @@ fn of_target(
         // The last one is the most important.
         marks.swap(0, 1);
         let left = height.saturating_sub(lines.len());
-        lines.extend(histogram::lines(words, spread, &marks, width, left));
+        lines.extend(histogram::lines(styler, spread, &marks, width, left));
     }
     lines
 }
 
 /// Percentiles, in as many lines as they need; those of too few calls are dim, and marked.
-fn times(words: &Words<'_>, name: &str, times: &Times, width: usize) -> Vec<Line<'static>> {
+fn times(
+    styler: &Styler<'_>,
+    name: &str,
+    times: &LatencySummary,
+    width: usize,
+) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
-    let mut spans = vec![words.span(Meaning::Dim, format!("{name:<8}"))];
+    let mut spans = vec![styler.span(StyleRole::Dim, format!("{name:<8}"))];
     let mut used = 8;
     for ((name, _), (time, is_sure)) in PERCENTILES.iter().zip(times.quantiles) {
-        let (meaning, mark) = if is_sure { (Meaning::Plain, "") } else { (Meaning::Dim, "?") };
+        let (meaning, mark) = if is_sure { (StyleRole::Plain, "") } else { (StyleRole::Dim, "?") };
         let said = format!("{}{mark}", show_duration(time));
         let own = 5 + text::width(&said);
         if used + own > width && used > 8 {
             lines.push(Line::from(std::mem::take(&mut spans)));
-            spans.push(words.span(Meaning::Dim, " ".repeat(8)));
+            spans.push(styler.span(StyleRole::Dim, " ".repeat(8)));
             used = 8;
         }
-        spans.push(words.span(Meaning::Dim, format!(" {name} ")));
-        spans.push(words.span(meaning, said));
+        spans.push(styler.span(StyleRole::Dim, format!(" {name} ")));
+        spans.push(styler.span(meaning, said));
         used += own;
     }
     lines.push(Line::from(spans));
     lines
 }
 
-fn kinds(words: &Words<'_>, target: &SeenTarget) -> Option<Line<'static>> {
+fn kinds(styler: &Styler<'_>, target: &TargetSnapshot) -> Option<Line<'static>> {
     let shown = target.kinds.iter().take(KINDS);
     let said: Vec<String> = shown.map(|(kind, count)| format!("{kind} {count}")).collect();
-    (!said.is_empty()).then(|| words.line(Meaning::Bad, format!("failed  {}", said.join("  "))))
+    (!said.is_empty())
+        .then(|| styler.line(StyleRole::Error, format!("failed  {}", said.join("  "))))
 }
 
 /// Lines on the left and lines on the right, which begin at this cell.
-fn beside(
-    words: &Words<'_>,
+fn side_by_side(
+    styler: &Styler<'_>,
     left: Vec<Line<'static>>,
     right: Vec<Line<'static>>,
     at: usize,
@@ -239,12 +257,12 @@ fn beside(
         for span in &mut spans {
             let room = (at - 1).saturating_sub(used);
             if span.width() > room {
-                let cut = columns::left(&span.content, room);
+                let cut = columns::align_left(&span.content, room);
                 span.content = cut.into();
             }
             used += span.width();
         }
-        spans.push(words.span(Meaning::Plain, " ".repeat(at.saturating_sub(used))));
+        spans.push(styler.span(StyleRole::Plain, " ".repeat(at.saturating_sub(used))));
         spans.extend(right.next().unwrap_or_default().spans);
         Line::from(spans)
     };

@@ -1,14 +1,14 @@
 //! The benchmark as it looks.
 
 use crate::tui::draw::tests::{ASCII, picture};
-use crate::tui::event::{Event, Input};
-use crate::tui::state::State;
+use crate::tui::event::{AppEvent, UserInput};
+use crate::tui::state::AppState;
 use crate::tui::state::bench::tests::{ended, middle};
 use crate::tui::state::tests::{press, sample};
 use crate::tui::theme::Theme;
 
-fn sized(mut state: State, width: u16, height: u16) -> State {
-    state.update(Event::Input(Input::Resize { width, height }));
+fn sized(mut state: AppState, width: u16, height: u16) -> AppState {
+    state.update(AppEvent::Input(UserInput::Resize { width, height }));
     state
 }
 

@@ -3,23 +3,23 @@
 
 use ratatui::text::Line;
 
-use crate::bench::account::Account;
-use crate::bench::baseline::Change;
-use crate::bench::compare::{Comparison, Ratio, Verdict, letter};
-use crate::bench::report::Ending;
-use crate::model::Fault;
+use crate::bench::baseline::BaselineChange;
+use crate::bench::bench_result::BenchResult;
+use crate::bench::compare::{Ratio, RatioVerdict, TargetComparison, letter};
+use crate::bench::report::RunStatus;
+use crate::model::Error;
 use crate::tui::draw::columns;
-use crate::tui::draw::words::Words;
-use crate::tui::state::bench::{Bench, Entry};
-use crate::tui::theme::Meaning;
+use crate::tui::draw::styler::Styler;
+use crate::tui::state::bench::{BenchView, PlanField};
+use crate::tui::theme::StyleRole;
 use crate::util::units::show_duration;
 
 /// Below this width the interval of a ratio is left out.
-const ROOM_FOR_INTERVALS: u16 = 72;
+const INTERVAL_MIN_WIDTH: u16 = 72;
 /// Below this width the two figures that it is made of are, too.
-const ROOM_FOR_BOTH: u16 = 56;
+const BOTH_FIGURES_MIN_WIDTH: u16 = 56;
 
-pub(super) fn title(bench: &Bench) -> String {
+pub(super) fn title(bench: &BenchView) -> String {
     let end = bench.run.as_ref().and_then(|run| Some((run.number, run.end.as_ref()?)));
     match end {
         None => "Verdict".to_owned(),
@@ -27,10 +27,10 @@ pub(super) fn title(bench: &Bench) -> String {
         Some((number, Ok(account))) => {
             let findings = &account.findings;
             let judged = findings.baseline.as_ref().is_some_and(|one| one.max_regression.is_some());
-            let word = match (account.fault(), account.report.ending) {
+            let word = match (account.failure(), account.report.status) {
                 (Some(_), _) => "FAIL",
-                (None, Ending::Complete) if judged || !findings.thresholds.is_empty() => "PASS",
-                (None, Ending::Complete) => "done",
+                (None, RunStatus::Complete) if judged || !findings.thresholds.is_empty() => "PASS",
+                (None, RunStatus::Complete) => "done",
                 (None, _) => "not complete",
             };
             format!("Verdict {number}  {word}")
@@ -39,74 +39,80 @@ pub(super) fn title(bench: &Bench) -> String {
 }
 
 /// The verdict in lines.
-pub(super) fn lines(words: &Words<'_>, bench: &Bench, width: u16) -> Vec<Line<'static>> {
+pub(super) fn lines(styler: &Styler<'_>, bench: &BenchView, width: u16) -> Vec<Line<'static>> {
     let Some(run) = &bench.run else {
         let said = "what the run shows stands here when it is over";
-        return vec![words.line(Meaning::Dim, said)];
+        return vec![styler.line(StyleRole::Dim, said)];
     };
     match &run.end {
         None => {
-            let mut lines = vec![words.line(Meaning::Dim, "it stands here when the run is over")];
-            for threshold in &run.order.thresholds {
-                lines.push(words.line(Meaning::Plain, format!("fails if {}", threshold.text)));
+            let mut lines =
+                vec![styler.line(StyleRole::Dim, "it stands here when the run is over")];
+            for threshold in &run.spec.thresholds {
+                lines.push(styler.line(StyleRole::Plain, format!("fails if {}", threshold.text)));
             }
-            if run.order.baseline.is_some() {
-                let file = bench.form.text(Entry::Baseline);
-                lines.push(words.line(Meaning::Plain, format!("is compared with {file}")));
+            if run.spec.baseline.is_some() {
+                let file = bench.form.text(PlanField::Baseline);
+                lines.push(styler.line(StyleRole::Plain, format!("is compared with {file}")));
             }
             lines
         }
-        Some(Err(fault)) => failed(words, fault),
-        Some(Ok(account)) => of_account(words, account, &run.command_line, width),
+        Some(Err(error)) => failed(styler, error),
+        Some(Ok(account)) => account_lines(styler, account, &run.command_line, width),
     }
 }
 
-pub(super) fn failed(words: &Words<'_>, fault: &Fault) -> Vec<Line<'static>> {
-    let mut lines = vec![words.line(Meaning::Bad, fault.message())];
-    lines.extend(fault.detail_lines().iter().map(|said| words.line(Meaning::Plain, said)));
-    if let Some(hint) = fault.hint_text() {
+pub(super) fn failed(styler: &Styler<'_>, error: &Error) -> Vec<Line<'static>> {
+    let mut lines = vec![styler.line(StyleRole::Error, error.message())];
+    lines.extend(error.details().iter().map(|said| styler.line(StyleRole::Plain, said)));
+    if let Some(hint) = error.hint() {
         // What is an option there is an entry of the plan here.
         let hint = hint.replace("--allow-writes", "'writes' of the plan (--allow-writes)");
-        lines.push(words.line(Meaning::Dim, format!("hint: {hint}")));
+        lines.push(styler.line(StyleRole::Dim, format!("hint: {hint}")));
     }
     lines
 }
 
-fn of_account(
-    words: &Words<'_>,
-    account: &Account,
+fn account_lines(
+    styler: &Styler<'_>,
+    account: &BenchResult,
     command_line: &str,
     width: u16,
 ) -> Vec<Line<'static>> {
     let (report, findings) = (&account.report, &account.findings);
-    let mut lines = vec![ending(words, account)];
-    if report.ending != Ending::Complete {
+    let mut lines = vec![exit_code_line(styler, account)];
+    if report.status != RunStatus::Complete {
         let said = "ended before it was complete: the figures are of what was made";
-        lines.push(words.line(Meaning::Doubt, said));
+        lines.push(styler.line(StyleRole::Warning, said));
     }
     for compared in &findings.comparisons {
-        lines.extend(comparison(words, compared, width));
+        lines.extend(comparison(styler, compared, width));
     }
     for line in findings.thresholds.iter().flat_map(|judged| &judged.lines) {
-        let (word, meaning) = match (line.failed, line.unsure) {
-            (true, _) => ("FAIL  ", Meaning::Bad),
-            (false, true) => ("PASS? ", Meaning::Doubt),
-            (false, false) => ("PASS  ", Meaning::Good),
+        let (word, meaning) = match (line.failed, line.is_unreliable) {
+            (true, _) => ("FAIL  ", StyleRole::Error),
+            (false, true) => ("PASS? ", StyleRole::Warning),
+            (false, false) => ("PASS  ", StyleRole::Success),
         };
         // The word stands in front here.
         let said = line.text.replacen(": pass", "", 1).replacen(": FAIL", "", 1);
-        lines.push(Line::from(vec![words.span(meaning, word), words.span(Meaning::Plain, said)]));
+        lines.push(Line::from(vec![
+            styler.span(meaning, word),
+            styler.span(StyleRole::Plain, said),
+        ]));
     }
     if let Some(baseline) = &findings.baseline {
         let began =
             baseline.began.as_deref().map(|began| format!(" of {began}")).unwrap_or_default();
-        lines.push(words.line(Meaning::Title, format!("compared with {}{began}", baseline.file)));
-        for line in baseline.targets.iter().flat_map(Change::lines) {
-            let meaning = if line.ends_with("FAIL") { Meaning::Bad } else { Meaning::Plain };
-            lines.push(words.line(meaning, line));
+        lines
+            .push(styler.line(StyleRole::Title, format!("compared with {}{began}", baseline.file)));
+        for line in baseline.targets.iter().flat_map(BaselineChange::lines) {
+            let meaning = if line.ends_with("FAIL") { StyleRole::Error } else { StyleRole::Plain };
+            lines.push(styler.line(meaning, line));
         }
         if baseline.targets.iter().all(|change| change.ratios.is_empty()) {
-            lines.push(words.line(Meaning::Bad, "nothing in it can be compared with this run"));
+            lines
+                .push(styler.line(StyleRole::Error, "nothing in it can be compared with this run"));
         }
     }
     for (at, target) in report.targets.iter().enumerate() {
@@ -118,74 +124,78 @@ fn of_account(
                 error.count,
                 error.sample
             );
-            lines.push(words.line(Meaning::Bad, said));
+            lines.push(styler.line(StyleRole::Error, said));
         }
     }
-    lines.extend(findings.reading.iter().map(|said| words.line(Meaning::Plain, said)));
+    lines.extend(findings.bottlenecks.iter().map(|said| styler.line(StyleRole::Plain, said)));
     let warnings = findings.warnings.iter();
-    lines.extend(warnings.map(|said| words.line(Meaning::Doubt, format!("! {said}"))));
-    lines.push(words.line(Meaning::Dim, command_line));
-    lines.extend(machine(words, account));
+    lines.extend(warnings.map(|said| styler.line(StyleRole::Warning, format!("! {said}"))));
+    lines.push(styler.line(StyleRole::Dim, command_line));
+    lines.extend(machine(styler, account));
     lines
 }
 
 /// The exit code that the command line would have.
-fn ending(words: &Words<'_>, account: &Account) -> Line<'static> {
-    match account.fault() {
-        None => words.line(Meaning::Good, "exit code 0"),
-        Some(fault) => {
-            let code = fault.kind().exit_code();
-            words.line(Meaning::Bad, format!("exit code {code}: {}", fault.message()))
+fn exit_code_line(styler: &Styler<'_>, account: &BenchResult) -> Line<'static> {
+    match account.failure() {
+        None => styler.line(StyleRole::Success, "exit code 0"),
+        Some(error) => {
+            let code = error.kind().exit_code();
+            styler.line(StyleRole::Error, format!("exit code {code}: {}", error.message()))
         }
     }
 }
 
-fn machine(words: &Words<'_>, account: &Account) -> Option<Line<'static>> {
+fn machine(styler: &Styler<'_>, account: &BenchResult) -> Option<Line<'static>> {
     let environment = &account.environment;
     let cpus = environment.cpus.map(|cpus| format!("{cpus} processors"));
     let load = environment.load_before.map(|[load, ..]| format!("load {load:.2} before"));
     let all = [Some(environment.os.clone()), environment.kernel.clone(), cpus, load];
     let said: Vec<String> = all.into_iter().flatten().filter(|said| !said.is_empty()).collect();
-    (!said.is_empty()).then(|| words.line(Meaning::Dim, said.join(", ")))
+    (!said.is_empty()).then(|| styler.line(StyleRole::Dim, said.join(", ")))
 }
 
-fn comparison(words: &Words<'_>, compared: &Comparison, width: u16) -> Vec<Line<'static>> {
-    let meaning = compared.headline().map_or(Meaning::Doubt, |ratio| of(ratio.verdict));
-    let mut lines = vec![words.line(meaning, compared.sentence())];
+fn comparison(styler: &Styler<'_>, compared: &TargetComparison, width: u16) -> Vec<Line<'static>> {
+    let meaning =
+        compared.headline().map_or(StyleRole::Warning, |ratio| verdict_style(ratio.verdict));
+    let mut lines = vec![styler.line(meaning, compared.headline_sentence())];
     let letter = compared.letter;
-    let both =
-        if width >= ROOM_FOR_BOTH { format!("{:>9} {letter:>9}", "A") } else { String::new() };
-    let between = if width >= ROOM_FOR_INTERVALS { "  between" } else { "" };
+    let both = if width >= BOTH_FIGURES_MIN_WIDTH {
+        format!("{:>9} {letter:>9}", "A")
+    } else {
+        String::new()
+    };
+    let between = if width >= INTERVAL_MIN_WIDTH { "  between" } else { "" };
     let ratio = format!("{letter}/A");
     let head = format!("{:<11}{both}{ratio:>9}{between}", "");
-    lines.push(words.line(Meaning::Dim, head));
-    lines.extend(compared.ratios.iter().map(|ratio| row(words, ratio, width)));
+    lines.push(styler.line(StyleRole::Dim, head));
+    lines.extend(compared.ratios.iter().map(|ratio| row(styler, ratio, width)));
     lines
 }
 
-fn row(words: &Words<'_>, ratio: &Ratio, width: u16) -> Line<'static> {
+fn row(styler: &Styler<'_>, ratio: &Ratio, width: u16) -> Line<'static> {
     let statistic = ratio.statistic;
-    let mut said = columns::left(statistic.name(), 11);
-    if width >= ROOM_FOR_BOTH {
+    let mut said = columns::align_left(statistic.name(), 11);
+    if width >= BOTH_FIGURES_MIN_WIDTH {
         said.push_str(&columns::right(&statistic.show(ratio.reference), 9));
         said.push_str(&columns::right(&statistic.show(ratio.other), 10));
     }
     said.push_str(&columns::right(&format!("{:.2}x", ratio.value), 9));
-    let interval = ratio.interval.filter(|_| width >= ROOM_FOR_INTERVALS);
+    let interval = ratio.interval.filter(|_| width >= INTERVAL_MIN_WIDTH);
     let interval = interval.map(|(low, high)| format!("{low:.2} to {high:.2}"));
-    if width >= ROOM_FOR_INTERVALS {
-        said.push_str(&columns::left(&format!("  {}", interval.unwrap_or_default()), 17));
+    if width >= INTERVAL_MIN_WIDTH {
+        said.push_str(&columns::align_left(&format!("  {}", interval.unwrap_or_default()), 17));
     }
     Line::from(vec![
-        words.span(Meaning::Plain, said),
-        words.span(of(ratio.verdict), format!(" {}", ratio.verdict.word())),
+        styler.span(StyleRole::Plain, said),
+        styler.span(verdict_style(ratio.verdict), format!(" {}", ratio.verdict.label())),
     ])
 }
 
-fn of(verdict: Verdict) -> Meaning {
+fn verdict_style(verdict: RatioVerdict) -> StyleRole {
     match verdict {
-        Verdict::Slower => Meaning::Doubt,
-        Verdict::Faster => Meaning::Good,
-        Verdict::NotEstablished(_) => Meaning::Dim,
+        RatioVerdict::Slower => StyleRole::Warning,
+        RatioVerdict::Faster => StyleRole::Success,
+        RatioVerdict::NotEstablished(_) => StyleRole::Dim,
     }
 }

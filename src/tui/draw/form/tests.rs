@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 
 use crate::tui::draw::tests::{ASCII, picture};
-use crate::tui::event::{Event, Input};
-use crate::tui::keys::Key;
-use crate::tui::state::State;
+use crate::tui::event::{AppEvent, UserInput};
+use crate::tui::keys::KeyPress;
+use crate::tui::state::AppState;
 use crate::tui::state::tests::{listed, tool};
 use crate::tui::theme::Theme;
 
@@ -29,40 +29,40 @@ fn schema() -> Value {
     })
 }
 
-fn filled(width: u16, height: u16) -> State {
-    let mut state = State::new((width, height));
+fn filled(width: u16, height: u16) -> AppState {
+    let mut state = AppState::new((width, height));
     state.update(listed(vec![tool("draw", schema())]));
     let arguments = json!({ "path": "a.svg", "at": { "y": null }, "tags": ["new", "old"],
                             "days": ["tu"], "shape": { "r": 2 }, "password": "hunter2" });
     let tool = "draw".to_owned();
-    state.tools.fill_named(&tool, arguments.as_object(), &mut state.shell);
+    state.tools.fill_arguments(&tool, arguments.as_object(), &mut state.context);
     state
 }
 
-fn press(state: &mut State, keys: &[Key]) {
+fn press(state: &mut AppState, keys: &[KeyPress]) {
     for key in keys {
-        state.update(Event::Input(Input::Key(*key)));
+        state.update(AppEvent::Input(UserInput::Key(*key)));
     }
 }
 
 #[test]
 fn all_kinds_of_fields_in_120_by_40() {
     let mut state = filled(120, 40);
-    press(&mut state, &[Key::Char('!'), Key::Down, Key::Down, Key::F(5)]);
+    press(&mut state, &[KeyPress::Char('!'), KeyPress::Down, KeyPress::Down, KeyPress::F(5)]);
     insta::assert_snapshot!(picture(&state, Theme::default()));
 }
 
 #[test]
 fn all_kinds_of_fields_in_80_by_24() {
     let mut state = filled(80, 24);
-    press(&mut state, &[Key::Up; 3]);
+    press(&mut state, &[KeyPress::Up; 3]);
     insta::assert_snapshot!(picture(&state, ASCII));
 }
 
 #[test]
 fn a_narrow_form_shows_the_chosen_field_and_what_is_wrong() {
     let mut state = filled(40, 10);
-    press(&mut state, &[Key::F(5)]);
+    press(&mut state, &[KeyPress::F(5)]);
     insta::assert_snapshot!(picture(&state, ASCII));
 }
 
@@ -71,7 +71,14 @@ fn json_in_60_by_16_says_where_it_is_wrong() {
     let mut state = filled(60, 16);
     press(
         &mut state,
-        &[Key::Up, Key::Delete, Key::Ctrl('t'), Key::Down, Key::Char(','), Key::F(5)],
+        &[
+            KeyPress::Up,
+            KeyPress::Delete,
+            KeyPress::Ctrl('t'),
+            KeyPress::Down,
+            KeyPress::Char(','),
+            KeyPress::F(5),
+        ],
     );
     insta::assert_snapshot!(picture(&state, Theme::default()));
 }
@@ -79,7 +86,7 @@ fn json_in_60_by_16_says_where_it_is_wrong() {
 #[test]
 fn a_secret_is_nowhere_on_the_screen() {
     let mut state = filled(120, 40);
-    press(&mut state, &[Key::Up]);
+    press(&mut state, &[KeyPress::Up]);
     for theme in [Theme::default(), ASCII] {
         let seen = picture(&state, theme);
         assert!(seen.contains("*******") && !seen.contains("hunter2"), "{seen}");

@@ -9,14 +9,14 @@ use ratatui::text::Line;
 use serde_json::Value;
 
 use super::{clock, state_of};
-use crate::model::{Circuit, Era, Fault, ServerStatus};
-use crate::tui::draw::trace::{Columns, row};
-use crate::tui::draw::words::Words;
-use crate::tui::draw::{pages, pane};
-use crate::tui::state::{Advertised, DriftLine, Facet, Pane, Past, State};
-use crate::tui::theme::Meaning;
-use crate::util::moment;
+use crate::model::{CircuitState, Era, Error, ServerStatus};
+use crate::tui::draw::styler::Styler;
+use crate::tui::draw::trace::{TraceColumns, row};
+use crate::tui::draw::{pane, visible_lines};
+use crate::tui::state::{AppState, DriftLine, Pane, ServerActivity, ServerTab, ServerToolLists};
+use crate::tui::theme::StyleRole;
 use crate::util::text::shorten;
+use crate::util::timestamp;
 use crate::util::units::{show_duration, show_size};
 
 /// The most characters of instructions.
@@ -24,7 +24,7 @@ const INSTRUCTIONS: usize = 2_000;
 /// How much of a log stands among the facts, in lines.
 const TAIL: usize = 6;
 /// How many lines of the trace are looked through for those of one server.
-const LOOKED_THROUGH: usize = 2_000;
+const MAX_SCANNED_ITEMS: usize = 2_000;
 /// From this width on the wire stands beside the facts.
 const WIDE: u16 = 100;
 /// How wide the history of pings is drawn at most.
@@ -32,14 +32,14 @@ const SPARKS: usize = 30;
 
 pub(in crate::tui::draw) fn health(
     frame: &mut Frame<'_>,
-    words: &Words<'_>,
-    state: &State,
+    styler: &Styler<'_>,
+    state: &AppState,
     area: Rect,
 ) {
-    let focused = state.shell.focus == Pane::Health;
+    let focused = state.context.focus == Pane::Health;
     let servers = &state.servers;
     let Some(server) = servers.chosen() else {
-        pane::open(frame, words, area, "Server", focused);
+        pane::open(frame, styler, area, "Server", focused);
         return;
     };
     let (left, right) = if area.width >= WIDE {
@@ -49,43 +49,43 @@ pub(in crate::tui::draw) fn health(
     } else {
         (area, None)
     };
-    let facet = match servers.facet {
-        Facet::Health => "health",
-        Facet::Log => "log, the newest first",
-        Facet::Drift => "declared tools against advertised",
+    let facet = match servers.tab {
+        ServerTab::Health => "health",
+        ServerTab::Log => "log, the newest first",
+        ServerTab::Drift => "declared tools against advertised",
     };
-    let inner = pane::open(frame, words, left, &format!("{}  {facet}", server.name), focused);
-    let past = servers.past(&server.name);
-    if servers.facet == Facet::Log {
-        log(frame, words, server, past, servers.scroll, inner);
+    let inner = pane::open(frame, styler, left, &format!("{}  {facet}", server.name), focused);
+    let past = servers.activity_of(&server.name);
+    if servers.tab == ServerTab::Log {
+        log(frame, styler, server, past, servers.scroll, inner);
     } else {
         let advertised = servers.advertised(&server.name);
-        let lines = match servers.facet {
-            Facet::Drift => drift(words, advertised),
-            _ => facts(words, state, server, past, advertised),
+        let lines = match servers.tab {
+            ServerTab::Drift => drift(styler, advertised),
+            _ => facts(styler, state, server, past, advertised),
         };
         let line = |at: usize| lines.get(at).cloned().unwrap_or_default();
-        pages::draw(frame, words, inner, lines.len(), servers.scroll, line);
+        visible_lines::draw(frame, styler, inner, lines.len(), servers.scroll, line);
     }
     if let Some(right) = right {
-        wire(frame, words, state, server, right);
+        wire(frame, styler, state, server, right);
     }
 }
 
 /// What crossed its wire, the newest at the bottom.
 fn wire(
     frame: &mut Frame<'_>,
-    words: &Words<'_>,
-    state: &State,
+    styler: &Styler<'_>,
+    state: &AppState,
     server: &ServerStatus,
     area: Rect,
 ) {
-    let inner = pane::open(frame, words, area, &format!("Trace  {}  (T)", server.name), false);
-    let columns = Columns::of(usize::from(inner.width)).without_server();
-    let newest = state.trace.newest_of(&server.name, LOOKED_THROUGH);
+    let inner = pane::open(frame, styler, area, &format!("Trace  {}  (T)", server.name), false);
+    let columns = TraceColumns::of(usize::from(inner.width)).without_server();
+    let newest = state.trace.newest_of(&server.name, MAX_SCANNED_ITEMS);
     let lines: Vec<Line<'static>> = newest
         .take(usize::from(inner.height))
-        .map(|item| row(words, item, columns, None))
+        .map(|item| row(styler, item, columns, None))
         .collect();
     for (y, line) in (inner.y..inner.bottom()).zip(lines.into_iter().rev()) {
         frame.render_widget(line, Rect { y, height: 1, ..inner });
@@ -95,9 +95,9 @@ fn wire(
 /// What it logged, and what it wrote to its standard error; only what is seen is made.
 fn log(
     frame: &mut Frame<'_>,
-    words: &Words<'_>,
+    styler: &Styler<'_>,
     server: &ServerStatus,
-    past: Option<&Past>,
+    past: Option<&ServerActivity>,
     from: usize,
     area: Rect,
 ) {
@@ -105,83 +105,85 @@ fn log(
     let written = &server.stderr_tail;
     if told + written.len() == 0 {
         let said = "it logged nothing, and wrote nothing to its standard error";
-        return frame.render_widget(words.line(Meaning::Dim, said), area);
+        return frame.render_widget(styler.line(StyleRole::Dim, said), area);
     }
     // A heading stands above each of the two that is there.
     let heads = [usize::from(told > 0), usize::from(!written.is_empty())];
     let length = told + written.len() + heads[0] + heads[1];
-    pages::draw(frame, words, area, length, from, |at| {
+    visible_lines::draw(frame, styler, area, length, from, |at| {
         if at < told + heads[0] {
             let newest = at.checked_sub(1).and_then(|at| past?.log.iter().rev().nth(at));
             return match newest {
-                Some((level, said)) => log_line(words, level, said),
-                None => words.line(Meaning::Title, "its log"),
+                Some((level, said)) => log_line(styler, level, said),
+                None => styler.line(StyleRole::Title, "its log"),
             };
         }
         let newest = (at - told - heads[0]).checked_sub(1);
         match newest.and_then(|at| written.iter().rev().nth(at)) {
-            Some(said) => words.line(Meaning::Plain, said),
-            None => words.line(Meaning::Title, "its standard error"),
+            Some(said) => styler.line(StyleRole::Plain, said),
+            None => styler.line(StyleRole::Title, "its standard error"),
         }
     });
 }
 
-fn log_line(words: &Words<'_>, level: &str, said: &str) -> Line<'static> {
+fn log_line(styler: &Styler<'_>, level: &str, said: &str) -> Line<'static> {
     Line::from(vec![
-        words.span(Meaning::Dim, format!("{level} ")),
-        words.span(Meaning::Plain, said),
+        styler.span(StyleRole::Dim, format!("{level} ")),
+        styler.span(StyleRole::Plain, said),
     ])
 }
 
 /// Its tools as they are declared and as they are.
-fn drift(words: &Words<'_>, advertised: Option<&Advertised>) -> Vec<Line<'static>> {
+fn drift(styler: &Styler<'_>, advertised: Option<&ServerToolLists>) -> Vec<Line<'static>> {
     let Some(advertised) = advertised.filter(|advertised| advertised.is_declared()) else {
         let said = "nothing is declared of its tools; provides_tools in mcp.yaml does that";
-        return vec![words.line(Meaning::Dim, said)];
+        return vec![styler.line(StyleRole::Dim, said)];
     };
-    if !advertised.was_told() {
-        return vec![words.line(Meaning::Dim, "it did not tell its tools yet; c asks it")];
+    if !advertised.has_advertised() {
+        return vec![styler.line(StyleRole::Dim, "it did not tell its tools yet; c asks it")];
     }
     let line = |line: DriftLine| match line {
-        DriftLine::Same(name) => words.line(Meaning::Dim, format!("= {name}")),
-        DriftLine::Extra(name) => words.line(Meaning::Plain, format!("+ {name}  (not declared)")),
+        DriftLine::Unchanged(name) => styler.line(StyleRole::Dim, format!("= {name}")),
+        DriftLine::Extra(name) => {
+            styler.line(StyleRole::Plain, format!("+ {name}  (not declared)"))
+        }
         DriftLine::Missing(name) => {
-            words.line(Meaning::Bad, format!("- {name}  (declared, not offered)"))
+            styler.line(StyleRole::Error, format!("- {name}  (declared, not offered)"))
         }
         DriftLine::Changed(name, what) => {
-            words.line(Meaning::Doubt, format!("~ {name}  differs in {what}"))
+            styler.line(StyleRole::Warning, format!("~ {name}  differs in {what}"))
         }
     };
     advertised.lines().into_iter().map(line).collect()
 }
 
 fn facts(
-    words: &Words<'_>,
-    state: &State,
+    styler: &Styler<'_>,
+    state: &AppState,
     server: &ServerStatus,
-    past: Option<&Past>,
-    advertised: Option<&Advertised>,
+    past: Option<&ServerActivity>,
+    advertised: Option<&ServerToolLists>,
 ) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
     let (word, meaning) = state_of(server);
-    let now = state.shell.now;
+    let now = state.context.now;
     let since = server.uptime.filter(|_| !now.is_zero()).map(|up| {
-        let then = moment::time(now.saturating_sub(up));
+        let then = timestamp::time_of_day(now.saturating_sub(up));
         format!(" since {then} ({})", clock(up))
     });
-    lines.push(words.line(meaning, word + since.as_deref().unwrap_or_default()));
-    if let Some(fault) = state.servers.fault(server) {
-        lines.extend(why(words, fault));
+    lines.push(styler.line(meaning, word + since.as_deref().unwrap_or_default()));
+    if let Some(error) = state.servers.error(server) {
+        lines.extend(error_lines(styler, error));
     }
-    lines.extend(server.description.as_ref().map(|said| words.line(Meaning::Plain, said)));
+    lines.extend(server.description.as_ref().map(|said| styler.line(StyleRole::Plain, said)));
     let mut fact = |name: &str, value: Option<String>| {
-        lines.extend(value.map(|value| words.fact(name, value)));
+        lines.extend(value.map(|value| styler.fact(name, value)));
     };
     fact("endpoint", Some(format!("{}, {}", server.transport, server.endpoint)));
     let era = server.era.map(Era::as_str).map(|era| format!(" ({era})"));
     let protocol = server.protocol.as_ref();
     fact("protocol", protocol.map(|p| format!("{p}{}", era.unwrap_or_default())));
-    fact("server", claimed(server));
+    fact("server", server_identity(server));
     fact("connect", server.connect.map(show_duration));
     let memory = server.memory.map(|bytes| format!(", {}", show_size(bytes)));
     fact("process", server.pid.map(|pid| format!("{pid}{}", memory.unwrap_or_default())));
@@ -190,7 +192,7 @@ fn facts(
     fact("restarts", server.starts.checked_sub(2).map(|more| (more + 1).to_string()));
     fact("routing", routing(server));
     fact("ping", pings(past));
-    fact("", history(words, past));
+    fact("", history(styler, past));
     fact("log level", past.and_then(|past| past.level).map(str::to_owned));
     let differs = advertised.filter(|advertised| advertised.count > 0);
     fact(
@@ -200,57 +202,58 @@ fn facts(
     for (at, said) in server.confinement.iter().enumerate() {
         fact(if at == 0 { "sandbox" } else { "" }, Some(said.clone()));
     }
-    let shown = state.servers.fault(server).map(Fault::message);
-    let past_error = server.last_error.as_ref().filter(|past| shown != Some(past.fault.message()));
+    let shown = state.servers.error(server).map(Error::message);
+    let past_error = server.last_error.as_ref().filter(|past| shown != Some(past.error.message()));
     fact(
         "failed at",
-        past_error.map(|past| format!("{}  {}", moment::time(past.at), past.fault.message())),
+        past_error
+            .map(|past| format!("{}  {}", timestamp::time_of_day(past.at), past.error.message())),
     );
     for warning in &server.warnings {
-        lines.push(words.line(Meaning::Doubt, format!("! {warning}")));
+        lines.push(styler.line(StyleRole::Warning, format!("! {warning}")));
     }
-    tails(words, server, past, &mut lines);
+    tails(styler, server, past, &mut lines);
     if let Some(said) = &server.instructions {
-        lines.push(words.line(Meaning::Title, "its instructions for models"));
-        lines.extend(words.lines(Meaning::Plain, &shorten(said, INSTRUCTIONS)));
+        lines.push(styler.line(StyleRole::Title, "its instructions for models"));
+        lines.extend(styler.lines(StyleRole::Plain, &shorten(said, INSTRUCTIONS)));
     }
     lines
 }
 
-fn why(words: &Words<'_>, fault: &Fault) -> Vec<Line<'static>> {
-    let said = format!("{}: {}", fault.kind().as_str(), fault.message());
-    let mut lines = vec![words.line(Meaning::Bad, said)];
-    lines.extend(fault.detail_lines().iter().map(|said| words.line(Meaning::Plain, said)));
-    let hint = fault.hint_text().map(|hint| format!("hint: {hint}"));
-    lines.extend(hint.map(|hint| words.line(Meaning::Dim, hint)));
+fn error_lines(styler: &Styler<'_>, error: &Error) -> Vec<Line<'static>> {
+    let said = format!("{}: {}", error.kind().as_str(), error.message());
+    let mut lines = vec![styler.line(StyleRole::Error, said)];
+    lines.extend(error.details().iter().map(|said| styler.line(StyleRole::Plain, said)));
+    let hint = error.hint().map(|hint| format!("hint: {hint}"));
+    lines.extend(hint.map(|hint| styler.line(StyleRole::Dim, hint)));
     lines
 }
 
 /// The end of its log and of its standard error.
 fn tails(
-    words: &Words<'_>,
+    styler: &Styler<'_>,
     server: &ServerStatus,
-    past: Option<&Past>,
+    past: Option<&ServerActivity>,
     lines: &mut Vec<Line<'static>>,
 ) {
     let logged = past.map_or(0, |past| past.log.len());
     if let (Some(past), 1..) = (past, logged) {
-        lines.push(words.line(Meaning::Title, format!("its log: {logged} (l shows all)")));
+        lines.push(styler.line(StyleRole::Title, format!("its log: {logged} (l shows all)")));
         let newest = past.log.iter().skip(logged.saturating_sub(TAIL));
-        lines.extend(newest.map(|(level, said)| log_line(words, level, said)));
+        lines.extend(newest.map(|(level, said)| log_line(styler, level, said)));
     }
     let written = server.stderr_tail.len();
     if written > 0 {
         lines.push(
-            words.line(Meaning::Title, format!("its standard error: {written} (l shows all)")),
+            styler.line(StyleRole::Title, format!("its standard error: {written} (l shows all)")),
         );
         let newest = server.stderr_tail.iter().skip(written.saturating_sub(TAIL));
-        lines.extend(newest.map(|said| words.line(Meaning::Plain, said)));
+        lines.extend(newest.map(|said| styler.line(StyleRole::Plain, said)));
     }
 }
 
 /// What it says it is: a claim.
-fn claimed(server: &ServerStatus) -> Option<String> {
+fn server_identity(server: &ServerStatus) -> Option<String> {
     let info = server.server_info.as_ref()?;
     let part = |key| info.get(key).and_then(Value::as_str);
     let name = part("name")?;
@@ -280,8 +283,10 @@ fn capabilities(all: &Value) -> String {
 
 fn routing(server: &ServerStatus) -> Option<String> {
     let circuit = match server.circuit {
-        Circuit::Closed if server.weight.is_none() => return None,
-        Circuit::Open { left } => format!("left alone for another {}", show_duration(left)),
+        CircuitState::Closed if server.weight.is_none() => return None,
+        CircuitState::Open { remaining: left } => {
+            format!("left alone for another {}", show_duration(left))
+        }
         other => format!("circuit {}", other.as_str()),
     };
     let weight = server.weight.map(|weight| format!("weight {weight}, "));
@@ -289,7 +294,7 @@ fn routing(server: &ServerStatus) -> Option<String> {
 }
 
 /// The newest ping, half and most of them.
-fn pings(past: Option<&Past>) -> Option<String> {
+fn pings(past: Option<&ServerActivity>) -> Option<String> {
     let past = past?;
     let newest = show_duration(*past.pings.back()?);
     let (half, most) = (past.ping_within(50)?, past.ping_within(95)?);
@@ -297,10 +302,10 @@ fn pings(past: Option<&Past>) -> Option<String> {
 }
 
 /// How the pings went, and how long the longest took; one alone is no history.
-fn history(words: &Words<'_>, past: Option<&Past>) -> Option<String> {
+fn history(styler: &Styler<'_>, past: Option<&ServerActivity>) -> Option<String> {
     let pings = &past.filter(|past| past.pings.len() > 1)?.pings;
     let longest = *pings.iter().max()?;
-    let marks: &[char] = if words.theme.ascii {
+    let marks: &[char] = if styler.theme.ascii {
         &['.', ':', '|']
     } else {
         &['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█']

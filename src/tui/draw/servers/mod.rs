@@ -6,24 +6,28 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-use crate::model::{Circuit, ServerState, ServerStatus};
-use crate::tui::theme::Meaning;
+use crate::model::{CircuitState, ServerState, ServerStatus};
+use crate::tui::theme::StyleRole;
 use crate::util::units::show_duration;
 
 pub(super) use health::health;
 pub(super) use table::list;
 
 /// How a server is, in a word or two.
-fn state_of(server: &ServerStatus) -> (String, Meaning) {
+fn state_of(server: &ServerStatus) -> (String, StyleRole) {
     let meaning = match server.state {
-        ServerState::Ready => Meaning::Good,
-        ServerState::Failed(_) => Meaning::Bad,
-        ServerState::Starting | ServerState::Untrusted(_) => Meaning::Doubt,
-        ServerState::Idle | ServerState::Closed => Meaning::Dim,
+        ServerState::Ready => StyleRole::Success,
+        ServerState::Failed(_) => StyleRole::Error,
+        ServerState::Starting | ServerState::Untrusted(_) => StyleRole::Warning,
+        ServerState::Idle | ServerState::Closed => StyleRole::Dim,
     };
     match server.circuit {
-        Circuit::Open { left } => (format!("rests {}", show_duration(left)), Meaning::Bad),
-        Circuit::Closed | Circuit::HalfOpen => (server.state.as_str().to_owned(), meaning),
+        CircuitState::Open { remaining: left } => {
+            (format!("rests {}", show_duration(left)), StyleRole::Error)
+        }
+        CircuitState::Closed | CircuitState::HalfOpen => {
+            (server.state.as_str().to_owned(), meaning)
+        }
     }
 }
 

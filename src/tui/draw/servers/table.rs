@@ -7,40 +7,45 @@ use ratatui::text::Line;
 use super::{clock, state_of};
 use crate::model::ServerStatus;
 use crate::tui::draw::pane;
-use crate::tui::draw::words::Words;
-use crate::tui::state::{Pane, State};
-use crate::tui::theme::Meaning;
+use crate::tui::draw::styler::Styler;
+use crate::tui::state::{AppState, Pane};
+use crate::tui::theme::StyleRole;
 use crate::util::text;
 use crate::util::units::show_duration;
 
 /// A column: its title, how wide it is, and how soon it is left out where there is no room.
-struct Column {
+struct ServerColumn {
     title: &'static str,
     width: usize,
     rank: u8,
-    cell: fn(&State, &ServerStatus) -> String,
+    cell: fn(&AppState, &ServerStatus) -> String,
 }
 
 /// What stands behind name and state; the last one takes what is left.
-const COLUMNS: [Column; 8] = [
-    Column { title: "TRANSPORT", width: 10, rank: 4, cell: |_, s| s.transport.to_owned() },
-    Column {
+const COLUMNS: [ServerColumn; 8] = [
+    ServerColumn { title: "TRANSPORT", width: 10, rank: 4, cell: |_, s| s.transport.to_owned() },
+    ServerColumn {
         title: "PROTOCOL",
         width: 11,
         rank: 5,
         cell: |_, server| server.protocol.clone().unwrap_or_else(none),
     },
-    Column { title: "TOOLS", width: 8, rank: 7, cell: tools },
-    Column { title: "PING p50/p95", width: 16, rank: 2, cell: pings },
-    Column { title: "CALLS", width: 6, rank: 6, cell: |state, server| calls(state, server).0 },
-    Column { title: "ERR%", width: 6, rank: 3, cell: |state, server| calls(state, server).1 },
-    Column {
+    ServerColumn { title: "TOOLS", width: 8, rank: 7, cell: tools },
+    ServerColumn { title: "PING p50/p95", width: 16, rank: 2, cell: pings },
+    ServerColumn {
+        title: "CALLS",
+        width: 6,
+        rank: 6,
+        cell: |state, server| calls(state, server).0,
+    },
+    ServerColumn { title: "ERR%", width: 6, rank: 3, cell: |state, server| calls(state, server).1 },
+    ServerColumn {
         title: "RESTARTS",
         width: 9,
         rank: 1,
         cell: |_, server| server.starts.saturating_sub(1).to_string(),
     },
-    Column {
+    ServerColumn {
         title: "UP",
         width: 9,
         rank: 3,
@@ -54,51 +59,51 @@ const STATE: usize = 11;
 
 pub(in crate::tui::draw) fn list(
     frame: &mut Frame<'_>,
-    words: &Words<'_>,
-    state: &State,
+    styler: &Styler<'_>,
+    state: &AppState,
     area: Rect,
 ) {
     let servers = &state.servers;
-    let focused = state.shell.focus == Pane::Servers;
+    let focused = state.context.focus == Pane::Servers;
     let title = format!("Servers {}", servers.rows.len());
-    let inner = pane::open(frame, words, area, &title, focused);
+    let inner = pane::open(frame, styler, area, &title, focused);
     if servers.rows.is_empty() {
         let said = "no servers; mcp.yaml names them";
-        return frame.render_widget(words.line(Meaning::Dim, said), inner);
+        return frame.render_widget(styler.line(StyleRole::Dim, said), inner);
     }
     let [head, rows] = Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]).areas(inner);
     let width = usize::from(inner.width);
     let name = if width >= 100 { 16 } else { 14 };
     let columns = fitting(width.saturating_sub(2 + name + STATE + LAST));
-    frame.render_widget(words.line(Meaning::Dim, heading(name, &columns)), head);
+    frame.render_widget(styler.line(StyleRole::Dim, heading(name, &columns)), head);
     let height = usize::from(rows.height);
     let first = servers.list.first(height, servers.rows.len());
     for (at, server) in servers.rows.iter().enumerate().skip(first).take(height) {
         let y = rows.y + u16::try_from(at - first).unwrap_or(0);
         let mark = match (at == servers.list.chosen(), focused) {
-            (true, true) => Some(Meaning::Chosen),
-            (true, false) => Some(Meaning::Marked),
+            (true, true) => Some(StyleRole::Selected),
+            (true, false) => Some(StyleRole::SelectedUnfocused),
             _ => None,
         };
-        let line = row(words, state, server, name, &columns, mark);
+        let line = row(styler, state, server, name, &columns, mark);
         frame.render_widget(line, Rect { y, height: 1, ..rows });
     }
 }
 
 /// The columns that fit in so many cells; those of the least rank are left out first.
-fn fitting(mut room: usize) -> Vec<&'static Column> {
-    let mut by_rank: Vec<&Column> = COLUMNS.iter().collect();
+fn fitting(mut room: usize) -> Vec<&'static ServerColumn> {
+    let mut by_rank: Vec<&ServerColumn> = COLUMNS.iter().collect();
     by_rank.sort_by_key(|column| std::cmp::Reverse(column.rank));
     by_rank.retain(|column| {
         let fits = column.width <= room;
         room -= if fits { column.width } else { 0 };
         fits
     });
-    let kept = |column: &&Column| by_rank.iter().any(|kept| kept.title == column.title);
+    let kept = |column: &&ServerColumn| by_rank.iter().any(|kept| kept.title == column.title);
     COLUMNS.iter().filter(kept).collect()
 }
 
-fn heading(name: usize, columns: &[&Column]) -> String {
+fn heading(name: usize, columns: &[&ServerColumn]) -> String {
     let mut line = format!("  {}{}", padded("NAME", name), padded("STATE", STATE));
     for column in columns {
         line += &padded(column.title, column.width);
@@ -108,27 +113,27 @@ fn heading(name: usize, columns: &[&Column]) -> String {
 
 /// One server; why it is out of service stands in its row.
 fn row(
-    words: &Words<'_>,
-    state: &State,
+    styler: &Styler<'_>,
+    state: &AppState,
     server: &ServerStatus,
     name: usize,
-    columns: &[&Column],
-    mark: Option<Meaning>,
+    columns: &[&ServerColumn],
+    mark: Option<StyleRole>,
 ) -> Line<'static> {
-    let pointer = if mark.is_some() { words.theme.pointer() } else { "  " };
+    let pointer = if mark.is_some() { styler.theme.pointer() } else { "  " };
     let (word, meaning) = state_of(server);
     let named = format!("{pointer}{}", padded(&server.name, name));
     let mut spans = vec![
-        words.span(mark.unwrap_or(Meaning::Plain), named),
-        words.span(meaning, padded(&word, STATE)),
+        styler.span(mark.unwrap_or(StyleRole::Plain), named),
+        styler.span(meaning, padded(&word, STATE)),
     ];
-    spans.push(if let Some(fault) = state.servers.fault(server) {
-        words.span(Meaning::Bad, format!("{}: {}", fault.kind().as_str(), fault.message()))
+    spans.push(if let Some(error) = state.servers.error(server) {
+        styler.span(StyleRole::Error, format!("{}: {}", error.kind().as_str(), error.message()))
     } else {
-        let cell = |column: &&Column| padded(&(column.cell)(state, server), column.width);
+        let cell = |column: &&ServerColumn| padded(&(column.cell)(state, server), column.width);
         let facts: String = columns.iter().map(cell).collect();
         let process = server.pid.map(|pid| pid.to_string());
-        words.span(Meaning::Plain, facts + &process.unwrap_or_else(|| address(&server.endpoint)))
+        styler.span(StyleRole::Plain, facts + &process.unwrap_or_else(|| address(&server.endpoint)))
     });
     Line::from(spans)
 }
@@ -143,7 +148,7 @@ fn none() -> String {
 }
 
 /// How many, how many of them are not what was declared (`~`), and whether all ask (`A`).
-fn tools(state: &State, server: &ServerStatus) -> String {
+fn tools(state: &AppState, server: &ServerStatus) -> String {
     let advertised = state.servers.advertised(&server.name);
     let mut said = server.tools.map_or_else(none, |count| count.to_string());
     if let Some(count @ 1..) = advertised.map(|advertised| advertised.count) {
@@ -155,8 +160,8 @@ fn tools(state: &State, server: &ServerStatus) -> String {
     said
 }
 
-fn pings(state: &State, server: &ServerStatus) -> String {
-    let past = state.servers.past(&server.name);
+fn pings(state: &AppState, server: &ServerStatus) -> String {
+    let past = state.servers.activity_of(&server.name);
     let within = |percent| past?.ping_within(percent);
     match (within(50), within(95)) {
         (Some(half), Some(most)) => format!("{}/{}", show_duration(half), show_duration(most)),
@@ -165,8 +170,8 @@ fn pings(state: &State, server: &ServerStatus) -> String {
 }
 
 /// How many calls were made here, and how many of a hundred failed.
-fn calls(state: &State, server: &ServerStatus) -> (String, String) {
-    let (all, failed) = state.shell.calls.tally(&server.name);
+fn calls(state: &AppState, server: &ServerStatus) -> (String, String) {
+    let (all, failed) = state.context.calls.server_counts(&server.name);
     let rate = match all {
         0 => none(),
         // Never more calls than are remembered.

@@ -5,14 +5,14 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::Line;
 
 use super::{QUANTILES, per_second, quantile};
-use crate::bench::spread::Spread;
+use crate::bench::distribution::Distribution;
 use crate::stats::Usage;
-use crate::stats::summary::Point;
+use crate::stats::summary::SeriesPoint;
 use crate::tui::draw::chart::{self, float};
-use crate::tui::draw::words::Words;
+use crate::tui::draw::styler::Styler;
 use crate::tui::draw::{histogram, pane};
-use crate::tui::state::State;
-use crate::tui::theme::Meaning;
+use crate::tui::state::AppState;
+use crate::tui::theme::StyleRole;
 use crate::util::units::{show_duration, show_size};
 
 /// From this width on the histogram stands beside the rest.
@@ -20,71 +20,71 @@ const WIDE: u16 = 96;
 /// Kinds of failures that are told apart.
 const KINDS: usize = 8;
 
-pub(super) fn draw(frame: &mut Frame<'_>, words: &Words<'_>, state: &State, area: Rect) {
+pub(super) fn draw(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState, area: Rect) {
     let Some(usage) = state.stats.chosen() else {
         let said = "what calls took is drawn here, once there are any";
-        return pane::scrolled(frame, words, area, &[words.line(Meaning::Dim, said)], 0);
+        return pane::scrolled(frame, styler, area, &[styler.line(StyleRole::Dim, said)], 0);
     };
     let spread = state.stats.spread.as_ref();
     if area.width >= WIDE {
         let [left, right] =
             Layout::horizontal([Constraint::Percentage(55), Constraint::Fill(1)]).areas(area);
         let left = Rect { width: left.width.saturating_sub(2), ..left };
-        let drawn = drawn(words, state, usage, spread, left.width, left.height);
-        pane::scrolled(frame, words, left, &drawn, 0);
-        let mut lines = facts(words, state, usage, right.width);
-        lines.extend(store(words, state));
-        return pane::scrolled(frame, words, right, &lines, state.stats.scroll);
+        let drawn = drawn(styler, state, usage, spread, left.width, left.height);
+        pane::scrolled(frame, styler, left, &drawn, 0);
+        let mut lines = facts(styler, state, usage, right.width);
+        lines.extend(store(styler, state));
+        return pane::scrolled(frame, styler, right, &lines, state.stats.scroll);
     }
-    let mut lines = facts(words, state, usage, area.width);
+    let mut lines = facts(styler, state, usage, area.width);
     // The histogram takes the lines that are left, and a few in any case.
     let left = area.height.saturating_sub(u16::try_from(lines.len()).unwrap_or(u16::MAX)).max(6);
-    lines.extend(drawn(words, state, usage, spread, area.width, left));
-    lines.extend(store(words, state));
-    pane::scrolled(frame, words, area, &lines, state.stats.scroll);
+    lines.extend(drawn(styler, state, usage, spread, area.width, left));
+    lines.extend(store(styler, state));
+    pane::scrolled(frame, styler, area, &lines, state.stats.scroll);
 }
 
 /// The histogram, with what its axis is.
 fn drawn(
-    words: &Words<'_>,
-    state: &State,
+    styler: &Styler<'_>,
+    state: &AppState,
     usage: &Usage,
-    spread: Option<&Spread>,
+    spread: Option<&Distribution>,
     width: u16,
     height: u16,
 ) -> Vec<Line<'static>> {
     let Some(spread) = spread else {
-        return vec![words.line(Meaning::Dim, "no call went well, so there are no times")];
+        return vec![styler.line(StyleRole::Dim, "no call went well, so there are no times")];
     };
     let durations = &usage.counts.durations;
-    let scale = if state.stats.is_even { "linear" } else { "log" };
+    let scale = if state.stats.has_linear_buckets { "linear" } else { "log" };
     let title = format!("time ({scale} scale, H changes it), {} calls", durations.count());
     let marks: Vec<_> = [QUANTILES[2], QUANTILES[0], QUANTILES[3]]
         .into_iter()
         .filter_map(|(name, share)| Some((name, durations.quantile(share)?)))
         .collect();
-    let mut lines = vec![words.line(Meaning::Dim, title)];
+    let mut lines = vec![styler.line(StyleRole::Dim, title)];
     let height = usize::from(height).saturating_sub(1);
-    lines.extend(histogram::lines(words, spread, &marks, usize::from(width), height));
+    lines.extend(histogram::lines(styler, spread, &marks, usize::from(width), height));
     lines
 }
 
 /// Figures, rates, failures.
-fn facts(words: &Words<'_>, state: &State, usage: &Usage, width: u16) -> Vec<Line<'static>> {
+fn facts(styler: &Styler<'_>, state: &AppState, usage: &Usage, width: u16) -> Vec<Line<'static>> {
     let counts = &usage.counts;
     let durations = &counts.durations;
     let mut lines = Vec::new();
     let mut figures = Vec::new();
     for (name, share) in QUANTILES {
         let (said, meaning) = quantile(durations, share);
-        figures.push(words.span(Meaning::Dim, format!("{name} ")));
-        figures.push(words.span(meaning, format!("{said}  ")));
+        figures.push(styler.span(StyleRole::Dim, format!("{name} ")));
+        figures.push(styler.span(meaning, format!("{said}  ")));
     }
     if durations.count() > 0 {
         lines.push(Line::from(figures));
         let show = |time: Option<std::time::Duration>| time.map(show_duration).unwrap_or_default();
-        lines.push(words.line(
-            Meaning::Plain,
+        lines.push(styler.line(
+            StyleRole::Plain,
             format!(
                 "max {}  mean {}  deviation {}",
                 show(durations.max()),
@@ -93,65 +93,66 @@ fn facts(words: &Words<'_>, state: &State, usage: &Usage, width: u16) -> Vec<Lin
             ),
         ));
     }
-    lines.extend(course(words, state, usage, width));
+    lines.extend(course(styler, state, usage, width));
     if counts.failed() > 0 {
         let mut kinds: Vec<(&String, &u64)> = counts.failures.iter().collect();
         kinds.sort_by_key(|(kind, count)| (std::cmp::Reverse(**count), *kind));
         let said: Vec<String> =
             kinds.iter().take(KINDS).map(|(kind, count)| format!("{kind} {count}")).collect();
         lines.push(Line::from(vec![
-            words.span(Meaning::Dim, format!("{:<8}", "failed")),
-            words.span(Meaning::Bad, said.join("  ")),
+            styler.span(StyleRole::Dim, format!("{:<8}", "failed")),
+            styler.span(StyleRole::Error, said.join("  ")),
         ]));
     }
     if counts.retries() > 0 {
         let said = format!("{} retries, {} recovered", counts.retries(), counts.recovered);
-        lines.push(words.line(Meaning::Plain, said));
+        lines.push(styler.line(StyleRole::Plain, said));
     }
-    if durations.count() > 0 && QUANTILES.iter().any(|(_, share)| !durations.is_sure_of(*share)) {
-        lines.push(words.line(Meaning::Dim, "? too few calls for this percentile to say much"));
+    if durations.count() > 0 && QUANTILES.iter().any(|(_, share)| !durations.is_reliable_at(*share))
+    {
+        lines.push(styler.line(StyleRole::Dim, "? too few calls for this percentile to say much"));
     }
     lines
 }
 
 /// Where all of it is kept.
-fn store(words: &Words<'_>, state: &State) -> Option<Line<'static>> {
-    let seen = state.stats.seen.as_ref()?;
+fn store(styler: &Styler<'_>, state: &AppState) -> Option<Line<'static>> {
+    let seen = state.stats.snapshot.as_ref()?;
     let size = seen.size.map(|size| format!(", {}", show_size(size))).unwrap_or_default();
-    Some(words.line(Meaning::Dim, format!("store   {}{size}", seen.place)))
+    Some(styler.line(StyleRole::Dim, format!("store   {}{size}", seen.place)))
 }
 
 /// What happened when, a mark for each slice.
-fn course(words: &Words<'_>, state: &State, usage: &Usage, width: u16) -> Vec<Line<'static>> {
-    let points = state.stats.course_of(&usage.tool);
-    let Some(seen) = state.stats.seen.as_ref().filter(|_| !points.is_empty()) else {
+fn course(styler: &Styler<'_>, state: &AppState, usage: &Usage, width: u16) -> Vec<Line<'static>> {
+    let points = state.stats.timeline_of(&usage.tool);
+    let Some(seen) = state.stats.snapshot.as_ref().filter(|_| !points.is_empty()) else {
         return Vec::new();
     };
     let cells = usize::from(width).saturating_sub(26).clamp(4, 60);
-    let length = seen.courses.length;
-    let line = |name: &str, meaning, value: &dyn Fn(&Point) -> f64, said: String| {
+    let length = seen.timelines.length;
+    let line = |name: &str, meaning, value: &dyn Fn(&SeriesPoint) -> f64, said: String| {
         let numbers: Vec<f64> = points.iter().map(value).collect();
-        let drawn = chart::sparkline(&numbers, cells, words.theme.ascii);
+        let drawn = chart::sparkline(&numbers, cells, styler.theme.ascii);
         Line::from(vec![
-            words.span(Meaning::Dim, format!("{name:<8}")),
-            words.span(meaning, format!("{drawn} ")),
-            words.span(Meaning::Plain, said),
+            styler.span(StyleRole::Dim, format!("{name:<8}")),
+            styler.span(meaning, format!("{drawn} ")),
+            styler.span(StyleRole::Plain, said),
         ])
     };
     let most = points.iter().map(|point| point.calls).max().unwrap_or(0);
     let peak = float(most) / length.as_secs_f64().max(1.0);
     let rate = state.stats.rate_of(usage).unwrap_or_default();
     let said = format!("{}/s, peak {}/s", per_second(rate), per_second(peak));
-    let mut lines = vec![line("calls", Meaning::Good, &|point| float(point.calls), said)];
+    let mut lines = vec![line("calls", StyleRole::Success, &|point| float(point.calls), said)];
     if points.iter().any(|point| point.failed > 0) {
         let said = usage.counts.failed().to_string();
-        lines.push(line("errors", Meaning::Bad, &|point| float(point.failed), said));
+        lines.push(line("errors", StyleRole::Error, &|point| float(point.failed), said));
     }
-    let high = |point: &Point| point.p95.map_or(0.0, |p95| p95.as_secs_f64());
-    lines.push(line("p95", Meaning::Name, &high, String::new()));
+    let high = |point: &SeriesPoint| point.p95.map_or(0.0, |p95| p95.as_secs_f64());
+    lines.push(line("p95", StyleRole::Name, &high, String::new()));
     let slices = u32::try_from(points.len()).unwrap_or(u32::MAX);
     let said = format!("        {} of time, {} a mark", span(length * slices), span(length));
-    lines.push(words.line(Meaning::Dim, said));
+    lines.push(styler.line(StyleRole::Dim, said));
     lines
 }
 

@@ -7,16 +7,16 @@ use ratatui::text::{Line, Span};
 use super::{quantile, share};
 use crate::stats::Usage;
 use crate::tui::draw::chart::sparkline;
-use crate::tui::draw::columns::{self, Column};
+use crate::tui::draw::columns::{self, ColumnSpec};
 use crate::tui::draw::pane;
-use crate::tui::draw::words::Words;
-use crate::tui::state::{Pane, State};
-use crate::tui::theme::Meaning;
+use crate::tui::draw::styler::Styler;
+use crate::tui::state::{AppState, Pane};
+use crate::tui::theme::StyleRole;
 use crate::util::units::show_duration;
 
 /// What stands in a column.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Cell {
+enum StatsCell {
     Source,
     Calls,
     Now,
@@ -29,26 +29,31 @@ enum Cell {
     Trend,
 }
 
-const COLUMNS: [Column<Cell>; 13] = [
-    column(Cell::Source, " FROM", 10, 4),
-    column(Cell::Calls, "CALLS", 7, 0),
-    column(Cell::Now, "NOW", 5, 9),
-    column(Cell::Ok, "OK%", 7, 1),
-    column(Cell::Errors, "ERR", 6, 3),
-    column(Cell::Quantile(0.5), "P50", 9, 2),
-    column(Cell::Quantile(0.9), "P90", 9, 10),
-    column(Cell::Quantile(0.95), "P95", 9, 0),
-    column(Cell::Quantile(0.99), "P99", 9, 7),
-    column(Cell::Max, "MAX", 9, 8),
-    column(Cell::Mean, "MEAN", 9, 11),
-    column(Cell::Rate, "RATE/S", 8, 5),
-    column(Cell::Trend, " P95 TREND", 12, 6),
+const COLUMNS: [ColumnSpec<StatsCell>; 13] = [
+    column(StatsCell::Source, " FROM", 10, 4),
+    column(StatsCell::Calls, "CALLS", 7, 0),
+    column(StatsCell::Now, "NOW", 5, 9),
+    column(StatsCell::Ok, "OK%", 7, 1),
+    column(StatsCell::Errors, "ERR", 6, 3),
+    column(StatsCell::Quantile(0.5), "P50", 9, 2),
+    column(StatsCell::Quantile(0.9), "P90", 9, 10),
+    column(StatsCell::Quantile(0.95), "P95", 9, 0),
+    column(StatsCell::Quantile(0.99), "P99", 9, 7),
+    column(StatsCell::Max, "MAX", 9, 8),
+    column(StatsCell::Mean, "MEAN", 9, 11),
+    column(StatsCell::Rate, "RATE/S", 8, 5),
+    column(StatsCell::Trend, " P95 TREND", 12, 6),
 ];
 /// The least cells of a name.
 const NAME: usize = 12;
 
-const fn column(what: Cell, title: &'static str, width: usize, spare: u8) -> Column<Cell> {
-    Column { what, title, width, spare }
+const fn column(
+    what: StatsCell,
+    title: &'static str,
+    width: usize,
+    spare: u8,
+) -> ColumnSpec<StatsCell> {
+    ColumnSpec { what, title, width, drop_priority: spare }
 }
 
 /// What a row is called.
@@ -60,29 +65,31 @@ pub(super) fn name_of(usage: &Usage, by_server: bool) -> &str {
     }
 }
 
-pub(super) fn draw(frame: &mut Frame<'_>, words: &Words<'_>, state: &State, area: Rect) {
+pub(super) fn draw(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState, area: Rect) {
     let stats = &state.stats;
     let mut above = Vec::new();
-    if let Some(fault) = &stats.fault {
-        above.push(words.line(Meaning::Bad, format!("not read: {}", fault.message())));
-        above.extend(
-            fault.hint_text().map(|hint| words.line(Meaning::Dim, format!("hint: {hint}"))),
+    if let Some(error) = &stats.error {
+        above.push(styler.line(StyleRole::Error, format!("not read: {}", error.message())));
+        above.extend(error.hint().map(|hint| styler.line(StyleRole::Dim, format!("hint: {hint}"))));
+    }
+    above.extend(
+        stats.notes.iter().map(|note| styler.line(StyleRole::Warning, format!("! {note}"))),
+    );
+    if stats.snapshot.as_ref().is_some_and(|seen| seen.summary.is_behind) {
+        above.push(
+            styler.line(StyleRole::Warning, "! more calls wait in the spool; they come next"),
         );
     }
-    above.extend(stats.notes.iter().map(|note| words.line(Meaning::Doubt, format!("! {note}"))));
-    if stats.seen.as_ref().is_some_and(|seen| seen.summary.behind) {
-        above.push(words.line(Meaning::Doubt, "! more calls wait in the spool; they come next"));
-    }
     if stats.rows().is_empty() {
-        let said = match (&stats.seen, &stats.fault) {
+        let said = match (&stats.snapshot, &stats.error) {
             (Some(_), _) => {
                 "no call in this window: 'w' takes another one, '1' shows tools to call"
             }
             (None, None) => "reading what was counted",
             (None, Some(_)) => "",
         };
-        above.push(words.line(Meaning::Dim, said));
-        return pane::scrolled(frame, words, area, &above, 0);
+        above.push(styler.line(StyleRole::Dim, said));
+        return pane::scrolled(frame, styler, area, &above, 0);
     }
     let mut y = area.y;
     for line in above.into_iter().take(usize::from(area.height / 3)) {
@@ -90,96 +97,112 @@ pub(super) fn draw(frame: &mut Frame<'_>, words: &Words<'_>, state: &State, area
         y += 1;
     }
     let room = usize::from(area.width).saturating_sub(2);
-    let all: Vec<Column<Cell>> =
-        COLUMNS.into_iter().filter(|c| !(stats.by_server && c.what == Cell::Source)).collect();
+    let all: Vec<ColumnSpec<StatsCell>> =
+        COLUMNS.into_iter().filter(|c| !(stats.by_server && c.what == StatsCell::Source)).collect();
     let (kept, first) = columns::fitting(&all, room, NAME);
     if y < area.bottom() {
-        let head = head(words, &kept, first, stats.by_server);
+        let head = head(styler, &kept, first, stats.by_server);
         frame.render_widget(head, Rect { y, height: 1, ..area });
         y += 1;
     }
     let height = usize::from(area.bottom().saturating_sub(y));
     let from = stats.list.first(height, stats.rows().len());
     for (at, usage) in stats.rows().iter().enumerate().skip(from).take(height) {
-        let line = row(words, state, usage, at == stats.list.chosen(), &kept, first);
+        let line = row(styler, state, usage, at == stats.list.chosen(), &kept, first);
         frame.render_widget(line, Rect { y, height: 1, ..area });
         y += 1;
     }
 }
 
-fn head(words: &Words<'_>, kept: &[Column<Cell>], first: usize, by_server: bool) -> Line<'static> {
+fn head(
+    styler: &Styler<'_>,
+    kept: &[ColumnSpec<StatsCell>],
+    first: usize,
+    by_server: bool,
+) -> Line<'static> {
     let name = if by_server { "SERVER" } else { "TOOL" };
-    let mut said = columns::left(&format!("  {name}"), first + 2);
+    let mut said = columns::align_left(&format!("  {name}"), first + 2);
     for column in kept {
         said.push_str(&if column.title.starts_with(' ') {
-            columns::left(column.title, column.width)
+            columns::align_left(column.title, column.width)
         } else {
             columns::right(column.title, column.width)
         });
     }
-    words.line(Meaning::Dim, said)
+    styler.line(StyleRole::Dim, said)
 }
 
 fn row(
-    words: &Words<'_>,
-    state: &State,
+    styler: &Styler<'_>,
+    state: &AppState,
     usage: &Usage,
     is_chosen: bool,
-    kept: &[Column<Cell>],
+    kept: &[ColumnSpec<StatsCell>],
     first: usize,
 ) -> Line<'static> {
     let stats = &state.stats;
-    let pointer = if is_chosen { words.theme.pointer() } else { "  " };
-    let named = match (is_chosen, state.shell.focus == Pane::Usage) {
-        (true, true) => Meaning::Chosen,
-        (true, false) => Meaning::Marked,
-        _ => Meaning::Plain,
+    let pointer = if is_chosen { styler.theme.pointer() } else { "  " };
+    let named = match (is_chosen, state.context.focus == Pane::Usage) {
+        (true, true) => StyleRole::Selected,
+        (true, false) => StyleRole::SelectedUnfocused,
+        _ => StyleRole::Plain,
     };
-    let name = columns::left(name_of(usage, stats.by_server), first);
-    let mut spans = vec![words.span(named, format!("{pointer}{name}"))];
-    spans.extend(kept.iter().map(|column| cell(words, state, usage, column)));
+    let name = columns::align_left(name_of(usage, stats.by_server), first);
+    let mut spans = vec![styler.span(named, format!("{pointer}{name}"))];
+    spans.extend(kept.iter().map(|column| cell(styler, state, usage, column)));
     Line::from(spans)
 }
 
-fn cell(words: &Words<'_>, state: &State, usage: &Usage, column: &Column<Cell>) -> Span<'static> {
+fn cell(
+    styler: &Styler<'_>,
+    state: &AppState,
+    usage: &Usage,
+    column: &ColumnSpec<StatsCell>,
+) -> Span<'static> {
     let counts = &usage.counts;
     let durations = &counts.durations;
     let (said, meaning) = match column.what {
-        Cell::Source => {
+        StatsCell::Source => {
             let source = usage.tool.server.as_deref().unwrap_or("local");
-            return words.span(Meaning::Dim, columns::left(&format!(" {source}"), column.width));
+            return styler
+                .span(StyleRole::Dim, columns::align_left(&format!(" {source}"), column.width));
         }
-        Cell::Trend => {
-            let course = state.stats.course_of(&usage.tool);
+        StatsCell::Trend => {
+            let course = state.stats.timeline_of(&usage.tool);
             let times = course.iter().map(|p| p.p95.map_or(0.0, |p95| p95.as_secs_f64()));
             let times: Vec<f64> = times.collect();
-            let drawn = sparkline(&times, column.width - 1, words.theme.ascii);
-            return words.span(Meaning::Name, columns::left(&format!(" {drawn}"), column.width));
+            let drawn = sparkline(&times, column.width - 1, styler.theme.ascii);
+            return styler
+                .span(StyleRole::Name, columns::align_left(&format!(" {drawn}"), column.width));
         }
-        Cell::Calls => (counts.calls().to_string(), Meaning::Plain),
-        Cell::Now => {
+        StatsCell::Calls => (counts.calls().to_string(), StyleRole::Plain),
+        StatsCell::Now => {
             let is_own = |tool: &str| match &usage.tool.server {
                 Some(server) if state.stats.by_server => {
                     tool.strip_prefix(server.as_str()).is_some_and(|rest| rest.starts_with('-'))
                 }
                 _ => tool == usage.tool.name,
             };
-            match state.shell.calls.running().filter(|call| is_own(&call.tool)).count() {
-                0 => (String::new(), Meaning::Dim),
-                running => (running.to_string(), Meaning::Doubt),
+            match state.context.calls.running().filter(|call| is_own(&call.tool)).count() {
+                0 => (String::new(), StyleRole::Dim),
+                running => (running.to_string(), StyleRole::Warning),
             }
         }
-        Cell::Ok if counts.failed() == 0 => (share(counts), Meaning::Good),
-        Cell::Ok => (share(counts), Meaning::Doubt),
-        Cell::Errors if counts.failed() == 0 => ("0".to_owned(), Meaning::Dim),
-        Cell::Errors => (counts.failed().to_string(), Meaning::Bad),
-        Cell::Quantile(share) => quantile(durations, share),
-        Cell::Max => (durations.max().map(show_duration).unwrap_or_default(), Meaning::Plain),
-        Cell::Mean => (durations.mean().map(show_duration).unwrap_or_default(), Meaning::Plain),
-        Cell::Rate => {
+        StatsCell::Ok if counts.failed() == 0 => (share(counts), StyleRole::Success),
+        StatsCell::Ok => (share(counts), StyleRole::Warning),
+        StatsCell::Errors if counts.failed() == 0 => ("0".to_owned(), StyleRole::Dim),
+        StatsCell::Errors => (counts.failed().to_string(), StyleRole::Error),
+        StatsCell::Quantile(share) => quantile(durations, share),
+        StatsCell::Max => {
+            (durations.max().map(show_duration).unwrap_or_default(), StyleRole::Plain)
+        }
+        StatsCell::Mean => {
+            (durations.mean().map(show_duration).unwrap_or_default(), StyleRole::Plain)
+        }
+        StatsCell::Rate => {
             let rate = state.stats.rate_of(usage).unwrap_or_default();
-            (super::per_second(rate), Meaning::Plain)
+            (super::per_second(rate), StyleRole::Plain)
         }
     };
-    words.span(meaning, columns::right(&said, column.width))
+    styler.span(meaning, columns::right(&said, column.width))
 }

@@ -1,16 +1,16 @@
 //! The statistics as they look.
 
 use crate::tui::draw::tests::{ASCII, picture};
-use crate::tui::event::stats::{News, Window};
-use crate::tui::event::{Event, Input};
-use crate::tui::keys::Key;
-use crate::tui::state::State;
+use crate::tui::event::stats::{StatsEvent, StatsWindow};
+use crate::tui::event::{AppEvent, UserInput};
+use crate::tui::keys::KeyPress;
+use crate::tui::state::AppState;
 use crate::tui::state::stats::tests::measured;
 use crate::tui::state::tests::{press, sample};
 use crate::tui::theme::Theme;
 
-fn sized(mut state: State, width: u16, height: u16) -> State {
-    state.update(Event::Input(Input::Resize { width, height }));
+fn sized(mut state: AppState, width: u16, height: u16) -> AppState {
+    state.update(AppEvent::Input(UserInput::Resize { width, height }));
     state
 }
 
@@ -54,10 +54,10 @@ fn without_calls_it_is_said_what_to_do() {
     let mut state = sized(sample(), 80, 24);
     press(&mut state, &["4"]);
     assert!(picture(&state, ASCII).contains("reading what was counted"));
-    let mut seen = crate::tui::state::stats::tests::seen(Window::default());
+    let mut seen = crate::tui::state::stats::tests::seen(StatsWindow::default());
     seen.summary.tools.clear();
     seen.notes.push("/state/stats.db cannot be written: it is locked".to_owned());
-    state.update(Event::Stats(News::Seen(Box::new(seen))));
+    state.update(AppEvent::Stats(StatsEvent::Loaded(Box::new(seen))));
     let shown = picture(&state, ASCII);
     assert!(shown.contains("no call in this window: 'w' takes another one"), "{shown}");
     assert!(shown.contains("! /state/stats.db cannot be written: it is locked"), "{shown}");
@@ -66,8 +66,8 @@ fn without_calls_it_is_said_what_to_do() {
 #[test]
 fn a_store_that_cannot_be_read_is_said_above_what_was_seen_before() {
     let mut state = sized(measured(), 80, 24);
-    let fault = crate::model::Fault::unreachable("it is locked by process 7").hint("end that");
-    state.update(Event::Stats(News::Failed(fault)));
+    let error = crate::model::Error::unreachable("it is locked by process 7").with_hint("end that");
+    state.update(AppEvent::Stats(StatsEvent::Failed(error)));
     let shown = picture(&state, ASCII);
     for part in ["not read: it is locked by process 7", "hint: end that", "calculator"] {
         assert!(shown.contains(part), "{part}:\n{shown}");
@@ -89,6 +89,6 @@ fn no_size_is_too_small() {
         picture(&state, ASCII);
         press(&mut state, &["<tab>", "E"]);
         picture(&state, ASCII);
-        state.update(Event::Input(Input::Key(Key::Esc)));
+        state.update(AppEvent::Input(UserInput::Key(KeyPress::Esc)));
     }
 }

@@ -9,97 +9,97 @@ use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::Line;
 
-use super::words::Words;
-use super::{pages, pane};
-use crate::tui::state::trace::{Part, Side};
-use crate::tui::state::{Pane, State};
-use crate::tui::theme::Meaning;
-pub(super) use row::{Columns, row};
+use super::styler::Styler;
+use super::{pane, visible_lines};
+use crate::tui::state::trace::{FrameLineKind, FrameScope};
+use crate::tui::state::{AppState, Pane};
+use crate::tui::theme::StyleRole;
+pub(super) use row::{TraceColumns, row};
 
 pub(super) fn draw(
     frame: &mut Frame<'_>,
-    words: &Words<'_>,
-    state: &State,
+    styler: &Styler<'_>,
+    state: &AppState,
     shown: Pane,
     area: Rect,
 ) {
-    let focused = state.shell.focus == shown;
+    let focused = state.context.focus == shown;
     if shown == Pane::Wire {
-        lines(frame, words, state, focused, area);
+        lines(frame, styler, state, focused, area);
     } else {
-        whole(frame, words, state, focused, area);
+        whole(frame, styler, state, focused, area);
     }
 }
 
 /// The newest lines, beside something else.
-pub(super) fn newest(frame: &mut Frame<'_>, words: &Words<'_>, state: &State, area: Rect) {
-    let inner = pane::open(frame, words, area, &format!("{}  (3)", title(state)), false);
+pub(super) fn newest(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState, area: Rect) {
+    let inner = pane::open(frame, styler, area, &format!("{}  (3)", title(state)), false);
     if state.trace.counts().1 == 0 {
         let said = "what crosses the wires of servers is shown here";
-        return frame.render_widget(words.line(Meaning::Dim, said), inner);
+        return frame.render_widget(styler.line(StyleRole::Dim, said), inner);
     }
-    let columns = Columns::of(usize::from(inner.width));
+    let columns = TraceColumns::of(usize::from(inner.width));
     let (items, _) = state.trace.window(usize::from(inner.height));
     for (y, (_, item)) in (inner.y..inner.bottom()).zip(items) {
-        frame.render_widget(row(words, item, columns, None), Rect { y, height: 1, ..inner });
+        frame.render_widget(row(styler, item, columns, None), Rect { y, height: 1, ..inner });
     }
 }
 
 /// The lines that are shown.
-fn lines(frame: &mut Frame<'_>, words: &Words<'_>, state: &State, focused: bool, area: Rect) {
+fn lines(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState, focused: bool, area: Rect) {
     let trace = &state.trace;
-    let inner = pane::open(frame, words, area, &title(state), focused);
+    let inner = pane::open(frame, styler, area, &title(state), focused);
     let has_filter = trace.is_filtering || !trace.filter.text().is_empty();
     let [line, rows] =
         Layout::vertical([Constraint::Length(u16::from(has_filter)), Constraint::Fill(1)])
             .areas(inner);
     if has_filter {
-        filter(frame, words, state, line);
+        filter(frame, styler, state, line);
     }
     let (all, found) = trace.counts();
     if found == 0 {
         let said =
             if all == 0 { "nothing crossed a wire yet" } else { "nothing is found; Esc shows all" };
-        return frame.render_widget(words.line(Meaning::Dim, said), rows);
+        return frame.render_widget(styler.line(StyleRole::Dim, said), rows);
     }
-    let columns = Columns::of(usize::from(rows.width));
+    let columns = TraceColumns::of(usize::from(rows.width));
     let (items, chosen) = trace.window(usize::from(rows.height));
     for (y, (number, item)) in (rows.y..rows.bottom()).zip(items) {
         let mark = match (number == chosen, focused) {
-            (true, true) => Some(Meaning::Chosen),
-            (true, false) => Some(Meaning::Marked),
+            (true, true) => Some(StyleRole::Selected),
+            (true, false) => Some(StyleRole::SelectedUnfocused),
             _ => None,
         };
-        frame.render_widget(row(words, item, columns, mark), Rect { y, height: 1, ..rows });
+        frame.render_widget(row(styler, item, columns, mark), Rect { y, height: 1, ..rows });
     }
 }
 
 /// How many lines there are, and what holds them still.
-fn title(state: &State) -> String {
+fn title(state: &AppState) -> String {
     let trace = &state.trace;
     let (all, found) = trace.counts();
     let count = if all == found { all.to_string() } else { format!("{found}/{all}") };
-    let still = match trace.waiting() {
+    let still = match trace.paused_count() {
         Some(waiting) => format!("  PAUSED, {waiting} new"),
         None if trace.follows => "  following".to_owned(),
         None => String::new(),
     };
-    let lost = state.shell.lost;
+    let lost = state.context.lost;
     let lost = if lost > 0 { format!("  dropped {lost}") } else { String::new() };
     format!("Trace {count}{still}{lost}")
 }
 
-fn filter(frame: &mut Frame<'_>, words: &Words<'_>, state: &State, area: Rect) {
+fn filter(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState, area: Rect) {
     let trace = &state.trace;
     if !trace.is_filtering {
         let said = format!("/ {}", trace.filter.text());
-        return frame.render_widget(words.line(Meaning::Dim, said), area);
+        return frame.render_widget(styler.line(StyleRole::Dim, said), area);
     }
     let (before, behind) = trace.filter.split();
     let spans = vec![
-        words.span(Meaning::Key, "/ "),
-        words.span(Meaning::Plain, before),
-        words.span(Meaning::Plain, behind),
+        styler.span(StyleRole::Key, "/ "),
+        styler.span(StyleRole::Plain, before),
+        styler.span(StyleRole::Plain, behind),
     ];
     let at = spans[0].width() + spans[1].width();
     frame.render_widget(Line::from(spans), area);
@@ -108,39 +108,41 @@ fn filter(frame: &mut Frame<'_>, words: &Words<'_>, state: &State, area: Rect) {
 }
 
 /// The chosen frame, or its pair.
-fn whole(frame: &mut Frame<'_>, words: &Words<'_>, state: &State, focused: bool, area: Rect) {
+fn whole(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState, focused: bool, area: Rect) {
     let trace = &state.trace;
     let Some(item) = trace.chosen() else {
-        pane::open(frame, words, area, "Frame", focused);
+        pane::open(frame, styler, area, "Frame", focused);
         return;
     };
-    let number = item.glance().and_then(crate::model::traffic::Glance::number);
+    let number = item.glance().and_then(crate::model::traffic::MessageInfo::id_text);
     let mut title = match number {
         Some(number) => format!("Frame #{number}  {}", item.server),
         None => format!("Frame  {}", item.server),
     };
     if item.pair.is_some() {
-        let shown = match trace.side {
-            Side::Chosen if item.is_request() => Side::Request,
-            Side::Chosen => Side::Answer,
+        let shown = match trace.scope {
+            FrameScope::Chosen if item.is_request() => FrameScope::Request,
+            FrameScope::Chosen => FrameScope::Answer,
             other => other,
         };
-        for (side, word) in
-            [(Side::Request, "request"), (Side::Answer, "response"), (Side::Both, "both")]
-        {
+        for (side, word) in [
+            (FrameScope::Request, "request"),
+            (FrameScope::Answer, "response"),
+            (FrameScope::Both, "both"),
+        ] {
             let said = if side == shown { format!("  [{word}]") } else { format!("  {word}") };
             title.push_str(&said);
         }
     }
-    let inner = pane::open(frame, words, area, &title, focused);
+    let inner = pane::open(frame, styler, area, &title, focused);
     let lines = &trace.frame.lines;
-    pages::draw(frame, words, inner, lines.len(), trace.scroll, |at| {
+    visible_lines::draw(frame, styler, inner, lines.len(), trace.scroll, |at| {
         let Some((part, said)) = lines.get(at) else { return Line::default() };
         let meaning = match part {
-            Part::Heading => Meaning::Title,
-            Part::Text => Meaning::Plain,
-            Part::Note => Meaning::Dim,
+            FrameLineKind::Heading => StyleRole::Title,
+            FrameLineKind::Text => StyleRole::Plain,
+            FrameLineKind::Note => StyleRole::Dim,
         };
-        words.line(meaning, said)
+        styler.line(meaning, said)
     });
 }

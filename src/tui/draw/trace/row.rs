@@ -2,16 +2,16 @@
 
 use ratatui::text::{Line, Span};
 
-use crate::model::traffic::{Direction, Glance, Passed};
-use crate::tui::draw::words::Words;
-use crate::tui::state::trace::{Item, What};
-use crate::tui::theme::Meaning;
+use crate::model::traffic::{Direction, MessageInfo, TrafficKind};
+use crate::tui::draw::styler::Styler;
+use crate::tui::state::trace::{TraceContent, TraceItem};
+use crate::tui::theme::StyleRole;
 use crate::util::units::{show_duration, show_size};
-use crate::util::{moment, text};
+use crate::util::{text, timestamp};
 
 /// Which columns there is room for, and how wide they are.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::tui::draw) struct Columns {
+pub(in crate::tui::draw) struct TraceColumns {
     width: usize,
     /// To the millisecond.
     exact: bool,
@@ -25,7 +25,7 @@ const LATENCY: usize = 8;
 /// What a size takes: `1023.9 KiB`.
 const SIZE: usize = 11;
 
-impl Columns {
+impl TraceColumns {
     /// For so many cells.
     pub(in crate::tui::draw) fn of(width: usize) -> Self {
         let server = if width >= 90 { 12 } else { 9 };
@@ -40,35 +40,39 @@ impl Columns {
 
 /// One line, styled as a whole when it is the chosen one.
 pub(in crate::tui::draw) fn row(
-    words: &Words<'_>,
-    item: &Item,
-    columns: Columns,
-    mark: Option<Meaning>,
+    styler: &Styler<'_>,
+    item: &TraceItem,
+    columns: TraceColumns,
+    mark: Option<StyleRole>,
 ) -> Line<'static> {
-    let (sign, meaning) = sign(words, item);
-    let pointer = if mark.is_some() { words.theme.pointer() } else { "  " };
-    let mut left = vec![words.span(Meaning::Plain, pointer)];
+    let (sign, meaning) = direction_mark(styler, item);
+    let pointer = if mark.is_some() { styler.theme.pointer() } else { "  " };
+    let mut left = vec![styler.span(StyleRole::Plain, pointer)];
     if columns.time {
-        let time = if columns.exact { moment::time_exact(item.at) } else { moment::time(item.at) };
-        left.push(words.span(Meaning::Dim, format!("{time} ")));
+        let time = if columns.exact {
+            timestamp::time_of_day_millis(item.at)
+        } else {
+            timestamp::time_of_day(item.at)
+        };
+        left.push(styler.span(StyleRole::Dim, format!("{time} ")));
     }
-    left.push(words.span(meaning, format!("{sign} ")));
+    left.push(styler.span(meaning, format!("{sign} ")));
     if columns.server > 0 {
-        left.push(words.span(Meaning::Name, padded(&item.server, columns.server)));
+        left.push(styler.span(StyleRole::Name, padded(&item.server, columns.server)));
     }
-    let right = figures(words, item, columns);
+    let right = figures(styler, item, columns);
     let taken = |spans: &[Span<'_>]| spans.iter().map(Span::width).sum::<usize>();
     let room = columns.width.saturating_sub(taken(&left) + taken(&right));
-    let said = words.span(said_as(item), what(item));
+    let said = styler.span(row_style(item), what(item));
     // What was cut ends in one character, or in three.
-    let slack = if words.theme.ascii { 3 } else { 1 };
+    let slack = if styler.theme.ascii { 3 } else { 1 };
     let said = text::cut(&said.content, room.saturating_sub(slack)).into_owned();
-    let said = words.span(said_as(item), said);
+    let said = styler.span(row_style(item), said);
     let gap = " ".repeat(room.saturating_sub(said.width()));
-    let spans = left.into_iter().chain([said, words.span(Meaning::Plain, gap)]).chain(right);
+    let spans = left.into_iter().chain([said, styler.span(StyleRole::Plain, gap)]).chain(right);
     match mark {
         Some(mark) => {
-            let style = words.theme.style(mark);
+            let style = styler.theme.style(mark);
             Line::from(spans.map(|span| span.style(style)).collect::<Vec<_>>())
         }
         None => Line::from(spans.collect::<Vec<_>>()),
@@ -76,66 +80,73 @@ pub(in crate::tui::draw) fn row(
 }
 
 /// Which way it went, or what it is.
-fn sign(words: &Words<'_>, item: &Item) -> (&'static str, Meaning) {
-    let ascii = words.theme.ascii;
+fn direction_mark(styler: &Styler<'_>, item: &TraceItem) -> (&'static str, StyleRole) {
+    let ascii = styler.theme.ascii;
     match &item.what {
-        What::Wire(Passed::Message { direction, .. } | Passed::Head { direction, .. }) => {
+        TraceContent::Wire(
+            TrafficKind::Message { direction, .. } | TrafficKind::HttpHead { direction, .. },
+        ) => {
             let sign = match (direction, ascii) {
                 (Direction::Sent, true) => "->",
                 (Direction::Sent, false) => "→ ",
                 (Direction::Received, true) => "<-",
                 (Direction::Received, false) => "← ",
             };
-            (sign, if item.is_bad { Meaning::Bad } else { Meaning::Plain })
+            (sign, if item.is_error { StyleRole::Error } else { StyleRole::Plain })
         }
-        What::Wire(Passed::Stderr(_)) => ("!!", Meaning::Doubt),
-        What::Wire(Passed::Noise(_)) | What::Log { .. } => ("..", Meaning::Doubt),
-        What::Wire(Passed::Opened(_) | Passed::Closed(_)) => ("**", Meaning::Title),
+        TraceContent::Wire(TrafficKind::Stderr(_)) => ("!!", StyleRole::Warning),
+        TraceContent::Wire(TrafficKind::NonJsonLine(_)) | TraceContent::Log { .. } => {
+            ("..", StyleRole::Warning)
+        }
+        TraceContent::Wire(TrafficKind::Opened(_) | TrafficKind::Closed(_)) => {
+            ("**", StyleRole::Title)
+        }
     }
 }
 
-fn said_as(item: &Item) -> Meaning {
-    if item.is_bad { Meaning::Bad } else { Meaning::Plain }
+fn row_style(item: &TraceItem) -> StyleRole {
+    if item.is_error { StyleRole::Error } else { StyleRole::Plain }
 }
 
 /// What it is, in one line.
-fn what(item: &Item) -> String {
+fn what(item: &TraceItem) -> String {
     let about = &item.about;
     match &item.what {
-        What::Wire(Passed::Message { glance, .. }) => {
-            let number = glance.number().map(|id| format!("#{} ", few(&id))).unwrap_or_default();
-            let word = few(glance.word());
+        TraceContent::Wire(TrafficKind::Message { info: glance, .. }) => {
+            let number =
+                glance.id_text().map(|id| format!("#{} ", shorten_name(&id))).unwrap_or_default();
+            let word = shorten_name(glance.label());
             let gap = if about.is_empty() { "" } else { " " };
             match glance {
-                Glance::Answer { method: Some(method), .. } => {
-                    format!("{number}{word}{gap}{about}  of {}", few(method))
+                MessageInfo::Response { method: Some(method), .. } => {
+                    format!("{number}{word}{gap}{about}  of {}", shorten_name(method))
                 }
                 _ => format!("{number}{word}{gap}{about}"),
             }
         }
-        What::Wire(Passed::Stderr(_)) => format!("stderr | {about}"),
-        What::Wire(Passed::Noise(_)) => format!("noise | {about}"),
-        What::Log { level, .. } => format!("log {level} | {about}"),
-        What::Wire(_) => about.clone(),
+        TraceContent::Wire(TrafficKind::Stderr(_)) => format!("stderr | {about}"),
+        TraceContent::Wire(TrafficKind::NonJsonLine(_)) => format!("noise | {about}"),
+        TraceContent::Log { level, .. } => format!("log {level} | {about}"),
+        TraceContent::Wire(_) => about.clone(),
     }
 }
 
 /// As much of a name as fits anywhere.
-fn few(name: &str) -> &str {
+fn shorten_name(name: &str) -> &str {
     name.get(..name.floor_char_boundary(200)).unwrap_or_default()
 }
 
 /// How long it took and how large it was, at the right.
-fn figures(words: &Words<'_>, item: &Item, columns: Columns) -> Vec<Span<'static>> {
+fn figures(styler: &Styler<'_>, item: &TraceItem, columns: TraceColumns) -> Vec<Span<'static>> {
     let latency = item.latency().map(show_duration).unwrap_or_default();
     let mut spans = Vec::new();
     if columns.size || !latency.is_empty() {
-        spans.push(words.span(Meaning::Plain, format!("{latency:>LATENCY$}")));
+        spans.push(styler.span(StyleRole::Plain, format!("{latency:>LATENCY$}")));
     }
     if columns.size {
-        let is_message = matches!(item.what, What::Wire(Passed::Message { .. }));
+        let is_message = matches!(item.what, TraceContent::Wire(TrafficKind::Message { .. }));
         let size = if is_message { show_size(item.size as u64) } else { String::new() };
-        spans.push(words.span(Meaning::Dim, format!("{size:>SIZE$}")));
+        spans.push(styler.span(StyleRole::Dim, format!("{size:>SIZE$}")));
     }
     spans
 }

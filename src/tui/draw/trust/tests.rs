@@ -3,8 +3,8 @@
 use crate::config::consent::{Bundle, EntryRecord};
 use crate::tui::draw::tests::{ASCII, picture};
 use crate::tui::event::trust::TrustStatus;
-use crate::tui::event::{Event, Input};
-use crate::tui::state::State;
+use crate::tui::event::{AppEvent, UserInput};
+use crate::tui::state::AppState;
 use crate::tui::state::tests::press;
 use crate::tui::state::trust_tests::{bundle, opened, untrusted};
 use crate::tui::theme::Theme;
@@ -29,9 +29,9 @@ fn project(version: &str) -> Bundle {
     bundle
 }
 
-fn shown(status: TrustStatus, width: u16, height: u16) -> State {
+fn shown(status: TrustStatus, width: u16, height: u16) -> AppState {
     let mut state = opened(status);
-    state.update(Event::Input(Input::Resize { width, height }));
+    state.update(AppEvent::Input(UserInput::Resize { width, height }));
     state
 }
 
@@ -50,11 +50,11 @@ fn the_question_in_80_by_24() {
 #[test]
 fn the_question_in_40_by_10_is_read_to_its_end() {
     let mut state = crate::tui::state::tests::sample();
-    state.update(Event::Input(Input::Resize { width: 40, height: 10 }));
+    state.update(AppEvent::Input(UserInput::Resize { width: 40, height: 10 }));
     state.trust.begin(untrusted(project("1"), None));
     picture(&state, ASCII);
     for second in [100, 101] {
-        state.update(Event::Tick(std::time::Duration::from_secs(second)));
+        state.update(AppEvent::Tick(std::time::Duration::from_secs(second)));
     }
     insta::assert_snapshot!("question_40_above", picture(&state, ASCII));
     press(&mut state, &["G"]);
@@ -72,25 +72,25 @@ fn what_is_not_trusted_is_said_beside_the_tools() {
     let mut state = shown(untrusted(project("1"), None), 120, 40);
     press(&mut state, &["n"]);
     insta::assert_snapshot!("notice_120", picture(&state, Theme::default()));
-    state.update(Event::Input(Input::Resize { width: 80, height: 24 }));
+    state.update(AppEvent::Input(UserInput::Resize { width: 80, height: 24 }));
     insta::assert_snapshot!("notice_80", picture(&state, ASCII));
-    state.update(Event::Input(Input::Resize { width: 40, height: 10 }));
+    state.update(AppEvent::Input(UserInput::Resize { width: 40, height: 10 }));
     insta::assert_snapshot!("notice_40", picture(&state, ASCII));
     // Where there is hardly a line, the tools keep one.
-    state.update(Event::Input(Input::Resize { width: 30, height: 7 }));
+    state.update(AppEvent::Input(UserInput::Resize { width: 30, height: 7 }));
     assert!(picture(&state, ASCII).contains("calculator"), "{}", picture(&state, ASCII));
 }
 
 #[test]
 fn a_project_without_any_tool_says_why() {
-    let mut state = State::new((40, 10));
+    let mut state = AppState::new((40, 10));
     state.trust.begin(untrusted(project("1"), None));
     for second in [100, 101] {
-        state.update(Event::Tick(std::time::Duration::from_secs(second)));
+        state.update(AppEvent::Tick(std::time::Duration::from_secs(second)));
     }
     press(&mut state, &["n"]);
     let seen = picture(&state, ASCII).replace("\"\n\"", " ");
-    let words: Vec<&str> = seen.split_whitespace().collect();
+    let styler: Vec<&str> = seen.split_whitespace().collect();
     let said = "This project is not trusted: 2 entries do nothing yet. Press ! to see";
-    assert!(words.join(" ").contains(said), "{seen}");
+    assert!(styler.join(" ").contains(said), "{seen}");
 }

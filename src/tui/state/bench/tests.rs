@@ -3,17 +3,17 @@
 use std::time::Duration;
 
 use super::*;
+use crate::bench::distribution::logarithmic;
 use crate::bench::environment::BenchEnvironment;
-use crate::bench::findings::{Demands, Findings};
+use crate::bench::findings::{AcceptanceCriteria, BenchFindings};
 use crate::bench::fixtures::{report, rounds, target};
+use crate::bench::monitor::RunPhase;
 use crate::bench::plan::Sharing;
-use crate::bench::seen::{SeenTarget, Times};
-use crate::bench::spread::spread;
+use crate::bench::snapshot::{LatencySummary, TargetSnapshot};
 use crate::bench::threshold;
-use crate::bench::watch::Phase;
-use crate::tui::event::Event;
+use crate::tui::event::AppEvent;
 use crate::tui::state::tests::{press, sample};
-use crate::tui::state::{Overlay, State, View};
+use crate::tui::state::{AppState, Overlay, ViewId};
 use crate::util::histogram::Durations;
 
 fn times(micros: u64) -> Vec<Duration> {
@@ -21,58 +21,58 @@ fn times(micros: u64) -> Vec<Duration> {
 }
 
 /// What is seen of a run on two tools in its middle.
-pub(in crate::tui) fn seen() -> Seen {
+pub(in crate::tui) fn seen() -> BenchSnapshot {
     let target = |name: &str, micros| {
         let mut durations = Durations::default();
         for time in times(micros) {
             durations.record(time);
         }
-        SeenTarget {
+        TargetSnapshot {
             name: name.to_owned(),
             warm_up: 100,
             requests: 100,
             ok: 100,
             in_flight: 1,
-            response: Times::of(&durations),
-            service: Times::of(&durations),
+            response: LatencySummary::of(&durations),
+            service: LatencySummary::of(&durations),
             sent: 49.5,
             rates: (0..40).map(|n| f64::from(n % 13)).collect(),
-            spread: spread(&durations, 24),
-            ends: durations.min().zip(durations.max()),
-            ..SeenTarget::default()
+            distribution: logarithmic(&durations, 24),
+            range: durations.min().zip(durations.max()),
+            ..TargetSnapshot::default()
         }
     };
     let mut second = target("web-search", 25);
     second.failed = 2;
     second.kinds = vec![("timeout".to_owned(), 2)];
-    Seen {
-        phase: Phase::Measuring,
+    BenchSnapshot {
+        phase: RunPhase::Measuring,
         elapsed: Duration::from_millis(4_200),
-        share: Some(0.42),
+        progress: Some(0.42),
         round: Some((9, 20)),
         targets: vec![target("calculator", 10), second],
     }
 }
 
 /// The account of a run in which the second tool is 2.5 times as slow.
-pub(in crate::tui) fn account() -> Account {
+pub(in crate::tui) fn account() -> BenchResult {
     let mut report = report(vec![target("calculator", times(10)), target("web-search", times(25))]);
-    report.plan.sharing = Sharing::Turns { rounds: 20 };
+    report.plan.sharing = Sharing::Interleaved { rounds: 20 };
     report.rounds = rounds(&[10, 25], 20);
     let conditions = ["p95>50ms".to_owned(), "B.p95>A.p95*1.5".to_owned()];
     let thresholds = threshold::parse(&conditions, 2).unwrap();
     let environment = BenchEnvironment { cpus: Some(4), ..BenchEnvironment::default() };
-    let demands = Demands { thresholds, ..Demands::default() };
-    let findings = Findings::of(&report, &environment, &demands);
-    Account { report, environment, findings }
+    let demands = AcceptanceCriteria { thresholds, ..AcceptanceCriteria::default() };
+    let findings = BenchFindings::conclude(&report, &environment, &demands);
+    BenchResult { report, environment, findings }
 }
 
 /// A run that was begun on two tools, by keys.
-pub(in crate::tui) fn begun() -> State {
+pub(in crate::tui) fn begun() -> AppState {
     let mut state = sample();
     press(&mut state, &["5", "a", "calc", "<enter>", "b", "websea", "<enter>"]);
     let effects = press(&mut state, &["<enter>"]);
-    let [Effect::Bench(Wish::Start { run: 1, order })] = &effects[..] else {
+    let [AppEffect::Bench(BenchEffect::Start { run: 1, spec: order })] = &effects[..] else {
         panic!("{effects:?}")
     };
     let names: Vec<&str> = order.targets.iter().map(|(name, _)| name.as_str()).collect();
@@ -80,24 +80,24 @@ pub(in crate::tui) fn begun() -> State {
     state
 }
 
-pub(in crate::tui) fn tell(state: &mut State, news: News) -> Vec<Effect> {
-    state.update(Event::Bench(news))
+pub(in crate::tui) fn tell(state: &mut AppState, event: BenchEvent) -> Vec<AppEffect> {
+    state.update(AppEvent::Bench(event))
 }
 
 /// Shows that run in its middle.
-pub(in crate::tui) fn middle() -> State {
+pub(in crate::tui) fn middle() -> AppState {
     let mut state = begun();
-    tell(&mut state, News::Began { run: 1, warnings: Vec::new() });
-    tell(&mut state, News::Seen { run: 1, seen: Box::new(seen()) });
+    tell(&mut state, BenchEvent::Started { run: 1, warnings: Vec::new() });
+    tell(&mut state, BenchEvent::Progress { run: 1, snapshot: Box::new(seen()) });
     state
 }
 
 /// The same when it is over.
-pub(in crate::tui) fn ended() -> State {
+pub(in crate::tui) fn ended() -> AppState {
     let mut state = middle();
-    let over = Seen { phase: Phase::Over, share: Some(1.0), ..seen() };
+    let over = BenchSnapshot { phase: RunPhase::Done, progress: Some(1.0), ..seen() };
     let outcome = Box::new(Ok(account()));
-    tell(&mut state, News::Ended { run: 1, seen: Box::new(over), outcome });
+    tell(&mut state, BenchEvent::Finished { run: 1, snapshot: Box::new(over), outcome });
     state
 }
 
@@ -105,17 +105,17 @@ pub(in crate::tui) fn ended() -> State {
 fn what_a_tool_requires_is_filled_in_by_an_example() {
     let state = begun();
     let form = &state.bench.form;
-    assert_eq!(form.text(Entry::ArgumentsA), r#"{"expression":"text"}"#);
-    assert_eq!(form.text(Entry::ArgumentsB), "");
+    assert_eq!(form.text(PlanField::ArgumentsA), r#"{"expression":"text"}"#);
+    assert_eq!(form.text(PlanField::ArgumentsB), "");
     assert!(state.bench.is_running());
-    assert_eq!(state.shell.focus, Pane::Run);
+    assert_eq!(state.context.focus, Pane::Run);
 }
 
 #[test]
 fn a_tool_of_the_catalogue_is_benchmarked_with_what_it_was_called_with_last() {
     let mut state = sample();
     press(&mut state, &["<enter>", "1+1", "<f5>", "<esc>", "b"]);
-    assert_eq!(state.shell.view, View::Bench);
+    assert_eq!(state.context.view, ViewId::Bench);
     assert_eq!(
         state.bench.form.command_line(),
         r#"toolhost bench calculator '{"expression":"1+1"}'"#
@@ -126,19 +126,19 @@ fn a_tool_of_the_catalogue_is_benchmarked_with_what_it_was_called_with_last() {
 fn entries_are_written_and_what_is_wrong_stands_at_its_entry() {
     let mut state = sample();
     press(&mut state, &["5", "<enter>"]);
-    assert!(state.bench.form.flaw.is_some(), "without a tool nothing is run");
+    assert!(state.bench.form.error.is_some(), "without a tool nothing is run");
     press(&mut state, &["a", "clock", "<enter>"]);
     press(&mut state, &["j", "j", "j", "j", "e"]);
-    assert_eq!(state.bench.form.current(), Entry::InFlight);
+    assert_eq!(state.bench.form.current(), PlanField::InFlight);
     // Letters are letters here, and the digits are no views.
     press(&mut state, &["5x", "<f5>"]);
-    assert_eq!(state.bench.form.text(Entry::InFlight), "5x");
-    assert!(state.bench.run.is_none() && state.shell.view == View::Bench);
+    assert_eq!(state.bench.form.text(PlanField::InFlight), "5x");
+    assert!(state.bench.run.is_none() && state.context.view == ViewId::Bench);
     press(&mut state, &["^u", "5", "<enter>", "7", "<esc>", "m"]);
-    assert_eq!(state.bench.form.text(Entry::Calls), "7");
+    assert_eq!(state.bench.form.text(PlanField::Calls), "7");
     assert!(state.bench.form.is_open);
     press(&mut state, &["<enter>"]);
-    assert_eq!(state.bench.form.current(), Entry::Rate, "an open load needs a rate");
+    assert_eq!(state.bench.form.current(), PlanField::Rate, "an open load needs a rate");
     press(&mut state, &["e", "50", "<f5>"]);
     assert_eq!(
         state.bench.run.as_ref().unwrap().command_line,
@@ -149,11 +149,11 @@ fn entries_are_written_and_what_is_wrong_stands_at_its_entry() {
 #[test]
 fn a_run_is_paused_and_stopped_and_only_one_goes_on() {
     let mut state = middle();
-    assert_eq!(press(&mut state, &[" "]), [Effect::Bench(Wish::Pause(true))]);
-    assert_eq!(press(&mut state, &[" "]), [Effect::Bench(Wish::Pause(false))]);
+    assert_eq!(press(&mut state, &[" "]), [AppEffect::Bench(BenchEffect::Pause(true))]);
+    assert_eq!(press(&mut state, &[" "]), [AppEffect::Bench(BenchEffect::Pause(false))]);
     assert_eq!(press(&mut state, &["<enter>"]), []);
-    assert!(state.shell.message.as_ref().unwrap().is_bad);
-    assert_eq!(press(&mut state, &["x"]), [Effect::Bench(Wish::Stop)]);
+    assert!(state.context.message.as_ref().unwrap().is_error);
+    assert_eq!(press(&mut state, &["x"]), [AppEffect::Bench(BenchEffect::Stop)]);
 }
 
 #[test]
@@ -161,10 +161,10 @@ fn leaving_asks_while_a_run_goes_on_and_control_c_stops_it_first() {
     let mut state = middle();
     // It goes on when another view is shown.
     assert_eq!(press(&mut state, &["1", "q"]), []);
-    assert_eq!(state.shell.overlay, Some(Overlay::Leave));
+    assert_eq!(state.context.overlay, Some(Overlay::ConfirmQuit));
     press(&mut state, &["<esc>"]);
-    assert_eq!(press(&mut state, &["^c"]), [Effect::Bench(Wish::Stop)]);
-    assert_eq!(press(&mut state, &["^c"]), [Effect::Quit(None)]);
+    assert_eq!(press(&mut state, &["^c"]), [AppEffect::Bench(BenchEffect::Stop)]);
+    assert_eq!(press(&mut state, &["^c"]), [AppEffect::Quit(None)]);
 }
 
 #[test]
@@ -172,19 +172,19 @@ fn the_end_of_a_run_is_said_wherever_one_is() {
     let mut state = middle();
     press(&mut state, &["1"]);
     let outcome = Box::new(Ok(account()));
-    tell(&mut state, News::Ended { run: 1, seen: Box::new(seen()), outcome });
-    let said = &state.shell.message.as_ref().unwrap().text;
+    tell(&mut state, BenchEvent::Finished { run: 1, snapshot: Box::new(seen()), outcome });
+    let said = &state.context.message.as_ref().unwrap().text;
     assert!(said.starts_with("run 1: failed: 1 of 2 thresholds"), "{said}");
     // What is told of a run that is over, or of another one, changes nothing.
-    tell(&mut state, News::Seen { run: 1, seen: Box::default() });
-    assert_eq!(state.bench.run.as_ref().unwrap().seen.as_ref().unwrap().targets.len(), 2);
+    tell(&mut state, BenchEvent::Progress { run: 1, snapshot: Box::default() });
+    assert_eq!(state.bench.run.as_ref().unwrap().snapshot.as_ref().unwrap().targets.len(), 2);
 }
 
 #[test]
 fn a_run_is_written_and_kept_as_a_baseline() {
     let mut state = ended();
     let effects = press(&mut state, &["E", "<enter>"]);
-    let [Effect::Write { path, text }] = &effects[..] else { panic!("{effects:?}") };
+    let [AppEffect::WriteFile { path, text }] = &effects[..] else { panic!("{effects:?}") };
     assert!(path.to_str() == Some("bench-1.md") && text.contains("web-search"), "{text}");
     for (name, begins) in [
         ("a.csv", "tool"),
@@ -193,20 +193,24 @@ fn a_run_is_written_and_kept_as_a_baseline() {
         ("a.json", "{"),
         ("hyperfine=a.json", "{"),
     ] {
-        state.bench.file = Some((Purpose::Export, Line::of(name)));
+        state.bench.file = Some((BenchFilePurpose::Export, LineInput::of(name)));
         let effects = press(&mut state, &["<enter>"]);
-        let [Effect::Write { path, text }] = &effects[..] else { panic!("{name}: {effects:?}") };
+        let [AppEffect::WriteFile { path, text }] = &effects[..] else {
+            panic!("{name}: {effects:?}")
+        };
         assert!(text.starts_with(begins), "{name}: {text}");
         assert!(!path.to_str().unwrap().contains('='));
     }
-    state.bench.file = Some((Purpose::Export, Line::of("a.exe")));
+    state.bench.file = Some((BenchFilePurpose::Export, LineInput::of("a.exe")));
     assert_eq!(press(&mut state, &["<enter>"]), []);
     assert!(state.bench.file.is_some());
     press(&mut state, &["<esc>"]);
     let effects = press(&mut state, &["B", "<enter>"]);
-    let [Effect::Bench(Wish::Keep { path, .. })] = &effects[..] else { panic!("{effects:?}") };
-    tell(&mut state, News::Kept(path.clone()));
-    assert_eq!(state.bench.form.text(Entry::Baseline), "baseline.json");
+    let [AppEffect::Bench(BenchEffect::SaveBaseline { path, .. })] = &effects[..] else {
+        panic!("{effects:?}")
+    };
+    tell(&mut state, BenchEvent::BaselineSaved(path.clone()));
+    assert_eq!(state.bench.form.text(PlanField::Baseline), "baseline.json");
 }
 
 #[test]
@@ -216,5 +220,5 @@ fn a_picker_finds_by_letters_and_is_left_without_a_choice() {
     assert_eq!(state.bench.picker.as_ref().unwrap().chosen().unwrap().name, "files-read_file");
     press(&mut state, &["<esc>"]);
     assert!(state.bench.picker.is_none());
-    assert_eq!(state.bench.form.text(Entry::ToolA), "");
+    assert_eq!(state.bench.form.text(PlanField::ToolA), "");
 }

@@ -4,7 +4,7 @@
 //! JSON instead; what is shown of all that. What the fields are and what they make is
 //! [`host::form`](crate::host::form). Never does: send anything.
 
-mod acts;
+mod actions;
 mod row;
 
 #[cfg(test)]
@@ -14,22 +14,22 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::{Line, Text};
+use super::{LineInput, TextArea};
 use crate::host::example;
-use crate::host::form::{Entry, Kind, Node, Part, Schema};
+use crate::host::form::{FieldInput, FieldKind, FormNode, ResolvedSchema, RowPart};
 use crate::host::validate::Violation;
 use crate::model::{JsonObject, ToolDefinition};
-use crate::tui::event::{Draft, Effect};
-use crate::tui::keys::{Action, When};
+use crate::tui::event::{AppEffect, EditorDraft};
+use crate::tui::keys::{Action, KeyContext};
 
 pub use row::FormRow;
 
 /// How much of what would be sent is shown, in characters.
-const SHOWN: usize = 2_000;
+const MAX_PREVIEW_CHARS: usize = 2_000;
 
 /// A form.
 #[derive(Debug, Clone)]
-pub struct Form {
+pub struct SchemaForm {
     /// Whose arguments these are: a tool's full name, as a rule.
     pub tool: String,
     /// The lines that are shown: required fields first, else as the schema has them.
@@ -38,31 +38,31 @@ pub struct Form {
     pub at: usize,
     /// What is wrong with the whole, when that was found out.
     pub problem: Option<String>,
-    root: Node,
+    root: FormNode,
     schema: Arc<Value>,
     is_call: bool,
     /// What is being written, and in which line.
-    line: Line,
-    line_way: Option<Vec<usize>>,
+    line: LineInput,
+    line_path: Option<Vec<usize>>,
     /// The whole as a text, while it is written so.
-    json: Option<Written>,
+    json: Option<JsonDraft>,
     found: Vec<Violation>,
-    shown: Shown,
+    shown: FormSummary,
 }
 
 /// The whole as JSON.
 #[derive(Debug, Clone)]
-struct Written {
-    text: Text,
+struct JsonDraft {
+    text: TextArea,
     /// What it is, or why it is nothing.
     object: Result<JsonObject, String>,
 }
 
 /// What is shown below the fields, made when something changed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Shown {
+pub struct FormSummary {
     /// Exactly what will be sent, but for secrets; its beginning when it is long.
-    pub sends: String,
+    pub preview: String,
     /// The same as a command line, where there is one.
     pub command: Option<String>,
     /// How many fields have to be filled in.
@@ -70,10 +70,10 @@ pub struct Shown {
     /// How many of them are.
     pub filled: usize,
     /// Whether it was checked and fits.
-    pub fits: bool,
+    pub is_valid: bool,
 }
 
-impl Form {
+impl SchemaForm {
     /// The form of a tool, filled with the arguments of an earlier call.
     pub fn of(tool: &ToolDefinition, earlier: Option<&JsonObject>) -> Self {
         let mut form = Self::of_schema(tool.name.full(), &tool.input_schema, earlier);
@@ -94,16 +94,16 @@ impl Form {
             fields: Vec::new(),
             at: 0,
             problem: None,
-            root: Node::of_object(Schema::of(schema), earlier),
+            root: FormNode::of_object(ResolvedSchema::of(schema), earlier),
             schema: Arc::clone(schema),
             is_call: false,
-            line: Line::default(),
-            line_way: None,
+            line: LineInput::default(),
+            line_path: None,
             json: None,
             found: Vec::new(),
-            shown: Shown::default(),
+            shown: FormSummary::default(),
         };
-        if matches!(form.root.entry, Entry::Json(_)) {
+        if matches!(form.root.input, FieldInput::Json(_)) {
             form.write_json();
         }
         form.changed();
@@ -111,12 +111,12 @@ impl Form {
     }
 
     /// The text that is being written, if the line takes one.
-    pub fn line(&mut self) -> Option<&mut Line> {
+    pub fn line(&mut self) -> Option<&mut LineInput> {
         if self.json.is_some() {
-            return self.text().map(Text::line);
+            return self.text().map(TextArea::line);
         }
         let node = self.node()?;
-        if !node.is_written() || self.part() != Part::Whole {
+        if !node.is_text_input() || self.part() != RowPart::Field {
             return None;
         }
         self.read_line();
@@ -124,12 +124,12 @@ impl Form {
     }
 
     /// The text of several lines that is being written, if the whole is written as JSON.
-    pub fn text(&mut self) -> Option<&mut Text> {
+    pub fn text(&mut self) -> Option<&mut TextArea> {
         self.json.as_mut().map(|written| &mut written.text)
     }
 
     /// That text was changed.
-    pub fn rewritten(&mut self) {
+    pub fn on_text_changed(&mut self) {
         if self.json.is_some() {
             self.read_json();
             return self.changed();
@@ -140,7 +140,7 @@ impl Form {
         let text = self.line.text().to_owned();
         let Some(node) = self.node_mut() else { return };
         if node.text() != Some(text.as_str()) {
-            node.write(&text);
+            node.set_text(&text);
             self.changed();
         }
     }
@@ -161,10 +161,10 @@ impl Form {
         if let Some(written) = &self.json {
             return written.object.is_err().then_some(self.at);
         }
-        let required = self.root.required();
+        let required = self.root.required_fields();
         let way = required.missing.first()?;
         // What is folded is asked for where it is folded.
-        let seen = |row: &FormRow| row.part == Part::Whole && way.starts_with(&row.way);
+        let seen = |row: &FormRow| row.part == RowPart::Field && way.starts_with(&row.node_path);
         let last = self.fields.iter().rposition(seen);
         Some(last.unwrap_or(0))
     }
@@ -172,7 +172,7 @@ impl Form {
     /// Whether it can be sent as far as can be seen at once; if not, goes to what is in the way and
     /// says so.
     pub fn is_ready(&mut self) -> bool {
-        if let Some(Written { object: Err(why), .. }) = &self.json {
+        if let Some(JsonDraft { object: Err(why), .. }) = &self.json {
             self.problem = Some(why.clone());
             return false;
         }
@@ -182,11 +182,12 @@ impl Form {
             self.problem = name.map(|name| format!("{name} is required"));
             return false;
         }
-        let is_wrong = |row: &FormRow| self.root.at(&row.way).and_then(Node::fault).is_some();
+        let is_wrong =
+            |row: &FormRow| self.root.at(&row.node_path).and_then(FormNode::syntax_error).is_some();
         if let Some(wrong) = self.fields.iter().position(is_wrong) {
             self.at = wrong;
             let row = &self.fields[wrong];
-            let why = self.root.at(&row.way).and_then(Node::fault);
+            let why = self.root.at(&row.node_path).and_then(FormNode::syntax_error);
             self.problem = why.map(|why| format!("{} {why}", row.path));
             return false;
         }
@@ -194,7 +195,7 @@ impl Form {
     }
 
     /// What is wanted done with the whole of it.
-    pub fn wish(&mut self, action: Action) -> Option<Effect> {
+    pub fn action_effect(&mut self, action: Action) -> Option<AppEffect> {
         match action {
             Action::Validate => {
                 if self.is_ready() {
@@ -203,19 +204,23 @@ impl Form {
                 None
             }
             Action::Editor if self.root.holds_secret() => {
-                self.problem = Some(NOT_SHOWN.to_owned());
+                self.problem = Some(SECRET_NOT_SHOWN.to_owned());
                 None
             }
-            Action::Editor => {
-                Some(Effect::Edit(Draft { name: "arguments.json", text: self.whole() }))
-            }
+            Action::Editor => Some(AppEffect::OpenEditor(EditorDraft {
+                name: "arguments.json",
+                text: self.whole(),
+            })),
             _ => None,
         }
     }
 
     /// Has it checked.
-    pub fn check(&self) -> Effect {
-        Effect::Check { schema: Arc::clone(&self.schema), arguments: self.arguments() }
+    pub fn check(&self) -> AppEffect {
+        AppEffect::ValidateArguments {
+            schema: Arc::clone(&self.schema),
+            arguments: self.arguments(),
+        }
     }
 
     /// Takes in what a check found, if it was about what is here now. Whether it was.
@@ -229,20 +234,20 @@ impl Form {
             return false;
         }
         self.found = found.to_vec();
-        self.shown.fits = found.is_empty();
+        self.shown.is_valid = found.is_empty();
         self.problem = match found {
             [] => None,
             [one] => Some(one.to_string()),
             [first, ..] => Some(format!("{} problems; {first}", found.len())),
         };
-        self.lay();
+        self.rebuild_rows();
         let first = self.fields.iter().position(|row| !row.problems.is_empty());
         self.at = first.unwrap_or(self.at);
         true
     }
 
     /// Takes in what was written elsewhere, or why nothing was.
-    pub fn edited(&mut self, outcome: Result<String, String>) {
+    pub fn apply_editor_result(&mut self, outcome: Result<String, String>) {
         match outcome {
             Ok(text) => self.take_text(&text),
             Err(why) => self.problem = Some(why),
@@ -255,22 +260,22 @@ impl Form {
     }
 
     /// The whole as JSON, while it is written so, for the screen.
-    pub fn json(&self) -> Option<&Text> {
+    pub fn json(&self) -> Option<&TextArea> {
         self.json.as_ref().map(|written| &written.text)
     }
 
     /// What is shown below the fields.
-    pub fn shown(&self) -> &Shown {
+    pub fn summary(&self) -> &FormSummary {
         &self.shown
     }
 
     /// What a line is about.
-    pub fn node_of(&self, row: &FormRow) -> Option<&Node> {
-        self.root.at(&row.way)
+    pub fn node_of(&self, row: &FormRow) -> Option<&FormNode> {
+        self.root.at(&row.node_path)
     }
 
     /// The line that is being written, when it is the chosen one.
-    pub fn written(&self) -> Option<&Line> {
+    pub fn written(&self) -> Option<&LineInput> {
         self.is_writing().then_some(&self.line)
     }
 
@@ -280,38 +285,39 @@ impl Form {
     }
 
     /// Where keys are looked up while it is filled in, the nearest place first.
-    pub fn places(&self) -> Vec<When> {
+    pub fn key_contexts(&self) -> Vec<KeyContext> {
         if self.json.is_some() {
-            return vec![When::Lines];
+            return vec![KeyContext::Lines];
         }
-        let writes = self.node().is_some_and(Node::is_written) && self.part() == Part::Whole;
-        if writes { vec![When::Form] } else { vec![When::Items, When::Form] }
+        let writes =
+            self.node().is_some_and(FormNode::is_text_input) && self.part() == RowPart::Field;
+        if writes { vec![KeyContext::Form] } else { vec![KeyContext::Items, KeyContext::Form] }
     }
 
     /// Whether what is being written stands in the chosen line.
     fn is_writing(&self) -> bool {
-        let here = self.fields.get(self.at).map(|row| &row.way);
-        here.is_some() && here == self.line_way.as_ref()
+        let here = self.fields.get(self.at).map(|row| &row.node_path);
+        here.is_some() && here == self.line_path.as_ref()
     }
 
-    fn part(&self) -> Part {
-        self.fields.get(self.at).map_or(Part::Whole, |row| row.part)
+    fn part(&self) -> RowPart {
+        self.fields.get(self.at).map_or(RowPart::Field, |row| row.part)
     }
 
-    fn node(&self) -> Option<&Node> {
-        self.root.at(&self.fields.get(self.at)?.way)
+    fn node(&self) -> Option<&FormNode> {
+        self.root.at(&self.fields.get(self.at)?.node_path)
     }
 
-    fn node_mut(&mut self) -> Option<&mut Node> {
-        self.root.at_mut(&self.fields.get(self.at)?.way)
+    fn node_mut(&mut self) -> Option<&mut FormNode> {
+        self.root.at_mut(&self.fields.get(self.at)?.node_path)
     }
 
     /// What stands in the chosen line is what is written from now on.
     fn read_line(&mut self) {
         if !self.is_writing() {
-            let text = self.node().and_then(Node::text).unwrap_or_default().to_owned();
-            self.line = Line::of(text);
-            self.line_way = self.fields.get(self.at).map(|row| row.way.clone());
+            let text = self.node().and_then(FormNode::text).unwrap_or_default().to_owned();
+            self.line = LineInput::of(text);
+            self.line_path = self.fields.get(self.at).map(|row| row.node_path.clone());
         }
     }
 
@@ -319,7 +325,7 @@ impl Form {
         let length = isize::try_from(self.fields.len().max(1)).unwrap_or(1);
         let at = isize::try_from(self.at).unwrap_or(0) + by;
         self.at = usize::try_from(at.rem_euclid(length)).unwrap_or(0);
-        self.line_way = None;
+        self.line_path = None;
     }
 
     /// The whole as somebody would write it.
@@ -331,11 +337,11 @@ impl Form {
     }
 
     fn write_json(&mut self) {
-        let text = match &self.root.entry {
-            Entry::Json(text) => text.clone(),
+        let text = match &self.root.input {
+            FieldInput::Json(text) => text.clone(),
             _ => self.whole(),
         };
-        self.json = Some(Written { text: Text::of(&text), object: Ok(JsonObject::new()) });
+        self.json = Some(JsonDraft { text: TextArea::of(&text), object: Ok(JsonObject::new()) });
         self.read_json();
     }
 
@@ -351,7 +357,7 @@ impl Form {
             Ok(object) if !was_json => self.fill(&object),
             other => {
                 self.problem = other.as_ref().err().cloned();
-                self.json = Some(Written { text: Text::of(text), object: other });
+                self.json = Some(JsonDraft { text: TextArea::of(text), object: other });
             }
         }
         let problem = self.problem.take();
@@ -360,8 +366,8 @@ impl Form {
     }
 
     fn fill(&mut self, object: &JsonObject) {
-        self.root = Node::of_object(Schema::of(&self.schema), Some(object));
-        if matches!(self.root.entry, Entry::Json(_)) {
+        self.root = FormNode::of_object(ResolvedSchema::of(&self.schema), Some(object));
+        if matches!(self.root.input, FieldInput::Json(_)) {
             self.write_json();
         }
     }
@@ -372,14 +378,14 @@ impl Form {
         if let Some(here) = self.fields.get(self.at).map(|row| &row.path.0) {
             self.found.retain(|found| !found.path.0.starts_with(here));
         }
-        self.lay();
+        self.rebuild_rows();
         self.show();
     }
 
-    fn lay(&mut self) {
-        let before = self.fields.get(self.at).map(|row| (row.way.clone(), row.part));
+    fn rebuild_rows(&mut self) {
+        let before = self.fields.get(self.at).map(|row| (row.node_path.clone(), row.part));
         self.fields = row::rows(&self.root, &self.found);
-        let same = |row: &FormRow| before.as_ref() == Some(&(row.way.clone(), row.part));
+        let same = |row: &FormRow| before.as_ref() == Some(&(row.node_path.clone(), row.part));
         let at = self.fields.iter().position(same).unwrap_or(self.at);
         self.at = at.min(self.fields.len().saturating_sub(1));
     }
@@ -387,23 +393,23 @@ impl Form {
     fn show(&mut self) {
         let whole = match &self.json {
             Some(written) => Value::Object(written.object.clone().unwrap_or_default()),
-            None => self.root.shown_value().unwrap_or_default(),
+            None => self.root.masked_value().unwrap_or_default(),
         };
-        let required = self.root.required();
+        let required = self.root.required_fields();
         let object = whole.as_object().filter(|_| self.is_call);
-        let command = object.map(|it| example::command(&self.tool, &self.schema, it));
-        self.shown = Shown {
-            sends: cut(whole.to_string()),
+        let command = object.map(|it| example::format_command(&self.tool, &self.schema, it));
+        self.shown = FormSummary {
+            preview: cut(whole.to_string()),
             command: command.map(cut),
-            required: required.all,
-            filled: required.all.saturating_sub(required.missing.len()),
-            fits: false,
+            required: required.total,
+            filled: required.total.saturating_sub(required.missing.len()),
+            is_valid: false,
         };
     }
 }
 
 /// What is said instead of showing a secret.
-const NOT_SHOWN: &str = "it holds a secret, which is not shown; Del leaves the field out";
+const SECRET_NOT_SHOWN: &str = "it holds a secret, which is not shown; Del leaves the field out";
 
 fn object(text: &str) -> Result<JsonObject, String> {
     match serde_json::from_str(text) {
@@ -419,14 +425,14 @@ fn object(text: &str) -> Result<JsonObject, String> {
 }
 
 fn cut(text: String) -> String {
-    if text.len() <= SHOWN {
+    if text.len() <= MAX_PREVIEW_CHARS {
         return text;
     }
-    let (shown, rest) = text.split_at(text.floor_char_boundary(SHOWN));
+    let (shown, rest) = text.split_at(text.floor_char_boundary(MAX_PREVIEW_CHARS));
     format!("{shown}… {} more bytes", rest.len())
 }
 
 /// Whether a line can be unfolded.
-pub fn folds(kind: &Kind) -> bool {
-    matches!(kind, Kind::Object | Kind::List | Kind::Many(_))
+pub fn folds(kind: &FieldKind) -> bool {
+    matches!(kind, FieldKind::Object | FieldKind::List | FieldKind::MultiChoice(_))
 }

@@ -1,7 +1,7 @@
 //! The lines of a form, each with what is wrong there.
 
-use crate::host::form::{Node, Part};
-use crate::host::validate::{Path, Violation};
+use crate::host::form::{FormNode, RowPart};
+use crate::host::validate::{ValuePath, Violation};
 
 /// How many problems are shown beside one field.
 const PROBLEMS: usize = 3;
@@ -12,25 +12,25 @@ pub struct FormRow {
     /// The property, or what else the line is called.
     pub key: String,
     /// Which children lead to its field.
-    pub way: Vec<usize>,
+    pub node_path: Vec<usize>,
     /// What of that field it shows.
-    pub part: Part,
+    pub part: RowPart,
     /// How deep it stands.
     pub depth: usize,
     /// Where in the value.
-    pub path: Path,
+    pub path: ValuePath,
     /// What does not fit there.
     pub problems: Vec<String>,
 }
 
 /// The lines, and beside each what was found there or in something that is folded in it.
-pub(super) fn rows(root: &Node, found: &[Violation]) -> Vec<FormRow> {
+pub(super) fn rows(root: &FormNode, found: &[Violation]) -> Vec<FormRow> {
     let mut rows: Vec<FormRow> = root
         .rows()
         .into_iter()
         .map(|row| FormRow {
-            key: key(root, &row.way, row.part),
-            way: row.way,
+            key: key(root, &row.index_path, row.part),
+            node_path: row.index_path,
             part: row.part,
             depth: row.depth,
             path: row.path,
@@ -38,8 +38,9 @@ pub(super) fn rows(root: &Node, found: &[Violation]) -> Vec<FormRow> {
         })
         .collect();
     for problem in found {
-        let holds =
-            |row: &&mut FormRow| row.part == Part::Whole && problem.path.0.starts_with(&row.path.0);
+        let holds = |row: &&mut FormRow| {
+            row.part == RowPart::Field && problem.path.0.starts_with(&row.path.0)
+        };
         // The last that holds it is the nearest one: what is inside stands below.
         let Some(row) = rows.iter_mut().filter(holds).max_by_key(|row| row.path.0.len()) else {
             continue;
@@ -53,10 +54,10 @@ pub(super) fn rows(root: &Node, found: &[Violation]) -> Vec<FormRow> {
     rows
 }
 
-fn key(root: &Node, way: &[usize], part: Part) -> String {
+fn key(root: &FormNode, way: &[usize], part: RowPart) -> String {
     let Some(node) = root.at(way) else { return String::new() };
     match (part, &node.field.kind) {
-        (Part::Choice(at), crate::host::form::Kind::Many(choices)) => {
+        (RowPart::Choice(at), crate::host::form::FieldKind::MultiChoice(choices)) => {
             choices.get(at).map(|choice| choice.title.clone()).unwrap_or_default()
         }
         _ if node.field.key.is_empty() && way.is_empty() => "form".to_owned(),

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::tui::keys::{Key, Keymap};
+use crate::tui::keys::{KeyPress, Keymap};
 
 fn schema() -> Value {
     json!({
@@ -26,36 +26,36 @@ fn schema() -> Value {
     })
 }
 
-fn form() -> Form {
-    Form::of_schema("t", &Arc::new(schema()), None)
+fn form() -> SchemaForm {
+    SchemaForm::of_schema("t", &Arc::new(schema()), None)
 }
 
 /// Goes to the line of this path, and presses keys as the console would.
-fn go(form: &mut Form, path: &str) {
+fn go(form: &mut SchemaForm, path: &str) {
     form.at = form.fields.iter().position(|row| row.path.to_string() == path).unwrap();
 }
 
-fn press(form: &mut Form, keys: &[Key]) {
+fn press(form: &mut SchemaForm, keys: &[KeyPress]) {
     let map = Keymap::default();
     for key in keys {
-        if let Some(action) = map.action(*key, &form.places()) {
+        if let Some(action) = map.action(*key, &form.key_contexts()) {
             form.act(action);
-        } else if let Key::Char(c) = key
+        } else if let KeyPress::Char(c) = key
             && let Some(line) = form.line()
         {
             line.insert(c.encode_utf8(&mut [0; 4]));
-            form.rewritten();
+            form.on_text_changed();
         }
     }
 }
 
-fn typed(form: &mut Form, path: &str, text: &str) {
+fn typed(form: &mut SchemaForm, path: &str, text: &str) {
     go(form, path);
-    let keys: Vec<Key> = text.chars().map(Key::Char).collect();
+    let keys: Vec<KeyPress> = text.chars().map(KeyPress::Char).collect();
     press(form, &keys);
 }
 
-fn sends(form: &Form) -> String {
+fn sends(form: &SchemaForm) -> String {
     Value::Object(form.arguments()).to_string()
 }
 
@@ -65,31 +65,34 @@ fn every_kind_of_field_is_filled_in_with_few_keys() {
     typed(&mut form, "name", "Ada");
     typed(&mut form, "size", "-7");
     go(&mut form, "mode");
-    press(&mut form, &[Key::Right, Key::Right]);
+    press(&mut form, &[KeyPress::Right, KeyPress::Right]);
     go(&mut form, "force");
-    press(&mut form, &[Key::Left]);
+    press(&mut form, &[KeyPress::Left]);
     go(&mut form, "at");
-    press(&mut form, &[Key::Right]);
+    press(&mut form, &[KeyPress::Right]);
     typed(&mut form, "at.x", "1.5");
     go(&mut form, "tags");
-    press(&mut form, &[Key::Char('+'), Key::Char('a'), Key::Alt('+'), Key::Char('+')]);
+    press(
+        &mut form,
+        &[KeyPress::Char('+'), KeyPress::Char('a'), KeyPress::Alt('+'), KeyPress::Char('+')],
+    );
     go(&mut form, "days");
-    press(&mut form, &[Key::Right, Key::Down, Key::Down, Key::Char(' ')]);
+    press(&mut form, &[KeyPress::Right, KeyPress::Down, KeyPress::Down, KeyPress::Char(' ')]);
     go(&mut form, "shape");
-    press(&mut form, &[Key::Right]);
+    press(&mut form, &[KeyPress::Right]);
     typed(&mut form, "shape.r", "2");
     let expected = json!({ "name": "Ada", "size": -7, "mode": "float", "force": true,
         "at": { "x": 1.5 }, "tags": ["a", "+"], "days": ["tu"], "shape": { "r": 2 } });
     assert_eq!(Value::Object(form.arguments()), expected);
-    assert_eq!((form.shown().filled, form.shown().required), (5, 5));
+    assert_eq!((form.summary().filled, form.summary().required), (5, 5));
     go(&mut form, "tags");
-    press(&mut form, &[Key::Char('-')]);
+    press(&mut form, &[KeyPress::Char('-')]);
     go(&mut form, "shape");
-    press(&mut form, &[Key::Delete]);
+    press(&mut form, &[KeyPress::Delete]);
     go(&mut form, "at");
-    press(&mut form, &[Key::Ctrl('n')]);
+    press(&mut form, &[KeyPress::Ctrl('n')]);
     go(&mut form, "days");
-    press(&mut form, &[Key::Delete]);
+    press(&mut form, &[KeyPress::Delete]);
     assert_eq!(
         sends(&form),
         r#"{"name":"Ada","size":-7,"mode":"float","force":true,"at":null,"tags":["a"]}"#
@@ -102,14 +105,14 @@ fn what_is_missing_is_gone_to() {
     assert_eq!(form.missing(), Some(0));
     typed(&mut form, "name", "x");
     go(&mut form, "at");
-    press(&mut form, &[Key::Right]);
+    press(&mut form, &[KeyPress::Right]);
     typed(&mut form, "at.note", "n");
     go(&mut form, "at");
-    press(&mut form, &[Key::Left]);
+    press(&mut form, &[KeyPress::Left]);
     assert!(!form.is_ready());
     // It is folded, so the way to it is shown.
     assert_eq!(form.fields[form.at].key, "at");
-    press(&mut form, &[Key::Right]);
+    press(&mut form, &[KeyPress::Right]);
     assert!(!form.is_ready());
     assert_eq!(form.problem.as_deref(), Some("at.x is required"));
 }
@@ -118,15 +121,15 @@ fn what_is_missing_is_gone_to() {
 fn json_and_fields_are_two_ways_to_the_same() {
     let mut form = form();
     typed(&mut form, "name", "Ada");
-    press(&mut form, &[Key::Ctrl('t')]);
+    press(&mut form, &[KeyPress::Ctrl('t')]);
     assert_eq!(form.json().unwrap().text(), "{\n  \"name\": \"Ada\"\n}");
     form.text().unwrap().step(1);
     form.text().unwrap().line().end();
     form.text().unwrap().paste(",\n\"text\": \"two\\nlines\", \"size\": 3");
-    form.rewritten();
+    form.on_text_changed();
     let expected = r#"{"name":"Ada","text":"two\nlines","size":3}"#;
     assert_eq!(sends(&form), expected);
-    press(&mut form, &[Key::Ctrl('t')]);
+    press(&mut form, &[KeyPress::Ctrl('t')]);
     let back: Value = serde_json::from_str(&sends(&form)).unwrap();
     assert_eq!(back, serde_json::from_str::<Value>(expected).unwrap());
     // What the schema does not know is not lost.
@@ -136,11 +139,11 @@ fn json_and_fields_are_two_ways_to_the_same() {
 #[test]
 fn what_is_no_json_says_where_and_is_not_left() {
     let mut form = form();
-    press(&mut form, &[Key::Ctrl('t')]);
+    press(&mut form, &[KeyPress::Ctrl('t')]);
     form.text().unwrap().line().right();
     form.text().unwrap().paste("\"a\": ");
-    form.rewritten();
-    press(&mut form, &[Key::Ctrl('t')]);
+    form.on_text_changed();
+    press(&mut form, &[KeyPress::Ctrl('t')]);
     assert!(form.is_json());
     assert!(
         form.problem.as_deref().unwrap().starts_with("1:7: not JSON: expected value"),
@@ -156,19 +159,22 @@ fn problems_stand_beside_their_fields_until_those_change() {
     let mut form = form();
     typed(&mut form, "name", "Ada");
     typed(&mut form, "size", "many");
-    let Effect::Check { schema, arguments } = form.check() else { panic!() };
+    let AppEffect::ValidateArguments { schema, arguments } = form.check() else { panic!() };
     let found = [
-        Violation::new(crate::host::validate::Path::default().key("size"), "must be integer"),
-        Violation::new(crate::host::validate::Path::default().key("at").key("x"), "is required"),
+        Violation::new(crate::host::validate::ValuePath::default().key("size"), "must be integer"),
+        Violation::new(
+            crate::host::validate::ValuePath::default().key("at").key("x"),
+            "is required",
+        ),
     ];
     assert!(form.checked(&schema, &arguments, &found));
-    let beside = |form: &Form, key: &str| {
+    let beside = |form: &SchemaForm, key: &str| {
         form.fields.iter().find(|row| row.key == key).unwrap().problems.clone()
     };
     assert_eq!(beside(&form, "size"), ["must be integer"]);
     assert_eq!(beside(&form, "at"), ["at.x: is required"]);
     assert_eq!(form.fields[form.at].key, "size");
-    press(&mut form, &[Key::Delete]);
+    press(&mut form, &[KeyPress::Delete]);
     assert_eq!(beside(&form, "size"), [""; 0]);
     assert_eq!(beside(&form, "at").len(), 1);
     // What was found about something else is not taken in.
@@ -187,26 +193,26 @@ fn a_number_that_is_none_is_not_sent() {
 #[test]
 fn a_secret_is_sent_and_never_shown() {
     let schema = Arc::new(json!({ "properties": { "password": { "type": "string" } } }));
-    let mut form = Form::of_schema("srv", &schema, None);
+    let mut form = SchemaForm::of_schema("srv", &schema, None);
     typed(&mut form, "password", "hunter2");
     assert_eq!(sends(&form), r#"{"password":"hunter2"}"#);
-    assert_eq!(form.shown().sends, r#"{"password":"‹secret›"}"#);
-    press(&mut form, &[Key::Ctrl('t')]);
+    assert_eq!(form.summary().preview, r#"{"password":"‹secret›"}"#);
+    press(&mut form, &[KeyPress::Ctrl('t')]);
     assert!(!form.is_json());
-    assert_eq!(form.wish(Action::Editor), None);
+    assert_eq!(form.action_effect(Action::Editor), None);
     assert!(form.problem.as_deref().unwrap().contains("secret"));
 }
 
 #[test]
 fn what_comes_from_an_editor_is_taken_in_or_said() {
     let mut form = form();
-    let Some(Effect::Edit(draft)) = form.wish(Action::Editor) else { panic!() };
+    let Some(AppEffect::OpenEditor(draft)) = form.action_effect(Action::Editor) else { panic!() };
     assert_eq!((draft.name, draft.text.as_str()), ("arguments.json", "{}"));
-    form.edited(Ok(r#"{ "name": "x", "tags": ["a"] }"#.to_owned()));
+    form.apply_editor_result(Ok(r#"{ "name": "x", "tags": ["a"] }"#.to_owned()));
     assert_eq!(sends(&form), r#"{"name":"x","tags":["a"]}"#);
-    form.edited(Err("the editor ended badly".to_owned()));
+    form.apply_editor_result(Err("the editor ended badly".to_owned()));
     assert_eq!(form.problem.as_deref(), Some("the editor ended badly"));
-    form.edited(Ok("[1".to_owned()));
+    form.apply_editor_result(Ok("[1".to_owned()));
     assert!(form.is_json() && form.problem.as_deref().unwrap().contains("1:2"));
 }
 
@@ -215,32 +221,32 @@ fn the_command_line_is_the_same_call() {
     let mut definition = crate::tui::state::tests::tool("srv-t", schema());
     definition.description = None;
     let known = json!({ "name": "it's", "size": 3, "tags": ["a"] });
-    let form = Form::of(&definition, known.as_object());
+    let form = SchemaForm::of(&definition, known.as_object());
     let line = r#"toolhost call srv-t 'name=it'\''s' size=3 'tags:=["a"]'"#;
-    assert_eq!(form.shown().command.as_deref(), Some(line));
+    assert_eq!(form.summary().command.as_deref(), Some(line));
 }
 
-fn any_key() -> impl Strategy<Value = Key> {
+fn any_key() -> impl Strategy<Value = KeyPress> {
     let named = [
-        Key::Enter,
-        Key::Tab,
-        Key::BackTab,
-        Key::Up,
-        Key::Down,
-        Key::Left,
-        Key::Right,
-        Key::Backspace,
-        Key::Delete,
-        Key::Char('+'),
-        Key::Char('-'),
-        Key::Char(' '),
-        Key::Char('{'),
-        Key::Alt('+'),
-        Key::Alt('-'),
-        Key::Ctrl('n'),
-        Key::Ctrl('t'),
+        KeyPress::Enter,
+        KeyPress::Tab,
+        KeyPress::BackTab,
+        KeyPress::Up,
+        KeyPress::Down,
+        KeyPress::Left,
+        KeyPress::Right,
+        KeyPress::Backspace,
+        KeyPress::Delete,
+        KeyPress::Char('+'),
+        KeyPress::Char('-'),
+        KeyPress::Char(' '),
+        KeyPress::Char('{'),
+        KeyPress::Alt('+'),
+        KeyPress::Alt('-'),
+        KeyPress::Ctrl('n'),
+        KeyPress::Ctrl('t'),
     ];
-    prop_oneof![4 => prop::sample::select(named.to_vec()), 1 => any::<char>().prop_map(Key::Char)]
+    prop_oneof![4 => prop::sample::select(named.to_vec()), 1 => any::<char>().prop_map(KeyPress::Char)]
 }
 
 proptest! {
@@ -251,7 +257,7 @@ proptest! {
             press(&mut form, &[key]);
             prop_assert!(form.at < form.fields.len());
             if !form.is_json() {
-                prop_assert_eq!(&cut(sends(&form)), &form.shown().sends);
+                prop_assert_eq!(&cut(sends(&form)), &form.summary().preview);
             }
             // A form that is ready has all that is required.
             if form.clone().is_ready() && !form.is_json() {

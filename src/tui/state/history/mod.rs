@@ -2,66 +2,66 @@
 //!
 //! Owns: what is asked for and when. Never does: read a file.
 
-mod acts;
+mod actions;
+mod entry_text;
 mod query;
-mod shown;
 #[cfg(test)]
 pub(in crate::tui) mod tests;
 
-use super::list::steps;
-use super::{Line, List, Page, Pane, Shell, Stage, View};
-use crate::history::Entry;
-use crate::history::compare::Comparison;
-use crate::model::Fault;
-use crate::tui::event::Effect;
-use crate::tui::event::history::{News, Past, Wanted, Wish};
-use crate::tui::keys::{Action, When};
-use crate::tui::theme::Meaning;
+use super::list_cursor::action_step;
+use super::{AppContext, LineInput, ListCursor, Pane, ScrollText, View, ViewId};
+use crate::history::HistoryEntry;
+use crate::history::compare::CallComparison;
+use crate::model::Error;
+use crate::tui::event::AppEffect;
+use crate::tui::event::history::{HistoryEffect, HistoryEvent, HistoryReadFilter, PastCall};
+use crate::tui::keys::{Action, KeyContext};
+use crate::tui::theme::StyleRole;
 
-pub use query::Query;
-pub use shown::Look;
+pub use entry_text::EntryFormat;
+pub use query::HistorySearch;
 
 /// How many calls are read at once.
-const AT_ONCE: usize = 500;
+const PAGE_SIZE: usize = 500;
 
 /// The calls of the past.
 #[derive(Debug, Default)]
-pub struct History {
+pub struct HistoryView {
     /// The chosen one of those that are found.
-    pub list: List,
+    pub list: ListCursor,
     /// What is searched for.
-    pub filter: Line,
+    pub filter: LineInput,
     /// Whether that is being written.
     pub is_filtering: bool,
     /// The call that others are compared with, by its identity.
     pub marked: Option<String>,
     /// How results are shown.
-    pub look: Look,
+    pub format: EntryFormat,
     /// The chosen call, or how two differ.
-    pub page: Page,
+    pub details: ScrollText,
     /// What is known of the file.
-    pub file: File,
-    query: Query,
-    calls: Vec<Past>,
+    pub file: HistoryFileState,
+    query: HistorySearch,
+    calls: Vec<PastCall>,
     found: Vec<usize>,
     limit: usize,
     /// What is being read, or was read last.
-    asked: Option<(Wanted, usize)>,
+    last_request: Option<(HistoryReadFilter, usize)>,
     is_reading: bool,
     is_stale: bool,
     /// The call that is being read, or was read last.
-    opened: Option<String>,
+    open_id: Option<String>,
     is_opening: bool,
-    entry: Option<Entry>,
-    changed: Option<Result<Option<bool>, Fault>>,
-    comparison: Option<Box<Comparison>>,
+    entry: Option<HistoryEntry>,
+    changed: Option<Result<Option<bool>, Error>>,
+    comparison: Option<Box<CallComparison>>,
     /// What is to be done when the call was read.
-    then: Option<Action>,
+    pending_action: Option<Action>,
 }
 
 /// What is known of the file.
 #[derive(Debug, Default)]
-pub enum File {
+pub enum HistoryFileState {
     /// Nothing yet.
     #[default]
     Unread,
@@ -75,85 +75,85 @@ pub enum File {
         is_kept: bool,
     },
     /// It cannot be read, and why.
-    Unreadable(Fault),
+    Unreadable(Error),
 }
 
-impl Stage for History {
-    fn act(&mut self, action: Action, shell: &mut Shell) -> Option<Vec<Effect>> {
-        if let Some(by) = steps(action)
-            && (shell.focus == Pane::Past || self.is_filtering)
+impl View for HistoryView {
+    fn act(&mut self, action: Action, context: &mut AppContext) -> Option<Vec<AppEffect>> {
+        if let Some(by) = action_step(action)
+            && (context.focus == Pane::Past || self.is_filtering)
         {
             self.step(by);
-            return Some(self.ask());
+            return Some(self.next_request());
         }
         match action {
             Action::Filter => {
-                shell.focus = Pane::Past;
+                context.focus = Pane::Past;
                 self.is_filtering = true;
             }
-            Action::Open => shell.focus = Pane::Entry,
+            Action::Open => context.focus = Pane::Entry,
             Action::Refresh => {
                 self.is_stale = true;
-                return Some(self.ask());
+                return Some(self.next_request());
             }
             Action::Turn => {
-                self.look = self.look.next();
+                self.format = self.format.next();
                 self.show();
             }
-            Action::Mark => self.mark(shell),
-            Action::Diff => return Some(self.diff(shell)),
+            Action::Mark => self.toggle_mark(context),
+            Action::Diff => return Some(self.diff(context)),
             Action::Replay | Action::ReplayEdited | Action::CopyCommand => {
-                return Some(self.with_entry(action, shell));
+                return Some(self.act_on_entry(action, context));
             }
-            Action::Copy => return Some(self.copied(shell)),
-            Action::Export => return Some(self.exported(shell)),
-            Action::Back => return self.back(shell),
+            Action::Copy => return Some(self.copy_selection(context)),
+            Action::Export => return Some(self.export_matches(context)),
+            Action::Back => return self.back(context),
             _ => return None,
         }
         Some(Vec::new())
     }
 
-    fn places(&self, _focus: Pane) -> Vec<When> {
+    fn key_contexts(&self, _focus: Pane) -> Vec<KeyContext> {
         if self.is_filtering {
-            return vec![When::Text];
+            return vec![KeyContext::Text];
         }
-        vec![When::History, When::Pane, When::Anywhere]
+        vec![KeyContext::History, KeyContext::Pane, KeyContext::Anywhere]
     }
 
     fn scroll(&mut self, focus: Pane, by: isize) {
         match focus {
             Pane::Past => self.step(by),
-            _ => self.page.scroll(by),
+            _ => self.details.scroll(by),
         }
     }
 
-    fn enter(&mut self, _shell: &mut Shell) -> Vec<Effect> {
+    fn enter(&mut self, _shell: &mut AppContext) -> Vec<AppEffect> {
         self.is_stale = true;
-        self.ask()
+        self.next_request()
     }
 
-    fn line(&mut self, _focus: Pane) -> Option<&mut Line> {
+    fn line(&mut self, _focus: Pane) -> Option<&mut LineInput> {
         self.is_filtering.then_some(&mut self.filter)
     }
 
-    fn rewritten(&mut self, _shell: &mut Shell) -> Vec<Effect> {
+    fn on_text_changed(&mut self, _shell: &mut AppContext) -> Vec<AppEffect> {
         self.refilter();
         self.list.choose(0, self.found.len());
-        self.ask()
+        self.next_request()
     }
 
-    fn tick(&mut self, _shell: &mut Shell) -> Vec<Effect> {
-        self.ask()
+    fn tick(&mut self, _shell: &mut AppContext) -> Vec<AppEffect> {
+        self.next_request()
     }
 
-    fn is_moving(&self) -> bool {
-        self.chosen().is_some_and(|call| Some(&call.id) != self.opened.as_ref())
+    fn is_animating(&self) -> bool {
+        self.chosen().is_some_and(|call| Some(&call.id) != self.open_id.as_ref())
     }
 }
 
-impl History {
+impl HistoryView {
     /// The calls that are found, the newest first.
-    pub fn found(&self) -> impl ExactSizeIterator<Item = &Past> + '_ {
+    pub fn found(&self) -> impl ExactSizeIterator<Item = &PastCall> + '_ {
         self.found.iter().map(|at| &self.calls[*at])
     }
 
@@ -173,7 +173,7 @@ impl History {
     }
 
     /// The chosen call.
-    pub fn chosen(&self) -> Option<&Past> {
+    pub fn chosen(&self) -> Option<&PastCall> {
         self.calls.get(*self.found.get(self.list.chosen())?)
     }
 
@@ -193,91 +193,96 @@ impl History {
     }
 
     /// Searches for the calls of one tool.
-    pub fn look_for(&mut self, tool: &str) {
-        self.filter = Line::of(Query::for_tool(tool));
+    pub fn filter_by_tool(&mut self, tool: &str) {
+        self.filter = LineInput::of(HistorySearch::for_tool(tool));
         self.is_filtering = false;
         self.refilter();
         self.list.choose(0, self.found.len());
     }
 
     /// A call ended here, so there is one more in the file.
-    pub fn grown(&mut self, shown: View) -> Vec<Effect> {
+    pub fn on_call_recorded(&mut self, shown: ViewId) -> Vec<AppEffect> {
         self.is_stale = true;
-        if shown == View::History { self.ask() } else { Vec::new() }
+        if shown == ViewId::History { self.next_request() } else { Vec::new() }
     }
 
-    /// Takes in what came of a wish.
-    pub fn hear(&mut self, news: News, shell: &mut Shell) -> Vec<Effect> {
-        match news {
-            News::Read { calls, damaged, more, is_kept } => {
+    /// Takes in what came of a effect.
+    pub fn handle_event(
+        &mut self,
+        event: HistoryEvent,
+        context: &mut AppContext,
+    ) -> Vec<AppEffect> {
+        match event {
+            HistoryEvent::Read { calls, damaged, more, is_recording: is_kept } => {
                 self.is_reading = false;
-                self.file = File::Read { damaged, more, is_kept };
-                self.take(calls);
+                self.file = HistoryFileState::Read { damaged, more, is_kept };
+                self.set_calls(calls);
             }
-            News::Unread(fault) => {
+            HistoryEvent::Unreadable(error) => {
                 self.is_reading = false;
-                self.file = File::Unreadable(fault);
-                self.take(Vec::new());
+                self.file = HistoryFileState::Unreadable(error);
+                self.set_calls(Vec::new());
             }
-            News::Entry(entry) => {
+            HistoryEvent::Entry(entry) => {
                 self.is_opening = false;
                 self.changed = None;
                 if self.entry.as_ref().is_none_or(|before| before.id != entry.id) {
-                    self.page = Page::default();
+                    self.details = ScrollText::default();
                 }
                 self.entry = Some(*entry);
                 self.show();
-                let is_chosen = self.chosen().map(|call| &call.id) == self.opened.as_ref();
-                if let Some(action) = self.then.take_if(|_| is_chosen) {
-                    return self.with_entry(action, shell);
+                let is_chosen = self.chosen().map(|call| &call.id) == self.open_id.as_ref();
+                if let Some(action) = self.pending_action.take_if(|_| is_chosen) {
+                    return self.act_on_entry(action, context);
                 }
             }
-            News::Missing(id, fault) => {
+            HistoryEvent::NotFound(id, error) => {
                 self.is_opening = false;
-                self.then = None;
-                if self.opened.as_ref() == Some(&id) {
+                self.pending_action = None;
+                if self.open_id.as_ref() == Some(&id) {
                     self.entry = None;
-                    self.page = Page::default();
-                    self.page.line(Meaning::Bad, fault.message());
+                    self.details = ScrollText::default();
+                    self.details.line(StyleRole::Error, error.message());
                 }
             }
-            News::Judged(id, changed) => {
+            HistoryEvent::DefinitionChecked(id, changed) => {
                 if self.entry.as_ref().is_some_and(|entry| entry.id == id) {
                     self.changed = Some(changed);
                     self.show();
                 }
             }
-            News::Compared(comparison) => {
+            HistoryEvent::Compared(comparison) => {
                 self.comparison = Some(comparison);
-                self.page = Page::default();
+                self.details = ScrollText::default();
                 self.show();
-                shell.focus = if shell.view == View::History { Pane::Entry } else { shell.focus };
+                context.focus =
+                    if context.view == ViewId::History { Pane::Entry } else { context.focus };
             }
-            News::Incomparable(fault) => shell.say_bad(fault.message()),
+            HistoryEvent::CompareFailed(error) => context.show_error(error.message()),
         }
-        self.ask()
+        self.next_request()
     }
 
     /// What has to be asked for, by what is known and what is being read already.
-    fn ask(&mut self) -> Vec<Effect> {
+    fn next_request(&mut self) -> Vec<AppEffect> {
         let mut effects = Vec::new();
-        let wanted = (self.query.wanted.clone(), self.limit.max(AT_ONCE));
-        if !self.is_reading && (self.is_stale || self.asked.as_ref() != Some(&wanted)) {
+        let wanted = (self.query.read_filter.clone(), self.limit.max(PAGE_SIZE));
+        if !self.is_reading && (self.is_stale || self.last_request.as_ref() != Some(&wanted)) {
             (self.is_reading, self.is_stale) = (true, false);
-            self.asked = Some(wanted.clone());
+            self.last_request = Some(wanted.clone());
             let (wanted, limit) = wanted;
-            effects.push(Effect::History(Wish::Read { wanted, limit }));
+            effects.push(AppEffect::History(HistoryEffect::Read { filter: wanted, limit }));
         }
         let id = self.chosen().map(|call| call.id.clone());
-        if !self.is_opening && id.is_some() && id != self.opened {
+        if !self.is_opening && id.is_some() && id != self.open_id {
             self.is_opening = true;
-            self.opened.clone_from(&id);
-            effects.extend(id.map(|id| Effect::History(Wish::Open(id))));
+            self.open_id.clone_from(&id);
+            effects.extend(id.map(|id| AppEffect::History(HistoryEffect::Open(id))));
         }
         effects
     }
 
-    fn take(&mut self, calls: Vec<Past>) {
+    fn set_calls(&mut self, calls: Vec<PastCall>) {
         // Who looks at the newest call goes on looking at the newest.
         let chosen = self.chosen().map(|call| call.id.clone()).filter(|_| self.list.chosen() > 0);
         self.calls = calls;
@@ -285,13 +290,13 @@ impl History {
         let again = chosen.and_then(|id| self.found().position(|call| call.id == id));
         self.list.choose(again.unwrap_or(0), self.found.len());
         if self.found.is_empty() {
-            (self.entry, self.opened) = (None, None);
+            (self.entry, self.open_id) = (None, None);
             self.show();
         }
     }
 
     fn refilter(&mut self) {
-        self.query = Query::of(self.filter.text());
+        self.query = HistorySearch::of(self.filter.text());
         self.found = self.query.find(&self.calls);
     }
 
@@ -301,37 +306,37 @@ impl History {
         let at_end = self.list.chosen() + 1 >= self.found.len();
         if by > 0
             && at_end
-            && matches!(self.file, File::Read { more: true, .. })
+            && matches!(self.file, HistoryFileState::Read { more: true, .. })
             && !self.is_reading
         {
-            self.limit = self.len() + AT_ONCE;
+            self.limit = self.len() + PAGE_SIZE;
         }
         if self.list.chosen() != before {
             self.comparison = None;
-            self.then = None;
+            self.pending_action = None;
         }
     }
 
     /// The chosen call, when it was read.
-    fn entry(&self) -> Option<&Entry> {
+    fn entry(&self) -> Option<&HistoryEntry> {
         let chosen = self.chosen()?;
         self.entry.as_ref().filter(|entry| entry.id == chosen.id)
     }
 
-    fn back(&mut self, shell: &mut Shell) -> Option<Vec<Effect>> {
+    fn back(&mut self, context: &mut AppContext) -> Option<Vec<AppEffect>> {
         if self.is_filtering {
             self.is_filtering = false;
         } else if self.comparison.take().is_some() {
-            self.page = Page::default();
+            self.details = ScrollText::default();
             self.show();
-        } else if shell.is_zoomed {
+        } else if context.is_zoomed {
             return None;
-        } else if shell.focus == Pane::Entry {
-            shell.focus = Pane::Past;
+        } else if context.focus == Pane::Entry {
+            context.focus = Pane::Past;
         } else if !self.filter.text().is_empty() {
             self.filter.clear();
             self.refilter();
-            return Some(self.ask());
+            return Some(self.next_request());
         } else {
             return None;
         }
@@ -341,10 +346,10 @@ impl History {
     /// Writes down what the entry pane shows.
     fn show(&mut self) {
         let page = match (&self.comparison, &self.entry) {
-            (Some(comparison), _) => shown::comparison(comparison),
-            (None, Some(entry)) => shown::entry(entry, self.changed.as_ref(), self.look),
-            (None, None) => Page::default(),
+            (Some(comparison), _) => entry_text::comparison(comparison),
+            (None, Some(entry)) => entry_text::entry(entry, self.changed.as_ref(), self.format),
+            (None, None) => ScrollText::default(),
         };
-        self.page.replace(page);
+        self.details.replace(page);
     }
 }

@@ -6,21 +6,21 @@
 use nucleo_matcher::pattern::{CaseMatching, Normalization, Pattern};
 use nucleo_matcher::{Config, Matcher, Utf32Str};
 
-use crate::tui::event::history::{Past, Session, Wanted};
-use crate::util::moment::parse_since;
+use crate::tui::event::history::{HistoryReadFilter, PastCall, SessionFilter};
+use crate::util::timestamp::parse_since;
 
 /// What is searched for.
 #[derive(Debug, Default, PartialEq)]
-pub struct Query {
+pub struct HistorySearch {
     /// What is read.
-    pub wanted: Wanted,
+    pub read_filter: HistoryReadFilter,
     /// What a field says that is not understood, in words.
     pub problem: Option<String>,
     words: Vec<String>,
     without: Vec<String>,
 }
 
-impl Query {
+impl HistorySearch {
     /// Reads `calc`, `failed:yes`, `tool:calc*`, `since:1h`, `session:this`, `!web`, in any order.
     /// What holds spaces stands in double quotes.
     pub fn of(text: &str) -> Self {
@@ -28,16 +28,20 @@ impl Query {
         for word in split(text) {
             match word.split_once(':') {
                 Some((_, "")) if is_field(&word) => {}
-                Some(("tool", pattern)) => query.wanted.tool = Some(pattern.to_owned()),
+                Some(("tool", pattern)) => query.read_filter.tool = Some(pattern.to_owned()),
                 Some(("failed", answer)) => {
-                    query.wanted.failed = Some(!answer.to_lowercase().starts_with('n'));
+                    query.read_filter.failed = Some(!answer.to_lowercase().starts_with('n'));
                 }
                 Some(("since", time)) => match parse_since(time) {
-                    Ok(since) => query.wanted.since = Some(since),
+                    Ok(since) => query.read_filter.since = Some(since),
                     Err(why) => query.problem = Some(format!("since: {why}")),
                 },
-                Some(("session", "this")) => query.wanted.session = Some(Session::This),
-                Some(("session", id)) => query.wanted.session = Some(Session::Named(id.to_owned())),
+                Some(("session", "this")) => {
+                    query.read_filter.session = Some(SessionFilter::Current)
+                }
+                Some(("session", id)) => {
+                    query.read_filter.session = Some(SessionFilter::Id(id.to_owned()))
+                }
                 _ => match word.strip_prefix('!') {
                     Some("") => {}
                     Some(unwanted) => query.without.push(unwanted.to_lowercase()),
@@ -59,7 +63,7 @@ impl Query {
     }
 
     /// The positions of the calls that are found, in their order.
-    pub fn find(&self, calls: &[Past]) -> Vec<usize> {
+    pub fn find(&self, calls: &[PastCall]) -> Vec<usize> {
         let all = 0..calls.len();
         if self.words.is_empty() && self.without.is_empty() {
             return all.collect();
@@ -76,7 +80,7 @@ impl Query {
         let mut letters = Vec::new();
         all.filter(|at| {
             let Some(call) = calls.get(*at) else { return false };
-            let status = call.fault.as_deref().unwrap_or("ok");
+            let status = call.error.as_deref().unwrap_or("ok");
             let said = [&call.tool, &call.source, status, &call.arguments, &call.id];
             let said = said.join("\n").to_lowercase();
             let found = patterns.iter().all(|(pattern, word)| {
@@ -131,40 +135,43 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::util::moment::Since;
+    use crate::util::timestamp::Since;
 
     #[test]
     fn fields_say_what_is_read_and_words_choose_among_it() {
-        let query = Query::of(r#"ccl failed:yes "tool:a b*" since:1h session:this !web"#);
-        let wanted = Wanted {
+        let query = HistorySearch::of(r#"ccl failed:yes "tool:a b*" since:1h session:this !web"#);
+        let wanted = HistoryReadFilter {
             tool: Some("a b*".to_owned()),
             failed: Some(true),
             since: Some(Since::Ago(Duration::from_hours(1))),
-            session: Some(Session::This),
+            session: Some(SessionFilter::Current),
         };
-        assert_eq!(query.wanted, wanted);
+        assert_eq!(query.read_filter, wanted);
         assert_eq!(
             (&query.words[..], &query.without[..]),
             (&["ccl".to_owned()][..], &["web".to_owned()][..])
         );
         assert_eq!(query.problem, None);
-        assert_eq!(Query::of("failed:no session:s-1").wanted.failed, Some(false));
+        assert_eq!(HistorySearch::of("failed:no session:s-1").read_filter.failed, Some(false));
         // While it is being written, a field says nothing yet.
-        assert_eq!(Query::of("tool: failed: since:").wanted, Wanted::default());
-        assert!(Query::of("since:soon").problem.unwrap().starts_with("since: expected"));
+        assert_eq!(
+            HistorySearch::of("tool: failed: since:").read_filter,
+            HistoryReadFilter::default()
+        );
+        assert!(HistorySearch::of("since:soon").problem.unwrap().starts_with("since: expected"));
     }
 
     proptest! {
         #[test]
         fn nothing_breaks_it(text in "\\PC{0,40}") {
-            let query = Query::of(&text);
+            let query = HistorySearch::of(&text);
             prop_assert!(query.find(&[]).is_empty());
         }
 
         #[test]
         fn the_calls_of_a_tool_are_asked_for_by_its_exact_name(tool in "\\PC{1,20}") {
-            let query = Query::of(&Query::for_tool(&tool));
-            prop_assert_eq!(query.wanted.tool, Some(tool));
+            let query = HistorySearch::of(&HistorySearch::for_tool(&tool));
+            prop_assert_eq!(query.read_filter.tool, Some(tool));
             prop_assert!(query.words.is_empty() && query.without.is_empty());
         }
     }

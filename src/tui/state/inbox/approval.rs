@@ -8,16 +8,16 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::Inbox;
+use super::InboxView;
 use crate::catalogue::fingerprint;
 use crate::host::approval::Approval;
 use crate::model::ToolDefinition;
-use crate::tui::event::{AskId, AskedApproval, Effect, Errand};
+use crate::tui::event::{AppEffect, ApprovalPrompt, AskId, Navigation};
 use crate::tui::keys::Action;
-use crate::tui::state::Shell;
+use crate::tui::state::AppContext;
 
 /// Keys that come sooner than this after a question were typed for something else.
-const TYPED_AHEAD: Duration = Duration::from_millis(300);
+const MIN_VISIBLE_TIME: Duration = Duration::from_millis(300);
 
 /// A person is asked whether a call may be made.
 #[derive(Debug, Clone)]
@@ -25,20 +25,20 @@ pub struct PendingApproval {
     /// To be named in the answer.
     pub id: AskId,
     /// What is asked.
-    pub asked: AskedApproval,
+    pub prompt: ApprovalPrompt,
     /// Since when; keys that were typed ahead must not answer it.
     pub since: Option<Duration>,
     /// How far the request is scrolled.
     pub scroll: usize,
     /// What of it is shown.
-    pub shows: Shows,
+    pub tab: ApprovalTab,
     /// What of the definition is not what it was when a call of this tool was last allowed here.
     pub changed: Vec<String>,
 }
 
 /// What of an approval is shown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Shows {
+pub enum ApprovalTab {
     /// What would be sent.
     #[default]
     Request,
@@ -48,20 +48,22 @@ pub enum Shows {
 
 /// What was allowed here.
 #[derive(Debug, Default)]
-pub(super) struct Memory {
+pub(super) struct SessionApprovals {
     /// Calls that need not be asked about again, by their identity.
-    always: HashSet<String>,
+    allowed_calls: HashSet<String>,
     /// What tools said about themselves when a call of them was last allowed, by full name.
-    allowed: HashMap<String, Value>,
+    allowed_definitions: HashMap<String, Value>,
 }
 
-impl Memory {
+impl SessionApprovals {
     fn allow(&mut self, tool: &ToolDefinition) {
-        self.allowed.insert(tool.name.full(), fingerprint::content(tool));
+        self.allowed_definitions.insert(tool.name.full(), fingerprint::content(tool));
     }
 
     fn changed(&self, tool: &ToolDefinition) -> Vec<String> {
-        let Some(before) = self.allowed.get(&tool.name.full()) else { return Vec::new() };
+        let Some(before) = self.allowed_definitions.get(&tool.name.full()) else {
+            return Vec::new();
+        };
         let now = fingerprint::content(tool);
         let keys = |content: &Value| -> Vec<String> {
             content.as_object().into_iter().flatten().map(|(key, _)| key.clone()).collect()
@@ -75,94 +77,115 @@ impl Memory {
     }
 }
 
-impl Inbox {
+impl InboxView {
     /// Whether a call may be made is asked. What was allowed for the session is not asked again.
-    pub fn approval(&mut self, id: AskId, asked: AskedApproval, shell: &mut Shell) -> Vec<Effect> {
-        if self.memory.always.contains(&asked.identity) {
+    pub fn approval(
+        &mut self,
+        id: AskId,
+        asked: ApprovalPrompt,
+        context: &mut AppContext,
+    ) -> Vec<AppEffect> {
+        if self.session_approvals.allowed_calls.contains(&asked.identity) {
             let name = asked.tool.name.full();
-            shell.say(format!("{name} was allowed with these arguments for this session"));
-            return vec![Effect::Approve(id, Approval::Granted)];
+            context
+                .show_status(format!("{name} was allowed with these arguments for this session"));
+            return vec![AppEffect::AnswerApproval(id, Approval::Granted)];
         }
-        let changed = self.memory.changed(&asked.tool);
-        let (since, scroll, shows) = (None, 0, Shows::default());
-        self.approvals.push_back(PendingApproval { id, asked, since, scroll, shows, changed });
+        let changed = self.session_approvals.changed(&asked.tool);
+        let (since, scroll, shows) = (None, 0, ApprovalTab::default());
+        self.approvals.push_back(PendingApproval {
+            id,
+            prompt: asked,
+            since,
+            scroll,
+            tab: shows,
+            changed,
+        });
         Vec::new()
     }
 
     /// Whether the approval that is shown has been there for long enough to be answered.
-    pub fn takes_an_answer(&self, now: Duration) -> bool {
+    pub fn is_approval_ready(&self, now: Duration) -> bool {
         let since = self.approvals.front().and_then(|pending| pending.since);
-        since.is_some_and(|since| since + TYPED_AHEAD <= now)
+        since.is_some_and(|since| since + MIN_VISIBLE_TIME <= now)
     }
 
     /// Does what a key stands for while an approval is shown; `None` when that means nothing here.
-    pub fn decide(&mut self, action: Action, shell: &mut Shell) -> Option<Vec<Effect>> {
+    pub fn decide(&mut self, action: Action, context: &mut AppContext) -> Option<Vec<AppEffect>> {
         let front = self.approvals.front_mut()?;
         match action {
-            Action::Yes => Some(self.granted()),
-            Action::YesForSession => Some(self.granted_always()),
-            Action::No => Some(self.refused()),
-            Action::Fill => Some(self.edited(shell)),
+            Action::Yes => Some(self.grant()),
+            Action::YesForSession => Some(self.grant_for_session()),
+            Action::No => Some(self.deny()),
+            Action::Fill => Some(self.deny_and_edit(context)),
             Action::Turn => {
                 front.scroll = 0;
-                front.shows = match front.shows {
-                    Shows::Request => Shows::Definition,
-                    Shows::Definition => Shows::Request,
+                front.tab = match front.tab {
+                    ApprovalTab::Request => ApprovalTab::Definition,
+                    ApprovalTab::Definition => ApprovalTab::Request,
                 };
                 Some(Vec::new())
             }
-            Action::Turnaway | Action::Cancel => Some(self.called_off(shell)),
+            Action::Turnaway | Action::Cancel => Some(self.cancel_call(context)),
             _ => None,
         }
     }
 
-    fn granted(&mut self) -> Vec<Effect> {
+    fn grant(&mut self) -> Vec<AppEffect> {
         let Some(pending) = self.approvals.pop_front() else { return Vec::new() };
-        self.memory.allow(&pending.asked.tool);
-        vec![Effect::Approve(pending.id, Approval::Granted)]
+        self.session_approvals.allow(&pending.prompt.tool);
+        vec![AppEffect::AnswerApproval(pending.id, Approval::Granted)]
     }
 
     /// This call and every one that is the same, also of those that already wait.
-    fn granted_always(&mut self) -> Vec<Effect> {
+    fn grant_for_session(&mut self) -> Vec<AppEffect> {
         let Some(front) = self.approvals.front() else { return Vec::new() };
-        let identity = front.asked.identity.clone();
-        self.memory.allow(&front.asked.tool);
+        let identity = front.prompt.identity.clone();
+        self.session_approvals.allow(&front.prompt.tool);
         let (same, others): (VecDeque<_>, VecDeque<_>) =
-            self.approvals.drain(..).partition(|pending| pending.asked.identity == identity);
+            self.approvals.drain(..).partition(|pending| pending.prompt.identity == identity);
         self.approvals = others;
-        self.memory.always.insert(identity);
-        same.iter().map(|pending| Effect::Approve(pending.id, Approval::Granted)).collect()
+        self.session_approvals.allowed_calls.insert(identity);
+        same.iter()
+            .map(|pending| AppEffect::AnswerApproval(pending.id, Approval::Granted))
+            .collect()
     }
 
-    fn refused(&mut self) -> Vec<Effect> {
+    fn deny(&mut self) -> Vec<AppEffect> {
         let pending = self.approvals.pop_front();
-        pending.map(|pending| Effect::Approve(pending.id, Approval::Refused)).into_iter().collect()
+        pending
+            .map(|pending| AppEffect::AnswerApproval(pending.id, Approval::Refused))
+            .into_iter()
+            .collect()
     }
 
     /// Not this call, but perhaps another one: its arguments are filled in again.
-    fn edited(&mut self, shell: &Shell) -> Vec<Effect> {
-        let Some(asked) = self.approvals.front().map(|pending| pending.asked.clone()) else {
+    fn deny_and_edit(&mut self, context: &AppContext) -> Vec<AppEffect> {
+        let Some(asked) = self.approvals.front().map(|pending| pending.prompt.clone()) else {
             return Vec::new();
         };
         // What is shown is masked; what was typed here is known as it was.
-        let made = shell.calls.running().find(|call| call.id.is_some() && call.id == asked.call);
+        let made = context.calls.running().find(|call| call.id.is_some() && call.id == asked.call);
         let arguments = made.map_or(asked.arguments, |call| call.arguments.clone());
-        let mut effects = self.refused();
+        let mut effects = self.deny();
         let tool = asked.tool.name.full();
-        effects.push(Effect::Go(Errand::Fill { tool, arguments: Some(arguments) }));
+        effects.push(AppEffect::Navigate(Navigation::FillArguments {
+            tool,
+            arguments: Some(arguments),
+        }));
         effects
     }
 
     /// The whole call is off, where it was made here; what others made of it is refused.
-    fn called_off(&mut self, shell: &Shell) -> Vec<Effect> {
-        let call = self.approvals.front().and_then(|pending| pending.asked.call.clone());
-        let made = shell.calls.running().find(|made| call.is_some() && made.id == call);
+    fn cancel_call(&mut self, context: &AppContext) -> Vec<AppEffect> {
+        let call = self.approvals.front().and_then(|pending| pending.prompt.call.clone());
+        let made = context.calls.running().find(|made| call.is_some() && made.id == call);
         match made.map(|made| made.run) {
             Some(run) => {
                 self.approvals.pop_front();
-                vec![Effect::Cancel(run)]
+                vec![AppEffect::Cancel(run)]
             }
-            None => self.refused(),
+            None => self.deny(),
         }
     }
 }

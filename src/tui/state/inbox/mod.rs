@@ -16,34 +16,34 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::{Form, Line, List, Pane, Shell, Stage, Text, View};
+use super::{AppContext, LineInput, ListCursor, Pane, SchemaForm, TextArea, View, ViewId};
 use crate::host::validate::Violation;
-use crate::model::{JsonObject, Question, Reply};
-use crate::tui::event::{AskId, Effect};
-use crate::tui::keys::{Action, When};
+use crate::model::{JsonObject, Question, QuestionReply};
+use crate::tui::event::{AppEffect, AskId};
+use crate::tui::keys::{Action, KeyContext};
 use crate::util::text::shorten;
 
-pub use approval::{PendingApproval, Shows};
-pub use question::{Answer, PendingQuestion};
+pub use approval::{ApprovalTab, PendingApproval};
+pub use question::{AnswerDraft, PendingQuestion};
 
 /// How much of a question is said when it comes, in characters.
-const SAID: usize = 60;
+const MAX_SUMMARY_CHARS: usize = 60;
 
 /// What a person is asked.
 #[derive(Debug, Default)]
-pub struct Inbox {
+pub struct InboxView {
     /// Calls that wait for a person, the oldest first.
     pub approvals: VecDeque<PendingApproval>,
     /// Questions of servers, the oldest first.
     pub questions: Vec<PendingQuestion>,
     /// Which of them is chosen.
-    pub list: List,
+    pub list: ListCursor,
     /// How far the chosen one is scrolled.
     pub scroll: usize,
-    memory: approval::Memory,
+    session_approvals: approval::SessionApprovals,
 }
 
-impl Inbox {
+impl InboxView {
     /// How much waits for a person.
     pub fn len(&self) -> usize {
         self.approvals.len() + self.questions.len()
@@ -64,32 +64,32 @@ impl Inbox {
     }
 
     /// A server asks something.
-    pub fn question(&mut self, id: AskId, question: Question, shell: &mut Shell) {
-        let words = shorten(question.ask.words(), SAID).into_owned();
-        let key = shell.keys.key_of(Action::Show(View::Inbox), &[When::Anywhere]);
-        let way = match (shell.view, key) {
-            (View::Inbox, _) | (_, None) => String::new(),
+    pub fn push_question(&mut self, id: AskId, question: Question, context: &mut AppContext) {
+        let words = shorten(question.body.message(), MAX_SUMMARY_CHARS).into_owned();
+        let key = context.keys.key_of(Action::Show(ViewId::Inbox), &[KeyContext::Anywhere]);
+        let way = match (context.view, key) {
+            (ViewId::Inbox, _) | (_, None) => String::new(),
             (_, Some(key)) => format!(" ({key} answers)"),
         };
-        shell.say(format!("{} asks: {words}{way}", question.server));
+        context.show_status(format!("{} asks: {words}{way}", question.server));
         self.questions.push(PendingQuestion::new(id, question));
     }
 
     /// Nobody waits for this answer any more.
-    pub fn withdrawn(&mut self, id: AskId, shell: &mut Shell) {
+    pub fn withdraw(&mut self, id: AskId, context: &mut AppContext) {
         if let Some(at) = self.approvals.iter().position(|pending| pending.id == id)
             && let Some(pending) = self.approvals.remove(at)
         {
-            shell.say(format!("the call of {} is off", pending.asked.tool.name.full()));
+            context.show_status(format!("the call of {} is off", pending.prompt.tool.name.full()));
         }
-        if let Some(pending) = self.take(id, shell) {
+        if let Some(pending) = self.remove_question(id, context) {
             let server = &pending.question.server;
-            shell.say(format!("{server} does not wait for an answer any more"));
+            context.show_status(format!("{server} does not wait for an answer any more"));
         }
     }
 
     /// It is so late.
-    pub fn now(&mut self, now: Duration) {
+    pub fn on_tick(&mut self, now: Duration) {
         for pending in &mut self.questions {
             pending.since.get_or_insert(now);
         }
@@ -104,10 +104,10 @@ impl Inbox {
         schema: &Arc<Value>,
         arguments: &JsonObject,
         problems: &[Violation],
-        shell: &mut Shell,
-    ) -> Option<Vec<Effect>> {
+        context: &mut AppContext,
+    ) -> Option<Vec<AppEffect>> {
         let about_this = |pending: &mut PendingQuestion| match &mut pending.answer {
-            Answer::Form(form) => form.checked(schema, arguments, problems),
+            AnswerDraft::Form(form) => form.checked(schema, arguments, problems),
             _ => false,
         };
         let at = self.questions.iter_mut().position(about_this)?;
@@ -117,71 +117,76 @@ impl Inbox {
             return Some(Vec::new());
         }
         let id = pending.id;
-        Some(self.reply(id, Reply::Accept(Value::Object(arguments.clone())), shell))
+        Some(self.reply(id, QuestionReply::Accept(Value::Object(arguments.clone())), context))
     }
 
     /// Takes a question out of the list; what was chosen stays so.
-    fn take(&mut self, id: AskId, shell: &mut Shell) -> Option<PendingQuestion> {
+    fn remove_question(&mut self, id: AskId, context: &mut AppContext) -> Option<PendingQuestion> {
         let at = self.questions.iter().position(|pending| pending.id == id)?;
         let pending = self.questions.remove(at);
         let chosen = self.list.chosen();
         self.list.choose(if at < chosen { chosen - 1 } else { chosen }, self.questions.len());
         if at == chosen {
             self.scroll = 0;
-            if shell.view == View::Inbox && shell.focus == Pane::Question {
-                shell.focus = Pane::Questions;
+            if context.view == ViewId::Inbox && context.focus == Pane::Question {
+                context.focus = Pane::Questions;
             }
         }
         Some(pending)
     }
 
-    fn reply(&mut self, id: AskId, reply: Reply, shell: &mut Shell) -> Vec<Effect> {
-        let Some(pending) = self.take(id, shell) else { return Vec::new() };
+    fn reply(
+        &mut self,
+        id: AskId,
+        reply: QuestionReply,
+        context: &mut AppContext,
+    ) -> Vec<AppEffect> {
+        let Some(pending) = self.remove_question(id, context) else { return Vec::new() };
         let server = &pending.question.server;
-        shell.say(match reply {
-            Reply::Accept(_) => format!("answered {server}"),
-            Reply::Decline => format!("declined what {server} asks"),
+        context.show_status(match reply {
+            QuestionReply::Accept(_) => format!("answered {server}"),
+            QuestionReply::Decline => format!("declined what {server} asks"),
             _ => format!("turned away from {server} without an answer"),
         });
-        vec![Effect::Reply(id, Arc::new(reply))]
+        vec![AppEffect::AnswerQuestion(id, Arc::new(reply))]
     }
 
     /// Answers the chosen question without an answer.
-    fn refuse(&mut self, reply: Reply, shell: &mut Shell) -> Vec<Effect> {
+    fn refuse(&mut self, reply: QuestionReply, context: &mut AppContext) -> Vec<AppEffect> {
         let Some(id) = self.chosen().map(|pending| pending.id) else { return Vec::new() };
-        self.reply(id, reply, shell)
+        self.reply(id, reply, context)
     }
 
-    fn send(&mut self, shell: &mut Shell) -> Vec<Effect> {
+    fn send(&mut self, context: &mut AppContext) -> Vec<AppEffect> {
         let Some(pending) = self.chosen_mut() else { return Vec::new() };
         match pending.send() {
-            Ok(question::Sent::Check(effect)) => vec![effect],
-            Ok(question::Sent::Reply(id, reply)) => self.reply(id, reply, shell),
+            Ok(question::AnswerSubmission::Check(effect)) => vec![effect],
+            Ok(question::AnswerSubmission::Reply(id, reply)) => self.reply(id, reply, context),
             Err(why) => {
-                shell.focus = Pane::Question;
-                shell.say_bad(why);
+                context.focus = Pane::Question;
+                context.show_error(why);
                 Vec::new()
             }
         }
     }
 
-    fn copied(&self, shell: &mut Shell) -> Vec<Effect> {
+    fn copy_selection(&self, context: &mut AppContext) -> Vec<AppEffect> {
         let Some(pending) = self.chosen() else { return Vec::new() };
-        shell.say("copied");
-        vec![Effect::Copy(pending.copy())]
+        context.show_status("copied");
+        vec![AppEffect::Copy(pending.copy())]
     }
 }
 
-impl Stage for Inbox {
-    fn act(&mut self, action: Action, shell: &mut Shell) -> Option<Vec<Effect>> {
+impl View for InboxView {
+    fn act(&mut self, action: Action, context: &mut AppContext) -> Option<Vec<AppEffect>> {
         match action {
-            Action::Open if self.chosen().is_some() => shell.focus = Pane::Question,
-            Action::Run => return Some(self.send(shell)),
-            Action::No => return Some(self.refuse(Reply::Decline, shell)),
-            Action::Turnaway => return Some(self.refuse(Reply::Cancel, shell)),
-            Action::Copy => return Some(self.copied(shell)),
-            Action::Back if shell.focus == Pane::Question => shell.focus = Pane::Questions,
-            other if shell.focus == Pane::Question => {
+            Action::Open if self.chosen().is_some() => context.focus = Pane::Question,
+            Action::Run => return Some(self.send(context)),
+            Action::No => return Some(self.refuse(QuestionReply::Decline, context)),
+            Action::Turnaway => return Some(self.refuse(QuestionReply::Cancel, context)),
+            Action::Copy => return Some(self.copy_selection(context)),
+            Action::Back if context.focus == Pane::Question => context.focus = Pane::Questions,
+            other if context.focus == Pane::Question => {
                 let done = self.chosen_mut().is_some_and(|pending| pending.act(other));
                 return done.then(Vec::new);
             }
@@ -190,11 +195,11 @@ impl Stage for Inbox {
         Some(Vec::new())
     }
 
-    fn places(&self, focus: Pane) -> Vec<When> {
-        let around = [When::Inbox, When::Pane, When::Anywhere];
+    fn key_contexts(&self, focus: Pane) -> Vec<KeyContext> {
+        let around = [KeyContext::Inbox, KeyContext::Pane, KeyContext::Anywhere];
         match self.chosen().map(|pending| &pending.answer).filter(|_| focus == Pane::Question) {
-            Some(Answer::Form(_)) => vec![When::Answer, When::Form],
-            Some(Answer::Write(_)) => vec![When::Answer, When::Lines],
+            Some(AnswerDraft::Form(_)) => vec![KeyContext::Answer, KeyContext::Form],
+            Some(AnswerDraft::Text(_)) => vec![KeyContext::Answer, KeyContext::Lines],
             _ => around.to_vec(),
         }
     }
@@ -208,47 +213,47 @@ impl Stage for Inbox {
         }
     }
 
-    fn line(&mut self, focus: Pane) -> Option<&mut Line> {
+    fn line(&mut self, focus: Pane) -> Option<&mut LineInput> {
         match &mut self.chosen_mut().filter(|_| focus == Pane::Question)?.answer {
-            Answer::Form(form) => form.line(),
-            Answer::Write(text) => Some(text.line()),
-            Answer::Visit(_) => None,
+            AnswerDraft::Form(form) => form.line(),
+            AnswerDraft::Text(text) => Some(text.line()),
+            AnswerDraft::OpenUrl(_) => None,
         }
     }
 
-    fn rewritten(&mut self, _shell: &mut Shell) -> Vec<Effect> {
-        if let Some(PendingQuestion { answer: Answer::Form(form), is_sending, .. }) =
+    fn on_text_changed(&mut self, _shell: &mut AppContext) -> Vec<AppEffect> {
+        if let Some(PendingQuestion { answer: AnswerDraft::Form(form), is_sending, .. }) =
             self.chosen_mut()
         {
-            form.rewritten();
+            form.on_text_changed();
             *is_sending = false;
         }
         Vec::new()
     }
 
-    fn form(&self, focus: Pane) -> Option<&Form> {
+    fn form(&self, focus: Pane) -> Option<&SchemaForm> {
         match &self.chosen()?.answer {
-            Answer::Form(form) if focus == Pane::Question => Some(form.as_ref()),
+            AnswerDraft::Form(form) if focus == Pane::Question => Some(form.as_ref()),
             _ => None,
         }
     }
 
-    fn form_mut(&mut self, focus: Pane) -> Option<&mut Form> {
+    fn form_mut(&mut self, focus: Pane) -> Option<&mut SchemaForm> {
         match &mut self.chosen_mut()?.answer {
-            Answer::Form(form) if focus == Pane::Question => Some(form.as_mut()),
+            AnswerDraft::Form(form) if focus == Pane::Question => Some(form.as_mut()),
             _ => None,
         }
     }
 
-    fn text(&mut self, focus: Pane) -> Option<&mut Text> {
+    fn text(&mut self, focus: Pane) -> Option<&mut TextArea> {
         match &mut self.chosen_mut().filter(|_| focus == Pane::Question)?.answer {
-            Answer::Form(form) => form.text(),
-            Answer::Write(text) => Some(text),
-            Answer::Visit(_) => None,
+            AnswerDraft::Form(form) => form.text(),
+            AnswerDraft::Text(text) => Some(text),
+            AnswerDraft::OpenUrl(_) => None,
         }
     }
 
-    fn is_moving(&self) -> bool {
+    fn is_animating(&self) -> bool {
         !self.is_empty()
     }
 }

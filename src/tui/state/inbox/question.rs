@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::host::form::{self, Schema};
-use crate::host::questions::sample;
-use crate::host::questions::visit::Visit;
-use crate::model::{Ask, Question, Reply};
-use crate::tui::event::{AskId, Effect};
+use crate::host::form::{self, ResolvedSchema};
+use crate::host::questions::sampling;
+use crate::host::questions::url_review::UrlReview;
+use crate::model::{Question, QuestionBody, QuestionReply};
+use crate::tui::event::{AppEffect, AskId};
 use crate::tui::keys::Action;
-use crate::tui::state::{Form, Text};
+use crate::tui::state::{SchemaForm, TextArea};
 
 /// A question that waits for an answer.
 #[derive(Debug, Clone)]
@@ -23,44 +23,44 @@ pub struct PendingQuestion {
     /// Since when, once somebody said how late it is.
     pub since: Option<Duration>,
     /// What has been written.
-    pub answer: Answer,
+    pub answer: AnswerDraft,
     /// Whether it is sent as soon as it is known to fit.
     pub is_sending: bool,
 }
 
 /// The answer to a question, while it is written.
 #[derive(Debug, Clone)]
-pub enum Answer {
+pub enum AnswerDraft {
     /// A form is filled in.
-    Form(Box<Form>),
+    Form(Box<SchemaForm>),
     /// An address is visited, by the person.
-    Visit(Visit),
+    OpenUrl(UrlReview),
     /// A person writes in a model's place.
-    Write(Text),
+    Text(TextArea),
 }
 
 /// What sending an answer comes to.
 #[derive(Debug)]
-pub(super) enum Sent {
+pub(super) enum AnswerSubmission {
     /// First it is checked.
-    Check(Effect),
+    Check(AppEffect),
     /// It goes out.
-    Reply(AskId, Reply),
+    Reply(AskId, QuestionReply),
 }
 
 impl PendingQuestion {
     pub(super) fn new(id: AskId, question: Question) -> Self {
-        let answer = match &question.ask {
-            Ask::Form { schema, .. } => {
+        let answer = match &question.body {
+            QuestionBody::Form { schema, .. } => {
                 let schema = Arc::new(schema.clone());
                 // A server that asks knows nothing of defaults that are left out: they are filled in.
-                let fields = form::fields(&Schema::of(&schema), form::FIELDS);
+                let fields = form::fields(&ResolvedSchema::of(&schema), form::MAX_FIELDS);
                 let known = form::defaults(&fields);
-                let form = Form::of_schema(question.server.as_str(), &schema, Some(&known));
-                Answer::Form(Box::new(form))
+                let form = SchemaForm::of_schema(question.server.as_str(), &schema, Some(&known));
+                AnswerDraft::Form(Box::new(form))
             }
-            Ask::Open { url, .. } => Answer::Visit(Visit::of(url)),
-            Ask::Sample { .. } => Answer::Write(Text::default()),
+            QuestionBody::Url { url, .. } => AnswerDraft::OpenUrl(UrlReview::of(url)),
+            QuestionBody::Sampling { .. } => AnswerDraft::Text(TextArea::default()),
         };
         Self { id, question, since: None, answer, is_sending: false }
     }
@@ -69,20 +69,23 @@ impl PendingQuestion {
     ///
     /// # Errors
     /// Why it cannot be.
-    pub(super) fn send(&mut self) -> Result<Sent, String> {
+    pub(super) fn send(&mut self) -> Result<AnswerSubmission, String> {
         match &mut self.answer {
-            Answer::Form(form) => {
+            AnswerDraft::Form(form) => {
                 if !form.is_ready() {
                     return Err(form.problem.clone().unwrap_or_default());
                 }
                 self.is_sending = true;
-                Ok(Sent::Check(form.check()))
+                Ok(AnswerSubmission::Check(form.check()))
             }
-            Answer::Visit(_) => Ok(Sent::Reply(self.id, Reply::Accept(json!({})))),
-            Answer::Write(text) if text.is_empty() => Err("nothing was written".to_owned()),
-            Answer::Write(text) => {
-                Ok(Sent::Reply(self.id, Reply::Accept(sample::reply(&text.text()))))
+            AnswerDraft::OpenUrl(_) => {
+                Ok(AnswerSubmission::Reply(self.id, QuestionReply::Accept(json!({}))))
             }
+            AnswerDraft::Text(text) if text.is_empty() => Err("nothing was written".to_owned()),
+            AnswerDraft::Text(text) => Ok(AnswerSubmission::Reply(
+                self.id,
+                QuestionReply::Accept(sampling::text_result(&text.text())),
+            )),
         }
     }
 
@@ -90,9 +93,9 @@ impl PendingQuestion {
     pub(super) fn act(&mut self, action: Action) -> bool {
         self.is_sending = false;
         let text = match &mut self.answer {
-            Answer::Form(form) => return form.act(action),
-            Answer::Visit(_) => return false,
-            Answer::Write(text) => text,
+            AnswerDraft::Form(form) => return form.act(action),
+            AnswerDraft::OpenUrl(_) => return false,
+            AnswerDraft::Text(text) => text,
         };
         match action {
             Action::Add => text.break_line(),
@@ -105,20 +108,20 @@ impl PendingQuestion {
     }
 
     /// How long the call that waits may still take, when that is known.
-    pub fn left(&self, now: Duration) -> Option<Duration> {
-        Some((self.since? + self.question.left?).saturating_sub(now))
+    pub fn time_left(&self, now: Duration) -> Option<Duration> {
+        Some((self.since? + self.question.time_left?).saturating_sub(now))
     }
 
     /// How long it has waited.
-    pub fn waited(&self, now: Duration) -> Duration {
+    pub fn time_waiting(&self, now: Duration) -> Duration {
         now.saturating_sub(self.since.unwrap_or(now))
     }
 
     /// What of it is worth a copy.
     pub(super) fn copy(&self) -> String {
-        match &self.question.ask {
-            Ask::Open { url, .. } => url.clone(),
-            ask => ask.words().to_owned(),
+        match &self.question.body {
+            QuestionBody::Url { url, .. } => url.clone(),
+            ask => ask.message().to_owned(),
         }
     }
 }

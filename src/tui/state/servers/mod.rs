@@ -1,7 +1,7 @@
 //! The servers, and how they are.
 
-mod drift;
-mod past;
+mod activity;
+mod tool_lists;
 
 #[cfg(test)]
 pub(in crate::tui) mod tests;
@@ -10,40 +10,40 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{List, Pane, Shell, Stage};
+use super::{AppContext, ListCursor, Pane, View};
 use crate::catalogue::Catalogue as Listed;
 use crate::model::event::LOG_LEVELS;
-use crate::model::{Event, Fault, ServerState, ServerStatus, Source, ToolDefinition};
-use crate::tui::event::servers::Wish;
-use crate::tui::event::{Effect, Errand};
-use crate::tui::keys::{Action, When};
-pub use drift::{Advertised, Line as DriftLine};
-pub use past::Past;
+use crate::model::{Error, HostEvent, ServerState, ServerStatus, ToolDefinition, ToolSource};
+use crate::tui::event::servers::ServersEffect;
+use crate::tui::event::{AppEffect, Navigation};
+use crate::tui::keys::{Action, KeyContext};
+pub use activity::ServerActivity;
+pub use tool_lists::{DriftLine, ServerToolLists};
 
 /// How often it is looked how they are, while they are shown. Nobody is asked for that.
-const LOOK_EVERY: Duration = Duration::from_secs(2);
+const REFRESH_INTERVAL: Duration = Duration::from_secs(2);
 
 /// The servers.
 #[derive(Debug, Default)]
-pub struct Servers {
+pub struct ServersView {
     /// What is known of each, in the order of the files.
     pub rows: Vec<ServerStatus>,
     /// The chosen one.
-    pub list: List,
+    pub list: ListCursor,
     /// Why the list of a server's tools did not come.
-    pub faults: BTreeMap<String, Fault>,
+    pub errors: BTreeMap<String, Error>,
     /// How far the health is scrolled.
     pub scroll: usize,
     /// What of the chosen one is shown.
-    pub facet: Facet,
-    pasts: BTreeMap<String, Past>,
-    advertised: BTreeMap<String, Advertised>,
-    looked: Duration,
+    pub tab: ServerTab,
+    activity: BTreeMap<String, ServerActivity>,
+    tool_lists: BTreeMap<String, ServerToolLists>,
+    last_refresh: Duration,
 }
 
 /// What of a server is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Facet {
+pub enum ServerTab {
     /// How it is.
     #[default]
     Health,
@@ -53,42 +53,44 @@ pub enum Facet {
     Drift,
 }
 
-impl Stage for Servers {
-    fn act(&mut self, action: Action, shell: &mut Shell) -> Option<Vec<Effect>> {
-        if action == Action::Back && self.facet != Facet::Health && !shell.is_zoomed {
-            self.turn_to(Facet::Health);
+impl View for ServersView {
+    fn act(&mut self, action: Action, context: &mut AppContext) -> Option<Vec<AppEffect>> {
+        if action == Action::Back && self.tab != ServerTab::Health && !context.is_zoomed {
+            self.set_tab(ServerTab::Health);
             return Some(Vec::new());
         }
         let name = self.chosen()?.name.clone();
         Some(match action {
-            Action::Open if shell.focus == Pane::Health => trace(name),
+            Action::Open if context.focus == Pane::Health => trace(name),
             Action::Open | Action::Connect | Action::Refresh => {
-                shell.say(format!("asking {name}"));
-                vec![Effect::CheckServer(name.clone()), Effect::ListServer(name)]
+                context.show_status(format!("asking {name}"));
+                vec![AppEffect::PingServer(name.clone()), AppEffect::ListServer(name)]
             }
             Action::Restart => {
-                shell.say(format!("starting {name} again"));
-                vec![Effect::Servers(Wish::Restart(name))]
+                context.show_status(format!("starting {name} again"));
+                vec![AppEffect::Servers(ServersEffect::Restart(name))]
             }
             Action::Stop => {
-                shell.say(format!("ending {name}; whoever asks for it next starts it again"));
-                vec![Effect::Servers(Wish::Stop(name))]
+                context.show_status(format!(
+                    "ending {name}; whoever asks for it next starts it again"
+                ));
+                vec![AppEffect::Servers(ServersEffect::Stop(name))]
             }
             Action::Level => vec![self.next_level(name)],
-            Action::Log => self.facet(Facet::Log),
-            Action::Diff => self.facet(Facet::Drift),
-            Action::ShowTools => vec![Effect::Go(Errand::ShowTools(name))],
+            Action::Log => self.toggle_tab(ServerTab::Log),
+            Action::Diff => self.toggle_tab(ServerTab::Drift),
+            Action::ShowTools => vec![AppEffect::Navigate(Navigation::ShowTools(name))],
             Action::ShowTrace => trace(name),
             Action::Copy => {
-                shell.say("copied");
-                vec![Effect::Copy(name)]
+                context.show_status("copied");
+                vec![AppEffect::Copy(name)]
             }
             _ => return None,
         })
     }
 
-    fn places(&self, _focus: Pane) -> Vec<When> {
-        vec![When::Servers, When::Pane, When::Anywhere]
+    fn key_contexts(&self, _focus: Pane) -> Vec<KeyContext> {
+        vec![KeyContext::Servers, KeyContext::Pane, KeyContext::Anywhere]
     }
 
     fn scroll(&mut self, focus: Pane, by: isize) {
@@ -101,24 +103,24 @@ impl Stage for Servers {
         }
     }
 
-    fn enter(&mut self, shell: &mut Shell) -> Vec<Effect> {
-        self.looked = shell.now;
-        vec![Effect::LookAtServers]
+    fn enter(&mut self, context: &mut AppContext) -> Vec<AppEffect> {
+        self.last_refresh = context.now;
+        vec![AppEffect::RefreshServers]
     }
 
-    fn tick(&mut self, shell: &mut Shell) -> Vec<Effect> {
-        if shell.now.saturating_sub(self.looked) < LOOK_EVERY {
+    fn tick(&mut self, context: &mut AppContext) -> Vec<AppEffect> {
+        if context.now.saturating_sub(self.last_refresh) < REFRESH_INTERVAL {
             return Vec::new();
         }
-        self.looked = shell.now;
-        vec![Effect::LookAtServers]
+        self.last_refresh = context.now;
+        vec![AppEffect::RefreshServers]
     }
 
-    fn is_moving(&self) -> bool {
+    fn is_animating(&self) -> bool {
         true
     }
 
-    fn point(&mut self, pane: Pane, row: usize, height: usize) {
+    fn on_click(&mut self, pane: Pane, row: usize, height: usize) {
         if pane == Pane::Servers {
             let length = self.rows.len();
             self.list.choose(self.list.first(height, length) + row, length);
@@ -126,13 +128,13 @@ impl Stage for Servers {
     }
 }
 
-fn trace(server: String) -> Vec<Effect> {
-    vec![Effect::Go(Errand::ShowTrace(server))]
+fn trace(server: String) -> Vec<AppEffect> {
+    vec![AppEffect::Navigate(Navigation::ShowTrace(server))]
 }
 
-impl Servers {
+impl ServersView {
     /// Takes in what is known of some servers.
-    pub fn take(&mut self, statuses: Vec<ServerStatus>) {
+    pub fn update_statuses(&mut self, statuses: Vec<ServerStatus>) {
         for status in statuses {
             self.past_mut(&status.name).ping(status.ping);
             match self.rows.iter_mut().find(|row| row.name == status.name) {
@@ -143,10 +145,10 @@ impl Servers {
     }
 
     /// The servers are those of another host now, of which nothing is known yet.
-    pub fn forget(&mut self) {
+    pub fn clear(&mut self) {
         self.rows.clear();
-        self.faults.clear();
-        self.advertised.clear();
+        self.errors.clear();
+        self.tool_lists.clear();
     }
 
     /// Takes in lists of tools: what is declared, or what these servers advertise.
@@ -154,15 +156,15 @@ impl Servers {
         for listing in &catalogue.servers {
             let server = &listing.name;
             let own = |tool: &&Arc<ToolDefinition>| {
-                tool.source == Source::Mcp && tool.name.component() == Some(server)
+                tool.source == ToolSource::Mcp && tool.name.component() == Some(server)
             };
             let tools: Vec<_> = catalogue.tools.iter().filter(own).cloned().collect();
-            let advertised = self.advertised.entry(server.clone()).or_default();
-            match &listing.fault {
+            let advertised = self.tool_lists.entry(server.clone()).or_default();
+            match &listing.error {
                 _ if servers.is_empty() => advertised.declare(tools),
-                Some(fault) => drop(self.faults.insert(server.clone(), fault.clone())),
+                Some(error) => drop(self.errors.insert(server.clone(), error.clone())),
                 None => {
-                    self.faults.remove(server);
+                    self.errors.remove(server);
                     advertised.advertise(tools);
                 }
             }
@@ -170,14 +172,14 @@ impl Servers {
     }
 
     /// Hears what the host tells.
-    pub fn hear(&mut self, event: &Event) {
+    pub fn handle_host_event(&mut self, event: &HostEvent) {
         match event {
-            Event::Server { server, state } => {
+            HostEvent::ServerStateChanged { server, state } => {
                 if let Some(row) = self.rows.iter_mut().find(|row| row.name == *server) {
                     row.state = state.clone();
                 }
             }
-            Event::Log { origin, level, text } if self.is_one(origin) => {
+            HostEvent::Log { origin, level, text } if self.has_server(origin) => {
                 self.past_mut(origin).logged(&level.0, text);
             }
             _ => {}
@@ -185,7 +187,7 @@ impl Servers {
     }
 
     /// Whether there is a server of this name.
-    pub fn is_one(&self, name: &str) -> bool {
+    pub fn has_server(&self, name: &str) -> bool {
         self.rows.iter().any(|row| row.name == *name)
     }
 
@@ -195,25 +197,25 @@ impl Servers {
     }
 
     /// What was seen of a server.
-    pub fn past(&self, server: &str) -> Option<&Past> {
-        self.pasts.get(server)
+    pub fn activity_of(&self, server: &str) -> Option<&ServerActivity> {
+        self.activity.get(server)
     }
 
     /// What is declared of a server's tools, and what it advertises.
-    pub fn advertised(&self, server: &str) -> Option<&Advertised> {
-        self.advertised.get(server)
+    pub fn advertised(&self, server: &str) -> Option<&ServerToolLists> {
+        self.tool_lists.get(server)
     }
 
     /// Why a server is out of service, if it is.
-    pub fn fault<'a>(&'a self, server: &'a ServerStatus) -> Option<&'a Fault> {
+    pub fn error<'a>(&'a self, server: &'a ServerStatus) -> Option<&'a Error> {
         match &server.state {
-            ServerState::Failed(fault) | ServerState::Untrusted(fault) => Some(fault),
-            _ => self.faults.get(&server.name),
+            ServerState::Failed(error) | ServerState::Untrusted(error) => Some(error),
+            _ => self.errors.get(&server.name),
         }
     }
 
     /// Whether some are being started.
-    pub fn are_starting(&self) -> bool {
+    pub fn is_any_starting(&self) -> bool {
         self.rows.iter().any(|row| matches!(row.state, ServerState::Starting))
     }
 
@@ -222,25 +224,25 @@ impl Servers {
         self.rows.iter().filter(|row| matches!(row.state, ServerState::Ready)).count()
     }
 
-    fn past_mut(&mut self, server: &str) -> &mut Past {
-        self.pasts.entry(server.to_owned()).or_default()
+    fn past_mut(&mut self, server: &str) -> &mut ServerActivity {
+        self.activity.entry(server.to_owned()).or_default()
     }
 
     /// Shows this of the chosen one, or its health again.
-    fn facet(&mut self, facet: Facet) -> Vec<Effect> {
-        self.turn_to(if self.facet == facet { Facet::Health } else { facet });
+    fn toggle_tab(&mut self, facet: ServerTab) -> Vec<AppEffect> {
+        self.set_tab(if self.tab == facet { ServerTab::Health } else { facet });
         Vec::new()
     }
 
-    fn turn_to(&mut self, facet: Facet) {
-        (self.facet, self.scroll) = (facet, 0);
+    fn set_tab(&mut self, facet: ServerTab) {
+        (self.tab, self.scroll) = (facet, 0);
     }
 
-    fn next_level(&mut self, server: String) -> Effect {
+    fn next_level(&mut self, server: String) -> AppEffect {
         let past = self.past_mut(&server);
         let at = past.level.and_then(|level| LOG_LEVELS.iter().position(|l| *l == level));
         let level = LOG_LEVELS[at.map_or(0, |at| at + 1) % LOG_LEVELS.len()];
         past.level = Some(level);
-        Effect::Servers(Wish::LogLevel { server, level })
+        AppEffect::Servers(ServersEffect::LogLevel { server, level })
     }
 }

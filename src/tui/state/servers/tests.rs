@@ -4,11 +4,11 @@ use serde_json::json;
 
 use super::*;
 use crate::catalogue::ServerListing;
-use crate::model::{Circuit, Era, LogLevel, PastFault, ToolStatus};
-use crate::tui::event::{Event as Heard, Input};
-use crate::tui::keys::Key;
+use crate::model::{CircuitState, Era, LogLevel, PastError, ToolStatus};
+use crate::tui::event::{AppEvent as Heard, UserInput};
+use crate::tui::keys::KeyPress;
 use crate::tui::state::tests::tool;
-use crate::tui::state::{State, View};
+use crate::tui::state::{AppState, ViewId};
 
 /// The time in these tests.
 pub(in crate::tui) const NOW: Duration = Duration::from_secs(1_795_304_776);
@@ -40,16 +40,16 @@ pub(in crate::tui) fn ready(name: &str) -> ServerStatus {
         uptime: Some(Duration::from_secs(2_467)),
         last_error: None,
         weight: None,
-        circuit: Circuit::Closed,
+        circuit: CircuitState::Closed,
         warnings: Vec::new(),
         stderr_tail: vec!["listening".to_owned(), "\u{1b}[31mreloaded config".to_owned()],
     }
 }
 
 fn dead(name: &str) -> ServerStatus {
-    let fault = Fault::unreachable("connection refused").server(name).hint("start it");
+    let error = Error::unreachable("connection refused").with_server(name).with_hint("start it");
     ServerStatus {
-        state: ServerState::Failed(fault.clone()),
+        state: ServerState::Failed(error.clone()),
         transport: "http",
         endpoint: "http://127.0.0.1:8002/mcp".to_owned(),
         protocol: None,
@@ -64,29 +64,30 @@ fn dead(name: &str) -> ServerStatus {
         tools: None,
         starts: 3,
         uptime: None,
-        last_error: Some(PastFault { at: NOW, fault }),
-        circuit: Circuit::Open { left: Duration::from_secs(4) },
+        last_error: Some(PastError { at: NOW, error }),
+        circuit: CircuitState::Open { remaining: Duration::from_secs(4) },
         stderr_tail: Vec::new(),
         ..ready(name)
     }
 }
 
 fn listed(servers: &[&str], tools: Vec<ToolDefinition>) -> Heard {
-    let listing = |name: &str| ServerListing { name: name.to_owned(), fault: None, partial: false };
+    let listing =
+        |name: &str| ServerListing { name: name.to_owned(), error: None, is_partial: false };
     let catalogue = Listed {
         tools: tools.into_iter().map(Into::into).collect(),
         servers: ["files", "web"].into_iter().map(listing).collect(),
         ..Listed::default()
     };
     let servers = servers.iter().map(|name| (*name).to_owned()).collect();
-    Heard::Listed { servers, catalogue: Box::new(catalogue) }
+    Heard::ToolsListed { servers, catalogue: Box::new(catalogue) }
 }
 
 /// One server that is ready and differs from what is declared of it, and one that is dead.
-pub(in crate::tui) fn sample() -> State {
+pub(in crate::tui) fn sample() -> AppState {
     use ToolStatus::{Declared, Drifted, Live, Unavailable};
 
-    let mut state = State::new((120, 40));
+    let mut state = AppState::new((120, 40));
     let of = |name: &str, said: &str, status: ToolStatus| {
         let mut tool = tool(name, json!({ "type": "object" }));
         (tool.description, tool.status) = (Some(said.to_owned()), status);
@@ -94,7 +95,10 @@ pub(in crate::tui) fn sample() -> State {
     };
     for micros in [850, 1_200, 300] {
         let ping = Some(Duration::from_micros(micros));
-        state.update(Heard::Servers(vec![ServerStatus { ping, ..ready("files") }, dead("web")]));
+        state.update(Heard::ServerStatuses(vec![
+            ServerStatus { ping, ..ready("files") },
+            dead("web"),
+        ]));
     }
     let declared =
         ["files-read", "files-move", "files-chmod"].map(|name| of(name, "as declared", Declared));
@@ -107,47 +111,47 @@ pub(in crate::tui) fn sample() -> State {
     ];
     state.update(listed(&["files"], live));
     state.update(Heard::Tick(NOW));
-    state.update(Heard::Host(Event::Log {
+    state.update(Heard::Host(HostEvent::Log {
         origin: "files".to_owned(),
         level: LogLevel("info".to_owned()),
         text: "two files are open".to_owned(),
     }));
-    state.update(Heard::Input(Input::Key(Key::Char('2'))));
+    state.update(Heard::Input(UserInput::Key(KeyPress::Char('2'))));
     state.update(Heard::Tick(NOW));
     state
 }
 
-fn press(state: &mut State, key: char) -> Vec<Effect> {
-    let key = if key == '\r' { Key::Enter } else { Key::Char(key) };
-    state.update(Heard::Input(Input::Key(key)))
+fn press(state: &mut AppState, key: char) -> Vec<AppEffect> {
+    let key = if key == '\r' { KeyPress::Enter } else { KeyPress::Char(key) };
+    state.update(Heard::Input(UserInput::Key(key)))
 }
 
 #[test]
 fn each_key_asks_for_what_it_says() {
     let name = || "files".to_owned();
-    let check = || vec![Effect::CheckServer(name()), Effect::ListServer(name())];
+    let check = || vec![AppEffect::PingServer(name()), AppEffect::ListServer(name())];
     for (key, wanted) in [
         ('\r', check()),
         ('c', check()),
         ('P', check()),
-        ('R', vec![Effect::Servers(Wish::Restart(name()))]),
-        ('x', vec![Effect::Servers(Wish::Stop(name()))]),
-        ('L', vec![Effect::Servers(Wish::LogLevel { server: name(), level: "debug" })]),
+        ('R', vec![AppEffect::Servers(ServersEffect::Restart(name()))]),
+        ('x', vec![AppEffect::Servers(ServersEffect::Stop(name()))]),
+        ('L', vec![AppEffect::Servers(ServersEffect::LogLevel { server: name(), level: "debug" })]),
         ('l', vec![]),
         ('d', vec![]),
     ] {
         assert_eq!(press(&mut sample(), key), wanted, "{key}");
     }
-    for (key, view) in [('t', View::Tools), ('T', View::Trace)] {
+    for (key, view) in [('t', ViewId::Tools), ('T', ViewId::Trace)] {
         let mut state = sample();
         press(&mut state, key);
-        assert_eq!(state.shell.view, view);
+        assert_eq!(state.context.view, view);
     }
     let mut state = sample();
     press(&mut state, '\t');
-    state.update(Heard::Input(Input::Key(Key::Tab)));
+    state.update(Heard::Input(UserInput::Key(KeyPress::Tab)));
     press(&mut state, '\r');
-    assert_eq!((state.shell.view, state.trace.filter.text()), (View::Trace, "srv:=files "));
+    assert_eq!((state.context.view, state.trace.filter.text()), (ViewId::Trace, "srv:=files "));
 }
 
 #[test]
@@ -156,7 +160,7 @@ fn the_log_level_goes_round() {
     let mut levels = Vec::new();
     for _ in 0..=LOG_LEVELS.len() {
         match press(&mut state, 'L').as_slice() {
-            [Effect::Servers(Wish::LogLevel { level, .. })] => levels.push(*level),
+            [AppEffect::Servers(ServersEffect::LogLevel { level, .. })] => levels.push(*level),
             other => panic!("{other:?}"),
         }
     }
@@ -169,7 +173,7 @@ fn how_servers_are_is_looked_up_every_two_seconds_while_they_are_shown() {
     let mut looks = 0;
     for quarter in 1..=16 {
         let effects = state.update(Heard::Tick(NOW + Duration::from_millis(250 * quarter)));
-        looks += effects.iter().filter(|effect| **effect == Effect::LookAtServers).count();
+        looks += effects.iter().filter(|effect| **effect == AppEffect::RefreshServers).count();
     }
     assert_eq!(looks, 2);
     press(&mut state, '1');
@@ -179,11 +183,12 @@ fn how_servers_are_is_looked_up_every_two_seconds_while_they_are_shown() {
 #[test]
 fn a_state_that_is_told_stands_in_its_row_at_once() {
     let mut state = sample();
-    let fault = Fault::unreachable("killed by signal 9").server("files");
-    let told = Event::Server { server: "files".into(), state: ServerState::Failed(fault) };
-    assert_eq!(state.update(Heard::Host(told)), [Effect::LookAtServers]);
+    let error = Error::unreachable("killed by signal 9").with_server("files");
+    let told =
+        HostEvent::ServerStateChanged { server: "files".into(), state: ServerState::Failed(error) };
+    assert_eq!(state.update(Heard::Host(told)), [AppEffect::RefreshServers]);
     let row = state.servers.chosen().unwrap();
-    assert_eq!(state.servers.fault(row).unwrap().message(), "killed by signal 9");
+    assert_eq!(state.servers.error(row).unwrap().message(), "killed by signal 9");
 }
 
 #[test]
@@ -191,10 +196,10 @@ fn pings_seen_here_and_lines_of_logs_are_remembered_for_each() {
     let mut state = sample();
     for micros in [300, 900, 900] {
         let ping = Some(Duration::from_micros(micros));
-        state.update(Heard::Servers(vec![ServerStatus { ping, ..ready("files") }]));
+        state.update(Heard::ServerStatuses(vec![ServerStatus { ping, ..ready("files") }]));
     }
-    let past = state.servers.past("files").unwrap();
+    let past = state.servers.activity_of("files").unwrap();
     assert_eq!((past.pings.len(), past.log.len()), (4, 1));
-    assert!(state.servers.past("web").unwrap().pings.is_empty());
+    assert!(state.servers.activity_of("web").unwrap().pings.is_empty());
     assert_eq!(state.servers.advertised("files").unwrap().count, 2);
 }

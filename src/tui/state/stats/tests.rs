@@ -2,25 +2,25 @@
 
 use super::*;
 use crate::stats::Summary;
-use crate::stats::count::{Counts, Used};
-use crate::stats::summary::Courses;
-use crate::tui::event::Event;
+use crate::stats::count::{CallCounts, UsagePeriod};
+use crate::stats::summary::TimeSeriesSet;
+use crate::tui::event::AppEvent;
 use crate::tui::state::tests::{press, sample};
-use crate::tui::state::{State, View};
+use crate::tui::state::{AppState, ViewId};
 
 const NOW: u64 = 1_795_304_776;
 
 fn usage(name: &str, server: Option<&str>, micros: u64, calls: u64) -> Usage {
-    let mut counts = Counts { ok: calls, attempts: calls, ..Counts::default() };
+    let mut counts = CallCounts { ok: calls, attempts: calls, ..CallCounts::default() };
     for call in 1..=calls {
         counts.durations.record(Duration::from_micros(micros + call * micros / 50));
     }
-    let tool = Tool { name: name.into(), server: server.map(str::to_owned) };
-    Usage { tool, counts, used: Used { first: (NOW - 3_000) * 1_000, last: NOW * 1_000 } }
+    let tool = ToolKey { name: name.into(), server: server.map(str::to_owned) };
+    Usage { tool, counts, period: UsagePeriod { first: (NOW - 3_000) * 1_000, last: NOW * 1_000 } }
 }
 
 /// What is seen of three tools, one of which fails now and then.
-pub(in crate::tui) fn seen(window: Window) -> Seen {
+pub(in crate::tui) fn seen(window: StatsWindow) -> StatsSnapshot {
     let mut failing = usage("web-search", Some("web"), 210_000, 31);
     failing.counts.add_failures("timeout", 4);
     failing.counts.add_failures("tool", 3);
@@ -30,20 +30,22 @@ pub(in crate::tui) fn seen(window: Window) -> Seen {
         usage("files-read_file", Some("files"), 900, 12),
         failing,
     ];
-    let point = |at: u64| Point {
+    let point = |at: u64| SeriesPoint {
         calls: at,
         failed: u64::from(at % 7 == 3),
         p95: (at > 0).then(|| Duration::from_millis(at)),
     };
     let course = |usage: &Usage| (usage.tool.clone(), (0..30).map(point).collect());
-    let courses =
-        Courses { length: Duration::from_mins(1), of: tools.iter().map(course).collect() };
+    let courses = TimeSeriesSet {
+        length: Duration::from_mins(1),
+        series: tools.iter().map(course).collect(),
+    };
     let now = Duration::from_secs(NOW);
     let from = Some(Duration::from_secs(NOW - 3_600));
-    Seen {
+    StatsSnapshot {
         window,
         summary: Summary { from, now, tools, ..Summary::default() },
-        courses,
+        timelines: courses,
         notes: Vec::new(),
         place: "/state/toolhost/stats.db".to_owned(),
         size: Some(61_440),
@@ -51,33 +53,33 @@ pub(in crate::tui) fn seen(window: Window) -> Seen {
 }
 
 /// The statistics with that in them.
-pub(in crate::tui) fn measured() -> State {
+pub(in crate::tui) fn measured() -> AppState {
     let mut state = sample();
     assert_eq!(press(&mut state, &["4"]).len(), 1, "it is looked at once");
-    tell(&mut state, News::Seen(Box::new(seen(Window::Hour))));
-    tell(&mut state, News::Seen(Box::new(seen(Window::Hour))));
+    tell(&mut state, StatsEvent::Loaded(Box::new(seen(StatsWindow::Hour))));
+    tell(&mut state, StatsEvent::Loaded(Box::new(seen(StatsWindow::Hour))));
     state
 }
 
-fn tell(state: &mut State, news: News) -> Vec<Effect> {
-    state.update(Event::Stats(news))
+fn tell(state: &mut AppState, event: StatsEvent) -> Vec<AppEffect> {
+    state.update(AppEvent::Stats(event))
 }
 
-fn tick(state: &mut State, seconds: u64) -> Vec<Effect> {
-    state.update(Event::Tick(Duration::from_secs(NOW + seconds)))
+fn tick(state: &mut AppState, seconds: u64) -> Vec<AppEffect> {
+    state.update(AppEvent::Tick(Duration::from_secs(NOW + seconds)))
 }
 
-fn names(state: &State) -> Vec<&str> {
+fn names(state: &AppState) -> Vec<&str> {
     state.stats.rows().iter().map(|usage| usage.tool.name.as_str()).collect()
 }
 
-fn looks(effects: &[Effect]) -> Vec<&Look> {
+fn looks(effects: &[AppEffect]) -> Vec<&StatsViewQuery> {
     effects.iter().filter_map(look_of).collect()
 }
 
-fn look_of(effect: &Effect) -> Option<&Look> {
+fn look_of(effect: &AppEffect) -> Option<&StatsViewQuery> {
     match effect {
-        Effect::Stats(Wish::Look(look) | Wish::Begin(look)) => Some(look),
+        AppEffect::Stats(StatsEffect::Query(look) | StatsEffect::ResetAndQuery(look)) => Some(look),
         _ => None,
     }
 }
@@ -88,7 +90,7 @@ fn it_is_looked_at_every_second_and_never_twice_at_once() {
     assert!(state.is_moving());
     assert_eq!(looks(&tick(&mut state, 1)).len(), 1);
     assert_eq!(tick(&mut state, 2), [], "the first look is not over");
-    tell(&mut state, News::Seen(Box::new(seen(Window::Hour))));
+    tell(&mut state, StatsEvent::Loaded(Box::new(seen(StatsWindow::Hour))));
     assert_eq!(looks(&tick(&mut state, 3)).len(), 1);
 }
 
@@ -104,11 +106,11 @@ fn held_still_nothing_is_looked_at() {
 #[test]
 fn windows_come_in_turn_and_what_was_asked_meanwhile_is_looked_at_next() {
     let mut state = measured();
-    assert_eq!(looks(&press(&mut state, &["w"]))[0].window, Window::Session);
+    assert_eq!(looks(&press(&mut state, &["w"]))[0].window, StatsWindow::Session);
     // Before that was seen, the next window is wanted.
     assert_eq!(press(&mut state, &["w"]), []);
-    let effects = tell(&mut state, News::Seen(Box::new(seen(Window::Session))));
-    assert_eq!(looks(&effects)[0].window, Window::All);
+    let effects = tell(&mut state, StatsEvent::Loaded(Box::new(seen(StatsWindow::Session))));
+    assert_eq!(looks(&effects)[0].window, StatsWindow::All);
 }
 
 #[test]
@@ -116,9 +118,9 @@ fn a_reset_deletes_nothing_and_counts_from_now() {
     let mut state = measured();
     let effects = press(&mut state, &["0"]);
     assert!(
-        matches!(&effects[..], [Effect::Stats(Wish::Begin(look))] if look.window == Window::Anew)
+        matches!(&effects[..], [AppEffect::Stats(StatsEffect::ResetAndQuery(look))] if look.window == StatsWindow::SinceReset)
     );
-    assert!(state.shell.message.as_ref().unwrap().text.contains("nothing was deleted"));
+    assert!(state.context.message.as_ref().unwrap().text.contains("nothing was deleted"));
 }
 
 #[test]
@@ -140,7 +142,7 @@ fn rows_are_sorted_and_what_was_chosen_stays_chosen() {
 fn what_is_looked_at_is_what_is_near() {
     let mut state = measured();
     let effects = tick(&mut state, 1);
-    let mut courses = looks(&effects)[0].courses_of.clone();
+    let mut courses = looks(&effects)[0].timelines_of.clone();
     courses.sort_unstable();
     assert_eq!(courses, ["calculator", "files-read_file", "web-search"]);
 }
@@ -149,19 +151,21 @@ fn what_is_looked_at_is_what_is_near() {
 fn a_tool_is_shown_benchmarked_and_written() {
     let mut state = measured();
     let effects = press(&mut state, &["E", "<enter>"]);
-    let [Effect::Write { path, text }] = &effects[..] else { panic!("{effects:?}") };
+    let [AppEffect::WriteFile { path, text }] = &effects[..] else { panic!("{effects:?}") };
     assert_eq!(path.to_str(), Some("stats.json"));
     let json: serde_json::Value = serde_json::from_str(text).unwrap();
     assert_eq!(json["tools"][0]["total_calls"], 2_000);
     press(&mut state, &["E"]);
-    state.stats.file = Some(Line::of("a.csv"));
+    state.stats.file = Some(LineInput::of("a.csv"));
     let effects = press(&mut state, &["<enter>"]);
-    assert!(matches!(&effects[..], [Effect::Write { text, .. }] if text.starts_with("tool_name,")));
+    assert!(
+        matches!(&effects[..], [AppEffect::WriteFile { text, .. }] if text.starts_with("tool_name,"))
+    );
     press(&mut state, &["<enter>"]);
-    assert_eq!(state.shell.view, View::Tools);
+    assert_eq!(state.context.view, ViewId::Tools);
     assert_eq!(state.tools.catalogue.chosen().unwrap().name, "calculator");
     press(&mut state, &["4", "b"]);
-    assert_eq!(state.shell.view, View::Bench);
+    assert_eq!(state.context.view, ViewId::Bench);
     assert!(state.bench.form.command_line().starts_with("toolhost bench calculator"));
 }
 
@@ -169,10 +173,10 @@ fn a_tool_is_shown_benchmarked_and_written() {
 fn a_look_that_failed_is_said_and_repeated() {
     let mut state = measured();
     tick(&mut state, 1);
-    tell(&mut state, News::Failed(Fault::unreachable("the store is locked")));
-    assert!(state.stats.fault.is_some());
+    tell(&mut state, StatsEvent::Failed(Error::unreachable("the store is locked")));
+    assert!(state.stats.error.is_some());
     assert_eq!(names(&state).len(), 3, "what was seen before stays");
     assert_eq!(looks(&tick(&mut state, 3)).len(), 1);
-    tell(&mut state, News::Seen(Box::new(seen(Window::Hour))));
-    assert!(state.stats.fault.is_none());
+    tell(&mut state, StatsEvent::Loaded(Box::new(seen(StatsWindow::Hour))));
+    assert!(state.stats.error.is_none());
 }

@@ -5,19 +5,19 @@
 
 use serde_json::Value;
 
-use super::item::{Item, What};
-use crate::model::traffic::Passed;
+use super::item::{TraceContent, TraceItem};
+use crate::model::traffic::TrafficKind;
 use crate::util::units::show_size;
 use crate::util::{json, text};
 
 /// The most lines of one message.
 const LINES: usize = 5_000;
 /// The longest piece of a line, in characters: longer lines go on in the next one.
-const LONG: usize = 400;
+const MAX_LINE_CHARS: usize = 400;
 
 /// What of a pair is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Side {
+pub enum FrameScope {
     /// The chosen frame.
     #[default]
     Chosen,
@@ -29,7 +29,7 @@ pub enum Side {
     Answer,
 }
 
-impl Side {
+impl FrameScope {
     /// The next way to show a pair of which the chosen frame is the request or not.
     #[must_use]
     pub fn next(self, is_request: bool) -> Self {
@@ -43,7 +43,7 @@ impl Side {
 
 /// What a line is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
+pub enum FrameLineKind {
     /// What stands above a message: which one it is.
     Heading,
     /// The message.
@@ -54,49 +54,51 @@ pub enum Part {
 
 /// What was laid out.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Frame {
+pub struct FrameText {
     /// The lines.
-    pub lines: Vec<(Part, String)>,
+    pub lines: Vec<(FrameLineKind, String)>,
 }
 
-impl Frame {
+impl FrameText {
     /// One after the other; with a heading each where there are several.
-    pub fn of(items: &[&Item]) -> Self {
+    pub fn of(items: &[&TraceItem]) -> Self {
         let mut frame = Self::default();
         for item in items {
             if items.len() > 1 {
                 let heading = if item.is_request() { "request" } else { "response" };
-                frame.lines.push((Part::Heading, heading.to_owned()));
+                frame.lines.push((FrameLineKind::Heading, heading.to_owned()));
             }
             frame.add(item);
         }
         frame
     }
 
-    fn add(&mut self, item: &Item) {
+    fn add(&mut self, item: &TraceItem) {
         if let Some(call) = &item.call {
-            self.lines.push((Part::Note, format!("call {}", call.0)));
+            self.lines.push((FrameLineKind::Note, format!("call {}", call.0)));
         }
         if item.is_cut {
             let (kept, size) = (item.bytes().len() as u64, item.size as u64);
             let said = format!("the first {} of {}", show_size(kept), show_size(size));
-            self.lines.push((Part::Note, said));
+            self.lines.push((FrameLineKind::Note, said));
         }
         match &item.what {
-            What::Wire(Passed::Message { bytes, .. }) => self.message(bytes, item.is_cut),
-            What::Wire(Passed::Head { line, headers, .. }) => {
+            TraceContent::Wire(TrafficKind::Message { bytes, .. }) => {
+                self.message(bytes, item.is_cut)
+            }
+            TraceContent::Wire(TrafficKind::HttpHead { line, headers, .. }) => {
                 self.text(line);
                 for (name, value) in headers {
                     self.text(&format!("{name}: {value}"));
                 }
             }
-            What::Wire(
-                Passed::Stderr(text)
-                | Passed::Noise(text)
-                | Passed::Opened(text)
-                | Passed::Closed(text),
+            TraceContent::Wire(
+                TrafficKind::Stderr(text)
+                | TrafficKind::NonJsonLine(text)
+                | TrafficKind::Opened(text)
+                | TrafficKind::Closed(text),
             )
-            | What::Log { text, .. } => self.text(text),
+            | TraceContent::Log { text, .. } => self.text(text),
         }
     }
 
@@ -104,7 +106,7 @@ impl Frame {
         let parsed = (!is_cut).then(|| serde_json::from_slice::<Value>(bytes));
         match parsed {
             Some(Ok(value)) => return self.text(&json::pretty(&value)),
-            Some(Err(why)) => self.lines.push((Part::Note, format!("not JSON: {why}"))),
+            Some(Err(why)) => self.lines.push((FrameLineKind::Note, format!("not JSON: {why}"))),
             None => {}
         }
         self.text(&String::from_utf8_lossy(bytes));
@@ -117,11 +119,11 @@ impl Frame {
             loop {
                 if self.lines.len() - begun >= LINES {
                     let said = format!("… more than {LINES} lines; y copies the frame");
-                    return self.lines.push((Part::Note, said));
+                    return self.lines.push((FrameLineKind::Note, said));
                 }
-                let at = rest.char_indices().nth(LONG).map_or(rest.len(), |(at, _)| at);
+                let at = rest.char_indices().nth(MAX_LINE_CHARS).map_or(rest.len(), |(at, _)| at);
                 let (piece, left) = rest.split_at(at);
-                self.lines.push((Part::Text, text::safe_line(piece).into_owned()));
+                self.lines.push((FrameLineKind::Text, text::safe_line(piece).into_owned()));
                 if left.is_empty() {
                     break;
                 }

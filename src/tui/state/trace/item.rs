@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::model::traffic::{Direction, Glance, Passed};
+use crate::model::traffic::{Direction, MessageInfo, TrafficKind};
 use crate::model::{CallId, Traffic};
-use crate::tui::event::wire::Seen;
+use crate::tui::event::captured_traffic::CapturedTraffic;
 use crate::util::text;
 
 /// The largest message that is looked into for its line, in bytes.
-const LOOKED_INTO: usize = 16 * 1024;
+const MAX_PARSED_BYTES: usize = 16 * 1024;
 /// The most characters of what it is about.
 const ABOUT: usize = 160;
 /// What an item takes beside its content, in bytes.
@@ -21,13 +21,13 @@ const OVERHEAD: usize = 400;
 
 /// One line.
 #[derive(Debug, Clone)]
-pub struct Item {
+pub struct TraceItem {
     /// Whose wire it crossed, or who logged it.
     pub server: String,
     /// When, since the Unix epoch.
     pub at: Duration,
     /// What it was.
-    pub what: What,
+    pub what: TraceContent,
     /// How large it was, in bytes.
     pub size: usize,
     /// Whether only its beginning was kept.
@@ -35,7 +35,7 @@ pub struct Item {
     /// What it is about: the tool and its arguments, the error.
     pub about: String,
     /// Whether it tells that something went wrong.
-    pub is_bad: bool,
+    pub is_error: bool,
     /// The request it answers, or its answer.
     pub pair: Option<u64>,
     /// The call it belongs to.
@@ -45,9 +45,9 @@ pub struct Item {
 
 /// What it was.
 #[derive(Debug, Clone)]
-pub enum What {
+pub enum TraceContent {
     /// Something that crossed a wire, or happened to it.
-    Wire(Passed),
+    Wire(TrafficKind),
     /// A line of a log.
     Log {
         /// How grave it is.
@@ -57,31 +57,31 @@ pub enum What {
     },
 }
 
-impl Item {
+impl TraceItem {
     /// What crossed a wire.
-    pub fn of(seen: Seen) -> Self {
-        let Seen { traffic, size, is_cut } = seen;
-        let Traffic { server, sequence, at, call, what } = traffic;
+    pub fn of(seen: CapturedTraffic) -> Self {
+        let CapturedTraffic { traffic, size, is_cut } = seen;
+        let Traffic { server, sequence, at, call, kind: what } = traffic;
         let (about, is_bad) = about(&what);
         let about = text::shorten(&about, ABOUT).into_owned();
-        let what = What::Wire(what);
-        Self { server, at, what, size, is_cut, about, is_bad, pair: None, call, sequence }
+        let what = TraceContent::Wire(what);
+        Self { server, at, what, size, is_cut, about, is_error: is_bad, pair: None, call, sequence }
     }
 
     /// A line of a log.
     pub fn logged(origin: &str, at: Duration, level: &str, text: &str) -> Self {
         let about = text::shorten(text, ABOUT).into_owned();
         let is_bad = matches!(level, "error" | "critical" | "alert" | "emergency");
-        let kept = text.get(..text.floor_char_boundary(LOOKED_INTO)).unwrap_or_default();
-        let what = What::Log { level: level.to_owned(), text: kept.to_owned() };
+        let kept = text.get(..text.floor_char_boundary(MAX_PARSED_BYTES)).unwrap_or_default();
+        let what = TraceContent::Log { level: level.to_owned(), text: kept.to_owned() };
         Self {
             server: origin.to_owned(),
             at,
             what,
             size: text.len(),
-            is_cut: text.len() > LOOKED_INTO,
+            is_cut: text.len() > MAX_PARSED_BYTES,
             about,
-            is_bad,
+            is_error: is_bad,
             pair: None,
             call: None,
             sequence: 0,
@@ -89,9 +89,9 @@ impl Item {
     }
 
     /// What a message is.
-    pub fn glance(&self) -> Option<&Glance> {
+    pub fn glance(&self) -> Option<&MessageInfo> {
         match &self.what {
-            What::Wire(Passed::Message { glance, .. }) => Some(glance),
+            TraceContent::Wire(TrafficKind::Message { info: glance, .. }) => Some(glance),
             _ => None,
         }
     }
@@ -99,56 +99,56 @@ impl Item {
     /// Which way it went.
     pub fn way(&self) -> Option<Direction> {
         match &self.what {
-            What::Wire(passed) => passed.way(),
-            What::Log { .. } => Some(Direction::Received),
+            TraceContent::Wire(passed) => passed.direction(),
+            TraceContent::Log { .. } => Some(Direction::Received),
         }
     }
 
     /// How long it took since what it answers was sent.
     pub fn latency(&self) -> Option<Duration> {
         match &self.what {
-            What::Wire(passed) => passed.latency(),
-            What::Log { .. } => None,
+            TraceContent::Wire(passed) => passed.latency(),
+            TraceContent::Log { .. } => None,
         }
     }
 
     /// Whether it asks for an answer.
     pub fn is_request(&self) -> bool {
-        matches!(self.glance(), Some(Glance::Request { .. }))
+        matches!(self.glance(), Some(MessageInfo::Request { .. }))
     }
 
     /// Its text, as far as it was kept.
     pub fn bytes(&self) -> &[u8] {
         match &self.what {
-            What::Wire(Passed::Message { bytes, .. }) => bytes,
-            What::Wire(Passed::Head { line, .. }) => line.as_bytes(),
-            What::Wire(
-                Passed::Stderr(text)
-                | Passed::Noise(text)
-                | Passed::Opened(text)
-                | Passed::Closed(text),
+            TraceContent::Wire(TrafficKind::Message { bytes, .. }) => bytes,
+            TraceContent::Wire(TrafficKind::HttpHead { line, .. }) => line.as_bytes(),
+            TraceContent::Wire(
+                TrafficKind::Stderr(text)
+                | TrafficKind::NonJsonLine(text)
+                | TrafficKind::Opened(text)
+                | TrafficKind::Closed(text),
             )
-            | What::Log { text, .. } => text.as_bytes(),
+            | TraceContent::Log { text, .. } => text.as_bytes(),
         }
     }
 
     /// The headers, of the head of an HTTP request or response.
     pub fn headers(&self) -> &[(String, String)] {
         match &self.what {
-            What::Wire(Passed::Head { headers, .. }) => headers,
+            TraceContent::Wire(TrafficKind::HttpHead { headers, .. }) => headers,
             _ => &[],
         }
     }
 
     /// As it stands in a trace file; `None` for a line of a log, which crossed no wire.
     pub fn traffic(&self) -> Option<Traffic> {
-        let What::Wire(what) = &self.what else { return None };
+        let TraceContent::Wire(what) = &self.what else { return None };
         Some(Traffic {
             server: self.server.clone(),
             sequence: self.sequence,
             at: self.at,
             call: self.call.clone(),
-            what: what.clone(),
+            kind: what.clone(),
         })
     }
 
@@ -161,16 +161,16 @@ impl Item {
 }
 
 /// What it is about, and whether it tells that something went wrong.
-fn about(what: &Passed) -> (String, bool) {
+fn about(what: &TrafficKind) -> (String, bool) {
     match what {
-        Passed::Message { bytes, glance, .. } => message(bytes, glance),
-        Passed::Head { direction, line, .. } => {
+        TrafficKind::Message { bytes, info: glance, .. } => message(bytes, glance),
+        TrafficKind::HttpHead { direction, line, .. } => {
             let failed = *direction == Direction::Received && line.starts_with(['4', '5']);
             (line.clone(), failed)
         }
-        Passed::Stderr(text) | Passed::Noise(text) => (first_line(text), false),
-        Passed::Opened(to) => (format!("opened: {}", first_line(to)), false),
-        Passed::Closed(why) => (format!("closed: {}", first_line(why)), false),
+        TrafficKind::Stderr(text) | TrafficKind::NonJsonLine(text) => (first_line(text), false),
+        TrafficKind::Opened(to) => (format!("opened: {}", first_line(to)), false),
+        TrafficKind::Closed(why) => (format!("closed: {}", first_line(why)), false),
     }
 }
 
@@ -178,23 +178,23 @@ fn first_line(text: &str) -> String {
     text::shorten(text.lines().next().unwrap_or_default(), ABOUT).into_owned()
 }
 
-fn message(bytes: &[u8], glance: &Glance) -> (String, bool) {
-    if *glance == Glance::Unknown {
+fn message(bytes: &[u8], glance: &MessageInfo) -> (String, bool) {
+    if *glance == MessageInfo::Unknown {
         let beginning = bytes.get(..ABOUT * 4).unwrap_or(bytes);
         return (String::from_utf8_lossy(beginning).into_owned(), true);
     }
-    let error = matches!(glance, Glance::Answer { error: true, .. });
-    let looked_into = bytes.len() <= LOOKED_INTO;
+    let error = matches!(glance, MessageInfo::Response { is_error: true, .. });
+    let looked_into = bytes.len() <= MAX_PARSED_BYTES;
     let parsed = looked_into.then(|| serde_json::from_slice::<Value>(bytes).ok()).flatten();
     let Some(parsed) = parsed else { return (String::new(), error) };
     match glance {
-        Glance::Answer { error: true, .. } => {
+        MessageInfo::Response { is_error: true, .. } => {
             let error = &parsed["error"];
             let said = error["message"].as_str().unwrap_or_default();
             (format!("{} {said}", error["code"]), true)
         }
-        Glance::Answer { .. } => result(&parsed["result"]),
-        Glance::Request { .. } | Glance::Notification { .. } | Glance::Unknown => {
+        MessageInfo::Response { .. } => result(&parsed["result"]),
+        MessageInfo::Request { .. } | MessageInfo::Notification { .. } | MessageInfo::Unknown => {
             (parameters(&parsed["params"]), false)
         }
     }

@@ -14,24 +14,24 @@ pub(in crate::tui) mod tests;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::{Line, List, Pane, Shell, Stage};
+use super::{AppContext, LineInput, ListCursor, Pane, View};
 use crate::model::Traffic;
-use crate::tui::event::Effect;
-use crate::tui::event::trace::{Tape, Wish};
-use crate::tui::event::wire::Seen;
-use crate::tui::keys::{Action, When};
-use crate::util::moment;
-pub use frame::{Frame, Part, Side};
-pub use item::{Item, What};
-pub use query::Query;
-pub use ring::Ring;
+use crate::tui::event::AppEffect;
+use crate::tui::event::captured_traffic::CapturedTraffic;
+use crate::tui::event::trace::{TraceEffect, TraceExport};
+use crate::tui::keys::{Action, KeyContext};
+use crate::util::timestamp;
+pub use frame::{FrameLineKind, FrameScope, FrameText};
+pub use item::{TraceContent, TraceItem};
+pub use query::TraceSearch;
+pub use ring::TraceRing;
 
 /// What crosses the wires.
 #[derive(Debug)]
-pub struct Trace {
-    ring: Ring,
+pub struct TraceView {
+    ring: TraceRing,
     /// What came since the view was paused; `None` while it is not.
-    held: Option<Held>,
+    pause_buffer: Option<PauseBuffer>,
     /// The numbers of the lines that are shown, the oldest first.
     found: VecDeque<u64>,
     /// The number of the chosen line.
@@ -39,14 +39,14 @@ pub struct Trace {
     /// Whether the newest line is always the chosen one.
     pub follows: bool,
     /// What is searched for.
-    pub filter: Line,
-    query: Query,
+    pub filter: LineInput,
+    query: TraceSearch,
     /// Whether that is being written.
     pub is_filtering: bool,
     /// What of a pair is shown.
-    pub side: Side,
+    pub scope: FrameScope,
     /// The chosen frame, laid out.
-    pub frame: Frame,
+    pub frame: FrameText,
     is_stale: bool,
     /// How far that is scrolled.
     pub scroll: usize,
@@ -54,75 +54,75 @@ pub struct Trace {
 
 /// What came while the view was paused.
 #[derive(Debug, Default)]
-struct Held {
-    ring: Ring,
-    came: u64,
+struct PauseBuffer {
+    ring: TraceRing,
+    count: u64,
 }
 
-impl Default for Trace {
+impl Default for TraceView {
     fn default() -> Self {
         Self {
-            ring: Ring::default(),
-            held: None,
+            ring: TraceRing::default(),
+            pause_buffer: None,
             found: VecDeque::new(),
             chosen: 0,
             follows: true,
-            filter: Line::default(),
-            query: Query::default(),
+            filter: LineInput::default(),
+            query: TraceSearch::default(),
             is_filtering: false,
-            side: Side::default(),
-            frame: Frame::default(),
+            scope: FrameScope::default(),
+            frame: FrameText::default(),
             is_stale: false,
             scroll: 0,
         }
     }
 }
 
-impl Stage for Trace {
-    fn act(&mut self, action: Action, shell: &mut Shell) -> Option<Vec<Effect>> {
+impl View for TraceView {
+    fn act(&mut self, action: Action, context: &mut AppContext) -> Option<Vec<AppEffect>> {
         match action {
             Action::Filter => {
-                shell.focus = Pane::Wire;
+                context.focus = Pane::Wire;
                 self.is_filtering = true;
             }
-            Action::Pause => self.pause(shell),
+            Action::Pause => self.pause(context),
             Action::Follow => {
                 self.follows = !self.follows;
                 self.choose_newest();
-                shell.say(if self.follows { "follows the newest" } else { "stays" });
+                context.show_status(if self.follows { "follows the newest" } else { "stays" });
             }
             Action::Reset => {
                 self.clear();
-                shell.say("cleared");
+                context.show_status("cleared");
             }
             Action::Open => {
-                shell.focus = Pane::Frame;
+                context.focus = Pane::Frame;
                 self.follows = false;
                 let has_pair = self.chosen().is_some_and(|item| item.pair.is_some());
-                self.show(if has_pair { Side::Both } else { Side::Chosen });
+                self.show(if has_pair { FrameScope::Both } else { FrameScope::Chosen });
             }
             Action::Turn => match self.chosen().filter(|item| item.pair.is_some()) {
                 Some(item) => {
-                    let next = self.side.next(item.is_request());
+                    let next = self.scope.next(item.is_request());
                     self.follows = false;
                     self.show(next);
                 }
-                None => shell.say("nothing here belongs to it"),
+                None => context.show_status("nothing here belongs to it"),
             },
-            Action::Copy => return Some(self.copied(false, shell)),
-            Action::CopyCommand => return Some(self.copied(true, shell)),
-            Action::Export => return Some(self.export(shell)),
-            Action::Back => return self.back(shell),
+            Action::Copy => return Some(self.copy_selection(false, context)),
+            Action::CopyCommand => return Some(self.copy_selection(true, context)),
+            Action::Export => return Some(self.export(context)),
+            Action::Back => return self.back(context),
             _ => return None,
         }
         Some(Vec::new())
     }
 
-    fn places(&self, _focus: Pane) -> Vec<When> {
+    fn key_contexts(&self, _focus: Pane) -> Vec<KeyContext> {
         if self.is_filtering {
-            return vec![When::Text];
+            return vec![KeyContext::Text];
         }
-        vec![When::Trace, When::Pane, When::Anywhere]
+        vec![KeyContext::Trace, KeyContext::Pane, KeyContext::Anywhere]
     }
 
     fn scroll(&mut self, focus: Pane, by: isize) {
@@ -140,47 +140,47 @@ impl Stage for Trace {
         self.lay_out();
     }
 
-    fn enter(&mut self, _shell: &mut Shell) -> Vec<Effect> {
+    fn enter(&mut self, _shell: &mut AppContext) -> Vec<AppEffect> {
         self.lay_out();
         Vec::new()
     }
 
-    fn line(&mut self, _focus: Pane) -> Option<&mut Line> {
+    fn line(&mut self, _focus: Pane) -> Option<&mut LineInput> {
         self.is_filtering.then_some(&mut self.filter)
     }
 
-    fn rewritten(&mut self, _shell: &mut Shell) -> Vec<Effect> {
+    fn on_text_changed(&mut self, _shell: &mut AppContext) -> Vec<AppEffect> {
         self.refilter();
         Vec::new()
     }
 
-    fn tick(&mut self, _shell: &mut Shell) -> Vec<Effect> {
+    fn tick(&mut self, _shell: &mut AppContext) -> Vec<AppEffect> {
         // Not with each line that comes: nobody reads thousands of frames a second.
         self.lay_out();
         Vec::new()
     }
 
-    fn is_moving(&self) -> bool {
+    fn is_animating(&self) -> bool {
         true
     }
 }
 
-impl Trace {
+impl TraceView {
     /// Something crossed a wire.
-    pub fn take(&mut self, seen: Seen) {
-        self.add(Item::of(seen));
+    pub fn push_traffic(&mut self, seen: CapturedTraffic) {
+        self.add(TraceItem::of(seen));
     }
 
     /// Something was logged. `now` is the time as far as anybody said.
     pub fn logged(&mut self, origin: &str, now: Duration, level: &str, text: &str) {
         let newest = self.ring.iter().next_back().map(|(_, item)| item.at);
         let at = newest.map_or(now, |newest| newest.max(now));
-        self.add(Item::logged(origin, at, level, text));
+        self.add(TraceItem::logged(origin, at, level, text));
     }
 
     /// Shows only this.
     pub fn find(&mut self, words: &str) {
-        self.filter = Line::of(words);
+        self.filter = LineInput::of(words);
         self.follows = true;
         self.refilter();
     }
@@ -191,12 +191,12 @@ impl Trace {
     }
 
     /// How many lines came since the view was paused; `None` while it is not.
-    pub fn waiting(&self) -> Option<u64> {
-        self.held.as_ref().map(|held| held.came)
+    pub fn paused_count(&self) -> Option<u64> {
+        self.pause_buffer.as_ref().map(|held| held.count)
     }
 
     /// The lines that are shown, from the one at `first` on; and which of all is the chosen one.
-    pub fn window(&self, height: usize) -> (impl Iterator<Item = (u64, &Item)> + '_, u64) {
+    pub fn window(&self, height: usize) -> (impl Iterator<Item = (u64, &TraceItem)> + '_, u64) {
         let first = self.list().first(height, self.found.len());
         let numbers = self.found.iter().skip(first).take(height);
         let items = numbers.filter_map(|number| Some((*number, self.ring.get(*number)?)));
@@ -204,7 +204,7 @@ impl Trace {
     }
 
     /// The chosen line.
-    pub fn chosen(&self) -> Option<&Item> {
+    pub fn chosen(&self) -> Option<&TraceItem> {
         self.ring.get(self.chosen).filter(|_| !self.found.is_empty())
     }
 
@@ -213,23 +213,23 @@ impl Trace {
         &'a self,
         server: &'a str,
         among: usize,
-    ) -> impl Iterator<Item = &'a Item> + 'a {
+    ) -> impl Iterator<Item = &'a TraceItem> + 'a {
         let newest = self.ring.iter().rev().take(among);
         newest.map(|(_, item)| item).filter(move |item| item.server == server)
     }
 
     /// What the chosen line belongs to: the request and the answer, as far as they are here.
-    fn pair(&self) -> Vec<&Item> {
+    fn pair(&self) -> Vec<&TraceItem> {
         let Some(item) = self.chosen() else { return Vec::new() };
         let other = item.pair.and_then(|pair| self.ring.get(pair));
-        let mut pair: Vec<&Item> = [Some(item), other].into_iter().flatten().collect();
+        let mut pair: Vec<&TraceItem> = [Some(item), other].into_iter().flatten().collect();
         pair.sort_by_key(|item| !item.is_request());
         pair
     }
 
-    fn add(&mut self, item: Item) {
-        if let Some(held) = &mut self.held {
-            held.came += 1;
+    fn add(&mut self, item: TraceItem) {
+        if let Some(held) = &mut self.pause_buffer {
+            held.count += 1;
             held.ring.push(item);
             return;
         }
@@ -237,14 +237,14 @@ impl Trace {
         self.choose_newest();
     }
 
-    fn append(&mut self, item: Item) {
+    fn append(&mut self, item: TraceItem) {
         let number = self.ring.push(item);
         while self.found.front().is_some_and(|number| *number < self.ring.first()) {
             self.found.pop_front();
         }
         let Some(item) = self.ring.get(number) else { return };
         self.is_stale |= item.pair == Some(self.chosen);
-        if self.query.admits(item) {
+        if self.query.matches(item) {
             self.found.push_back(number);
         }
         if self.chosen < self.ring.first() {
@@ -261,13 +261,13 @@ impl Trace {
 
     fn choose(&mut self, number: u64) {
         if number != self.chosen {
-            (self.chosen, self.scroll, self.side) = (number, 0, Side::Chosen);
+            (self.chosen, self.scroll, self.scope) = (number, 0, FrameScope::Chosen);
         }
         self.is_stale = true;
     }
 
-    fn show(&mut self, side: Side) {
-        (self.side, self.scroll, self.is_stale) = (side, 0, true);
+    fn show(&mut self, side: FrameScope) {
+        (self.scope, self.scroll, self.is_stale) = (side, 0, true);
         self.lay_out();
     }
 
@@ -275,26 +275,26 @@ impl Trace {
     fn lay_out(&mut self) {
         if std::mem::take(&mut self.is_stale) {
             let pair = self.pair();
-            self.frame = match self.side {
-                Side::Chosen => Frame::of(self.chosen().as_slice()),
-                Side::Both => Frame::of(&pair),
-                Side::Request => Frame::of(pair.first().copied().as_slice()),
-                Side::Answer => Frame::of(pair.last().copied().as_slice()),
+            self.frame = match self.scope {
+                FrameScope::Chosen => FrameText::of(self.chosen().as_slice()),
+                FrameScope::Both => FrameText::of(&pair),
+                FrameScope::Request => FrameText::of(pair.first().copied().as_slice()),
+                FrameScope::Answer => FrameText::of(pair.last().copied().as_slice()),
             };
         }
     }
 
     /// The chosen line as a line of a list.
-    fn list(&self) -> List {
-        let mut list = List::default();
+    fn list(&self) -> ListCursor {
+        let mut list = ListCursor::default();
         let at = self.found.binary_search(&self.chosen).unwrap_or_else(|at| at);
         list.choose(at, self.found.len());
         list
     }
 
     fn refilter(&mut self) {
-        self.query = Query::of(self.filter.text());
-        let admitted = self.ring.iter().filter(|(_, item)| self.query.admits(item));
+        self.query = TraceSearch::of(self.filter.text());
+        let admitted = self.ring.iter().filter(|(_, item)| self.query.matches(item));
         self.found = admitted.map(|(number, _)| number).collect();
         let at = self.list().chosen();
         if let Some(number) = self.found.get(at) {
@@ -305,15 +305,15 @@ impl Trace {
         self.lay_out();
     }
 
-    fn pause(&mut self, shell: &mut Shell) {
-        match self.held.take() {
+    fn pause(&mut self, context: &mut AppContext) {
+        match self.pause_buffer.take() {
             None => {
-                self.held = Some(Held::default());
-                shell.say("paused; what comes is kept");
+                self.pause_buffer = Some(PauseBuffer::default());
+                context.show_status("paused; what comes is kept");
             }
             Some(mut held) => {
-                let items = held.ring.take();
-                let gone = held.came.saturating_sub(items.len() as u64);
+                let items = held.ring.drain_items();
+                let gone = held.count.saturating_sub(items.len() as u64);
                 for item in items {
                     self.append(item);
                 }
@@ -321,57 +321,57 @@ impl Trace {
                 self.lay_out();
                 let lost =
                     if gone > 0 { format!(", {gone} of them are gone") } else { String::new() };
-                shell.say(format!("{} came meanwhile{lost}", held.came));
+                context.show_status(format!("{} came meanwhile{lost}", held.count));
             }
         }
     }
 
     fn clear(&mut self) {
-        self.ring.take();
-        if let Some(held) = &mut self.held {
-            *held = Held::default();
+        self.ring.drain_items();
+        if let Some(held) = &mut self.pause_buffer {
+            *held = PauseBuffer::default();
         }
         self.found.clear();
-        (self.frame, self.scroll, self.side) = (Frame::default(), 0, Side::Chosen);
+        (self.frame, self.scroll, self.scope) = (FrameText::default(), 0, FrameScope::Chosen);
     }
 
-    fn copied(&self, both: bool, shell: &mut Shell) -> Vec<Effect> {
-        let items = match (both, self.side) {
-            (true, _) | (false, Side::Both) => self.pair(),
-            (false, Side::Request) => self.pair().into_iter().take(1).collect(),
-            (false, Side::Answer) => self.pair().into_iter().rev().take(1).collect(),
-            (false, Side::Chosen) => self.chosen().into_iter().collect(),
+    fn copy_selection(&self, both: bool, context: &mut AppContext) -> Vec<AppEffect> {
+        let items = match (both, self.scope) {
+            (true, _) | (false, FrameScope::Both) => self.pair(),
+            (false, FrameScope::Request) => self.pair().into_iter().take(1).collect(),
+            (false, FrameScope::Answer) => self.pair().into_iter().rev().take(1).collect(),
+            (false, FrameScope::Chosen) => self.chosen().into_iter().collect(),
         };
         if items.is_empty() {
-            shell.say("there is nothing to copy");
+            context.show_status("there is nothing to copy");
             return Vec::new();
         }
-        shell.say(if items.len() == 2 { "copied, both frames" } else { "copied" });
+        context.show_status(if items.len() == 2 { "copied, both frames" } else { "copied" });
         let texts = items.iter().map(|item| String::from_utf8_lossy(item.bytes()).into_owned());
-        vec![Effect::Copy(texts.collect::<Vec<_>>().join("\n"))]
+        vec![AppEffect::Copy(texts.collect::<Vec<_>>().join("\n"))]
     }
 
     /// Has what is shown written as a trace.
-    fn export(&self, shell: &mut Shell) -> Vec<Effect> {
+    fn export(&self, context: &mut AppContext) -> Vec<AppEffect> {
         let shown = self.found.iter().filter_map(|number| self.ring.get(*number));
-        let (cut, whole): (Vec<&Item>, Vec<&Item>) = shown.partition(|item| item.is_cut);
-        let items: Vec<Traffic> = whole.into_iter().filter_map(Item::traffic).collect();
+        let (cut, whole): (Vec<&TraceItem>, Vec<&TraceItem>) = shown.partition(|item| item.is_cut);
+        let items: Vec<Traffic> = whole.into_iter().filter_map(TraceItem::traffic).collect();
         if items.is_empty() {
-            shell.say("there is nothing to write");
+            context.show_status("there is nothing to write");
             return Vec::new();
         }
-        let path = format!("trace-{}.jsonl", moment::stamp(shell.now));
-        let tape = Tape::new(items, cut.len());
-        vec![Effect::Trace(Wish::Export { path: path.into(), tape })]
+        let path = format!("trace-{}.jsonl", timestamp::file_name_timestamp(context.now));
+        let trace_export = TraceExport::new(items, cut.len());
+        vec![AppEffect::Trace(TraceEffect::Export { path: path.into(), trace_export })]
     }
 
-    fn back(&mut self, shell: &mut Shell) -> Option<Vec<Effect>> {
+    fn back(&mut self, context: &mut AppContext) -> Option<Vec<AppEffect>> {
         if self.is_filtering {
             self.is_filtering = false;
-        } else if shell.is_zoomed {
+        } else if context.is_zoomed {
             return None;
-        } else if shell.focus == Pane::Frame {
-            shell.focus = Pane::Wire;
+        } else if context.focus == Pane::Frame {
+            context.focus = Pane::Wire;
         } else if !self.filter.text().is_empty() {
             self.find("");
         } else {

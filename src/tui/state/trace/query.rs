@@ -1,20 +1,20 @@
 //! Which lines of the trace are shown.
 
-use super::item::{Item, What};
-use crate::model::traffic::{Direction, Filter};
+use super::item::{TraceContent, TraceItem};
+use crate::model::traffic::{Direction, TrafficFilter};
 
 /// What is searched for.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Query {
+pub struct TraceSearch {
     servers: Vec<String>,
-    wire: Filter,
+    wire: TrafficFilter,
     call: Option<String>,
     error: Option<bool>,
     words: Vec<String>,
     without: Vec<String>,
 }
 
-impl Query {
+impl TraceSearch {
     /// Reads `srv:files method:tools/* way:sent error:yes call:ID words !unwanted`, in any order.
     /// `srv:=files` is exactly that server. What is not finished yet narrows nothing.
     pub fn of(text: &str) -> Self {
@@ -25,7 +25,7 @@ impl Query {
                 Some(("srv", server)) => query.servers.push(server.to_lowercase()),
                 // A method that is still being written is found by its beginning.
                 Some(("method", method)) => query.wire.methods.push(format!("{method}*")),
-                Some(("way", way)) => query.wire.only = direction(way),
+                Some(("way", way)) => query.wire.direction = direction(way),
                 Some(("error", answer)) => query.error = Some(!answer.starts_with('n')),
                 Some(("call", call)) => query.call = Some(call.to_owned()),
                 _ => match word.strip_prefix('!') {
@@ -39,16 +39,16 @@ impl Query {
     }
 
     /// Whether a line is shown.
-    pub fn admits(&self, item: &Item) -> bool {
+    pub fn matches(&self, item: &TraceItem) -> bool {
         let passes = match &item.what {
-            What::Wire(passed) => self.wire.takes(passed),
-            What::Log { .. } => {
-                self.wire.methods.is_empty() && self.wire.only != Some(Direction::Sent)
+            TraceContent::Wire(passed) => self.wire.matches(passed),
+            TraceContent::Log { .. } => {
+                self.wire.methods.is_empty() && self.wire.direction != Some(Direction::Sent)
             }
         };
         passes
             && self.is_of_server(&item.server)
-            && self.error.is_none_or(|error| error == item.is_bad)
+            && self.error.is_none_or(|error| error == item.is_error)
             && self
                 .call
                 .as_ref()
@@ -76,9 +76,9 @@ fn direction(word: &str) -> Option<Direction> {
 }
 
 /// Whether a line holds a word, small or large.
-fn holds(item: &Item, word: &str) -> bool {
+fn holds(item: &TraceItem, word: &str) -> bool {
     let glance = item.glance();
-    let said = glance.map_or("", |glance| glance.word());
+    let said = glance.map_or("", |glance| glance.label());
     let method = glance.and_then(|glance| glance.method()).unwrap_or_default();
     let headers = item.headers().iter().flat_map(|(name, value)| [name, value]);
     [item.bytes(), item.server.as_bytes(), item.about.as_bytes(), said.as_bytes()]

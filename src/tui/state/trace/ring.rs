@@ -4,35 +4,35 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use super::item::{Item, What};
-use crate::model::traffic::{Direction, Glance, Passed};
+use super::item::{TraceContent, TraceItem};
+use crate::model::traffic::{Direction, MessageInfo, TrafficKind};
 
 /// How many lines are kept.
-pub const ITEMS: usize = 10_000;
+pub const MAX_ITEMS: usize = 10_000;
 /// How many bytes they take at most, about.
 pub const BYTES: usize = 32 * 1024 * 1024;
 
 /// The newest lines.
 #[derive(Debug, Default)]
-pub struct Ring {
-    items: VecDeque<Item>,
+pub struct TraceRing {
+    items: VecDeque<TraceItem>,
     /// The number of the oldest one.
     first: u64,
     bytes: usize,
     /// Requests that wait for their answers, by server.
-    open: HashMap<String, HashMap<(Way, String), u64>>,
+    open: HashMap<String, HashMap<(Requester, String), u64>>,
 }
 
 /// Who asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Way {
-    We,
+enum Requester {
+    Client,
     Server,
 }
 
-impl Ring {
+impl TraceRing {
     /// Takes in a line; gives its number.
-    pub fn push(&mut self, mut item: Item) -> u64 {
+    pub fn push(&mut self, mut item: TraceItem) -> u64 {
         let number = self.end();
         item.pair = self.pair(&item, number);
         if let Some(pair) = item.pair.and_then(|pair| self.get_mut(pair)) {
@@ -40,14 +40,14 @@ impl Ring {
         }
         self.bytes += item.weight();
         self.items.push_back(item);
-        while self.items.len() > ITEMS || self.bytes > BYTES {
+        while self.items.len() > MAX_ITEMS || self.bytes > BYTES {
             self.drop_oldest();
         }
         number
     }
 
     /// The line of this number, while it is there.
-    pub fn get(&self, number: u64) -> Option<&Item> {
+    pub fn get(&self, number: u64) -> Option<&TraceItem> {
         self.items.get(usize::try_from(number.checked_sub(self.first)?).ok()?)
     }
 
@@ -73,20 +73,20 @@ impl Ring {
     }
 
     /// All of them with their numbers, the oldest first.
-    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (u64, &Item)> + '_ {
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (u64, &TraceItem)> + '_ {
         let number = |at: usize| self.first + at as u64;
         self.items.iter().enumerate().map(move |(at, item)| (number(at), item))
     }
 
     /// Takes all of them out. Numbers go on.
-    pub fn take(&mut self) -> VecDeque<Item> {
+    pub fn drain_items(&mut self) -> VecDeque<TraceItem> {
         self.first = self.end();
         self.bytes = 0;
         self.open.clear();
         std::mem::take(&mut self.items)
     }
 
-    fn get_mut(&mut self, number: u64) -> Option<&mut Item> {
+    fn get_mut(&mut self, number: u64) -> Option<&mut TraceItem> {
         self.items.get_mut(usize::try_from(number.checked_sub(self.first)?).ok()?)
     }
 
@@ -104,8 +104,8 @@ impl Ring {
     }
 
     /// The request that an answer belongs to; remembers requests.
-    fn pair(&mut self, item: &Item, number: u64) -> Option<u64> {
-        if let What::Wire(Passed::Opened(_)) = &item.what {
+    fn pair(&mut self, item: &TraceItem, number: u64) -> Option<u64> {
+        if let TraceContent::Wire(TrafficKind::Opened(_)) = &item.what {
             // Identities begin anew with each connection.
             self.open.remove(&item.server);
         }
@@ -120,16 +120,19 @@ impl Ring {
 }
 
 /// Who asked, and under which identity.
-fn key(item: &Item) -> Option<(Way, String)> {
-    let What::Wire(Passed::Message { direction, glance, .. }) = &item.what else { return None };
+fn key(item: &TraceItem) -> Option<(Requester, String)> {
+    let TraceContent::Wire(TrafficKind::Message { direction, info: glance, .. }) = &item.what
+    else {
+        return None;
+    };
     let (id, is_answer) = match glance {
-        Glance::Request { id, .. } => (id, false),
-        Glance::Answer { id, .. } => (id, true),
-        Glance::Notification { .. } | Glance::Unknown => return None,
+        MessageInfo::Request { id, .. } => (id, false),
+        MessageInfo::Response { id, .. } => (id, true),
+        MessageInfo::Notification { .. } | MessageInfo::Unknown => return None,
     };
     let way = match (direction, is_answer) {
-        (Direction::Sent, false) | (Direction::Received, true) => Way::We,
-        (Direction::Received, false) | (Direction::Sent, true) => Way::Server,
+        (Direction::Sent, false) | (Direction::Received, true) => Requester::Client,
+        (Direction::Received, false) | (Direction::Sent, true) => Requester::Server,
     };
     Some((way, id.to_string()))
 }

@@ -6,86 +6,93 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::model::CallId;
-use crate::model::traffic::{Direction, Glance, Passed};
-use crate::tui::event::{Errand, Event, Input, wire};
-use crate::tui::keys::Key;
-use crate::tui::state::{State, View};
+use crate::model::traffic::{Direction, MessageInfo, TrafficKind};
+use crate::tui::event::{AppEvent, Navigation, UserInput, captured_traffic};
+use crate::tui::keys::KeyPress;
+use crate::tui::state::{AppState, ViewId};
 
 /// When everything happens here.
 pub(in crate::tui) const AT: Duration = Duration::from_millis(1_795_304_776_118);
 
-pub(in crate::tui) fn crossed(server: &str, what: Passed) -> Event {
+pub(in crate::tui) fn crossed(server: &str, what: TrafficKind) -> AppEvent {
     let call = Some(CallId("c1".to_owned()));
-    let traffic = Traffic { server: server.to_owned(), sequence: 1, at: AT, call, what };
-    Event::Traffic(Box::new(Seen::of(traffic)))
+    let traffic = Traffic { server: server.to_owned(), sequence: 1, at: AT, call, kind: what };
+    AppEvent::Traffic(Box::new(CapturedTraffic::capture(traffic)))
 }
 
-fn message(direction: Direction, text: &str, glance: Glance, took: Option<Duration>) -> Passed {
+fn message(
+    direction: Direction,
+    text: &str,
+    glance: MessageInfo,
+    took: Option<Duration>,
+) -> TrafficKind {
     let bytes = Bytes::copy_from_slice(text.as_bytes());
-    Passed::Message { direction, bytes, glance, latency: took }
+    TrafficKind::Message { direction, bytes, info: glance, latency: took }
 }
 
-pub(in crate::tui) fn asked(id: u64, method: &str, params: &Value) -> Passed {
+pub(in crate::tui) fn asked(id: u64, method: &str, params: &Value) -> TrafficKind {
     let text = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
-    let glance = Glance::Request { id: id.into(), method: method.to_owned() };
+    let glance = MessageInfo::Request { id: id.into(), method: method.to_owned() };
     message(Direction::Sent, &text.to_string(), glance, None)
 }
 
-pub(in crate::tui) fn answered(id: u64, method: &str, result: &Value) -> Passed {
+pub(in crate::tui) fn answered(id: u64, method: &str, result: &Value) -> TrafficKind {
     let text = json!({ "jsonrpc": "2.0", "id": id, "result": result });
-    let glance = Glance::Answer { id: id.into(), method: Some(method.to_owned()), error: false };
+    let glance =
+        MessageInfo::Response { id: id.into(), method: Some(method.to_owned()), is_error: false };
     message(Direction::Received, &text.to_string(), glance, Some(Duration::from_micros(2_040)))
 }
 
-pub(in crate::tui) fn refused(id: u64, said: &str) -> Passed {
+pub(in crate::tui) fn refused(id: u64, said: &str) -> TrafficKind {
     let error = json!({ "code": -32602, "message": said });
     let text = json!({ "jsonrpc": "2.0", "id": id, "error": error });
-    let glance = Glance::Answer { id: id.into(), method: Some("tools/call".into()), error: true };
+    let glance =
+        MessageInfo::Response { id: id.into(), method: Some("tools/call".into()), is_error: true };
     message(Direction::Received, &text.to_string(), glance, Some(Duration::from_millis(15)))
 }
 
 /// A call of `files` that works, one of `web` that does not, and what else a wire shows.
-pub(in crate::tui) fn sample() -> State {
-    let mut state = State::new((120, 40));
+pub(in crate::tui) fn sample() -> AppState {
+    let mut state = AppState::new((120, 40));
     let arguments = json!({ "name": "read_file", "arguments": { "path": "notes.md" } });
     let content = json!({ "content": [{ "type": "text", "text": "# notes" }] });
     for (server, what) in [
-        ("files", Passed::Opened("mcp-files --stdio".into())),
+        ("files", TrafficKind::Opened("mcp-files --stdio".into())),
         ("files", asked(41, "tools/call", &arguments)),
         ("web", asked(41, "tools/call", &json!({ "name": "search" }))),
         ("files", answered(41, "tools/call", &content)),
-        ("web", Passed::Stderr("WARN upstream 429\nretry in 2s".into())),
+        ("web", TrafficKind::Stderr("WARN upstream 429\nretry in 2s".into())),
         ("web", refused(41, "path escapes root")),
-        ("web", Passed::Noise("{half".into())),
-        ("web", message(Direction::Received, "{\"a\":", Glance::Unknown, None)),
+        ("web", TrafficKind::NonJsonLine("{half".into())),
+        ("web", message(Direction::Received, "{\"a\":", MessageInfo::Unknown, None)),
     ] {
         state.update(crossed(server, what));
     }
-    state.update(Event::Input(Input::Key(Key::Char('3'))));
-    state.update(Event::Tick(AT));
+    state.update(AppEvent::Input(UserInput::Key(KeyPress::Char('3'))));
+    state.update(AppEvent::Tick(AT));
     state
 }
 
-fn press(state: &mut State, keys: &str) -> Vec<Effect> {
+fn press(state: &mut AppState, keys: &str) -> Vec<AppEffect> {
     let mut effects = Vec::new();
     for c in keys.chars() {
         let key = match c {
-            '\r' => Key::Enter,
-            '\u{1b}' => Key::Esc,
-            other => Key::Char(other),
+            '\r' => KeyPress::Enter,
+            '\u{1b}' => KeyPress::Esc,
+            other => KeyPress::Char(other),
         };
-        effects.extend(state.update(Event::Input(Input::Key(key))));
+        effects.extend(state.update(AppEvent::Input(UserInput::Key(key))));
     }
     effects
 }
 
 /// What the lines that are shown say, in short.
-fn shown(state: &State) -> Vec<String> {
+fn shown(state: &AppState) -> Vec<String> {
     let (items, _) = state.trace.window(usize::MAX);
     items.map(|(_, item)| format!("{} {}", item.server, item.about)).collect()
 }
 
-fn frame(state: &State) -> String {
+fn frame(state: &AppState) -> String {
     state.trace.frame.lines.iter().flat_map(|(_, said)| [said.as_str(), "\n"]).collect()
 }
 
@@ -94,7 +101,7 @@ fn an_answer_knows_its_request_even_where_servers_share_a_number() {
     let mut state = sample();
     assert!(state.is_moving());
     press(&mut state, "gj\r");
-    assert_eq!(state.shell.focus, Pane::Frame);
+    assert_eq!(state.context.focus, Pane::Frame);
     let both = frame(&state);
     assert!(both.contains("\"path\": \"notes.md\"") && both.contains("# notes"), "{both}");
     assert!(!both.contains("escapes root"), "{both}");
@@ -143,10 +150,10 @@ fn while_it_is_paused_what_comes_is_kept_and_counted() {
     for id in 50..53 {
         state.update(crossed("files", asked(id, "ping", &json!({}))));
     }
-    assert_eq!((state.trace.waiting(), state.trace.counts().0), (Some(3), 8));
+    assert_eq!((state.trace.paused_count(), state.trace.counts().0), (Some(3), 8));
     press(&mut state, " ");
-    assert_eq!((state.trace.waiting(), state.trace.counts()), (None, (11, 11)));
-    assert_eq!(state.shell.message.as_ref().unwrap().text, "3 came meanwhile");
+    assert_eq!((state.trace.paused_count(), state.trace.counts()), (None, (11, 11)));
+    assert_eq!(state.context.message.as_ref().unwrap().text, "3 came meanwhile");
     // What was kept belongs together as if it had come now.
     state.update(crossed("files", answered(52, "ping", &json!({}))));
     assert_eq!(state.trace.chosen().unwrap().pair, Some(10));
@@ -172,8 +179,8 @@ fn the_newest_line_is_followed_until_somebody_looks_at_another() {
 #[test]
 fn frames_are_copied_alone_or_with_what_belongs_to_them() {
     let mut state = sample();
-    let copied = |effects: Vec<Effect>| match effects.as_slice() {
-        [Effect::Copy(text)] => text.clone(),
+    let copied = |effects: Vec<AppEffect>| match effects.as_slice() {
+        [AppEffect::Copy(text)] => text.clone(),
         other => panic!("{other:?}"),
     };
     press(&mut state, "gj");
@@ -187,9 +194,9 @@ fn frames_are_copied_alone_or_with_what_belongs_to_them() {
 #[test]
 fn what_is_shown_is_exported_without_what_is_not_whole() {
     let mut state = sample();
-    let large = Passed::Stderr("x".repeat(2 * wire::KEPT));
+    let large = TrafficKind::Stderr("x".repeat(2 * captured_traffic::MAX_CAPTURED_BYTES));
     state.update(crossed("files", large));
-    state.update(Event::Host(crate::model::Event::Log {
+    state.update(AppEvent::Host(crate::model::HostEvent::Log {
         origin: "files".into(),
         level: crate::model::LogLevel("info".into()),
         text: "no part of the wire".into(),
@@ -197,22 +204,22 @@ fn what_is_shown_is_exported_without_what_is_not_whole() {
     press(&mut state, "/srv:files\r");
     assert_eq!(state.trace.counts(), (10, 5));
     let effects = press(&mut state, "E");
-    let [Effect::Trace(Wish::Export { path, tape })] = effects.as_slice() else {
+    let [AppEffect::Trace(TraceEffect::Export { path, trace_export })] = effects.as_slice() else {
         panic!("{effects:?}")
     };
     assert!(path.to_str().unwrap().starts_with("trace-"), "{path:?}");
     assert_eq!(path.extension().unwrap(), "jsonl");
-    assert_eq!((tape.items.len(), tape.cut), (3, 1));
+    assert_eq!((trace_export.items.len(), trace_export.cut), (3, 1));
 }
 
 #[test]
 fn the_wire_of_a_server_and_of_a_call_are_shown_on_demand() {
     let mut state = sample();
     press(&mut state, "2");
-    let wanted = vec![Effect::Go(Errand::ShowTrace("files".into()))];
-    assert_eq!(state.settle(wanted), []);
-    assert_eq!((state.shell.view, state.trace.counts()), (View::Trace, (8, 3)));
-    state.settle(vec![Effect::Go(Errand::ShowCall(CallId("c1".into())))]);
+    let wanted = vec![AppEffect::Navigate(Navigation::ShowTrace("files".into()))];
+    assert_eq!(state.resolve_navigation(wanted), []);
+    assert_eq!((state.context.view, state.trace.counts()), (ViewId::Trace, (8, 3)));
+    state.resolve_navigation(vec![AppEffect::Navigate(Navigation::ShowCall(CallId("c1".into())))]);
     assert_eq!(state.trace.counts(), (8, 8));
     // From the tools: the wire of the server, and of the newest call once there is one.
     let schema = json!({ "type": "object" });
@@ -220,18 +227,18 @@ fn the_wire_of_a_server_and_of_a_call_are_shown_on_demand() {
     let tools = vec![tool("clock", schema.clone()), tool("web-search", schema)];
     state.update(crate::tui::state::tests::listed(tools));
     press(&mut state, "1T");
-    assert_eq!(state.shell.message.as_ref().unwrap().text, "clock has no wire: it runs here");
+    assert_eq!(state.context.message.as_ref().unwrap().text, "clock has no wire: it runs here");
     press(&mut state, "jT");
-    assert_eq!((state.shell.view, state.trace.filter.text()), (View::Trace, "srv:=web "));
-    let run = state.shell.calls.begin("web-search".into(), crate::model::JsonObject::new());
-    state.update(Event::Began { run, call: CallId("c9".into()) });
+    assert_eq!((state.context.view, state.trace.filter.text()), (ViewId::Trace, "srv:=web "));
+    let run = state.context.calls.begin("web-search".into(), crate::model::JsonObject::new());
+    state.update(AppEvent::CallStarted { run, call: CallId("c9".into()) });
     press(&mut state, "1T");
     assert_eq!(state.trace.filter.text(), "call:c9 ");
 }
 
 #[test]
 fn of_a_flood_the_newest_is_kept_within_bounds() {
-    let mut trace = Trace::default();
+    let mut trace = TraceView::default();
     let mut numbers = 0;
     for id in 0..25_000_u64 {
         let what = if id % 2 == 0 {
@@ -239,19 +246,21 @@ fn of_a_flood_the_newest_is_kept_within_bounds() {
         } else {
             answered(id / 2, "tools/call", &json!({}))
         };
-        let Event::Traffic(seen) = crossed("files", what) else { unreachable!() };
-        trace.take(*seen);
+        let AppEvent::Traffic(seen) = crossed("files", what) else { unreachable!() };
+        trace.push_traffic(*seen);
         numbers += 1;
     }
-    assert_eq!((numbers, trace.counts()), (25_000, (ring::ITEMS, ring::ITEMS)));
+    assert_eq!((numbers, trace.counts()), (25_000, (ring::MAX_ITEMS, ring::MAX_ITEMS)));
     assert!(trace.ring.bytes() <= ring::BYTES);
     assert_eq!(trace.chosen().unwrap().pair, Some(24_998));
     // Large frames go by bytes, long before they are many.
     for _ in 0..400 {
-        let Event::Traffic(seen) = crossed("files", Passed::Noise("y".repeat(1 << 20))) else {
+        let AppEvent::Traffic(seen) =
+            crossed("files", TrafficKind::NonJsonLine("y".repeat(1 << 20)))
+        else {
             unreachable!()
         };
-        trace.take(*seen);
+        trace.push_traffic(*seen);
     }
     assert!(trace.counts().0 < 200 && trace.ring.bytes() <= ring::BYTES);
     assert_eq!(trace.chosen().unwrap().size, 1 << 20);
@@ -259,7 +268,7 @@ fn of_a_flood_the_newest_is_kept_within_bounds() {
     assert!(trace.frame.lines.len() < 6_000);
 }
 
-fn any_passed() -> impl Strategy<Value = Passed> {
+fn any_passed() -> impl Strategy<Value = TrafficKind> {
     let way = prop_oneof![Just(Direction::Sent), Just(Direction::Received)];
     let id = prop_oneof![
         (0..4_u64).prop_map(Value::from),
@@ -268,10 +277,14 @@ fn any_passed() -> impl Strategy<Value = Passed> {
         Just(json!({ "deep": [1] })),
     ];
     let glance = prop_oneof![
-        (id.clone(), ".{0,20}").prop_map(|(id, method)| Glance::Request { id, method }),
-        (id, any::<bool>()).prop_map(|(id, error)| Glance::Answer { id, method: None, error }),
-        ".{0,20}".prop_map(|method| Glance::Notification { method }),
-        Just(Glance::Unknown),
+        (id.clone(), ".{0,20}").prop_map(|(id, method)| MessageInfo::Request { id, method }),
+        (id, any::<bool>()).prop_map(|(id, error)| MessageInfo::Response {
+            id,
+            method: None,
+            is_error: error
+        }),
+        ".{0,20}".prop_map(|method| MessageInfo::Notification { method }),
+        Just(MessageInfo::Unknown),
     ];
     let bytes = prop_oneof![
         prop::collection::vec(any::<u8>(), 0..300),
@@ -279,22 +292,22 @@ fn any_passed() -> impl Strategy<Value = Passed> {
         Just(vec![b'['; 5_000]),
     ];
     prop_oneof![
-        (way.clone(), bytes, glance).prop_map(|(direction, bytes, glance)| Passed::Message {
+        (way.clone(), bytes, glance).prop_map(|(direction, bytes, glance)| TrafficKind::Message {
             direction,
             bytes: bytes.into(),
-            glance,
+            info: glance,
             latency: Some(Duration::MAX),
         }),
-        (way, ".{0,40}").prop_map(|(direction, line)| Passed::Head {
+        (way, ".{0,40}").prop_map(|(direction, line)| TrafficKind::HttpHead {
             direction,
             headers: vec![(line.clone(), line.clone())],
             line,
             latency: None,
         }),
-        ".{0,80}".prop_map(Passed::Stderr),
-        ".{0,80}".prop_map(Passed::Noise),
-        ".{0,40}".prop_map(Passed::Opened),
-        ".{0,40}".prop_map(Passed::Closed),
+        ".{0,80}".prop_map(TrafficKind::Stderr),
+        ".{0,80}".prop_map(TrafficKind::NonJsonLine),
+        ".{0,40}".prop_map(TrafficKind::Opened),
+        ".{0,40}".prop_map(TrafficKind::Closed),
     ]
 }
 
@@ -306,8 +319,8 @@ proptest! {
         width in 20..140_u16,
         height in 5..50_u16,
     ) {
-        let mut state = State::new((width, height));
-        state.update(Event::Input(Input::Key(Key::Char('3'))));
+        let mut state = AppState::new((width, height));
+        state.update(AppEvent::Input(UserInput::Key(KeyPress::Char('3'))));
         let backend = ratatui::backend::TestBackend::new(width, height);
         let mut terminal = ratatui::Terminal::new(backend).unwrap();
         let theme = crate::tui::theme::Theme::default();
@@ -317,7 +330,7 @@ proptest! {
             press(&mut state, &keys.next().into_iter().collect::<String>());
         }
         press(&mut state, keys.as_str());
-        state.update(Event::Tick(AT));
+        state.update(AppEvent::Tick(AT));
         terminal.draw(|frame| crate::tui::draw::console(frame, &state, &theme)).unwrap();
         for (number, item) in state.trace.ring.iter() {
             if let Some(other) = item.pair.and_then(|pair| state.trace.ring.get(pair)) {

@@ -3,7 +3,7 @@
 //! Owns: when the question comes up by itself, that exactly what was shown is what is stored, and
 //! what is said when trust changes elsewhere. Never does: store an answer or build a host.
 
-mod acts;
+mod actions;
 mod window;
 
 #[cfg(test)]
@@ -12,23 +12,23 @@ pub(in crate::tui) mod tests;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::Shell;
+use super::AppContext;
 use crate::config::consent::TrustRequest;
-use crate::model::Fault;
-use crate::tui::event::Effect;
-use crate::tui::event::trust::{News, TrustStatus, Wish};
-use crate::tui::keys::{Action, Key, When};
+use crate::model::Error;
+use crate::tui::event::AppEffect;
+use crate::tui::event::trust::{TrustEffect, TrustEvent, TrustStatus};
+use crate::tui::keys::{Action, KeyContext, KeyPress};
 
 pub use window::{Readiness, TrustWindow};
 
 /// What is under way.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-enum TrustWork {
+enum TrustTask {
     /// Nothing.
     #[default]
     Idle,
     /// The configuration is loaded, to be compared with what the host was built from.
-    Looking,
+    Checking,
     /// Another host is built.
     Reloading(ReloadCause),
 }
@@ -39,7 +39,7 @@ enum ReloadCause {
     /// A person trusted the project here.
     Answered,
     /// The trust store changed.
-    Elsewhere,
+    StoreChanged,
 }
 
 /// Trust in the project.
@@ -51,9 +51,9 @@ pub struct ProjectTrust {
     status: TrustStatus,
     /// What can be asked now. The project may have changed since the host was built.
     question: Option<Arc<TrustRequest>>,
-    work: TrustWork,
+    work: TrustTask,
     /// Whether the store changed, or a call found the project changed, while something was under way.
-    looks_again: bool,
+    needs_recheck: bool,
     /// What the next host is built from.
     next: TrustStatus,
 }
@@ -79,7 +79,7 @@ impl ProjectTrust {
     }
 
     /// What the tools say about trust; `key` asks the question.
-    pub fn notice(&self, key: Option<Key>) -> Option<String> {
+    pub fn notice(&self, key: Option<KeyPress>) -> Option<String> {
         self.question.as_ref()?;
         let press = |what: &str| match key {
             Some(key) => format!("Press {key} to see what {what}."),
@@ -102,23 +102,24 @@ impl ProjectTrust {
     }
 
     /// Opens the question, also one that was refused.
-    pub fn open(&mut self, shell: &mut Shell) {
+    pub fn open(&mut self, context: &mut AppContext) {
         match &self.question {
             Some(request) => self.window = Some(TrustWindow::new(Arc::clone(request))),
-            None if self.status.record.is_some() => shell.say("this project is trusted"),
-            None => shell.say("there is nothing to trust: no entry reaches beyond its project"),
+            None if self.status.record.is_some() => context.show_status("this project is trusted"),
+            None => context
+                .show_status("there is nothing to trust: no entry reaches beyond its project"),
         }
     }
 
     /// Does what a key stands for while the question is on the screen.
-    pub fn decide(&mut self, action: Action, shell: &mut Shell) -> Option<Vec<Effect>> {
+    pub fn decide(&mut self, action: Action, context: &mut AppContext) -> Option<Vec<AppEffect>> {
         let window = self.window.as_mut()?;
         match action {
-            Action::Turn if window.request.previous.is_some() => window.turn(),
-            Action::Turn => shell.say("this is all of it"),
-            Action::No if window.is_settled(shell.now) => return Some(self.refuse(shell)),
-            Action::Yes => return Some(self.agree(false, shell)),
-            Action::YesAsAuthor => return Some(self.agree(true, shell)),
+            Action::Turn if window.request.previous.is_some() => window.toggle_whole(),
+            Action::Turn => context.show_status("this is all of it"),
+            Action::No if window.is_settled(context.now) => return Some(self.refuse(context)),
+            Action::Yes => return Some(self.accept(false, context)),
+            Action::YesAsAuthor => return Some(self.accept(true, context)),
             Action::No => {}
             _ => return None,
         }
@@ -127,87 +128,88 @@ impl ProjectTrust {
 
     /// A call or a server failed; when that is because the project is not what was trusted, the
     /// difference is looked for.
-    pub fn failed(&mut self, fault: &Fault) -> Vec<Effect> {
-        if fault.is_trust_outdated() && self.window.is_none() { self.look() } else { Vec::new() }
+    pub fn failed(&mut self, error: &Error) -> Vec<AppEffect> {
+        if error.is_trust_outdated() && self.window.is_none() { self.check() } else { Vec::new() }
     }
 
-    /// Takes in what came of a wish; says what is to be done.
-    pub fn hear(&mut self, news: News, shell: &mut Shell) -> Vec<Effect> {
-        match news {
-            News::StoreChanged => self.look(),
-            News::Looked(status) if self.work == TrustWork::Looking => {
-                self.work = TrustWork::Idle;
-                let effects = self.compare(status, shell);
-                if effects.is_empty() { self.look_again() } else { effects }
+    /// Takes in what came of a effect; says what is to be done.
+    pub fn handle_event(&mut self, event: TrustEvent, context: &mut AppContext) -> Vec<AppEffect> {
+        match event {
+            TrustEvent::StoreChanged => self.check(),
+            TrustEvent::Checked(status) if self.work == TrustTask::Checking => {
+                self.work = TrustTask::Idle;
+                let effects = self.compare(status, context);
+                if effects.is_empty() { self.recheck() } else { effects }
             }
-            News::Looked(_) | News::Refused => Vec::new(),
-            News::Assembled(status) => {
+            TrustEvent::Checked(_) | TrustEvent::Refused => Vec::new(),
+            TrustEvent::HostReady(status) => {
                 self.next = status;
-                vec![Effect::Trust(Wish::Switch)]
+                vec![AppEffect::Trust(TrustEffect::SwitchHost)]
             }
-            News::Switched => self.switched(shell),
-            News::Failed(fault) => {
-                self.work = TrustWork::Idle;
-                let hint = fault.hint_text().map(|hint| format!(" ({hint})")).unwrap_or_default();
-                shell.say_bad(format!("{fault}{hint}"));
-                self.look_again()
+            TrustEvent::HostSwitched => self.on_host_switched(context),
+            TrustEvent::Failed(error) => {
+                self.work = TrustTask::Idle;
+                let hint = error.hint().map(|hint| format!(" ({hint})")).unwrap_or_default();
+                context.show_error(format!("{error}{hint}"));
+                self.recheck()
             }
         }
     }
 
-    fn agree(&mut self, as_author: bool, shell: &mut Shell) -> Vec<Effect> {
+    fn accept(&mut self, as_author: bool, context: &mut AppContext) -> Vec<AppEffect> {
         let Some(window) = &self.window else { return Vec::new() };
-        if self.work == TrustWork::Reloading(ReloadCause::Elsewhere) {
-            shell.say("trust changed in another terminal; reading it first");
+        if self.work == TrustTask::Reloading(ReloadCause::StoreChanged) {
+            context.show_status("trust changed in another terminal; reading it first");
             return Vec::new();
         }
-        match window.readiness(shell.now) {
+        match window.readiness(context.now) {
             Readiness::Ready => {}
             Readiness::TooLong => {
-                shell.say_bad(format!("too long to be answered here; run: {}", self.command()));
+                context
+                    .show_error(format!("too long to be answered here; run: {}", self.command()));
                 return Vec::new();
             }
             Readiness::TooSoon | Readiness::Unread => return Vec::new(),
         }
         let request = Arc::clone(&window.request);
         self.window = None;
-        self.work = TrustWork::Reloading(ReloadCause::Answered);
-        shell.say("trusted; starting again with it");
-        vec![Effect::Trust(Wish::Trust { request, as_author })]
+        self.work = TrustTask::Reloading(ReloadCause::Answered);
+        context.show_status("trusted; starting again with it");
+        vec![AppEffect::Trust(TrustEffect::Trust { request, as_author })]
     }
 
-    fn refuse(&mut self, shell: &mut Shell) -> Vec<Effect> {
+    fn refuse(&mut self, context: &mut AppContext) -> Vec<AppEffect> {
         let Some(window) = self.window.take() else { return Vec::new() };
         if let Some(question) = &mut self.question
             && question.bundle == window.request.bundle
         {
-            Arc::make_mut(question).refused = true;
+            Arc::make_mut(question).was_refused = true;
         }
-        let key = shell.keys.key_of(Action::Trust, &[When::Anywhere]);
+        let key = context.keys.key_of(Action::Trust, &[KeyContext::Anywhere]);
         let way = key.map(|key| format!("; {key} asks again")).unwrap_or_default();
-        shell.say(format!("not trusted{way}"));
-        vec![Effect::Trust(Wish::Refuse(window.request))]
+        context.show_status(format!("not trusted{way}"));
+        vec![AppEffect::Trust(TrustEffect::Refuse(window.request))]
     }
 
     fn command(&self) -> String {
         self.question.as_ref().map(|request| request.command()).unwrap_or_default()
     }
 
-    fn look(&mut self) -> Vec<Effect> {
-        if self.work != TrustWork::Idle {
-            self.looks_again = true;
+    fn check(&mut self) -> Vec<AppEffect> {
+        if self.work != TrustTask::Idle {
+            self.needs_recheck = true;
             return Vec::new();
         }
-        self.work = TrustWork::Looking;
-        vec![Effect::Trust(Wish::Look)]
+        self.work = TrustTask::Checking;
+        vec![AppEffect::Trust(TrustEffect::Check)]
     }
 
-    fn look_again(&mut self) -> Vec<Effect> {
-        if std::mem::take(&mut self.looks_again) { self.look() } else { Vec::new() }
+    fn recheck(&mut self) -> Vec<AppEffect> {
+        if std::mem::take(&mut self.needs_recheck) { self.check() } else { Vec::new() }
     }
 
     /// Compares a fresh look with what the host was built from.
-    fn compare(&mut self, now: TrustStatus, shell: &mut Shell) -> Vec<Effect> {
+    fn compare(&mut self, now: TrustStatus, context: &mut AppContext) -> Vec<AppEffect> {
         if now.record == self.status.record && now.request == self.question {
             return Vec::new();
         }
@@ -223,7 +225,7 @@ impl ProjectTrust {
         if is_outdated {
             self.question = now.request;
             if self.window.is_none() && self.ask_unless_refused() {
-                shell.say("this project changed since it was trusted");
+                context.show_status("this project changed since it was trusted");
             }
             return Vec::new();
         }
@@ -233,48 +235,52 @@ impl ProjectTrust {
                 _ => false,
             };
         if refused_only {
-            let is_refused = now.request.as_ref().is_some_and(|request| request.refused);
+            let is_refused = now.request.as_ref().is_some_and(|request| request.was_refused);
             self.question = now.request;
             if is_refused && self.window.take().is_some() {
-                shell.say("this project was refused in another terminal");
+                context.show_status("this project was refused in another terminal");
             }
             return Vec::new();
         }
-        self.work = TrustWork::Reloading(ReloadCause::Elsewhere);
-        vec![Effect::Trust(Wish::Reload)]
+        self.work = TrustTask::Reloading(ReloadCause::StoreChanged);
+        vec![AppEffect::Trust(TrustEffect::Reload)]
     }
 
-    fn switched(&mut self, shell: &mut Shell) -> Vec<Effect> {
+    fn on_host_switched(&mut self, context: &mut AppContext) -> Vec<AppEffect> {
         let before = std::mem::replace(&mut self.status, std::mem::take(&mut self.next));
         let cause = std::mem::take(&mut self.work);
         self.question.clone_from(&self.status.request);
         let was_open = self.window.take().is_some();
         let is_trusted = self.status.record.is_some();
         match (cause, &self.question) {
-            (TrustWork::Reloading(ReloadCause::Answered), Some(_)) => {
-                shell.say_bad("the project changed while the question was open: it is not trusted");
+            (TrustTask::Reloading(ReloadCause::Answered), Some(_)) => {
+                context.show_error(
+                    "the project changed while the question was open: it is not trusted",
+                );
                 self.ask_unless_refused();
             }
-            (TrustWork::Reloading(ReloadCause::Answered), None) => {
-                shell.say("this project is trusted now");
+            (TrustTask::Reloading(ReloadCause::Answered), None) => {
+                context.show_status("this project is trusted now");
             }
-            (_, None) if is_trusted => shell.say("this project was trusted in another terminal"),
+            (_, None) if is_trusted => {
+                context.show_status("this project was trusted in another terminal")
+            }
             (_, Some(request)) if before.record.is_some() && request.previous.is_none() => {
-                shell.say_bad("trust in this project was revoked in another terminal");
+                context.show_error("trust in this project was revoked in another terminal");
             }
             (_, Some(_)) => {
-                shell.say("this project changed since it was read");
+                context.show_status("this project changed since it was read");
                 if was_open {
                     self.ask_unless_refused();
                 }
             }
-            (_, None) => shell.say("there is nothing to trust in this project any more"),
+            (_, None) => context.show_status("there is nothing to trust in this project any more"),
         }
-        self.look_again()
+        self.recheck()
     }
 
     fn ask_unless_refused(&mut self) -> bool {
-        let asks = self.question.as_ref().filter(|request| !request.refused);
+        let asks = self.question.as_ref().filter(|request| !request.was_refused);
         if let Some(request) = asks {
             self.window = Some(TrustWindow::new(Arc::clone(request)));
         }

@@ -5,11 +5,11 @@ use crate::catalogue::{Catalogue, ServerListing};
 use crate::config::consent::store::ProjectRecord;
 use crate::config::consent::{BoundFile, Bundle, EntryRecord};
 use crate::host::approval::Approval;
-use crate::model::{Event as Told, ServerState, ToolStatus};
-use crate::tui::event::{AskId, AskedApproval, Event, Input, RunId};
+use crate::model::{HostEvent as Told, ServerState, ToolStatus};
+use crate::tui::event::{AppEvent, ApprovalPrompt, AskId, ConsoleCallId, UserInput};
 use crate::tui::painter::Painter;
 use crate::tui::state::tests::{listed, press, sample, tool};
-use crate::tui::state::{Overlay, State};
+use crate::tui::state::{AppState, Overlay};
 
 /// A project of so many entries, in a version.
 pub(in crate::tui) fn bundle(entries: usize, version: &str) -> Bundle {
@@ -44,19 +44,19 @@ pub(in crate::tui) fn trusted(bundle: Bundle) -> TrustStatus {
 pub(in crate::tui) fn untrusted(bundle: Bundle, previous: Option<Bundle>) -> TrustStatus {
     let untrusted = bundle.entries.len();
     let (root, previous) = ("/p".into(), previous.map(record));
-    let request = Some(Arc::new(TrustRequest { root, bundle, previous, refused: false }));
+    let request = Some(Arc::new(TrustRequest { root, bundle, previous, was_refused: false }));
     TrustStatus { record: None, request, untrusted }
 }
 
 fn refused(mut status: TrustStatus) -> TrustStatus {
     if let Some(request) = &mut status.request {
-        Arc::make_mut(request).refused = true;
+        Arc::make_mut(request).was_refused = true;
     }
     status
 }
 
 /// A console that opened on such a project, some time ago.
-pub(in crate::tui) fn opened(status: TrustStatus) -> State {
+pub(in crate::tui) fn opened(status: TrustStatus) -> AppState {
     let mut state = sample();
     state.trust.begin(status);
     settle(&mut state);
@@ -64,34 +64,34 @@ pub(in crate::tui) fn opened(status: TrustStatus) -> State {
 }
 
 /// Lets the moment pass in which keys may have been typed for something else.
-fn settle(state: &mut State) {
+fn settle(state: &mut AppState) {
     draw(state);
     for second in [100, 101] {
-        state.update(Event::Tick(Duration::from_secs(second)));
+        state.update(AppEvent::Tick(Duration::from_secs(second)));
     }
 }
 
-fn draw(state: &State) {
+fn draw(state: &AppState) {
     Painter::new().unwrap().paint(state).unwrap();
 }
 
-fn hear(state: &mut State, news: News) -> Vec<Effect> {
-    state.update(Event::Trust(news))
+fn hear(state: &mut AppState, event: TrustEvent) -> Vec<AppEffect> {
+    state.update(AppEvent::Trust(event))
 }
 
-fn said(state: &State) -> &str {
-    state.shell.message.as_ref().map_or("", |message| message.text.as_str())
+fn said(state: &AppState) -> &str {
+    state.context.message.as_ref().map_or("", |message| message.text.as_str())
 }
 
-fn resized(state: &mut State, width: u16, height: u16) {
-    state.update(Event::Input(Input::Resize { width, height }));
+fn resized(state: &mut AppState, width: u16, height: u16) {
+    state.update(AppEvent::Input(UserInput::Resize { width, height }));
     draw(state);
 }
 
 /// What a yes stores.
-fn agreed(effects: &[Effect]) -> (&TrustRequest, bool) {
+fn agreed(effects: &[AppEffect]) -> (&TrustRequest, bool) {
     match effects {
-        [Effect::Trust(Wish::Trust { request, as_author })] => (request, *as_author),
+        [AppEffect::Trust(TrustEffect::Trust { request, as_author })] => (request, *as_author),
         other => panic!("{other:?}"),
     }
 }
@@ -146,20 +146,20 @@ fn what_is_too_long_to_be_shown_cannot_be_trusted_here() {
 #[test]
 fn keys_that_were_typed_ahead_are_no_answer() {
     let mut state = sample();
-    state.update(Event::Tick(Duration::from_secs(50)));
+    state.update(AppEvent::Tick(Duration::from_secs(50)));
     state.trust.begin(untrusted(bundle(1, "1"), None));
     draw(&state);
     assert_eq!(press(&mut state, &["y", "n", "<esc>"]), []);
-    state.update(Event::Tick(Duration::from_secs(51)));
+    state.update(AppEvent::Tick(Duration::from_secs(51)));
     assert_eq!(press(&mut state, &["y", "n", "<esc>"]), []);
-    state.update(Event::Tick(Duration::from_secs(52)));
+    state.update(AppEvent::Tick(Duration::from_secs(52)));
     agreed(&press(&mut state, &["y"]));
 }
 
 #[test]
 fn an_approval_lies_over_the_question_and_its_answer_is_not_one_to_the_question() {
     let mut state = opened(untrusted(bundle(1, "1"), None));
-    let asked = AskedApproval {
+    let asked = ApprovalPrompt {
         tool: tool("clock", serde_json::json!({})),
         arguments: serde_json::Map::new(),
         reason: String::new(),
@@ -167,10 +167,10 @@ fn an_approval_lies_over_the_question_and_its_answer_is_not_one_to_the_question(
         identity: "one".to_owned(),
         call: None,
     };
-    state.update(Event::Approval { id: AskId(1), asked: Box::new(asked) });
+    state.update(AppEvent::Approval { id: AskId(1), prompt: Box::new(asked) });
     settle(&mut state);
     let effects = press(&mut state, &["y", "y"]);
-    assert_eq!(effects, [Effect::Approve(AskId(1), Approval::Granted)]);
+    assert_eq!(effects, [AppEffect::AnswerApproval(AskId(1), Approval::Granted)]);
     assert!(state.trust.window.is_some());
 }
 
@@ -179,9 +179,9 @@ fn a_no_is_remembered_and_the_question_can_be_opened_again() {
     for key in ["n", "N", "<esc>"] {
         let mut state = opened(untrusted(bundle(2, "1"), None));
         let effects = press(&mut state, &[key]);
-        assert!(matches!(&effects[..], [Effect::Trust(Wish::Refuse(_))]), "{effects:?}");
+        assert!(matches!(&effects[..], [AppEffect::Trust(TrustEffect::Refuse(_))]), "{effects:?}");
         assert!(state.trust.window.is_none());
-        let notice = state.trust.notice(Some(Key::Char('!'))).unwrap();
+        let notice = state.trust.notice(Some(KeyPress::Char('!'))).unwrap();
         assert!(notice.contains("2 entries do nothing yet. Press ! to see"), "{notice}");
         assert_eq!(press(&mut state, &["!"]), []);
         settle(&mut state);
@@ -202,7 +202,7 @@ fn what_was_refused_before_is_not_asked_by_itself() {
 #[test]
 fn the_whole_is_a_key_away_when_only_the_difference_is_shown() {
     let mut state = opened(untrusted(bundle(40, "2"), Some(bundle(40, "1"))));
-    let text = |state: &State| state.trust.window.as_ref().unwrap().page.to_text();
+    let text = |state: &AppState| state.trust.window.as_ref().unwrap().text.to_text();
     assert!(text(&state).contains("server@2") && text(&state).contains("before: starts"));
     assert!(!text(&state).contains("entry-7"), "{}", text(&state));
     press(&mut state, &["v"]);
@@ -217,13 +217,16 @@ fn the_whole_is_a_key_away_when_only_the_difference_is_shown() {
 fn the_question_has_all_keys_and_leaving_answers_nothing() {
     let mut state = opened(untrusted(bundle(1, "1"), None));
     assert_eq!(press(&mut state, &["/", "2", "<enter>", ":", "?", "E"]), []);
-    assert_eq!((state.shell.view, &state.shell.overlay), (crate::tui::state::View::Tools, &None));
-    assert_eq!(press(&mut state, &["q"]), [Effect::Quit(None)]);
+    assert_eq!(
+        (state.context.view, &state.context.overlay),
+        (crate::tui::state::ViewId::Tools, &None)
+    );
+    assert_eq!(press(&mut state, &["q"]), [AppEffect::Quit(None)]);
     // With a call under way that is asked first, where it can be seen.
     let mut state = opened(untrusted(bundle(1, "1"), None));
-    state.shell.calls.begin("clock".into(), serde_json::Map::new());
+    state.context.calls.begin("clock".into(), serde_json::Map::new());
     assert_eq!(press(&mut state, &["q"]), []);
-    assert_eq!(state.shell.overlay, Some(Overlay::Leave));
+    assert_eq!(state.context.overlay, Some(Overlay::ConfirmQuit));
     assert!(state.trust.window.is_none());
 }
 
@@ -231,14 +234,17 @@ fn the_question_has_all_keys_and_leaving_answers_nothing() {
 fn after_a_yes_the_console_goes_on_with_another_host() {
     let mut state = opened(untrusted(bundle(1, "1"), None));
     agreed(&press(&mut state, &["y"]));
-    let effects = hear(&mut state, News::Assembled(trusted(bundle(1, "1"))));
-    assert_eq!(effects, [Effect::Trust(Wish::Switch)]);
-    let effects = hear(&mut state, News::Switched);
-    assert!(effects.starts_with(&[Effect::ListDeclared, Effect::LookAtServers]), "{effects:?}");
+    let effects = hear(&mut state, TrustEvent::HostReady(trusted(bundle(1, "1"))));
+    assert_eq!(effects, [AppEffect::Trust(TrustEffect::SwitchHost)]);
+    let effects = hear(&mut state, TrustEvent::HostSwitched);
+    assert!(
+        effects.starts_with(&[AppEffect::ListDeclared, AppEffect::RefreshServers]),
+        "{effects:?}"
+    );
     assert_eq!((said(&state), state.trust.notice(None)), ("this project is trusted now", None));
     // The answer changed the store, which is looked at and leads nowhere.
-    assert_eq!(hear(&mut state, News::StoreChanged), [Effect::Trust(Wish::Look)]);
-    assert_eq!(hear(&mut state, News::Looked(trusted(bundle(1, "1")))), []);
+    assert_eq!(hear(&mut state, TrustEvent::StoreChanged), [AppEffect::Trust(TrustEffect::Check)]);
+    assert_eq!(hear(&mut state, TrustEvent::Checked(trusted(bundle(1, "1")))), []);
 }
 
 #[test]
@@ -246,8 +252,8 @@ fn what_changed_while_the_question_stood_is_asked_anew() {
     let mut state = opened(untrusted(bundle(1, "1"), None));
     agreed(&press(&mut state, &["y"]));
     let status = untrusted(bundle(1, "2"), Some(bundle(1, "1")));
-    hear(&mut state, News::Assembled(status.clone()));
-    hear(&mut state, News::Switched);
+    hear(&mut state, TrustEvent::HostReady(status.clone()));
+    hear(&mut state, TrustEvent::HostSwitched);
     assert!(said(&state).contains("changed while the question was open"), "{}", said(&state));
     assert_eq!(Some(&state.trust.window.as_ref().unwrap().request), status.request.as_ref());
 }
@@ -256,20 +262,20 @@ fn what_changed_while_the_question_stood_is_asked_anew() {
 fn trust_that_is_given_or_taken_elsewhere_builds_another_host() {
     let (before, after) = (untrusted(bundle(1, "1"), None), trusted(bundle(1, "1")));
     let mut state = opened(before.clone());
-    assert_eq!(hear(&mut state, News::StoreChanged), [Effect::Trust(Wish::Look)]);
-    let effects = hear(&mut state, News::Looked(after.clone()));
-    assert_eq!(effects, [Effect::Trust(Wish::Reload)]);
+    assert_eq!(hear(&mut state, TrustEvent::StoreChanged), [AppEffect::Trust(TrustEffect::Check)]);
+    let effects = hear(&mut state, TrustEvent::Checked(after.clone()));
+    assert_eq!(effects, [AppEffect::Trust(TrustEffect::Reload)]);
     // Until it is there nothing is answered.
     assert_eq!(press(&mut state, &["y"]), []);
-    hear(&mut state, News::Assembled(after));
-    hear(&mut state, News::Switched);
+    hear(&mut state, TrustEvent::HostReady(after));
+    hear(&mut state, TrustEvent::HostSwitched);
     assert_eq!(said(&state), "this project was trusted in another terminal");
     assert!(state.trust.window.is_none());
-    hear(&mut state, News::StoreChanged);
-    let effects = hear(&mut state, News::Looked(before.clone()));
-    assert_eq!(effects, [Effect::Trust(Wish::Reload)]);
-    hear(&mut state, News::Assembled(before));
-    hear(&mut state, News::Switched);
+    hear(&mut state, TrustEvent::StoreChanged);
+    let effects = hear(&mut state, TrustEvent::Checked(before.clone()));
+    assert_eq!(effects, [AppEffect::Trust(TrustEffect::Reload)]);
+    hear(&mut state, TrustEvent::HostReady(before));
+    hear(&mut state, TrustEvent::HostSwitched);
     assert_eq!(said(&state), "trust in this project was revoked in another terminal");
     assert!(state.trust.window.is_none() && state.trust.notice(None).is_some());
 }
@@ -277,12 +283,12 @@ fn trust_that_is_given_or_taken_elsewhere_builds_another_host() {
 #[test]
 fn what_was_trusted_elsewhere_and_changed_since_is_not_called_revoked() {
     let mut state = opened(trusted(bundle(1, "1")));
-    hear(&mut state, News::StoreChanged);
+    hear(&mut state, TrustEvent::StoreChanged);
     let now = untrusted(bundle(1, "3"), Some(bundle(1, "2")));
-    let effects = hear(&mut state, News::Looked(now.clone()));
-    assert_eq!(effects, [Effect::Trust(Wish::Reload)]);
-    hear(&mut state, News::Assembled(now));
-    hear(&mut state, News::Switched);
+    let effects = hear(&mut state, TrustEvent::Checked(now.clone()));
+    assert_eq!(effects, [AppEffect::Trust(TrustEffect::Reload)]);
+    hear(&mut state, TrustEvent::HostReady(now));
+    hear(&mut state, TrustEvent::HostSwitched);
     assert_eq!(said(&state), "this project changed since it was read");
     let notice = state.trust.notice(None).unwrap();
     assert!(notice.starts_with("This project is not trusted: 1 entry"), "{notice}");
@@ -293,8 +299,8 @@ fn trust_in_other_projects_changes_nothing() {
     for status in [untrusted(bundle(1, "1"), None), trusted(bundle(1, "1")), TrustStatus::default()]
     {
         let mut state = opened(status.clone());
-        hear(&mut state, News::StoreChanged);
-        assert_eq!(hear(&mut state, News::Looked(status)), []);
+        hear(&mut state, TrustEvent::StoreChanged);
+        assert_eq!(hear(&mut state, TrustEvent::Checked(status)), []);
     }
 }
 
@@ -302,8 +308,8 @@ fn trust_in_other_projects_changes_nothing() {
 fn a_refusal_elsewhere_closes_the_question() {
     let status = untrusted(bundle(1, "1"), None);
     let mut state = opened(status.clone());
-    hear(&mut state, News::StoreChanged);
-    assert_eq!(hear(&mut state, News::Looked(refused(status))), []);
+    hear(&mut state, TrustEvent::StoreChanged);
+    assert_eq!(hear(&mut state, TrustEvent::Checked(refused(status))), []);
     assert!(state.trust.window.is_none());
     assert_eq!(said(&state), "this project was refused in another terminal");
 }
@@ -312,47 +318,52 @@ fn a_refusal_elsewhere_closes_the_question() {
 fn a_change_during_another_look_is_looked_at_afterwards() {
     let status = trusted(bundle(1, "1"));
     let mut state = opened(status.clone());
-    assert_eq!(hear(&mut state, News::StoreChanged), [Effect::Trust(Wish::Look)]);
-    assert_eq!(hear(&mut state, News::StoreChanged), []);
-    let effects = hear(&mut state, News::Looked(status));
-    assert_eq!(effects, [Effect::Trust(Wish::Look)]);
+    assert_eq!(hear(&mut state, TrustEvent::StoreChanged), [AppEffect::Trust(TrustEffect::Check)]);
+    assert_eq!(hear(&mut state, TrustEvent::StoreChanged), []);
+    let effects = hear(&mut state, TrustEvent::Checked(status));
+    assert_eq!(effects, [AppEffect::Trust(TrustEffect::Check)]);
 }
 
 #[test]
 fn a_call_of_something_that_changed_brings_the_difference() {
     let mut state = opened(trusted(bundle(1, "1")));
-    let ended = |fault: Fault| Event::Ended { run: RunId(0), outcome: Box::new(Err(fault)) };
-    let effects = state.update(ended(Fault::denied("by a rule")));
-    assert!(!effects.contains(&Effect::Trust(Wish::Look)), "{effects:?}");
-    let effects = state.update(ended(Fault::denied("changed").trust_outdated()));
-    assert!(effects.contains(&Effect::Trust(Wish::Look)), "{effects:?}");
+    let ended = |error: Error| AppEvent::CallFinished {
+        run: ConsoleCallId(0),
+        outcome: Box::new(Err(error)),
+    };
+    let effects = state.update(ended(Error::denied("by a rule")));
+    assert!(!effects.contains(&AppEffect::Trust(TrustEffect::Check)), "{effects:?}");
+    let effects = state.update(ended(Error::denied("changed").with_trust_outdated()));
+    assert!(effects.contains(&AppEffect::Trust(TrustEffect::Check)), "{effects:?}");
     let status = untrusted(bundle(1, "2"), Some(bundle(1, "1")));
-    assert_eq!(hear(&mut state, News::Looked(status)), []);
-    let notice = state.trust.notice(Some(Key::Char('!'))).unwrap();
+    assert_eq!(hear(&mut state, TrustEvent::Checked(status)), []);
+    let notice = state.trust.notice(Some(KeyPress::Char('!'))).unwrap();
     assert_eq!(notice, "This project changed since it was trusted. Press ! to see what changed.");
     settle(&mut state);
     assert_eq!(agreed(&press(&mut state, &["y"])).0.bundle, bundle(1, "2"));
     // What becomes again what it was needs no answer.
     let mut state = opened(trusted(bundle(1, "1")));
-    state.update(ended(Fault::denied("changed").trust_outdated()));
-    hear(&mut state, News::Looked(untrusted(bundle(1, "2"), Some(bundle(1, "1")))));
-    hear(&mut state, News::StoreChanged);
-    assert_eq!(hear(&mut state, News::Looked(trusted(bundle(1, "1")))), []);
+    state.update(ended(Error::denied("changed").with_trust_outdated()));
+    hear(&mut state, TrustEvent::Checked(untrusted(bundle(1, "2"), Some(bundle(1, "1")))));
+    hear(&mut state, TrustEvent::StoreChanged);
+    assert_eq!(hear(&mut state, TrustEvent::Checked(trusted(bundle(1, "1")))), []);
     assert!(state.trust.window.is_none() && state.trust.notice(None).is_none());
 }
 
 #[test]
 fn a_server_that_is_not_what_was_trusted_brings_the_difference() {
-    let fault = || Fault::denied("changed").trust_outdated().server("web").within("cannot start");
+    let error = || {
+        Error::denied("changed").with_trust_outdated().with_server("web").context("cannot start")
+    };
     let state_of_server =
-        Told::Server { server: "web".into(), state: ServerState::Failed(fault()) };
-    let listing = ServerListing { name: "web".into(), fault: Some(fault()), partial: false };
+        Told::ServerStateChanged { server: "web".into(), state: ServerState::Failed(error()) };
+    let listing = ServerListing { name: "web".into(), error: Some(error()), is_partial: false };
     let catalogue = Box::new(Catalogue { servers: vec![listing], ..Catalogue::default() });
     let servers = vec!["web".to_owned()];
-    for event in [Event::Host(state_of_server), Event::Listed { servers, catalogue }] {
+    for event in [AppEvent::Host(state_of_server), AppEvent::ToolsListed { servers, catalogue }] {
         let mut state = opened(trusted(bundle(1, "1")));
         let effects = state.update(event);
-        assert!(effects.contains(&Effect::Trust(Wish::Look)), "{effects:?}");
+        assert!(effects.contains(&AppEffect::Trust(TrustEffect::Check)), "{effects:?}");
     }
 }
 
@@ -372,7 +383,10 @@ fn a_tool_that_is_not_trusted_leads_to_the_question() {
 fn an_answer_that_cannot_be_stored_is_said_and_the_question_stays() {
     let mut state = opened(untrusted(bundle(1, "1"), None));
     agreed(&press(&mut state, &["y"]));
-    hear(&mut state, News::Failed(Fault::config("cannot write trust.json").hint("set HOME")));
+    hear(
+        &mut state,
+        TrustEvent::Failed(Error::config("cannot write trust.json").with_hint("set HOME")),
+    );
     assert_eq!(said(&state), "cannot write trust.json (set HOME)");
     press(&mut state, &["!"]);
     settle(&mut state);

@@ -5,13 +5,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::config::consent::{QuestionLine, TrustRequest};
-use crate::tui::state::Page;
-use crate::tui::state::page::Piece;
-use crate::tui::theme::Meaning;
+use crate::config::consent::{TrustRequest, TrustRequestLine};
+use crate::tui::state::ScrollText;
+use crate::tui::state::scroll_text::StyledSpan;
+use crate::tui::theme::StyleRole;
 
 /// Keys that come sooner than this after the question were typed for something else.
-const TYPED_AHEAD: Duration = Duration::from_millis(300);
+const MIN_VISIBLE_TIME: Duration = Duration::from_millis(300);
 
 /// How far the rest of a broken line is indented: more than any line begins with.
 const CONTINUED: usize = 6;
@@ -35,7 +35,7 @@ pub struct TrustWindow {
     /// Exactly what a yes would store.
     pub request: Arc<TrustRequest>,
     /// What is shown of it.
-    pub page: Page,
+    pub text: ScrollText,
     /// Whether all of it is shown although only a part has changed.
     pub shows_whole: bool,
     /// Since when it is uncovered.
@@ -48,27 +48,27 @@ impl TrustWindow {
     /// The question: the difference where the project was trusted before, else the whole.
     pub fn new(request: Arc<TrustRequest>) -> Self {
         let page = page(&request, false);
-        Self { request, page, shows_whole: false, since: None, is_read: false }
+        Self { request, text: page, shows_whole: false, since: None, is_read: false }
     }
 
     /// Takes in the time; while something covers the window the moment begins anew.
     pub fn tick(&mut self, now: Duration, is_covered: bool) {
-        self.is_read |= self.page.was_drawn_to_its_end();
+        self.is_read |= self.text.is_end_visible();
         self.since = if is_covered { None } else { self.since.or(Some(now)) };
     }
 
     /// Whether it was on the screen long enough for a key to be meant for it.
     pub fn is_settled(&self, now: Duration) -> bool {
-        self.since.is_some_and(|since| since + TYPED_AHEAD <= now)
+        self.since.is_some_and(|since| since + MIN_VISIBLE_TIME <= now)
     }
 
     /// Whether a yes counts.
     pub fn readiness(&self, now: Duration) -> Readiness {
-        if self.page.is_cut() {
+        if self.text.is_cut() {
             Readiness::TooLong
         } else if !self.is_settled(now) {
             Readiness::TooSoon
-        } else if self.is_read || self.page.was_drawn_to_its_end() {
+        } else if self.is_read || self.text.is_end_visible() {
             Readiness::Ready
         } else {
             Readiness::Unread
@@ -77,45 +77,47 @@ impl TrustWindow {
 
     /// So many rows on; back when negative.
     pub fn scroll(&mut self, by: isize) {
-        self.is_read |= self.page.was_drawn_to_its_end();
-        self.page.scroll(by);
+        self.is_read |= self.text.is_end_visible();
+        self.text.scroll(by);
     }
 
     /// Shows the whole instead of the difference, or the difference again.
-    pub fn turn(&mut self) {
-        self.is_read |= self.page.was_drawn_to_its_end();
+    pub fn toggle_whole(&mut self) {
+        self.is_read |= self.text.is_end_visible();
         self.shows_whole = !self.shows_whole && self.request.previous.is_some();
-        self.page = page(&self.request, self.shows_whole);
+        self.text = page(&self.request, self.shows_whole);
     }
 }
 
-fn page(request: &TrustRequest, is_whole: bool) -> Page {
-    let mut page = Page::hanging(CONTINUED);
+fn page(request: &TrustRequest, is_whole: bool) -> ScrollText {
+    let mut page = ScrollText::with_indent(CONTINUED);
     let root = request.root.display().to_string();
     page.push(vec![
-        (Meaning::Plain, "The project ".to_owned()),
-        (Meaning::Name, root),
-        (Meaning::Plain, " would:".to_owned()),
+        (StyleRole::Plain, "The project ".to_owned()),
+        (StyleRole::Name, root),
+        (StyleRole::Plain, " would:".to_owned()),
     ]);
     let is_difference = request.previous.is_some() && !is_whole;
     if is_difference {
-        page.line(Meaning::Doubt, "It changed since it was trusted:");
+        page.line(StyleRole::Warning, "It changed since it was trusted:");
     }
-    let lines = if is_difference { request.difference() } else { request.whole() };
+    let lines = if is_difference { request.difference_lines() } else { request.full_lines() };
     for line in lines {
         page.push(pieces(line));
     }
     page
 }
 
-fn pieces(line: QuestionLine) -> Vec<Piece> {
+fn pieces(line: TrustRequestLine) -> Vec<StyledSpan> {
     match line {
-        QuestionLine::Heading(text) => vec![(Meaning::Title, text)],
-        QuestionLine::Entry { name, text } => {
-            vec![(Meaning::Name, format!("  {name}")), (Meaning::Plain, format!("  {text}"))]
+        TrustRequestLine::Heading(text) => vec![(StyleRole::Title, text)],
+        TrustRequestLine::Entry { name, text } => {
+            vec![(StyleRole::Name, format!("  {name}")), (StyleRole::Plain, format!("  {text}"))]
         }
-        QuestionLine::Detail(text) => vec![(Meaning::Plain, format!("    {text}"))],
-        QuestionLine::Warning(text) => vec![(Meaning::Doubt, format!("    warning: {text}"))],
-        QuestionLine::Before(text) => vec![(Meaning::Dim, format!("    before: {text}"))],
+        TrustRequestLine::Detail(text) => vec![(StyleRole::Plain, format!("    {text}"))],
+        TrustRequestLine::Warning(text) => {
+            vec![(StyleRole::Warning, format!("    warning: {text}"))]
+        }
+        TrustRequestLine::Previous(text) => vec![(StyleRole::Dim, format!("    before: {text}"))],
     }
 }

@@ -173,7 +173,7 @@ print('end')
     let Some(script) = python(&[BEGIN, attack]) else { return };
     for level in levels() {
         let room = Room::new();
-        if level == Level::Landlock && !keeps_signals(&room.confinement(level)) {
+        if level == ConfinementLevel::Landlock && !keeps_signals(&room.confinement(level)) {
             eprintln!("\n*** SKIPPED: this Landlock has no scopes ***\n");
             continue;
         }

@@ -3,7 +3,7 @@
 use super::*;
 
 fn has_namespaces() -> bool {
-    levels().contains(&Level::Namespaces)
+    levels().contains(&ConfinementLevel::Namespaces)
 }
 
 #[tokio::test]
@@ -16,7 +16,8 @@ async fn metadata_can_be_changed_where_it_is_said() {
             let write = vec![room.path("out")];
             let confinement = Confinement { write, metadata, ..room.confinement(level) };
             let ended = room.shell(&confinement, script).await;
-            let expected = if metadata || level != Level::Landlock { "600 1\n" } else { "" };
+            let expected =
+                if metadata || level != ConfinementLevel::Landlock { "600 1\n" } else { "" };
             assert_eq!(ended.out, expected, "{level:?} {metadata}: {}", ended.err);
         }
     }
@@ -29,7 +30,8 @@ async fn with_metadata_allowed_other_files_stay_as_they_are_in_namespaces() {
     }
     let room = Room::new();
     std::fs::write(room.path("home/secret"), "x").unwrap();
-    let confinement = Confinement { metadata: true, ..room.confinement(Level::Namespaces) };
+    let confinement =
+        Confinement { metadata: true, ..room.confinement(ConfinementLevel::Namespaces) };
     let ended = room.shell(&confinement, "chmod 777 $ROOM/home/secret").await;
     assert!(ended.err.contains("Read-only file system"), "{}", ended.err);
 }
@@ -42,7 +44,7 @@ async fn what_a_program_leaves_running_ends_with_it() {
     let room = Room::new();
     // The sleeper holds the pipe open, so that its end is seen.
     let script = "setsid sleep 600 & echo $$; exit 7";
-    let ended = room.shell(&room.confinement(Level::Namespaces), script).await;
+    let ended = room.shell(&room.confinement(ConfinementLevel::Namespaces), script).await;
     assert_eq!((ended.out.as_str(), ended.status.code()), ("2\n", Some(7)), "{}", ended.err);
 }
 
@@ -62,7 +64,7 @@ async fn a_program_in_namespaces_may_end_in_peace() {
         cwd: room.path("work"),
         stdin: false,
     };
-    let confinement = room.confinement(Level::Namespaces);
+    let confinement = room.confinement(ConfinementLevel::Namespaces);
     let mut process = Process::start_confined(&program, &confinement, false).unwrap();
     let mut stdout = process.stdout.take().unwrap();
     let mut ready = [0; 6];
@@ -70,7 +72,7 @@ async fn a_program_in_namespaces_may_end_in_peace() {
     process.signal(rustix::process::Signal::TERM);
     let mut last = String::new();
     stdout.read_to_string(&mut last).await.unwrap();
-    assert_eq!(process.exited().await.unwrap().code(), Some(5));
+    assert_eq!(process.wait().await.unwrap().code(), Some(5));
     assert_eq!(last, "peace\n");
 }
 
@@ -87,15 +89,15 @@ async fn the_memory_of_the_program_is_told_and_not_that_of_its_helpers() {
         cwd: room.path("work"),
         stdin: true,
     };
-    let confinement = room.confinement(Level::Namespaces);
+    let confinement = room.confinement(ConfinementLevel::Namespaces);
     let mut process = Process::start_confined(&program, &confinement, false).unwrap();
     // What it repeats shows that it is the program by now.
     let stdin = process.stdin.as_mut().unwrap();
     tokio::io::AsyncWriteExt::write_all(stdin, b"x").await.unwrap();
     let mut answer = [0; 1];
     process.stdout.as_mut().unwrap().read_exact(&mut answer).await.unwrap();
-    let inside = crate::util::process::program_of(process.pid());
+    let inside = crate::util::process::program_pid(process.pid());
     let name = std::fs::read_to_string(format!("/proc/{inside}/comm")).unwrap();
     assert_eq!(name, "cat\n");
-    process.end(Grace::default()).await;
+    process.shut_down(ShutdownTimeouts::default()).await;
 }

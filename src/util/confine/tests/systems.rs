@@ -34,10 +34,10 @@ fn the_most_that_works_is_taken_and_nothing_less_than_files_is() {
     let bwrap = Other { landlock: None, ..WHOLE };
     let old = Other { landlock: Some(2), ..WHOLE };
     let bare = Other { landlock: None, namespaces: true, bwrap: false };
-    assert_eq!(available_on(&WHOLE), Ok(Level::Namespaces));
-    assert_eq!(available_on(&landlock), Ok(Level::Landlock));
-    assert_eq!(available_on(&bwrap), Ok(Level::Bwrap));
-    assert_eq!(available_on(&old), Ok(Level::Bwrap));
+    assert_eq!(available_on(&WHOLE), Ok(ConfinementLevel::Namespaces));
+    assert_eq!(available_on(&landlock), Ok(ConfinementLevel::Landlock));
+    assert_eq!(available_on(&bwrap), Ok(ConfinementLevel::Bwrap));
+    assert_eq!(available_on(&old), Ok(ConfinementLevel::Bwrap));
     let refusal = available_on(&bare).unwrap_err().to_string();
     assert!(refusal.contains("no Landlock"), "{refusal}");
 }
@@ -47,17 +47,18 @@ fn a_level_that_cannot_be_kept_is_refused_before_anything_starts() {
     let room = Room::new();
     let prepared = |system: &Other, level| {
         let confinement = room.confinement(level);
-        Cage::build(system, &confinement, Path::new("/bin/true"), &room.path("work"))
+        PreparedConfinement::build(system, &confinement, Path::new("/bin/true"), &room.path("work"))
             .map(|_| ())
             .map_err(|refusal| refusal.to_string())
     };
     let lacks = Other { landlock: None, namespaces: false, bwrap: false };
-    for level in [Level::Landlock, Level::Namespaces, Level::Bwrap] {
+    for level in [ConfinementLevel::Landlock, ConfinementLevel::Namespaces, ConfinementLevel::Bwrap]
+    {
         assert!(prepared(&lacks, level).is_err(), "{level:?}");
         assert!(check_on(&lacks, level).is_err(), "{level:?}");
     }
     let without = Other { namespaces: false, ..WHOLE };
-    let refusal = prepared(&without, Level::Namespaces).unwrap_err();
+    let refusal = prepared(&without, ConfinementLevel::Namespaces).unwrap_err();
     assert_eq!(refusal, "namespaces cannot be made here: Operation not permitted");
     assert_eq!(std::fs::read_dir(room.path("scratch")).unwrap().count(), 0);
 }
@@ -71,7 +72,12 @@ fn said(system: &Other, confinement: &Confinement) -> (Vec<&'static str>, Vec<St
 #[test]
 fn nothing_is_left_open_silently() {
     let room = Room::new();
-    for level in [Level::Limits, Level::Landlock, Level::Namespaces, Level::Bwrap] {
+    for level in [
+        ConfinementLevel::Limits,
+        ConfinementLevel::Landlock,
+        ConfinementLevel::Namespaces,
+        ConfinementLevel::Bwrap,
+    ] {
         for (network, metadata, abi) in
             [(false, false, 9), (true, false, 9), (false, true, 9), (true, true, 3)]
         {
@@ -79,20 +85,30 @@ fn nothing_is_left_open_silently() {
             let system = Other { landlock: Some(abi), ..WHOLE };
             let (keeps, open) = said(&system, &confinement);
             // Each subject is on one of the two sides; the number of processes is beside them.
-            assert_eq!(keeps.len() + open.len(), subject::Subject::ALL.len() + 1, "{level:?}");
-            assert_eq!(keeps.is_empty(), level == Level::Limits);
+            assert_eq!(
+                keeps.len() + open.len(),
+                subject::SandboxSubject::ALL.len() + 1,
+                "{level:?}"
+            );
+            assert_eq!(keeps.is_empty(), level == ConfinementLevel::Limits);
             let is_open = |words: &str| open.iter().any(|line| line.contains(words));
             assert!(is_open("flaws of the kernel"));
-            assert_eq!(is_open("the network, with"), network || level == Level::Limits);
-            let changes = level == Level::Limits || (level == Level::Landlock && metadata);
+            assert_eq!(is_open("the network, with"), network || level == ConfinementLevel::Limits);
+            let changes = level == ConfinementLevel::Limits
+                || (level == ConfinementLevel::Landlock && metadata);
             assert_eq!(is_open("permissions, owners"), changes, "{level:?}");
-            assert_eq!(is_open("whether any file exists"), level != Level::Bwrap, "{level:?}");
-            let signals = level == Level::Limits || (level == Level::Landlock && abi < 6);
+            assert_eq!(
+                is_open("whether any file exists"),
+                level != ConfinementLevel::Bwrap,
+                "{level:?}"
+            );
+            let signals = level == ConfinementLevel::Limits
+                || (level == ConfinementLevel::Landlock && abi < 6);
             assert_eq!(is_open("signals"), signals, "{level:?}");
             let sockets = match level {
-                Level::Limits => true,
-                Level::Landlock | Level::Namespaces => network && abi < 9,
-                Level::Bwrap => false,
+                ConfinementLevel::Limits => true,
+                ConfinementLevel::Landlock | ConfinementLevel::Namespaces => network && abi < 9,
+                ConfinementLevel::Bwrap => false,
             };
             assert_eq!(is_open("session bus"), sockets, "{level:?} {network} {abi}");
         }
@@ -102,7 +118,7 @@ fn nothing_is_left_open_silently() {
 #[test]
 fn every_protection_names_its_mechanisms() {
     let room = Room::new();
-    let coverage = coverage_on(&WHOLE, &room.confinement(Level::Namespaces));
+    let coverage = coverage_on(&WHOLE, &room.confinement(ConfinementLevel::Namespaces));
     let by = |what: &str| {
         let kept = coverage.keeps.iter().find(|kept| kept.what.starts_with(what));
         kept.map(|kept| kept.by.join(", ")).unwrap_or_default()

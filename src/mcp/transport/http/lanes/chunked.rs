@@ -6,20 +6,20 @@
 use httparse::{Status, parse_chunk_size};
 
 /// Bytes of one chunk's size line, extensions included.
-const SIZE_LINE: usize = 4 << 10;
+const MAX_SIZE_LINE: usize = 4 << 10;
 /// Bytes of all trailers.
-const TRAILERS: usize = 64 << 10;
+const MAX_TRAILERS: usize = 64 << 10;
 
 /// How far a chunked body is.
 #[derive(Debug, Default)]
-pub(super) struct Chunked {
-    state: State,
+pub(super) struct ChunkedDecoder {
+    state: ChunkState,
     /// Bytes of trailers that were taken.
     trailers: usize,
 }
 
 #[derive(Debug, Default)]
-enum State {
+enum ChunkState {
     #[default]
     Size,
     Data(u64),
@@ -28,10 +28,10 @@ enum State {
     Done,
 }
 
-impl Chunked {
+impl ChunkedDecoder {
     /// Whether the last chunk and its trailers came.
     pub(super) fn is_done(&self) -> bool {
-        matches!(self.state, State::Done)
+        matches!(self.state, ChunkState::Done)
     }
 
     /// Takes what it can of `bytes`, gives the content to `content`, and returns how much it took.
@@ -39,7 +39,7 @@ impl Chunked {
     ///
     /// # Errors
     /// What is wrong with the coding.
-    pub(super) fn take(
+    pub(super) fn decode(
         &mut self,
         bytes: &[u8],
         mut content: impl FnMut(&[u8]),
@@ -49,23 +49,23 @@ impl Chunked {
             let rest = bytes.get(at..).unwrap_or_default();
             match self.state {
                 // The parser takes a line without digits for the last chunk.
-                State::Size if rest.first().is_some_and(|byte| !byte.is_ascii_hexdigit()) => {
+                ChunkState::Size if rest.first().is_some_and(|byte| !byte.is_ascii_hexdigit()) => {
                     return Err("a chunk has no size");
                 }
-                State::Size => match parse_chunk_size(rest) {
+                ChunkState::Size => match parse_chunk_size(rest) {
                     Ok(Status::Complete((length, 0))) => {
                         at += length;
-                        self.state = State::Trailers;
+                        self.state = ChunkState::Trailers;
                     }
                     Ok(Status::Complete((length, size))) => {
                         at += length;
-                        self.state = State::Data(size);
+                        self.state = ChunkState::Data(size);
                     }
-                    Ok(Status::Partial) if rest.len() <= SIZE_LINE => return Ok(at),
+                    Ok(Status::Partial) if rest.len() <= MAX_SIZE_LINE => return Ok(at),
                     Ok(Status::Partial) => return Err("the size line of a chunk does not end"),
                     Err(_) => return Err("a chunk has no size"),
                 },
-                State::Data(left) => {
+                ChunkState::Data(left) => {
                     if rest.is_empty() {
                         return Ok(at);
                     }
@@ -73,32 +73,33 @@ impl Chunked {
                     content(rest.get(..here).unwrap_or_default());
                     at += here;
                     let left = left - here as u64;
-                    self.state = if left == 0 { State::AfterData } else { State::Data(left) };
+                    self.state =
+                        if left == 0 { ChunkState::AfterData } else { ChunkState::Data(left) };
                 }
-                State::AfterData => match rest {
+                ChunkState::AfterData => match rest {
                     [b'\r', b'\n', ..] => {
                         at += 2;
-                        self.state = State::Size;
+                        self.state = ChunkState::Size;
                     }
                     [] | [b'\r'] => return Ok(at),
                     _ => return Err("a chunk is longer than it said"),
                 },
-                State::Trailers => {
+                ChunkState::Trailers => {
                     let Some(end) = memchr::memchr(b'\n', rest) else {
-                        let fits = self.trailers + rest.len() <= TRAILERS;
+                        let fits = self.trailers + rest.len() <= MAX_TRAILERS;
                         return if fits { Ok(at) } else { Err("the trailers do not end") };
                     };
                     let is_last = matches!(rest.get(..end), Some([] | [b'\r']));
                     at += end + 1;
                     self.trailers += end + 1;
-                    if self.trailers > TRAILERS {
+                    if self.trailers > MAX_TRAILERS {
                         return Err("the trailers do not end");
                     }
                     if is_last {
-                        self.state = State::Done;
+                        self.state = ChunkState::Done;
                     }
                 }
-                State::Done => return Ok(at),
+                ChunkState::Done => return Ok(at),
             }
         }
     }
@@ -112,10 +113,10 @@ mod tests {
 
     fn read(bytes: &[u8], step: usize) -> Result<(Vec<u8>, bool, usize), &'static str> {
         let (mut chunked, mut out, mut held, mut taken) =
-            (Chunked::default(), Vec::new(), Vec::new(), 0);
+            (ChunkedDecoder::default(), Vec::new(), Vec::new(), 0);
         for part in bytes.chunks(step.max(1)) {
             held.extend_from_slice(part);
-            let took = chunked.take(&held, |content| out.extend_from_slice(content))?;
+            let took = chunked.decode(&held, |content| out.extend_from_slice(content))?;
             held.drain(..took);
             taken += took;
         }
@@ -143,9 +144,9 @@ mod tests {
 
     #[test]
     fn what_stands_between_chunks_is_bounded() {
-        let long = format!("5;{}", "x".repeat(SIZE_LINE));
+        let long = format!("5;{}", "x".repeat(MAX_SIZE_LINE));
         assert!(read(long.as_bytes(), 1000).is_err());
-        let long = format!("0\r\n{}", "X: y\r\n".repeat(TRAILERS / 6 + 1));
+        let long = format!("0\r\n{}", "X: y\r\n".repeat(MAX_TRAILERS / 6 + 1));
         assert!(read(long.as_bytes(), 1000).is_err());
     }
 

@@ -14,70 +14,70 @@ use futures_util::future::BoxFuture;
 use tokio::io::{AsyncRead as _, AsyncWrite as _, ReadBuf};
 use tokio::time::sleep;
 
-use super::reply::{self, Reply, Step};
-use super::request::RequestHead;
-use super::shop::Shop;
-use crate::model::Fault;
-use crate::net::dial::Stream;
-use crate::net::trouble;
+use super::context::LaneContext;
+use super::request_head::RequestHead;
+use super::response_reader::{self, ReadProgress, ResponseReader};
+use crate::model::Error;
+use crate::net::dial::NetStream;
+use crate::net::errors;
 use crate::util::clock::{Clock as _, SystemClock};
 
 /// Room for what comes, at first.
-const ROOM: usize = 16 << 10;
+const INITIAL_BUFFER: usize = 16 << 10;
 /// Buffers above this size are given back after use.
-const KEPT: usize = 1 << 20;
+const MAX_KEPT_BUFFER: usize = 1 << 20;
 /// Attempts to make a connection again before the lane is given up.
-pub(super) const ATTEMPTS: u32 = 7;
+pub(super) const MAX_CONNECT_ATTEMPTS: u32 = 7;
 /// The wait before the second attempt, as a part of the one before a stream is continued (1 s);
 /// doubled for each further attempt.
-const PAUSES: u32 = 20;
+const FIRST_WAIT_DIVISOR: u32 = 20;
 /// A connection that lasted this long was a good one, though nothing was asked on it.
-const STEADY: Duration = Duration::from_secs(1);
+const STABLE_AFTER: Duration = Duration::from_secs(1);
 
 /// A connection, and what is under way on it.
-pub(super) struct Lane {
-    state: State,
+pub(super) struct HttpLane {
+    state: LaneState,
     /// What is asked, head and body, and how much of it was written.
     pub(super) out: Vec<u8>,
     /// Its body, and its own headers, to send it again with another head.
     pub(super) body: Vec<u8>,
-    pub(super) own: Vec<u8>,
+    pub(super) param_headers: Vec<u8>,
     written: usize,
-    input: Input,
-    reply: Option<Reply>,
-    answer: Answer,
-    pub(super) call: Call,
+    input: InputBuffer,
+    reply: Option<ResponseReader>,
+    answer: AnswerLocation,
+    pub(super) call: LaneCall,
     /// Attempts to connect since something good came of one.
-    tries: u32,
+    connect_attempts: u32,
     since: Instant,
     /// Somebody is told when something happens on the idle connection.
-    watched: bool,
+    is_watched: bool,
     /// A call is on it that has no ending yet.
-    pub(super) busy: bool,
+    pub(super) is_busy: bool,
     /// It stands among the idle ones.
-    pub(super) queued: bool,
+    pub(super) is_queued: bool,
     /// Why its call was refused, while other credentials are being got.
-    pub(super) refusal: Option<Fault>,
+    pub(super) refusal: Option<Error>,
     /// There are no other credentials: the refusal stands.
-    pub(super) condemned: bool,
+    pub(super) is_refusal_final: bool,
 }
 
 /// What a lane is doing.
-enum State {
-    Opening(BoxFuture<'static, Result<Stream, Fault>>),
-    Idle(Stream),
+enum LaneState {
+    Opening(BoxFuture<'static, Result<NetStream, Error>>),
+    Idle(NetStream),
     /// A request is written, or its answer read.
-    Asking(Stream),
+    Exchanging(NetStream),
     /// The answer was read, and the end of its stream is waited for.
-    Trailing(Stream),
+    Draining(NetStream),
     /// It was refused by the credentials: others are being got.
-    Refused(Option<Stream>),
-    Gone,
+    Refused(Option<NetStream>),
+    Closed,
 }
 
 /// The call on a lane.
 #[derive(Debug, Clone)]
-pub(super) struct Call {
+pub(super) struct LaneCall {
     pub(super) ticket: u64,
     pub(super) id: i64,
     pub(super) sent: Instant,
@@ -85,22 +85,22 @@ pub(super) struct Call {
     /// Which head it was sent with.
     pub(super) generation: u32,
     /// It was sent a second time with other credentials.
-    pub(super) again: bool,
+    pub(super) is_resent: bool,
     /// When it, or what is left of its stream, is not waited for any more.
-    pub(super) until: Instant,
+    pub(super) deadline: Instant,
 }
 
 /// Where an answer lies.
-enum Answer {
+enum AnswerLocation {
     None,
     /// In the input.
-    Here(usize, usize),
+    InInput(usize, usize),
     /// On its own.
-    Apart(Vec<u8>),
+    Owned(Vec<u8>),
 }
 
 /// Bytes that came and were not taken.
-struct Input {
+struct InputBuffer {
     bytes: Vec<u8>,
     start: usize,
     end: usize,
@@ -108,35 +108,35 @@ struct Input {
 
 /// What became of a lane.
 #[derive(Debug)]
-pub(super) enum Event {
+pub(super) enum LaneEvent {
     /// It can be used.
     Free,
     /// The answer is here; `free` when nothing more has to come.
     Answered { free: bool },
     /// The call has no answer. The lane connects anew where it has to.
-    Failed { fault: Fault, free: bool },
+    Failed { error: Error, free: bool },
     /// The credentials were refused.
-    Refused { status: u16, fields: Box<reqwest::header::HeaderMap>, fault: Fault },
+    Refused { status: u16, fields: Box<reqwest::header::HeaderMap>, error: Error },
     /// The refusal of the credentials stands.
-    Condemned,
+    RefusalFinal,
     /// It cannot be used any more.
-    Gone(Fault),
+    Closed(Error),
 }
 
-impl Input {
-    fn held(&self) -> &[u8] {
+impl InputBuffer {
+    fn unread(&self) -> &[u8] {
         self.bytes.get(self.start..self.end).unwrap_or_default()
     }
 
     fn clear(&mut self) {
         (self.start, self.end) = (0, 0);
-        if self.bytes.len() > KEPT {
-            self.bytes = vec![0; ROOM];
+        if self.bytes.len() > MAX_KEPT_BUFFER {
+            self.bytes = vec![0; INITIAL_BUFFER];
         }
     }
 
     /// Reads once; how much came, 0 at the end.
-    fn fill(&mut self, stream: &mut Stream, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
+    fn fill(&mut self, stream: &mut NetStream, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
         if self.start == self.end {
             (self.start, self.end) = (0, 0);
         } else if self.end == self.bytes.len() && self.start > 0 {
@@ -159,87 +159,87 @@ impl Input {
     }
 }
 
-impl Lane {
+impl HttpLane {
     /// A lane over a connection that stands.
-    pub(super) fn new(stream: Stream, now: Instant) -> Self {
+    pub(super) fn new(stream: NetStream, now: Instant) -> Self {
         Self {
-            state: State::Idle(stream),
+            state: LaneState::Idle(stream),
             out: Vec::with_capacity(1024),
             body: Vec::with_capacity(512),
-            own: Vec::new(),
+            param_headers: Vec::new(),
             written: 0,
-            input: Input { bytes: vec![0; ROOM], start: 0, end: 0 },
+            input: InputBuffer { bytes: vec![0; INITIAL_BUFFER], start: 0, end: 0 },
             reply: None,
-            answer: Answer::None,
-            call: Call {
+            answer: AnswerLocation::None,
+            call: LaneCall {
                 ticket: 0,
                 id: 0,
                 sent: now,
                 bytes_in: 0,
                 generation: 0,
-                again: false,
-                until: now,
+                is_resent: false,
+                deadline: now,
             },
-            tries: 0,
+            connect_attempts: 0,
             since: now,
-            watched: false,
-            busy: false,
-            queued: false,
+            is_watched: false,
+            is_busy: false,
+            is_queued: false,
             refusal: None,
-            condemned: false,
+            is_refusal_final: false,
         }
     }
 
     /// Whether it can take a call, as far as is known.
     pub(super) fn is_idle(&self) -> bool {
-        matches!(self.state, State::Idle(_))
+        matches!(self.state, LaneState::Idle(_))
     }
 
     /// Whether the rest of a stream is read whose answer came.
-    pub(super) fn is_trailing(&self) -> bool {
-        matches!(self.state, State::Trailing(_))
+    pub(super) fn is_draining(&self) -> bool {
+        matches!(self.state, LaneState::Draining(_))
     }
 
     /// Whether it is waiting for other credentials.
     pub(super) fn is_refused(&self) -> bool {
-        matches!(self.state, State::Refused(_))
+        matches!(self.state, LaneState::Refused(_))
     }
 
     /// Whether its idle connection still has to be looked after.
     pub(super) fn is_unwatched(&self) -> bool {
-        !self.watched && self.is_idle()
+        !self.is_watched && self.is_idle()
     }
 
     /// Looks whether the idle connection still stands, and is told when it does not any more. It
     /// connects anew otherwise.
-    pub(super) fn still_stands(&mut self, cx: &mut Context<'_>, shop: &Arc<Shop>) -> bool {
-        let State::Idle(stream) = &mut self.state else { return false };
+    pub(super) fn check_idle(&mut self, cx: &mut Context<'_>, context: &Arc<LaneContext>) -> bool {
+        let LaneState::Idle(stream) = &mut self.state else { return false };
         self.input.clear();
-        self.watched = true;
+        self.is_watched = true;
         match self.input.fill(stream, cx) {
             Poll::Pending => true,
             // Also when it said something unasked: what that belongs to is anybody's guess.
             Poll::Ready(_) => {
-                shop.doubts().lost += 1;
-                if SystemClock.now().saturating_duration_since(self.since) >= STEADY {
-                    self.tries = 0;
+                context.warnings().lost += 1;
+                if SystemClock.now().saturating_duration_since(self.since) >= STABLE_AFTER {
+                    self.connect_attempts = 0;
                 }
-                self.reopen(shop);
+                self.reopen(context);
                 false
             }
         }
     }
 
     /// Sends the call that is on it, over its idle connection.
-    pub(super) fn depart(&mut self, head: &RequestHead, cx: &mut Context<'_>) {
+    pub(super) fn send(&mut self, head: &RequestHead, cx: &mut Context<'_>) {
         self.out.clear();
-        head.write(&self.own, &self.body, &mut self.out);
+        head.write(&self.param_headers, &self.body, &mut self.out);
         self.written = 0;
         self.reply = None;
-        self.answer = Answer::None;
-        match std::mem::replace(&mut self.state, State::Gone) {
-            State::Idle(stream) => {
-                self.state = State::Asking(stream);
+        self.answer = AnswerLocation::None;
+        match std::mem::replace(&mut self.state, LaneState::Closed) {
+            LaneState::Idle(stream) => {
+                self.state = LaneState::Exchanging(stream);
                 if self.write(cx).is_err() {
                     // What went wrong shows when the answer is read.
                     cx.waker().wake_by_ref();
@@ -252,9 +252,11 @@ impl Lane {
     /// What the answer says, once there is one.
     pub(super) fn answer(&self) -> &[u8] {
         match &self.answer {
-            Answer::None => &[],
-            Answer::Here(from, to) => self.input.bytes.get(*from..*to).unwrap_or_default(),
-            Answer::Apart(bytes) => bytes,
+            AnswerLocation::None => &[],
+            AnswerLocation::InInput(from, to) => {
+                self.input.bytes.get(*from..*to).unwrap_or_default()
+            }
+            AnswerLocation::Owned(bytes) => bytes,
         }
     }
 
@@ -267,62 +269,66 @@ impl Lane {
         }
     }
 
-    /// Ends what is under way, and connects anew. What a refusal had said until then is its fault.
-    pub(super) fn give_up(&mut self, shop: &Arc<Shop>) -> Option<Fault> {
+    /// Ends what is under way, and connects anew. What a refusal had said until then is its error.
+    pub(super) fn give_up(&mut self, context: &Arc<LaneContext>) -> Option<Error> {
         let id = self.call.id;
         let said = match &mut self.reply {
-            Some(reply) if reply.status() >= 300 => reply.ended(id, shop).err(),
+            Some(reply) if reply.status() >= 300 => reply.finish(id, context).err(),
             _ => None,
         };
         match self.state {
-            State::Trailing(_) => shop.doubts().lingering += 1,
-            _ => shop.doubts().given_up += 1,
+            LaneState::Draining(_) => context.warnings().unfinished_streams += 1,
+            _ => context.warnings().given_up += 1,
         }
-        self.reopen(shop);
+        self.reopen(context);
         said
     }
 
     /// Moves on as far as it goes.
-    pub(super) fn poll(&mut self, cx: &mut Context<'_>, shop: &Arc<Shop>) -> Poll<Event> {
+    pub(super) fn poll(
+        &mut self,
+        cx: &mut Context<'_>,
+        context: &Arc<LaneContext>,
+    ) -> Poll<LaneEvent> {
         loop {
             match &mut self.state {
-                State::Opening(opening) => match opening.as_mut().poll(cx) {
+                LaneState::Opening(opening) => match opening.as_mut().poll(cx) {
                     Poll::Pending => return Poll::Pending,
                     Poll::Ready(Ok(stream)) => {
-                        self.state = State::Idle(stream);
+                        self.state = LaneState::Idle(stream);
                         self.since = SystemClock.now();
-                        self.watched = false;
-                        return Poll::Ready(Event::Free);
+                        self.is_watched = false;
+                        return Poll::Ready(LaneEvent::Free);
                     }
-                    Poll::Ready(Err(fault)) if self.tries >= ATTEMPTS => {
-                        self.state = State::Gone;
-                        shop.doubts().gone += 1;
-                        return Poll::Ready(Event::Gone(fault));
+                    Poll::Ready(Err(error)) if self.connect_attempts >= MAX_CONNECT_ATTEMPTS => {
+                        self.state = LaneState::Closed;
+                        context.warnings().unreachable += 1;
+                        return Poll::Ready(LaneEvent::Closed(error));
                     }
-                    Poll::Ready(Err(_)) => self.reopen(shop),
+                    Poll::Ready(Err(_)) => self.reopen(context),
                 },
-                State::Idle(_) => {
+                LaneState::Idle(_) => {
                     // It was woken although nothing was asked: it may have ended.
-                    if self.still_stands(cx, shop) {
+                    if self.check_idle(cx, context) {
                         return Poll::Pending;
                     }
                 }
-                State::Asking(_) => return self.exchange(cx, shop),
-                State::Trailing(_) => match self.trail(cx, shop) {
+                LaneState::Exchanging(_) => return self.exchange(cx, context),
+                LaneState::Draining(_) => match self.drain_stream(cx, context) {
                     Poll::Pending => return Poll::Pending,
-                    Poll::Ready(true) => return Poll::Ready(Event::Free),
+                    Poll::Ready(true) => return Poll::Ready(LaneEvent::Free),
                     Poll::Ready(false) => {}
                 },
-                State::Refused(_) if std::mem::take(&mut self.condemned) => {
-                    return Poll::Ready(Event::Condemned);
+                LaneState::Refused(_) if std::mem::take(&mut self.is_refusal_final) => {
+                    return Poll::Ready(LaneEvent::RefusalFinal);
                 }
-                State::Refused(_) | State::Gone => return Poll::Pending,
+                LaneState::Refused(_) | LaneState::Closed => return Poll::Pending,
             }
         }
     }
 
     fn write(&mut self, cx: &mut Context<'_>) -> io::Result<()> {
-        let State::Asking(stream) = &mut self.state else { return Ok(()) };
+        let LaneState::Exchanging(stream) = &mut self.state else { return Ok(()) };
         while let Some(rest) = self.out.get(self.written..).filter(|rest| !rest.is_empty()) {
             match Pin::new(&mut *stream).poll_write(cx, rest) {
                 Poll::Ready(Ok(0)) => return Err(io::ErrorKind::WriteZero.into()),
@@ -337,150 +343,161 @@ impl Lane {
         }
     }
 
-    fn exchange(&mut self, cx: &mut Context<'_>, shop: &Arc<Shop>) -> Poll<Event> {
+    fn exchange(&mut self, cx: &mut Context<'_>, context: &Arc<LaneContext>) -> Poll<LaneEvent> {
         // A server may answer, and say why, before it has read everything: reading tells.
         let wrote = self.write(cx);
         let id = self.call.id;
         loop {
-            let State::Asking(stream) = &mut self.state else { return Poll::Pending };
+            let LaneState::Exchanging(stream) = &mut self.state else { return Poll::Pending };
             let step = match self.input.fill(stream, cx) {
                 Poll::Pending if wrote.is_ok() => return Poll::Pending,
-                Poll::Pending => Err(trouble::unanswered(wrote.as_ref().err(), shop.url())),
-                Poll::Ready(Ok(0)) => self.cut(None, id, shop),
-                Poll::Ready(Err(error)) => self.cut(Some(error), id, shop),
+                Poll::Pending => Err(errors::unanswered(wrote.as_ref().err(), context.url())),
+                Poll::Ready(Ok(0)) => self.connection_ended(None, id, context),
+                Poll::Ready(Err(cause)) => self.connection_ended(Some(cause), id, context),
                 Poll::Ready(Ok(came)) => {
                     self.call.bytes_in += came as u64;
-                    self.advance(id, shop)
+                    self.advance(id, context)
                 }
             };
             match step {
-                Ok(Step::More) => {}
-                Ok(Step::Answer(bytes)) => {
+                Ok(ReadProgress::More) => {}
+                Ok(ReadProgress::Answer(bytes)) => {
                     if !bytes.is_empty() {
-                        self.answer = Answer::Apart(bytes);
+                        self.answer = AnswerLocation::Owned(bytes);
                     }
-                    return Poll::Ready(Event::Answered { free: self.settle(shop) });
+                    return Poll::Ready(LaneEvent::Answered {
+                        free: self.finish_response(context),
+                    });
                 }
-                Err(fault) => return Poll::Ready(self.failed(fault, shop)),
+                Err(error) => return Poll::Ready(self.failed(error, context)),
             }
         }
     }
 
     /// Takes what came.
-    fn advance(&mut self, id: i64, shop: &Shop) -> Result<Step, Fault> {
+    fn advance(&mut self, id: i64, context: &LaneContext) -> Result<ReadProgress, Error> {
         if self.reply.is_none() {
-            let Some((reply, size)) = reply::begin(self.input.held(), shop)? else {
-                return Ok(Step::More);
+            let Some((reply, size)) = response_reader::read_head(self.input.unread(), context)?
+            else {
+                return Ok(ReadProgress::More);
             };
             self.input.start += size;
             self.reply = Some(reply);
         }
-        let Some(reply) = &mut self.reply else { return Ok(Step::More) };
+        let Some(reply) = &mut self.reply else { return Ok(ReadProgress::More) };
         if let Some(length) = reply.in_place() {
-            if length > self.input.held().len() {
-                return Ok(Step::More);
+            if length > self.input.unread().len() {
+                return Ok(ReadProgress::More);
             }
             let from = self.input.start;
             self.input.start += length;
-            self.answer = Answer::Here(from, from + length);
-            reply.took_in_place(length);
-            return Ok(Step::Answer(Vec::new()));
+            self.answer = AnswerLocation::InInput(from, from + length);
+            reply.consume_in_place(length);
+            return Ok(ReadProgress::Answer(Vec::new()));
         }
-        let (took, step) = reply.take(self.input.held(), id, shop)?;
+        let (took, step) = reply.consume(self.input.unread(), id, context)?;
         self.input.start += took;
         Ok(step)
     }
 
     /// The connection ended, or broke.
-    fn cut(&mut self, why: reply::Ended, id: i64, shop: &Shop) -> Result<Step, Fault> {
+    fn connection_ended(
+        &mut self,
+        why: response_reader::EndCause,
+        id: i64,
+        context: &LaneContext,
+    ) -> Result<ReadProgress, Error> {
         if let Some(reply) = &mut self.reply {
-            reply.cut(why, self.input.held().len(), id, shop)
+            reply.connection_ended(why, self.input.unread().len(), id, context)
         } else {
             let why = why.filter(|why| why.kind() != io::ErrorKind::UnexpectedEof);
-            Err(shop.placed(trouble::unanswered(why.as_ref(), shop.url())))
+            Err(context.with_socket(errors::unanswered(why.as_ref(), context.url())))
         }
     }
 
     /// After an answer: whether the connection is free now. Otherwise the rest of its stream is
     /// read, or another one is made.
-    fn settle(&mut self, shop: &Arc<Shop>) -> bool {
-        self.tries = 0;
-        self.watched = false;
-        let (keeps, done) =
-            self.reply.as_ref().map_or((false, true), |reply| (reply.keeps(), reply.is_done()));
-        match std::mem::replace(&mut self.state, State::Gone) {
-            State::Asking(stream) if keeps && done && self.input.held().is_empty() => {
-                self.state = State::Idle(stream);
+    fn finish_response(&mut self, context: &Arc<LaneContext>) -> bool {
+        self.connect_attempts = 0;
+        self.is_watched = false;
+        let (keeps, done) = self
+            .reply
+            .as_ref()
+            .map_or((false, true), |reply| (reply.is_reusable(), reply.is_done()));
+        match std::mem::replace(&mut self.state, LaneState::Closed) {
+            LaneState::Exchanging(stream) if keeps && done && self.input.unread().is_empty() => {
+                self.state = LaneState::Idle(stream);
                 return true;
             }
-            State::Asking(stream) if keeps && !done => {
-                self.state = State::Trailing(stream);
+            LaneState::Exchanging(stream) if keeps && !done => {
+                self.state = LaneState::Draining(stream);
                 return false;
             }
             _ => {}
         }
         if keeps {
-            shop.doubts().surplus += 1;
+            context.warnings().surplus += 1;
         } else {
-            shop.doubts().closed += 1;
+            context.warnings().closed += 1;
         }
-        self.reopen(shop);
+        self.reopen(context);
         false
     }
 
     /// After a call that failed: the connection is kept when its response came to its end.
-    fn failed(&mut self, fault: Fault, shop: &Arc<Shop>) -> Event {
-        let whole = self
-            .reply
-            .as_ref()
-            .is_some_and(|reply| reply.status() >= 300 && reply.keeps() && reply.is_done())
-            && self.input.held().is_empty();
+    fn failed(&mut self, error: Error, context: &Arc<LaneContext>) -> LaneEvent {
+        let whole =
+            self.reply.as_ref().is_some_and(|reply| {
+                reply.status() >= 300 && reply.is_reusable() && reply.is_done()
+            }) && self.input.unread().is_empty();
         let refused = self.reply.as_ref().filter(|reply| matches!(reply.status(), 401 | 403));
-        let refused = refused.map(|reply| (reply.status(), Box::new(reply.fields().clone())));
-        let stream = match std::mem::replace(&mut self.state, State::Gone) {
-            State::Asking(stream) if whole => Some(stream),
+        let refused = refused.map(|reply| (reply.status(), Box::new(reply.headers().clone())));
+        let stream = match std::mem::replace(&mut self.state, LaneState::Closed) {
+            LaneState::Exchanging(stream) if whole => Some(stream),
             _ => None,
         };
-        let fault = shop.clean(fault);
+        let error = context.redact(error);
         if let Some((status, fields)) = refused {
-            self.state = State::Refused(stream);
-            return Event::Refused { status, fields, fault };
+            self.state = LaneState::Refused(stream);
+            return LaneEvent::Refused { status, fields, error };
         }
         if let Some(stream) = stream {
-            self.state = State::Idle(stream);
-            self.watched = false;
-            self.tries = 0;
-            return Event::Failed { fault, free: true };
+            self.state = LaneState::Idle(stream);
+            self.is_watched = false;
+            self.connect_attempts = 0;
+            return LaneEvent::Failed { error, free: true };
         }
-        shop.doubts().given_up += 1;
-        self.reopen(shop);
-        Event::Failed { fault, free: false }
+        context.warnings().given_up += 1;
+        self.reopen(context);
+        LaneEvent::Failed { error, free: false }
     }
 
     /// A refused call ends as such: what the lane does next.
-    pub(super) fn accept_refusal(&mut self, shop: &Arc<Shop>) -> bool {
-        if let State::Refused(Some(stream)) = std::mem::replace(&mut self.state, State::Gone) {
-            self.state = State::Idle(stream);
-            self.watched = false;
+    pub(super) fn accept_refusal(&mut self, context: &Arc<LaneContext>) -> bool {
+        if let LaneState::Refused(Some(stream)) =
+            std::mem::replace(&mut self.state, LaneState::Closed)
+        {
+            self.state = LaneState::Idle(stream);
+            self.is_watched = false;
             true
         } else {
-            self.reopen(shop);
+            self.reopen(context);
             false
         }
     }
 
     /// Readies it for the second try of a refused call: true when that can be sent now, otherwise
     /// as soon as it is free.
-    pub(super) fn readmit(&mut self, shop: &Arc<Shop>) -> bool {
-        self.accept_refusal(shop)
+    pub(super) fn prepare_resend(&mut self, context: &Arc<LaneContext>) -> bool {
+        self.accept_refusal(context)
     }
 
     /// Reads the rest of a stream whose answer came; true when the connection is free again.
-    fn trail(&mut self, cx: &mut Context<'_>, shop: &Arc<Shop>) -> Poll<bool> {
+    fn drain_stream(&mut self, cx: &mut Context<'_>, context: &Arc<LaneContext>) -> Poll<bool> {
         loop {
-            let State::Trailing(stream) = &mut self.state else { return Poll::Ready(false) };
+            let LaneState::Draining(stream) = &mut self.state else { return Poll::Ready(false) };
             let Some(reply) = &mut self.reply else { return Poll::Ready(false) };
-            let took = reply.take(self.input.held(), self.call.id, shop);
+            let took = reply.consume(self.input.unread(), self.call.id, context);
             self.input.start += took.as_ref().map_or(0, |(took, _)| *took);
             if took.is_ok() && !reply.is_done() {
                 match self.input.fill(stream, cx) {
@@ -489,33 +506,35 @@ impl Lane {
                     Poll::Ready(_) => {}
                 }
             } else if took.is_ok()
-                && self.input.held().is_empty()
-                && let State::Trailing(stream) = std::mem::replace(&mut self.state, State::Gone)
+                && self.input.unread().is_empty()
+                && let LaneState::Draining(stream) =
+                    std::mem::replace(&mut self.state, LaneState::Closed)
             {
-                self.state = State::Idle(stream);
-                self.watched = false;
+                self.state = LaneState::Idle(stream);
+                self.is_watched = false;
                 return Poll::Ready(true);
             }
-            shop.doubts().closed += 1;
-            self.reopen(shop);
+            context.warnings().closed += 1;
+            self.reopen(context);
             return Poll::Ready(false);
         }
     }
 
     /// Makes another connection in place of this one.
-    pub(super) fn reopen(&mut self, shop: &Arc<Shop>) {
-        let wait = match self.tries {
+    pub(super) fn reopen(&mut self, context: &Arc<LaneContext>) {
+        let wait = match self.connect_attempts {
             0 => Duration::ZERO,
-            n => (shop.limits().reconnect_wait / PAUSES).saturating_mul(1 << (n - 1).min(6)),
+            n => (context.limits().reconnect_wait / FIRST_WAIT_DIVISOR)
+                .saturating_mul(1 << (n - 1).min(6)),
         };
-        self.tries += 1;
+        self.connect_attempts += 1;
         self.reply = None;
-        let shop = Arc::clone(shop);
-        self.state = State::Opening(Box::pin(async move {
+        let context = Arc::clone(context);
+        self.state = LaneState::Opening(Box::pin(async move {
             if !wait.is_zero() {
                 sleep(wait).await;
             }
-            shop.dialer.dial().await
+            context.dialer.dial().await
         }));
     }
 }

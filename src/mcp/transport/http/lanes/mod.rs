@@ -1,6 +1,6 @@
 //! Many calls of one tool over connections of their own, one call at a time on each.
 //!
-//! Owns: [`Lanes`], a fixed number of connections to one server with requests that are written in
+//! Owns: [`LanePool`], a fixed number of connections to one server with requests that are written in
 //! advance; which of them are idle, and when a call took too long. What comes beside answers goes to
 //! the session of the wire. Never does: say what is sent when, count calls, or follow a redirect.
 //!
@@ -10,14 +10,14 @@
 //! answer is read and worded by the same code as for the wire.
 
 mod chunked;
-mod doubts;
-mod head;
+mod context;
 mod lane;
 mod ready;
 mod renewal;
-mod reply;
-mod request;
-mod shop;
+mod request_head;
+mod response_head;
+mod response_reader;
+mod warnings;
 
 #[cfg(test)]
 mod tests;
@@ -30,54 +30,54 @@ use bytes::Bytes;
 use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 use serde_json::Value;
 
-use self::lane::{Call, Event, Lane};
-use self::ready::Ready;
-use self::renewal::Renewal;
-use self::request::RequestHead;
-use self::shop::Shop;
-use super::answer::{Glance, glance};
-use super::post::{empty, not_the_answer};
-use super::running::locked;
+use self::context::LaneContext;
+use self::lane::{HttpLane, LaneCall, LaneEvent};
+use self::ready::ReadyLanes;
+use self::renewal::LaneRenewal;
+use self::request_head::RequestHead;
+use super::answer_match::{AnswerMatch, match_answer};
+use super::exchanges::locked;
+use super::post::{empty_body_error, unexpected_answer};
 use super::status::is_session_lost;
-use super::{HttpWire, Shared};
-use crate::mcp::repeat::{answer, request as requests};
-use crate::mcp::wire::{Frame, FrameKind};
-use crate::model::{Era, Fault};
+use super::{HttpShared, HttpWire};
+use crate::mcp::repeat::{answer, call_template};
+use crate::mcp::wire::{FrameKind, OutgoingFrame};
+use crate::model::{Era, Error};
 use crate::util::clock::{Clock as _, SystemClock};
 use crate::util::units::show_duration;
 
 /// Connections that are made at the same time before a run.
-const TOGETHER: usize = 16;
+const MAX_CONCURRENT_CONNECTS: usize = 16;
 /// How long the end of an event stream is waited for after the answer in it.
-const LINGER: Duration = Duration::from_millis(250);
+const LINGER_TIMEOUT: Duration = Duration::from_millis(250);
 
 /// Connections to one server for the calls of one tool.
-pub struct Lanes {
-    shop: Arc<Shop>,
+pub struct LanePool {
+    context: Arc<LaneContext>,
     tool: String,
-    request: requests::Request,
+    request: call_template::ToolCallTemplate,
     head: RequestHead,
     generation: u32,
-    renewal: Renewal,
-    all: Vec<Lane>,
-    ready: Ready,
+    renewal: LaneRenewal,
+    lanes: Vec<HttpLane>,
+    ready: ReadyLanes,
     idle: Vec<usize>,
     /// Lanes that became idle since somebody looked after their connections.
     unwatched: Vec<usize>,
     /// No call's time is over before this.
-    soonest: Option<Instant>,
+    next_deadline: Option<Instant>,
     limit: Duration,
     next_id: i64,
     /// Lanes that can still be used, or may be again.
-    alive: usize,
-    legacy: bool,
+    usable: usize,
+    is_legacy: bool,
     /// Why the newest lane was given up.
-    over: Option<Fault>,
+    last_error: Option<Error>,
 }
 
 /// How a call ended.
 #[derive(Debug)]
-pub struct Ended {
+pub struct CallCompletion {
     /// The ticket it was sent with.
     pub ticket: u64,
     /// When it was sent.
@@ -87,26 +87,26 @@ pub struct Ended {
     /// Bytes of its response.
     pub bytes_in: u64,
     /// What came.
-    pub came: Result<Came, Fault>,
+    pub answer: Result<LaneAnswer, Error>,
 }
 
 /// An answer.
 #[derive(Debug, Clone, Copy)]
-pub struct Came {
+pub struct LaneAnswer {
     /// It is plainly a result that is no error; otherwise it has to be read.
-    pub plain: bool,
+    pub is_plain: bool,
     lane: usize,
 }
 
 /// Something happened on the lanes.
 #[derive(Debug)]
-pub enum Happened {
+pub enum LanePoolEvent {
     /// A call ended.
-    Ended(Ended),
+    Completed(CallCompletion),
     /// A lane can be used that could not before.
     Free,
     /// There is no connection left, and none can be made. No call is under way any more.
-    Over(Fault),
+    Closed(Error),
 }
 
 impl HttpWire {
@@ -119,56 +119,58 @@ impl HttpWire {
     pub async fn lanes(
         &self,
         tool: &str,
-        request: requests::Request,
+        request: call_template::ToolCallTemplate,
         count: usize,
         limit: Duration,
-    ) -> Result<Option<Lanes>, Fault> {
+    ) -> Result<Option<LanePool>, Error> {
         let shared = &self.shared;
         let url = locked(&shared.url).clone();
         let named = !url.username().is_empty() || url.password().is_some();
-        if shared.heads.tracer.is_on() || named {
+        if shared.head_tracer.tracer.is_on() || named {
             return Ok(None);
         }
         let head = RequestHead::new(shared, tool).await;
-        let Some(head) = head.map_err(|fault| shared.secrets.clean_fault(fault))? else {
+        let Some(head) = head.map_err(|error| shared.redactor.redact_error(error))? else {
             return Ok(None);
         };
-        let shop = Arc::new(Shop::new(Arc::clone(shared), head.in_session)?);
-        let dials = (0..count.max(1)).map(|_| shop.dialer.dial());
-        let streams: Vec<_> = stream::iter(dials).buffer_unordered(TOGETHER).try_collect().await?;
+        let context = Arc::new(LaneContext::new(Arc::clone(shared), head.in_session)?);
+        let dials = (0..count.max(1)).map(|_| context.dialer.dial());
+        let streams: Vec<_> =
+            stream::iter(dials).buffer_unordered(MAX_CONCURRENT_CONNECTS).try_collect().await?;
         let now = SystemClock.now();
-        let lanes: Vec<Lane> = streams.into_iter().map(|stream| Lane::new(stream, now)).collect();
+        let lanes: Vec<HttpLane> =
+            streams.into_iter().map(|stream| HttpLane::new(stream, now)).collect();
         let count = lanes.len();
-        let mut lanes = Lanes {
-            legacy: locked(&shared.session).era() == Some(Era::Legacy),
-            shop,
+        let mut lanes = LanePool {
+            is_legacy: locked(&shared.session).era() == Some(Era::Legacy),
+            context,
             tool: tool.to_owned(),
             request,
             head,
             generation: 0,
-            renewal: Renewal::default(),
-            all: lanes,
-            ready: Ready::new(count),
+            renewal: LaneRenewal::default(),
+            lanes,
+            ready: ReadyLanes::new(count),
             idle: Vec::with_capacity(count),
             unwatched: Vec::with_capacity(count),
-            soonest: None,
+            next_deadline: None,
             limit,
-            next_id: requests::FIRST_ID,
-            alive: count,
-            over: None,
+            next_id: call_template::FIRST_ID,
+            usable: count,
+            last_error: None,
         };
-        (0..count).rev().for_each(|lane| lanes.freed(lane));
+        (0..count).rev().for_each(|lane| lanes.mark_free(lane));
         Ok(Some(lanes))
     }
 }
 
-impl Lanes {
+impl LanePool {
     /// The lines of a call's own headers, to be sent with it.
     ///
     /// # Errors
     /// When one has a name that a tool may not name.
-    pub fn own_headers(pairs: &[(String, String)]) -> Result<Vec<u8>, Fault> {
-        request::own(pairs)
+    pub fn own_headers(pairs: &[(String, String)]) -> Result<Vec<u8>, Error> {
+        request_head::param_header_lines(pairs)
     }
 
     /// Whether a call can be sent now.
@@ -182,199 +184,206 @@ impl Lanes {
             return false;
         }
         while let Some(index) = self.idle.pop() {
-            let (Some(lane), Some(waker)) = (self.all.get_mut(index), self.ready.waker(index))
+            let (Some(lane), Some(waker)) = (self.lanes.get_mut(index), self.ready.waker(index))
             else {
                 continue;
             };
-            lane.queued = false;
+            lane.is_queued = false;
             let mut cx = Context::from_waker(waker);
-            if !lane.still_stands(&mut cx, &self.shop) {
+            if !lane.check_idle(&mut cx, &self.context) {
                 // Another connection is being made.
-                self.ready.ring(index);
+                self.ready.enqueue(index);
                 continue;
             }
             let id = self.next_id;
             self.next_id += 1;
             lane.body.clear();
             self.request.write(id, arguments, &mut lane.body);
-            lane.own.clear();
-            lane.own.extend_from_slice(own);
-            lane.busy = true;
+            lane.param_headers.clear();
+            lane.param_headers.extend_from_slice(own);
+            lane.is_busy = true;
             let until = now + self.limit;
             let generation = self.generation;
-            lane.call =
-                Call { ticket, id, sent: now, bytes_in: 0, generation, again: false, until };
-            lane.depart(&self.head, &mut cx);
-            self.soonest.get_or_insert(until);
+            lane.call = LaneCall {
+                ticket,
+                id,
+                sent: now,
+                bytes_in: 0,
+                generation,
+                is_resent: false,
+                deadline: until,
+            };
+            lane.send(&self.head, &mut cx);
+            self.next_deadline.get_or_insert(until);
             return true;
         }
         false
     }
 
     /// What the answer says. It stays until anything else is done with the lanes.
-    pub fn answer(&self, came: Came) -> &[u8] {
-        self.all.get(came.lane).map(Lane::answer).unwrap_or_default()
+    pub fn answer(&self, came: LaneAnswer) -> &[u8] {
+        self.lanes.get(came.lane).map(HttpLane::answer).unwrap_or_default()
     }
 
     /// The next thing that happens.
-    pub fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Happened> {
+    pub fn poll(&mut self, cx: &mut Context<'_>) -> Poll<LanePoolEvent> {
         if let Poll::Ready(renewed) = self.renewal.poll(cx) {
-            self.renewed(renewed);
-            return Poll::Ready(Happened::Free);
+            self.handle_renewal(renewed);
+            return Poll::Ready(LanePoolEvent::Free);
         }
         self.watch_idle();
         while let Some(index) = self.ready.next(cx.waker()) {
-            let (Some(lane), Some(waker)) = (self.all.get_mut(index), self.ready.waker(index))
+            let (Some(lane), Some(waker)) = (self.lanes.get_mut(index), self.ready.waker(index))
             else {
                 continue;
             };
-            let event = lane.poll(&mut Context::from_waker(waker), &self.shop);
+            let event = lane.poll(&mut Context::from_waker(waker), &self.context);
             if let Poll::Ready(event) = event
-                && let Some(happened) = self.took(index, event)
+                && let Some(happened) = self.handle_event(index, event)
             {
                 return Poll::Ready(happened);
             }
         }
-        if self.alive == 0
-            && let Some(fault) = self.over.take()
+        if self.usable == 0
+            && let Some(error) = self.last_error.take()
         {
-            return Poll::Ready(Happened::Over(fault));
+            return Poll::Ready(LanePoolEvent::Closed(error));
         }
         // What was refused waits for a renewal that may have begun just now.
         if let Poll::Ready(renewed) = self.renewal.poll(cx) {
-            self.renewed(renewed);
-            return Poll::Ready(Happened::Free);
+            self.handle_renewal(renewed);
+            return Poll::Ready(LanePoolEvent::Free);
         }
         Poll::Pending
     }
 
     /// When [`expire`](Self::expire) has something to do, at the soonest.
-    pub fn soonest(&self) -> Option<Instant> {
-        self.soonest
+    pub fn next_deadline(&self) -> Option<Instant> {
+        self.next_deadline
     }
 
     /// Ends one call whose time is over; its connection is closed, and another one is made. To be
     /// called until it returns `None`.
-    pub fn expire(&mut self, now: Instant) -> Option<Ended> {
-        if self.soonest.is_none_or(|soonest| now < soonest) {
+    pub fn expire(&mut self, now: Instant) -> Option<CallCompletion> {
+        if self.next_deadline.is_none_or(|soonest| now < soonest) {
             return None;
         }
-        for index in 0..self.all.len() {
-            let Some(lane) = self.all.get_mut(index) else { continue };
-            if now < lane.call.until {
+        for index in 0..self.lanes.len() {
+            let Some(lane) = self.lanes.get_mut(index) else { continue };
+            if now < lane.call.deadline {
                 continue;
             }
-            if lane.busy {
-                return self.too_late(index);
+            if lane.is_busy {
+                return self.time_out(index);
             }
-            if lane.is_trailing() {
-                lane.give_up(&self.shop);
-                self.ready.ring(index);
+            if lane.is_draining() {
+                lane.give_up(&self.context);
+                self.ready.enqueue(index);
             }
         }
-        let waiting = self.all.iter().filter(|lane| lane.busy || lane.is_trailing());
-        self.soonest = waiting.map(|lane| lane.call.until).min();
+        let waiting = self.lanes.iter().filter(|lane| lane.is_busy || lane.is_draining());
+        self.next_deadline = waiting.map(|lane| lane.call.deadline).min();
         None
     }
 
     /// The calls that are under way, as their tickets and when they were sent; they are given up.
     pub fn abandon(&mut self) -> Vec<(u64, Instant)> {
-        let call = |lane: &mut Lane| {
-            std::mem::take(&mut lane.busy).then_some((lane.call.ticket, lane.call.sent))
+        let call = |lane: &mut HttpLane| {
+            std::mem::take(&mut lane.is_busy).then_some((lane.call.ticket, lane.call.sent))
         };
-        self.all.iter_mut().filter_map(call).collect()
+        self.lanes.iter_mut().filter_map(call).collect()
     }
 
     /// Whether a call is under way.
     pub fn is_busy(&self) -> bool {
-        self.all.iter().any(|lane| lane.busy)
+        self.lanes.iter().any(|lane| lane.is_busy)
     }
 
     /// What was odd, for people.
-    pub fn doubts(&self) -> Vec<String> {
-        self.shop.doubts().lines()
+    pub fn protocol_warnings(&self) -> Vec<String> {
+        self.context.warnings().lines()
     }
 
     /// What an event means for a call, or for who waits for a lane.
-    fn took(&mut self, index: usize, event: Event) -> Option<Happened> {
+    fn handle_event(&mut self, index: usize, event: LaneEvent) -> Option<LanePoolEvent> {
         match event {
-            Event::Free => {
-                let lane = self.all.get_mut(index)?;
-                if lane.busy {
+            LaneEvent::Free => {
+                let lane = self.lanes.get_mut(index)?;
+                if lane.is_busy {
                     // A call waits on it that was refused before.
                     self.resend(index);
                     return None;
                 }
-                self.freed(index);
-                Some(Happened::Free)
+                self.mark_free(index);
+                Some(LanePoolEvent::Free)
             }
-            Event::Answered { free } => {
-                self.renewal.worked();
-                let came = self.judged(index);
-                let ended = self.ended(index, came)?;
+            LaneEvent::Answered { free } => {
+                self.renewal.mark_accepted();
+                let came = self.classify_answer(index);
+                let ended = self.complete(index, came)?;
                 if free {
-                    self.freed(index);
+                    self.mark_free(index);
                 } else {
-                    self.unsettled(index);
+                    self.mark_unsettled(index);
                 }
-                Some(Happened::Ended(ended))
+                Some(LanePoolEvent::Completed(ended))
             }
-            Event::Failed { fault, free } => {
-                if is_session_lost(&fault) && self.is_current(index) {
-                    self.renewal.session(&self.shop, &self.tool);
+            LaneEvent::Failed { error, free } => {
+                if is_session_lost(&error) && self.is_current(index) {
+                    self.renewal.renew_session(&self.context, &self.tool);
                 }
-                let ended = self.ended(index, Err(fault))?;
+                let ended = self.complete(index, Err(error))?;
                 if free {
-                    self.freed(index);
+                    self.mark_free(index);
                 } else {
-                    self.ready.ring(index);
+                    self.ready.enqueue(index);
                 }
-                Some(Happened::Ended(ended))
+                Some(LanePoolEvent::Completed(ended))
             }
-            Event::Refused { status, fields, fault } => {
-                self.refused(index, (status, &fields), fault).map(Happened::Ended)
+            LaneEvent::Refused { status, fields, error } => {
+                self.handle_refusal(index, (status, &fields), error).map(LanePoolEvent::Completed)
             }
-            Event::Condemned => self.settle_refusal(index).map(Happened::Ended),
-            Event::Gone(fault) => {
-                self.alive = self.alive.saturating_sub(1);
-                self.over = Some(fault.clone());
+            LaneEvent::RefusalFinal => self.settle_refusal(index).map(LanePoolEvent::Completed),
+            LaneEvent::Closed(error) => {
+                self.usable = self.usable.saturating_sub(1);
+                self.last_error = Some(error.clone());
                 // A call on it was refused, and is never sent again.
-                let busy = self.all.get(index).is_some_and(|lane| lane.busy);
-                let ended = if busy { self.ended(index, Err(fault)) } else { None };
-                ended.map(Happened::Ended)
+                let busy = self.lanes.get(index).is_some_and(|lane| lane.is_busy);
+                let ended = if busy { self.complete(index, Err(error)) } else { None };
+                ended.map(LanePoolEvent::Completed)
             }
         }
     }
 
     #[cfg(test)]
     fn waiting_for(&self, index: usize) -> String {
-        self.all.get(index).map(Lane::waiting_for).unwrap_or_default()
+        self.lanes.get(index).map(HttpLane::waiting_for).unwrap_or_default()
     }
 
     fn is_current(&self, index: usize) -> bool {
-        self.all.get(index).is_some_and(|lane| lane.call.generation == self.generation)
+        self.lanes.get(index).is_some_and(|lane| lane.call.generation == self.generation)
     }
 
     /// A call was refused: it waits for other credentials, once.
-    fn refused(
+    fn handle_refusal(
         &mut self,
         index: usize,
         refusal: (u16, &reqwest::header::HeaderMap),
-        fault: Fault,
-    ) -> Option<Ended> {
+        error: Error,
+    ) -> Option<CallCompletion> {
         let current = self.is_current(index);
-        let lane = self.all.get_mut(index)?;
-        if lane.call.again {
-            lane.refusal = Some(fault);
+        let lane = self.lanes.get_mut(index)?;
+        if lane.call.is_resent {
+            lane.refusal = Some(error);
         } else {
             if !current {
-                lane.readmit(&self.shop);
+                lane.prepare_resend(&self.context);
                 self.resend(index);
                 return None;
             }
-            lane.refusal = Some(fault);
-            let shown = self.head.shown.clone();
-            if self.renewal.login(&self.shop, &self.tool, shown, refusal) {
+            lane.refusal = Some(error);
+            let shown = self.head.auth_headers.clone();
+            if self.renewal.renew_login(&self.context, &self.tool, shown, refusal) {
                 return None;
             }
         }
@@ -382,44 +391,44 @@ impl Lanes {
     }
 
     /// Ends a refused call as such.
-    fn settle_refusal(&mut self, index: usize) -> Option<Ended> {
-        let lane = self.all.get_mut(index)?;
-        let fault = lane.refusal.take().unwrap_or_else(|| Fault::auth("the call was refused"));
-        let free = lane.accept_refusal(&self.shop);
-        let ended = self.ended(index, Err(fault));
+    fn settle_refusal(&mut self, index: usize) -> Option<CallCompletion> {
+        let lane = self.lanes.get_mut(index)?;
+        let error = lane.refusal.take().unwrap_or_else(|| Error::auth("the call was refused"));
+        let free = lane.accept_refusal(&self.context);
+        let ended = self.complete(index, Err(error));
         if free {
-            self.freed(index);
+            self.mark_free(index);
         } else {
-            self.ready.ring(index);
+            self.ready.enqueue(index);
         }
         ended
     }
 
     /// Something was renewed, or not: what was refused is sent again, or ends.
-    fn renewed(&mut self, renewed: renewal::Renewed) {
-        let fault = match renewed {
+    fn handle_renewal(&mut self, renewed: renewal::LaneRenewalResult) {
+        let error = match renewed {
             Ok(Some(head)) => {
                 self.head = head;
                 self.generation += 1;
                 None
             }
             Ok(None) => None,
-            Err(fault) => Some(self.shop.clean(fault)),
+            Err(error) => Some(self.context.redact(error)),
         };
-        for index in 0..self.all.len() {
+        for index in 0..self.lanes.len() {
             let current = self.is_current(index);
-            let Some(lane) = self.all.get_mut(index).filter(|lane| lane.is_refused()) else {
+            let Some(lane) = self.lanes.get_mut(index).filter(|lane| lane.is_refused()) else {
                 continue;
             };
             if current {
                 // Nothing changed: the refusal stands, and is told when the lane's turn comes.
-                if let Some(fault) = &fault {
-                    lane.refusal = Some(fault.clone());
+                if let Some(error) = &error {
+                    lane.refusal = Some(error.clone());
                 }
-                lane.condemned = true;
-                self.ready.ring(index);
+                lane.is_refusal_final = true;
+                self.ready.enqueue(index);
             } else {
-                lane.readmit(&self.shop);
+                lane.prepare_resend(&self.context);
                 self.resend(index);
             }
         }
@@ -427,103 +436,114 @@ impl Lanes {
 
     /// Sends a refused call again: now, or as soon as its lane has a connection.
     fn resend(&mut self, index: usize) {
-        let (Some(lane), Some(waker)) = (self.all.get_mut(index), self.ready.waker(index)) else {
+        let (Some(lane), Some(waker)) = (self.lanes.get_mut(index), self.ready.waker(index)) else {
             return;
         };
         lane.refusal = None;
         let mut cx = Context::from_waker(waker);
-        if lane.is_idle() && lane.still_stands(&mut cx, &self.shop) {
-            lane.call.again = true;
+        if lane.is_idle() && lane.check_idle(&mut cx, &self.context) {
+            lane.call.is_resent = true;
             lane.call.generation = self.generation;
-            lane.depart(&self.head, &mut cx);
+            lane.send(&self.head, &mut cx);
         }
-        self.ready.ring(index);
+        self.ready.enqueue(index);
     }
 
     /// What the answer on a lane is, as far as can be told without reading it.
-    fn judged(&self, index: usize) -> Result<Came, Fault> {
-        let Some(lane) = self.all.get(index) else {
-            return Err(Fault::internal("an answer came on no lane"));
+    fn classify_answer(&self, index: usize) -> Result<LaneAnswer, Error> {
+        let Some(lane) = self.lanes.get(index) else {
+            return Err(Error::internal("an answer came on no lane"));
         };
         let (bytes, id) = (lane.answer(), lane.call.id);
-        if answer::plain(bytes) == Some(id) {
-            return Ok(Came { plain: true, lane: index });
+        if answer::plain_answer_id(bytes) == Some(id) {
+            return Ok(LaneAnswer { is_plain: true, lane: index });
         }
         if bytes.iter().all(u8::is_ascii_whitespace) {
-            return Err(empty());
+            return Err(empty_body_error());
         }
         let id = Value::from(id);
-        match glance(bytes, &id) {
-            Glance::Answer => Ok(Came { plain: false, lane: index }),
+        match match_answer(bytes, &id) {
+            AnswerMatch::Answer => Ok(LaneAnswer { is_plain: false, lane: index }),
             other => {
-                self.shop.hand_over(Bytes::copy_from_slice(bytes));
-                Err(not_the_answer(&other, &id))
+                self.context.forward_to_session(Bytes::copy_from_slice(bytes));
+                Err(unexpected_answer(&other, &id))
             }
         }
     }
 
-    fn ended(&mut self, index: usize, came: Result<Came, Fault>) -> Option<Ended> {
-        let lane = self.all.get_mut(index)?;
-        lane.busy = false;
-        let Call { ticket, sent, bytes_in, .. } = lane.call;
-        Some(Ended { ticket, sent, bytes_out: lane.out.len() as u64, bytes_in, came })
+    fn complete(
+        &mut self,
+        index: usize,
+        came: Result<LaneAnswer, Error>,
+    ) -> Option<CallCompletion> {
+        let lane = self.lanes.get_mut(index)?;
+        lane.is_busy = false;
+        let LaneCall { ticket, sent, bytes_in, .. } = lane.call;
+        Some(CallCompletion {
+            ticket,
+            sent,
+            bytes_out: lane.out.len() as u64,
+            bytes_in,
+            answer: came,
+        })
     }
 
-    fn too_late(&mut self, index: usize) -> Option<Ended> {
-        let waiting = self.all.get(index).map(Lane::waiting_for).unwrap_or_default();
+    fn time_out(&mut self, index: usize) -> Option<CallCompletion> {
+        let waiting = self.lanes.get(index).map(HttpLane::waiting_for).unwrap_or_default();
         let limit = show_duration(self.limit);
-        let late = Fault::timeout(format!("no answer within {limit}, waiting for {waiting}"));
-        let said = self.all.get_mut(index).and_then(|lane| lane.give_up(&self.shop));
-        if self.legacy && said.is_none() {
-            self.tell_given_up(index, late.message());
+        let late = Error::timeout(format!("no answer within {limit}, waiting for {waiting}"));
+        let said = self.lanes.get_mut(index).and_then(|lane| lane.give_up(&self.context));
+        if self.is_legacy && said.is_none() {
+            self.send_cancellation(index, late.message());
         }
-        self.ready.ring(index);
-        self.ended(index, Err(said.map_or(late, |said| self.shop.clean(said))))
+        self.ready.enqueue(index);
+        self.complete(index, Err(said.map_or(late, |said| self.context.redact(said))))
     }
 
     /// Tells a server of the legacy era, where a closed connection says nothing.
-    fn tell_given_up(&self, index: usize, reason: &str) {
-        let Some(id) = self.all.get(index).map(|lane| lane.call.id) else { return };
+    fn send_cancellation(&self, index: usize, reason: &str) {
+        let Some(id) = self.lanes.get(index).map(|lane| lane.call.id) else { return };
         let mut bytes = Vec::new();
-        requests::write_cancellation(id, reason, &mut bytes);
+        call_template::write_cancellation(id, reason, &mut bytes);
         let method = "notifications/cancelled".to_owned();
         let kind = FrameKind::Notification { method, cancels: Some(Value::from(id)) };
-        let frame = Frame { bytes: bytes.into(), kind, call: None };
-        let shared: Arc<Shared> = Arc::clone(&self.shop.shared);
+        let frame = OutgoingFrame { bytes: bytes.into(), kind, call: None };
+        let shared: Arc<HttpShared> = Arc::clone(&self.context.shared);
         // Nobody waits for it: it has its own limit, and there is at most one for each call.
-        tokio::spawn(async move { shared.control(frame).await.ok() });
+        tokio::spawn(async move { shared.send_control(frame).await.ok() });
     }
 
-    fn freed(&mut self, index: usize) {
-        let Some(lane) = self.all.get_mut(index) else { return };
-        if !std::mem::replace(&mut lane.queued, true) {
+    fn mark_free(&mut self, index: usize) {
+        let Some(lane) = self.lanes.get_mut(index) else { return };
+        if !std::mem::replace(&mut lane.is_queued, true) {
             self.idle.push(index);
         }
         self.unwatched.push(index);
     }
 
     /// The lane is used again when its stream has ended, or there is another connection.
-    fn unsettled(&mut self, index: usize) {
-        if let Some(lane) = self.all.get_mut(index).filter(|lane| lane.is_trailing()) {
-            let until = SystemClock.now() + LINGER;
-            lane.call.until = until;
-            self.soonest = Some(self.soonest.map_or(until, |soonest| soonest.min(until)));
+    fn mark_unsettled(&mut self, index: usize) {
+        if let Some(lane) = self.lanes.get_mut(index).filter(|lane| lane.is_draining()) {
+            let until = SystemClock.now() + LINGER_TIMEOUT;
+            lane.call.deadline = until;
+            self.next_deadline =
+                Some(self.next_deadline.map_or(until, |soonest| soonest.min(until)));
         }
-        self.ready.ring(index);
+        self.ready.enqueue(index);
     }
 
     /// Looks after the connections on which nothing was sent since they became idle, so that one
     /// that ends is made again before it is needed.
     fn watch_idle(&mut self) {
         while let Some(index) = self.unwatched.pop() {
-            let (Some(lane), Some(waker)) = (self.all.get_mut(index), self.ready.waker(index))
+            let (Some(lane), Some(waker)) = (self.lanes.get_mut(index), self.ready.waker(index))
             else {
                 continue;
             };
             if lane.is_unwatched()
-                && !lane.still_stands(&mut Context::from_waker(waker), &self.shop)
+                && !lane.check_idle(&mut Context::from_waker(waker), &self.context)
             {
-                self.ready.ring(index);
+                self.ready.enqueue(index);
             }
         }
     }

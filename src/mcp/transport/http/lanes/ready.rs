@@ -11,37 +11,41 @@ use std::task::{Wake, Waker};
 use futures_util::task::AtomicWaker;
 
 /// The lanes that were woken, in order.
-pub(super) struct Ready {
-    woken: Arc<Woken>,
+pub(super) struct ReadyLanes {
+    queue: Arc<ReadyQueue>,
     wakers: Vec<Waker>,
-    bells: Vec<Arc<Bell>>,
+    lane_wakers: Vec<Arc<LaneWaker>>,
 }
 
 #[derive(Default)]
-struct Woken {
-    row: Mutex<VecDeque<usize>>,
+struct ReadyQueue {
+    lanes: Mutex<VecDeque<usize>>,
     /// Whoever waits for the row to have something in it.
-    waiting: AtomicWaker,
+    consumer: AtomicWaker,
 }
 
 /// The waker of one lane.
-struct Bell {
+struct LaneWaker {
     lane: usize,
-    in_row: AtomicBool,
-    woken: Arc<Woken>,
+    is_queued: AtomicBool,
+    queue: Arc<ReadyQueue>,
 }
 
-impl Ready {
+impl ReadyLanes {
     /// So many lanes, all of which have something to do.
     pub(super) fn new(lanes: usize) -> Self {
-        let woken = Arc::new(Woken::default());
+        let woken = Arc::new(ReadyQueue::default());
         let bell = |lane| {
-            Arc::new(Bell { lane, in_row: AtomicBool::new(false), woken: Arc::clone(&woken) })
+            Arc::new(LaneWaker {
+                lane,
+                is_queued: AtomicBool::new(false),
+                queue: Arc::clone(&woken),
+            })
         };
         let bells: Vec<_> = (0..lanes).map(bell).collect();
         let wakers = bells.iter().map(|bell| Waker::from(Arc::clone(bell))).collect();
         bells.iter().for_each(Wake::wake_by_ref);
-        Self { woken, wakers, bells }
+        Self { queue: woken, wakers, lane_wakers: bells }
     }
 
     /// The waker of a lane.
@@ -50,45 +54,45 @@ impl Ready {
     }
 
     /// Puts a lane into the row.
-    pub(super) fn ring(&self, lane: usize) {
-        if let Some(bell) = self.bells.get(lane) {
+    pub(super) fn enqueue(&self, lane: usize) {
+        if let Some(bell) = self.lane_wakers.get(lane) {
             bell.wake_by_ref();
         }
     }
 
     /// The next lane that was woken; without one, `waker` is woken when there is.
     pub(super) fn next(&self, waker: &Waker) -> Option<usize> {
-        let lane = self.woken.take().or_else(|| {
-            self.woken.waiting.register(waker);
+        let lane = self.queue.take().or_else(|| {
+            self.queue.consumer.register(waker);
             // One may have come before anybody was registered.
-            self.woken.take()
+            self.queue.take()
         })?;
-        if let Some(bell) = self.bells.get(lane) {
-            bell.in_row.store(false, Ordering::Release);
+        if let Some(bell) = self.lane_wakers.get(lane) {
+            bell.is_queued.store(false, Ordering::Release);
         }
         Some(lane)
     }
 }
 
-impl Woken {
-    fn row(&self) -> MutexGuard<'_, VecDeque<usize>> {
-        self.row.lock().unwrap_or_else(PoisonError::into_inner)
+impl ReadyQueue {
+    fn lanes(&self) -> MutexGuard<'_, VecDeque<usize>> {
+        self.lanes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn take(&self) -> Option<usize> {
-        self.row().pop_front()
+        self.lanes().pop_front()
     }
 }
 
-impl Wake for Bell {
+impl Wake for LaneWaker {
     fn wake(self: Arc<Self>) {
         self.wake_by_ref();
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        if !self.in_row.swap(true, Ordering::AcqRel) {
-            self.woken.row().push_back(self.lane);
-            self.woken.waiting.wake();
+        if !self.is_queued.swap(true, Ordering::AcqRel) {
+            self.queue.lanes().push_back(self.lane);
+            self.queue.consumer.wake();
         }
     }
 }
@@ -99,14 +103,14 @@ mod tests {
 
     #[test]
     fn a_lane_stands_in_the_row_once_and_again_after_its_turn() {
-        let ready = Ready::new(2);
+        let ready = ReadyLanes::new(2);
         let nobody = Waker::noop();
         assert_eq!((ready.next(nobody), ready.next(nobody)), (Some(0), Some(1)));
         assert_eq!(ready.next(nobody), None);
         ready.waker(1).unwrap().wake_by_ref();
-        ready.ring(1);
+        ready.enqueue(1);
         assert_eq!((ready.next(nobody), ready.next(nobody)), (Some(1), None));
-        ready.ring(0);
+        ready.enqueue(0);
         assert_eq!(ready.next(nobody), Some(0));
     }
 
@@ -118,12 +122,12 @@ mod tests {
                 self.0.store(true, Ordering::Relaxed);
             }
         }
-        let (ready, flag) = (Ready::new(1), Arc::new(Flag(AtomicBool::new(false))));
+        let (ready, flag) = (ReadyLanes::new(1), Arc::new(Flag(AtomicBool::new(false))));
         let waker = Waker::from(Arc::clone(&flag));
         assert_eq!(ready.next(&waker), Some(0));
         assert_eq!(ready.next(&waker), None);
         assert!(!flag.0.load(Ordering::Relaxed));
-        ready.ring(0);
+        ready.enqueue(0);
         assert!(flag.0.load(Ordering::Relaxed));
     }
 }

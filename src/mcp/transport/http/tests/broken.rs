@@ -7,8 +7,8 @@ use serde_json::json;
 use super::super::HttpWire;
 use super::{JSON, ask, call, initialized, legacy, modern, notification, request, target, wire_to};
 use crate::mcp::wire::{Arrival, Wire as _};
-use crate::model::{FaultKind, Phase};
-use crate::net::peer::{EVENTS, Peer, Reply, answer, chunk, head};
+use crate::model::{ErrorKind, ErrorPhase};
+use crate::net::test_server::{EVENTS, TestResponse, TestServer, answer, chunk, head};
 
 #[tokio::test]
 async fn a_closed_port_is_a_refused_connection() {
@@ -16,8 +16,8 @@ async fn a_closed_port_is_a_refused_connection() {
     let url = format!("http://{}/mcp", listener.local_addr().unwrap()).parse().unwrap();
     drop(listener);
     let outcome = call(&wire_to(url), 1, "initialize").await;
-    let fault = outcome.fault(FaultKind::Unreachable, "connection refused");
-    assert_eq!(fault.at_phase(), Some(Phase::Start));
+    let error = outcome.error(ErrorKind::Unreachable, "connection refused");
+    assert_eq!(error.phase(), Some(ErrorPhase::Start));
 }
 
 #[tokio::test]
@@ -26,15 +26,17 @@ async fn a_host_that_does_not_exist_is_named() {
     let host = format!("{}.invalid", "a".repeat(64));
     let url = format!("http://{host}/mcp").parse().unwrap();
     let outcome = call(&wire_to(url), 1, "initialize").await;
-    outcome.fault(FaultKind::Unreachable, &format!("the host of {host}:80 cannot be found"));
+    outcome.error(ErrorKind::Unreachable, &format!("the host of {host}:80 cannot be found"));
 }
 
 #[tokio::test]
 async fn broken_connections_have_their_causes() {
-    ask(|| Reply::Reset(Vec::new())).await.fault(FaultKind::Unreachable, "connection");
-    ask(|| Reply::Last(Vec::new())).await.fault(FaultKind::Unreachable, "closed the connection");
-    let outcome = ask(|| Reply::Last(b"SSH-2.0-OpenSSH_9.9\r\n\x1b[31m".to_vec())).await;
-    outcome.fault(FaultKind::Protocol, "does not speak HTTP");
+    ask(|| TestResponse::Reset(Vec::new())).await.error(ErrorKind::Unreachable, "connection");
+    ask(|| TestResponse::Last(Vec::new()))
+        .await
+        .error(ErrorKind::Unreachable, "closed the connection");
+    let outcome = ask(|| TestResponse::Last(b"SSH-2.0-OpenSSH_9.9\r\n\x1b[31m".to_vec())).await;
+    outcome.error(ErrorKind::Protocol, "does not speak HTTP");
 }
 
 #[tokio::test]
@@ -45,33 +47,33 @@ async fn broken_bodies_give_no_partial_answer() {
         let length = format!("Content-Length: {}", short.len() + 1000);
         let mut bytes = head("200 OK", &["Content-Type: application/json", &length]);
         bytes.extend_from_slice(short.as_bytes());
-        Reply::Last(bytes)
+        TestResponse::Last(bytes)
     })
     .await;
-    outcome.fault(FaultKind::Protocol, "ended early");
+    outcome.error(ErrorKind::Protocol, "ended early");
     assert_eq!(outcome.messages, [] as [&str; 0]);
     let outcome = ask(move || {
         let mut bytes = head("200 OK", &JSON);
         bytes.extend_from_slice(chunk(&chunked).as_bytes());
         bytes.extend_from_slice(b"zz\r\n");
-        Reply::Last(bytes)
+        TestResponse::Last(bytes)
     })
     .await;
-    outcome.fault(FaultKind::Protocol, "HTTP body is broken");
+    outcome.error(ErrorKind::Protocol, "HTTP body is broken");
     assert_eq!(outcome.messages, [] as [&str; 0]);
     let outcome = ask(|| {
         let headers = ["Content-Type: application/json", "Content-Encoding: gzip"];
-        Reply::full("200 OK", &headers, b"\x1f\x8b\x08\0\0\0\0\0\0\0nonsense")
+        TestResponse::full("200 OK", &headers, b"\x1f\x8b\x08\0\0\0\0\0\0\0nonsense")
     })
     .await;
-    outcome.fault(FaultKind::Protocol, "HTTP body is broken");
+    outcome.error(ErrorKind::Protocol, "HTTP body is broken");
     let outcome = ask(move || {
         let mut bytes = head("200 OK", &["Content-Type: application/json", "Content-Length: 999"]);
         bytes.extend_from_slice(body.as_bytes());
-        Reply::Reset(bytes)
+        TestResponse::Reset(bytes)
     })
     .await;
-    assert!(outcome.fault.is_some() && outcome.messages.is_empty());
+    assert!(outcome.error.is_some() && outcome.messages.is_empty());
 }
 
 #[tokio::test]
@@ -79,15 +81,15 @@ async fn large_headers_are_refused() {
     let line = format!("X-A: {}", "v".repeat(1000));
     for (lines, size) in [(101, 10), (70, 1000), (1000, 1000)] {
         let line: String = line.chars().take(size).collect();
-        let peer = Peer::start(move |_, _| {
+        let peer = TestServer::start(move |_, _| {
             let mut headers = vec![line.as_str(); lines];
             headers.push("Content-Type: application/json");
-            Reply::full("200 OK", &headers, "{}")
+            TestResponse::full("200 OK", &headers, "{}")
         })
         .await;
         let outcome = call(&legacy(&peer), 1, "tools/list").await;
-        let fault = outcome.fault(FaultKind::Protocol, "response headers");
-        assert!(format!("{fault:?}").contains("64"), "the limit is named: {fault:?}");
+        let error = outcome.error(ErrorKind::Protocol, "response headers");
+        assert!(format!("{error:?}").contains("64"), "the limit is named: {error:?}");
     }
 }
 
@@ -96,33 +98,33 @@ async fn bodies_and_events_without_end_stop_at_the_limit() {
     let data = vec![b'A'; 1 << 16];
     let piece = [format!("{:x}\r\n", data.len()).as_bytes(), &data[..], b"\r\n"].concat();
     let (first, again) = (head("200 OK", &JSON), piece.clone());
-    let outcome = ask(move || Reply::Endless(first.clone(), again.clone())).await;
-    outcome.fault(FaultKind::Protocol, "limit of 16.0 MiB");
+    let outcome = ask(move || TestResponse::Endless(first.clone(), again.clone())).await;
+    outcome.error(ErrorKind::Protocol, "limit of 16.0 MiB");
     let first = [&head("200 OK", &EVENTS)[..], chunk("data: ").as_bytes()].concat();
-    let outcome = ask(move || Reply::Endless(first.clone(), piece.clone())).await;
-    outcome.fault(FaultKind::Protocol, "limit of 16.0 MiB");
+    let outcome = ask(move || TestResponse::Endless(first.clone(), piece.clone())).await;
+    outcome.error(ErrorKind::Protocol, "limit of 16.0 MiB");
     let outcome = ask(|| {
         let length = "Content-Length: 99999999999";
-        Reply::Hang(head("200 OK", &["Content-Type: application/json", length]))
+        TestResponse::Hang(head("200 OK", &["Content-Type: application/json", length]))
     })
     .await;
-    outcome.fault(FaultKind::Protocol, "limit of 16.0 MiB");
+    outcome.error(ErrorKind::Protocol, "limit of 16.0 MiB");
 }
 
 #[tokio::test]
 async fn a_compressed_answer_is_unpacked_within_the_limit() {
     // gzip of {"id":1,"result":{}} and of 64 KiB of blanks, the latter against a small limit.
-    let peer = Peer::start(|_, heard| {
+    let peer = TestServer::start(|_, heard| {
         assert_eq!(heard.header("accept-encoding"), Some("gzip"));
         let headers = ["Content-Type: application/json", "Content-Encoding: gzip"];
-        Reply::full("200 OK", &headers, stored_gzip(&answer(&heard.id())))
+        TestResponse::full("200 OK", &headers, stored_gzip(&answer(&heard.id())))
     })
     .await;
     assert_eq!(call(&legacy(&peer), 1, "tools/list").await.messages, [answer(&json!(1))]);
     let mut small = target(peer.url("/mcp"));
     small.limits.message = 10;
     let wire = HttpWire::connect(small).unwrap();
-    call(&wire, 1, "tools/list").await.fault(FaultKind::Protocol, "limit of 10 B");
+    call(&wire, 1, "tools/list").await.error(ErrorKind::Protocol, "limit of 10 B");
 }
 
 /// A gzip member with one stored block (RFC 1951, 3.2.4), so that no compressor is needed.
@@ -145,30 +147,30 @@ fn stored_gzip(text: &str) -> Vec<u8> {
 
 #[tokio::test]
 async fn a_cut_stream_without_ids_fails_at_once() {
-    let peer = Peer::start(|_, _| {
+    let peer = TestServer::start(|_, _| {
         let mut bytes = head("200 OK", &EVENTS);
         bytes.extend_from_slice(chunk("data: {\"id\":1,\"res").as_bytes());
-        Reply::Last(bytes)
+        TestResponse::Last(bytes)
     })
     .await;
     let outcome = call(&legacy(&peer), 1, "tools/call").await;
-    outcome.fault(FaultKind::Unreachable, "the event stream was cut before the answer came");
+    outcome.error(ErrorKind::Unreachable, "the event stream was cut before the answer came");
     assert_eq!(outcome.messages, [] as [&str; 0]);
-    assert_eq!(peer.heard().len(), 1);
+    assert_eq!(peer.requests().len(), 1);
 }
 
 #[tokio::test]
 async fn a_legacy_stream_with_ids_is_continued_where_it_was() {
-    let peer = Peer::start(|n, _| match n {
-        0 => Reply::events("id: a\nretry: 0\ndata:\n\n"),
-        1 => Reply::events("id: b\ndata: {\"method\":\"notifications/x\"}\n\n"),
-        2 => Reply::full("503 Service Unavailable", &[], ""),
-        _ => Reply::events(&format!("id: c\ndata: {}\n\n", answer(&json!(1)))),
+    let peer = TestServer::start(|n, _| match n {
+        0 => TestResponse::events("id: a\nretry: 0\ndata:\n\n"),
+        1 => TestResponse::events("id: b\ndata: {\"method\":\"notifications/x\"}\n\n"),
+        2 => TestResponse::full("503 Service Unavailable", &[], ""),
+        _ => TestResponse::events(&format!("id: c\ndata: {}\n\n", answer(&json!(1)))),
     })
     .await;
     let outcome = call(&legacy(&peer), 1, "tools/call").await;
-    assert_eq!((outcome.messages.len(), outcome.fault.is_none()), (2, true));
-    let heard = peer.heard();
+    assert_eq!((outcome.messages.len(), outcome.error.is_none()), (2, true));
+    let heard = peer.requests();
     let asked: Vec<_> =
         heard.iter().map(|h| (h.method.as_str(), h.header("last-event-id"))).collect();
     assert_eq!(asked, [("POST", None), ("GET", Some("a")), ("GET", Some("b")), ("GET", Some("b"))]);
@@ -176,38 +178,38 @@ async fn a_legacy_stream_with_ids_is_continued_where_it_was() {
 
 #[tokio::test]
 async fn continuing_ends_after_five_connections_or_a_refusal() {
-    let peer = Peer::start(|_, _| Reply::events("id: a\nretry: 0\ndata:\n\n")).await;
+    let peer = TestServer::start(|_, _| TestResponse::events("id: a\nretry: 0\ndata:\n\n")).await;
     let outcome = call(&legacy(&peer), 1, "tools/call").await;
-    outcome.fault(FaultKind::Protocol, "ended 6 times");
-    assert_eq!(peer.heard().len(), 6);
-    let peer = Peer::start(|n, _| match n {
-        0 => Reply::events("id: a\ndata:\n\n"),
-        _ => Reply::full("405 Method Not Allowed", &[], ""),
+    outcome.error(ErrorKind::Protocol, "ended 6 times");
+    assert_eq!(peer.requests().len(), 6);
+    let peer = TestServer::start(|n, _| match n {
+        0 => TestResponse::events("id: a\ndata:\n\n"),
+        _ => TestResponse::full("405 Method Not Allowed", &[], ""),
     })
     .await;
     let outcome = call(&legacy(&peer), 1, "tools/call").await;
-    outcome.fault(FaultKind::Unreachable, "405");
-    assert_eq!(peer.heard().len(), 2);
+    outcome.error(ErrorKind::Unreachable, "405");
+    assert_eq!(peer.requests().len(), 2);
 }
 
 #[tokio::test]
 async fn a_modern_stream_is_never_continued() {
-    let peer = Peer::start(|_, _| Reply::events("id: a\nretry: 0\ndata:\n\n")).await;
-    call(&modern(&peer), 1, "tools/call").await.fault(FaultKind::Unreachable, "before the answer");
-    assert_eq!(peer.heard().len(), 1);
+    let peer = TestServer::start(|_, _| TestResponse::events("id: a\nretry: 0\ndata:\n\n")).await;
+    call(&modern(&peer), 1, "tools/call").await.error(ErrorKind::Unreachable, "before the answer");
+    assert_eq!(peer.requests().len(), 1);
 }
 
 #[tokio::test]
 async fn the_servers_own_stream_is_read_and_continued() {
-    let peer = Peer::start(|n, heard| match (heard.method.as_str(), n) {
-        ("POST", _) => Reply::accepted(),
-        (_, 1) => {
-            Reply::events("id: 7\ndata: {\"method\":\"notifications/tools/list_changed\"}\n\n")
-        }
+    let peer = TestServer::start(|n, heard| match (heard.method.as_str(), n) {
+        ("POST", _) => TestResponse::accepted(),
+        (_, 1) => TestResponse::events(
+            "id: 7\ndata: {\"method\":\"notifications/tools/list_changed\"}\n\n",
+        ),
         _ => {
             let mut bytes = head("200 OK", &EVENTS);
             bytes.extend_from_slice(chunk("data: {\"id\":5,\"method\":\"ping\"}\n\n").as_bytes());
-            Reply::Hang(bytes)
+            TestResponse::Hang(bytes)
         }
     })
     .await;
@@ -221,18 +223,18 @@ async fn the_servers_own_stream_is_read_and_continued() {
             other => panic!("{other:?}"),
         }
     }
-    assert_eq!(peer.heard()[2].header("last-event-id"), Some("7"));
+    assert_eq!(peer.requests()[2].header("last-event-id"), Some("7"));
 }
 
 #[tokio::test]
 async fn a_request_says_what_it_waits_for() {
-    let peer = Peer::start(|n, _| {
+    let peer = TestServer::start(|n, _| {
         if n == 0 {
-            Reply::Hang(Vec::new())
+            TestResponse::Hang(Vec::new())
         } else {
             let mut bytes = head("200 OK", &EVENTS);
             bytes.extend_from_slice(chunk(": alive\n\n").as_bytes());
-            Reply::Hang(bytes)
+            TestResponse::Hang(bytes)
         }
     })
     .await;
@@ -257,22 +259,22 @@ async fn a_request_says_what_it_waits_for() {
 
 #[tokio::test]
 async fn a_modern_cancellation_closes_the_stream_and_posts_nothing() {
-    let peer = Peer::start(|_, _| Reply::Hang(head("200 OK", &EVENTS))).await;
+    let peer = TestServer::start(|_, _| TestResponse::Hang(head("200 OK", &EVENTS))).await;
     let wire = modern(&peer);
     wire.send(request(1, "tools/call")).await.unwrap();
     wire.send(notification("notifications/cancelled", Some(json!(1)))).await.unwrap();
     assert_eq!(wire.waiting_for(&json!(1)), None);
-    peer.left_alone().await;
-    assert_eq!(peer.heard().len(), 1);
+    peer.wait_for_hangup().await;
+    assert_eq!(peer.requests().len(), 1);
 }
 
 #[tokio::test]
 async fn a_legacy_cancellation_is_posted_and_a_late_answer_is_not_read() {
-    let peer = Peer::start(|_, heard| {
+    let peer = TestServer::start(|_, heard| {
         if heard.body.contains("cancelled") {
-            Reply::accepted()
+            TestResponse::accepted()
         } else {
-            Reply::Hang(head("200 OK", &EVENTS))
+            TestResponse::Hang(head("200 OK", &EVENTS))
         }
     })
     .await;
@@ -280,26 +282,27 @@ async fn a_legacy_cancellation_is_posted_and_a_late_answer_is_not_read() {
     wire.send(request(1, "tools/call")).await.unwrap();
     wire.send(notification("notifications/cancelled", Some(json!(1)))).await.unwrap();
     assert_eq!(wire.waiting_for(&json!(1)), None);
-    peer.left_alone().await;
-    assert!(peer.heard()[1].body.contains("cancelled"));
+    peer.wait_for_hangup().await;
+    assert!(peer.requests()[1].body.contains("cancelled"));
 }
 
 #[tokio::test]
 async fn a_silent_server_ends_at_the_wires_own_deadlines() {
-    let peer = Peer::start(|_, _| Reply::Hang(Vec::new())).await;
+    let peer = TestServer::start(|_, _| TestResponse::Hang(Vec::new())).await;
     let mut target = target(peer.url("/mcp"));
     target.limits.exchange = Duration::from_millis(20);
     target.limits.control = Duration::from_millis(20);
     let wire = HttpWire::connect(target).unwrap();
-    call(&wire, 1, "tools/call").await.fault(FaultKind::Timeout, "no response headers");
-    let fault = wire.send(initialized()).await.unwrap_err();
-    assert_eq!(fault.kind(), FaultKind::Timeout);
-    assert!(fault.message().contains("notifications/initialized"));
+    call(&wire, 1, "tools/call").await.error(ErrorKind::Timeout, "no response headers");
+    let error = wire.send(initialized()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Timeout);
+    assert!(error.message().contains("notifications/initialized"));
 }
 
 #[tokio::test]
 async fn a_refused_notification_is_an_error() {
-    let peer = Peer::start(|_, _| Reply::full("400 Bad Request", &[], "no session")).await;
-    let fault = legacy(&peer).send(initialized()).await.unwrap_err();
-    assert_eq!(fault.detail_lines(), ["no session"]);
+    let peer =
+        TestServer::start(|_, _| TestResponse::full("400 Bad Request", &[], "no session")).await;
+    let error = legacy(&peer).send(initialized()).await.unwrap_err();
+    assert_eq!(error.details(), ["no session"]);
 }

@@ -11,37 +11,39 @@ use super::super::{HttpWire, is_session_lost};
 use super::{
     JSON, ask, ask_status, call, initialized, legacy, modern, request, target, wire, wire_to,
 };
-use crate::mcp::credentials::{self, Asked, Challenge, Credentials, Retry, Shown};
+use crate::mcp::credentials::{
+    self, AuthHeaders, Challenge, ChallengeOutcome, CredentialRequest, Credentials,
+};
 use crate::mcp::wire::{Arrival, FrameKind, Wire as _};
-use crate::model::{Era, Fault, FaultKind};
-use crate::net::peer::{Heard, Peer, Reply, answer, head};
+use crate::model::{Era, Error, ErrorKind};
+use crate::net::test_server::{TestRequest, TestResponse, TestServer, answer, head};
 
 #[tokio::test]
 async fn a_legacy_session_is_kept_and_ended() {
-    let peer = Peer::start(|_, heard| match (heard.method.as_str(), heard.body.as_str()) {
-        ("GET", _) => Reply::full("405 Method Not Allowed", &[], ""),
-        ("DELETE", _) => Reply::full("200 OK", &[], ""),
-        (_, body) if body.contains("initialized") => Reply::accepted(),
+    let peer = TestServer::start(|_, heard| match (heard.method.as_str(), heard.body.as_str()) {
+        ("GET", _) => TestResponse::full("405 Method Not Allowed", &[], ""),
+        ("DELETE", _) => TestResponse::full("200 OK", &[], ""),
+        (_, body) if body.contains("initialized") => TestResponse::accepted(),
         (_, body) if body.contains("initialize") => {
             let headers = ["Content-Type: application/json; charset=utf-8", "Mcp-Session-Id: s-1"];
-            Reply::full("200 OK", &headers, answer(&heard.id()))
+            TestResponse::full("200 OK", &headers, answer(&heard.id()))
         }
-        _ => Reply::result(heard),
+        _ => TestResponse::result(heard),
     })
     .await;
     let wire = wire(&peer);
     assert_eq!(call(&wire, 0, "initialize").await.messages.len(), 1);
-    wire.agreed(Era::Legacy, "2025-11-25");
+    wire.set_agreement(Era::Legacy, "2025-11-25");
     wire.send(initialized()).await.unwrap();
-    let heard = peer.heard_at_least(3).await;
+    let heard = peer.wait_for_requests(3).await;
     assert_eq!(heard[2].line(), "GET /mcp");
     assert_eq!(heard[2].header("accept"), Some("text/event-stream"));
     assert_eq!(call(&wire, 1, "tools/list").await.messages.len(), 1);
     wire.close().await;
     wire.close().await;
 
-    let heard = peer.heard();
-    let lines: Vec<_> = heard.iter().map(Heard::line).collect();
+    let heard = peer.requests();
+    let lines: Vec<_> = heard.iter().map(TestRequest::line).collect();
     assert_eq!(lines, ["POST /mcp", "POST /mcp", "GET /mcp", "POST /mcp", "DELETE /mcp"]);
     let first = &heard[0];
     assert_eq!(first.header("accept"), Some("application/json, text/event-stream"));
@@ -63,12 +65,12 @@ async fn a_legacy_session_is_kept_and_ended() {
 
 #[tokio::test]
 async fn the_modern_era_has_its_headers_and_neither_get_nor_delete() {
-    let peer = Peer::start(|_, heard| {
+    let peer = TestServer::start(|_, heard| {
         if heard.body.contains("\"id\"") {
             let headers = ["Content-Type: application/json", "Mcp-Session-Id: s-1"];
-            Reply::full("200 OK", &headers, answer(&heard.id()))
+            TestResponse::full("200 OK", &headers, answer(&heard.id()))
         } else {
-            Reply::accepted()
+            TestResponse::accepted()
         }
     })
     .await;
@@ -83,7 +85,7 @@ async fn the_modern_era_has_its_headers_and_neither_get_nor_delete() {
     wire.send(initialized()).await.unwrap();
     assert_eq!(call(&wire, 2, "tools/list").await.messages.len(), 1);
     wire.close().await;
-    let heard = peer.heard();
+    let heard = peer.requests();
     assert!(
         heard
             .iter()
@@ -97,20 +99,20 @@ async fn the_modern_era_has_its_headers_and_neither_get_nor_delete() {
 
 #[tokio::test]
 async fn a_token_is_sent_and_never_shown() {
-    let peer = Peer::start(|_, heard| {
+    let peer = TestServer::start(|_, heard| {
         let echo = heard.header("authorization").unwrap_or_default().to_owned();
         let challenge = format!("WWW-Authenticate: Bearer realm=\"{echo}\"");
-        Reply::full("401 Unauthorized", &[&challenge], echo)
+        TestResponse::full("401 Unauthorized", &[&challenge], echo)
     })
     .await;
     let mut target = target(peer.url("/mcp"));
     target.credentials = credentials::bearer("hunter2hunter2".into());
     let wire = HttpWire::connect(target).unwrap();
     let outcome = call(&wire, 1, "tools/list").await;
-    let fault = outcome.fault(FaultKind::Auth, "refused the credentials");
-    assert!(!format!("{fault:?}").contains("hunter2"), "{fault:?}");
-    assert_eq!(peer.heard().len(), 1);
-    assert_eq!(peer.heard()[0].header("authorization"), Some("Bearer hunter2hunter2"));
+    let error = outcome.error(ErrorKind::Auth, "refused the credentials");
+    assert!(!format!("{error:?}").contains("hunter2"), "{error:?}");
+    assert_eq!(peer.requests().len(), 1);
+    assert_eq!(peer.requests()[0].header("authorization"), Some("Bearer hunter2hunter2"));
 }
 
 /// Shows `token-N`, one more after each refusal.
@@ -119,23 +121,23 @@ struct Counting(AtomicUsize);
 
 #[async_trait]
 impl Credentials for Counting {
-    async fn show(&self, _: Asked<'_>) -> Result<Option<Shown>, Fault> {
+    async fn auth_headers(&self, _: CredentialRequest<'_>) -> Result<Option<AuthHeaders>, Error> {
         let token = format!("token-{}", self.0.load(Ordering::Relaxed));
-        Ok(Some(Shown::bearer(&SecretString::from(token))))
+        Ok(Some(AuthHeaders::bearer(&SecretString::from(token))))
     }
 
-    async fn challenged(&self, challenge: Challenge) -> Result<Retry, Fault> {
+    async fn handle_challenge(&self, challenge: Challenge) -> Result<ChallengeOutcome, Error> {
         assert_eq!((challenge.status, challenge.www_authenticate.len()), (401, 1));
         self.0.fetch_add(1, Ordering::Relaxed);
-        Ok(Retry::Again)
+        Ok(ChallengeOutcome::Retry)
     }
 }
 
 #[tokio::test]
 async fn a_refused_request_is_repeated_with_new_credentials() {
-    let peer = Peer::start(|_, heard| match heard.header("authorization") {
-        Some("Bearer token-2") => Reply::result(heard),
-        _ => Reply::full("401 Unauthorized", &["WWW-Authenticate: Bearer"], ""),
+    let peer = TestServer::start(|_, heard| match heard.header("authorization") {
+        Some("Bearer token-2") => TestResponse::result(heard),
+        _ => TestResponse::full("401 Unauthorized", &["WWW-Authenticate: Bearer"], ""),
     })
     .await;
     let mut target = target(peer.url("/mcp"));
@@ -143,36 +145,36 @@ async fn a_refused_request_is_repeated_with_new_credentials() {
     let wire = HttpWire::connect(target).unwrap();
     assert_eq!(call(&wire, 1, "tools/list").await.messages.len(), 1);
     assert_eq!(call(&wire, 2, "tools/list").await.messages.len(), 1);
-    let bodies: Vec<_> = peer.heard().into_iter().map(|heard| heard.body).collect();
+    let bodies: Vec<_> = peer.requests().into_iter().map(|heard| heard.body).collect();
     assert_eq!(bodies.len(), 4);
     assert!(bodies[0] == bodies[1] && bodies[1] == bodies[2]);
 }
 
 #[tokio::test]
 async fn a_server_that_is_never_content_is_asked_four_times() {
-    let peer = Peer::start(|_, _| {
-        Reply::full("401 Unauthorized", &["WWW-Authenticate: Bearer"], "not token-3 either")
+    let peer = TestServer::start(|_, _| {
+        TestResponse::full("401 Unauthorized", &["WWW-Authenticate: Bearer"], "not token-3 either")
     })
     .await;
     let mut target = target(peer.url("/mcp"));
     target.credentials = Arc::new(Counting::default());
     let wire = HttpWire::connect(target).unwrap();
     let outcome = call(&wire, 1, "tools/list").await;
-    let fault = outcome.fault(FaultKind::Auth, "refused the credentials");
-    assert!(!format!("{fault:?}").contains("token-3"), "{fault:?}");
-    assert_eq!(peer.heard().len(), 4);
+    let error = outcome.error(ErrorKind::Auth, "refused the credentials");
+    assert!(!format!("{error:?}").contains("token-3"), "{error:?}");
+    assert_eq!(peer.requests().len(), 4);
 }
 
 #[tokio::test]
 async fn a_line_break_in_a_token_is_named_and_the_token_is_not() {
-    let peer = Peer::start(|_, heard| Reply::result(heard)).await;
+    let peer = TestServer::start(|_, heard| TestResponse::result(heard)).await;
     let mut target = target(peer.url("/mcp"));
     target.credentials = credentials::bearer("hunter2\n".into());
     let wire = HttpWire::connect(target).unwrap();
     let outcome = call(&wire, 1, "tools/list").await;
-    let fault = outcome.fault(FaultKind::Config, "control character");
-    assert!(!format!("{fault:?}").contains("hunter2"), "{fault:?}");
-    assert!(peer.heard().is_empty());
+    let error = outcome.error(ErrorKind::Config, "control character");
+    assert!(!format!("{error:?}").contains("hunter2"), "{error:?}");
+    assert!(peer.requests().is_empty());
 }
 
 #[tokio::test]
@@ -181,31 +183,33 @@ async fn an_event_stream_brings_other_messages_and_then_the_answer() {
         let note = r#"{"jsonrpc":"2.0","method":"notifications/message","params":{}}"#;
         let other = answer(&json!(99));
         let own = answer(&json!(1));
-        Reply::events(&format!(": hi\n\ndata: {note}\n\nevent: ping\ndata: {{}}\n\ndata: {other}\n\nevent: message\ndata: {own}\n\n"))
+        TestResponse::events(&format!(": hi\n\ndata: {note}\n\nevent: ping\ndata: {{}}\n\ndata: {other}\n\nevent: message\ndata: {own}\n\n"))
     })
     .await;
     assert_eq!(outcome.messages.len(), 3);
-    assert!(outcome.fault.is_none());
+    assert!(outcome.error.is_none());
 }
 
 #[tokio::test]
 async fn the_connection_of_an_event_stream_is_used_again() {
-    let peer =
-        Peer::start(|_, heard| Reply::events(&format!("data: {}\n\n", answer(&heard.id())))).await;
+    let peer = TestServer::start(|_, heard| {
+        TestResponse::events(&format!("data: {}\n\n", answer(&heard.id())))
+    })
+    .await;
     let wire = legacy(&peer);
     for id in 0..3 {
-        assert!(call(&wire, id, "tools/list").await.fault.is_none());
+        assert!(call(&wire, id, "tools/list").await.error.is_none());
         // The answer is delivered before the stream's regular end is read.
         while wire.waiting_for(&json!(id)).is_some() {
             tokio::task::yield_now().await;
         }
     }
-    assert!(peer.heard().iter().all(|heard| heard.connection == 0));
+    assert!(peer.requests().iter().all(|heard| heard.connection == 0));
 }
 
 #[tokio::test]
 async fn left_over_bytes_are_never_an_answer() {
-    let peer = Peer::start(|_, heard| {
+    let peer = TestServer::start(|_, heard| {
         let own = answer(&heard.id());
         let smuggled = r#"{"jsonrpc":"2.0","id":1,"result":"SMUGGLED"}"#;
         let length = format!("Content-Length: {}", own.len());
@@ -214,13 +218,13 @@ async fn left_over_bytes_are_never_an_answer() {
         let length = format!("Content-Length: {}", smuggled.len());
         bytes.extend(head("200 OK", &["Content-Type: application/json", &length]));
         bytes.extend_from_slice(smuggled.as_bytes());
-        Reply::Raw(bytes)
+        TestResponse::Raw(bytes)
     })
     .await;
     let wire = legacy(&peer);
     for id in 0..20 {
         let outcome = call(&wire, id, "tools/list").await;
-        assert!(outcome.fault.is_none(), "{outcome:?}");
+        assert!(outcome.error.is_none(), "{outcome:?}");
         assert!(!outcome.messages[0].contains("SMUGGLED"));
     }
 }
@@ -230,46 +234,46 @@ async fn json_with_a_wrong_label_is_taken_with_a_warning() {
     let outcome =
         ask_status("200 OK", &["Content-Type: text/plain"], r#"{"id":1,"result":{}}"#).await;
     assert_eq!(
-        (outcome.messages.len(), outcome.noise.as_slice()),
+        (outcome.messages.len(), outcome.warnings.as_slice()),
         (1, &["JSON labelled as text/plain".to_owned()][..])
     );
     let outcome = ask_status("200 OK", &[], r#" {"id":1,"result":{}}"#).await;
-    assert_eq!(outcome.noise, ["JSON labelled as no content type"]);
+    assert_eq!(outcome.warnings, ["JSON labelled as no content type"]);
 }
 
 #[tokio::test]
 async fn pages_and_silence_are_no_answers() {
     let page = "<html><title>Sign in</title></html>";
     let outcome = ask_status("200 OK", &["Content-Type: text/html; charset=utf-8"], page).await;
-    let fault = outcome.fault(FaultKind::Protocol, "not an MCP endpoint: text/html");
-    assert_eq!(fault.detail_lines(), ["Sign in"]);
+    let error = outcome.error(ErrorKind::Protocol, "not an MCP endpoint: text/html");
+    assert_eq!(error.details(), ["Sign in"]);
     // Even when it looks like JSON.
     let outcome = ask_status("200 OK", &["Content-Type: text/html"], "{}").await;
-    outcome.fault(FaultKind::Protocol, "not an MCP endpoint");
+    outcome.error(ErrorKind::Protocol, "not an MCP endpoint");
     let outcome = ask_status("202 Accepted", &[], "").await;
-    outcome.fault(FaultKind::Protocol, "202");
+    outcome.error(ErrorKind::Protocol, "202");
     let outcome = ask_status("200 OK", &["Content-Type: application/json"], "").await;
-    outcome.fault(FaultKind::Protocol, "empty");
+    outcome.error(ErrorKind::Protocol, "empty");
     let outcome = ask(|| {
         let mut bytes = head("200 OK", &JSON);
         bytes.extend_from_slice(b"0\r\n\r\n");
-        Reply::Raw(bytes)
+        TestResponse::Raw(bytes)
     })
     .await;
-    outcome.fault(FaultKind::Protocol, "empty");
+    outcome.error(ErrorKind::Protocol, "empty");
 }
 
 #[tokio::test]
 async fn what_comes_instead_of_the_answer_is_passed_on_and_named() {
-    let outcome = ask(|| Reply::json(answer(&json!(987)))).await;
-    outcome.fault(FaultKind::Protocol, "unknown id 987");
+    let outcome = ask(|| TestResponse::json(answer(&json!(987)))).await;
+    outcome.error(ErrorKind::Protocol, "unknown id 987");
     assert_eq!(outcome.messages.len(), 1);
-    let outcome = ask(|| Reply::json(r#"{"id":1,"result":{"x":NaN}}"#)).await;
-    outcome.fault(FaultKind::Protocol, "not JSON");
-    let outcome = ask(|| Reply::json(r#"{"id":1,"resu"#)).await;
-    outcome.fault(FaultKind::Protocol, "not JSON");
-    let outcome = ask(|| Reply::events("data: oops\n\n")).await;
-    outcome.fault(FaultKind::Protocol, "not JSON");
+    let outcome = ask(|| TestResponse::json(r#"{"id":1,"result":{"x":NaN}}"#)).await;
+    outcome.error(ErrorKind::Protocol, "not JSON");
+    let outcome = ask(|| TestResponse::json(r#"{"id":1,"resu"#)).await;
+    outcome.error(ErrorKind::Protocol, "not JSON");
+    let outcome = ask(|| TestResponse::events("data: oops\n\n")).await;
+    outcome.error(ErrorKind::Protocol, "not JSON");
 }
 
 #[tokio::test]
@@ -278,13 +282,13 @@ async fn an_error_status_with_a_json_rpc_error_is_a_message() {
     for status in ["400 Bad Request", "404 Not Found"] {
         let outcome = ask_status(status, &["Content-Type: application/json"], body).await;
         assert_eq!(outcome.messages, [body]);
-        assert!(outcome.fault.is_none());
+        assert!(outcome.error.is_none());
     }
     // Without the id it is passed on as well, and the request ends with what the status means.
     let body = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"not initialized"}}"#;
     let outcome = ask_status("400 Bad Request", &["Content-Type: application/json"], body).await;
     assert_eq!(outcome.messages, [body]);
-    outcome.fault(FaultKind::Protocol, "not initialized");
+    outcome.error(ErrorKind::Protocol, "not initialized");
 }
 
 #[tokio::test]
@@ -295,44 +299,46 @@ async fn a_status_has_its_kind_and_its_words() {
         "<title>Oops</title>",
     )
     .await;
-    outcome.fault(FaultKind::Unreachable, "Oops");
+    outcome.error(ErrorKind::Unreachable, "Oops");
     let outcome = ask_status("429 Too Many Requests", &["Retry-After: 86400"], "").await;
-    outcome.fault(FaultKind::Unreachable, "retry-after: 86400");
+    outcome.error(ErrorKind::Unreachable, "retry-after: 86400");
     let outcome = ask_status("403 Forbidden", &[], "").await;
-    outcome.fault(FaultKind::Auth, "403");
+    outcome.error(ErrorKind::Auth, "403");
     let challenge = &["WWW-Authenticate: Bearer resource_metadata=\"http://169.254.169.254/\""];
     let outcome = ask_status("401 Unauthorized", challenge, "").await;
-    let fault = outcome.fault(FaultKind::Auth, "169.254.169.254");
-    assert!(fault.hint_text().unwrap().contains("token_env_var"));
+    let error = outcome.error(ErrorKind::Auth, "169.254.169.254");
+    assert!(error.hint().unwrap().contains("token_env_var"));
     let outcome = ask_status("404 Not Found", &[], "").await;
-    assert!(!is_session_lost(outcome.fault(FaultKind::Unreachable, "nothing at")));
+    assert!(!is_session_lost(outcome.error(ErrorKind::Unreachable, "nothing at")));
 }
 
 #[tokio::test]
 async fn a_request_is_sent_once_whatever_comes_back() {
-    let peer =
-        Peer::start(|_, _| Reply::full("503 Service Unavailable", &["Retry-After: 0"], "")).await;
-    call(&legacy(&peer), 1, "tools/call").await.fault(FaultKind::Unreachable, "503");
-    assert_eq!(peer.heard().len(), 1);
+    let peer = TestServer::start(|_, _| {
+        TestResponse::full("503 Service Unavailable", &["Retry-After: 0"], "")
+    })
+    .await;
+    call(&legacy(&peer), 1, "tools/call").await.error(ErrorKind::Unreachable, "503");
+    assert_eq!(peer.requests().len(), 1);
 }
 
 #[tokio::test]
 async fn a_forgotten_session_is_recognised() {
-    let peer = Peer::start(|n, heard| {
+    let peer = TestServer::start(|n, heard| {
         if n == 0 {
             let headers = ["Content-Type: application/json", "Mcp-Session-Id: s-1"];
-            Reply::full("200 OK", &headers, answer(&heard.id()))
+            TestResponse::full("200 OK", &headers, answer(&heard.id()))
         } else {
             let body = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"Session not found"}}"#;
-            Reply::full("404 Not Found", &["Content-Type: application/json"], body)
+            TestResponse::full("404 Not Found", &["Content-Type: application/json"], body)
         }
     })
     .await;
     let wire = wire(&peer);
     call(&wire, 0, "initialize").await;
-    wire.agreed(Era::Legacy, "2025-11-25");
+    wire.set_agreement(Era::Legacy, "2025-11-25");
     let outcome = call(&wire, 1, "tools/list").await;
-    assert!(is_session_lost(outcome.fault(FaultKind::Unreachable, "forgot the session")));
+    assert!(is_session_lost(outcome.error(ErrorKind::Unreachable, "forgot the session")));
     assert_eq!(outcome.messages, [] as [&str; 0]);
 }
 
@@ -341,77 +347,89 @@ async fn an_odd_session_id_is_not_sent_back() {
     let long = "S".repeat(32 * 1024);
     for id in [long.as_str(), "two words"] {
         let header = format!("Mcp-Session-Id: {id}");
-        let peer = Peer::start(move |_, heard| {
-            Reply::full("200 OK", &["Content-Type: application/json", &header], answer(&heard.id()))
+        let peer = TestServer::start(move |_, heard| {
+            TestResponse::full(
+                "200 OK",
+                &["Content-Type: application/json", &header],
+                answer(&heard.id()),
+            )
         })
         .await;
         let wire = wire(&peer);
         let outcome = call(&wire, 0, "initialize").await;
-        assert!(outcome.noise.len() == 1 && !outcome.noise[0].contains(id), "{:?}", outcome.noise);
-        wire.agreed(Era::Legacy, "2025-11-25");
+        assert!(
+            outcome.warnings.len() == 1 && !outcome.warnings[0].contains(id),
+            "{:?}",
+            outcome.warnings
+        );
+        wire.set_agreement(Era::Legacy, "2025-11-25");
         call(&wire, 1, "tools/list").await;
-        assert_eq!(peer.heard()[1].header("mcp-session-id"), None);
+        assert_eq!(peer.requests()[1].header("mcp-session-id"), None);
     }
 }
 
 #[tokio::test]
 async fn a_bare_url_is_tried_once_at_mcp() {
     for refused in ["404 Not Found", "405 Method Not Allowed"] {
-        let peer = Peer::start(move |_, heard| match heard.path.as_str() {
-            "/mcp" => Reply::result(heard),
-            _ => Reply::full(refused, &[], ""),
+        let peer = TestServer::start(move |_, heard| match heard.path.as_str() {
+            "/mcp" => TestResponse::result(heard),
+            _ => TestResponse::full(refused, &[], ""),
         })
         .await;
         let wire = wire_to(peer.url(""));
         let outcome = call(&wire, 0, "initialize").await;
-        assert!(outcome.noise[0].contains("/mcp:"), "{:?}", outcome.noise);
+        assert!(outcome.warnings[0].contains("/mcp:"), "{:?}", outcome.warnings);
         call(&wire, 1, "tools/list").await;
-        let lines: Vec<_> = peer.heard().iter().map(Heard::line).collect();
+        let lines: Vec<_> = peer.requests().iter().map(TestRequest::line).collect();
         assert_eq!(lines, ["POST /", "POST /mcp", "POST /mcp"]);
     }
 }
 
 #[tokio::test]
 async fn nothing_is_guessed_twice_or_beside_a_path() {
-    let peer = Peer::start(|_, _| Reply::full("404 Not Found", &[], "")).await;
+    let peer = TestServer::start(|_, _| TestResponse::full("404 Not Found", &[], "")).await;
     let bare = wire_to(peer.url(""));
-    call(&bare, 0, "initialize").await.fault(FaultKind::Unreachable, "/mcp was tried as well");
-    call(&bare, 1, "initialize").await.fault(FaultKind::Unreachable, "nothing at");
-    assert_eq!(peer.heard().len(), 3);
+    call(&bare, 0, "initialize").await.error(ErrorKind::Unreachable, "/mcp was tried as well");
+    call(&bare, 1, "initialize").await.error(ErrorKind::Unreachable, "nothing at");
+    assert_eq!(peer.requests().len(), 3);
     call(&wire_to(peer.url("/api")), 0, "initialize").await;
-    assert_eq!(peer.heard().len(), 4);
+    assert_eq!(peer.requests().len(), 4);
 }
 
 #[tokio::test]
 async fn a_redirect_within_the_origin_keeps_the_message() {
-    let peer = Peer::start(|_, heard| match heard.path.as_str() {
-        "/mcp" => Reply::full("307 Temporary Redirect", &["Location: /mcp/"], ""),
-        _ => Reply::result(heard),
+    let peer = TestServer::start(|_, heard| match heard.path.as_str() {
+        "/mcp" => TestResponse::full("307 Temporary Redirect", &["Location: /mcp/"], ""),
+        _ => TestResponse::result(heard),
     })
     .await;
     assert_eq!(call(&legacy(&peer), 1, "tools/list").await.messages.len(), 1);
-    let heard = peer.heard();
+    let heard = peer.requests();
     assert_eq!(heard[1].line(), "POST /mcp/");
     assert_eq!(heard[1].body, heard[0].body);
 }
 
 #[tokio::test]
 async fn a_redirect_elsewhere_is_refused_and_sends_nothing() {
-    let canary = Peer::start(|_, heard| Reply::result(heard)).await;
+    let canary = TestServer::start(|_, heard| TestResponse::result(heard)).await;
     let location = format!("Location: {}", canary.url("/stolen"));
-    let peer =
-        Peer::start(move |_, _| Reply::full("307 Temporary Redirect", &[&location], "")).await;
-    call(&legacy(&peer), 1, "tools/call").await.fault(FaultKind::Denied, "/stolen");
-    assert_eq!(canary.heard().len(), 0);
-    ask_status("303 See Other", &["Location: /x"], "").await.fault(FaultKind::Denied, "/x");
+    let peer = TestServer::start(move |_, _| {
+        TestResponse::full("307 Temporary Redirect", &[&location], "")
+    })
+    .await;
+    call(&legacy(&peer), 1, "tools/call").await.error(ErrorKind::Denied, "/stolen");
+    assert_eq!(canary.requests().len(), 0);
+    ask_status("303 See Other", &["Location: /x"], "").await.error(ErrorKind::Denied, "/x");
     let outcome = ask_status("308 Permanent Redirect", &["Location: file:///etc/passwd"], "").await;
-    outcome.fault(FaultKind::Denied, "file:///etc/passwd");
+    outcome.error(ErrorKind::Denied, "file:///etc/passwd");
 }
 
 #[tokio::test]
 async fn a_circle_of_redirects_ends() {
-    let peer =
-        Peer::start(|_, _| Reply::full("308 Permanent Redirect", &["Location: /mcp"], "")).await;
-    call(&legacy(&peer), 1, "tools/list").await.fault(FaultKind::Protocol, "limit: 5");
-    assert_eq!(peer.heard().len(), 6);
+    let peer = TestServer::start(|_, _| {
+        TestResponse::full("308 Permanent Redirect", &["Location: /mcp"], "")
+    })
+    .await;
+    call(&legacy(&peer), 1, "tools/list").await.error(ErrorKind::Protocol, "limit: 5");
+    assert_eq!(peer.requests().len(), 6);
 }

@@ -3,9 +3,9 @@
 mod broken;
 mod exchange;
 pub(super) mod socket;
+mod sse_wire;
 pub(super) mod tls;
 mod traced;
-mod with_sse;
 
 use std::time::Duration;
 
@@ -14,16 +14,16 @@ use serde_json::{Value, json};
 use url::Url;
 
 use super::{HttpLimits, HttpTarget, HttpWire};
-use crate::mcp::wire::{Arrival, Frame, FrameKind, Wire as _};
-use crate::model::{Era, Fault, FaultKind};
-use crate::net::peer::{Peer, Reply};
+use crate::mcp::wire::{Arrival, FrameKind, OutgoingFrame, Wire as _};
+use crate::model::{Era, Error, ErrorKind};
+use crate::net::test_server::{TestResponse, TestServer};
 
 const JSON: [&str; 2] = ["Content-Type: application/json", "Transfer-Encoding: chunked"];
 
 pub(super) fn target(url: Url) -> HttpTarget {
     let limits = HttpLimits {
         reconnect_wait: Duration::from_millis(1),
-        steady: Duration::from_mins(1),
+        stable_after: Duration::from_mins(1),
         ..HttpLimits::default()
     };
     HttpTarget { limits, ..HttpTarget::new(url) }
@@ -33,25 +33,25 @@ pub(super) fn wire_to(url: Url) -> HttpWire {
     HttpWire::connect(target(url)).unwrap()
 }
 
-fn wire(peer: &Peer) -> HttpWire {
+fn wire(peer: &TestServer) -> HttpWire {
     wire_to(peer.url("/mcp"))
 }
 
-pub(super) fn legacy(peer: &Peer) -> HttpWire {
+pub(super) fn legacy(peer: &TestServer) -> HttpWire {
     let wire = wire(peer);
-    wire.agreed(Era::Legacy, "2025-11-25");
+    wire.set_agreement(Era::Legacy, "2025-11-25");
     wire
 }
 
-pub(super) fn modern(peer: &Peer) -> HttpWire {
+pub(super) fn modern(peer: &TestServer) -> HttpWire {
     let wire = wire(peer);
-    wire.agreed(Era::Modern, "2026-07-28");
+    wire.set_agreement(Era::Modern, "2026-07-28");
     wire
 }
 
-fn request(id: u64, method: &str) -> Frame {
+fn request(id: u64, method: &str) -> OutgoingFrame {
     let body = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": {} });
-    Frame {
+    OutgoingFrame {
         bytes: Bytes::from(body.to_string()),
         call: None,
         kind: FrameKind::Request {
@@ -63,42 +63,42 @@ fn request(id: u64, method: &str) -> Frame {
     }
 }
 
-fn notification(method: &str, cancels: Option<Value>) -> Frame {
+fn notification(method: &str, cancels: Option<Value>) -> OutgoingFrame {
     let body = json!({ "jsonrpc": "2.0", "method": method });
-    Frame {
+    OutgoingFrame {
         bytes: Bytes::from(body.to_string()),
         call: None,
         kind: FrameKind::Notification { method: method.to_owned(), cancels },
     }
 }
 
-fn initialized() -> Frame {
+fn initialized() -> OutgoingFrame {
     notification("notifications/initialized", None)
 }
 
 /// What became of one request.
 #[derive(Debug)]
-pub(super) struct Outcome {
+pub(super) struct WireCallOutcome {
     messages: Vec<String>,
-    noise: Vec<String>,
-    pub(super) fault: Option<Fault>,
+    warnings: Vec<String>,
+    pub(super) error: Option<Error>,
 }
 
-impl Outcome {
-    fn fault(&self, kind: FaultKind, part: &str) -> &Fault {
-        let fault = self.fault.as_ref().unwrap_or_else(|| panic!("no fault: {self:?}"));
-        assert_eq!(fault.kind(), kind, "{fault:?}");
-        let text = format!("{} {:?}", fault.message(), fault.detail_lines());
+impl WireCallOutcome {
+    fn error(&self, kind: ErrorKind, part: &str) -> &Error {
+        let error = self.error.as_ref().unwrap_or_else(|| panic!("no fault: {self:?}"));
+        assert_eq!(error.kind(), kind, "{error:?}");
+        let text = format!("{} {:?}", error.message(), error.details());
         assert!(text.contains(part), "'{part}' is not in: {text}");
-        fault
+        error
     }
 }
 
 /// Sends a request and reads to its ending.
-pub(super) async fn call(wire: &HttpWire, id: u64, method: &str) -> Outcome {
-    let mut outcome = Outcome { messages: Vec::new(), noise: Vec::new(), fault: None };
-    if let Err(fault) = wire.send(request(id, method)).await {
-        outcome.fault = Some(fault);
+pub(super) async fn call(wire: &HttpWire, id: u64, method: &str) -> WireCallOutcome {
+    let mut outcome = WireCallOutcome { messages: Vec::new(), warnings: Vec::new(), error: None };
+    if let Err(error) = wire.send(request(id, method)).await {
+        outcome.error = Some(error);
         return outcome;
     }
     loop {
@@ -111,24 +111,28 @@ pub(super) async fn call(wire: &HttpWire, id: u64, method: &str) -> Outcome {
                     return outcome;
                 }
             }
-            Arrival::Noise(noise) => outcome.noise.push(noise),
-            Arrival::Failed { id: failed, fault } => {
+            Arrival::Warning(warning) => outcome.warnings.push(warning),
+            Arrival::Failed { id: failed, error } => {
                 assert_eq!(failed, id);
-                outcome.fault = Some(fault);
+                outcome.error = Some(error);
                 return outcome;
             }
-            Arrival::Closed(fault) => panic!("closed: {fault}"),
+            Arrival::Closed(error) => panic!("closed: {error}"),
         }
     }
 }
 
 /// One request to a server that gives `reply` to everything.
-async fn ask(reply: impl Fn() -> Reply + Send + Sync + 'static) -> Outcome {
-    let peer = Peer::start(move |_, _| reply()).await;
+async fn ask(reply: impl Fn() -> TestResponse + Send + Sync + 'static) -> WireCallOutcome {
+    let peer = TestServer::start(move |_, _| reply()).await;
     call(&legacy(&peer), 1, "tools/list").await
 }
 
 /// The same with a response of this status and body.
-async fn ask_status(status: &'static str, headers: &'static [&str], body: &'static str) -> Outcome {
-    ask(move || Reply::full(status, headers, body)).await
+async fn ask_status(
+    status: &'static str,
+    headers: &'static [&str],
+    body: &'static str,
+) -> WireCallOutcome {
+    ask(move || TestResponse::full(status, headers, body)).await
 }

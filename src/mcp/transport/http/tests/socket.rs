@@ -9,11 +9,11 @@ use super::super::{HttpTarget, HttpWire};
 use super::{call, target};
 use crate::mcp::credentials;
 use crate::mcp::wire::Wire as _;
-use crate::model::{Era, Fault, FaultKind, Phase};
-use crate::net::peer::{Peer, Reply};
+use crate::model::{Era, Error, ErrorKind, ErrorPhase};
+use crate::net::test_server::{TestResponse, TestServer};
 
 /// A socket in `directory` behind which `peer` stands.
-pub(in crate::mcp::transport::http) fn socket_to(peer: &Peer, directory: &Path) -> PathBuf {
+pub(in crate::mcp::transport::http) fn socket_to(peer: &TestServer, directory: &Path) -> PathBuf {
     let path = directory.join("mcp.sock");
     let listener = UnixListener::bind(&path).unwrap();
     let address = peer.url("/").socket_addrs(|| None).unwrap()[0];
@@ -36,24 +36,24 @@ pub(in crate::mcp::transport::http) fn over(socket: &Path) -> HttpTarget {
     }
 }
 
-async fn fault_at(socket: &Path) -> Fault {
+async fn error_at(socket: &Path) -> Error {
     let wire = HttpWire::connect(over(socket)).unwrap();
-    let fault = call(&wire, 1, "tools/list").await.fault.unwrap();
-    assert_eq!((fault.kind(), fault.at_phase()), (FaultKind::Unreachable, Some(Phase::Start)));
-    assert!(fault.message().contains(socket.to_str().unwrap()), "{fault}");
-    fault
+    let error = call(&wire, 1, "tools/list").await.error.unwrap();
+    assert_eq!((error.kind(), error.phase()), (ErrorKind::Unreachable, Some(ErrorPhase::Start)));
+    assert!(error.message().contains(socket.to_str().unwrap()), "{error}");
+    error
 }
 
 #[tokio::test]
 async fn a_request_goes_over_the_socket_and_names_localhost() {
-    let peer = Peer::start(|_, heard| Reply::result(heard)).await;
+    let peer = TestServer::start(|_, heard| TestResponse::result(heard)).await;
     let directory = tempfile::tempdir().unwrap();
     let mut target = over(&socket_to(&peer, directory.path()));
     target.credentials = credentials::bearer("hunter2hunter2".into());
     let wire = HttpWire::connect(target).unwrap();
-    wire.agreed(Era::Modern, "2026-07-28");
-    assert!(call(&wire, 1, "tools/list").await.fault.is_none());
-    let heard = peer.heard();
+    wire.set_agreement(Era::Modern, "2026-07-28");
+    assert!(call(&wire, 1, "tools/list").await.error.is_none());
+    let heard = peer.requests();
     assert_eq!(heard[0].line(), "POST /other");
     assert_eq!(heard[0].header("host"), Some("localhost"));
     assert_eq!(heard[0].header("mcp-protocol-version"), Some("2026-07-28"));
@@ -62,34 +62,34 @@ async fn a_request_goes_over_the_socket_and_names_localhost() {
 
 #[tokio::test]
 async fn a_refusal_says_over_which_socket_it_came() {
-    let peer = Peer::start(|_, _| Reply::full("404 Not Found", &[], "")).await;
+    let peer = TestServer::start(|_, _| TestResponse::full("404 Not Found", &[], "")).await;
     let directory = tempfile::tempdir().unwrap();
     let socket = socket_to(&peer, directory.path());
     let wire = HttpWire::connect(over(&socket)).unwrap();
-    let fault = call(&wire, 1, "tools/list").await.fault.unwrap();
+    let error = call(&wire, 1, "tools/list").await.error.unwrap();
     let line = format!("over the socket {}", socket.display());
-    assert!(fault.detail_lines().contains(&line), "{fault:?}");
+    assert!(error.details().contains(&line), "{error:?}");
 }
 
 #[tokio::test]
 async fn a_socket_that_cannot_be_reached_is_named_with_the_reason() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("mcp.sock");
-    assert!(fault_at(&path).await.message().starts_with("there is no socket"));
+    assert!(error_at(&path).await.message().starts_with("there is no socket"));
 
     std::fs::write(&path, "").unwrap();
-    assert!(fault_at(&path).await.message().ends_with("is not a socket"));
+    assert!(error_at(&path).await.message().ends_with("is not a socket"));
 
     std::fs::remove_file(&path).unwrap();
     drop(UnixListener::bind(&path).unwrap());
-    let fault = fault_at(&path).await;
-    assert!(fault.message().starts_with("nobody listens"), "{fault}");
-    assert!(fault.hint_text().is_some());
+    let error = error_at(&path).await;
+    assert!(error.message().starts_with("nobody listens"), "{error}");
+    assert!(error.hint().is_some());
 
     // Whoever may do everything is refused nothing.
     if rustix::process::geteuid().is_root() {
         return;
     }
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o0)).unwrap();
-    assert!(fault_at(&path).await.message().starts_with("permission denied"));
+    assert!(error_at(&path).await.message().starts_with("permission denied"));
 }

@@ -9,8 +9,8 @@ use url::Url;
 
 use super::super::HttpWire;
 use super::{call, target, wire_to};
-use crate::model::FaultKind;
-use crate::net::peer::{Peer, Reply, answer, head};
+use crate::model::ErrorKind;
+use crate::net::test_server::{TestResponse, TestServer, answer, head};
 
 /// A server that completes TLS handshakes with this certificate and answers one request each.
 pub(in crate::mcp::transport::http) fn tls_server(certificate: &'static [u8]) -> Url {
@@ -52,23 +52,23 @@ async fn a_bad_certificate_is_refused_with_its_reason() {
     let url = tls_server(include_bytes!("../testdata/expired.pem"));
     call(&wire_to(url), 1, "initialize")
         .await
-        .fault(FaultKind::Unreachable, "certificate has expired");
+        .error(ErrorKind::Unreachable, "certificate has expired");
     let url = tls_server(include_bytes!("../testdata/authority.pem"));
-    call(&wire_to(url), 1, "initialize").await.fault(FaultKind::Unreachable, "self-signed");
+    call(&wire_to(url), 1, "initialize").await.error(ErrorKind::Unreachable, "self-signed");
     let url = tls_server(include_bytes!("../testdata/selfsigned.pem"));
     let outcome = call(&wire_to(url.clone()), 1, "initialize").await;
-    let fault = outcome.fault(FaultKind::Unreachable, "self-signed");
-    assert!(fault.hint_text().unwrap().contains("--insecure"));
+    let error = outcome.error(ErrorKind::Unreachable, "self-signed");
+    assert!(error.hint().unwrap().contains("--insecure"));
     let mut insecure = target(url);
     insecure.insecure = true;
     let outcome = call(&HttpWire::connect(insecure).unwrap(), 1, "initialize").await;
     assert_eq!(outcome.messages.len(), 1);
-    assert!(outcome.noise[0].contains("not checked"));
+    assert!(outcome.warnings[0].contains("not checked"));
 }
 
 #[tokio::test]
 async fn a_server_without_tls_is_recognised() {
-    let peer = Peer::start(|_, _| Reply::accepted()).await;
+    let peer = TestServer::start(|_, _| TestResponse::accepted()).await;
     // Not HTTP either, but the first bytes come before a request could be understood.
     let mut url = peer.url("/mcp");
     url.set_scheme("https").unwrap();
@@ -80,16 +80,16 @@ async fn a_server_without_tls_is_recognised() {
         let mut buffer = [0; 8192];
         while socket.read(&mut buffer).is_ok_and(|n| n > 0) {}
     });
-    call(&wire_to(url), 1, "initialize").await.fault(FaultKind::Unreachable, "does not speak TLS");
+    call(&wire_to(url), 1, "initialize").await.error(ErrorKind::Unreachable, "does not speak TLS");
 }
 
 #[tokio::test]
 async fn a_tls_handshake_that_never_starts_ends_at_the_connect_deadline() {
-    let peer = Peer::start(|_, _| Reply::Hang(Vec::new())).await;
+    let peer = TestServer::start(|_, _| TestResponse::Hang(Vec::new())).await;
     let mut url = peer.url("/mcp");
     url.set_scheme("https").unwrap();
     let mut target = target(url);
     target.limits.connect = Duration::from_millis(50);
     let outcome = call(&HttpWire::connect(target).unwrap(), 1, "initialize").await;
-    outcome.fault(FaultKind::Timeout, "no TLS connection");
+    outcome.error(ErrorKind::Timeout, "no TLS connection");
 }

@@ -6,30 +6,30 @@ use super::*;
 use crate::mcp::credentials;
 use crate::mcp::tracer::tests::captured;
 use crate::model::Traffic;
-use crate::model::traffic::{Direction, Passed};
-use crate::net::peer::EVENTS;
+use crate::model::traffic::{Direction, TrafficKind};
+use crate::net::test_server::EVENTS;
 
 /// An item in one line, without times.
 fn shown(traffic: &Traffic) -> String {
     let arrow = |direction: &Direction| if *direction == Direction::Sent { "->" } else { "<-" };
-    match &traffic.what {
-        Passed::Message { direction, bytes, .. } => {
+    match &traffic.kind {
+        TrafficKind::Message { direction, bytes, .. } => {
             format!("{} {}", arrow(direction), bytes.escape_ascii())
         }
-        Passed::Head { direction, line, latency, .. } => {
+        TrafficKind::HttpHead { direction, line, latency, .. } => {
             assert_eq!(latency.is_some(), *direction == Direction::Received);
             format!("{} head {}", arrow(direction), line.split("//").last().unwrap())
         }
-        Passed::Noise(text) => format!("noise {text}"),
+        TrafficKind::NonJsonLine(text) => format!("noise {text}"),
         other => format!("{other:?}"),
     }
 }
 
 #[tokio::test]
 async fn everything_that_crosses_is_told_and_no_credential() {
-    let peer = Peer::start(|_, heard| match heard.method.as_str() {
+    let peer = TestServer::start(|_, heard| match heard.method.as_str() {
         "POST" if heard.path == "/old" => {
-            Reply::full("307 Temporary Redirect", &["Location: /mcp?key=planted-query"], "")
+            TestResponse::full("307 Temporary Redirect", &["Location: /mcp?key=planted-query"], "")
         }
         "POST" => {
             let answer = r#"{"jsonrpc":"2.0", "id":1,"result":{} }"#;
@@ -37,12 +37,12 @@ async fn everything_that_crosses_is_told_and_no_credential() {
                 ": warming up\n\nid: 7\ndata: {answer}\n\nevent: ping\ndata: x\n\nretry: 5\n\n"
             );
             let headers = [&EVENTS[..], &["Mcp-Session-Id: s1", "Set-Cookie: planted-cookie"]];
-            let mut bytes = crate::net::peer::head("200 OK", &headers.concat());
-            bytes.extend_from_slice(crate::net::peer::chunk(&events).as_bytes());
+            let mut bytes = crate::net::test_server::head("200 OK", &headers.concat());
+            bytes.extend_from_slice(crate::net::test_server::chunk(&events).as_bytes());
             bytes.extend_from_slice(b"0\r\n\r\n");
-            Reply::Raw(bytes)
+            TestResponse::Raw(bytes)
         }
-        _ => Reply::full("405 Method Not Allowed", &[], ""),
+        _ => TestResponse::full("405 Method Not Allowed", &[], ""),
     })
     .await;
     let (tracer, kept) = captured();
@@ -87,8 +87,8 @@ async fn everything_that_crosses_is_told_and_no_credential() {
 #[tokio::test]
 async fn a_server_that_is_not_there_and_a_page_are_told_too() {
     let (tracer, kept) = captured();
-    let peer = Peer::start(|_, _| {
-        Reply::full("502 Bad Gateway", &["Content-Type: text/html"], "<h1>Bad Gateway</h1>")
+    let peer = TestServer::start(|_, _| {
+        TestResponse::full("502 Bad Gateway", &["Content-Type: text/html"], "<h1>Bad Gateway</h1>")
     })
     .await;
     let wire = HttpWire::connect(HttpTarget { tracer: tracer.clone(), ..target(peer.url("/mcp")) });

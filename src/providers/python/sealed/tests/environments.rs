@@ -155,8 +155,8 @@ async fn an_environment_that_appears_later_is_not_used() {
     // The interpreter was looked for when the entry was read; another run finds the new one.
     let files = manifest_of(&[dir.join("main.py").canonicalize().unwrap()]);
     let sealed = super::super::SealedCode::new(files, dir, dir, None, &BTreeMap::new());
-    let fault = sealed.check_start(&dir.join(".venv/bin/python")).await.unwrap_err();
-    assert_denied(Err(fault), "/.venv/bin/python' is not part", "a new environment");
+    let error = sealed.check_start(&dir.join(".venv/bin/python")).await.unwrap_err();
+    assert_denied(Err(error), "/.venv/bin/python' is not part", "a new environment");
 }
 
 #[tokio::test]

@@ -75,8 +75,8 @@ async fn code_from_elsewhere_is_refused_with_the_places_it_may_come_from() {
     );
     let bench = bench(TOOL, true, |dir, _| write(dir, "main.py", &main));
     let result = call(&bench).await;
-    let fault = result.as_ref().unwrap_err();
-    assert!(fault.hint_text().is_some_and(|hint| hint.contains("PYTHONPATH")), "{fault:?}");
+    let error = result.as_ref().unwrap_err();
+    assert!(error.hint().is_some_and(|hint| hint.contains("PYTHONPATH")), "{error:?}");
     assert_denied(result, "/extra.py' is not part", "elsewhere");
     assert!(!bench.dir.path().join("ran").exists());
 }
@@ -85,8 +85,8 @@ async fn code_from_elsewhere_is_refused_with_the_places_it_may_come_from() {
 async fn a_confined_worker_compares_code_too() {
     let yaml = TOOL.replace("function: run", "function: run, safety: sandboxed");
     let tried = bench(&yaml, false, |dir, _| plain(dir));
-    if let Err(fault) = call(&tried).await {
-        skipped(&fault);
+    if let Err(error) = call(&tried).await {
+        skipped(&error);
         return;
     }
     let bench = bench(&yaml, true, |dir, _| plain(dir));
@@ -96,8 +96,8 @@ async fn a_confined_worker_compares_code_too() {
     assert_denied(call(&bench).await, "/helper.py' changed", "a sibling");
 }
 
-fn skipped(fault: &Fault) {
-    eprintln!("\n*** SKIPPED: nothing is confined here: {fault:?} ***\n");
+fn skipped(error: &Error) {
+    eprintln!("\n*** SKIPPED: nothing is confined here: {error:?} ***\n");
 }
 
 #[tokio::test]

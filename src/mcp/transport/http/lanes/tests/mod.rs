@@ -1,7 +1,7 @@
 //! Lanes against real sockets: what an ordinary call would send and say is sent and said here.
 
 mod connections;
-mod faults;
+mod errors;
 mod renewals;
 
 use std::future::poll_fn;
@@ -11,57 +11,57 @@ use serde_json::{Value, json};
 
 use super::super::HttpWire;
 use super::super::tests::{legacy, modern};
-use super::{Came, Ended, Happened, Lanes};
-use crate::mcp::repeat::request::{FIRST_ID, Request};
-use crate::mcp::wire::{Arrival, Frame, FrameKind, Wire as _};
-use crate::model::{Fault, FaultKind, JsonObject};
-use crate::net::peer::{EVENTS, Heard, Peer, Reply, chunk, head};
+use super::{CallCompletion, LaneAnswer, LanePool, LanePoolEvent};
+use crate::mcp::repeat::call_template::{FIRST_ID, ToolCallTemplate};
+use crate::mcp::wire::{Arrival, FrameKind, OutgoingFrame, Wire as _};
+use crate::model::{Error, ErrorKind, JsonObject};
+use crate::net::test_server::{EVENTS, TestRequest, TestResponse, TestServer, chunk, head};
 use crate::util::clock::{Clock as _, SystemClock};
 
 const LIMIT: Duration = Duration::from_hours(1);
 
-async fn lanes_of(wire: &HttpWire, count: usize) -> Lanes {
-    let request = Request::new("echo", &JsonObject::new());
+async fn lanes_of(wire: &HttpWire, count: usize) -> LanePool {
+    let request = ToolCallTemplate::new("echo", &JsonObject::new());
     wire.lanes("echo", request, count, LIMIT).await.unwrap().unwrap()
 }
 
 /// A result for whatever was asked.
-fn result(heard: &Heard) -> Reply {
+fn result(heard: &TestRequest) -> TestResponse {
     let id = heard.id();
-    Reply::json(format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":[]}}}}"#))
+    TestResponse::json(format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":[]}}}}"#))
 }
 
 /// The next call that ends.
-async fn ended(lanes: &mut Lanes) -> Ended {
+async fn ended(lanes: &mut LanePool) -> CallCompletion {
     loop {
         match poll_fn(|cx| lanes.poll(cx)).await {
-            Happened::Ended(ended) => return ended,
-            Happened::Free => {}
-            Happened::Over(fault) => panic!("over: {fault}"),
+            LanePoolEvent::Completed(ended) => return ended,
+            LanePoolEvent::Free => {}
+            LanePoolEvent::Closed(error) => panic!("over: {error}"),
         }
     }
 }
 
 /// Sends a call as soon as there is a lane for it.
-async fn send(lanes: &mut Lanes, ticket: u64) {
+async fn send(lanes: &mut LanePool, ticket: u64) {
     while !lanes.has_idle() || !lanes.send(ticket, "{}", b"", SystemClock.now()) {
         match poll_fn(|cx| lanes.poll(cx)).await {
-            Happened::Free => {}
+            LanePoolEvent::Free => {}
             other => panic!("{other:?}"),
         }
     }
 }
 
-async fn call(lanes: &mut Lanes, ticket: u64) -> Result<Came, Fault> {
+async fn call(lanes: &mut LanePool, ticket: u64) -> Result<LaneAnswer, Error> {
     send(lanes, ticket).await;
     let ended = ended(lanes).await;
     assert_eq!(ended.ticket, ticket);
-    ended.came
+    ended.answer
 }
 
 #[tokio::test]
 async fn each_lane_has_one_connection_for_all_its_calls() {
-    let peer = Peer::start(|_, heard| result(heard)).await;
+    let peer = TestServer::start(|_, heard| result(heard)).await;
     let mut lanes = lanes_of(&legacy(&peer), 3).await;
     for round in 0..4 {
         for lane in 0..3 {
@@ -70,20 +70,20 @@ async fn each_lane_has_one_connection_for_all_its_calls() {
         assert!(!lanes.has_idle() && lanes.is_busy());
         for _ in 0..3 {
             let ended = ended(&mut lanes).await;
-            let came = ended.came.unwrap();
-            assert!(came.plain && ended.bytes_out > 100 && ended.bytes_in > 50);
+            let came = ended.answer.unwrap();
+            assert!(came.is_plain && ended.bytes_out > 100 && ended.bytes_in > 50);
             let answer: Value = serde_json::from_slice(lanes.answer(came)).unwrap();
             assert_eq!(answer["result"], json!({ "content": [] }));
         }
     }
-    let heard = peer.heard();
+    let heard = peer.requests();
     let mut connections: Vec<_> = heard.iter().map(|heard| heard.connection).collect();
     connections.sort_unstable();
     assert_eq!(connections, [0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2]);
     assert_eq!(heard[0].id(), json!(FIRST_ID));
     let asked: Value = serde_json::from_str(&heard[5].body).unwrap();
     assert_eq!(asked["params"], json!({ "name": "echo", "arguments": { "a": 1 } }));
-    assert_eq!(lanes.doubts(), [] as [&str; 0]);
+    assert_eq!(lanes.protocol_warnings(), [] as [&str; 0]);
 }
 
 /// What an ordinary call of the same tool is asked with.
@@ -95,24 +95,24 @@ async fn ordinary(wire: &HttpWire, headers: Vec<(String, String)>) {
         name: Some("echo".to_owned()),
         headers,
     };
-    let frame = Frame { bytes: body.to_string().into(), call: None, kind };
+    let frame = OutgoingFrame { bytes: body.to_string().into(), call: None, kind };
     wire.send(frame).await.unwrap();
 }
 
 #[tokio::test]
 async fn the_headers_are_those_of_an_ordinary_call() {
     let own = vec![("Mcp-Param-City".to_owned(), "Zürich".to_owned())];
-    for era in [legacy as fn(&Peer) -> HttpWire, modern] {
-        let peer = Peer::start(|_, heard| result(heard)).await;
+    for era in [legacy as fn(&TestServer) -> HttpWire, modern] {
+        let peer = TestServer::start(|_, heard| result(heard)).await;
         let wire = era(&peer);
         ordinary(&wire, own.clone()).await;
         let mut lanes = lanes_of(&wire, 1).await;
-        let is_modern = peer.heard()[0].header("mcp-method").is_some();
-        let lines = Lanes::own_headers(&own).unwrap();
+        let is_modern = peer.requests()[0].header("mcp-method").is_some();
+        let lines = LanePool::own_headers(&own).unwrap();
         let lines = if is_modern { &lines[..] } else { b"" };
         assert!(lanes.send(0, "{}", lines, SystemClock.now()));
-        ended(&mut lanes).await.came.unwrap();
-        let heard = peer.heard();
+        ended(&mut lanes).await.answer.unwrap();
+        let heard = peer.requests();
         let [mut expected, mut sent] = [heard[0].headers.clone(), heard[1].headers.clone()];
         // An answer that has to be unpacked is none of this transport's business.
         assert_eq!(expected.remove("accept-encoding").as_deref(), Some("gzip"));
@@ -125,9 +125,9 @@ async fn the_headers_are_those_of_an_ordinary_call() {
 
 #[tokio::test]
 async fn an_answer_among_events_is_found_and_the_rest_goes_to_the_session() {
-    let peer = Peer::start(|_, heard| {
+    let peer = TestServer::start(|_, heard| {
         let id = heard.id();
-        Reply::events(&format!(
+        TestResponse::events(&format!(
             ": hello\n\ndata: {{\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\"}}\n\n\
              data: {{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"ping\"}}\n\n\
              data: {{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{\"content\":[]}}}}\n\n\
@@ -139,7 +139,7 @@ async fn an_answer_among_events_is_found_and_the_rest_goes_to_the_session() {
     let mut lanes = lanes_of(&wire, 1).await;
     for ticket in 0..2 {
         let came = call(&mut lanes, ticket).await.unwrap();
-        assert!(came.plain);
+        assert!(came.is_plain);
         for method in ["notifications/message", "ping", "notifications/after"] {
             match wire.receive().await {
                 Arrival::Message { bytes, .. } => {
@@ -149,35 +149,39 @@ async fn an_answer_among_events_is_found_and_the_rest_goes_to_the_session() {
             }
         }
     }
-    assert!(peer.heard().iter().all(|heard| heard.connection == 0));
-    assert_eq!(lanes.doubts(), [] as [&str; 0]);
+    assert!(peer.requests().iter().all(|heard| heard.connection == 0));
+    assert_eq!(lanes.protocol_warnings(), [] as [&str; 0]);
 }
 
 #[tokio::test]
 async fn a_stream_that_goes_on_after_its_answer_costs_its_connection() {
-    let peer = Peer::start(|n, heard| {
+    let peer = TestServer::start(|n, heard| {
         if n > 0 {
             return result(heard);
         }
         let id = heard.id();
         let answer = format!("data: {{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{}}}}\n\n");
-        Reply::Hang([head("200 OK", &EVENTS), chunk(&answer).into_bytes()].concat())
+        TestResponse::Hang([head("200 OK", &EVENTS), chunk(&answer).into_bytes()].concat())
     })
     .await;
     let mut lanes = lanes_of(&legacy(&peer), 1).await;
-    assert!(call(&mut lanes, 0).await.unwrap().plain);
+    assert!(call(&mut lanes, 0).await.unwrap().is_plain);
     assert!(!lanes.has_idle());
-    assert!(lanes.expire(lanes.soonest().unwrap()).is_none());
-    assert!(call(&mut lanes, 1).await.unwrap().plain);
-    assert_eq!(peer.heard()[1].connection, 1);
-    assert!(lanes.doubts()[0].contains("event streams that went on"), "{:?}", lanes.doubts());
+    assert!(lanes.expire(lanes.next_deadline().unwrap()).is_none());
+    assert!(call(&mut lanes, 1).await.unwrap().is_plain);
+    assert_eq!(peer.requests()[1].connection, 1);
+    assert!(
+        lanes.protocol_warnings()[0].contains("event streams that went on"),
+        "{:?}",
+        lanes.protocol_warnings()
+    );
 }
 
 #[tokio::test]
 async fn what_is_no_plain_answer_is_left_to_be_read() {
-    let peer = Peer::start(|n, heard| {
+    let peer = TestServer::start(|n, heard| {
         let id = heard.id();
-        Reply::json(match n {
+        TestResponse::json(match n {
             0 => format!("{{\n \"jsonrpc\": \"2.0\",\n \"id\": {id}, \"result\": {{}} }}"),
             1 => format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"isError":true}}}}"#),
             _ => format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":1,"message":"no"}}}}"#),
@@ -187,14 +191,14 @@ async fn what_is_no_plain_answer_is_left_to_be_read() {
     let mut lanes = lanes_of(&legacy(&peer), 1).await;
     for (ticket, part) in ["result", "isError", "error"].iter().enumerate() {
         let came = call(&mut lanes, ticket as u64).await.unwrap();
-        assert!(!came.plain);
+        assert!(!came.is_plain);
         assert!(String::from_utf8_lossy(lanes.answer(came)).contains(part));
     }
 }
 
 #[tokio::test]
 async fn a_call_that_was_abandoned_is_told_once() {
-    let peer = Peer::start(|_, _| Reply::Hang(Vec::new())).await;
+    let peer = TestServer::start(|_, _| TestResponse::Hang(Vec::new())).await;
     let mut lanes = lanes_of(&legacy(&peer), 2).await;
     send(&mut lanes, 7).await;
     let told: Vec<_> = lanes.abandon().into_iter().map(|(ticket, _)| ticket).collect();
@@ -202,10 +206,10 @@ async fn a_call_that_was_abandoned_is_told_once() {
 }
 
 #[track_caller]
-fn is_fault(came: Result<Came, Fault>, kind: FaultKind, part: &str) -> Fault {
-    let fault = came.unwrap_err();
-    assert_eq!(fault.kind(), kind, "{fault:?}");
-    let text = format!("{} {:?}", fault.message(), fault.detail_lines());
+fn is_error(came: Result<LaneAnswer, Error>, kind: ErrorKind, part: &str) -> Error {
+    let error = came.unwrap_err();
+    assert_eq!(error.kind(), kind, "{error:?}");
+    let text = format!("{} {:?}", error.message(), error.details());
     assert!(text.contains(part), "'{part}' is not in: {text}");
-    fault
+    error
 }

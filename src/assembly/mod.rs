@@ -1,0 +1,353 @@
+//! The only place that names every provider kind: specifications in, a [`ToolHost`] out.
+//!
+//! Owns: the registry of kinds, the wiring of recorders, secrets and events, and the order in
+//! which everything ends. Never does: ask, print, or start anything by itself.
+
+#[cfg(test)]
+mod embedded;
+pub mod logins;
+#[cfg(test)]
+mod mutations;
+pub mod pins;
+pub mod recording;
+mod secrets;
+mod server_aliases;
+mod untrusted;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::audit::{self, AuditLog, Masker};
+use crate::config;
+use crate::config::discover::LoadRequest;
+use crate::config::environment::Environment;
+use crate::config::spec::{
+    Configuration, DisabledEntry, FileRole, KindDescriptor, ProfileSpec, RecordSpec, ServerSpec,
+    ToolSpec, UntrustedEntry,
+};
+use crate::history::{self, HistoryLog};
+use crate::host::ToolHost;
+use crate::host::approval::{Approver, NoApprover};
+use crate::host::builder::ToolHostBuilder;
+use crate::host::listings::ListWatch;
+use crate::host::questions::QuestionQueue;
+use crate::host::recorder_set::{RecordStores, RecorderSet};
+use crate::mcp::era_cache::EraCache;
+use crate::model::{Diagnostic, Error, EventSink, NoQuestionHandler, QuestionHandler, TrafficSink};
+use crate::provider::{ProviderDeps, ProviderKind, ToolProvider};
+use crate::providers::mcp::{McpProvider, McpSetup};
+use crate::providers::{builtin, command, files, http, mailbox, pipeline, python, storage};
+use crate::stats::{self, Spool};
+use crate::util::append::RecordLocation;
+use crate::util::clock::SystemClock;
+use crate::util::orphans;
+use crate::util::private_file;
+use crate::util::segments::SegmentRetention;
+
+/// What the command line says about the whole run.
+#[derive(Debug, Clone, Default)]
+pub struct AssemblyOptions {
+    /// Which files to read, and whether all of them are trusted.
+    pub files: LoadRequest,
+    /// `--profile`.
+    pub profile: Option<String>,
+    /// `--insecure`.
+    pub insecure: bool,
+    /// `--require-record`.
+    pub require_record: bool,
+    /// The least level of the log lines that servers are asked for; they may send others.
+    pub log_level: Option<&'static str>,
+}
+
+/// What a front end brings: people who answer, and eyes.
+#[derive(Clone)]
+pub struct FrontEnd {
+    /// Asks before a call.
+    pub approver: Arc<dyn Approver>,
+    /// Answers what servers ask.
+    pub inbox: Arc<dyn QuestionHandler>,
+    /// Hears what happens.
+    pub events: EventSink,
+    /// Sees what crosses the wires of servers.
+    pub traffic: TrafficSink,
+}
+
+impl FrontEnd {
+    /// Nobody is there: nothing is approved, questions are declined, nobody listens.
+    pub fn headless() -> Self {
+        Self {
+            approver: Arc::new(NoApprover),
+            inbox: Arc::new(NoQuestionHandler),
+            events: EventSink::discard(),
+            traffic: TrafficSink::disabled(),
+        }
+    }
+}
+
+/// A host and what it was built from.
+pub struct Assembly {
+    /// The gateway to all tools.
+    pub host: Arc<ToolHost>,
+    /// What was loaded.
+    pub configuration: Configuration,
+    /// Takes values that must not be shown out of whatever is written.
+    pub masker: Masker,
+}
+
+/// The registry of kinds of internal tools.
+pub fn kinds() -> Vec<ProviderKind> {
+    // Of two kinds that are as sure the first has an entry: what a builtin is an alias of stays one
+    // when no Python module is there.
+    let mut kinds = vec![
+        builtin::kind(),
+        command::kind(),
+        python::kind(),
+        http::kind(),
+        files::kind(),
+        storage::kind(),
+        mailbox::kind(),
+        pipeline::kind(),
+    ];
+    // Kinds that a build may be without.
+    let optional: &[fn() -> ProviderKind] = &[
+        #[cfg(feature = "openapi")]
+        crate::providers::openapi::kind,
+    ];
+    kinds.extend(optional.iter().map(|kind| kind()));
+    kinds
+}
+
+/// How files speak of each kind.
+pub fn kind_words() -> Vec<KindDescriptor> {
+    kinds().into_iter().map(|kind| kind.words).collect()
+}
+
+/// What `--tools-module` stands for: a file of tools for [`LoadRequest::given`].
+pub fn tools_module_file(module: &str) -> (PathBuf, String) {
+    (PathBuf::from(format!("--tools-module {module}")), python::file_of_module(module))
+}
+
+/// Reads the configuration alone, and what takes its values out of whatever is written.
+pub fn load(request: &LoadRequest, environment: &dyn Environment) -> (Configuration, Masker) {
+    let mut configuration = config::load::load(request, &kind_words(), environment);
+    let masker = secrets::masker(&configuration, environment);
+    secrets::mask_problems(&mut configuration, &masker);
+    (configuration, masker)
+}
+
+/// Reads the configuration and builds the host. Starts nothing.
+///
+/// # Errors
+/// An unknown profile, or pins that cannot be used.
+pub fn assemble(
+    options: &AssemblyOptions,
+    environment: &Arc<dyn Environment>,
+    front_end: FrontEnd,
+) -> Result<Assembly, Error> {
+    let (mut configuration, masker) = load(&options.files, environment.as_ref());
+    server_aliases::apply(&mut configuration);
+    let profile = profile(options.profile.as_deref(), &configuration)?;
+    if let Some(cache) = environment.cache_dir() {
+        // One that older versions made for everybody. What cannot be changed is no worse than before.
+        let _as_it_was = private_file::restrict_directory(&cache);
+    }
+    // Whatever a server or tool leaves behind becomes ours to end.
+    orphans::become_subreaper();
+    let watch = ListWatch::default();
+    let pins = pins::load(&configuration, environment.as_ref(), &masker)
+        .map_err(|error| masker.error(error))?;
+    let events = watch.sink(masker.events(front_end.events.clone()));
+    let traffic = masker.traffic(front_end.traffic.clone());
+    let questions = Arc::new(QuestionQueue::new(front_end.inbox, masker.clone()));
+    let inbox: Arc<dyn QuestionHandler> = Arc::clone(&questions) as _;
+    let front_end = FrontEnd { events: events.clone(), inbox, traffic, ..front_end };
+    let internal = internal_providers(&mut configuration, options.insecure, environment, &events);
+    secrets::mask_problems(&mut configuration, &masker);
+    let host = ToolHostBuilder::default()
+        .providers(internal)
+        .providers(servers(&configuration, options, environment, &front_end, &masker))
+        .providers(untrusted(&configuration))
+        .policy(configuration.policy.clone())
+        .approver(front_end.approver)
+        .questions(questions)
+        .recorder(Arc::new(recorders(&configuration, environment.as_ref(), &events)))
+        .masker(masker.clone())
+        .pins(pins)
+        .routing_weights(
+            configuration.servers.iter().filter_map(|s| Some((s.name.clone(), s.routing_weight?))),
+        )
+        .disabled(disabled_entries(&configuration))
+        .profile(profile)
+        .require_record(options.require_record)
+        .cwd(environment.cwd())
+        .events(events)
+        .watch(watch)
+        .build();
+    Ok(Assembly { host, configuration, masker })
+}
+
+/// Ends everything: the providers, and then whatever their children left behind.
+pub async fn close(host: &ToolHost) {
+    host.close().await;
+    // Whoever cannot be killed is told about by who ends the process.
+    let _left = orphans::kill_all().await;
+}
+
+/// One provider for each kind that has entries. What a kind refuses is added to the diagnostics.
+fn internal_providers(
+    configuration: &mut Configuration,
+    insecure: bool,
+    environment: &Arc<dyn Environment>,
+    events: &EventSink,
+) -> Vec<Arc<dyn ToolProvider>> {
+    let context = ProviderDeps {
+        environment: Arc::clone(environment),
+        expanded: configuration.expanded.clone(),
+        state_dir: environment.state_dir(),
+        scopes: configuration.scopes.clone(),
+        events: events.clone(),
+        insecure,
+    };
+    let mut providers = Vec::new();
+    for kind in kinds() {
+        let specs: Vec<&ToolSpec> =
+            configuration.tools.iter().filter(|t| t.kind == kind.words.key).collect();
+        if specs.is_empty() {
+            continue;
+        }
+        let built = (kind.build)(&specs, &context);
+        for diagnostic in built.diagnostics.iter().filter(|diagnostic| diagnostic.is_error()) {
+            let Some(name) = diagnostic.entry.clone() else { continue };
+            // An entry may have several diagnostics; the first stands for all where it is listed.
+            let known = |entry: &DisabledEntry| entry.role == FileRole::Tools && entry.name == name;
+            if !configuration.disabled.iter().any(known) {
+                let (role, diagnostic) = (FileRole::Tools, diagnostic.clone());
+                let declares = Vec::new();
+                configuration.disabled.push(DisabledEntry {
+                    name,
+                    role,
+                    diagnostic,
+                    declares,
+                    refusal: None,
+                });
+            }
+        }
+        configuration.diagnostics.extend(built.diagnostics);
+        providers.extend(built.providers);
+    }
+    providers
+}
+
+fn servers(
+    configuration: &Configuration,
+    options: &AssemblyOptions,
+    environment: &Arc<dyn Environment>,
+    front_end: &FrontEnd,
+    masker: &Masker,
+) -> Vec<Arc<dyn ToolProvider>> {
+    let masker = masker.clone();
+    let setup = McpSetup {
+        environment: Arc::clone(environment),
+        expanded: configuration.expanded.clone(),
+        eras: Arc::new(EraCache::new(environment.cache_dir().map(|dir| dir.join("eras.json")))),
+        events: front_end.events.clone(),
+        inbox: Arc::clone(&front_end.inbox),
+        traffic: front_end.traffic.clone(),
+        logins: logins::vault(environment.as_ref()),
+        learn: Arc::new(move |name, value| masker.add_secret(name, value)),
+        insecure: options.insecure,
+        log_level: options.log_level,
+    };
+    let provider = |spec: &ServerSpec| {
+        Arc::new(McpProvider::new(spec.clone(), setup.clone())) as Arc<dyn ToolProvider>
+    };
+    configuration.servers.iter().map(provider).collect()
+}
+
+/// Entries that are there and cannot be used: broken ones, and components of a project that nobody
+/// agreed to, whose tools have no names yet.
+fn disabled_entries(configuration: &Configuration) -> Vec<DisabledEntry> {
+    let refused = |entry: &UntrustedEntry| {
+        let refusal = entry.refusal();
+        DisabledEntry {
+            name: entry.name.clone(),
+            role: entry.role,
+            diagnostic: Diagnostic::error(refusal.message()).with_location(entry.location.clone()),
+            declares: Vec::new(),
+            refusal: Some(refusal),
+        }
+    };
+    let broken = configuration.disabled.iter().cloned();
+    broken.chain(configuration.untrusted.iter().map(refused)).collect()
+}
+
+/// One provider for each entry that nobody agreed to yet.
+fn untrusted(configuration: &Configuration) -> Vec<Arc<dyn ToolProvider>> {
+    let provider = |entry: &UntrustedEntry| {
+        Arc::new(untrusted::UntrustedProvider::new(entry.clone())) as Arc<dyn ToolProvider>
+    };
+    configuration.untrusted.iter().map(provider).collect()
+}
+
+fn profile(
+    name: Option<&str>,
+    configuration: &Configuration,
+) -> Result<Option<ProfileSpec>, Error> {
+    let Some(name) = name else { return Ok(None) };
+    configuration.profiles.get(name).cloned().map(Some).ok_or_else(|| {
+        let known: Vec<&str> = configuration.profiles.keys().map(String::as_str).collect();
+        let error = Error::usage(format!("unknown profile '{name}'"));
+        match known.as_slice() {
+            [] => error.with_hint(
+                "no profiles are configured; they stand under `profiles:` in tools.yaml",
+            ),
+            known => error.with_hint(format!("known profiles: {}", known.join(", "))),
+        }
+    })
+}
+
+fn recorders(
+    configuration: &Configuration,
+    environment: &dyn Environment,
+    events: &EventSink,
+) -> RecorderSet {
+    let state_dir = environment.state_dir();
+    let place = |spec: &RecordSpec, file: &str| {
+        spec.enabled.then(|| record_location(spec, file, state_dir.as_deref())).flatten()
+    };
+    let audit = &configuration.audit;
+    let keep = SegmentRetention::for_age(audit.retention);
+    let audit = place(audit, audit::log::FILE).map(|at| AuditLog::new(at, audit.sync, keep));
+    let stats = &configuration.stats;
+    let keep = stats::spool::segment_retention(stats.retention);
+    let spool = stats_place(stats, state_dir.as_deref()).filter(|_| stats.enabled);
+    let spool = spool.map(|place| Spool::new(place.spool, stats.sync, keep));
+    let history = &configuration.history;
+    let keep = SegmentRetention::for_age(history.retention);
+    let past = place(history, history::log::FILE);
+    let past = past.map(|at| HistoryLog::new(at, history.sync, keep));
+    let kept = RecordStores { audit, spool, history: past };
+    let user = environment.var("USER").or_else(|| environment.var("LOGNAME"));
+    RecorderSet::new(kept, Arc::new(SystemClock), events.clone(), user)
+}
+
+/// Where the statistics are kept, whether they are switched on or not; `None` without a place to
+/// keep them.
+pub fn stats_place(spec: &RecordSpec, state_dir: Option<&Path>) -> Option<stats::StatsLocation> {
+    match &spec.path {
+        Some(path) => Some(stats::StatsLocation::named(path.clone())),
+        None => state_dir.map(stats::StatsLocation::own),
+    }
+}
+
+/// Where a record is kept, whether it is switched on or not; `None` without a place to keep it.
+pub fn record_location(
+    spec: &RecordSpec,
+    file: &str,
+    state_dir: Option<&Path>,
+) -> Option<RecordLocation> {
+    match &spec.path {
+        Some(path) => Some(RecordLocation::named(path.clone())),
+        None => state_dir.map(|directory| RecordLocation::own(directory, file)),
+    }
+}

@@ -1,0 +1,118 @@
+//! Entries under whose names an MCP server's tools are listed: the server gets the name.
+//!
+//! Owns: renaming the server's spec before anything is built from it, so that nobody after this
+//! knows its old name. Never does: contact the server.
+
+use crate::config::node::ConfigNode;
+use crate::config::spec::{Configuration, DisabledEntry, FileRole, ServerSpec, ToolSpec};
+use crate::model::{Diagnostic, EntryOrigin, SourceLocation, ToolName};
+use crate::providers::storage::{ServerAlias, server_alias};
+
+/// Takes such entries out of the tools and gives their names to their servers.
+pub(super) fn apply(configuration: &mut Configuration) {
+    let mut taken: Vec<ClaimedServer> = Vec::new();
+    let entries = configuration.tools.extract_if(.., |spec| server_alias(spec).is_some());
+    for spec in entries.collect::<Vec<_>>() {
+        let outcome = match server_alias(&spec) {
+            None => continue,
+            Some(Err(diagnostic)) => Err(diagnostic),
+            Some(Ok(meant)) => assign_alias(configuration, &spec, &meant, &taken)
+                .map(|()| taken.push(ClaimedServer { alias: meant, place: spec.location.clone() })),
+        };
+        if let Err(diagnostic) = outcome {
+            let name = spec.definition.name.full();
+            let diagnostic = diagnostic.with_entry(name.clone());
+            let (role, shown) = (FileRole::Tools, diagnostic.clone());
+            configuration.disabled.push(DisabledEntry {
+                name,
+                role,
+                diagnostic: shown,
+                declares: Vec::new(),
+                refusal: None,
+            });
+            configuration.diagnostics.push(diagnostic);
+        }
+    }
+}
+
+/// A server that has got its name from an entry, and where that stands.
+struct ClaimedServer {
+    alias: ServerAlias,
+    place: SourceLocation,
+}
+
+fn assign_alias(
+    configuration: &mut Configuration,
+    spec: &ToolSpec,
+    meant: &ServerAlias,
+    taken: &[ClaimedServer],
+) -> Result<(), Diagnostic> {
+    let spot =
+        spec.entry.get("mcp_server").map_or_else(|| spec.location.clone(), ConfigNode::location);
+    let ServerAlias { component, server } = meant;
+    if let Some(before) = taken.iter().find(|before| before.alias.server == *server) {
+        let (name, at) = (&before.alias.component, show(&before.place));
+        return Err(Diagnostic::error(format!(
+            "the tools of '{server}' stand under '{name}' ({at})"
+        ))
+        .with_hint("a server can have one component: take its tools from there")
+        .with_location(spot));
+    }
+    let servers = &mut configuration.servers;
+    if let Some(other) = servers.iter().find(|s| s.name == *component && s.name != *server) {
+        let at = show(&other.location);
+        return Err(Diagnostic::error(format!(
+            "the name '{component}' is taken by a server ({at})"
+        ))
+        .with_hint("give this component another name")
+        .with_location(spec.location.clone()));
+    }
+    let Some(found) = servers.iter_mut().find(|known| known.name == *server) else {
+        return Err(unknown(configuration, server, &spot));
+    };
+    let is_projects = |entry: &EntryOrigin| entry.project().is_some();
+    if spec.definition.entry.as_deref().is_some_and(is_projects) && !is_projects(&found.origin) {
+        // What the user refuses or allows goes by the name.
+        return Err(Diagnostic::error(format!("the server '{server}' is not one of this project"))
+            .with_hint("only your own files can give its tools another name")
+            .with_location(spot));
+    }
+    rename(found, component, spec);
+    Ok(())
+}
+
+fn show(place: &SourceLocation) -> String {
+    format!("{}:{}", place.file.display(), place.line)
+}
+
+fn rename(server: &mut ServerSpec, component: &str, spec: &ToolSpec) {
+    component.clone_into(&mut server.name);
+    for tool in &mut server.provides_tools {
+        tool.name = ToolName::of(component, tool.name.tool());
+    }
+    if spec.definition.description.is_some() {
+        server.description.clone_from(&spec.definition.description);
+    }
+    // An entry may raise caution, never lower it.
+    server.requires_approval |= spec.definition.requires_approval;
+}
+
+fn unknown(configuration: &Configuration, server: &str, place: &SourceLocation) -> Diagnostic {
+    if let Some(entry) = configuration
+        .disabled
+        .iter()
+        .find(|entry| entry.role == FileRole::Servers && entry.name == server)
+    {
+        let why = &entry.diagnostic.message;
+        return Diagnostic::error(format!("the MCP server '{server}' is out of service: {why}"))
+            .with_location(place.clone());
+    }
+    let known: Vec<&str> = configuration.servers.iter().map(|s| s.name.as_str()).collect();
+    let diagnostic = Diagnostic::error(format!("there is no MCP server '{server}'"))
+        .with_location(place.clone());
+    if known.is_empty() {
+        diagnostic.with_hint("servers stand in mcp.yaml")
+    } else {
+        diagnostic.with_hint(format!("known servers: {}", known.join(", ")))
+    }
+}

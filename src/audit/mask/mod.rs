@@ -1,0 +1,373 @@
+//! Secrets out of whatever is recorded or shown.
+//!
+//! Owns: the replacement of known values in any of the forms they travel in, by the reference that
+//! a file writes (`${NAME}`) or by `‹secret:name›`, in everything that is recorded or shown. Never does: find out secrets by itself.
+
+mod forms;
+mod names;
+mod search;
+mod unescape;
+
+use std::borrow::Cow;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
+
+use bytes::Bytes;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+pub use self::names::{is_marked, names_secret};
+use self::names::{is_maskable, resolve};
+use self::search::SecretSearch;
+use crate::model::result::map_json;
+use crate::model::traffic::{MessageInfo, TrafficKind};
+use crate::model::{
+    Diagnostic, Error, EventSink, HostEvent, JsonObject, ServerState, ServerStatus, ToolDefinition,
+    ToolResult, Traffic, TrafficSink,
+};
+
+/// What stands for an argument that its schema or its name calls secret.
+pub const MASK: &str = "‹secret›";
+
+/// Values shorter than this are not searched for: they would be found everywhere.
+pub const MIN_SECRET_LEN: usize = 4;
+
+/// Replaces secrets.
+///
+/// Clones know the same values, also those that one of them learns later.
+#[derive(Clone, Default)]
+pub struct Masker(Arc<RwLock<KnownSecrets>>);
+
+#[derive(Default)]
+struct KnownSecrets {
+    /// Pairs of what replaces a value and the value. Of equal values the first gives its mark.
+    values: Vec<(String, String)>,
+    /// Built when it is first needed, and again after another value was learned.
+    search: Option<Arc<SecretSearch>>,
+}
+
+impl std::fmt::Debug for Masker {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Masker({} values)", self.known().values.len())
+    }
+}
+
+impl Masker {
+    /// Knows these values by their names: `(name, value)`. Values below [`MIN_SECRET_LEN`] bytes are
+    /// left out.
+    pub fn new<'a>(secrets: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
+        let masker = Self::default();
+        for (name, value) in secrets {
+            masker.add_secret(name, value);
+        }
+        masker
+    }
+
+    /// Learns a secret: one that stands in a file, or a token that was got while the program runs.
+    /// `‹secret:name›` replaces it.
+    pub fn add_secret(&self, name: &str, value: &str) {
+        self.add(format!("‹secret:{name}›"), value);
+    }
+
+    /// Learns what a reference of a configuration file was replaced by. The reference, as it is
+    /// written (`${NAME}`), replaces it again.
+    pub fn add_reference(&self, written: &str, value: &str) {
+        // The mark is also put into JSON as it is.
+        let plain = |c: char| if c.is_control() || matches!(c, '"' | '\\') { '_' } else { c };
+        self.add(written.chars().map(plain).collect(), value);
+    }
+
+    fn add(&self, mark: String, value: &str) {
+        if value.len() < MIN_SECRET_LEN {
+            return;
+        }
+        let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        if !known.values.iter().any(|(_, other)| other == value) {
+            known.values.push((mark, value.to_owned()));
+            known.search = None;
+        }
+    }
+
+    fn known(&self) -> RwLockReadGuard<'_, KnownSecrets> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What to search with; `None` when no value is known.
+    fn search(&self) -> Option<Arc<SecretSearch>> {
+        let known = self.known();
+        if known.values.is_empty() || known.search.is_some() {
+            return known.search.clone();
+        }
+        drop(known);
+        let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let search = match &known.search {
+            Some(search) => Arc::clone(search),
+            None => Arc::new(SecretSearch::new(&known.values)),
+        };
+        known.search = Some(Arc::clone(&search));
+        Some(search)
+    }
+
+    /// Text without known values, in whatever form: plain, in another case, escaped for JSON,
+    /// percent-encoded, in base64 or hex. Beside a `…`, where a text was cut, also without the part
+    /// of a value that the cut left.
+    pub fn text(&self, text: &str) -> String {
+        match self.search().and_then(|search| search.replaced(text.as_bytes())) {
+            Some(bytes) => String::from_utf8(bytes)
+                .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()),
+            None => text.to_owned(),
+        }
+    }
+
+    /// Bytes without known values; they need not be UTF-8. `None` when none stands in them.
+    pub fn replaced(&self, bytes: &[u8]) -> Option<Vec<u8>> {
+        self.search()?.replaced(bytes)
+    }
+
+    /// Whether no value is known, so that there is nothing to replace.
+    pub fn is_empty(&self) -> bool {
+        self.known().values.is_empty()
+    }
+
+    /// What a call gave, without known values: a server may send back what it was given.
+    pub fn result(&self, result: Result<ToolResult, Error>) -> Result<ToolResult, Error> {
+        if self.is_empty() {
+            return result;
+        }
+        let rewrite = |text: &str| self.text(text);
+        result.map(|r| r.map_text(&rewrite)).map_err(|f| f.map_text(&rewrite))
+    }
+
+    /// An error without known values.
+    pub fn error(&self, error: Error) -> Error {
+        if self.is_empty() { error } else { error.map_text(&|text| self.text(text)) }
+    }
+
+    /// What is known about a server, without known values.
+    pub fn status(&self, mut status: ServerStatus) -> ServerStatus {
+        if self.is_empty() {
+            return status;
+        }
+        if let ServerState::Failed(error) = status.state {
+            status.state = ServerState::Failed(self.error(error));
+        }
+        if let Some(past) = &mut status.last_error {
+            past.error = self.error(past.error.clone());
+        }
+        let lines = status.warnings.iter_mut().chain(&mut status.stderr_tail);
+        for line in lines.chain(&mut status.confinement).chain(&mut status.supported_versions) {
+            *line = self.text(line);
+        }
+        status.endpoint = self.text(&status.endpoint);
+        for text in [&mut status.description, &mut status.instructions, &mut status.protocol] {
+            *text = text.take().map(|text| self.text(&text));
+        }
+        for value in [&mut status.server_info, &mut status.capabilities] {
+            *value = value.take().map(|value| map_json(&value, &|text| self.text(text)));
+        }
+        status
+    }
+
+    /// The description of a tool without known values; its names stay, because it is called by them.
+    pub fn definition(&self, tool: &mut Arc<ToolDefinition>) {
+        let Some(search) = self.search() else { return };
+        let is_in = |text: &str| search.replaced(text.as_bytes()).is_some();
+        // Most tools say nothing of a value, and need not be copied.
+        if tool.unavailable_reason.is_none() && !texts_of(tool).any(|text| is_in(&text)) {
+            return;
+        }
+        let tool = Arc::make_mut(tool);
+        let rewrite = |text: &str| self.text(text);
+        for text in [&mut tool.title, &mut tool.description, &mut tool.category, &mut tool.version]
+        {
+            *text = text.take().map(|text| rewrite(&text));
+        }
+        tool.annotations.title = tool.annotations.title.take().map(|text| rewrite(&text));
+        for line in tool.warnings.iter_mut().chain(&mut tool.touches) {
+            *line = rewrite(line);
+        }
+        tool.input_schema = Arc::new(map_json(&tool.input_schema, &rewrite));
+        let output = tool.output_schema.take();
+        tool.output_schema = output.map(|schema| Arc::new(map_json(&schema, &rewrite)));
+        let raw = tool.raw.take().map(|raw| raw.get().to_owned());
+        let raw = raw.and_then(|raw| RawValue::from_string(rewrite(&raw)).ok());
+        tool.raw = raw.map(Arc::from);
+        tool.unavailable_reason = tool.unavailable_reason.take().map(|error| self.error(error));
+    }
+
+    /// A finding without known values.
+    pub fn diagnostic(&self, problem: &mut Diagnostic) {
+        problem.message = self.text(&problem.message);
+        problem.hint = problem.hint.take().map(|hint| self.text(&hint));
+    }
+
+    /// A sink that hands on every event without known values.
+    pub fn events(&self, next: EventSink) -> EventSink {
+        let masker = self.clone();
+        EventSink::new(move |event| {
+            // Whoever knows nothing now may learn something later.
+            next.emit(if masker.is_empty() { event } else { masker.event(event) });
+        })
+    }
+
+    /// A sink that hands on everything that crossed a wire without known values. Bytes in which
+    /// none stands stay exactly as they were.
+    pub fn traffic(&self, next: TrafficSink) -> TrafficSink {
+        if !next.is_enabled() {
+            return next;
+        }
+        let (masker, gate) = (self.clone(), next.gate());
+        TrafficSink::new(move |traffic: Traffic| {
+            // Whoever knows nothing now may learn something later.
+            next.emit(if masker.is_empty() {
+                traffic
+            } else {
+                Traffic { kind: masker.traffic_kind(traffic.kind), ..traffic }
+            });
+        })
+        .with_gate(gate)
+    }
+
+    fn traffic_kind(&self, what: TrafficKind) -> TrafficKind {
+        match what {
+            TrafficKind::Message { direction, bytes, info, latency } => {
+                let (bytes, info) = (self.bytes(bytes), self.message_info(info));
+                TrafficKind::Message { direction, bytes, info, latency }
+            }
+            TrafficKind::HttpHead { direction, line, headers, latency } => {
+                let line = self.text(&line);
+                let headers = headers.iter().map(|(n, v)| (self.text(n), self.text(v))).collect();
+                TrafficKind::HttpHead { direction, line, headers, latency }
+            }
+            TrafficKind::Stderr(text) => TrafficKind::Stderr(self.text(&text)),
+            TrafficKind::NonJsonLine(text) => TrafficKind::NonJsonLine(self.text(&text)),
+            TrafficKind::Opened(text) => TrafficKind::Opened(self.text(&text)),
+            TrafficKind::Closed(text) => TrafficKind::Closed(self.text(&text)),
+        }
+    }
+
+    fn bytes(&self, bytes: Bytes) -> Bytes {
+        self.replaced(&bytes).map_or(bytes, Bytes::from)
+    }
+
+    fn message_info(&self, info: MessageInfo) -> MessageInfo {
+        let id = |id: Value| match id {
+            Value::String(text) => Value::String(self.text(&text)),
+            other => other,
+        };
+        match info {
+            MessageInfo::Request { id: key, method } => {
+                MessageInfo::Request { id: id(key), method: self.text(&method) }
+            }
+            MessageInfo::Response { id: key, method, is_error: error } => MessageInfo::Response {
+                id: id(key),
+                method: method.map(|m| self.text(&m)),
+                is_error: error,
+            },
+            MessageInfo::Notification { method } => {
+                MessageInfo::Notification { method: self.text(&method) }
+            }
+            MessageInfo::Unknown => MessageInfo::Unknown,
+        }
+    }
+
+    fn event(&self, event: HostEvent) -> HostEvent {
+        match event {
+            HostEvent::Log { origin, level, text } => {
+                HostEvent::Log { origin, level, text: self.text(&text) }
+            }
+            HostEvent::Notice { origin, text } => {
+                HostEvent::Notice { origin, text: self.text(&text) }
+            }
+            HostEvent::Warning { text } => HostEvent::Warning { text: self.text(&text) },
+            HostEvent::QuestionAnswered {
+                server,
+                call_id,
+                round,
+                kind,
+                message: words,
+                outcome: verdict,
+            } => {
+                let words = self.text(&words);
+                HostEvent::QuestionAnswered {
+                    server,
+                    call_id,
+                    round,
+                    kind,
+                    message: words,
+                    outcome: verdict,
+                }
+            }
+            HostEvent::Progress { call_id, progress, total, message } => {
+                let message = message.map(|text| self.text(&text));
+                HostEvent::Progress { call_id, progress, total, message }
+            }
+            HostEvent::AttemptFailed { call_id, attempt, error, delay } => {
+                HostEvent::AttemptFailed { call_id, attempt, error: self.error(error), delay }
+            }
+            HostEvent::ServerStateChanged { server, state: ServerState::Failed(error) } => {
+                HostEvent::ServerStateChanged {
+                    server,
+                    state: ServerState::Failed(self.error(error)),
+                }
+            }
+            HostEvent::ResourceUpdated { server, uri } => {
+                HostEvent::ResourceUpdated { server, uri: self.text(&uri) }
+            }
+            other => other,
+        }
+    }
+
+    /// Arguments without secrets: properties that the schema marks (`writeOnly`, `x-secret`,
+    /// `format: password`) or whose name says so, and known values anywhere.
+    pub fn arguments(&self, arguments: &JsonObject, schema: &Value) -> JsonObject {
+        self.object(arguments, Some(schema), schema)
+    }
+
+    fn object(&self, object: &JsonObject, schema: Option<&Value>, root: &Value) -> JsonObject {
+        object
+            .iter()
+            .map(|(key, value)| {
+                let inner = schema
+                    .and_then(|s| s.get("properties"))
+                    .and_then(|p| p.get(key))
+                    .and_then(|s| resolve(s, root));
+                let value =
+                    if inner.is_some_and(is_marked) || (names_secret(key) && is_maskable(value)) {
+                        Value::String(MASK.into())
+                    } else {
+                        self.value(value, inner, root)
+                    };
+                (self.text(key), value)
+            })
+            .collect()
+    }
+
+    fn value(&self, value: &Value, schema: Option<&Value>, root: &Value) -> Value {
+        match value {
+            Value::String(text) => Value::String(self.text(text)),
+            Value::Array(items) => {
+                let inner = schema.and_then(|s| s.get("items")).and_then(|s| resolve(s, root));
+                if inner.is_some_and(is_marked) {
+                    return Value::String(MASK.into());
+                }
+                items.iter().map(|item| self.value(item, inner, root)).collect()
+            }
+            Value::Object(map) => Value::Object(self.object(map, schema, root)),
+            other => other.clone(),
+        }
+    }
+}
+
+/// The texts of a definition, but for its names.
+fn texts_of(tool: &ToolDefinition) -> impl Iterator<Item = Cow<'_, str>> {
+    let said = [&tool.title, &tool.description, &tool.category, &tool.version];
+    let said = said.into_iter().chain([&tool.annotations.title]).flatten();
+    let lines =
+        said.chain(&tool.warnings).chain(&tool.touches).map(|text| Cow::from(text.as_str()));
+    let schemas = [Some(&tool.input_schema), tool.output_schema.as_ref()].into_iter().flatten();
+    let raw = tool.raw.as_ref().map(|raw| Cow::from(raw.get()));
+    lines.chain(schemas.map(|schema| Cow::from(schema.to_string()))).chain(raw)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,407 @@
+//! A run against an earlier one that was saved.
+//!
+//! Owns: reading what was saved back, the changes since, and whether one is a regression. Never
+//! does: write the file (its content is `bench::json`).
+
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::compare::{
+    ComparedSide, ComparisonSettings, Ratio, RatioVerdict, SIGNIFICANCE_LEVEL, WorkSummary, ratios,
+    work_warnings,
+};
+use super::environment::BenchEnvironment;
+use super::interval::{self, BlockSet, Pairing};
+use super::json::{self, FORMAT};
+use super::report::{BenchReport, SampleBlock, TargetReport};
+use super::statistic::Statistic;
+use crate::model::Error;
+use crate::util::base64;
+use crate::util::histogram::Durations;
+use crate::util::regular_file;
+use crate::util::units::show_duration;
+
+/// The figures that `--max-regression` judges: what most calls take at worst, what they take on
+/// average, and how many there are. Together they are wrong once in twenty runs.
+pub const GATED_STATISTICS: [Statistic; 3] =
+    [Statistic::Mean, Statistic::P95, Statistic::Throughput];
+
+/// What is read of a file at most, in bytes.
+const MAX_FILE_BYTES: u64 = 64 << 20;
+/// Targets and stretches that are read at most.
+const MAX_ITEMS: usize = 1_000;
+
+/// A run that was saved.
+#[derive(Debug, Clone)]
+pub struct SavedRun {
+    /// Where it was read from, as typed.
+    pub file: String,
+    /// When it began, as written.
+    pub began: Option<String>,
+    /// The version of the program that made it.
+    pub toolhost: Option<String>,
+    /// The processor that it was made on.
+    pub cpu: Option<String>,
+    /// How load was made: `model`, `concurrency` and `rate` as written.
+    pub load: [Value; 3],
+    /// Its targets.
+    pub targets: Vec<SavedTarget>,
+}
+
+/// What was saved of one target.
+#[derive(Debug, Clone)]
+pub struct SavedTarget {
+    /// The full name.
+    pub tool: String,
+    /// Calls that were made.
+    pub requests: u64,
+    /// Of those: the tool answered.
+    pub ok: u64,
+    /// Bytes received.
+    pub bytes_in: u64,
+    /// Answered calls a second.
+    pub throughput: f64,
+    /// Times of the answered calls.
+    pub response: Durations,
+    /// The stretches that show how much the run varied.
+    pub blocks: Vec<SampleBlock>,
+}
+
+/// What changed since a saved run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BaselineReport {
+    /// The file.
+    pub file: String,
+    /// When the saved run began, as written.
+    pub began: Option<String>,
+    /// The share by which a figure may be worse; `None`: nothing is judged.
+    pub max_regression: Option<f64>,
+    /// One for each target of this run that the saved one has too.
+    pub targets: Vec<BaselineChange>,
+    /// What makes the two hard to compare.
+    pub warnings: Vec<String>,
+}
+
+/// What changed about one target.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BaselineChange {
+    /// The full name, in this run.
+    pub tool: String,
+    /// This run divided by the saved one, for each statistic that both have.
+    pub ratios: Vec<Ratio>,
+    /// What follows for the judged ones, in the order of [`GATED_STATISTICS`]; empty without a limit.
+    pub verdicts: Vec<(Statistic, RegressionVerdict)>,
+}
+
+/// Whether a figure is worse by more than it may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RegressionVerdict {
+    /// It is not.
+    Pass,
+    /// It is.
+    Fail,
+    /// The runs vary too much, or are too short, to tell. That does not fail a run.
+    NotEstablished,
+}
+
+impl RegressionVerdict {
+    /// A word or two: `pass`, `FAIL`, `not established`.
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Pass => "pass",
+            Self::Fail => "FAIL",
+            Self::NotEstablished => "not established",
+        }
+    }
+}
+
+impl BaselineReport {
+    /// Whether a regression is established, or there was nothing to compare.
+    pub fn failed(&self) -> bool {
+        let judged = self.max_regression.is_some();
+        judged
+            && (self.targets.iter().all(|change| change.ratios.is_empty())
+                || self
+                    .targets
+                    .iter()
+                    .any(|change| change.verdict() == Some(RegressionVerdict::Fail)))
+    }
+}
+
+impl BaselineChange {
+    /// What follows for the target; `None` without a limit.
+    pub fn verdict(&self) -> Option<RegressionVerdict> {
+        let has = |wanted| self.verdicts.iter().any(|(_, gate)| *gate == wanted);
+        match self.verdicts.as_slice() {
+            [] => None,
+            _ if has(RegressionVerdict::Fail) => Some(RegressionVerdict::Fail),
+            _ if has(RegressionVerdict::NotEstablished) => Some(RegressionVerdict::NotEstablished),
+            _ => Some(RegressionVerdict::Pass),
+        }
+    }
+
+    /// One line for each statistic: `p95 12.3 ms, was 10.1 ms: +21.8% (+15.2% to +29.0%), slower`.
+    pub fn lines(&self) -> Vec<String> {
+        let percent = |ratio: f64| (ratio - 1.0) * 100.0;
+        let line = |ratio: &Ratio| {
+            let (now, was) =
+                (show(ratio.statistic, ratio.other), show(ratio.statistic, ratio.reference));
+            let within = ratio.interval.map_or_else(String::new, |(low, high)| {
+                format!(" ({:+.1}% to {:+.1}%)", percent(low), percent(high))
+            });
+            let gate = self.verdicts.iter().find(|(judged, _)| *judged == ratio.statistic);
+            let gate = gate.map_or_else(String::new, |(_, gate)| format!(": {}", gate.label()));
+            format!(
+                "{} {now}, was {was}: {:+.1}%{within}, {}{gate}",
+                ratio.statistic.name(),
+                percent(ratio.value),
+                ratio.verdict.label(),
+            )
+        };
+        self.ratios.iter().map(line).collect()
+    }
+}
+
+/// Reads a file that `--save` wrote.
+///
+/// # Errors
+/// When it cannot be read, is none of ours, or was written by a newer version.
+pub fn read(path: &Path) -> Result<SavedRun, Error> {
+    let name = path.display().to_string();
+    let text = regular_file::text(path, MAX_FILE_BYTES).map_err(|error| {
+        Error::usage(format!("the baseline {name} cannot be read: {error}"))
+            .with_hint("write one with `toolhost bench NAME --save FILE`")
+    })?;
+    parse(&text, &name)
+}
+
+/// Reads the content of such a file.
+///
+/// # Errors
+/// As [`read`].
+pub fn parse(text: &str, file: &str) -> Result<SavedRun, Error> {
+    let ours = "a baseline is what `toolhost bench NAME --save FILE` wrote";
+    let wrong = |what: &str| Error::usage(format!("the baseline {file} {what}")).with_hint(ours);
+    let value: Value =
+        serde_json::from_str(text).map_err(|error| wrong(&format!("is not JSON: {error}")))?;
+    match value.get("format_version").and_then(Value::as_u64) {
+        Some(FORMAT) => {}
+        Some(version) if version > FORMAT => {
+            let newer = format!(
+                "was saved by a newer toolhost (format {version}; this one reads up to {FORMAT})"
+            );
+            return Err(Error::usage(format!("the baseline {file} {newer}"))
+                .with_hint("save it again with this version, or compare with the newer one"));
+        }
+        _ if value.get("results").is_some() => {
+            return Err(wrong("looks like hyperfine's JSON: export it as JSON of its own"));
+        }
+        _ => return Err(wrong("is not of toolhost bench: it has no format_version")),
+    }
+    let one = [&value];
+    let all: Vec<&Value> = match value.get("targets").and_then(Value::as_array) {
+        Some(targets) => targets.iter().collect(),
+        None => one.to_vec(),
+    };
+    if all.is_empty() || all.len() > MAX_ITEMS {
+        return Err(wrong(&format!("has {} targets", all.len())));
+    }
+    let targets: Result<Vec<_>, String> = all.into_iter().map(saved_target).collect();
+    let word = |pointer: &str| value.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
+    Ok(SavedRun {
+        file: file.to_owned(),
+        began: word("/began"),
+        toolhost: word("/environment/toolhost"),
+        cpu: word("/environment/cpu"),
+        load: ["model", "concurrency", "rate"]
+            .map(|key| value.get(key).cloned().unwrap_or_default()),
+        targets: targets.map_err(|what| wrong(&what))?,
+    })
+}
+
+fn saved_target(value: &Value) -> Result<SavedTarget, String> {
+    let tool = value.get("tool").and_then(Value::as_str).ok_or("has a target without a tool")?;
+    let count = |key: &str| {
+        let found = value.get(key).and_then(Value::as_u64);
+        found.ok_or_else(|| format!("has no usable '{key}' for '{tool}'"))
+    };
+    let histogram = |value: Option<&Value>| {
+        let bytes = value.and_then(Value::as_str).and_then(base64::decode);
+        let read = bytes.and_then(|bytes| Durations::decode(&bytes));
+        read.ok_or_else(|| format!("has a histogram of '{tool}' that cannot be read"))
+    };
+    let seconds = |value: Option<&Value>| {
+        let seconds = value.and_then(Value::as_f64)?;
+        Duration::try_from_secs_f64(seconds).ok()
+    };
+    let blocks = value.get("blocks").and_then(Value::as_array);
+    let stretches = blocks.into_iter().flatten().take(MAX_ITEMS).map(|block| {
+        Ok(SampleBlock {
+            elapsed: seconds(block.get("elapsed_s"))
+                .ok_or_else(|| format!("has a block of '{tool}' without a length"))?,
+            ok: block.get("ok").and_then(Value::as_u64).unwrap_or_default(),
+            failed: block.get("failed").and_then(Value::as_u64).unwrap_or_default(),
+            response: histogram(block.get("data"))?,
+        })
+    });
+    Ok(SavedTarget {
+        tool: tool.to_owned(),
+        requests: count("requests")?,
+        ok: count("ok")?,
+        bytes_in: count("bytes_in")?,
+        throughput: value.get("throughput").and_then(Value::as_f64).unwrap_or_default(),
+        response: histogram(value.pointer("/histogram/data"))?,
+        blocks: stretches.collect::<Result<_, String>>()?,
+    })
+}
+
+/// Compares a run with a saved one. `max_regression` is the share by which a figure may be worse:
+/// 0.1 for 10%.
+pub fn compare_with_baseline(
+    saved: &SavedRun,
+    report: &BenchReport,
+    environment: &BenchEnvironment,
+    max_regression: Option<f64>,
+) -> BaselineReport {
+    let mut warnings = environment_warnings(saved, report, environment);
+    let mut targets = Vec::new();
+    for (at, target) in report.targets.iter().enumerate() {
+        // The same place first: a tool may stand against itself.
+        let mut placed = saved.targets.get(at).into_iter().chain(&saved.targets);
+        let same = placed.find(|saved| saved.tool == target.tool);
+        let only = match (saved.targets.as_slice(), report.targets.len()) {
+            ([only], 1) => Some(only),
+            _ => None,
+        };
+        let Some(was) = same.or(only) else {
+            warnings
+                .push(format!("'{}' is not in {}: it is not compared", target.tool, saved.file));
+            continue;
+        };
+        if same.is_none() {
+            warnings.push(format!("'{}' is compared with '{}'", target.tool, was.tool));
+        }
+        let work = WorkSummary { requests: was.requests, ok: was.ok, bytes_in: was.bytes_in };
+        let words = work_warnings(&work, &WorkSummary::of(target), "the saved run", "this one");
+        warnings.extend(words);
+        targets.push(target_change(
+            was,
+            target,
+            &blocks_of_run(report, at),
+            report.plan.seed,
+            max_regression,
+        ));
+    }
+    BaselineReport {
+        file: saved.file.clone(),
+        began: saved.began.clone(),
+        max_regression,
+        targets,
+        warnings,
+    }
+}
+
+fn target_change(
+    was: &SavedTarget,
+    target: &TargetReport,
+    stretches: &[SampleBlock],
+    seed: u64,
+    max_regression: Option<f64>,
+) -> BaselineChange {
+    let (before, now) = (BlockSet::of(&was.blocks), BlockSet::of(stretches));
+    let a = ComparedSide { response: &was.response, throughput: was.throughput, blocks: &before };
+    let b =
+        ComparedSide { response: &target.response, throughput: target.throughput, blocks: &now };
+    let asked = ComparisonSettings {
+        decisive: &GATED_STATISTICS,
+        alpha: SIGNIFICANCE_LEVEL,
+        pairing: Pairing::Independent,
+        seed,
+    };
+    let ratios = ratios(&a, &b, &asked);
+    let gates = max_regression.map_or_else(Vec::new, |most| {
+        let of = |statistic: Statistic| ratios.iter().find(|ratio| ratio.statistic == statistic);
+        GATED_STATISTICS
+            .into_iter()
+            .map(|judged| {
+                (
+                    judged,
+                    of(judged).map_or(RegressionVerdict::Fail, |ratio| judge_ratio(ratio, most)),
+                )
+            })
+            .collect()
+    });
+    BaselineChange { tool: target.tool.clone(), ratios, verdicts: gates }
+}
+
+/// A figure fails when all of its interval is worse than allowed, and passes when none of it is.
+fn judge_ratio(ratio: &Ratio, most: f64) -> RegressionVerdict {
+    let (Some((low, high)), false) = (ratio.interval, ratio.verdict == FEW_CALLS) else {
+        return RegressionVerdict::NotEstablished;
+    };
+    let (fails, passes) = if ratio.statistic.is_higher_worse() {
+        (low > 1.0 + most, high <= 1.0 + most)
+    } else {
+        (high < 1.0 - most, low >= 1.0 - most)
+    };
+    match (fails, passes) {
+        (true, _) => RegressionVerdict::Fail,
+        (_, true) => RegressionVerdict::Pass,
+        _ => RegressionVerdict::NotEstablished,
+    }
+}
+
+const FEW_CALLS: RatioVerdict =
+    RatioVerdict::NotEstablished(super::compare::Inconclusive::TooFewCalls);
+
+/// What else than the tool may have changed.
+fn environment_warnings(
+    saved: &SavedRun,
+    report: &BenchReport,
+    environment: &BenchEnvironment,
+) -> Vec<String> {
+    let mut found = Vec::new();
+    let now = json::load(&report.plan);
+    for ((name, was), now) in
+        ["model", "concurrency", "rate"].into_iter().zip(&saved.load).zip(&now)
+    {
+        if was != now {
+            found.push(format!("the saved run had another {name}: {was}, not {now}"));
+        }
+    }
+    if let (Some(was), Some(now)) = (&saved.cpu, &environment.cpu)
+        && was != now
+    {
+        found.push(format!("the saved run was made on another processor: {was}, not {now}"));
+    }
+    if let Some(was) = &saved.toolhost
+        && *was != environment.toolhost
+    {
+        found.push(format!(
+            "the saved run was made by toolhost {was}, this one by {}",
+            environment.toolhost
+        ));
+    }
+    found
+}
+
+fn show(statistic: Statistic, value: f64) -> String {
+    if statistic == Statistic::Throughput {
+        return format!("{value:.0}/s");
+    }
+    show_duration(Duration::try_from_secs_f64(value / 1e9).unwrap_or_default())
+}
+
+/// The stretches of a run that show how much it varied: its rounds, or its timeline.
+pub(super) fn blocks_of_run(report: &BenchReport, target: usize) -> Vec<SampleBlock> {
+    if report.rounds.is_empty() {
+        let of = report.targets.get(target);
+        return of.map_or_else(Vec::new, |of| interval::blocks(&of.timeline, report.elapsed));
+    }
+    report.rounds.iter().filter_map(|round| round.turns.get(target)).cloned().collect()
+}
+
+#[cfg(test)]
+mod tests;

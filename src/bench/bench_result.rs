@@ -1,0 +1,119 @@
+//! A run that is over: what became of it, where, what follows, and the forms it is written in.
+//!
+//! Owns: what a run ends as. Never does: write a file.
+
+use std::collections::BTreeMap;
+
+use super::environment::BenchEnvironment;
+use super::export;
+use super::findings::BenchFindings;
+use super::json;
+use super::report::BenchReport;
+use crate::model::{Error, ErrorKind};
+use crate::util::json::pretty;
+
+/// A run that is over.
+#[derive(Debug, Clone)]
+pub struct BenchResult {
+    /// What became of it.
+    pub report: BenchReport,
+    /// Where it was made.
+    pub environment: BenchEnvironment,
+    /// What follows from it.
+    pub findings: BenchFindings,
+}
+
+/// A form that the account of a run is written in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ExportFormat {
+    /// All of it, as later runs are compared with.
+    Json,
+    /// One row for each tool and figure.
+    Csv,
+    /// A table for a page.
+    Markdown,
+    /// The percentile text of HdrHistogram, of the first tool.
+    Hgrm,
+    /// JSON as hyperfine writes it.
+    Hyperfine,
+    /// A picture of the times and their spread.
+    Svg,
+}
+
+impl ExportFormat {
+    /// The form that a file name ends in, if it is one.
+    pub fn from_file_name(name: &str) -> Option<Self> {
+        let (_, extension) = name.rsplit_once('.')?;
+        Some(match extension {
+            "json" => Self::Json,
+            "csv" => Self::Csv,
+            "md" | "markdown" => Self::Markdown,
+            "hgrm" => Self::Hgrm,
+            "svg" => Self::Svg,
+            _ => return None,
+        })
+    }
+}
+
+impl BenchResult {
+    /// Why the run failed (its exit code is that of the error): what was asked of it, or that no
+    /// call succeeded.
+    pub fn failure(&self) -> Option<Error> {
+        let lost = self.report.lost_record.clone();
+        lost.or_else(|| self.findings.failure()).or_else(|| most_common_failure(&self.report))
+    }
+
+    /// The run in this form.
+    pub fn render(&self, form: ExportFormat) -> String {
+        let report = &self.report;
+        match form {
+            ExportFormat::Json => {
+                pretty(&json::report(report, &self.environment, &self.findings)) + "\n"
+            }
+            ExportFormat::Csv => export::csv::csv(report),
+            ExportFormat::Markdown => {
+                export::markdown::markdown(report, &self.findings.comparisons)
+            }
+            ExportFormat::Hyperfine => pretty(&export::hyperfine::hyperfine(report)) + "\n",
+            ExportFormat::Svg => export::svg::svg(report, None),
+            ExportFormat::Hgrm => {
+                let first = report.targets.first();
+                first.map(|target| export::hgrm::hgrm(&target.response)).unwrap_or_default()
+            }
+        }
+    }
+}
+
+/// The error of a run in which no call succeeded: of the commonest kind of failure.
+fn most_common_failure(report: &BenchReport) -> Option<Error> {
+    if report.targets.iter().any(|target| target.ok > 0) {
+        return None;
+    }
+    let made: u64 = report.targets.iter().map(|target| target.requests).sum();
+    let Some(kind) = report.exit_kind() else {
+        return Some(if made == 0 {
+            Error::timeout("no call was made before the run ended")
+                .with_hint("a longer --duration, or a shorter --warmup")
+        } else {
+            Error::timeout(format!("none of {made} calls was answered before the run ended"))
+                .with_hint("--timeout gives each call up earlier")
+        });
+    };
+    let said = first_message(report, kind);
+    Some(Error::new(kind, format!("none of {made} calls succeeded: {said}")))
+}
+
+/// What was said at the first failure of this kind.
+fn first_message(report: &BenchReport, kind: ErrorKind) -> String {
+    let samples: BTreeMap<u64, &str> = report
+        .targets
+        .iter()
+        .filter_map(|target| target.errors_by_kind.get(kind.as_str()))
+        .map(|cause| (cause.count, cause.sample.as_str()))
+        .collect();
+    let errors = report.targets.iter().filter_map(|target| target.error.as_ref());
+    match samples.into_values().next_back() {
+        Some(sample) => sample.to_owned(),
+        None => errors.map(Error::message).next().unwrap_or(kind.as_str()).to_owned(),
+    }
+}

@@ -1,0 +1,226 @@
+//! One run, from prepared tools to the report.
+//!
+//! Owns: the order of its parts: open the ways, write down what is about to be done, drive the
+//! load on all targets at once or in turns, take stock.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+
+use crate::host::load::{self, LoadTarget};
+use crate::model::Error;
+use crate::util::clock::Clock;
+use crate::util::units::show_duration;
+
+use super::caveats;
+use super::driver::{ArgumentStream, LoadDriver, RunControl, lock, shared_scheduler};
+use super::monitor::{RunMonitor, RunPhase};
+use super::plan::{BenchPlan, LoadModel, RunLimits, Sharing, WarmUp};
+use super::report::{BenchReport, Round, SampleBlock};
+use super::report_builder::{self, RunFacts};
+use super::target_worker::{TargetWorker, ToolConnector};
+
+/// A tool that is ready to be called many times.
+pub struct PreparedTarget {
+    /// The tool.
+    pub target: LoadTarget,
+    /// Where its arguments come from.
+    pub arguments: Box<dyn ArgumentStream>,
+    /// How often it is chosen among several.
+    pub weight: f64,
+}
+
+/// A target before its connector is open.
+pub(super) struct BenchTarget {
+    pub(super) connector: Arc<dyn ToolConnector>,
+    pub(super) arguments: Box<dyn ArgumentStream>,
+    pub(super) weight: f64,
+}
+
+/// Runs a plan on tools, which `watch` looks at while `control` may pause or stop it.
+///
+/// # Errors
+/// When no call could be made at all.
+pub async fn run(
+    plan: &BenchPlan,
+    mut prepared: Vec<PreparedTarget>,
+    clock: Arc<dyn Clock>,
+    control: &RunControl,
+    watch: &RunMonitor,
+) -> Result<BenchReport, Error> {
+    let mut targets: Vec<&mut LoadTarget> = prepared.iter_mut().map(|p| &mut p.target).collect();
+    load::link_targets(&mut targets);
+    let bench_target = |prepared: PreparedTarget| {
+        let PreparedTarget { target, arguments, weight } = prepared;
+        BenchTarget { connector: Arc::new(target), arguments, weight }
+    };
+    run_targets(plan, prepared.into_iter().map(bench_target).collect(), clock, control, watch).await
+}
+
+pub(super) async fn run_targets(
+    plan: &BenchPlan,
+    bench_targets: Vec<BenchTarget>,
+    clock: Arc<dyn Clock>,
+    control: &RunControl,
+    watch: &RunMonitor,
+) -> Result<BenchReport, Error> {
+    if bench_targets.is_empty() {
+        return Err(Error::usage("there is nothing to call"));
+    }
+    let lanes = match plan.model {
+        LoadModel::Closed { concurrency } => concurrency,
+        LoadModel::Open { in_flight, .. } => in_flight,
+    };
+    let (began, from) = (clock.unix(), clock.now());
+    let mut workers = Vec::with_capacity(bench_targets.len());
+    for BenchTarget { connector, arguments, weight } in bench_targets {
+        let driver = LoadDriver::idle(Arc::clone(&clock), control, arguments);
+        watch.lock().targets.push((connector.tool(), driver.meter()));
+        let around = (Arc::clone(&clock), control.clone());
+        workers.push(TargetWorker::open(connector, driver, weight, lanes, around).await?);
+    }
+    for worker in &mut workers {
+        worker.begin(&describe_plan(plan))?;
+    }
+    let mut ran = match plan.sharing {
+        Sharing::Interleaved { rounds } if workers.len() > 1 => {
+            run_interleaved(plan, &mut workers, rounds.max(1), control, watch).await
+        }
+        Sharing::Interleaved { .. } | Sharing::Mixed => {
+            run_mixed(plan, &mut workers, control, watch).await
+        }
+    };
+    watch.lock().phase = RunPhase::Done;
+    for worker in &mut workers {
+        let (warnings, lost) = worker.end();
+        ran.warnings.extend(warnings);
+        ran.lost_record = ran.lost_record.take().or(lost);
+    }
+    let (wall, past) = (clock.unix().saturating_sub(began), clock.now() - from);
+    ran.warnings.extend(caveats::clock_step(wall, past));
+    ran.stopped =
+        control.is_stopped() || workers.iter().any(|worker| worker.connector.is_cancelled());
+    Ok(report_builder::build(plan, began, workers, ran))
+}
+
+/// All targets at once.
+async fn run_mixed(
+    plan: &BenchPlan,
+    workers: &mut [TargetWorker],
+    control: &RunControl,
+    watch: &RunMonitor,
+) -> RunFacts {
+    let targets =
+        workers.iter().map(|worker| worker.driver.scheduled_target(worker.weight)).collect();
+    let scheduler = shared_scheduler(plan.clone(), control, watch, targets);
+    for (who, worker) in workers.iter_mut().enumerate() {
+        worker.driver.join(&scheduler, who);
+    }
+    join_all(workers.iter_mut().map(TargetWorker::run)).await;
+    let scheduler = lock(&scheduler);
+    RunFacts { aborted: scheduler.is_aborted(), paused: scheduler.paused(), ..RunFacts::default() }
+}
+
+/// One target after the other, again and again.
+async fn run_interleaved(
+    plan: &BenchPlan,
+    workers: &mut [TargetWorker],
+    rounds: u32,
+    control: &RunControl,
+    watch: &RunMonitor,
+) -> RunFacts {
+    let mut ran = RunFacts::default();
+    if !matches!(plan.warm_up, WarmUp::Calls(0) | WarmUp::Time(Duration::ZERO)) {
+        let until = RunLimits { requests: Some(0), duration: None };
+        for worker in workers.iter_mut() {
+            run_turn(BenchPlan { limits: until, ..plan.clone() }, worker, &mut ran, control, watch)
+                .await;
+        }
+    }
+    let mut random = fastrand::Rng::with_seed(plan.seed);
+    for round in 0..rounds {
+        watch.lock().round = Some((round + 1, rounds));
+        let mut order: Vec<usize> = (0..workers.len()).collect();
+        random.shuffle(&mut order);
+        let mut turns: Vec<Option<SampleBlock>> = vec![None; workers.len()];
+        for who in order {
+            let worker = &mut workers[who];
+            if ran.aborted || control.is_stopped() || worker.connector.is_cancelled() {
+                return ran;
+            }
+            let part = BenchPlan {
+                limits: round_limits(plan.limits, round, rounds),
+                warm_up: WarmUp::Calls(0),
+                // The same chance for all targets of a round, another one for each round.
+                seed: plan.seed.wrapping_add(u64::from(round)),
+                ..plan.clone()
+            };
+            let meter = worker.driver.meter();
+            lock(&meter).begin_turn();
+            run_turn(part, worker, &mut ran, control, watch).await;
+            turns[who] = lock(&meter).end_turn();
+        }
+        // What was broken off says nothing about how the targets compare.
+        let is_whole = !ran.aborted
+            && !control.is_stopped()
+            && workers.iter().all(|worker| worker.is_open() && !worker.connector.is_cancelled());
+        if is_whole {
+            ran.rounds.push(Round { turns: turns.into_iter().flatten().collect() });
+        }
+    }
+    ran
+}
+
+async fn run_turn(
+    plan: BenchPlan,
+    worker: &mut TargetWorker,
+    ran: &mut RunFacts,
+    control: &RunControl,
+    watch: &RunMonitor,
+) {
+    if !worker.is_open() {
+        return;
+    }
+    let scheduler =
+        shared_scheduler(plan, control, watch, vec![worker.driver.scheduled_target(1.0)]);
+    worker.driver.join(&scheduler, 0);
+    worker.run().await;
+    let scheduler = lock(&scheduler);
+    ran.aborted |= scheduler.is_aborted();
+    ran.paused += scheduler.paused();
+}
+
+/// What of the bounds is for this round.
+fn round_limits(until: RunLimits, round: u32, rounds: u32) -> RunLimits {
+    let (round, rounds) = (u64::from(round), u64::from(rounds));
+    RunLimits {
+        requests: until.requests.map(|all| all / rounds + u64::from(round < all % rounds)),
+        duration: until.duration.map(|all| all / u32::try_from(rounds).unwrap_or(u32::MAX)),
+    }
+}
+
+/// What a run is about to do, for the record of it.
+fn describe_plan(plan: &BenchPlan) -> String {
+    let calls = plan.limits.requests.map(|calls| format!("{calls} calls"));
+    let time = plan.limits.duration.map(|time| format!("for {}", show_duration(time)));
+    match (calls, time) {
+        (Some(calls), Some(time)) => format!("a benchmark, {calls} or {time}"),
+        (Some(one), None) | (None, Some(one)) => format!("a benchmark, {one}"),
+        (None, None) => "a benchmark".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_shares_of_all_rounds_are_the_whole() {
+        let until = RunLimits { requests: Some(11), duration: Some(Duration::from_secs(8)) };
+        let shares: Vec<RunLimits> = (0..4).map(|round| round_limits(until, round, 4)).collect();
+        let requests: Vec<u64> = shares.iter().filter_map(|share| share.requests).collect();
+        assert_eq!(requests, [3, 3, 3, 2]);
+        assert_eq!(shares[3].duration, Some(Duration::from_secs(2)));
+    }
+}

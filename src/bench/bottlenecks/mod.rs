@@ -1,0 +1,310 @@
+//! What limits a run, in a few sentences.
+//!
+//! Owns: which conclusions the figures allow. Each one names the figures that it follows from;
+//! where several causes give the same figures, it says so. Never does: doubt the figures
+//! (`advice`).
+
+use std::time::Duration;
+
+use super::plan::{Arrivals, LoadModel, OverflowPolicy, Sharing};
+use super::report::{BenchReport, TargetReport, TimelineSlice};
+use crate::util::histogram::Durations;
+use crate::util::units::show_duration;
+
+/// More failed calls than this make the times those of a lucky rest.
+const MANY_FAILURES: f64 = 0.05;
+/// Fewer answers than this share of the wanted ones: the rate was not reached.
+const MIN_RATE_SHARE: f64 = 0.95;
+/// More calls than this share found all places in flight taken: the tool is saturated.
+const MANY_QUEUED: f64 = 0.05;
+/// Lateness of the generator beyond this share of the median disturbs what is measured.
+const LATENESS: f64 = 0.1;
+/// A tail so many times the median is a story of its own.
+const LONG_TAIL: f64 = 10.0;
+/// A first call so many times the median was a cold one.
+const COLD: f64 = 10.0;
+/// Below this, what a machine needs to wake up two processes is a good part of a call.
+const WAKEUP_COST: Duration = Duration::from_micros(200);
+/// Medians of the ends of a run that differ by this factor mean that something changed.
+const DRIFT_FACTOR: f64 = 1.5;
+
+/// What limits a run: for each target a few sentences, the most important one first.
+pub fn find(report: &BenchReport) -> Vec<String> {
+    let several = report.targets.len() > 1;
+    let mut said = Vec::new();
+    for target in &report.targets {
+        for sentence in of_target(report, target) {
+            said.push(if several { format!("{}: {sentence}", target.tool) } else { sentence });
+        }
+    }
+    said
+}
+
+fn of_target(report: &BenchReport, target: &TargetReport) -> Vec<String> {
+    if target.requests == 0 {
+        return vec![if target.dropped > 0 {
+            format!("No call was made: all {} found too many in flight.", target.dropped)
+        } else {
+            "No call was made, so nothing can be said.".to_owned()
+        }];
+    }
+    let mut said = Vec::new();
+    said.extend(failures(target));
+    if target.ok == 0 {
+        return said;
+    }
+    if report.targets.len() > 1 && report.plan.sharing == Sharing::Mixed {
+        said.extend(in_flight_share(report, target));
+        said.extend(drift(target));
+        said.extend(long_tail(target));
+        return said;
+    }
+    said.extend(match &report.plan.model {
+        LoadModel::Closed { concurrency } => closed_load(report, target, *concurrency),
+        LoadModel::Open { arrivals, in_flight, overflow: over } => {
+            open_load(report, target, arrivals, *in_flight, *over)
+        }
+    });
+    said.extend(drift(target));
+    said.extend(long_tail(target));
+    said.extend(cold_start(target));
+    said
+}
+
+fn failures(target: &TargetReport) -> Option<String> {
+    let failed = target.requests.saturating_sub(target.ok);
+    let share = float(failed) / float(target.requests);
+    // A few are in the table and in the warnings.
+    if share <= MANY_FAILURES {
+        return None;
+    }
+    let worst = target.errors_by_kind.iter().max_by_key(|(_, error)| error.count);
+    let mostly = worst
+        .map_or_else(String::new, |(kind, error)| format!(", mostly '{kind}' ({})", error.count));
+    let unanswered = match target.unanswered {
+        0 => String::new(),
+        some => format!("; {some} were still unanswered at the end"),
+    };
+    let what =
+        format!("{failed} of {} calls were not answered{mostly}{unanswered}", target.requests);
+    Some(if target.ok == 0 {
+        format!("{what}: there are no times to speak of.")
+    } else {
+        format!("Errors come first: {what}. The times are those of the answered calls only.")
+    })
+}
+
+/// Of what was in flight at once for several tools: how much was for this one.
+fn in_flight_share(report: &BenchReport, target: &TargetReport) -> Option<String> {
+    let busy = |target: &TargetReport| {
+        let mean = target.service.mean().unwrap_or_default().as_secs_f64();
+        let failed = target.failed.mean().unwrap_or_default().as_secs_f64();
+        mean * float(target.service.count()) + failed * float(target.failed.count())
+    };
+    let all: f64 = report.targets.iter().map(busy).sum();
+    let middle = target.service.quantile(0.5)?;
+    (all > 0.0).then(|| {
+        format!(
+            "{:.0}% of the time in flight was spent on its {} calls ({} each, median).",
+            busy(target) / all * 100.0,
+            target.requests,
+            show_duration(middle)
+        )
+    })
+}
+
+fn closed_load(report: &BenchReport, target: &TargetReport, concurrency: usize) -> Vec<String> {
+    let Some(mean) = target.service.mean() else { return Vec::new() };
+    let middle = target.service.quantile(0.5).unwrap_or(mean);
+    // What the same number in flight would give if nothing but the tool took time (Little's law).
+    let alone = float_len(concurrency) / mean.as_secs_f64().max(1e-9);
+    let busy = target.throughput / alone;
+    let mut said = Vec::new();
+    // Turns and mixtures give each target a part of the time or of the lanes.
+    if report.targets.len() == 1 && busy < 0.7 && target.ok == target.requests {
+        said.push(format!(
+            "The generator or the way to the tool limits it: with {concurrency} in flight and a mean \
+             of {} there could be {} answers a second; there were {}.",
+            show_duration(mean),
+            rate(alone),
+            rate(target.throughput)
+        ));
+    } else if concurrency == 1 {
+        let where_ = if middle < WAKEUP_COST {
+            "so short that handing the call over and waking up whoever waits for it is a good \
+             part of it"
+        } else {
+            "spent by the tool and on the way to it and back"
+        };
+        said.push(format!(
+            "Latency limits it: one call at a time, each takes {} (median), {where_}. Whether more \
+             calls at once give more answers a second, -c 2 or -c 10 will tell.",
+            show_duration(middle)
+        ));
+    } else {
+        said.push(format!(
+            "The tool, or the way to it, limits it: all {concurrency} calls in flight were waiting \
+             for it, {} each (median), which makes {} answers a second. If a run with -c {} gives \
+             about as many, it works at its full rate and the rest of the time is queueing; if it \
+             gives fewer, latency limits it and more in flight will give more.",
+            show_duration(middle),
+            rate(target.throughput),
+            (concurrency / 2).max(1)
+        ));
+        let quickest = target.service.min().unwrap_or(middle);
+        if concurrency >= 4 && ratio(middle, quickest) > float_len(concurrency) / 2.0 {
+            said.push(format!(
+                "The quickest call took {}, so most of the median looks like waiting behind other \
+                 calls.",
+                show_duration(quickest)
+            ));
+        }
+    }
+    said
+}
+
+fn open_load(
+    report: &BenchReport,
+    target: &TargetReport,
+    arrivals: &Arrivals,
+    in_flight: usize,
+    over: OverflowPolicy,
+) -> Vec<String> {
+    let mut said = Vec::new();
+    let (Some(response), Some(service)) =
+        (target.response.quantile(0.5), target.service.quantile(0.5))
+    else {
+        return said;
+    };
+    let made = target.requests + target.dropped;
+    let generator = &report.generator;
+    // What a queue still held when the run ended waited too.
+    let waited = generator.queued + if over == OverflowPolicy::Queue { target.dropped } else { 0 };
+    let queued = float(waited) / float(made.max(1)) > MANY_QUEUED;
+    if over == OverflowPolicy::Drop && target.dropped > 0 {
+        said.push(format!(
+            "Saturated: {} of {made} calls found {in_flight} in flight and were dropped. The tool \
+             answers {} a second at {in_flight} in flight.",
+            target.dropped,
+            rate(target.throughput)
+        ));
+    } else if queued {
+        let wish = match arrivals {
+            Arrivals::Constant { rate: wanted } | Arrivals::Poisson { rate: wanted }
+                if report.targets.len() == 1 && target.throughput < wanted * MIN_RATE_SHARE =>
+            {
+                format!(" of {} wanted", rate(*wanted))
+            }
+            _ => String::new(),
+        };
+        said.push(format!(
+            "Saturated: calls wait for one of the {in_flight} places in flight. The median is {} \
+             from the intended moment, of which the tool takes {}; it answers {} a second{wish}. \
+             Either the tool cannot do more, or more than {in_flight} in flight (-c) would help.",
+            show_duration(response),
+            show_duration(service),
+            rate(target.throughput)
+        ));
+    } else if let Some(sentence) = generator_lag(&generator.lag, service) {
+        said.push(sentence);
+    } else {
+        said.push(format!(
+            "Nothing limits it at this rate: calls were sent when they were meant to be, and at \
+             most {} of {in_flight} were in flight. The tool takes {} (median). A higher --rate \
+             will show where it ends.",
+            target.peak_in_flight,
+            show_duration(service)
+        ));
+    }
+    said
+}
+
+/// The generator was late although there was room: it is what limits.
+fn generator_lag(lag: &Durations, service: Duration) -> Option<String> {
+    let late = lag.quantile(0.99)?;
+    (ratio(late, service) > LATENESS && late > Duration::from_millis(1)).then(|| {
+        format!(
+            "The generator limits it: one call in a hundred was sent {} or more after its moment \
+             although there was room for it, against a median of {} for the tool. This machine is \
+             too busy to make this load evenly.",
+            show_duration(late),
+            show_duration(service)
+        )
+    })
+}
+
+/// Times at the end that are not those at the beginning.
+fn drift(target: &TargetReport) -> Option<String> {
+    let quarter = target.timeline.len() / 4;
+    if quarter < 2 {
+        return None;
+    }
+    let median = |slices: &[TimelineSlice]| {
+        let mut all = Durations::coarse();
+        for slice in slices {
+            all.merge(&slice.response);
+        }
+        (all.count() >= 50).then(|| all.quantile(0.5))?
+    };
+    let first = median(target.timeline.get(..quarter)?)?;
+    let last = median(target.timeline.get(target.timeline.len() - quarter..)?)?;
+    let (words, factor) =
+        if last > first { ("slower", ratio(last, first)) } else { ("faster", ratio(first, last)) };
+    (factor > DRIFT_FACTOR).then(|| {
+        format!(
+            "It became {words} during the run: the median was {} in the first quarter and {} in \
+             the last one. One figure for the whole run hides that.",
+            show_duration(first),
+            show_duration(last)
+        )
+    })
+}
+
+fn long_tail(target: &TargetReport) -> Option<String> {
+    let (middle, tail) = (target.response.quantile(0.5)?, target.response.quantile(0.99)?);
+    (target.response.is_reliable_at(0.99) && ratio(tail, middle) > LONG_TAIL).then(|| {
+        format!(
+            "The tail is long: one call in a hundred takes {} or more, {:.0} times the median.",
+            show_duration(tail),
+            ratio(tail, middle)
+        )
+    })
+}
+
+fn cold_start(target: &TargetReport) -> Option<String> {
+    let middle = target.service.quantile(0.5)?;
+    let connect = target.cold.connect.unwrap_or_default();
+    let first = target.cold.first_call.unwrap_or_default();
+    let whole = connect + first;
+    let dominated = ratio(whole, middle) > COLD && whole > Duration::from_millis(1);
+    dominated.then(|| {
+        format!(
+            "A single call pays more: reaching the tool took {} and the first call {}, {:.0} times \
+             a warm one.",
+            show_duration(connect),
+            show_duration(first),
+            ratio(whole, middle)
+        )
+    })
+}
+
+fn ratio(a: Duration, b: Duration) -> f64 {
+    a.as_secs_f64() / b.as_secs_f64().max(1e-9)
+}
+
+fn rate(value: f64) -> String {
+    if value < 100.0 { format!("{value:.1}") } else { format!("{value:.0}") }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
+fn float(count: u64) -> f64 {
+    count as f64
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
+fn float_len(count: usize) -> f64 {
+    count as f64
+}
+
+#[cfg(test)]
+mod tests;

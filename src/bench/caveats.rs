@@ -1,0 +1,282 @@
+//! What a reader should know before believing the figures of a run.
+//!
+//! Owns: the rules by which figures are doubted, and the words for it, gravest first. Pure.
+
+use std::time::Duration;
+
+use super::plan::{Arrivals, LoadModel, OverflowPolicy};
+use super::report::{BenchReport, RunStatus, TargetReport};
+use crate::util::histogram::Durations;
+use crate::util::units::show_duration;
+
+/// An achieved rate below this share of the requested one is worth a word.
+const MIN_RATE_SHARE: f64 = 0.95;
+/// Medians are far from a duration that is so many times longer.
+const OUTLIER_MEDIAN_FACTOR: u32 = 10;
+/// Deviations from the median, in medians of all deviations, beyond which a duration is an outlier
+/// (a modified z-score of 10).
+const OUTLIER_DEVIATIONS: f64 = 14.826;
+/// More than one of so many are no outliers: the tool has another way of answering.
+const OUTLIER_SHARE_DIVISOR: u64 = 10;
+
+/// All that is to be said about a run.
+pub fn collect(report: &BenchReport) -> Vec<String> {
+    let several = report.targets.len() > 1;
+    let mut all = Vec::new();
+    for target in &report.targets {
+        let about = if several { format!("{}: ", target.tool) } else { String::new() };
+        let says = connection_lost(target)
+            .into_iter()
+            .chain(failed_calls(target))
+            .chain(unanswered_calls(target));
+        all.extend(says.map(|words| format!("{about}{words}")));
+    }
+    all.extend(rate_not_reached(report));
+    all.extend(generator_lag(report));
+    all.extend(paused(report));
+    for target in &report.targets {
+        let about = if several { format!("{}: ", target.tool) } else { String::new() };
+        let says = [
+            unreliable_percentile(target),
+            coordinated_omission(report, target),
+            outliers(target),
+            cold_start(target),
+        ];
+        all.extend(says.into_iter().flatten().map(|words| format!("{about}{words}")));
+    }
+    all
+}
+
+fn connection_lost(target: &TargetReport) -> Vec<String> {
+    let mut says = Vec::new();
+    if let Some(error) = &target.error {
+        says.push(format!("not called any more before the run was over: {error}"));
+    }
+    if target.restarts > 0 {
+        let times = count(target.restarts, "time");
+        says.push(format!("the way to the tool broke and was opened again {times}"));
+    }
+    says
+}
+
+fn failed_calls(target: &TargetReport) -> Option<String> {
+    let failed = target.tool_errors + target.errors + target.timeouts;
+    (failed > 0).then(|| {
+        let share = percent(failed, target.requests);
+        format!(
+            "{} of {} calls failed ({share}); their times are no part of the percentiles",
+            failed, target.requests
+        )
+    })
+}
+
+fn unanswered_calls(target: &TargetReport) -> Option<String> {
+    (target.unanswered > 0)
+        .then(|| format!("{} had no answer when the run ended", count(target.unanswered, "call")))
+}
+
+/// The rate that was asked for, on average.
+fn requested_rate(arrivals: &Arrivals) -> f64 {
+    match arrivals {
+        Arrivals::Constant { rate } | Arrivals::Poisson { rate } => *rate,
+        Arrivals::Steps(steps) => {
+            let time: f64 = steps.iter().map(|step| step.lasting.as_secs_f64()).sum();
+            let calls: f64 = steps.iter().map(|step| step.rate * step.lasting.as_secs_f64()).sum();
+            calls / time
+        }
+    }
+}
+
+/// A rate that was not reached, and whose doing that was.
+fn rate_not_reached(report: &BenchReport) -> Option<String> {
+    let LoadModel::Open { arrivals, in_flight, overflow: over } = &report.plan.model else {
+        return None;
+    };
+    if report.status != RunStatus::Complete {
+        return None;
+    }
+    let sum = |of: fn(&TargetReport) -> u64| report.targets.iter().map(of).sum::<u64>();
+    let (made, dropped) = (sum(|target| target.requests), sum(|target| target.dropped));
+    let seconds = report.elapsed.as_secs_f64();
+    if made < 20 || seconds == 0.0 {
+        return None;
+    }
+    #[expect(clippy::cast_precision_loss, reason = "far below 2^52 calls")]
+    let (achieved, noise) = (made as f64 / seconds, 3.0 / (made as f64).sqrt());
+    let requested = requested_rate(arrivals);
+    let floor = match arrivals {
+        Arrivals::Poisson { .. } => MIN_RATE_SHARE - noise,
+        Arrivals::Constant { .. } | Arrivals::Steps(_) => MIN_RATE_SHARE,
+    };
+    if achieved >= requested * floor && dropped == 0 {
+        return None;
+    }
+    let rates = format!("{achieved:.0} of {requested:.0} calls a second were made");
+    let generator = &report.generator;
+    if dropped + generator.queued > (made + dropped) / 100 {
+        let lost = match over {
+            OverflowPolicy::Drop => format!("; {} not made", count(dropped, "call was")),
+            OverflowPolicy::Queue if dropped > 0 => {
+                format!("; {} still waiting at the end", count(dropped, "call was"))
+            }
+            OverflowPolicy::Queue => String::new(),
+        };
+        return Some(format!(
+            "{rates}: the tool cannot do more with {in_flight} calls in flight{lost}"
+        ));
+    }
+    let late = generator.lag.quantile(0.99).unwrap_or_default();
+    Some(format!(
+        "{rates}: this machine cannot send them faster (the latest hundredth {} late)",
+        show_duration(late)
+    ))
+}
+
+fn generator_lag(report: &BenchReport) -> Option<String> {
+    let late = report.generator.lag.quantile(0.99)?;
+    let median = report.targets.iter().filter_map(|target| target.response.quantile(0.5)).min()?;
+    (late > median / OUTLIER_MEDIAN_FACTOR).then(|| {
+        format!(
+            "the generator was late by {} (p99), more than a tenth of the median: times below that say more about this machine than about the tool",
+            show_duration(late)
+        )
+    })
+}
+
+fn paused(report: &BenchReport) -> Option<String> {
+    let paused = report.generator.paused;
+    (!paused.is_zero())
+        .then(|| format!("paused for {}, which is no part of any figure", show_duration(paused)))
+}
+
+/// The first percentile that too few calls stand behind.
+fn unreliable_percentile(target: &TargetReport) -> Option<String> {
+    let response = &target.response;
+    if response.count() == 0 {
+        return None;
+    }
+    let (share, words, needs) = [(0.9, "p90", 100), (0.99, "p99", 1_000), (0.999, "p99.9", 10_000)]
+        .into_iter()
+        .find(|(share, ..)| !response.is_reliable_at(*share))?;
+    let more = if share < 0.99 { " and beyond" } else { "" };
+    Some(format!(
+        "{} are too few for {words}{more}, which takes {needs}",
+        count(response.count(), "answer")
+    ))
+}
+
+/// A closed load does not know how long others would have waited.
+fn coordinated_omission(report: &BenchReport, target: &TargetReport) -> Option<String> {
+    let (median, longest) = (target.response.quantile(0.5)?, target.response.max()?);
+    (!report.is_open() && longest > median * OUTLIER_MEDIAN_FACTOR).then(|| {
+        format!(
+            "one call took {}, and a closed load sent nothing in its place meanwhile: how long others would have waited is not in these figures, --rate shows it",
+            show_duration(longest)
+        )
+    })
+}
+
+/// How many durations are outliers, by a modified z-score on classes.
+pub fn outlier_count(times: &Durations) -> u64 {
+    let Some(median) = times.quantile(0.5).map(|median| median.as_secs_f64()) else { return 0 };
+    let mut deviations: Vec<(f64, u64)> = times
+        .buckets()
+        .map(|(class, count)| ((class.as_secs_f64() - median).abs(), count))
+        .collect();
+    deviations.sort_by(|left, right| left.0.total_cmp(&right.0));
+    let mut seen = 0;
+    let middle = deviations.iter().find(|(_, count)| {
+        seen += count;
+        seen * 2 >= times.count()
+    });
+    // Classes are as wide as a thousandth: nothing can be told apart below that.
+    let spread = middle.map_or(0.0, |(deviation, _)| *deviation).max(median / 1_000.0);
+    let far = |(deviation, _): &&(f64, u64)| *deviation > OUTLIER_DEVIATIONS * spread;
+    let many: u64 = deviations.iter().filter(far).map(|(_, count)| count).sum();
+    if many > times.count() / OUTLIER_SHARE_DIVISOR { 0 } else { many }
+}
+
+fn outliers(target: &TargetReport) -> Option<String> {
+    let many = outlier_count(&target.response);
+    (many > 0).then(|| {
+        format!(
+            "{} ({}) far from the others, the longest {}: a tool that pauses, or a machine that does something else",
+            count(many, "outlier"),
+            percent(many, target.response.count()),
+            show_duration(target.response.max().unwrap_or_default())
+        )
+    })
+}
+
+fn cold_start(target: &TargetReport) -> Option<String> {
+    let (first, median) = (target.cold.first_call?, target.response.quantile(0.5)?);
+    (target.warm_up == 0 && first > median * OUTLIER_MEDIAN_FACTOR).then(|| {
+        format!(
+            "the first call took {}, the median {}: calls to warm up would keep it out of the figures",
+            show_duration(first),
+            show_duration(median)
+        )
+    })
+}
+
+/// Whether the wall clock and the other one went differently: the time that lies between them.
+pub(super) fn clock_step(wall: Duration, elapsed: Duration) -> Option<String> {
+    let apart = wall.abs_diff(elapsed);
+    (apart > Duration::from_secs(1))
+        .then(|| format!("the clock was set, or the machine slept: {} apart", show_duration(apart)))
+}
+
+fn count(many: u64, what: &str) -> String {
+    match (many, what) {
+        (1, what) => format!("1 {what}"),
+        (many, "call was") => format!("{many} calls were"),
+        (many, what) => format!("{many} {what}s"),
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a share for people")]
+fn percent(part: u64, whole: u64) -> String {
+    format!("{:.2}%", part as f64 * 100.0 / whole.max(1) as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn times(micros: impl IntoIterator<Item = u64>) -> Durations {
+        let mut all = Durations::default();
+        for micros in micros {
+            all.record(Duration::from_micros(micros));
+        }
+        all
+    }
+
+    #[test]
+    fn an_outlier_is_far_from_the_middle_in_units_of_the_usual_distance() {
+        let even = || (0..1_000).map(|n| 1_000 + n % 21);
+        assert_eq!(outlier_count(&times(even())), 0);
+        assert_eq!(outlier_count(&times(even().chain([50_000, 60_000, 2]))), 3);
+        assert_eq!(outlier_count(&Durations::default()), 0);
+        // Two ways of answering are no outliers of each other.
+        assert_eq!(
+            outlier_count(&times((0..1_000).map(|n| if n % 2 == 0 { 1_000 } else { 9_000 }))),
+            0
+        );
+    }
+
+    #[test]
+    fn clocks_that_go_apart_are_noticed() {
+        let minute = Duration::from_mins(1);
+        assert_eq!(clock_step(minute, minute + Duration::from_millis(3)), None);
+        assert!(clock_step(minute * 2, minute).is_some());
+    }
+
+    #[test]
+    fn the_rate_of_steps_is_their_mean() {
+        let second = Duration::from_secs(1);
+        let step = |rate| super::super::plan::RateStep { rate, lasting: second };
+        assert!(
+            (requested_rate(&Arrivals::Steps(vec![step(10.0), step(30.0)])) - 20.0).abs() < 1e-9
+        );
+    }
+}

@@ -1,0 +1,200 @@
+//! The plan of a run as a locustfile, so that Locust's distributed engine can make the load.
+//!
+//! Owns: what is written of the plan and of the tools. The rest is the same for every file and
+//! stands in `locust/runner.py`. Never does: write a secret; headers that may hold one are read from
+//! the environment of whoever runs Locust.
+
+use serde_json::{Value, json};
+
+use crate::bench::plan::{ArgumentSource, Arrivals, BenchPlan, LoadModel, OverflowPolicy};
+use crate::model::{Error, JsonObject};
+
+/// What is the same for every file.
+const RUNNER: &str = include_str!("runner.py");
+
+/// The newest revision of the legacy era, which a server may lower.
+const LEGACY: &str = "2025-11-25";
+/// The revision without sessions.
+const MODERN: &str = "2026-07-28";
+
+/// Rows of arguments that are written at most.
+const MOST_ROWS: usize = 10_000;
+
+/// A tool of an HTTP server.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LocustTarget {
+    /// The full name, which Locust shows.
+    pub name: String,
+    /// The name that the server knows it by.
+    pub tool: String,
+    /// The address of the server's endpoint.
+    pub url: String,
+    /// The protocol revision that was agreed on; without one the legacy handshake decides.
+    pub protocol: Option<String>,
+    /// Headers of the entry.
+    pub headers: Vec<LocustHeader>,
+    /// Where arguments come from. Templates have to be made into rows before.
+    pub arguments: ArgumentSource,
+    /// How often it is chosen among several.
+    pub weight: f64,
+}
+
+/// A header of each request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LocustHeader {
+    /// The name.
+    pub name: String,
+    /// The value.
+    pub value: LocustValue,
+}
+
+/// Where the value of a header comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LocustValue {
+    /// Written as it is, unless the name is that of a credential.
+    Text(String),
+    /// A variable of whoever runs Locust, after a prefix such as `Bearer `.
+    Variable {
+        /// What stands before it.
+        before: String,
+        /// The variable's name.
+        variable: String,
+    },
+}
+
+/// The locustfile of a plan for tools of one HTTP server. Open loads become users that start a call
+/// each time their share of the rate is due: Locust knows no others.
+///
+/// # Errors
+/// When there is no tool, the tools are of several servers, or the arguments are a template.
+pub fn locust(plan: &BenchPlan, targets: &[LocustTarget]) -> Result<String, Error> {
+    let Some(first) = targets.first() else {
+        return Err(Error::usage("there is no tool to write a locustfile for"));
+    };
+    if let Some(other) = targets.iter().find(|target| target.url != first.url) {
+        return Err(Error::usage(format!(
+            "'{}' and '{}' are tools of different servers; a locustfile is for one",
+            first.name, other.name
+        ))
+        .with_hint("export them one by one"));
+    }
+    let tools: Result<Vec<Value>, Error> = targets.iter().map(tool).collect();
+    let modern = first.protocol.as_deref() == Some(MODERN);
+    let plan = json!({
+        "endpoint": first.url,
+        "modern": modern,
+        "protocol": if modern { MODERN } else { LEGACY },
+        "client": { "name": "toolhost-locust", "version": env!("CARGO_PKG_VERSION") },
+        "headers": first.headers.iter().map(header).collect::<Value>(),
+        "tools": tools?,
+        "load": load(plan),
+        "requests": plan.limits.requests,
+        "duration_s": plan.limits.duration.map(|duration| duration.as_secs_f64()),
+        "seed": plan.seed,
+    });
+    Ok(RUNNER.replacen(
+        "PLAN_TEXT = \"{}\"",
+        &format!("PLAN_TEXT = {}", literal(&pretty(&plan))),
+        1,
+    ))
+}
+
+fn pretty(value: &Value) -> String {
+    serde_json::to_string_pretty(value).unwrap_or_else(|_| value.to_string())
+}
+
+fn tool(target: &LocustTarget) -> Result<Value, Error> {
+    let rows: &[JsonObject] = match &target.arguments {
+        ArgumentSource::Constant(object) => std::slice::from_ref(object),
+        ArgumentSource::Rows(rows) => rows,
+        ArgumentSource::Template(_) => {
+            return Err(Error::usage(format!(
+                "the arguments of '{}' are a template, which Locust cannot fill in",
+                target.name
+            ))
+            .with_hint("write them to a file, one JSON object a line, and name that"));
+        }
+    };
+    if rows.len() > MOST_ROWS {
+        return Err(Error::usage(format!(
+            "'{}' has {} rows of arguments; a locustfile holds {MOST_ROWS}",
+            target.name,
+            rows.len()
+        )));
+    }
+    Ok(json!({
+        "name": target.name,
+        "tool": target.tool,
+        "weight": target.weight,
+        "arguments": rows,
+    }))
+}
+
+/// What Locust calls users, and how long each of them waits.
+fn load(plan: &BenchPlan) -> Value {
+    match &plan.model {
+        LoadModel::Closed { concurrency } => json!({ "kind": "closed", "users": concurrency }),
+        LoadModel::Open { arrivals, in_flight, overflow: over } => {
+            let (kind, steps) = match arrivals {
+                Arrivals::Constant { rate } => ("constant", vec![json!({ "rate": rate })]),
+                Arrivals::Poisson { rate } => ("poisson", vec![json!({ "rate": rate })]),
+                Arrivals::Steps(steps) => {
+                    let step = |step: &crate::bench::plan::RateStep| json!({ "rate": step.rate, "lasting_s": step.lasting.as_secs_f64() });
+                    ("constant", steps.iter().map(step).collect())
+                }
+            };
+            let drops = *over == OverflowPolicy::Drop;
+            json!({ "kind": kind, "users": in_flight, "steps": steps, "drops": drops })
+        }
+    }
+}
+
+fn header(header: &LocustHeader) -> Value {
+    match &header.value {
+        LocustValue::Variable { before, variable } => {
+            json!({ "name": header.name, "before": before, "variable": variable })
+        }
+        LocustValue::Text(_) if is_secret(&header.name) => {
+            json!({ "name": header.name, "before": "", "variable": variable(&header.name) })
+        }
+        LocustValue::Text(text) => json!({ "name": header.name, "text": text }),
+    }
+}
+
+/// Whether a header is one that holds credentials, by its name.
+fn is_secret(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    ["auth", "cookie", "token", "secret", "key", "password", "credential", "session"]
+        .iter()
+        .any(|word| name.contains(word))
+}
+
+/// `TOOLHOST_X_API_KEY` for `X-Api-Key`.
+fn variable(name: &str) -> String {
+    let word: String = name
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' })
+        .collect();
+    format!("TOOLHOST_{word}")
+}
+
+/// A Python string that is this text, over several lines, in ASCII.
+fn literal(text: &str) -> String {
+    use std::fmt::Write as _;
+    let mut out = String::from("\"\"\"\\\n");
+    for c in text.chars() {
+        match c {
+            '\\' => out.push_str("\\\\"),
+            '"' => out.push_str("\\\""),
+            '\n' | ' '..='~' => out.push(c),
+            c => {
+                let _infallible = write!(out, "\\U{:08x}", u32::from(c));
+            }
+        }
+    }
+    out.push_str("\"\"\"");
+    out
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,147 @@
+//! Plans and figures in words.
+
+use super::plan::{Arrivals, BenchPlan, LoadModel, OverflowPolicy, Sharing, StopRule, WarmUp};
+use super::report::BenchReport;
+use crate::util::units::show_duration;
+
+/// Calls a second, with three digits that mean something.
+pub fn per_second(rate: f64) -> String {
+    let decimals = if rate < 10.0 { 2 } else { usize::from(rate < 100.0) };
+    let number = format!("{rate:.decimals$}");
+    match number.split_once('.') {
+        Some((whole, rest)) if rest.bytes().all(|digit| digit == b'0') => whole.to_owned(),
+        _ => number,
+    }
+}
+
+/// `1 call`, `2 calls`.
+pub fn calls(count: u64) -> String {
+    format!("{count} {}", if count == 1 { "call" } else { "calls" })
+}
+
+/// How the load was made, and what the times count from.
+pub fn model(model: &LoadModel) -> String {
+    match model {
+        LoadModel::Closed { concurrency: 1 } => {
+            "closed load: one call after the other, timed from the sending".to_owned()
+        }
+        LoadModel::Closed { concurrency } => {
+            format!("closed load: {concurrency} calls in flight, timed from the sending")
+        }
+        LoadModel::Open { arrivals, in_flight, overflow: over } => {
+            let over = match over {
+                OverflowPolicy::Queue => "more wait",
+                OverflowPolicy::Drop => "more are dropped",
+            };
+            format!(
+                "open load: {}, at most {in_flight} in flight ({over}), timed from the intended \
+                 moment",
+                self::arrivals(arrivals)
+            )
+        }
+    }
+}
+
+/// Why calls of an open load were not made.
+pub fn dropped_reason(model: &LoadModel) -> &'static str {
+    match model {
+        LoadModel::Open { overflow: OverflowPolicy::Queue, .. } => {
+            "still waiting to be made at the end"
+        }
+        LoadModel::Open { overflow: OverflowPolicy::Drop, .. } | LoadModel::Closed { .. } => {
+            "dropped"
+        }
+    }
+}
+
+/// The intended moments.
+pub fn arrivals(arrivals: &Arrivals) -> String {
+    match arrivals {
+        Arrivals::Constant { rate } => format!("{}/s", per_second(*rate)),
+        Arrivals::Poisson { rate } => {
+            format!("{}/s on average at random moments", per_second(*rate))
+        }
+        Arrivals::Steps(steps) => match (steps.first(), steps.last()) {
+            (Some(first), Some(last)) if steps.len() > 1 => format!(
+                "{}/s to {}/s in {} steps",
+                per_second(first.rate),
+                per_second(last.rate),
+                steps.len()
+            ),
+            (Some(only), _) => format!("{}/s", per_second(only.rate)),
+            (None, _) => "never".to_owned(),
+        },
+    }
+}
+
+/// What bounds a run.
+pub fn bounds(plan: &BenchPlan) -> String {
+    let until = &plan.limits;
+    match (until.requests, until.duration) {
+        (Some(requests), Some(duration)) => {
+            format!("{} or {}, whichever comes first", calls(requests), show_duration(duration))
+        }
+        (Some(requests), None) => calls(requests),
+        (None, Some(duration)) => show_duration(duration),
+        (None, None) => "the steps of the rate".to_owned(),
+    }
+}
+
+/// What was made first and not counted.
+pub fn warm_up(report: &BenchReport) -> String {
+    let made: u64 = report.targets.iter().map(|target| target.warm_up).sum();
+    match (report.plan.warm_up, made) {
+        (_, 0) => "none: the first calls count too".to_owned(),
+        (WarmUp::Time(time), made) => {
+            format!("{} in {}, not counted", calls(made), show_duration(time))
+        }
+        (WarmUp::Calls(_), made) => format!("{}, not counted", calls(made)),
+    }
+}
+
+/// How targets share a run; nothing for one.
+pub fn sharing(report: &BenchReport) -> Option<String> {
+    (report.targets.len() > 1).then(|| match report.plan.sharing {
+        Sharing::Mixed => "all at once, chosen by weight".to_owned(),
+        Sharing::Interleaved { rounds } => {
+            format!("in turns, {rounds} rounds in random order (seed {})", report.plan.seed)
+        }
+    })
+}
+
+/// A reason to end early.
+pub fn stop_rule(rule: StopRule) -> String {
+    match rule {
+        StopRule::ConsecutiveFailures(limit) => format!("{limit} failures one after the other"),
+        StopRule::Failures(limit) => format!("{limit} failures"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::bench::plan::RateStep;
+
+    #[test]
+    fn rates_have_three_digits() {
+        for (rate, words) in
+            [(0.5, "0.50"), (2.0, "2"), (49.93, "49.9"), (50.0, "50"), (14_322.7, "14323")]
+        {
+            assert_eq!(per_second(rate), words);
+        }
+    }
+
+    #[test]
+    fn an_open_load_says_what_becomes_of_too_many() {
+        let step = |rate| RateStep { rate, lasting: Duration::from_secs(1) };
+        let arrivals = Arrivals::Steps(vec![step(10.0), step(20.0)]);
+        let open = LoadModel::Open { arrivals, in_flight: 8, overflow: OverflowPolicy::Drop };
+        assert_eq!(
+            model(&open),
+            "open load: 10/s to 20/s in 2 steps, at most 8 in flight (more are dropped), timed \
+             from the intended moment"
+        );
+    }
+}

@@ -1,0 +1,138 @@
+//! What a person says of a run, as a plan.
+//!
+//! Owns: what is meant when nothing is said, and which words contradict each other.
+
+use std::time::Duration;
+
+use super::plan::{
+    Arrivals, BenchPlan, DEFAULT_DURATION, DEFAULT_REQUESTS, LoadModel, OverflowPolicy, RunLimits,
+    Sharing, StopRule, WarmUp,
+};
+use super::syntax::RateSpec;
+use crate::model::Error;
+
+/// Calls in flight at most in an open load that says nothing about it.
+const DEFAULT_IN_FLIGHT: usize = 100;
+/// Turns of each tool of a comparison.
+const DEFAULT_ROUNDS: u32 = 20;
+/// The share of a run that warms it up.
+const WARM_UP_DIVISOR: u32 = 10;
+/// The longest warm-up that nobody asked for.
+const MAX_WARM_UP_TIME: Duration = Duration::from_secs(5);
+/// The most calls of one that nobody asked for.
+const MAX_WARM_UP_CALLS: u64 = 1_000;
+
+/// What a person says of a run; what is not said has a default.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct PlanOptions {
+    /// Calls that are made.
+    pub requests: Option<u64>,
+    /// For how long calls are made.
+    pub duration: Option<Duration>,
+    /// Calls in flight; with a rate, at most.
+    pub concurrency: Option<u32>,
+    /// The rate of an open load; a closed one has none.
+    pub rate: Option<RateSpec>,
+    /// Whether calls of an open load come at random moments.
+    pub is_poisson: Option<bool>,
+    /// What becomes of a call of an open load when too many are in flight.
+    pub overflow: Option<OverflowPolicy>,
+    /// Calls before the first one that counts.
+    pub warm_up: Option<WarmUp>,
+    /// Ends the run when so many calls have failed.
+    pub stop_after_failures: Option<u64>,
+    /// What is left to chance follows from it.
+    pub seed: Option<u64>,
+    /// Two tools take turns.
+    pub is_comparison: bool,
+    /// How many turns each.
+    pub rounds: Option<u32>,
+}
+
+impl PlanOptions {
+    /// What the run is to do.
+    ///
+    /// # Errors
+    /// A usage error that names the options that do not go together.
+    pub fn plan(&self) -> Result<BenchPlan, Error> {
+        let plan = BenchPlan {
+            model: model(self)?,
+            limits: limits(self),
+            sharing: sharing(self)?,
+            warm_up: self.warm_up.unwrap_or_else(|| warm_up(self)),
+            stop_rules: self.stop_after_failures.map(StopRule::Failures).into_iter().collect(),
+            ..BenchPlan::default()
+        };
+        Ok(BenchPlan { seed: self.seed.unwrap_or(plan.seed), ..plan })
+    }
+}
+
+fn sharing(brief: &PlanOptions) -> Result<Sharing, Error> {
+    if brief.is_comparison {
+        let rounds = brief.rounds.unwrap_or(DEFAULT_ROUNDS);
+        return match brief.requests {
+            Some(requests) if brief.rounds.is_none() => {
+                let most = u32::try_from(requests).unwrap_or(u32::MAX);
+                Ok(Sharing::Interleaved { rounds: rounds.min(most) })
+            }
+            Some(requests) if u64::from(rounds) > requests => Err(Error::usage(format!(
+                "--rounds {rounds} needs as many calls, and -n says {requests}"
+            ))),
+            _ => Ok(Sharing::Interleaved { rounds }),
+        };
+    }
+    if brief.rounds.is_some() {
+        return Err(Error::usage("--rounds says nothing without --vs"));
+    }
+    Ok(Sharing::Mixed)
+}
+
+fn limits(brief: &PlanOptions) -> RunLimits {
+    match (brief.requests, brief.duration, &brief.rate) {
+        // The last step ends such a run.
+        (None, None, Some(RateSpec::Steps(steps))) => RunLimits {
+            requests: None,
+            duration: Some(steps.iter().map(|step| step.lasting).sum()),
+        },
+        (None, None, _) => {
+            RunLimits { requests: Some(DEFAULT_REQUESTS), duration: Some(DEFAULT_DURATION) }
+        }
+        (requests, duration, _) => RunLimits { requests, duration },
+    }
+}
+
+fn warm_up(brief: &PlanOptions) -> WarmUp {
+    match (brief.requests, brief.duration) {
+        (None, Some(duration)) => WarmUp::Time((duration / WARM_UP_DIVISOR).min(MAX_WARM_UP_TIME)),
+        (requests, _) => {
+            let calls = requests.unwrap_or(DEFAULT_REQUESTS) / u64::from(WARM_UP_DIVISOR);
+            WarmUp::Calls(calls.min(MAX_WARM_UP_CALLS))
+        }
+    }
+}
+
+fn model(brief: &PlanOptions) -> Result<LoadModel, Error> {
+    let concurrency = brief.concurrency.and_then(|calls| usize::try_from(calls).ok());
+    let Some(rate) = &brief.rate else {
+        for (given, option) in
+            [(brief.is_poisson.is_some(), "--arrivals"), (brief.overflow.is_some(), "--over")]
+        {
+            if given {
+                return Err(Error::usage(format!("{option} says nothing without --rate"))
+                    .with_hint("without a rate a call is made as soon as another one has ended"));
+            }
+        }
+        return Ok(LoadModel::Closed { concurrency: concurrency.unwrap_or(1) });
+    };
+    let arrivals = match (rate, brief.is_poisson) {
+        (RateSpec::Constant(rate), Some(true)) => Arrivals::Poisson { rate: *rate },
+        (RateSpec::Constant(rate), _) => Arrivals::Constant { rate: *rate },
+        (RateSpec::Steps(_), Some(true)) => {
+            return Err(Error::usage("--arrivals poisson needs one --rate, not several")
+                .with_hint("calls at rates that change come evenly"));
+        }
+        (RateSpec::Steps(steps), _) => Arrivals::Steps(steps.clone()),
+    };
+    let in_flight = concurrency.unwrap_or(DEFAULT_IN_FLIGHT);
+    Ok(LoadModel::Open { arrivals, in_flight, overflow: brief.overflow.unwrap_or_default() })
+}

@@ -1,0 +1,249 @@
+//! What is seen of a run at one moment, to be drawn.
+//!
+//! Owns: looking, which holds the lock of each meter for a moment. Drawing holds none. Never does:
+//! draw.
+
+use std::sync::PoisonError;
+use std::time::{Duration, Instant};
+
+use super::distribution::{Distribution, logarithmic};
+use super::meter::Meter;
+use super::monitor::{RunMonitor, RunPhase};
+use super::plan::{BenchPlan, RunLimits, Sharing};
+use super::report::TimelineSlice;
+use crate::util::histogram::Durations;
+
+/// Classes that show how the times are spread.
+const CLASSES: usize = 24;
+
+/// The percentiles that are seen, with their names.
+pub const PERCENTILES: [(&str, f64); 4] =
+    [("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99)];
+
+/// What is seen of a run at one moment.
+#[derive(Debug, Clone, Default)]
+pub struct BenchSnapshot {
+    /// Where it is.
+    pub phase: RunPhase,
+    /// Since the first call that counts.
+    pub elapsed: Duration,
+    /// How much of it is done, as far as it is known, from 0 to 1.
+    pub progress: Option<f64>,
+    /// The round that runs, and how many there are.
+    pub round: Option<(u32, u32)>,
+    /// What became of the calls of each tool so far.
+    pub targets: Vec<TargetSnapshot>,
+}
+
+/// What is seen of one tool.
+#[derive(Debug, Clone, Default)]
+pub struct TargetSnapshot {
+    /// The full name.
+    pub name: String,
+    /// Calls that were made to warm up.
+    pub warm_up: u64,
+    /// Calls that were made and count.
+    pub requests: u64,
+    /// Of those: answered.
+    pub ok: u64,
+    /// Refused, failed or timed out.
+    pub failed: u64,
+    /// Not made, because too many were in flight.
+    pub dropped: u64,
+    /// In flight now.
+    pub in_flight: u64,
+    /// In flight at once at most.
+    pub peak_in_flight: u64,
+    /// Failures by kind, the commonest first.
+    pub kinds: Vec<(String, u64)>,
+    /// Times of answered calls from their intended moments (open) or their sending (closed).
+    pub response: Option<LatencySummary>,
+    /// The same from their sending.
+    pub service: Option<LatencySummary>,
+    /// Calls sent a second while it was called.
+    pub sent: f64,
+    /// Answered calls a second, in slices of equal length from the beginning.
+    pub rates: Vec<f64>,
+    /// How the response times are spread.
+    pub distribution: Option<Distribution>,
+    /// The shortest response time, and the longest of all but one in a thousand.
+    pub range: Option<(Duration, Duration)>,
+}
+
+/// Times in a few figures.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LatencySummary {
+    /// How many there are.
+    pub count: u64,
+    /// Those of [`PERCENTILES`], and whether enough lie beyond each to rely on it.
+    pub quantiles: [(Duration, bool); 4],
+    /// The longest.
+    pub max: Duration,
+    /// The mean.
+    pub mean: Duration,
+    /// The standard deviation.
+    pub deviation: Duration,
+}
+
+impl LatencySummary {
+    /// Those of some durations; `None` without one.
+    pub fn of(durations: &Durations) -> Option<Self> {
+        let (max, mean) = (durations.max()?, durations.mean()?);
+        let quantile = |(_, share): (&str, f64)| {
+            (durations.quantile(share).unwrap_or(max), durations.is_reliable_at(share))
+        };
+        Some(Self {
+            count: durations.count(),
+            quantiles: PERCENTILES.map(quantile),
+            max,
+            mean,
+            deviation: durations.stddev().unwrap_or_default(),
+        })
+    }
+}
+
+impl BenchSnapshot {
+    /// Looks at a run.
+    pub fn capture(watch: &RunMonitor, plan: &BenchPlan, now: Instant) -> Self {
+        let stage = watch.lock();
+        let (phase, round, since) = (stage.phase, stage.round, stage.began);
+        let meters = stage.targets.clone();
+        drop(stage);
+        let mut targets = Vec::new();
+        // In turns the stage knows the beginning of this turn; the run began with the first one.
+        let mut began = None;
+        for (name, meter) in meters {
+            let meter = meter.lock().unwrap_or_else(PoisonError::into_inner);
+            began = meter.began.into_iter().chain(began).min();
+            let elapsed =
+                meter.began.map_or(Duration::ZERO, |at| now.saturating_duration_since(at));
+            targets.push(TargetSnapshot::of(name, &meter, elapsed));
+        }
+        let began = began.or(since);
+        let elapsed = began.map_or(Duration::ZERO, |at| now.saturating_duration_since(at));
+        let made = targets.iter().map(|target| target.requests + target.dropped).sum();
+        let share = began.and_then(|_| progress(&total_limits(plan, targets.len()), elapsed, made));
+        Self { phase, elapsed, progress: share, round, targets }
+    }
+
+    /// Answered calls.
+    pub fn answered(&self) -> u64 {
+        self.targets.iter().map(|target| target.ok).sum()
+    }
+
+    /// Failed calls.
+    pub fn failed(&self) -> u64 {
+        self.targets.iter().map(|target| target.failed).sum()
+    }
+
+    /// Calls that were made and count.
+    pub fn requests(&self) -> u64 {
+        self.targets.iter().map(|target| target.requests).sum()
+    }
+
+    /// Calls that were not made, because too many were in flight.
+    pub fn dropped(&self) -> u64 {
+        self.targets.iter().map(|target| target.dropped).sum()
+    }
+
+    /// Calls in flight.
+    pub fn in_flight(&self) -> u64 {
+        self.targets.iter().map(|target| target.in_flight).sum()
+    }
+
+    /// Answered calls a second.
+    pub fn rate(&self) -> f64 {
+        let seconds = self.elapsed.as_secs_f64();
+        #[expect(clippy::cast_precision_loss, reason = "counts of calls")]
+        let answered = self.answered() as f64;
+        if seconds > 0.0 { answered / seconds } else { 0.0 }
+    }
+}
+
+/// What bounds the whole run: in turns each target has the whole plan.
+pub fn total_limits(plan: &BenchPlan, targets: usize) -> RunLimits {
+    let times = match plan.sharing {
+        Sharing::Interleaved { .. } => u32::try_from(targets.max(1)).unwrap_or(1),
+        Sharing::Mixed => 1,
+    };
+    RunLimits {
+        requests: plan.limits.requests.map(|all| all.saturating_mul(times.into())),
+        duration: plan.limits.duration.map(|all| all.saturating_mul(times)),
+    }
+}
+
+/// How much is done: of the calls or of the time, whatever ends first.
+pub fn progress(until: &RunLimits, elapsed: Duration, made: u64) -> Option<f64> {
+    #[expect(clippy::cast_precision_loss, reason = "counts of calls")]
+    let calls = until.requests.map(|all| made as f64 / all.max(1) as f64);
+    let time = until.duration.map(|all| elapsed.as_secs_f64() / all.as_secs_f64().max(1e-9));
+    let most = calls.into_iter().chain(time).fold(f64::NAN, f64::max);
+    (!most.is_nan()).then(|| most.clamp(0.0, 1.0))
+}
+
+/// Answered calls a second in each slice; the last one may have been cut short by the end.
+pub fn rates(slices: &[TimelineSlice], elapsed: Duration) -> Vec<f64> {
+    let rate = |slice: &TimelineSlice| {
+        let lasted = elapsed.saturating_sub(slice.from).min(slice.lasting);
+        // What lasted next to nothing has no rate.
+        let lasted = lasted.max(slice.lasting / 10);
+        #[expect(clippy::cast_precision_loss, reason = "counts of calls")]
+        let ok = slice.ok as f64;
+        ok / lasted.as_secs_f64().max(1e-9)
+    };
+    slices.iter().map(rate).collect()
+}
+
+impl TargetSnapshot {
+    fn of(name: String, meter: &Meter, elapsed: Duration) -> Self {
+        let times = &meter.response;
+        let mut kinds: Vec<(String, u64)> =
+            meter.errors_by_kind.iter().map(|(kind, error)| (kind.clone(), error.count)).collect();
+        kinds.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        #[expect(clippy::cast_precision_loss, reason = "counts of calls")]
+        let requests = meter.requests as f64;
+        Self {
+            name,
+            warm_up: meter.warm_up,
+            requests: meter.requests,
+            ok: meter.ok,
+            failed: meter.failures(),
+            dropped: meter.dropped,
+            in_flight: meter.in_flight,
+            peak_in_flight: meter.peak_in_flight,
+            kinds,
+            response: LatencySummary::of(times),
+            service: LatencySummary::of(meter.service()),
+            sent: requests / meter.active_time().as_secs_f64().max(1e-3),
+            rates: rates(meter.timeline(), elapsed),
+            distribution: logarithmic(times, CLASSES),
+            range: times.min().zip(times.quantile(0.999)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan() -> BenchPlan {
+        let until = RunLimits { requests: Some(1_600), duration: Some(Duration::from_secs(10)) };
+        BenchPlan { limits: until, ..BenchPlan::default() }
+    }
+
+    #[test]
+    fn in_turns_each_tool_has_the_whole_plan() {
+        let turns = BenchPlan { sharing: Sharing::Interleaved { rounds: 5 }, ..plan() };
+        assert_eq!(total_limits(&turns, 2).requests, Some(3_200));
+        assert_eq!(total_limits(&plan(), 2).requests, Some(1_600));
+    }
+
+    #[test]
+    fn whatever_ends_first_says_how_much_is_done() {
+        let share =
+            |elapsed, made| progress(&plan().limits, Duration::from_secs(elapsed), made).unwrap();
+        assert!((share(1, 800) - 0.5).abs() < 1e-9);
+        assert!((share(9, 800) - 0.9).abs() < 1e-9);
+        assert!((share(99, 800) - 1.0).abs() < 1e-9);
+    }
+}

@@ -1,0 +1,148 @@
+//! How a person writes rates, warm-ups and shares.
+//!
+//! Owns: their syntax, and saying what is understood when something is not.
+
+use std::str::FromStr;
+use std::time::Duration;
+
+use super::plan::{RateStep, WarmUp};
+use crate::util::units;
+
+/// How finely a rising rate is made of steps.
+const RAMP_STEPS: u32 = 50;
+/// Calls a second at most: more than any machine makes.
+const MAX_RATE: f64 = 10_000_000.0;
+
+/// One rate, or several for a time each.
+#[derive(Debug, Clone, PartialEq)]
+pub enum RateSpec {
+    /// `50`, `50/s`: calls a second.
+    Constant(f64),
+    /// `50@10s,100@10s`, `10..100:60s`: one after the other.
+    Steps(Vec<RateStep>),
+}
+
+impl FromStr for RateSpec {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if let Some(rate) = parse_per_second(text) {
+            return Ok(Self::Constant(rate));
+        }
+        let steps: Option<Vec<Vec<RateStep>>> = text.split(',').map(parse_steps).collect();
+        match steps.map(|steps| steps.concat()) {
+            Some(steps) if !steps.is_empty() => Ok(Self::Steps(steps)),
+            _ => {
+                Err("expected calls a second such as 50 or 50/s, steps such as 50@10s,100@10s, or \
+                      a rising rate such as 10..100:60s"
+                    .to_owned())
+            }
+        }
+    }
+}
+
+/// `50@10s` or `10..100:60s`.
+fn parse_steps(text: &str) -> Option<Vec<RateStep>> {
+    if let Some((rate, time)) = text.split_once('@') {
+        return Some(vec![RateStep {
+            rate: parse_per_second(rate)?,
+            lasting: time_above_zero(time)?,
+        }]);
+    }
+    let (rates, time) = text.split_once(':')?;
+    let (from, to) = rates.split_once("..")?;
+    let (from, to) = (parse_per_second(from)?, parse_per_second(to)?);
+    let lasting = time_above_zero(time)? / RAMP_STEPS;
+    let step = |number: u32| {
+        // The rate in the middle of the step, so that as many calls are made as on the slope.
+        let share = (f64::from(number) + 0.5) / f64::from(RAMP_STEPS);
+        RateStep { rate: from + (to - from) * share, lasting }
+    };
+    (!lasting.is_zero()).then(|| (0..RAMP_STEPS).map(step).collect())
+}
+
+fn parse_per_second(text: &str) -> Option<f64> {
+    let number = text.trim().strip_suffix("/s").unwrap_or(text).trim();
+    number.parse::<f64>().ok().filter(|rate| *rate > 0.0 && *rate <= MAX_RATE)
+}
+
+fn time_above_zero(text: &str) -> Option<Duration> {
+    units::duration(text).filter(|time| !time.is_zero())
+}
+
+/// Reads a warm-up: a number is a count, a number with a unit is a time.
+///
+/// # Errors
+/// What is understood, in words.
+pub fn warm_up(text: &str) -> Result<WarmUp, String> {
+    if text.bytes().all(|byte| byte.is_ascii_digit()) {
+        let calls = text.parse().map_err(|_| "that many calls are never made".to_owned())?;
+        return Ok(WarmUp::Calls(calls));
+    }
+    units::duration(text)
+        .map(WarmUp::Time)
+        .ok_or_else(|| "expected a number of calls such as 100, or a time such as 3s".to_owned())
+}
+
+/// Reads a share written as `10%`.
+///
+/// # Errors
+/// What is understood, in words.
+pub fn percent(text: &str) -> Result<f64, String> {
+    let number = text.strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
+    match number {
+        Some(percent) if (0.0..=10_000.0).contains(&percent) => Ok(percent / 100.0),
+        _ => Err("expected a percentage such as 10%".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rate(text: &str) -> Result<RateSpec, String> {
+        text.parse()
+    }
+
+    #[test]
+    fn rates_are_steady_stepped_or_rising() {
+        let step = |rate, seconds| RateStep { rate, lasting: Duration::from_secs(seconds) };
+        assert_eq!(rate("50"), Ok(RateSpec::Constant(50.0)));
+        assert_eq!(rate("0.5/s"), Ok(RateSpec::Constant(0.5)));
+        let steps = RateSpec::Steps(vec![step(50.0, 10), step(100.0, 60)]);
+        assert_eq!(rate("50@10s,100/s@1m"), Ok(steps));
+        let Ok(RateSpec::Steps(rising)) = rate("10..110:50s,7@2s") else { panic!("no steps") };
+        assert_eq!(rising.len(), 51);
+        assert_eq!(rising[0], step(11.0, 1));
+        assert_eq!(rising[49], step(109.0, 1));
+        assert_eq!(rising[50], step(7.0, 2));
+    }
+
+    #[test]
+    fn nonsense_is_no_rate() {
+        for text in
+            ["", "0", "-1", "nan", "inf", "1e99", "50@", "50@0s", "10..:60s", "1..2", ",", "5@1s,"]
+        {
+            assert!(rate(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_warm_up_is_a_count_or_a_time() {
+        assert_eq!(warm_up("0"), Ok(WarmUp::Calls(0)));
+        assert_eq!(warm_up("100"), Ok(WarmUp::Calls(100)));
+        assert_eq!(warm_up("3s"), Ok(WarmUp::Time(Duration::from_secs(3))));
+        for text in ["", "-1", "soon", "99999999999999999999999"] {
+            assert!(warm_up(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_share_is_written_with_its_sign() {
+        assert_eq!(percent("10%"), Ok(0.1));
+        assert_eq!(percent("0%"), Ok(0.0));
+        for text in ["10", "-1%", "%", "nan%", "a lot"] {
+            assert!(percent(text).is_err(), "{text}");
+        }
+    }
+}

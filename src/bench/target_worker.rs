@@ -1,0 +1,274 @@
+//! One target of a run, from the connector to it being opened to its calls being told.
+//!
+//! Owns: opening the connector again when it broke in the middle of a run, and how often that is tried.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+
+use crate::host::load::{LoadRunRecord, LoadTarget};
+use crate::model::{Error, JsonObject, RetryAdvice};
+use crate::provider::load::LoadExecutor;
+use crate::util::clock::Clock;
+
+use super::control::RunControl;
+use super::driver::{LoadDriver, lock};
+use super::meter::Meter;
+
+/// How often a connector is opened again in one run.
+const MAX_RECONNECTS: u64 = 100;
+/// How often it is tried in a row without success.
+const MAX_CONNECT_ATTEMPTS: u32 = 3;
+/// The longest pause before it is tried.
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+
+/// A connector to a tool, as far as a run needs to know it.
+#[async_trait]
+pub(super) trait ToolConnector: Send + Sync {
+    /// The full name of the tool.
+    fn tool(&self) -> String;
+
+    /// The protocol revision, for tools of servers.
+    fn protocol(&self) -> Option<String> {
+        None
+    }
+
+    /// How long connecting took before, if it was done.
+    fn connect(&self) -> Option<Duration> {
+        None
+    }
+
+    /// Opens it for so many calls at once.
+    async fn open(&self, lanes: usize) -> Result<Box<dyn LoadExecutor>, Error>;
+
+    /// Whether the run was to end at once.
+    fn is_cancelled(&self) -> bool {
+        false
+    }
+
+    /// Known secrets taken out.
+    fn masked(&self, text: &str) -> String {
+        text.to_owned()
+    }
+
+    /// Writes down that many calls are about to be made; the first one has these arguments.
+    ///
+    /// # Errors
+    /// When they must not be made without a record.
+    fn record(
+        &self,
+        _arguments: &JsonObject,
+        _planned: &str,
+    ) -> Result<Option<LoadRunRecord>, Error> {
+        Ok(None)
+    }
+}
+
+#[async_trait]
+impl ToolConnector for LoadTarget {
+    fn tool(&self) -> String {
+        self.definition().name.full()
+    }
+
+    fn protocol(&self) -> Option<String> {
+        Self::protocol(self).map(str::to_owned)
+    }
+
+    fn connect(&self) -> Option<Duration> {
+        Self::connect(self)
+    }
+
+    async fn open(&self, lanes: usize) -> Result<Box<dyn LoadExecutor>, Error> {
+        self.executor(lanes).await
+    }
+
+    fn is_cancelled(&self) -> bool {
+        Self::is_cancelled(self)
+    }
+
+    fn masked(&self, text: &str) -> String {
+        Self::masked(self, text)
+    }
+
+    fn record(
+        &self,
+        arguments: &JsonObject,
+        planned: &str,
+    ) -> Result<Option<LoadRunRecord>, Error> {
+        Self::record(self, arguments, planned).map(Some)
+    }
+}
+
+/// Carries the calls of one target.
+pub(super) struct TargetWorker {
+    pub(super) connector: Arc<dyn ToolConnector>,
+    pub(super) driver: LoadDriver,
+    pub(super) weight: f64,
+    control: RunControl,
+    lanes: usize,
+    repeater: Option<Box<dyn LoadExecutor>>,
+    /// How long the connector took to open for the first time.
+    pub(super) connect_time: Duration,
+    pub(super) restarts: u64,
+    /// Why it carries no more.
+    pub(super) error: Option<Error>,
+    pub(super) protocol_warnings: Vec<String>,
+    record: Option<RunRecordGuard>,
+}
+
+impl TargetWorker {
+    /// Opens the connector.
+    ///
+    /// # Errors
+    /// When the tool cannot be reached.
+    pub(super) async fn open(
+        connector: Arc<dyn ToolConnector>,
+        driver: LoadDriver,
+        weight: f64,
+        lanes: usize,
+        (clock, control): (Arc<dyn Clock>, RunControl),
+    ) -> Result<Self, Error> {
+        let from = clock.now();
+        let repeater = Some(connector.open(lanes).await?);
+        let opened_in = clock.now().saturating_duration_since(from);
+        Ok(Self {
+            connector,
+            driver,
+            weight,
+            control,
+            lanes,
+            repeater,
+            connect_time: opened_in,
+            restarts: 0,
+            error: None,
+            protocol_warnings: Vec::new(),
+            record: None,
+        })
+    }
+
+    /// Writes down what is about to be done.
+    ///
+    /// # Errors
+    /// When it must not be done without a record.
+    pub(super) fn begin(&mut self, planned: &str) -> Result<(), Error> {
+        let first = self.driver.arguments_of(0);
+        self.record = self
+            .connector
+            .record(&first.object, planned)?
+            .map(|record| RunRecordGuard { record: Some(record), meter: self.driver.meter() });
+        Ok(())
+    }
+
+    /// Carries what the scheduler has for this target, until nothing is left or the connector is lost for
+    /// good.
+    pub(super) async fn run(&mut self) {
+        while let Some(repeater) = &mut self.repeater {
+            let before = self.driver.answered();
+            let ran = repeater.run(&mut self.driver).await;
+            // Nothing is left when all is as it should be.
+            self.driver.give_up_in_flight();
+            let Err(error) = ran else { return };
+            self.close();
+            self.driver.set_connected(false);
+            if self.driver.is_done() || self.connector.is_cancelled() {
+                return;
+            }
+            let worked = self.driver.answered() > before;
+            if !worked || self.restarts >= MAX_RECONNECTS {
+                self.error = Some(error);
+                return;
+            }
+            match self.reopen(error).await {
+                Ok(true) => {}
+                Ok(false) => return,
+                Err(error) => {
+                    self.error = Some(error);
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Opens the connector again; says no when the run was ended meanwhile.
+    async fn reopen(&mut self, mut error: Error) -> Result<bool, Error> {
+        for _ in 0..MAX_CONNECT_ATTEMPTS {
+            let pause = match error.retry_advice() {
+                RetryAdvice::Never => return Err(error),
+                RetryAdvice::After(pause) => pause.min(LONGEST_PAUSE),
+                RetryAdvice::Unspecified | RetryAdvice::AfterBackoff => Duration::ZERO,
+            };
+            let connector = Arc::clone(&self.connector);
+            let lanes = self.lanes;
+            let work = async move {
+                if !pause.is_zero() {
+                    tokio::time::sleep(pause).await;
+                }
+                connector.open(lanes).await
+            };
+            let opened = tokio::select! {
+                biased;
+                () = self.control.stopped() => return Ok(false),
+                opened = work => opened,
+            };
+            match opened {
+                Ok(repeater) => {
+                    self.restarts += 1;
+                    self.repeater = Some(repeater);
+                    self.driver.restart_numbering();
+                    self.driver.set_connected(true);
+                    return Ok(true);
+                }
+                Err(_) if self.connector.is_cancelled() => return Ok(false),
+                Err(next) => error = next,
+            }
+        }
+        Err(error)
+    }
+
+    /// Whether calls can still be carried.
+    pub(super) fn is_open(&self) -> bool {
+        self.repeater.is_some() && self.error.is_none()
+    }
+
+    /// Lets the connector go and keeps what was odd about it.
+    pub(super) fn close(&mut self) {
+        let Some(repeater) = self.repeater.take() else { return };
+        for doubt in repeater.warnings() {
+            if !self.protocol_warnings.contains(&doubt) {
+                self.protocol_warnings.push(doubt);
+            }
+        }
+    }
+
+    /// Closes the connector and the record, which says when it cannot be kept.
+    pub(super) fn end(&mut self) -> (Vec<String>, Option<Error>) {
+        self.close();
+        self.record.take().map(RunRecordGuard::end).unwrap_or_default()
+    }
+}
+
+/// A record that tells what became of the calls, even when the run is dropped.
+struct RunRecordGuard {
+    record: Option<LoadRunRecord>,
+    meter: Arc<Mutex<Meter>>,
+}
+
+impl RunRecordGuard {
+    fn end(mut self) -> (Vec<String>, Option<Error>) {
+        self.write()
+    }
+
+    fn write(&mut self) -> (Vec<String>, Option<Error>) {
+        let Some(record) = self.record.take() else { return <_>::default() };
+        let meter = lock(&self.meter);
+        let made = meter.requests + meter.warm_up;
+        record.close(made, meter.ok, meter.failures() + meter.unanswered)
+    }
+}
+
+impl Drop for RunRecordGuard {
+    fn drop(&mut self) {
+        let _nobody_listens = self.write();
+    }
+}

@@ -1,0 +1,226 @@
+//! Which tools of a catalogue are wanted: the flags of `list`, searching, and profiles.
+//!
+//! Owns: choosing and ranking. Never does: change a tool or build a catalogue.
+
+use std::borrow::Borrow;
+
+use regex::{Regex, RegexBuilder};
+
+use crate::config::spec::ProfileSpec;
+use crate::model::{ToolDefinition, ToolSource};
+use crate::util::pattern;
+
+/// What is wanted; every part that is empty allows everything.
+#[derive(Debug, Clone, Default)]
+pub struct CatalogueQuery {
+    /// Words that must all occur in the name, title or description, whatever their case.
+    pub words: Vec<String>,
+    /// Internal or MCP.
+    pub source: Option<ToolSource>,
+    /// Only tools of one of these components or servers.
+    pub servers: Vec<String>,
+    /// Only these kinds of provider.
+    pub kinds: Vec<String>,
+    /// Only these categories.
+    pub categories: Vec<String>,
+    /// Only these safety levels.
+    pub safety: Vec<String>,
+    /// Only what this profile shows.
+    pub profile: Option<ProfileSpec>,
+}
+
+impl CatalogueQuery {
+    /// A query for words as a person types them.
+    pub fn words(text: &str) -> Self {
+        Self { words: text.split_whitespace().map(str::to_owned).collect(), ..Self::default() }
+    }
+
+    /// The places of the wanted tools in `tools`. With words the best match comes first: a name
+    /// that begins with the word, then a name that holds it, a title, a description; otherwise
+    /// the order is kept.
+    pub fn select(&self, tools: &[impl Borrow<ToolDefinition>]) -> Vec<usize> {
+        let words = WordMatcher::new(&self.words);
+        let mut found: Vec<(u32, usize)> = tools
+            .iter()
+            .map(Borrow::borrow)
+            .enumerate()
+            .filter(|(_, tool)| self.allows(tool))
+            .filter_map(|(at, tool)| words.rank(tool).map(|rank| (rank, at)))
+            .collect();
+        found.sort_unstable();
+        found.into_iter().map(|(_, at)| at).collect()
+    }
+
+    /// Keeps the wanted tools, best first.
+    pub fn apply<T: Borrow<ToolDefinition>>(&self, tools: Vec<T>) -> Vec<T> {
+        let order = self.select(&tools);
+        let mut tools: Vec<Option<T>> = tools.into_iter().map(Some).collect();
+        order.into_iter().filter_map(|at| tools.get_mut(at).and_then(Option::take)).collect()
+    }
+
+    fn allows(&self, tool: &ToolDefinition) -> bool {
+        self.source.is_none_or(|source| source == tool.source)
+            && (self.servers.is_empty() || one_of(&self.servers, tool.name.component()))
+            && (self.kinds.is_empty() || one_of(&self.kinds, Some(tool.kind)))
+            && (self.categories.is_empty() || one_of(&self.categories, tool.category.as_deref()))
+            && (self.safety.is_empty() || one_of(&self.safety, Some(tool.safety.as_str())))
+            && self.profile.as_ref().is_none_or(|profile| is_in_profile(profile, tool))
+    }
+}
+
+/// Whether a profile shows a tool. `include` and `exclude` are patterns over full names; exclusion
+/// wins.
+pub fn is_in_profile(profile: &ProfileSpec, tool: &ToolDefinition) -> bool {
+    let name = tool.name.full();
+    let matches = |patterns: &[String]| patterns.iter().any(|p| pattern::matches(p, &name));
+    (profile.include.is_empty() || matches(&profile.include))
+        && !matches(&profile.exclude)
+        && (profile.servers.is_empty() || one_of(&profile.servers, tool.name.component()))
+        && (profile.categories.is_empty() || one_of(&profile.categories, tool.category.as_deref()))
+        && (profile.safety.is_empty() || one_of(&profile.safety, Some(tool.safety.as_str())))
+}
+
+fn one_of(allowed: &[String], value: Option<&str>) -> bool {
+    value.is_some_and(|value| allowed.iter().any(|a| a == value))
+}
+
+/// The words of a query, made for searching many texts without copying them.
+#[derive(Debug)]
+pub struct WordMatcher(Vec<Regex>);
+
+impl WordMatcher {
+    /// Words that must all occur, whatever their case; without any, everything fits.
+    pub fn new(words: &[String]) -> Self {
+        // An escaped literal always compiles unless it is absurdly long; such a word is cut, which
+        // can only widen the result.
+        let literal = |word: &String| {
+            let word: String = word.chars().take(256).collect();
+            RegexBuilder::new(&regex::escape(&word)).case_insensitive(true).build().ok()
+        };
+        Self(words.iter().filter(|w| !w.is_empty()).filter_map(literal).collect())
+    }
+
+    /// Whether each word occurs in one of the texts.
+    pub fn matches(&self, texts: &[Option<&str>]) -> bool {
+        let occurs = |word: &Regex| texts.iter().flatten().any(|text| word.is_match(text));
+        self.0.iter().all(occurs)
+    }
+
+    /// How well a tool matches all words; lower is better.
+    fn rank(&self, tool: &ToolDefinition) -> Option<u32> {
+        if self.0.is_empty() {
+            return Some(0);
+        }
+        let name = tool.name.full();
+        self.0.iter().try_fold(0, |sum, word| Some(sum + rank_one(word, tool, &name)?))
+    }
+}
+
+fn rank_one(word: &Regex, tool: &ToolDefinition, name: &str) -> Option<u32> {
+    if let Some(found) = word.find(name) {
+        let whole = found.len() == name.len() || found.as_str() == tool.name.tool();
+        return Some(match found.start() {
+            _ if whole => 0,
+            0 => 1,
+            _ => 2,
+        });
+    }
+    let holds = |text: &Option<String>| text.as_deref().is_some_and(|text| word.is_match(text));
+    if holds(&tool.title) || holds(&tool.annotations.title) {
+        Some(3)
+    } else {
+        holds(&tool.description).then_some(4)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Origin, Safety, ToolName};
+
+    fn tools() -> Vec<ToolDefinition> {
+        let internal = |name: &str| {
+            ToolDefinition::new(
+                ToolName::plain(name),
+                ToolSource::Internal,
+                "builtin",
+                Origin::Server(String::new()),
+            )
+        };
+        let mcp = |server: &str, name: &str| {
+            ToolDefinition::new(
+                ToolName::of(server, name),
+                ToolSource::Mcp,
+                "mcp",
+                Origin::Server(server.to_owned()),
+            )
+        };
+        let mut all = vec![
+            internal("calculator"),
+            internal("web-search"),
+            mcp("github", "search"),
+            mcp("github", "delete"),
+            mcp("files", "read"),
+        ];
+        all[0].description = Some("Computes; no SEARCH here".into());
+        all[0].category = Some("math".into());
+        all[1].safety = Safety::Sandboxed;
+        all[4].title = Some("Research a file".into());
+        all
+    }
+
+    fn names(query: &CatalogueQuery) -> Vec<String> {
+        query.apply(tools()).iter().map(|t| t.name.full()).collect()
+    }
+
+    #[test]
+    fn without_a_word_the_order_is_kept() {
+        assert_eq!(names(&CatalogueQuery::default()).len(), 5);
+        assert_eq!(names(&CatalogueQuery::default())[0], "calculator");
+    }
+
+    #[test]
+    fn names_rank_before_titles_before_descriptions() {
+        for word in ["search", "SEARCH"] {
+            assert_eq!(
+                names(&CatalogueQuery::words(word)),
+                ["github-search", "web-search", "files-read", "calculator"]
+            );
+        }
+    }
+
+    #[test]
+    fn all_words_must_occur() {
+        assert_eq!(names(&CatalogueQuery::words("github search")), ["github-search"]);
+        assert!(names(&CatalogueQuery::words("github nowhere")).is_empty());
+        assert!(names(&CatalogueQuery::words("s.arch")).is_empty());
+    }
+
+    #[test]
+    fn flags_narrow_the_list() {
+        let query = |change: fn(&mut CatalogueQuery)| {
+            let mut query = CatalogueQuery::default();
+            change(&mut query);
+            names(&query)
+        };
+        assert_eq!(query(|q| q.source = Some(ToolSource::Internal)), ["calculator", "web-search"]);
+        assert_eq!(query(|q| q.servers = vec!["files".into()]), ["files-read"]);
+        assert_eq!(query(|q| q.categories = vec!["math".into()]), ["calculator"]);
+        assert_eq!(query(|q| q.safety = vec!["sandboxed".into()]), ["web-search"]);
+        assert_eq!(query(|q| q.kinds = vec!["mcp".into()]).len(), 3);
+    }
+
+    #[test]
+    fn a_profile_is_a_view() {
+        let profile = ProfileSpec {
+            include: vec!["github-*".into(), "calc*".into()],
+            exclude: vec!["*-delete".into()],
+            ..ProfileSpec::default()
+        };
+        let query = CatalogueQuery { profile: Some(profile), ..CatalogueQuery::default() };
+        assert_eq!(names(&query), ["calculator", "github-search"]);
+        let servers = ProfileSpec { servers: vec!["files".into()], ..ProfileSpec::default() };
+        let query = CatalogueQuery { profile: Some(servers), ..CatalogueQuery::default() };
+        assert_eq!(names(&query), ["files-read"]);
+    }
+}

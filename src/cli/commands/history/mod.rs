@@ -1,0 +1,214 @@
+//! `toolhost history`.
+
+mod diff;
+mod rerun;
+
+use clap::{Args, Subcommand};
+use clap_complete::ArgValueCompleter;
+
+use crate::assembly;
+use crate::cli::complete;
+use crate::cli::context::{CommandContext, CommandResult, plural};
+use crate::cli::output::{Format, SpanStyle, StyledLine, StyledPage};
+use crate::cli::prompt;
+use crate::cli::records::{self, Since, parse_since};
+use crate::cli::views;
+use crate::history;
+use crate::history::HistoryEntry;
+use crate::history::read::{self, HistoryFilter, HistoryLookup};
+use crate::host::approval::Approval;
+use crate::model::Error;
+use crate::util::append::RecordLocation;
+use crate::util::clock::{Clock as _, SystemClock};
+use crate::util::segments::{self, ReverseLines};
+
+/// Show calls of the past, call again, compare results.
+///
+/// Every call that was made is kept with its arguments and the beginning of its result. Arguments
+/// that are secret are not. Without a command the newest calls are listed, the newest first.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct HistoryArgs {
+    /// Which calls are listed.
+    #[command(flatten)]
+    pub list: HistoryListArgs,
+    /// Something else than listing.
+    #[command(subcommand)]
+    pub action: Option<HistoryAction>,
+}
+
+/// Which calls are listed.
+#[derive(Debug, Args)]
+pub struct HistoryListArgs {
+    /// Only tools whose full name matches this pattern, with * and ?
+    #[arg(long, value_name = "PATTERN", add = ArgValueCompleter::new(complete::tools))]
+    pub tool: Option<String>,
+    /// Not before: a time ago (30m, 7d) or a date (2026-11-01)
+    #[arg(long, value_name = "TIME", value_parser = parse_since)]
+    pub since: Option<Since>,
+    /// Only calls that failed
+    #[arg(long)]
+    pub failed: bool,
+    /// Only calls of this session
+    #[arg(long, value_name = "ID")]
+    pub session: Option<String>,
+    /// The most calls to show, the newest
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 50, allow_negative_numbers = true,
+          value_parser = clap::value_parser!(u32).range(0..=10_000))]
+    pub limit: u32,
+}
+
+/// What to do with calls of the past.
+#[derive(Debug, Subcommand)]
+pub enum HistoryAction {
+    /// List calls, the newest first.
+    List(HistoryListArgs),
+    /// Show one call: its arguments and what it gave.
+    Show {
+        /// The call: its identity, a beginning that only it has, or 'last'
+        #[arg(add = ArgValueCompleter::new(complete::calls))]
+        id: String,
+    },
+    /// Call again with the same arguments.
+    Replay(rerun::HistoryRerunArgs),
+    /// Compare the results of two calls, line by line.
+    Diff(diff::HistoryDiffArgs),
+    /// Remove the history.
+    Clear {
+        /// Remove without asking
+        #[arg(short, long)]
+        yes: bool,
+    },
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// An unknown call, a history that cannot be read, and whatever calling again runs into.
+pub async fn run(args: &HistoryArgs, context: &CommandContext) -> CommandResult {
+    match &args.action {
+        None => list(&args.list, context),
+        Some(HistoryAction::List(args)) => list(args, context),
+        Some(HistoryAction::Show { id }) => show(id, context),
+        Some(HistoryAction::Replay(args)) => rerun::run(args, context).await,
+        Some(HistoryAction::Diff(args)) => diff::run(args, context).await,
+        Some(HistoryAction::Clear { yes }) => clear(*yes, context).await,
+    }
+}
+
+fn list(args: &HistoryListArgs, context: &CommandContext) -> CommandResult {
+    use Format::{Json, Names, Table, Text, Yaml};
+    let format = context.format(&[Text, Table, Json, Yaml, Names])?;
+    let location = location(context)?;
+    let filter = HistoryFilter {
+        since: args.since.map(|since| since.unix(SystemClock.unix())),
+        tool: args.tool.clone(),
+        failed: args.failed.then_some(true),
+        session: args.session.clone(),
+    };
+    let limit = usize::try_from(args.limit).unwrap_or(usize::MAX);
+    let found = read::newest(lines(&location)?, &filter, limit).map_err(records::unreadable)?;
+    let output = &context.output;
+    records::warn_unreadable_lines(output, found.damaged, &location.path);
+    match format {
+        Json | Yaml => {
+            let all: Vec<_> = found.entries.iter().map(history::json::summary).collect();
+            output.value(format, &all)
+        }
+        Names => {
+            let mut page = StyledPage::default();
+            for entry in &found.entries {
+                page.push(StyledLine::plain(&entry.id));
+            }
+            output.page(&page)
+        }
+        _ => {
+            output.page(&views::history::page(&found.entries, output.width()))?;
+            if found.entries.is_empty() {
+                let path = location.path.display();
+                output.note(&StyledLine::styled(SpanStyle::Dim, format!("no such call in {path}")));
+            }
+            Ok(())
+        }
+    }
+}
+
+fn show(id: &str, context: &CommandContext) -> CommandResult {
+    let format = context.format(&[Format::Text, Format::Json, Format::Yaml])?;
+    let entry = find_entry(id, context)?;
+    match format {
+        Format::Json | Format::Yaml => context.output.value(format, &history::json::full(&entry)),
+        _ => context.output.page(&views::history::whole(&entry, context.output.width())),
+    }
+}
+
+async fn clear(yes: bool, context: &CommandContext) -> CommandResult {
+    let location = location(context)?;
+    let files = segments::files(&location).map_err(records::unreadable)?;
+    let files: Vec<RecordLocation> =
+        files.into_iter().filter(|file| file.path.symlink_metadata().is_ok()).collect();
+    if files.is_empty() {
+        context.output.note(&StyledLine::plain("there is no history to remove"));
+        return Ok(());
+    }
+    if !yes {
+        let mut page =
+            StyledPage::from(StyledLine::plain("The history of all calls will be removed:"));
+        for file in &files {
+            page.push(StyledLine::plain(file.path.display().to_string()).indented(2));
+        }
+        match prompt::confirm(std::sync::Arc::clone(&context.output), page, "Remove it?").await {
+            Approval::Granted => {}
+            Approval::Refused => return Err(Error::denied("nothing was removed").into()),
+            Approval::Unavailable => {
+                return Err(Error::denied("nothing was removed: nobody can be asked")
+                    .with_hint("--yes removes without asking")
+                    .into());
+            }
+        }
+    }
+    for file in &files {
+        std::fs::remove_file(&file.path).map_err(|error| {
+            Error::internal(format!("{} cannot be removed: {error}", file.path.display()))
+        })?;
+    }
+    let count = plural(files.len(), "file", "files");
+    context.output.note(&StyledLine::plain(format!("{count} removed")));
+    Ok(())
+}
+
+/// Where the history is.
+fn location(context: &CommandContext) -> Result<RecordLocation, Error> {
+    let configuration = context.load();
+    if !configuration.history.enabled {
+        context.output.warn("the history is switched off (history: { enabled: false })");
+    }
+    let state_dir = context.environment.state_dir();
+    assembly::record_location(&configuration.history, history::log::FILE, state_dir.as_deref())
+        .ok_or_else(|| {
+            Error::internal("there is no home directory, and so no history")
+                .with_hint("history: { path: FILE } in tools.yaml names one")
+        })
+}
+
+fn lines(location: &RecordLocation) -> Result<ReverseLines, Error> {
+    ReverseLines::all(location).map_err(records::unreadable)
+}
+
+/// The call that a person means.
+fn find_entry(id: &str, context: &CommandContext) -> Result<HistoryEntry, Error> {
+    let location = location(context)?;
+    match read::find(lines(&location)?, id).map_err(records::unreadable)? {
+        HistoryLookup::One(entry) => Ok(*entry),
+        HistoryLookup::NotFound if id == "last" => {
+            Err(Error::usage("there is no call in the history yet"))
+        }
+        HistoryLookup::NotFound => {
+            Err(Error::usage(format!("there is no call '{id}' in the history"))
+                .with_hint("'toolhost history' lists the newest calls"))
+        }
+        HistoryLookup::Ambiguous(ids) => {
+            Err(Error::usage(format!("'{id}' is the beginning of several calls")).with_details(ids))
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! `toolhost history replay`: a call of the past once more.
+
+use std::time::Duration;
+
+use clap::Args;
+use clap_complete::ArgValueCompleter;
+
+use crate::assembly::Assembly;
+use crate::cli::commands::call::{self, CallArgs};
+use crate::cli::complete;
+use crate::cli::context::{CommandContext, CommandResult, StartScope};
+use crate::cli::prompt;
+use crate::cli::raw_arguments::{self, RawArguments};
+use crate::history::HistoryEntry;
+use crate::host::request::{ArgumentWord, CallArguments, CallRequest};
+use crate::host::rerun::{masked_paths, restore_secret};
+use crate::model::{Error, JsonObject};
+
+/// Call again with the same arguments.
+///
+/// The call goes the way of every call: it is checked, and asked about where that is due. Secret
+/// arguments were not kept; they are asked for, or given as further words.
+#[derive(Debug, Args)]
+pub struct HistoryRerunArgs {
+    /// The call: its identity, a beginning that only it has, or 'last'
+    #[arg(add = ArgValueCompleter::new(complete::calls))]
+    pub id: String,
+    /// Arguments to use instead: key=value, key:=json, key=@file
+    #[arg(value_name = "ARGS")]
+    pub words: Vec<String>,
+    /// Give up after this time, such as 500ms, 30s or 2m
+    #[arg(long, value_name = "TIME", value_parser = call::parse_timeout)]
+    pub timeout: Option<Duration>,
+    /// Approve the call without being asked
+    #[arg(short, long)]
+    pub yes: bool,
+    /// Approve the call, and the calls it makes, without being asked
+    #[arg(long)]
+    pub yes_nested: bool,
+    /// Show what would be sent or started, and do nothing
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// An unknown call, secrets that nobody can be asked for, and whatever the call runs into.
+pub(super) async fn run(args: &HistoryRerunArgs, context: &CommandContext) -> CommandResult {
+    let format = call::format(context)?;
+    let entry = super::find_entry(&args.id, context)?;
+    let (assembly, request) = prepare(&entry, &args.words, context).await?;
+    let args = CallArgs {
+        name: entry.tool.clone(),
+        timeout: args.timeout,
+        yes: args.yes,
+        yes_nested: args.yes_nested,
+        dry_run: args.dry_run,
+        ..CallArgs::default()
+    };
+    let request = CallRequest {
+        timeout: args.timeout,
+        assume_yes: args.yes || args.yes_nested,
+        assume_yes_nested: args.yes_nested,
+        ..request
+    };
+    call::perform(&args, context, format, &assembly, request).await
+}
+
+/// The host, and the request that was made then.
+///
+/// # Errors
+/// When the arguments were not kept, or secrets among them are not given.
+pub(super) async fn prepare(
+    entry: &HistoryEntry,
+    words: &[String],
+    context: &CommandContext,
+) -> Result<(Assembly, CallRequest), Error> {
+    let Some(recorded) = entry.arguments.clone() else {
+        return Err(Error::usage(format!(
+            "the arguments of this call of '{}' were too large to be kept",
+            entry.tool
+        ))
+        .with_hint("call it with 'toolhost call'"));
+    };
+    let given = parse_overrides(words, context)?;
+    let arguments = merge_arguments(recorded, given, context).await?;
+    let assembly = context.assemble(StartScope::Named(&entry.tool, &[])).await?;
+    warn_if_changed(entry, &assembly, context).await?;
+    let mut request = CallRequest::new(&entry.tool, arguments);
+    request.cancel = context.cancel.clone();
+    Ok((assembly, request))
+}
+
+fn parse_overrides(words: &[String], context: &CommandContext) -> Result<Vec<ArgumentWord>, Error> {
+    let sources =
+        RawArguments { words: words.to_vec(), json_option: None, cwd: context.environment.cwd() };
+    match raw_arguments::read(&sources, &mut std::io::empty())? {
+        CallArguments::Words(words) => Ok(words),
+        CallArguments::Object(object) => {
+            let json = |(key, value)| ArgumentWord::Json { key, value };
+            Ok(object.into_iter().map(json).collect())
+        }
+    }
+}
+
+/// The recorded arguments with what was given in their place; what was secret is asked for.
+async fn merge_arguments(
+    mut recorded: JsonObject,
+    given: Vec<ArgumentWord>,
+    context: &CommandContext,
+) -> Result<CallArguments, Error> {
+    for word in &given {
+        let (ArgumentWord::Text { key, .. } | ArgumentWord::Json { key, .. }) = word;
+        recorded.shift_remove(key);
+    }
+    let mut asked = Vec::new();
+    let hidden = masked_paths(&recorded);
+    if !hidden.is_empty() && !prompt::is_possible() {
+        let names: Vec<String> = hidden.iter().map(|path| path.join(".")).collect();
+        return Err(Error::denied(format!(
+            "secret arguments were not kept and nobody can be asked: {}",
+            names.join(", ")
+        ))
+        .with_hint(format!("give them as further words: {}=…", hidden[0][0])));
+    }
+    for path in hidden {
+        let name = path.join(".");
+        let answer = prompt::ask_secret(&context.output, &name, &context.cancel).await;
+        let Some(value) = answer else {
+            return Err(Error::denied(format!("the secret argument '{name}' was not given")));
+        };
+        match &path[..] {
+            // As text, so that the schema says what it becomes.
+            [key] => {
+                recorded.shift_remove(key);
+                asked.push(ArgumentWord::Text { key: key.clone(), value });
+            }
+            path => restore_secret(&mut recorded, path, value),
+        }
+    }
+    let json = |(key, value)| ArgumentWord::Json { key, value };
+    Ok(CallArguments::Words(recorded.into_iter().map(json).chain(asked).chain(given).collect()))
+}
+
+/// Says when the tool is not what it was then.
+async fn warn_if_changed(
+    entry: &HistoryEntry,
+    assembly: &Assembly,
+    context: &CommandContext,
+) -> Result<(), Error> {
+    if assembly.host.has_changed_since(entry).await? == Some(true) {
+        context.output.warn(&format!("the definition of '{}' changed since this call", entry.tool));
+    }
+    Ok(())
+}

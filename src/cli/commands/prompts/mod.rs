@@ -1,0 +1,36 @@
+//! `toolhost prompts`.
+
+mod get;
+mod list;
+
+use clap::{Args, Subcommand};
+
+use crate::cli::context::{CommandContext, CommandResult};
+
+/// List and fill in the prompts of servers.
+#[derive(Debug, Args)]
+pub struct PromptsArgs {
+    /// What to do with them.
+    #[command(subcommand)]
+    pub action: PromptsAction,
+}
+
+/// What to do with prompts.
+#[derive(Debug, Subcommand)]
+pub enum PromptsAction {
+    /// List the prompts of all servers.
+    List(list::PromptListArgs),
+    /// Fill in a prompt and show its messages.
+    Get(get::PromptGetArgs),
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// What could not be listed or filled in.
+pub async fn run(args: &PromptsArgs, context: &CommandContext) -> CommandResult {
+    match &args.action {
+        PromptsAction::List(args) => list::run(args, context).await,
+        PromptsAction::Get(args) => get::run(args, context).await,
+    }
+}

@@ -1,0 +1,40 @@
+//! `toolhost resources`.
+
+mod list;
+mod read;
+mod watch;
+
+use clap::{Args, Subcommand};
+
+use crate::cli::context::{CommandContext, CommandResult};
+
+/// List, read and watch the resources of servers.
+#[derive(Debug, Args)]
+pub struct ResourcesArgs {
+    /// What to do with them.
+    #[command(subcommand)]
+    pub action: ResourcesAction,
+}
+
+/// What to do with resources.
+#[derive(Debug, Subcommand)]
+pub enum ResourcesAction {
+    /// List the resources of all servers.
+    List(list::ResourceListArgs),
+    /// Read a resource.
+    Read(read::ResourceReadArgs),
+    /// Print a line each time a resource changes, until Ctrl-C.
+    Watch(watch::ResourceWatchArgs),
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// What could not be listed, read or watched.
+pub async fn run(args: &ResourcesArgs, context: &CommandContext) -> CommandResult {
+    match &args.action {
+        ResourcesAction::List(args) => list::run(args, context).await,
+        ResourcesAction::Read(args) => read::run(args, context).await,
+        ResourcesAction::Watch(args) => watch::run(args, context).await,
+    }
+}

@@ -1,0 +1,89 @@
+//! Statistics behind a thread: whoever waits for somebody else's lock still hears a signal.
+
+use std::sync::Arc;
+
+use crate::assembly;
+use crate::cli::context::CommandContext;
+use crate::cli::output::Output;
+use crate::cli::views::stats::detail::slices_in;
+use crate::model::Error;
+use crate::stats::summary::TimeSlice;
+use crate::stats::{ReadBudget, Statistics, StatsQuery, Summary};
+use crate::util::clock::{Clock as _, SystemClock};
+
+/// Statistics that are being read.
+pub(super) struct BlockingStatistics {
+    statistics: Option<Statistics>,
+    output: Arc<Output>,
+}
+
+impl BlockingStatistics {
+    /// Those of this configuration.
+    ///
+    /// # Errors
+    /// Without a place to keep them.
+    pub(super) fn open(context: &CommandContext) -> Result<Self, Error> {
+        let configuration = context.load();
+        let spec = &configuration.stats;
+        if !spec.enabled {
+            context.output.warn("the statistics are switched off (stats: { enabled: false })");
+        }
+        let state_dir = context.environment.state_dir();
+        let place = assembly::stats_place(spec, state_dir.as_deref()).ok_or_else(|| {
+            Error::internal("there is no home directory, and so no statistics")
+                .with_hint("stats: { path: FILE } in tools.yaml names a place")
+        })?;
+        let statistics = Statistics::new(place, spec.retention, ReadBudget::FULL);
+        Ok(Self { statistics: Some(statistics), output: Arc::clone(&context.output) })
+    }
+
+    /// Does something with them, on a thread that may wait.
+    pub(super) async fn with<T: Send + 'static>(
+        &mut self,
+        work: impl FnOnce(&mut Statistics) -> Result<T, Error> + Send + 'static,
+    ) -> Result<T, Error> {
+        let lost = || Error::internal("the thread that reads statistics ended early");
+        let mut statistics = self.statistics.take().ok_or_else(lost)?;
+        let done = tokio::task::spawn_blocking(move || {
+            let done = work(&mut statistics);
+            (statistics, done)
+        });
+        let (statistics, done) = done.await.map_err(|_panicked| lost())?;
+        self.statistics = Some(statistics);
+        if done.is_err() {
+            self.print_notes();
+        }
+        done
+    }
+
+    /// Folds what was spooled; gives whether there was anything.
+    pub(super) async fn refresh(&mut self) -> Result<bool, Error> {
+        let changed = self.with(|statistics| statistics.refresh(SystemClock.unix())).await?;
+        self.print_notes();
+        Ok(changed)
+    }
+
+    /// What was counted, and with `time_series` how it went in the course of time.
+    pub(super) async fn summary(
+        &mut self,
+        query: StatsQuery,
+        course: bool,
+    ) -> Result<(Summary, Vec<TimeSlice>), Error> {
+        let most = slices_in(self.output.width());
+        self.with(move |statistics| {
+            let now = SystemClock.unix();
+            let summary = statistics.summary(&query, now)?;
+            let course =
+                if course { statistics.time_series(&query, now, most)? } else { Vec::new() };
+            Ok((summary, course))
+        })
+        .await
+    }
+
+    /// Passes on what the statistics have to say.
+    pub(super) fn print_notes(&mut self) {
+        for note in self.statistics.iter_mut().flat_map(Statistics::take_notes) {
+            self.output.warn(&note);
+        }
+    }
+}

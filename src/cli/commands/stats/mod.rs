@@ -1,0 +1,206 @@
+//! `toolhost stats`.
+
+mod blocking_statistics;
+mod export;
+mod reset;
+mod stats_scope;
+mod watch;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use clap_complete::ArgValueCompleter;
+
+use crate::cli::complete;
+use crate::cli::context::{CommandContext, CommandResult};
+use crate::cli::output::{Format, SpanStyle, StyledLine, StyledPage};
+use crate::cli::records::{Since, parse_since};
+use crate::cli::views;
+use crate::cli::views::stats::StatsRows;
+use crate::model::Error;
+use crate::stats::summary::{UsageOrder, sort};
+use crate::stats::{StatsQuery, Summary};
+use crate::util::clock::{Clock as _, SystemClock};
+use blocking_statistics::BlockingStatistics;
+use stats_scope::StatsScope;
+
+/// Show how often tools are used, how fast they are and how they fail.
+///
+/// Every call of every kind is counted, whoever makes it. Durations are of calls that went well;
+/// percentiles are exact to a hundredth. With a name everything about that tool is shown.
+#[derive(Debug, Args)]
+pub struct StatsArgs {
+    /// Only this tool, or the tools of this server
+    #[arg(add = ArgValueCompleter::new(complete::names))]
+    pub name: Option<String>,
+    /// Not before: a time ago (30m, 7d) or a date (2026-11-01); a window begins with a whole minute,
+    /// after two days with a whole hour, after five weeks with a whole day
+    #[arg(long, value_name = "TIME", value_parser = parse_since)]
+    pub since: Option<Since>,
+    /// In which order: by name, most calls, most errors, slowest, or used last
+    #[arg(long, value_name = "COLUMN", value_enum, default_value_t)]
+    pub sort: StatsSortColumn,
+    /// One row for each tool, or for each server
+    #[arg(long, value_name = "WHAT", value_enum, default_value_t)]
+    pub by: StatsGrouping,
+    /// Go on as calls are made, until interrupted
+    #[arg(short, long)]
+    pub watch: bool,
+    /// Write to this file: JSON, or a table when its name ends in .csv; - is standard output
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath, conflicts_with = "watch")]
+    pub export: Option<PathBuf>,
+    /// Forget what was counted, of this tool or of all
+    #[arg(long, conflicts_with_all = ["watch", "export", "since"])]
+    pub reset: bool,
+    /// Forget without asking
+    #[arg(short, long, requires = "reset")]
+    pub yes: bool,
+}
+
+/// What tools are put in order by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+#[expect(missing_docs, reason = "the names are all there is to say")]
+pub enum StatsSortColumn {
+    Name,
+    #[default]
+    Calls,
+    Errors,
+    P50,
+    P95,
+    P99,
+    Mean,
+    Last,
+}
+
+impl StatsSortColumn {
+    fn order(self) -> UsageOrder {
+        match self {
+            Self::Name => UsageOrder::Name,
+            Self::Calls => UsageOrder::Calls,
+            Self::Errors => UsageOrder::Errors,
+            Self::P50 => UsageOrder::Quantile(0.5),
+            Self::P95 => UsageOrder::Quantile(0.95),
+            Self::P99 => UsageOrder::Quantile(0.99),
+            Self::Mean => UsageOrder::Mean,
+            Self::Last => UsageOrder::LastUsed,
+        }
+    }
+}
+
+/// What a row stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum StatsGrouping {
+    /// A tool.
+    #[default]
+    Tool,
+    /// A server; internal tools are one.
+    Server,
+}
+
+impl StatsArgs {
+    /// What is asked now; a window that begins some time ago moves on.
+    fn query(&self, scope: &StatsScope, now: Duration) -> StatsQuery {
+        let since = self
+            .since
+            .map(|since| Duration::try_from_secs_f64(since.unix(now).max(0.0)).unwrap_or_default());
+        StatsQuery { since, tools: scope.tools() }
+    }
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// An unknown name, a store that cannot be read, and stdout or a file that cannot be written.
+pub async fn run(args: &StatsArgs, context: &CommandContext) -> CommandResult {
+    use Format::{Json, Names, Table, Text, Yaml};
+    let format = context.format(&[Text, Table, Json, Yaml, Names])?;
+    if args.watch && matches!(format, Yaml | Names) {
+        return Err(Error::usage("--watch prints tables or JSON lines").into());
+    }
+    let work = perform(args, context, format);
+    // Somebody who holds the store may make us wait: an interruption does not.
+    tokio::select! {
+        biased;
+        () = context.cancel.cancelled() => Ok(()),
+        outcome = work => outcome,
+    }
+}
+
+async fn perform(args: &StatsArgs, context: &CommandContext, format: Format) -> CommandResult {
+    let mut reading = BlockingStatistics::open(context)?;
+    reading.refresh().await?;
+    let scope = stats_scope::resolve(args.name.as_deref(), &mut reading, context).await?;
+    if args.reset {
+        return reset::run(args, reading, &scope, context).await;
+    }
+    if args.watch {
+        return watch::run(args, reading, &scope, context, format).await;
+    }
+    let query = args.query(&scope, SystemClock.unix());
+    let (mut summary, course) = reading.summary(query, scope.is_single_tool()).await?;
+    sort(&mut summary.tools, args.sort.order());
+    reading.print_notes();
+    if let Some(file) = &args.export {
+        return export::run(file, &summary, context);
+    }
+    let output = &context.output;
+    match format {
+        Format::Json | Format::Yaml => {
+            let mut value = views::stats::json(&summary);
+            if let ([usage], true) = (summary.tools.as_slice(), scope.is_single_tool()) {
+                value["tools"] = vec![views::stats::detail::json(usage, &course)].into();
+            }
+            output.value(format, &value)
+        }
+        Format::Names => {
+            let mut page = StyledPage::default();
+            for usage in &summary.tools {
+                page.push(StyledLine::plain(&usage.tool.name));
+            }
+            output.page(&page)
+        }
+        _ => {
+            output.page(&page(args, &summary, &scope, &course, output.width()))?;
+            remark(args, &summary, &scope, context);
+            Ok(())
+        }
+    }
+}
+
+/// What a person sees.
+fn page(
+    args: &StatsArgs,
+    summary: &Summary,
+    scope: &StatsScope,
+    course: &[crate::stats::summary::TimeSlice],
+    width: Option<usize>,
+) -> StyledPage {
+    match (summary.tools.as_slice(), args.by) {
+        ([usage], StatsGrouping::Tool) if scope.is_single_tool() => {
+            views::stats::detail::page(usage, course, width)
+        }
+        (tools, StatsGrouping::Tool) => views::stats::table(tools, StatsRows::Tools, width),
+        (_, StatsGrouping::Server) => {
+            let mut servers = summary.servers();
+            sort(&mut servers, args.sort.order());
+            views::stats::table(&servers, StatsRows::Servers, width)
+        }
+    }
+}
+
+/// What has to be said beside it.
+fn remark(args: &StatsArgs, summary: &Summary, scope: &StatsScope, context: &CommandContext) {
+    let output = &context.output;
+    for line in views::stats::remarks(summary, &summary.tools) {
+        output.note(&line);
+    }
+    if summary.tools.is_empty() {
+        let what = match (scope, &args.name) {
+            (StatsScope::All, _) | (_, None) => "no call".to_owned(),
+            (_, Some(name)) => format!("no call of '{name}'"),
+        };
+        let when = if args.since.is_some() { "in this window" } else { "was counted yet" };
+        output.note(&StyledLine::styled(SpanStyle::Dim, format!("{what} {when}")));
+    }
+}

@@ -1,0 +1,144 @@
+//! Which tools a name means, among those that were ever called.
+
+use super::blocking_statistics::BlockingStatistics;
+use crate::catalogue::naming::{self, NameResolution};
+use crate::cli::context::CommandContext;
+use crate::host::request::ListScope;
+use crate::model::{Error, ToolName};
+use crate::stats::count::ToolKey;
+use crate::util::clock::{Clock as _, SystemClock};
+
+/// What was asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum StatsScope {
+    /// All tools.
+    All,
+    /// The tools of a server, by full name.
+    Server(Vec<String>),
+    /// One tool, by full name; it may never have been called.
+    Tool(String),
+}
+
+impl StatsScope {
+    /// The full names; `None` is all.
+    pub(super) fn tools(&self) -> Option<Vec<String>> {
+        match self {
+            Self::All => None,
+            Self::Server(tools) => Some(tools.clone()),
+            Self::Tool(tool) => Some(vec![tool.clone()]),
+        }
+    }
+
+    /// Whether one tool is meant, so that everything about it is shown.
+    pub(super) fn is_single_tool(&self) -> bool {
+        matches!(self, Self::Tool(_))
+    }
+}
+
+/// Finds out what a name means. A tool that was never called is known by the catalogue of declared
+/// tools; nothing is started for it.
+pub(super) async fn resolve(
+    name: Option<&str>,
+    reading: &mut BlockingStatistics,
+    context: &CommandContext,
+) -> Result<StatsScope, Error> {
+    let Some(name) = name else { return Ok(StatsScope::All) };
+    let called = reading.with(|statistics| statistics.tools(SystemClock.unix())).await?;
+    if let Some(meant) = find_called(name, &called)? {
+        return Ok(meant);
+    }
+    let assembly = context.build()?;
+    let declared = assembly.host.catalogue(&ListScope::Declared).await.tools;
+    let mut names: Vec<ToolName> = declared.into_iter().map(|tool| tool.name.clone()).collect();
+    if let NameResolution::Found(at) = naming::resolve(name, &names.iter().collect::<Vec<_>>()) {
+        return Ok(StatsScope::Tool(names.swap_remove(at).full()));
+    }
+    if assembly.host.servers().iter().any(|server| server.name == name) {
+        return Ok(StatsScope::Server(Vec::new()));
+    }
+    names.extend(called.iter().map(tool_name));
+    let near = naming::suggest(name, &names.iter().collect::<Vec<_>>());
+    let error = Error::usage(format!("no call of '{name}' was counted"));
+    if near.is_empty() {
+        return Err(error.with_hint("'toolhost stats' shows all tools that were called"));
+    }
+    let near: Vec<String> = near.iter().map(|name| format!("'{name}'")).collect();
+    Err(error.with_hint(format!("did you mean {}?", near.join(" or "))))
+}
+
+/// What a name means among the tools that were called; `None` when it is none of them.
+fn find_called(name: &str, called: &[ToolKey]) -> Result<Option<StatsScope>, Error> {
+    let names: Vec<ToolName> = called.iter().map(tool_name).collect();
+    let found = match naming::resolve(name, &names.iter().collect::<Vec<_>>()) {
+        NameResolution::Found(at) => names.get(at).map(ToolName::full),
+        NameResolution::Ambiguous(several) => {
+            let mut full: Vec<String> =
+                several.iter().filter_map(|at| names.get(*at)).map(ToolName::full).collect();
+            full.dedup();
+            match full.as_slice() {
+                [one] => Some(one.clone()),
+                _ => {
+                    return Err(Error::usage(format!("'{name}' is the name of several tools"))
+                        .with_details(full));
+                }
+            }
+        }
+        NameResolution::Unknown => {
+            let of_server = called.iter().filter(|tool| tool.server.as_deref() == Some(name));
+            let mut tools: Vec<String> = of_server.map(|tool| tool.name.clone()).collect();
+            tools.dedup();
+            if !tools.is_empty() {
+                return Ok(Some(StatsScope::Server(tools)));
+            }
+            // Of a tool of a component only the full name was kept.
+            let plain = name.replace("__", "-").replace(['.', '/', ':'], "-");
+            called.iter().find(|tool| tool.name == plain).map(|tool| tool.name.clone())
+        }
+    };
+    Ok(found.map(StatsScope::Tool))
+}
+
+fn tool_name(tool: &ToolKey) -> ToolName {
+    let parts = tool
+        .server
+        .as_deref()
+        .and_then(|server| Some((server, tool.name.strip_prefix(server)?.strip_prefix('-')?)));
+    match parts {
+        Some((server, own)) => ToolName::of(server, own),
+        None => ToolName::plain(&tool.name),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_a_tool_or_a_server_however_it_is_written() {
+        let tool = |name: &str, server: Option<&str>| ToolKey {
+            name: name.into(),
+            server: server.map(str::to_owned),
+        };
+        let called = [
+            tool("calculator", None),
+            tool("git-log", Some("git")),
+            tool("git-show", Some("git")),
+            tool("notes-read", None),
+            tool("web-log", Some("web")),
+        ];
+        let find = |name: &str| find_called(name, &called).unwrap();
+        let one = |name: &str| Some(StatsScope::Tool(name.to_owned()));
+        assert_eq!(find("calculator"), one("calculator"));
+        for written in ["git-log", "git.log", "git/log", "git__log"] {
+            assert_eq!(find(written), one("git-log"), "{written}");
+        }
+        assert_eq!(find("show"), one("git-show"));
+        assert_eq!(find("notes.read"), one("notes-read"));
+        assert_eq!(
+            find("git"),
+            Some(StatsScope::Server(vec!["git-log".into(), "git-show".into()]))
+        );
+        assert_eq!(find("nothing"), None);
+        assert!(find_called("log", &called).unwrap_err().message().contains("several"));
+    }
+}

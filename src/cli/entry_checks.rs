@@ -1,0 +1,114 @@
+//! Names that mean an entry of a file: what to say when the entry is out of service or is not there.
+
+use std::collections::BTreeSet;
+
+use crate::config::spec::{Configuration, DisabledEntry, FileRole};
+use crate::model::{Error, ServerStatus};
+
+/// Checks that every name in `names` is one of `known` servers.
+///
+/// # Errors
+/// A configuration error for an entry that is out of service, a usage error for one that is not
+/// there.
+pub fn require_servers(
+    configuration: &Configuration,
+    names: &[String],
+    known: &BTreeSet<&str>,
+) -> Result<(), Error> {
+    let Some(name) = names.iter().find(|name| !known.contains(name.as_str())) else {
+        return Ok(());
+    };
+    if let Some(entry) = configuration.disabled.iter().find(|entry| entry.name == *name) {
+        let error = Error::config(format!("'{}' is {}", entry.name, out_of_service(entry)));
+        return Err(with_entry_details(error, entry));
+    }
+    if let Some(entry) = configuration.untrusted.iter().find(|entry| entry.name == *name) {
+        return Err(entry.refusal());
+    }
+    let error = Error::usage(format!("there is no server '{name}'"));
+    if known.is_empty() {
+        return Err(error.with_hint("no server is configured; they are declared in mcp.yaml"));
+    }
+    let known: Vec<&str> = known.iter().copied().collect();
+    Err(error.with_hint(format!("known: {}", known.join(", "))))
+}
+
+/// The servers whose entries cannot be used, as far as `names` (all when empty) ask for them.
+pub fn broken_servers(configuration: &Configuration, names: &[String]) -> Vec<ServerStatus> {
+    let wanted = |entry: &&DisabledEntry| {
+        entry.role == FileRole::Servers && (names.is_empty() || names.contains(&entry.name))
+    };
+    let entries = configuration.disabled.iter().filter(wanted);
+    let status = |entry: &DisabledEntry| {
+        let error = with_entry_details(Error::config(out_of_service(entry)), entry);
+        ServerStatus::failed(&entry.name, error)
+    };
+    entries.map(status).collect()
+}
+
+fn out_of_service(entry: &DisabledEntry) -> String {
+    format!("out of service: {}", entry.diagnostic.message)
+}
+
+/// The error of an entry with its place and what can be done.
+fn with_entry_details(mut error: Error, entry: &DisabledEntry) -> Error {
+    let problem = &entry.diagnostic;
+    if let Some(place) = &problem.location {
+        error = error.with_location(place.clone());
+    }
+    match &problem.hint {
+        Some(hint) => error.with_hint(hint),
+        None => error,
+    }
+}
+
+/// Whether `name` is the entry itself or one of its tools, with any of the separators.
+pub fn is_entry_or_tool(entry: &str, name: &str) -> bool {
+    match name.strip_prefix(entry) {
+        Some("") => !entry.is_empty(),
+        Some(rest) if !entry.is_empty() => {
+            rest.starts_with(['-', '.', '/', ':']) || rest.starts_with("__")
+        }
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Diagnostic;
+
+    fn configuration() -> Configuration {
+        let problem = Diagnostic::error("variable 'TOKEN' is not set").with_hint("export TOKEN");
+        let entry = DisabledEntry {
+            name: "github".to_owned(),
+            role: FileRole::Servers,
+            diagnostic: problem,
+            declares: Vec::new(),
+            refusal: None,
+        };
+        Configuration { disabled: vec![entry], ..Configuration::default() }
+    }
+
+    #[test]
+    fn an_entry_owns_its_tools_with_every_separator() {
+        for name in ["github", "github-search", "github.search", "github/x", "github__search"] {
+            assert!(is_entry_or_tool("github", name), "{name}");
+        }
+        for name in ["git", "githubber", "search", ""] {
+            assert!(!is_entry_or_tool("github", name), "{name}");
+        }
+        assert!(!is_entry_or_tool("", "-x"));
+    }
+
+    #[test]
+    fn an_unknown_server_lists_the_known_ones() {
+        let known = BTreeSet::from(["a", "b"]);
+        let check = |name: &str| require_servers(&configuration(), &[name.to_owned()], &known);
+        assert!(check("a").is_ok());
+        assert_eq!(check("github").unwrap_err().kind().exit_code(), 9);
+        let unknown = check("c").unwrap_err();
+        assert_eq!(unknown.kind().exit_code(), 2);
+        assert_eq!(unknown.hint(), Some("known: a, b"));
+    }
+}

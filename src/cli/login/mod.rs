@@ -1,0 +1,141 @@
+//! Leading a person to an authorization server and back.
+//!
+//! Owns: [`TerminalBrowser`]: the address is shown in full before anything opens it, a browser is
+//! started without a shell, and the way back is a listener on this machine or what a person pastes.
+//! Never does: look at a code; it hands back where the visit ended.
+
+mod listener;
+
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use tokio::sync::Mutex;
+use tokio_util::sync::CancellationToken;
+use url::Url;
+
+use self::listener::Listener;
+use super::output::{Output, SpanStyle, StyledLine, StyledPage};
+use super::prompt;
+use crate::config::environment::Environment;
+use crate::model::{AuthorizationRequest, Browser, Error};
+use crate::util::process::resolve;
+use crate::util::units::show_duration;
+
+/// How long a person has.
+const LOGIN_TIMEOUT: Duration = Duration::from_mins(5);
+
+/// Programs that open an address in the browser of the person, the first that is there.
+const OPENERS: [&str; 2] =
+    if cfg!(target_os = "macos") { ["/usr/bin/open", "open"] } else { ["xdg-open", "wslview"] };
+
+/// Leads the person at this terminal.
+pub struct TerminalBrowser {
+    output: Arc<Output>,
+    cancel: CancellationToken,
+    /// What opens the browser; `None` leaves it to the person.
+    opener: Option<PathBuf>,
+    listener: Mutex<Option<Listener>>,
+}
+
+impl TerminalBrowser {
+    /// Opens a browser if there is a desktop to open it on and `headless` is not wished for.
+    pub fn new(
+        output: Arc<Output>,
+        environment: &dyn Environment,
+        cancel: CancellationToken,
+        headless: bool,
+    ) -> Self {
+        let set = |name| environment.var(name).is_some_and(|value| !value.is_empty());
+        let desktop = cfg!(target_os = "macos") || set("DISPLAY") || set("WAYLAND_DISPLAY");
+        let remote = set("SSH_CONNECTION") || set("SSH_TTY");
+        let path = environment.var("PATH");
+        let cwd = environment.cwd();
+        let find = || OPENERS.iter().find_map(|opener| resolve(opener, path.as_deref(), &cwd).ok());
+        let opener = if headless || remote || !desktop { None } else { find() };
+        Self { output, cancel, opener, listener: Mutex::default() }
+    }
+
+    fn print_address(&self, visit: &AuthorizationRequest, url: &Url) {
+        let mut page = StyledPage::from(
+            StyledLine::plain("Log in to ")
+                .then(SpanStyle::Name, &visit.server)
+                .then(SpanStyle::Plain, " at ")
+                .then(SpanStyle::Name, &visit.issuer),
+        );
+        if !visit.scopes.is_empty() {
+            page.push(StyledLine::plain(format!("It asks for: {}", visit.scopes.join(" "))));
+        }
+        // `Url` writes hosts of other alphabets in ASCII, so that none looks like another.
+        page.push(StyledLine::plain(url.as_str()));
+        let next = if self.opener.is_some() {
+            "The browser is opened with this address."
+        } else {
+            "Open this address in a browser. When the page it ends at cannot be reached from \
+             there, paste the address of that page here."
+        };
+        page.push(StyledLine::styled(SpanStyle::Dim, next));
+        self.output.stderr_page(&page);
+    }
+
+    /// What a person pastes; waits for ever when nobody is there to paste.
+    async fn read_pasted_address(&self) -> String {
+        if self.opener.is_none() {
+            let what = "Address of the page it ended at";
+            if let Some(pasted) = prompt::ask_secret(&self.output, what, &self.cancel).await {
+                return pasted;
+            }
+        }
+        std::future::pending().await
+    }
+}
+
+#[async_trait]
+impl Browser for TerminalBrowser {
+    async fn redirect_uri(&self, port: Option<u16>) -> Result<String, Error> {
+        if self.opener.is_none() && !prompt::is_possible() {
+            return Err(Error::auth("a login needs a browser or a terminal")
+                .with_hint("run it where there is one: toolhost auth login SERVER"));
+        }
+        let listener = Listener::open(port).await?;
+        let redirect = listener.redirect();
+        *self.listener.lock().await = Some(listener);
+        Ok(redirect)
+    }
+
+    async fn authorize(&self, visit: &AuthorizationRequest) -> Result<String, Error> {
+        let listener = self.listener.lock().await.take();
+        let listener = listener.ok_or_else(|| Error::internal("a visit that was not prepared"))?;
+        let url = Url::parse(&visit.url).ok();
+        let url = url.filter(|url| matches!(url.scheme(), "http" | "https"));
+        let url = url.ok_or_else(|| Error::denied("the page to open is no http or https page"))?;
+        self.print_address(visit, &url);
+        if let Some(opener) = &self.opener {
+            open(opener, &url)?;
+        }
+        let stopped = || Error::auth("the login was not made");
+        tokio::select! {
+            end = listener.wait_for_callback(&visit.state) => Ok(end),
+            pasted = self.read_pasted_address() => Ok(pasted),
+            () = self.cancel.cancelled() => Err(stopped()),
+            () = tokio::time::sleep(LOGIN_TIMEOUT) => {
+                Err(stopped().with_detail(format!("nobody came back within {}", show_duration(LOGIN_TIMEOUT))))
+            }
+        }
+    }
+}
+
+/// Starts the browser: one argument, no shell, and nothing of ours to write to.
+fn open(opener: &PathBuf, url: &Url) -> Result<(), Error> {
+    let mut command = tokio::process::Command::new(opener);
+    command.arg(url.as_str()).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let child = command.spawn().map_err(|error| {
+        Error::unreachable(format!("the browser cannot be opened: {error}"))
+            .with_hint("open the address yourself, with --no-browser")
+    })?;
+    // It may be the browser itself, which outlives this.
+    drop(child);
+    Ok(())
+}

@@ -1,0 +1,113 @@
+//! What the commands about prompts, resources and templates have in common.
+//!
+//! Owns: how such a list is printed in each format. Never does: ask a server.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use crate::assembly::Assembly;
+use crate::cli::context::{CommandContext, CommandResult, StartScope, plural};
+use crate::cli::entry_checks;
+use crate::cli::output::{Format, StyledLine, StyledPage};
+use crate::cli::views::offerings;
+use crate::host::offerings::Offerings;
+use crate::model::{Diagnostic, Error};
+
+/// How many findings are told.
+const MAX_DIAGNOSTICS: usize = 20;
+
+/// One list in each of its forms.
+pub struct OfferingList {
+    /// What it is called in JSON, and in words when there are several.
+    pub field: &'static str,
+    /// One item, in words.
+    pub item_name: &'static str,
+    /// As a table.
+    pub table: StyledPage,
+    /// Each item in JSON.
+    pub json: Vec<Value>,
+    /// What each item is asked for by.
+    pub names: Vec<String>,
+    /// What is said when nothing is listed.
+    pub empty_note: &'static str,
+}
+
+/// Builds the host for a command that asks the named servers, or all.
+///
+/// # Errors
+/// As [`CommandContext::assemble`]; and a server that is not there.
+pub async fn assemble(context: &CommandContext, servers: &[String]) -> Result<Assembly, Error> {
+    let assembly = context.assemble(StartScope::Servers(servers)).await?;
+    let known = assembly.host.servers();
+    let known: BTreeSet<&str> = known.iter().map(|server| server.name.as_str()).collect();
+    entry_checks::require_servers(&assembly.configuration, servers, &known)?;
+    Ok(assembly)
+}
+
+/// The same for a list, with the format it is printed in.
+///
+/// # Errors
+/// As [`assemble`]; and a format that lists do not have.
+pub async fn assemble_list(
+    context: &CommandContext,
+    servers: &[String],
+) -> Result<(Format, Assembly), Error> {
+    use Format::{Json, Names, Table, Text, Yaml};
+    let format = context.format(&[Text, Table, Json, Yaml, Names])?;
+    Ok((format, assemble(context, servers).await?))
+}
+
+/// Prints a list, and ends with what could not be listed.
+///
+/// # Errors
+/// What could not be listed, after everything has been printed.
+pub fn print<T>(
+    context: &CommandContext,
+    format: Format,
+    shown: &OfferingList,
+    all: &Offerings<T>,
+) -> CommandResult {
+    let output = &context.output;
+    match format {
+        Format::Json | Format::Yaml => {
+            output.value(format, &offerings::listing(shown.field, &shown.json, all))?;
+        }
+        Format::Names => {
+            let mut page = StyledPage::default();
+            for name in &shown.names {
+                page.push(StyledLine::plain(name));
+            }
+            output.page(&page)?;
+        }
+        _ => {
+            output.page(&shown.table)?;
+            remarks(context, &all.diagnostics);
+            let count = plural(shown.names.len(), shown.item_name, shown.field);
+            if shown.names.is_empty() {
+                let more = if all.servers.is_empty() {
+                    "; no server is configured, they are declared in mcp.yaml"
+                } else {
+                    shown.empty_note
+                };
+                output.note(&StyledLine::plain(format!("{count}{more}")));
+            } else if output.is_terminal() {
+                output.note(&StyledLine::plain(count));
+            }
+        }
+    }
+    offerings::verdict(all).map_or(Ok(()), |error| Err(error.into()))
+}
+
+/// What was left out of the lists.
+fn remarks(context: &CommandContext, problems: &[Diagnostic]) {
+    let most = if context.output.verbosity() > 0 { usize::MAX } else { MAX_DIAGNOSTICS };
+    for problem in problems.iter().take(most) {
+        let owner = problem.entry.as_deref().unwrap_or_default();
+        context.output.warn(&format!("{owner}: {}", problem.message));
+    }
+    if let Some(hidden @ 1..) = problems.len().checked_sub(most) {
+        let count = plural(hidden, "more warning", "more warnings");
+        context.output.note(&StyledLine::plain(format!("{count}, -v shows all")));
+    }
+}

@@ -1,0 +1,307 @@
+//! An error, a warning and a problem as text and as JSON.
+//!
+//! Owns: the shape of every message on stderr. One `error:` line; everything that belongs to it
+//! stands indented below it.
+
+use serde_json::{Value, json};
+
+use super::caret;
+pub use super::caret::location;
+use super::page::{SpanStyle, StyledLine, StyledPage};
+use crate::model::{Diagnostic, Error, ErrorKind, ErrorPhase};
+use crate::util::text;
+
+/// The most lines of evidence that are shown: the last of what a server or a program wrote.
+const MAX_DETAILS: usize = 40;
+/// The same for what is told from the top, such as what would start if it were allowed.
+const MAX_LEADING_DETAILS: usize = 400;
+/// The most characters of a message, a line of evidence or a hint that people are shown; JSON has
+/// all of them.
+const MAX_TEXT: usize = 4_000;
+
+/// The error for people.
+pub fn page(error: &Error) -> StyledPage {
+    let headline = headline(error);
+    let headline = text::shorten(&headline, MAX_TEXT);
+    let mut page = StyledPage::from(
+        StyledLine::styled(SpanStyle::Error, "error:")
+            .then(SpanStyle::Plain, format!(" {headline}")),
+    );
+    if let Some(place) = error.location() {
+        page.push(
+            StyledLine::styled(SpanStyle::Dim, format!("at {}", caret::location(place)))
+                .indented(2),
+        );
+        for line in caret::excerpt(place) {
+            page.push(line.indented(2));
+        }
+    }
+    let from_the_top = has_leading_details(error);
+    let shown = details(error, if from_the_top { MAX_LEADING_DETAILS } else { MAX_DETAILS });
+    let hidden = error.details().len() - shown.len();
+    let left_out = |which: &str| {
+        StyledLine::styled(SpanStyle::Dim, format!("({hidden} {which} lines left out)")).indented(2)
+    };
+    if hidden > 0 && !from_the_top {
+        page.push(left_out("earlier"));
+    }
+    for detail in shown {
+        // Whoever allows a command has to see the whole of it.
+        let line = if from_the_top { detail.into() } else { text::shorten(detail, MAX_TEXT) };
+        page.push(StyledLine::plain(line).indented(2));
+    }
+    if hidden > 0 && from_the_top {
+        page.push(left_out("more"));
+    }
+    if let Some(hint) = error.hint() {
+        let hint = text::shorten(hint, MAX_TEXT);
+        page.push(
+            StyledLine::styled(SpanStyle::Hint, "hint:")
+                .then(SpanStyle::Plain, format!(" {hint}"))
+                .indented(2),
+        );
+    }
+    page
+}
+
+/// Whether the first lines of an error's evidence tell most, not the last: a refusal says what would
+/// start, a list of several failures begins with the first of them.
+pub fn has_leading_details(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::Denied | ErrorKind::Partial)
+}
+
+/// The lines of evidence that tell most, at most so many.
+pub fn details(error: &Error, most: usize) -> &[String] {
+    let lines = error.details();
+    let shown = if has_leading_details(error) {
+        lines.get(..most)
+    } else {
+        lines.get(lines.len().saturating_sub(most)..)
+    };
+    shown.unwrap_or(lines)
+}
+
+/// Server, message, and the step when the message alone could mean another one.
+pub fn headline(error: &Error) -> String {
+    let step = match (error.kind(), error.phase()) {
+        (ErrorKind::Unreachable, Some(ErrorPhase::Handshake)) => "during the handshake",
+        (ErrorKind::Unreachable, Some(ErrorPhase::List)) => "while listing what it offers",
+        _ => return error.to_string(),
+    };
+    if error.message().contains("handshake") || error.message().contains(" list") {
+        return error.to_string();
+    }
+    format!("{error} {step}")
+}
+
+/// The line that stands on stderr under `--json`.
+pub fn line(error: &Error) -> Value {
+    let mut cause = object(error);
+    if let Some(fields) = cause.as_object_mut() {
+        fields.insert("exit".to_owned(), error.kind().exit_code().into());
+    }
+    json!({ "error": cause })
+}
+
+/// The error as the `error` of a JSON answer.
+pub fn object(error: &Error) -> Value {
+    let mut cause = json!({
+        "kind": error.kind().as_str(),
+        "message": error.message(),
+        "server": error.server(),
+        "hint": error.hint(),
+    });
+    if let Some(fields) = cause.as_object_mut() {
+        if let Some(phase) = error.phase() {
+            fields.insert("phase".to_owned(), phase.as_str().into());
+        }
+        if !error.details().is_empty() {
+            fields.insert("details".to_owned(), error.details().into());
+        }
+        if let Some(place) = error.location() {
+            fields.insert("file".to_owned(), place.file.display().to_string().into());
+            // A whole file has no position in it.
+            if place.line > 0 {
+                fields.insert("line".to_owned(), place.line.into());
+                fields.insert("column".to_owned(), place.column.into());
+            }
+        }
+        if let Some(data) = error.data() {
+            fields.insert("data".to_owned(), data.clone());
+        }
+    }
+    cause
+}
+
+/// A warning for people.
+pub fn warning(text: &str) -> StyledLine {
+    let text = text::shorten(text, MAX_TEXT);
+    StyledLine::styled(SpanStyle::Warning, "warning:").then(SpanStyle::Plain, format!(" {text}"))
+}
+
+/// A finding as compilers write theirs: place, severity, message, the line, the caret, the hint.
+pub fn diagnostic(problem: &Diagnostic) -> StyledPage {
+    let mut line = StyledLine::default();
+    if let Some(place) = &problem.location {
+        line.push(SpanStyle::Name, caret::location(place));
+        line.push(SpanStyle::Plain, ": ");
+    }
+    if problem.is_error() {
+        line.push(SpanStyle::Error, "error:");
+    } else {
+        line.push(SpanStyle::Warning, "warning:");
+    }
+    line.push(SpanStyle::Plain, format!(" {}", text::shorten(&problem.message, MAX_TEXT)));
+    if let Some(entry) = &problem.entry {
+        line.push(SpanStyle::Dim, format!(" ({entry})"));
+    }
+    let mut page = StyledPage::from(line);
+    for line in problem.location.iter().flat_map(caret::excerpt) {
+        page.push(line.indented(2));
+    }
+    if let Some(hint) = &problem.hint {
+        page.push(
+            StyledLine::styled(SpanStyle::Hint, "hint:")
+                .then(SpanStyle::Plain, format!(" {hint}"))
+                .indented(2),
+        );
+    }
+    page
+}
+
+/// A finding in JSON.
+pub fn diagnostic_json(problem: &Diagnostic) -> Value {
+    let place = problem.location.as_ref();
+    // A whole file has no position in it.
+    let position = place.filter(|place| place.line > 0);
+    json!({
+        "severity": if problem.is_error() { "error" } else { "warning" },
+        "file": place.map(|p| p.file.display().to_string()),
+        "line": position.map(|p| p.line),
+        "column": position.map(|p| p.column),
+        "message": problem.message,
+        "hint": problem.hint,
+        "entry": problem.entry,
+    })
+}
+
+/// Of several failures of what was asked for, the one that decides the exit code; the first of
+/// equals.
+pub fn decisive<'f>(errors: impl IntoIterator<Item = &'f Error>) -> Option<&'f Error> {
+    errors.into_iter().min_by_key(|error| error.kind().precedence())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+    use std::sync::Arc;
+
+    use insta::assert_snapshot;
+
+    use super::super::json::compact;
+    use super::super::page::LineRenderer;
+    use super::*;
+    use crate::model::{Signal, SourceLocation};
+
+    fn place() -> SourceLocation {
+        SourceLocation {
+            file: Arc::new(PathBuf::from("mcp.yaml")),
+            line: 3,
+            column: 5,
+            text: Arc::from("    comand: npx"),
+        }
+    }
+
+    #[test]
+    fn the_step_is_named_where_a_server_died() {
+        let died = Error::unreachable("the process exited with 3").with_server("s");
+        let said = |error: Error| headline(&error);
+        assert_eq!(
+            said(died.clone().with_phase(ErrorPhase::Handshake)),
+            "server 's': the process exited with 3 during the handshake"
+        );
+        assert_eq!(
+            said(died.with_phase(ErrorPhase::Call)),
+            "server 's': the process exited with 3"
+        );
+        let twice = Error::unreachable("lost in the handshake").with_phase(ErrorPhase::Handshake);
+        assert_eq!(said(twice), "lost in the handshake");
+    }
+
+    #[test]
+    fn a_error_has_one_error_line_and_indented_details() {
+        let error = Error::unreachable("exited with status 1\nerror: before the handshake")
+            .with_server("github")
+            .with_phase(ErrorPhase::Start)
+            .with_detail("error: missing token\u{1b}[0m")
+            .with_location(place())
+            .with_hint("set GITHUB_TOKEN");
+        assert_snapshot!(LineRenderer::default().page(&page(&error)), @r"
+        error: server 'github': exited with status 1␊error: before the handshake
+          at mcp.yaml:3:5
+          3 │     comand: npx
+            │     ^
+          error: missing token␛[0m
+          hint: set GITHUB_TOKEN
+        ");
+        let text = LineRenderer::default().page(&page(&error));
+        assert_eq!(text.lines().filter(|l| l.starts_with("error:")).count(), 1);
+        assert!(text.lines().skip(1).all(|l| l.starts_with("  ")));
+    }
+
+    #[test]
+    fn a_error_in_json_has_the_documented_fields() {
+        let error =
+            Error::auth("the token was refused").with_server("github").with_hint("log in again");
+        assert_snapshot!(compact(&line(&error)), @r#"{"error":{"kind":"auth","message":"the token was refused","server":"github","hint":"log in again","exit":5}}"#);
+    }
+
+    #[test]
+    fn a_finding_reads_like_a_compilers() {
+        let problem = Diagnostic::error("unknown key 'comand'")
+            .with_location(place())
+            .with_entry("github")
+            .with_hint("did you mean 'command'?");
+        assert_snapshot!(LineRenderer::default().page(&diagnostic(&problem)), @r"
+        mcp.yaml:3:5: error: unknown key 'comand' (github)
+          3 │     comand: npx
+            │     ^
+          hint: did you mean 'command'?
+        ");
+    }
+
+    #[test]
+    fn evidence_is_bounded() {
+        let error = Error::tool("no").with_details((0..100).map(|n| format!("line {n}")));
+        let text = LineRenderer::default().page(&page(&error));
+        assert_eq!(text.lines().count(), 1 + 1 + MAX_DETAILS);
+        assert!(text.contains("60 earlier lines") && text.contains("line 99"), "{text}");
+    }
+
+    #[test]
+    fn the_documented_precedence_decides_between_failures() {
+        let order = [
+            ErrorKind::Interrupted(Signal::Interrupt),
+            ErrorKind::Internal,
+            ErrorKind::Config,
+            ErrorKind::Usage,
+            ErrorKind::Auth,
+            ErrorKind::Denied,
+            ErrorKind::Timeout,
+            ErrorKind::Protocol,
+            ErrorKind::Unreachable,
+            ErrorKind::Tool,
+            ErrorKind::Check,
+            ErrorKind::Partial,
+        ];
+        let codes: Vec<u8> = order.iter().map(|kind| kind.exit_code()).collect();
+        assert_eq!(codes, [130, 1, 9, 2, 5, 6, 7, 10, 4, 3, 8, 11]);
+        for (index, winner) in order.iter().enumerate() {
+            for loser in order.iter().skip(index + 1) {
+                let errors = [Error::new(*loser, "loser"), Error::new(*winner, "winner")];
+                assert_eq!(decisive(&errors).unwrap().message(), "winner", "{winner:?} {loser:?}");
+            }
+        }
+        assert!(decisive([]).is_none());
+    }
+}

@@ -1,0 +1,579 @@
+//! The one output to stdout and stderr.
+//!
+//! Owns: both streams, what is known about the terminal behind each, and what a failed write
+//! means. Results go to stdout, everything else to stderr. Never does: format (see `page`), or let
+//! text through that did not pass a [`StyledPage`], the JSON or YAML writer, or the sanitiser.
+//!
+//! A stdout that was closed before the start (`>&-`) cannot be told from `/dev/null`: Rust's
+//! runtime opens `/dev/null` in its place before `main`, exactly as a parent does that wants no
+//! output. To look earlier takes a constructor, which is unsafe code; so such a run ends as one
+//! whose output nobody reads. A stdout that is full is noticed.
+
+use std::borrow::Cow;
+use std::io::{self, IsTerminal as _, Write};
+use std::sync::{Mutex, PoisonError, RwLock};
+
+use serde::Serialize;
+
+use super::page::{LineRenderer, StyledLine, StyledPage};
+use super::settings::{self, ColourChoice, Format};
+use super::{json, messages, yaml};
+use crate::audit::Masker;
+use crate::config::environment::Environment;
+use crate::model::Error;
+use crate::util::text;
+
+/// Why a command ended early.
+#[derive(Debug)]
+pub enum CommandError {
+    /// It failed.
+    Failed(Error),
+    /// Whoever read stdout has seen enough; this is no failure.
+    OutputClosed,
+}
+
+impl From<Error> for CommandError {
+    fn from(error: Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
+/// What was said on the command line about output.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct OutputOptions {
+    /// `--color`.
+    pub colour: ColourChoice,
+    /// `--ascii`.
+    pub ascii: bool,
+    /// `--plain`: no colour, no repainting, no cutting to the width of the terminal.
+    pub plain: bool,
+    /// `-q`.
+    pub quiet: bool,
+    /// How often `-v` was given.
+    pub verbose: u8,
+    /// Whether errors are written as JSON.
+    pub json: bool,
+}
+
+/// Both streams.
+pub struct Output {
+    out: OutputStream,
+    err: OutputStream,
+    options: OutputOptions,
+    /// Whether stderr can repaint a line.
+    stderr_repaints: bool,
+    /// Whether stdout can repaint a page.
+    stdout_repaints: bool,
+    /// Takes values that must not be shown out of whatever is written, as soon as they are known.
+    masker: RwLock<Masker>,
+}
+
+struct OutputStream {
+    state: Mutex<StreamState>,
+    terminal: bool,
+    width: Option<usize>,
+    palette: LineRenderer,
+}
+
+struct StreamState {
+    sink: Box<dyn Write + Send>,
+    /// What stands on the line of the cursor.
+    line: OpenLine,
+}
+
+/// What has to be done before something else is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum OpenLine {
+    /// Nothing stands there.
+    #[default]
+    Empty,
+    /// Lines that will be repainted, so many above the one of the cursor: they are removed.
+    Transient { above: usize },
+    /// A question whose answer did not come: it is left.
+    Question,
+}
+
+impl Output {
+    /// The output of this process.
+    pub fn new(options: OutputOptions, environment: &dyn Environment) -> Self {
+        let ascii = options.ascii || settings::is_ascii_locale(environment);
+        let stream = |sink: Box<dyn Write + Send>, terminal: bool, columns: Option<u16>| {
+            let colour =
+                !options.plain && settings::wants_colour(options.colour, terminal, environment);
+            OutputStream {
+                state: Mutex::new(StreamState { sink, line: OpenLine::Empty }),
+                terminal,
+                width: settings::width(terminal && !options.plain, columns),
+                palette: LineRenderer { colour, ascii },
+            }
+        };
+        let (out, err) = (io::stdout(), io::stderr());
+        let columns =
+            |size: rustix::io::Result<rustix::termios::Winsize>| size.ok().map(|size| size.ws_col);
+        let out_terminal = out.is_terminal();
+        let err_terminal = err.is_terminal();
+        let out_columns = columns(rustix::termios::tcgetwinsize(&out));
+        let err_columns = columns(rustix::termios::tcgetwinsize(&err));
+        Self {
+            out: stream(Box::new(out), out_terminal, out_columns),
+            err: stream(Box::new(err), err_terminal, err_columns),
+            options,
+            stdout_repaints: out_terminal && !options.plain && !settings::is_dumb(environment),
+            masker: RwLock::default(),
+            stderr_repaints: err_terminal && !options.plain && !settings::is_dumb(environment),
+        }
+    }
+
+    /// Takes what `masker` knows out of everything that is written from now on.
+    pub fn set_masker(&self, masker: Masker) {
+        *self.masker.write().unwrap_or_else(PoisonError::into_inner) = masker;
+    }
+
+    /// What may be written of `bytes`. What is cut or wrapped was masked before; this is for what
+    /// nobody thought of: a path in the words of a library, a file named by a variable.
+    fn masked<'b>(&self, bytes: &'b [u8]) -> Cow<'b, [u8]> {
+        let masker = self.masker.read().unwrap_or_else(PoisonError::into_inner);
+        masker.replaced(bytes).map_or(Cow::Borrowed(bytes), Cow::Owned)
+    }
+
+    fn write_message(&self, bytes: &[u8]) {
+        self.err.write_message(&self.masked(bytes));
+    }
+
+    /// The width to lay a page for stdout out for; `None` means no limit.
+    pub fn width(&self) -> Option<usize> {
+        self.out.width
+    }
+
+    /// Whether stdout is a terminal.
+    pub fn is_terminal(&self) -> bool {
+        self.out.terminal
+    }
+
+    /// Whether stderr is a terminal somebody may be looking at.
+    pub fn is_stderr_terminal(&self) -> bool {
+        self.err.terminal && !self.options.quiet
+    }
+
+    /// How often `-v` was given.
+    pub fn verbosity(&self) -> u8 {
+        self.options.verbose
+    }
+
+    /// Whether failures are written as JSON, so that nothing else should be said about them.
+    pub fn has_json_errors(&self) -> bool {
+        self.options.json
+    }
+
+    /// Writes a page to stdout.
+    ///
+    /// # Errors
+    /// When stdout cannot be written.
+    pub fn page(&self, page: &StyledPage) -> Result<(), CommandError> {
+        self.write(self.out.palette.page(page).as_bytes())
+    }
+
+    /// Writes a page to stdout over the one before, of which `above` lines stand on the screen;
+    /// returns how many stand there now. What does not fit on the screen is left out. A stdout that
+    /// cannot repaint gets the pages one below the other.
+    ///
+    /// # Errors
+    /// When stdout cannot be written.
+    pub fn repaint(&self, page: &StyledPage, above: usize) -> Result<usize, CommandError> {
+        if !self.stdout_repaints {
+            return self.page(page).map(|()| 0);
+        }
+        let rows = rustix::termios::tcgetwinsize(io::stdout()).map_or(0, |size| size.ws_row);
+        let room = usize::from(rows).checked_sub(1).filter(|room| *room > 0).unwrap_or(usize::MAX);
+        let text = self.out.palette.page(page);
+        let lines: Vec<&str> = text.lines().take(room).collect();
+        let mut painted = match above {
+            0 => String::new(),
+            above => format!("\x1b[{above}A\r"),
+        };
+        for line in &lines {
+            // Each line is overwritten and only its rest removed: nothing flickers.
+            painted.push_str(line);
+            painted.push_str("\x1b[K\n");
+        }
+        painted.push_str("\x1b[J");
+        self.write(painted.as_bytes()).map(|()| lines.len())
+    }
+
+    /// Writes a value to stdout as JSON or YAML.
+    ///
+    /// # Errors
+    /// When stdout cannot be written.
+    pub fn value(&self, format: Format, value: &impl Serialize) -> Result<(), CommandError> {
+        let text = match format {
+            Format::Yaml => yaml::document(&serde_json::to_value(value).unwrap_or_default()),
+            _ if self.out.terminal => json::pretty(value) + "\n",
+            _ => json::compact(value) + "\n",
+        };
+        self.write(text.as_bytes())
+    }
+
+    /// Writes a value to stdout as one line of JSON, terminal or not.
+    ///
+    /// # Errors
+    /// When stdout cannot be written.
+    pub fn line(&self, value: &impl Serialize) -> Result<(), CommandError> {
+        self.write((json::compact(value) + "\n").as_bytes())
+    }
+
+    /// Whether stdout is a pipe or socket whose reader has gone, without writing to it.
+    pub fn is_stdout_closed(&self) -> bool {
+        use rustix::event::{PollFd, PollFlags, Timespec, poll};
+        if self.out.terminal {
+            return false;
+        }
+        let out = io::stdout();
+        // Nothing is asked for: errors are always told.
+        let mut watched = [PollFd::new(&out, PollFlags::empty())];
+        let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+        let seen = poll(&mut watched, Some(&at_once));
+        seen.is_ok() && watched.iter().any(|fd| fd.revents().contains(PollFlags::ERR))
+    }
+
+    /// Writes a result's own bytes to stdout: exactly, unless a terminal would see them.
+    ///
+    /// # Errors
+    /// When stdout cannot be written.
+    pub fn raw(&self, bytes: &[u8]) -> Result<(), CommandError> {
+        if !self.out.terminal {
+            return self.write(bytes);
+        }
+        let mut text = text::safe(&String::from_utf8_lossy(bytes)).into_owned();
+        if !text.is_empty() && !text.ends_with('\n') {
+            text.push('\n');
+        }
+        self.write(text.as_bytes())
+    }
+
+    /// Writes a message to stderr, unless `-q` was given.
+    pub fn note(&self, line: &StyledLine) {
+        if !self.options.quiet {
+            self.stderr_page(&StyledPage::from(line.clone()));
+        }
+    }
+
+    /// Writes a warning to stderr, unless `-q` was given.
+    pub fn warn(&self, text: &str) {
+        self.note(&messages::warning(text));
+    }
+
+    /// Writes an error to stderr, as text or as one line of JSON.
+    pub fn error(&self, error: &Error) {
+        if self.options.json {
+            let line = json::compact(&messages::line(error)) + "\n";
+            self.write_message(line.as_bytes());
+        } else {
+            self.stderr_page(&messages::page(error));
+        }
+    }
+
+    /// Writes a page to stderr, whatever `-q` says.
+    pub fn stderr_page(&self, page: &StyledPage) {
+        self.write_message(self.err.palette.page(page).as_bytes());
+    }
+
+    /// The width to lay a page for stderr out for; `None` means no limit.
+    pub fn stderr_width(&self) -> Option<usize> {
+        self.err.width
+    }
+
+    /// Writes a value to stderr as one line of JSON, whatever `-q` says.
+    pub fn stderr_value(&self, value: &impl Serialize) {
+        self.write_message((json::compact(value) + "\n").as_bytes());
+    }
+
+    /// Shows a line on stderr that the next one replaces; nothing when stderr cannot repaint.
+    pub fn status_line(&self, line: &StyledLine) {
+        self.status_page(&StyledPage::from(line.clone()));
+    }
+
+    /// Shows a page on stderr that the next one replaces, and that is gone before anything else is
+    /// written; nothing when stderr cannot repaint. No line is longer than the screen is wide, and
+    /// there are fewer than it is high. The terminal is left as it was found: nothing is hidden or
+    /// switched that somebody would have to switch back.
+    pub fn status_page(&self, page: &StyledPage) {
+        if !self.can_repaint() {
+            return;
+        }
+        let size = rustix::termios::tcgetwinsize(io::stderr()).ok();
+        // A terminal may be resized at any time.
+        let columns = size.map(|size| usize::from(size.ws_col)).filter(|columns| *columns > 0);
+        let columns = columns.or(self.err.width).unwrap_or(80).saturating_sub(1).max(1);
+        let rows = size.map(|size| usize::from(size.ws_row)).filter(|rows| *rows > 0);
+        let rows = rows.unwrap_or(24).saturating_sub(1).max(1);
+        let shown = page.lines().iter().take(rows);
+        let lines: Vec<String> =
+            shown.map(|line| self.err.palette.line(&line.clone().truncate(columns))).collect();
+        let mut state = self.err.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut painted = match state.line {
+            OpenLine::Question => return,
+            OpenLine::Transient { above: above @ 1.. } => format!("\x1b[{above}A"),
+            OpenLine::Transient { above: 0 } | OpenLine::Empty => String::new(),
+        };
+        for (index, line) in lines.iter().enumerate() {
+            // Each line is overwritten and only its rest removed: nothing flickers.
+            painted.push_str(if index == 0 { "\r\x1b[K" } else { "\n\x1b[K" });
+            painted.push_str(line);
+        }
+        painted.push_str("\x1b[J");
+        state.line = OpenLine::Transient { above: lines.len().saturating_sub(1) };
+        // Nobody can be told that stderr is broken.
+        let painted = self.masked(painted.as_bytes());
+        let _unheard = state.sink.write_all(&painted).and_then(|()| state.sink.flush());
+    }
+
+    /// Whether lines on stderr can be shown that others replace.
+    pub fn can_repaint(&self) -> bool {
+        self.stderr_repaints && !self.options.quiet
+    }
+
+    /// Puts a question to `terminal`, which may be another one than stderr.
+    ///
+    /// # Errors
+    /// When the terminal cannot be written; then nobody has seen the question.
+    pub fn ask(&self, question: &StyledPage, terminal: &mut dyn Write) -> io::Result<()> {
+        self.clear_status();
+        // The answer is typed behind it.
+        let text = self.err.palette.page(question);
+        let text = format!("{} ", text.trim_end_matches('\n'));
+        terminal.write_all(&self.masked(text.as_bytes()))?;
+        terminal.flush()?;
+        self.err.open(OpenLine::Question);
+        Ok(())
+    }
+
+    /// Shows a page on `terminal`, which may be another one than stderr.
+    ///
+    /// # Errors
+    /// When the terminal cannot be written.
+    pub fn show(&self, page: &StyledPage, terminal: &mut dyn Write) -> io::Result<()> {
+        self.clear_status();
+        terminal.write_all(&self.masked(self.err.palette.page(page).as_bytes()))?;
+        terminal.flush()
+    }
+
+    /// Says that the question was answered with a whole line.
+    pub fn question_answered(&self) {
+        self.err.open(OpenLine::Empty);
+    }
+
+    /// Removes what [`Output::status_line`] and [`Output::status_page`] showed.
+    pub fn clear_status(&self) {
+        self.err.write_message(b"");
+    }
+
+    fn write(&self, bytes: &[u8]) -> Result<(), CommandError> {
+        self.clear_status();
+        let bytes = &*self.masked(bytes);
+        let mut state = self.out.state.lock().unwrap_or_else(PoisonError::into_inner);
+        match state.sink.write_all(bytes).and_then(|()| state.sink.flush()) {
+            Ok(()) => Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+                Err(CommandError::OutputClosed)
+            }
+            Err(error) => Err(Error::internal(format!("cannot write to standard output: {error}"))
+                .with_hint("the result is incomplete; is the disk full?")
+                .into()),
+        }
+    }
+}
+
+impl OutputStream {
+    fn open(&self, line: OpenLine) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.line = if self.terminal { line } else { OpenLine::Empty };
+    }
+
+    fn write_message(&self, bytes: &[u8]) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = Vec::with_capacity(bytes.len() + 4);
+        match std::mem::take(&mut state.line) {
+            OpenLine::Empty => {}
+            OpenLine::Transient { above: 0 } => all.extend_from_slice(b"\r\x1b[K"),
+            OpenLine::Transient { above } => {
+                all.extend_from_slice(format!("\x1b[{above}A\r\x1b[J").as_bytes());
+            }
+            OpenLine::Question => all.push(b'\n'),
+        }
+        all.extend_from_slice(bytes);
+        if !all.is_empty() {
+            // Nobody can be told that stderr is broken.
+            let _unheard = state.sink.write_all(&all).and_then(|()| state.sink.flush());
+        }
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::sync::Arc;
+
+    use serde_json::json;
+
+    use super::super::page::SpanStyle;
+    use super::*;
+
+    /// A stream that keeps what was written.
+    #[derive(Clone, Default)]
+    pub(crate) struct CapturedStream(Arc<Mutex<Vec<u8>>>);
+
+    impl CapturedStream {
+        pub(crate) fn text(&self) -> String {
+            String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+        }
+    }
+
+    impl Write for CapturedStream {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    struct FailingStream(io::ErrorKind);
+
+    impl Write for FailingStream {
+        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+            Err(self.0.into())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// A output whose streams are kept in memory.
+    pub(crate) fn captured(
+        options: OutputOptions,
+        terminal: bool,
+    ) -> (Output, CapturedStream, CapturedStream) {
+        let (out, err) = (CapturedStream::default(), CapturedStream::default());
+        let output = output_of(Box::new(out.clone()), Box::new(err.clone()), options, terminal);
+        (output, out, err)
+    }
+
+    fn output_of(
+        out: Box<dyn Write + Send>,
+        err: Box<dyn Write + Send>,
+        options: OutputOptions,
+        terminal: bool,
+    ) -> Output {
+        let stream = |sink| OutputStream {
+            state: Mutex::new(StreamState { sink, line: OpenLine::Empty }),
+            terminal,
+            width: terminal.then_some(80),
+            palette: LineRenderer::default(),
+        };
+        Output {
+            out: stream(out),
+            err: stream(err),
+            options,
+            stderr_repaints: terminal,
+            stdout_repaints: terminal,
+            masker: RwLock::default(),
+        }
+    }
+
+    #[test]
+    fn raw_bytes_are_exact_for_a_pipe_and_safe_for_a_terminal() {
+        let (pipe, out, _) = captured(OutputOptions::default(), false);
+        pipe.raw(b"\x1b[2Jx").unwrap();
+        assert_eq!(out.text(), "\x1b[2Jx");
+        let (terminal, out, _) = captured(OutputOptions::default(), true);
+        terminal.raw(b"\x1b[2Jx\xff").unwrap();
+        assert_eq!(out.text(), "␛[2Jx\u{fffd}\n");
+    }
+
+    #[test]
+    fn json_is_one_line_for_a_pipe() {
+        let (pipe, out, _) = captured(OutputOptions::default(), false);
+        pipe.value(Format::Json, &json!({ "a": 1 })).unwrap();
+        assert_eq!(out.text(), "{\"a\":1}\n");
+    }
+
+    #[test]
+    fn a_reader_that_went_away_is_no_failure_and_a_full_disk_is() {
+        let page = StyledPage::from(StyledLine::plain("x"));
+        let gone = Box::new(FailingStream(io::ErrorKind::BrokenPipe));
+        let full = Box::new(FailingStream(io::ErrorKind::StorageFull));
+        let to = |sink| {
+            output_of(sink, Box::new(io::sink()), OutputOptions::default(), false).page(&page)
+        };
+        assert!(matches!(to(gone), Err(CommandError::OutputClosed)));
+        assert!(matches!(to(full), Err(CommandError::Failed(f)) if f.kind().exit_code() == 1));
+    }
+
+    #[test]
+    fn quiet_silences_talk_but_not_failures() {
+        let (output, _, err) =
+            captured(OutputOptions { quiet: true, ..OutputOptions::default() }, false);
+        output.warn("odd");
+        output.note(&StyledLine::plain("23 tools"));
+        assert_eq!(err.text(), "");
+        output.error(&Error::usage("no such tool"));
+        assert_eq!(err.text(), "error: no such tool\n");
+    }
+
+    #[test]
+    fn a_error_under_json_is_one_line() {
+        let (output, _, err) =
+            captured(OutputOptions { json: true, ..OutputOptions::default() }, false);
+        output.error(&Error::usage("no\nsuch tool").with_detail("a"));
+        assert_eq!(err.text().lines().count(), 1);
+    }
+
+    #[test]
+    fn a_question_that_was_not_answered_keeps_its_line() {
+        let (output, _, err) = captured(OutputOptions::default(), true);
+        let mut terminal = Vec::new();
+        output.ask(&StyledPage::from(StyledLine::plain("Call it?")), &mut terminal).unwrap();
+        output.error(&Error::usage("interrupted"));
+        assert_eq!(terminal, b"Call it? ");
+        assert_eq!(err.text(), "\nerror: interrupted\n");
+        let (output, _, err) = captured(OutputOptions::default(), true);
+        output.ask(&StyledPage::default(), &mut terminal).unwrap();
+        output.status_line(&StyledLine::plain("waiting"));
+        assert_eq!(err.text(), "", "painted over a question");
+        let (output, _, err) = captured(OutputOptions::default(), true);
+        output.ask(&StyledPage::default(), &mut terminal).unwrap();
+        output.question_answered();
+        output.error(&Error::usage("refused"));
+        assert_eq!(err.text(), "error: refused\n");
+    }
+
+    #[test]
+    fn a_transient_line_is_gone_before_anything_else_is_written() {
+        let (output, out, err) = captured(OutputOptions::default(), true);
+        output.status_line(&StyledLine::styled(SpanStyle::Dim, "50 %"));
+        output.page(&StyledPage::from(StyledLine::plain("result"))).unwrap();
+        assert_eq!(out.text(), "result\n");
+        assert_eq!(err.text(), "\r\x1b[K50 %\x1b[J\r\x1b[K");
+    }
+
+    #[test]
+    fn a_transient_page_is_painted_over_and_gone_before_anything_else_is_written() {
+        let (output, out, err) = captured(OutputOptions::default(), true);
+        let mut page = StyledPage::from(StyledLine::plain("one"));
+        page.push(StyledLine::plain("two"));
+        output.status_page(&page);
+        output.status_page(&StyledPage::from(StyledLine::plain("three")));
+        output.status_page(&page);
+        output.page(&StyledPage::from(StyledLine::plain("result"))).unwrap();
+        assert_eq!(out.text(), "result\n");
+        let frames = [
+            "\r\x1b[Kone\n\x1b[Ktwo\x1b[J",
+            "\x1b[1A\r\x1b[Kthree\x1b[J",
+            "\r\x1b[Kone\n\x1b[Ktwo\x1b[J",
+            "\x1b[1A\r\x1b[J",
+        ];
+        assert_eq!(err.text(), frames.concat());
+    }
+}

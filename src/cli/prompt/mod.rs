@@ -1,0 +1,189 @@
+//! Questions to the person at the terminal.
+//!
+//! Owns: approval of a call, trust in a project, and what servers ask. Answers
+//! are read from the terminal itself, never from stdin, so nothing that is piped in can say yes, and the question
+//! is shown there too, wherever stderr goes. The default, the end of input and an interruption are
+//! all No.
+
+mod approval;
+mod dialogue;
+mod form;
+mod inbox;
+mod terminal_session;
+
+pub use inbox::TerminalInbox;
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
+use tokio_util::sync::CancellationToken;
+
+use self::dialogue::DialogueReply;
+use super::output::{Output, SpanStyle, StyledLine, StyledPage};
+use super::views;
+use crate::config::consent::TrustRequest;
+use crate::host::approval::{Approval, ApprovalRequest, Approver};
+
+/// The terminal of this process, whatever stdin is.
+const TERMINAL: &str = "/dev/tty";
+/// The longest secret that is read.
+const MAX_SECRET: u64 = 64 * 1024;
+
+/// Whether there is a person to ask.
+pub fn is_possible() -> bool {
+    terminal().is_ok()
+}
+
+fn terminal() -> io::Result<File> {
+    OpenOptions::new().read(true).write(true).open(TERMINAL)
+}
+
+/// Asks about calls on the terminal.
+pub struct TerminalApprover {
+    output: Arc<Output>,
+}
+
+impl TerminalApprover {
+    /// Shows its questions through `output`.
+    pub fn new(output: Arc<Output>) -> Self {
+        Self { output }
+    }
+}
+
+#[async_trait]
+impl Approver for TerminalApprover {
+    async fn ask(&self, request: &ApprovalRequest<'_>) -> Approval {
+        ask(Arc::clone(&self.output), approval::question(request)).await
+    }
+}
+
+/// A person's answer about a project.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TrustAnswer {
+    /// It is trusted as it was shown.
+    Trusted,
+    /// The same, by its author: code below its root may change.
+    Author,
+    /// It is not, as long as it is like this.
+    Refused,
+    /// Nobody could be asked.
+    Unavailable,
+}
+
+/// Asks whether a project is trusted, now and from now on.
+pub async fn ask_trust(output: Arc<Output>, request: &TrustRequest) -> TrustAnswer {
+    let whole = request.previous.is_some().then(|| views::trust::whole(request));
+    let question = YesNoQuestion {
+        page: views::trust::question(request),
+        details: whole,
+        words: "Trust this project?",
+        offers_author: true,
+    };
+    match ask_on_thread(output, question).await {
+        Some(DialogueReply::Yes) => TrustAnswer::Trusted,
+        Some(DialogueReply::Author) => TrustAnswer::Author,
+        Some(DialogueReply::No) => TrustAnswer::Refused,
+        None => TrustAnswer::Unavailable,
+    }
+}
+
+/// Asks a yes or no question below a page.
+pub async fn confirm(output: Arc<Output>, page: StyledPage, question: &'static str) -> Approval {
+    ask(output, YesNoQuestion::short(page, question)).await
+}
+
+/// Asks for a secret; what is typed is not shown. `None` when nothing was given, nobody is there,
+/// or `cancel` fired.
+pub async fn ask_secret(
+    output: &Arc<Output>,
+    name: &str,
+    cancel: &CancellationToken,
+) -> Option<String> {
+    let mut terminal = terminal().ok()?;
+    // Ends with this future, however that ends.
+    let _hidden = HiddenInput::on(terminal.try_clone().ok()?)?;
+    let question = StyledPage::from(
+        StyledLine::styled(SpanStyle::Heading, name).then(SpanStyle::Plain, " (secret):"),
+    );
+    let output = Arc::clone(output);
+    let answer = tokio::task::spawn_blocking(move || {
+        let _typed_ahead =
+            rustix::termios::tcflush(&terminal, rustix::termios::QueueSelector::IFlush);
+        output.ask(&question, &mut terminal).ok()?;
+        let mut line = String::new();
+        BufReader::new((&terminal).take(MAX_SECRET)).read_line(&mut line).ok()?;
+        // The line break that ended it was not shown either.
+        terminal.write_all(b"\n").ok()?;
+        output.question_answered();
+        let secret = line.strip_suffix('\n')?;
+        (!secret.is_empty()).then(|| secret.to_owned())
+    });
+    tokio::select! {
+        biased;
+        () = cancel.cancelled() => None,
+        answer = answer => answer.ok().flatten(),
+    }
+}
+
+/// A terminal that shows nothing of what is typed, until this is dropped.
+struct HiddenInput {
+    terminal: File,
+    before: Termios,
+}
+
+impl HiddenInput {
+    fn on(terminal: File) -> Option<Self> {
+        let before = tcgetattr(&terminal).ok()?;
+        let mut quiet = before.clone();
+        quiet.local_modes.remove(LocalModes::ECHO);
+        tcsetattr(&terminal, OptionalActions::Now, &quiet).ok()?;
+        Some(Self { terminal, before })
+    }
+}
+
+impl Drop for HiddenInput {
+    fn drop(&mut self) {
+        // There is nothing else to be done about a terminal that is gone.
+        let _gone = tcsetattr(&self.terminal, OptionalActions::Now, &self.before);
+    }
+}
+
+/// Something a person says yes or no to.
+struct YesNoQuestion {
+    /// What it is about.
+    page: StyledPage,
+    /// The same at length, when there is more to know.
+    details: Option<StyledPage>,
+    /// The question itself.
+    words: &'static str,
+    /// Whether somebody may answer as the author.
+    offers_author: bool,
+}
+
+impl YesNoQuestion {
+    /// A question about which there is no more to know than `page` says.
+    fn short(page: StyledPage, words: &'static str) -> Self {
+        Self { page, details: None, words, offers_author: false }
+    }
+}
+
+/// Asks a question that has no further answer than yes and no.
+async fn ask(output: Arc<Output>, question: YesNoQuestion) -> Approval {
+    match ask_on_thread(output, question).await {
+        Some(DialogueReply::Yes) => Approval::Granted,
+        Some(DialogueReply::Author | DialogueReply::No) => Approval::Refused,
+        None => Approval::Unavailable,
+    }
+}
+
+/// Shows a question and waits for the answer; `None` when nobody could be asked. The wait is on a
+/// thread of its own, which a signal leaves behind: reading a terminal cannot be called off.
+async fn ask_on_thread(output: Arc<Output>, question: YesNoQuestion) -> Option<DialogueReply> {
+    let terminal = terminal().ok()?;
+    let answer =
+        tokio::task::spawn_blocking(move || dialogue::ask(&output, terminal, question).ok());
+    answer.await.unwrap_or(Some(DialogueReply::No))
+}

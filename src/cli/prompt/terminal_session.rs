@@ -1,0 +1,124 @@
+//! A talk with the person at the terminal that can be called off at any time.
+//!
+//! Owns: reading lines from the terminal itself while something else may end the talk: the server
+//! takes its question back, the call runs out of time. Whoever reads must let go of the terminal
+//! then, or the next question would lose its answer to the last one.
+
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::sync::Arc;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::termios::{QueueSelector, tcflush};
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use super::{HiddenInput, terminal};
+use crate::cli::output::{Output, StyledLine, StyledPage};
+
+/// The longest line that is read.
+const MAX_LINE: usize = 64 * 1024;
+/// How often it is looked whether the talk was called off.
+const CANCEL_POLL_INTERVAL: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+
+/// One talk. Dropping it ends whatever reading is under way.
+pub(super) struct TerminalSession {
+    output: Arc<Output>,
+    terminal: Arc<File>,
+    cancelled: CancellationToken,
+    _ends_with_this: DropGuard,
+}
+
+/// What a person did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum TerminalInput {
+    /// Typed a line.
+    Line(String),
+    /// Ended the input, or the terminal is gone.
+    EndOfInput,
+}
+
+impl TerminalSession {
+    /// Begins a talk, if there is a terminal.
+    pub(super) fn begin(output: Arc<Output>) -> Option<Self> {
+        let over = CancellationToken::new();
+        let guard = over.clone().drop_guard();
+        Some(Self {
+            output,
+            terminal: Arc::new(terminal().ok()?),
+            cancelled: over,
+            _ends_with_this: guard,
+        })
+    }
+
+    /// Shows a page and reads the line typed behind it. What was typed before it was shown is no
+    /// answer to it.
+    pub(super) async fn ask(&self, page: StyledPage) -> TerminalInput {
+        let _typed_ahead = tcflush(&*self.terminal, QueueSelector::IFlush);
+        self.read(page).await
+    }
+
+    /// The same, and what is typed is not shown.
+    pub(super) async fn ask_hidden(&self, page: StyledPage) -> TerminalInput {
+        let hidden = self.terminal.try_clone().ok().and_then(HiddenInput::on);
+        if hidden.is_none() {
+            return TerminalInput::EndOfInput;
+        }
+        let typed = self.ask(page).await;
+        drop(hidden);
+        // The line break that ended it was not shown either.
+        self.show(&StyledPage::from(StyledLine::default()));
+        typed
+    }
+
+    /// Shows a page and reads the line typed behind it, which may be there already: pasted text
+    /// comes all at once.
+    pub(super) async fn read(&self, page: StyledPage) -> TerminalInput {
+        let (output, terminal, over) =
+            (Arc::clone(&self.output), Arc::clone(&self.terminal), self.cancelled.clone());
+        let line = tokio::task::spawn_blocking(move || {
+            if !page.is_empty() {
+                output.ask(&page, &mut &*terminal).ok()?;
+            }
+            let line = read_line(&terminal, &over).ok()??;
+            output.question_answered();
+            Some(line)
+        });
+        line.await.ok().flatten().map_or(TerminalInput::EndOfInput, TerminalInput::Line)
+    }
+
+    /// Shows a page.
+    pub(super) fn show(&self, page: &StyledPage) {
+        // A terminal that cannot be written cannot be read either, which is noticed next.
+        let _gone = self.output.show(page, &mut &*self.terminal);
+    }
+}
+
+/// Reads up to a line break; `None` at the end of input and when the talk is over.
+fn read_line(terminal: &File, over: &CancellationToken) -> io::Result<Option<String>> {
+    let mut typed = Vec::new();
+    let mut byte = [0];
+    loop {
+        let mut watched = [PollFd::new(terminal, PollFlags::IN)];
+        let ready = match poll(&mut watched, Some(&CANCEL_POLL_INTERVAL)) {
+            Ok(ready) => ready,
+            Err(rustix::io::Errno::INTR) => 0,
+            Err(error) => return Err(error.into()),
+        };
+        if over.is_cancelled() {
+            return Ok(None);
+        }
+        if ready == 0 {
+            continue;
+        }
+        // A terminal gives at most one line at a time; what stands behind it stays for the next.
+        match (&*terminal).read(&mut byte) {
+            Ok(0) => return Ok(None),
+            Ok(_) if byte == *b"\n" => break,
+            Ok(_) if typed.len() < MAX_LINE => typed.push(byte[0]),
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(Some(String::from_utf8_lossy(&typed).into_owned()))
+}

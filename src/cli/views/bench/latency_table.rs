@@ -1,0 +1,96 @@
+//! Times: percentiles, mean and extremes, and how they are spread.
+
+use std::time::Duration;
+
+use super::shape;
+use crate::bench::distribution::{self, Distribution};
+use crate::cli::output::table::{Table, TableColumn};
+use crate::cli::output::{SpanStyle, StyledLine, StyledPage};
+use crate::util::histogram::Durations;
+use crate::util::units::show_duration;
+
+/// The percentiles that are reported, with their names.
+const PERCENTILES: [(&str, f64); 5] =
+    [("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99), ("p99.9", 0.999)];
+
+/// Rows of a histogram.
+const ROWS: usize = 10;
+
+/// Times under titles, one row for each figure. A percentile that too few calls lie beyond is dim
+/// and marked with `~`.
+pub(super) fn table(columns: &[(&str, &Durations)], width: Option<usize>) -> StyledPage {
+    let mut table = Table::new(
+        std::iter::once(TableColumn::new(""))
+            .chain(columns.iter().map(|(title, _)| TableColumn::new(title).right())),
+    );
+    let exact = |name: &str, of: &dyn Fn(&Durations) -> Option<Duration>| {
+        std::iter::once(StyledLine::styled(SpanStyle::Dim, name))
+            .chain(columns.iter().map(|(_, times)| cell(of(times), true)))
+            .collect::<Vec<_>>()
+    };
+    table.row(exact("min", &Durations::min));
+    for (name, share) in PERCENTILES {
+        let cells = columns
+            .iter()
+            .map(|(_, times)| cell(times.quantile(share), times.is_reliable_at(share)));
+        table.row(std::iter::once(StyledLine::styled(SpanStyle::Dim, name)).chain(cells));
+    }
+    table.row(exact("max", &Durations::max));
+    table.row(exact("mean", &Durations::mean));
+    table.row(exact("deviation", &Durations::stddev));
+    indented(&table.layout(width.map(|width| width.saturating_sub(2))))
+}
+
+/// Whether some percentile of these is marked.
+pub(super) fn has_doubtful(times: &Durations) -> bool {
+    times.count() > 0 && PERCENTILES.iter().any(|(_, share)| !times.is_reliable_at(*share))
+}
+
+fn cell(value: Option<Duration>, sure: bool) -> StyledLine {
+    match value {
+        None => StyledLine::styled(SpanStyle::Dim, "-"),
+        // The blank stands where a doubtful one has its mark.
+        Some(value) if sure => StyledLine::plain(show_duration(value) + " "),
+        Some(value) => StyledLine::styled(SpanStyle::Dim, show_duration(value) + "~"),
+    }
+}
+
+/// How the times are spread: a bar for each class.
+pub(super) fn histogram(times: &Durations, width: Option<usize>) -> StyledPage {
+    let mut page = StyledPage::default();
+    let Some(spread) = distribution::logarithmic(times, ROWS) else { return page };
+    // A single duration has no shape.
+    if spread.classes.iter().filter(|(_, count)| *count > 0).count()
+        + usize::from(spread.beyond > 0)
+        < 2
+    {
+        return page;
+    }
+    let room = width.unwrap_or(80).saturating_sub(2 + 13 + 9).clamp(4, 40);
+    for (limit, count) in &spread.classes {
+        page.push(row(&format!("to {}", show_duration(*limit)), *count, &spread, room));
+    }
+    if spread.beyond > 0 {
+        page.push(row("longer", spread.beyond, &spread, room));
+    }
+    page
+}
+
+fn row(name: &str, count: u64, spread: &Distribution, room: usize) -> StyledLine {
+    #[expect(clippy::cast_precision_loss, reason = "counts of calls")]
+    let share = count as f64 / spread.highest_count().max(1) as f64;
+    let mut line = StyledLine::styled(SpanStyle::Dim, format!("{name:>12} ")).indented(2);
+    line.push(SpanStyle::Success, shape::bar(share, room));
+    if count > 0 {
+        line.push(SpanStyle::Plain, format!(" {count}"));
+    }
+    line
+}
+
+pub(super) fn indented(page: &StyledPage) -> StyledPage {
+    let mut moved = StyledPage::default();
+    for line in page.lines() {
+        moved.push(line.clone().indented(2));
+    }
+    moved
+}

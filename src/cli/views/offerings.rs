@@ -1,0 +1,340 @@
+//! Prompts, resources and templates, and what reading and filling them in gave.
+//!
+//! Owns: the documented JSON shapes of `resources`, `prompts` and `complete`.
+
+use serde_json::{Value, json};
+
+use super::first_sentence;
+use crate::catalogue::{Catalogue, ServerListing};
+use crate::cli::output::table::{Table, TableColumn};
+use crate::cli::output::{SpanStyle, StyledLine, StyledPage, content, messages};
+use crate::host::offerings::Offerings;
+use crate::model::{
+    Completion, Error, Freshness, Prompt, PromptArgument, PromptMessages, Resource,
+    ResourceContents, ResourceTemplate, ToolResult,
+};
+use crate::util::text;
+use crate::util::units::show_size;
+
+/// The most characters of a description that are shown in a list.
+const MAX_DESCRIPTION: usize = 160;
+
+/// Resources as a table.
+pub fn resources(items: &[&Resource], width: Option<usize>) -> StyledPage {
+    let mut table = Table::new([
+        TableColumn::new("URI").shrinks_to(24),
+        TableColumn::new("SERVER").shrinks_to(8).droppable(1),
+        TableColumn::new("TYPE").shrinks_to(10).droppable(2),
+        TableColumn::new("SIZE").right().droppable(3),
+        TableColumn::new("DESCRIPTION").shrinks_to(16),
+    ]);
+    for item in items {
+        table.row([
+            StyledLine::styled(SpanStyle::Name, &item.uri),
+            StyledLine::styled(SpanStyle::Dim, &item.server),
+            StyledLine::plain(item.mime_type.as_deref().unwrap_or_default()),
+            StyledLine::plain(item.size.map(show_size).unwrap_or_default()),
+            StyledLine::plain(about(
+                item.title.as_deref(),
+                item.description.as_deref(),
+                &item.name,
+            )),
+        ]);
+    }
+    table.layout(width)
+}
+
+/// Templates as a table.
+pub fn templates(items: &[&ResourceTemplate], width: Option<usize>) -> StyledPage {
+    let mut table = Table::new([
+        TableColumn::new("TEMPLATE").shrinks_to(24),
+        TableColumn::new("SERVER").shrinks_to(8).droppable(1),
+        TableColumn::new("TYPE").shrinks_to(10).droppable(2),
+        TableColumn::new("DESCRIPTION").shrinks_to(16),
+    ]);
+    for item in items {
+        table.row([
+            StyledLine::styled(SpanStyle::Name, &item.template),
+            StyledLine::styled(SpanStyle::Dim, &item.server),
+            StyledLine::plain(item.mime_type.as_deref().unwrap_or_default()),
+            StyledLine::plain(about(
+                item.title.as_deref(),
+                item.description.as_deref(),
+                &item.name,
+            )),
+        ]);
+    }
+    table.layout(width)
+}
+
+/// Prompts as a table; arguments that may be left out stand in brackets.
+pub fn prompts(items: &[&Prompt], width: Option<usize>) -> StyledPage {
+    let mut table = Table::new([
+        TableColumn::new("NAME").shrinks_to(20),
+        TableColumn::new("ARGUMENTS").shrinks_to(12).droppable(1),
+        TableColumn::new("DESCRIPTION").shrinks_to(16),
+    ]);
+    for item in items {
+        let arguments: Vec<String> = item
+            .arguments
+            .iter()
+            .map(|a| if a.required { a.name.clone() } else { format!("[{}]", a.name) })
+            .collect();
+        table.row([
+            StyledLine::styled(SpanStyle::Name, item.name.full()),
+            StyledLine::plain(arguments.join(" ")),
+            StyledLine::plain(about(item.description.as_deref(), item.title.as_deref(), "")),
+        ]);
+    }
+    table.layout(width)
+}
+
+fn about(first: Option<&str>, second: Option<&str>, name: &str) -> String {
+    let said = first.or(second).unwrap_or(name);
+    text::shorten(&first_sentence(said), MAX_DESCRIPTION).into_owned()
+}
+
+/// A resource in JSON: what was read of it, and all of it under `raw`.
+pub fn resource(item: &Resource) -> Value {
+    json!({
+        "uri": item.uri,
+        "name": item.name,
+        "server": item.server,
+        "title": item.title,
+        "description": item.description,
+        "mime_type": item.mime_type,
+        "size": item.size,
+        "warnings": item.warnings,
+        "raw": raw(&item.raw),
+    })
+}
+
+/// A template in JSON.
+pub fn template(item: &ResourceTemplate) -> Value {
+    json!({
+        "template": item.template,
+        "name": item.name,
+        "server": item.server,
+        "title": item.title,
+        "description": item.description,
+        "mime_type": item.mime_type,
+        "warnings": item.warnings,
+        "raw": raw(&item.raw),
+    })
+}
+
+/// A prompt in JSON.
+pub fn prompt(item: &Prompt) -> Value {
+    let argument = |argument: &PromptArgument| {
+        json!({
+            "name": argument.name,
+            "title": argument.title,
+            "description": argument.description,
+            "required": argument.required,
+        })
+    };
+    json!({
+        "name": item.name.full(),
+        "prompt": item.name.tool(),
+        "server": item.name.component(),
+        "title": item.title,
+        "description": item.description,
+        "arguments": item.arguments.iter().map(argument).collect::<Value>(),
+        "warnings": item.warnings,
+        "raw": raw(&item.raw),
+    })
+}
+
+fn raw(text: &serde_json::value::RawValue) -> Value {
+    serde_json::from_str(text.get()).unwrap_or_default()
+}
+
+/// A whole list in JSON: the items under `field`, the servers that were asked, and findings.
+pub fn listing<T>(field: &str, items: &[Value], asked: &Offerings<T>) -> Value {
+    let server = |server: &ServerListing| {
+        let status = match (&server.error, server.is_partial) {
+            (Some(_), _) => "failed",
+            (None, true) => "partial",
+            (None, false) => "ok",
+        };
+        let held = asked.freshness.iter().find(|(name, _)| *name == server.name);
+        let Freshness { ttl_ms, scope } = held.map(|(_, held)| held.clone()).unwrap_or_default();
+        json!({
+            "name": server.name,
+            "status": status,
+            "error": server.error.as_ref().map(messages::object),
+            "ttl_ms": ttl_ms,
+            "cache_scope": scope,
+        })
+    };
+    json!({
+        field: items,
+        "servers": asked.servers.iter().map(server).collect::<Value>(),
+        "problems": asked.diagnostics.iter().map(messages::diagnostic_json).collect::<Value>(),
+    })
+}
+
+/// What a listing failed with, when it did: 11 as long as one server answered.
+pub fn verdict<T>(asked: &Offerings<T>) -> Option<Error> {
+    let servers = Catalogue { servers: asked.servers.clone(), ..Catalogue::default() };
+    super::catalogue::verdict(&servers, asked.servers.iter().any(|s| s.error.is_none()))
+}
+
+/// What reading gave, as the result of a call would be shown.
+pub fn as_result(read: &ResourceContents) -> ToolResult {
+    let mut result = ToolResult { success: true, ..ToolResult::default() };
+    if let [part] = &read.contents[..]
+        && let Some(text) = part.get("text").and_then(Value::as_str)
+    {
+        return ToolResult::text(text);
+    }
+    let block = |part: &Value| json!({ "type": "resource", "resource": part });
+    result.content = read.contents.iter().map(block).collect();
+    result.output = Value::Array(read.contents.clone());
+    result
+}
+
+/// What reading gave in JSON.
+pub fn contents(read: &ResourceContents) -> Value {
+    json!({
+        "server": read.server,
+        "uri": read.uri,
+        "contents": read.contents,
+        "ttl_ms": read.freshness.ttl_ms,
+        "cache_scope": read.freshness.scope,
+        "meta": read.meta,
+    })
+}
+
+/// The messages of a prompt for people, each under its role.
+pub fn messages(filled: &PromptMessages, width: Option<usize>) -> StyledPage {
+    let mut page = StyledPage::default();
+    if let Some(description) = &filled.description {
+        page.paragraph(SpanStyle::Dim, 0, description, width);
+    }
+    for message in &filled.messages {
+        page.heading(message["role"].as_str().unwrap_or_default());
+        let block = message.get("content").cloned().unwrap_or_default();
+        let shown = ToolResult { content: vec![block], ..ToolResult::default() };
+        for line in content::page(&shown, false).lines() {
+            page.push(line.clone().indented(2));
+        }
+    }
+    page
+}
+
+/// The messages of a prompt in JSON.
+pub fn filled(filled: &PromptMessages) -> Value {
+    json!({
+        "name": filled.name.full(),
+        "server": filled.name.component(),
+        "description": filled.description,
+        "messages": filled.messages,
+        "meta": filled.meta,
+    })
+}
+
+/// A completion in JSON.
+pub fn completion(done: &Completion) -> Value {
+    json!({ "values": done.values, "total": done.total, "has_more": done.has_more })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use insta::assert_snapshot;
+    use serde_json::value::RawValue;
+
+    use super::*;
+    use crate::cli::output::LineRenderer;
+    use crate::model::ToolName;
+
+    fn raw_value() -> Arc<RawValue> {
+        Arc::from(RawValue::from_string("{\"x\":1}".to_owned()).unwrap())
+    }
+
+    fn some_resource(uri: &str, description: &str) -> Resource {
+        Resource {
+            server: "files".to_owned(),
+            uri: uri.to_owned(),
+            name: "n".to_owned(),
+            title: None,
+            description: Some(description.to_owned()),
+            mime_type: Some("text/markdown".to_owned()),
+            size: Some(2048),
+            warnings: Vec::new(),
+            raw: raw_value(),
+        }
+    }
+
+    fn shown(page: &StyledPage) -> String {
+        LineRenderer::default().page(page)
+    }
+
+    #[test]
+    fn resources_fit_a_narrow_terminal() {
+        let long = some_resource(
+            "file:///srv/a/very/long/path/to/some/document/readme.md",
+            "What the project is about. And more of it.",
+        );
+        let evil = some_resource("x:\u{202e}1", "\u{1b}[2J gone");
+        let all = [&long, &evil];
+        assert_snapshot!(shown(&resources(&all, Some(100))), @r"
+        URI                                        SERVER  TYPE              SIZE  DESCRIPTION
+        file:///srv/a/very/long/path/to/some/doc…  files   text/markdown  2.0 KiB  What the project is about
+        x:⟨U+202E⟩1                                files   text/markdown  2.0 KiB  ␛[2J gone
+        ");
+        for width in [60, 40, 30] {
+            let page = shown(&resources(&all, Some(width)));
+            assert!(page.lines().all(|line| line.chars().count() <= width), "{width}:\n{page}");
+        }
+    }
+
+    #[test]
+    fn prompts_show_what_they_need() {
+        let argument = |name: &str, required| PromptArgument {
+            name: name.to_owned(),
+            title: None,
+            description: None,
+            required,
+        };
+        let prompt = Prompt {
+            name: ToolName::of("demo", "greet"),
+            title: None,
+            description: Some("Asks a model for a short greeting.".to_owned()),
+            arguments: vec![argument("name", true), argument("language", false)],
+            warnings: Vec::new(),
+            raw: raw_value(),
+        };
+        assert_snapshot!(shown(&prompts(&[&prompt], Some(80))), @r"
+        NAME        ARGUMENTS        DESCRIPTION
+        demo-greet  name [language]  Asks a model for a short greeting
+        ");
+        assert_eq!(super::prompt(&prompt)["raw"], json!({ "x": 1 }));
+    }
+
+    #[test]
+    fn messages_stand_under_their_roles() {
+        let filled = PromptMessages {
+            name: ToolName::of("demo", "greet"),
+            description: Some("A greeting".to_owned()),
+            messages: vec![
+                json!({ "role": "user", "content": { "type": "text", "text": "a\nb\u{1b}[2J" } }),
+                json!({ "role": "assistant", "content":
+                    { "type": "image", "mimeType": "image/png", "data": "AAAA" } }),
+            ],
+            meta: None,
+        };
+        assert_snapshot!(shown(&messages(&filled, None)), @r"
+        A greeting
+
+        user
+          a
+          b␛[2J
+
+        assistant
+          [image/png 3 B, use --save]
+        ");
+    }
+}

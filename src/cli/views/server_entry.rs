@@ -1,0 +1,222 @@
+//! A server's entry: what the file says about it, what holds for it, and what became of its pins.
+
+use serde_json::{Map, Value, json};
+
+use super::{findings, millis};
+use crate::catalogue::pins::{PinReport, PinReportState};
+use crate::catalogue::scan::Finding;
+use crate::cli::context::plural;
+use crate::cli::output::{SpanStyle, StyledPage, caret};
+use crate::config::spec::{AuthSpec, Endpoint, ProtocolChoice, ServerSpec};
+use crate::util::units::show_duration;
+
+/// The most of one kind of thing that is listed for people.
+const MOST: usize = 20;
+
+/// An entry and what was found out about its tools.
+pub struct ServerEntryView<'a> {
+    /// The entry.
+    pub spec: &'a ServerSpec,
+    /// Its tools compared with their pins; `None` when it has none.
+    pub pins: Option<&'a PinReport>,
+    /// How many of its tools have findings that are more than notes.
+    pub flagged: usize,
+    /// What is suspicious about its instructions.
+    pub instructions: &'a [Finding],
+}
+
+impl ServerEntryView<'_> {
+    /// Appends what a person wants to know.
+    pub fn facts(&self, page: &mut StyledPage, width: Option<usize>) {
+        let spec = self.spec;
+        page.heading("Entry");
+        let mut fact = |key: &str, value: &str| page.field(key, SpanStyle::Plain, value, width);
+        fact("stands in", &caret::location(&spec.location));
+        fact(
+            "protocol",
+            match spec.protocol {
+                ProtocolChoice::Auto => "found out, and remembered",
+                ProtocolChoice::Legacy => "legacy only",
+                ProtocolChoice::Modern => "2026-07-28 only",
+            },
+        );
+        fact("credentials", &credentials(&spec.endpoint).unwrap_or_default());
+        fact("limits", &limits(spec).join(", "));
+        if spec.retries > 0 {
+            fact("retries", &format!("{}, of tools marked safe to repeat", spec.retries));
+        }
+        if spec.requires_approval {
+            fact("approval", "a person is asked before each call");
+        }
+        match spec.routing_weight {
+            Some(weight) if weight >= 1.0 => fact("weight", &format!("{weight}, primary")),
+            Some(weight) => fact("weight", &format!("{weight}, backup")),
+            None => {}
+        }
+        list_facts(&mut fact, "only", spec.include.as_deref().unwrap_or_default());
+        list_facts(&mut fact, "without", &spec.exclude);
+        list_facts(&mut fact, "roots", &spec.roots);
+        if !spec.provides_tools.is_empty() {
+            fact("declares", &plural(spec.provides_tools.len(), "tool", "tools"));
+        }
+        fact("drift", drift(spec));
+        fact("pins", &self.pins.map_or_else(|| "none".to_owned(), pinned));
+        if self.flagged > 0 {
+            let words = plural(self.flagged, "tool is", "tools are");
+            fact("suspicious", &format!("{words}; 'toolhost list --flagged' says why"));
+        }
+    }
+
+    /// The fields of its JSON.
+    pub fn json(&self) -> Map<String, Value> {
+        let spec = self.spec;
+        let place = &spec.location;
+        let protocol = match spec.protocol {
+            ProtocolChoice::Auto => "auto",
+            ProtocolChoice::Legacy => "legacy",
+            ProtocolChoice::Modern => "2026-07-28",
+        };
+        let pins = self.pins.map(|report| {
+            json!({
+                "state": state(report),
+                "pinned": pinned_count(report),
+                "changed": report.count(PinReportState::Changed),
+                "gone": report.count(PinReportState::Missing),
+                "new": report.count(PinReportState::New),
+            })
+        });
+        let fields = json!({
+            "origin": {
+                "file": place.file.display().to_string(),
+                "line": place.line,
+                "column": place.column,
+            },
+            "trusted": true,
+            "protocol_choice": protocol,
+            "credentials": credentials(&spec.endpoint),
+            "timeout_ms": spec.timeout.map(millis),
+            "max_total_ms": spec.max_total.map(millis),
+            "start_timeout_ms": spec.start_timeout.map(millis),
+            "retries": spec.retries,
+            "requires_approval": spec.requires_approval,
+            "routing_weight": spec.routing_weight,
+            "include": spec.include,
+            "exclude": spec.exclude,
+            "roots": spec.roots,
+            "declares": spec.provides_tools.len(),
+            "dev": spec.is_dev,
+            "drift": spec.drift().as_str(),
+            "pins": pins,
+            "flagged_tools": self.flagged,
+            "findings": findings::json(self.instructions),
+        });
+        match fields {
+            Value::Object(fields) => fields,
+            _ => Map::new(),
+        }
+    }
+}
+
+/// A list under one name, no more of it than anybody reads.
+fn list_facts(fact: &mut impl FnMut(&str, &str), key: &str, values: &[String]) {
+    for (at, value) in values.iter().take(MOST).enumerate() {
+        fact(if at == 0 { key } else { "" }, value);
+    }
+    if let Some(hidden @ 1..) = values.len().checked_sub(MOST) {
+        fact("", &format!("and {hidden} more, see --json"));
+    }
+}
+
+/// What it is given to identify itself with; never a value.
+fn credentials(endpoint: &Endpoint) -> Option<String> {
+    match endpoint {
+        Endpoint::Http { headers, auth, .. } => {
+            let mut words = Vec::new();
+            words.extend(match &**auth {
+                AuthSpec::None => None,
+                AuthSpec::Unset => Some("a login, if one was made".to_owned()),
+                AuthSpec::Bearer { variable: Some(name), .. } => {
+                    Some(format!("a bearer token from {name}"))
+                }
+                AuthSpec::Bearer { variable: None, .. } => {
+                    Some("a bearer token from the file".to_owned())
+                }
+                AuthSpec::OAuth { .. } => Some("a login (OAuth)".to_owned()),
+                AuthSpec::ClientCredentials { client_id, .. } => {
+                    Some(format!("as the client {client_id} (OAuth, client credentials)"))
+                }
+            });
+            if !headers.is_empty() {
+                let names: Vec<&str> = headers.iter().map(|(name, _)| name.as_str()).collect();
+                words.push(format!("headers {}", names.join(", ")));
+            }
+            Some(if words.is_empty() { "none".to_owned() } else { words.join("; ") })
+        }
+        Endpoint::Stdio { env, env_keys, .. } => {
+            let names: Vec<&str> =
+                env.keys().map(String::as_str).chain(env_keys.iter().map(String::as_str)).collect();
+            (!names.is_empty()).then(|| format!("variables {}", names.join(", ")))
+        }
+    }
+}
+
+fn limits(spec: &ServerSpec) -> Vec<String> {
+    let mut words = Vec::new();
+    for (value, what) in
+        [(spec.timeout, "of silence"), (spec.max_total, "a call"), (spec.start_timeout, "to start")]
+    {
+        words.extend(value.map(|value| format!("{} {what}", show_duration(value))));
+    }
+    if words.is_empty() {
+        words.push("the built-in ones".to_owned());
+    }
+    words
+}
+
+fn drift(spec: &ServerSpec) -> &'static str {
+    match (spec.drift(), spec.drift.is_none() && spec.is_dev) {
+        (crate::config::spec::DriftPolicy::Block, _) => "block: a tool that changed is not called",
+        (crate::config::spec::DriftPolicy::Warn, _) => {
+            "warn: a tool that changed is called, with a warning"
+        }
+        (crate::config::spec::DriftPolicy::Allow, true) => {
+            "allow, since it is under development (dev)"
+        }
+        (crate::config::spec::DriftPolicy::Allow, false) => "allow: a tool that changed is called",
+    }
+}
+
+fn pinned_count(report: &PinReport) -> usize {
+    report.tools.iter().filter(|tool| tool.pinned.is_some()).count()
+}
+
+fn state(report: &PinReport) -> &'static str {
+    let changed = report.count(PinReportState::Changed)
+        + report.count(PinReportState::Missing)
+        + report.servers.len();
+    match (changed, pinned_count(report)) {
+        (_, 0) => "none",
+        (0, _) => "same",
+        _ => "changed",
+    }
+}
+
+fn pinned(report: &PinReport) -> String {
+    let parts: Vec<&str> =
+        report.servers.iter().flat_map(|server| &server.changes).map(|c| c.part).collect();
+    let mut words = format!("{} pinned", plural(pinned_count(report), "tool is", "tools are"));
+    for (state, what) in [
+        (PinReportState::Changed, "changed"),
+        (PinReportState::Missing, "gone"),
+        (PinReportState::New, "new"),
+    ] {
+        match report.count(state) {
+            0 => {}
+            count => words = format!("{words}, {count} {what}"),
+        }
+    }
+    if !parts.is_empty() {
+        words.extend(["; its ", &parts.join(" and "), " changed"]);
+    }
+    words
+}

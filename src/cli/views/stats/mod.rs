@@ -1,0 +1,355 @@
+//! Statistics of calls: tables, lines and the documented JSON.
+
+pub mod chart;
+pub mod detail;
+
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+
+use super::millis;
+use crate::cli::output::table::{Table, TableColumn};
+use crate::cli::output::{SpanStyle, StyledLine, StyledPage};
+use crate::cli::records::{local_time, rfc3339};
+use crate::stats::count::CallCounts;
+use crate::stats::{Summary, Usage};
+use crate::util::histogram::Durations;
+use crate::util::units::show_duration;
+
+/// The quantiles that are shown, with their names.
+const QUANTILES: [(&str, f64); 4] = [("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99)];
+
+/// Marks a percentile that too few calls stand behind.
+const UNSURE: char = '?';
+
+/// What the rows of a table are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StatsRows {
+    /// One for each tool.
+    Tools,
+    /// One for each server.
+    Servers,
+}
+
+/// The documented JSON of statistics.
+pub fn json(summary: &Summary) -> Value {
+    let tools: Vec<Value> = summary.tools.iter().map(json_usage).collect();
+    let servers = summary.servers();
+    let server = |usage: &Usage| {
+        let mut value = json_usage(usage);
+        if let Some(fields) = value.as_object_mut() {
+            fields.shift_remove("name");
+        }
+        value
+    };
+    json!({
+        "tools": tools,
+        "servers": servers.iter().map(server).collect::<Vec<_>>(),
+        "total": summary.total().as_ref().map(|usage| json_counts(&usage.counts)),
+        "from": summary.from.map(|from| rfc3339(from.as_secs_f64())),
+        "until": rfc3339(summary.now.as_secs_f64()),
+        "not_folded": summary.unfolded,
+        "complete": !summary.is_behind,
+        "damaged_lines": summary.damaged_lines,
+    })
+}
+
+/// The JSON of one tool.
+pub fn json_usage(usage: &Usage) -> Value {
+    let mut fields = Map::new();
+    fields.insert("name".to_owned(), json!(usage.tool.name));
+    fields.insert("server".to_owned(), json!(usage.tool.server));
+    fields.extend(json_counts(&usage.counts));
+    fields.insert("first_used".to_owned(), json!(rfc3339(seconds(usage.period.first))));
+    fields.insert("last_used".to_owned(), json!(rfc3339(seconds(usage.period.last))));
+    Value::Object(fields)
+}
+
+/// What was counted; `errors` are those that are neither the tool's own nor a limit of time.
+fn json_counts(counts: &CallCounts) -> Map<String, Value> {
+    let (tool, timeouts) = (counts.failed_by("tool"), counts.failed_by("timeout"));
+    let durations = &counts.durations;
+    let time = |time: Option<Duration>| time.map_or(Value::Null, millis);
+    let mut fields = Map::new();
+    let mut put = |key: &str, value: Value| drop(fields.insert(key.to_owned(), value));
+    put("calls", json!(counts.calls()));
+    put("ok", json!(counts.ok));
+    put("tool_errors", json!(tool));
+    put("errors", json!(counts.failed().saturating_sub(tool).saturating_sub(timeouts)));
+    put("timeouts", json!(timeouts));
+    put("errors_by_kind", json!(counts.failures));
+    put("mean_ms", time(durations.mean()));
+    put("stddev_ms", time(durations.stddev()));
+    put("min_ms", time(durations.min()));
+    put("max_ms", time(durations.max()));
+    for (name, share) in QUANTILES {
+        put(&format!("{name}_ms"), time(durations.quantile(share)));
+    }
+    // A percentile that fewer than ten calls lie beyond is one of the slowest, and little more.
+    let unsure = QUANTILES.iter().filter(|(_, share)| !durations.is_reliable_at(*share));
+    put("too_few_for", unsure.map(|(name, _)| json!(name)).collect());
+    put("retries", json!(counts.retries()));
+    put("recovered", json!(counts.recovered));
+    put("bytes", json!(counts.bytes));
+    fields
+}
+
+/// A table of tools or servers. `width` is that of the screen.
+pub fn table(usages: &[Usage], rows: StatsRows, width: Option<usize>) -> StyledPage {
+    let first = match rows {
+        StatsRows::Tools => TableColumn::new("TOOL").shrinks_to(10),
+        StatsRows::Servers => TableColumn::new("SERVER").shrinks_to(10),
+    };
+    let number = |title: &str| TableColumn::new(title).right();
+    let mut table = Table::new([
+        first,
+        TableColumn::new("SERVER").shrinks_to(8).droppable(8),
+        number("CALLS"),
+        number("OK%"),
+        number("ERRORS").droppable(2),
+        number("MEAN").droppable(6),
+        number("P50").droppable(3),
+        number("P95"),
+        number("P99").droppable(4),
+        number("MAX").droppable(7),
+        TableColumn::new("LAST USED").droppable(5),
+    ]);
+    for usage in usages {
+        let (counts, durations) = (&usage.counts, &usage.counts.durations);
+        let (name, server) = match rows {
+            StatsRows::Tools => (usage.tool.name.as_str(), usage.tool.server.as_deref()),
+            StatsRows::Servers => (usage.tool.server.as_deref().unwrap_or("(internal)"), None),
+        };
+        let errors = match counts.failed() {
+            0 => StyledLine::styled(SpanStyle::Dim, "0"),
+            failed => StyledLine::styled(SpanStyle::Error, failed.to_string()),
+        };
+        table.row([
+            StyledLine::styled(SpanStyle::Name, name),
+            StyledLine::plain(server.unwrap_or_default()),
+            StyledLine::plain(counts.calls().to_string()),
+            share(counts),
+            errors,
+            StyledLine::plain(time(durations.mean())),
+            quantile(durations, 0.5),
+            quantile(durations, 0.95),
+            quantile(durations, 0.99),
+            StyledLine::plain(time(durations.max())),
+            StyledLine::styled(SpanStyle::Dim, local_time(seconds(usage.period.last))),
+        ]);
+    }
+    table.layout(width)
+}
+
+/// What has to be said below a table.
+pub fn remarks(summary: &Summary, usages: &[Usage]) -> Vec<StyledLine> {
+    let mut lines = Vec::new();
+    let few = |usage: &Usage| {
+        let durations = &usage.counts.durations;
+        durations.count() > 0 && !durations.is_reliable_at(0.99)
+    };
+    if usages.iter().any(few) {
+        let words = format!("{UNSURE} too few calls for this percentile to say much");
+        lines.push(StyledLine::styled(SpanStyle::Dim, words));
+    }
+    for usage in summary.future_dated() {
+        let words = format!(
+            "'{}' has calls dated {}, after now: the clock was changed",
+            usage.tool.name,
+            local_time(seconds(usage.period.last))
+        );
+        lines.push(StyledLine::styled(SpanStyle::Warning, words));
+    }
+    if summary.is_behind {
+        let words = "more calls wait in the spool; 'toolhost stats' counts them";
+        lines.push(StyledLine::styled(SpanStyle::Dim, words));
+    }
+    if summary.damaged_lines > 0 {
+        let words = format!("{} lines of the spool were torn and left out", summary.damaged_lines);
+        lines.push(StyledLine::styled(SpanStyle::Dim, words));
+    }
+    if summary.damaged_grains > 0 {
+        let words = format!("durations of {} spans cannot be read", summary.damaged_grains);
+        lines.push(StyledLine::styled(SpanStyle::Warning, words));
+    }
+    lines
+}
+
+/// One line about a tool, for `inspect`.
+pub fn summary_line(usage: &Usage) -> StyledLine {
+    let (counts, durations) = (&usage.counts, &usage.counts.durations);
+    let mut line = StyledLine::plain(match counts.calls() {
+        1 => "1 call".to_owned(),
+        calls => format!("{calls} calls"),
+    });
+    line = line.then(SpanStyle::Plain, ", ");
+    line.append(share(counts));
+    line.push(SpanStyle::Plain, "% ok");
+    if durations.count() > 0 {
+        for (name, share) in [("p50", 0.5), ("p95", 0.95), ("p99", 0.99)] {
+            line.push(SpanStyle::Plain, format!(", {name} "));
+            line.append(quantile(durations, share));
+        }
+    }
+    line.then(SpanStyle::Plain, ", last used ")
+        .then(SpanStyle::Plain, local_time(seconds(usage.period.last)))
+}
+
+/// One line about a tool that was just called, for those who watch without a terminal; `more` is
+/// how many calls are new.
+pub fn update_line(usage: &Usage, more: u64) -> StyledLine {
+    let counts = &usage.counts;
+    let mut line = StyledLine::styled(SpanStyle::Dim, local_time(seconds(usage.period.last)));
+    line.push(SpanStyle::Plain, "  ");
+    line.push(SpanStyle::Name, &usage.tool.name);
+    line.push(SpanStyle::Plain, format!("  +{more}  calls {}", counts.calls()));
+    line.push(SpanStyle::Plain, format!("  errors {}", counts.failed()));
+    for (name, share) in [("p50", 0.5), ("p95", 0.95), ("p99", 0.99)] {
+        let shown = quantile(&counts.durations, share);
+        if !shown.is_empty() {
+            line.push(SpanStyle::Plain, format!("  {name} "));
+            line.append(shown);
+        }
+    }
+    line
+}
+
+fn share(counts: &CallCounts) -> StyledLine {
+    let Some(share) = counts.success_rate() else { return StyledLine::default() };
+    let percent = share * 100.0;
+    // Only all is a hundred.
+    let shown = if counts.failed() > 0 { percent.min(99.9) } else { percent };
+    let label = if counts.failed() == 0 { SpanStyle::Success } else { SpanStyle::Warning };
+    StyledLine::styled(label, format!("{shown:.1}"))
+}
+
+fn quantile(durations: &Durations, share: f64) -> StyledLine {
+    let Some(value) = durations.quantile(share) else { return StyledLine::default() };
+    if durations.is_reliable_at(share) {
+        return StyledLine::plain(show_duration(value));
+    }
+    StyledLine::styled(SpanStyle::Dim, format!("{}{UNSURE}", show_duration(value)))
+}
+
+fn time(value: Option<Duration>) -> String {
+    value.map(show_duration).unwrap_or_default()
+}
+
+/// Milliseconds as seconds.
+pub(super) fn seconds(millis: u64) -> f64 {
+    #[expect(clippy::cast_precision_loss, reason = "2^53 milliseconds are 285,000 years")]
+    let millis = millis as f64;
+    millis / 1e3
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use crate::cli::output::LineRenderer;
+    use crate::stats::count::{ToolKey, UsagePeriod};
+
+    const LAST: u64 = 1_795_304_776_500;
+
+    pub(in crate::cli::views::stats) fn usage(
+        name: &str,
+        server: Option<&str>,
+        calls: u64,
+    ) -> Usage {
+        let mut counts =
+            CallCounts { ok: calls, attempts: calls, bytes: 10, ..CallCounts::default() };
+        for call in 1..=calls {
+            counts.durations.record(Duration::from_micros(call * 1_000));
+        }
+        let tool = ToolKey { name: name.into(), server: server.map(str::to_owned) };
+        Usage { tool, counts, period: UsagePeriod { first: LAST - 500, last: LAST } }
+    }
+
+    fn summary() -> Summary {
+        let mut failing = usage("web-search\u{1b}[2J", Some("web"), 31);
+        failing.counts.add_failures("timeout", 4);
+        failing.counts.add_failures("tool", 2);
+        failing.counts.add_failures("unreachable", 1);
+        failing.counts.attempts = 50;
+        let mut never = usage("web-fail", Some("web"), 0);
+        never.counts.add_failures("tool", 1);
+        Summary {
+            now: Duration::from_millis(LAST),
+            tools: vec![usage("calculator", None, 2_000), never, failing],
+            ..Summary::default()
+        }
+    }
+
+    pub(in crate::cli::views::stats) fn shown(page: &StyledPage) -> String {
+        let time = local_time(seconds(LAST));
+        LineRenderer::default().page(page).replace(&time, "2026-11-21 23:46:16")
+    }
+
+    #[test]
+    fn a_table_fits_every_terminal() {
+        let summary = summary();
+        let page = |width| shown(&table(&summary.tools, StatsRows::Tools, width));
+        let wide = page(None);
+        let head: Vec<&str> = wide.lines().next().unwrap().split_whitespace().collect();
+        let columns = "TOOL SERVER CALLS OK% ERRORS MEAN P50 P95 P99 MAX LAST USED";
+        assert_eq!(head.join(" "), columns);
+        let row = |name: &str| wide.lines().find(|line| line.starts_with(name)).unwrap();
+        // What was cut from a name of somebody else is no escape sequence.
+        for (name, parts) in [
+            ("calculator", ["2000", "100.0", "2026-11-21 23:46:16"]),
+            ("web-search␛[2J", ["38", "81.6", "31 ms?"]),
+            ("web-fail", ["0.0", "web", "2026-11-21 23:46:16"]),
+        ] {
+            for part in parts {
+                assert!(row(name).contains(part), "{part}: {}", row(name));
+            }
+        }
+        let narrow = table(&summary.tools, StatsRows::Tools, Some(40));
+        assert!(narrow.lines().iter().all(|line| line.width() <= 40), "{}", shown(&narrow));
+        let narrow = shown(&narrow);
+        for part in ["TOOL", "CALLS", "OK%", "P95", "calculator", "81.6"] {
+            assert!(narrow.contains(part), "{part}:\n{narrow}");
+        }
+        let servers = shown(&table(&summary.servers(), StatsRows::Servers, Some(60)));
+        assert!(servers.contains("(internal)") && servers.contains("web "), "{servers}");
+        let remarks = remarks(&summary, &summary.tools);
+        assert_eq!(remarks.len(), 1, "{remarks:?}");
+    }
+
+    #[test]
+    fn json_has_the_documented_fields() {
+        let value = json(&summary());
+        let tool = &value["tools"][2];
+        for (key, expected) in [
+            ("calls", json!(38)),
+            ("ok", json!(31)),
+            ("tool_errors", json!(2)),
+            ("errors", json!(1)),
+            ("timeouts", json!(4)),
+            ("mean_ms", json!(16.0)),
+            ("server", json!("web")),
+            ("retries", json!(12)),
+            ("too_few_for", json!(["p90", "p95", "p99"])),
+        ] {
+            assert_eq!(tool[key], expected, "{key}");
+        }
+        let p95 = tool["p95_ms"].as_f64().unwrap();
+        assert!((29.5..=30.5).contains(&p95), "{p95}");
+        assert_eq!(value["tools"][1]["mean_ms"], Value::Null);
+        assert_eq!(value["total"]["calls"], 2_039);
+        assert_eq!(value["servers"][1]["calls"], 39);
+        assert!(tool["last_used"].as_str().unwrap().starts_with("2026-11-2"));
+    }
+
+    #[test]
+    fn one_line_says_the_most_important() {
+        let line = |usage: &Usage| shown(&StyledPage::from(summary_line(usage)));
+        let summary = summary();
+        let used = line(&summary.tools[0]);
+        assert!(used.starts_with("2000 calls, 100.0% ok, p50 1 s, p95 1.9"), "{used}");
+        assert!(used.ends_with(", last used 2026-11-21 23:46:16\n"), "{used}");
+        let failed = line(&summary.tools[1]);
+        assert_eq!(failed, "1 call, 0.0% ok, last used 2026-11-21 23:46:16\n");
+        let news = shown(&StyledPage::from(update_line(&summary.tools[2], 3)));
+        assert!(news.contains("web-search␛[2J  +3  calls 38  errors 7  p50 16"), "{news}");
+    }
+}

@@ -1,0 +1,106 @@
+//! The few references that are resolved before anybody agreed, so that a question can name the
+//! program: `~`, `HOME`, `PATH` and the running binary. Nothing else of the environment is read.
+
+use std::path::PathBuf;
+
+use crate::config::environment::Environment;
+use crate::config::expand::{ReferencePiece, pieces, variable};
+
+/// A text without references, or the references that decide it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum LocalValue {
+    /// The text as it will be.
+    Resolved(String),
+    /// The references in it that are not resolved before consent, as written.
+    Unresolved(Vec<String>),
+}
+
+impl LocalValue {
+    /// The text, when it is known.
+    pub(super) fn resolved(self) -> Option<String> {
+        match self {
+            Self::Resolved(text) => Some(text),
+            Self::Unresolved(_) => None,
+        }
+    }
+}
+
+/// Resolves what may be resolved before consent.
+pub(super) fn resolve(text: &str, environment: &dyn Environment) -> LocalValue {
+    let mut out = String::with_capacity(text.len());
+    let mut undecided = Vec::new();
+    let home = || environment.home().map(|home| home.to_string_lossy().into_owned());
+    let rest = match text.strip_prefix('~') {
+        Some(rest) if rest.is_empty() || rest.starts_with('/') => match home() {
+            Some(home) => {
+                out.push_str(&home);
+                rest
+            }
+            None => return LocalValue::Unresolved(vec!["~".to_owned()]),
+        },
+        _ => text,
+    };
+    for piece in pieces(rest) {
+        match piece {
+            ReferencePiece::Text(text) => out.push_str(text),
+            ReferencePiece::Escaped => out.push_str("${"),
+            ReferencePiece::Unclosed => undecided.push("${".to_owned()),
+            ReferencePiece::Reference(reference) => {
+                let value = match variable(reference) {
+                    Some("HOME") => environment.var("HOME"),
+                    Some("PATH") => environment.var("PATH"),
+                    Some("TOOLHOST") => {
+                        environment.executable().map(|path| path.to_string_lossy().into_owned())
+                    }
+                    _ => None,
+                };
+                match value {
+                    Some(value) => out.push_str(&value),
+                    None => undecided.push(format!("${{{reference}}}")),
+                }
+            }
+        }
+    }
+    if undecided.is_empty() { LocalValue::Resolved(out) } else { LocalValue::Unresolved(undecided) }
+}
+
+/// A path as [`resolve`] gives it, below `base` when it is relative.
+pub(super) fn path(
+    text: &str,
+    base: &std::path::Path,
+    environment: &dyn Environment,
+) -> Option<PathBuf> {
+    let known = resolve(text, environment).resolved()?;
+    Some(base.join(known).components().collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::environment::FixedEnvironment;
+
+    #[test]
+    fn only_places_are_resolved_before_consent() {
+        let mut environment =
+            FixedEnvironment { root: Some("/r".into()), ..FixedEnvironment::default() };
+        environment.vars.insert("PATH".into(), "/bin".into());
+        environment.vars.insert("TOKEN".into(), "hunter2".into());
+        let known = |text: &str| resolve(text, &environment).resolved();
+        assert_eq!(known("~/x").as_deref(), Some("/r/home/x"));
+        assert_eq!(known("./bin:${PATH}").as_deref(), Some("./bin:/bin"));
+        assert_eq!(known("$${TOKEN}").as_deref(), Some("${TOKEN}"));
+        for (text, decided_by) in [
+            ("${TOKEN}", "${TOKEN}"),
+            ("x${env:TOKEN}y", "${env:TOKEN}"),
+            ("${TOKEN:-x}", "${TOKEN:-x}"),
+            ("${file:/etc/passwd}", "${file:/etc/passwd}"),
+            ("${keyring:x}", "${keyring:x}"),
+        ] {
+            assert_eq!(
+                resolve(text, &environment),
+                LocalValue::Unresolved(vec![decided_by.to_owned()]),
+                "{text}"
+            );
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! Whether credentials may travel to an address.
+//!
+//! Owns: the one rule, for servers and for API tools alike. Never does: decide what a credential
+//! is; who reads an entry knows that.
+
+use url::Url;
+
+use super::node::ConfigNode;
+use crate::model::{Diagnostic, EntryOrigin, Layer};
+use crate::util::hosts::is_loopback;
+
+/// The key with which the user allows credentials over plain http.
+pub const INSECURE: &str = "insecure";
+
+/// Reads `insecure` of an entry: whether its credentials may travel unencrypted.
+///
+/// # Errors
+/// When the entry is not the user's own: a file of somebody else does not decide that.
+pub fn insecure(entry: &ConfigNode, origin: Option<&EntryOrigin>) -> Result<bool, Diagnostic> {
+    let Some(node) = entry.get(INSECURE).filter(|node| !node.is_null()) else { return Ok(false) };
+    let insecure = node.as_bool()?;
+    if insecure && origin.is_none_or(|origin| origin.layer != Layer::User) {
+        return Err(Diagnostic::error("'insecure' belongs into your own configuration directory")
+            .with_hint("a file of a project cannot allow credentials over plain http; use https")
+            .with_location(node.location()));
+    }
+    Ok(insecure)
+}
+
+/// The error of an entry that would send credentials over plain http to another machine.
+pub fn unencrypted(url: &Url, sends_credentials: bool, insecure: bool) -> Option<Diagnostic> {
+    let refused = sends_credentials && !insecure && url.scheme() != "https" && !is_loopback(url);
+    refused.then(|| {
+        Diagnostic::error("credentials would travel unencrypted").with_hint(
+            "use https; 'insecure: true' of an entry in your own configuration directory allows it",
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn credentials_travel_encrypted_or_not_at_all() {
+        let refused = |url: &str| unencrypted(&url.parse().unwrap(), true, false).is_some();
+        for url in ["http://api.example/", "http://10.0.0.1/", "http://localhost.example/"] {
+            assert!(refused(url), "{url}");
+            assert!(unencrypted(&url.parse().unwrap(), false, false).is_none(), "{url}");
+            assert!(unencrypted(&url.parse().unwrap(), true, true).is_none(), "{url}");
+        }
+        for url in
+            ["https://api.example/", "http://127.0.0.1:8/", "http://[::1]/", "http://a.localhost/"]
+        {
+            assert!(!refused(url), "{url}");
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! Addresses of the form `unix:///path.sock`: HTTP over a Unix socket.
+//!
+//! Owns: their grammar, both ways. Never does: open a socket.
+
+use std::path::{Path, PathBuf};
+
+use url::Url;
+
+use crate::config::spec::HttpTransport;
+
+/// The longest path a socket can have on every system, in bytes.
+const MAX_SOCKET_PATH: usize = 103;
+
+/// A socket, and the address that is asked for over it.
+#[derive(Debug, PartialEq, Eq)]
+pub struct UnixSocketAddress {
+    /// The socket.
+    pub socket: PathBuf,
+    /// What is asked for; its host is `localhost`, which nobody looks up.
+    pub url: Url,
+}
+
+/// Whether a text is such an address.
+pub fn is_unix_address(text: &str) -> bool {
+    text.get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("unix:"))
+}
+
+/// Reads `unix:///path.sock`, `unix:/path.sock`, or `unix:./path.sock` beside the file in `base`.
+/// Behind a further colon stands the path that is asked for (`unix:///path.sock:/other`); without
+/// one it is that of `transport`: `/mcp`, or `/sse` for HTTP+SSE.
+///
+/// # Errors
+/// What is wrong with it, and what to write.
+pub fn read(
+    text: &str,
+    base: &Path,
+    transport: HttpTransport,
+) -> Result<UnixSocketAddress, (String, &'static str)> {
+    const FORMS: &str = "write unix:///path.sock, or unix:./path.sock beside this file";
+    let rest = text.get(5..).unwrap_or_default();
+    let rest = match rest.strip_prefix("//") {
+        Some(absolute) if absolute.starts_with('/') => absolute,
+        Some(_) => return Err(("a socket's path has to follow 'unix://'".to_owned(), FORMS)),
+        None => rest,
+    };
+    let (path, asked) = match rest.find(":/") {
+        Some(colon) => (rest.get(..colon), rest.get(colon + 1..)),
+        None => (Some(rest), None),
+    };
+    let path = path.filter(|path| !path.is_empty() && !path.ends_with('/'));
+    let Some(path) = path else { return Err(("this names no socket".to_owned(), FORMS)) };
+    if path.contains('\0') {
+        return Err(("a socket's path cannot hold a NUL character".to_owned(), FORMS));
+    }
+    let socket: PathBuf = base.join(path).components().collect();
+    let length = socket.as_os_str().len();
+    if length > MAX_SOCKET_PATH {
+        let why = format!(
+            "the socket's path has {length} bytes, and at most {MAX_SOCKET_PATH} are possible"
+        );
+        return Err((why, "move the socket to a shorter path"));
+    }
+    let asked = asked.unwrap_or(match transport {
+        HttpTransport::Sse => "/sse",
+        HttpTransport::Auto | HttpTransport::Streamable => "/mcp",
+    });
+    let url = Url::parse(&format!("http://localhost{asked}"));
+    match url.map(|url| UnixSocketAddress { socket, url }) {
+        Ok(address) => Ok(address),
+        Err(why) => Err((format!("this is no path to ask for: {why}"), FORMS)),
+    }
+}
+
+/// An address as it is written.
+pub fn show(socket: &Path, url: &Url) -> String {
+    let query = url.query().map(|query| format!("?{query}")).unwrap_or_default();
+    format!("unix://{}:{}{query}", socket.display(), url.path())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read_auto(text: &str) -> Result<UnixSocketAddress, (String, &'static str)> {
+        read(text, Path::new("/project"), HttpTransport::Auto)
+    }
+
+    #[test]
+    fn every_form_is_read() {
+        for (text, socket, path) in [
+            ("unix:///run/mcp.sock", "/run/mcp.sock", "/mcp"),
+            ("unix:/run/mcp.sock", "/run/mcp.sock", "/mcp"),
+            ("UNIX:///run/mcp.sock", "/run/mcp.sock", "/mcp"),
+            ("unix:./mcp.sock", "/project/mcp.sock", "/mcp"),
+            ("unix:run/mcp.sock:/other", "/project/run/mcp.sock", "/other"),
+            ("unix:///run/a:b.sock:/x/y?z=1", "/run/a:b.sock", "/x/y?z=1"),
+            ("unix:///run/mcp.sock:/", "/run/mcp.sock", "/"),
+        ] {
+            let address = read_auto(text).unwrap();
+            assert_eq!(address.socket, Path::new(socket), "{text}");
+            assert_eq!(address.url.as_str(), format!("http://localhost{path}"), "{text}");
+        }
+        let sse = read("unix:/run/x", Path::new("/"), HttpTransport::Sse).unwrap();
+        assert_eq!(sse.url.path(), "/sse");
+    }
+
+    #[test]
+    fn what_is_shown_is_read_back() {
+        for text in ["unix:///run/mcp.sock:/mcp", "unix:///run/a b.sock:/x?y=1"] {
+            let address = read_auto(text).unwrap();
+            assert_eq!(show(&address.socket, &address.url), text);
+        }
+    }
+
+    #[test]
+    fn what_names_no_socket_is_told() {
+        for text in [
+            "unix:",
+            "unix://",
+            "unix:///",
+            "unix://mcp.sock",
+            "unix::/mcp",
+            "unix:./",
+            "unix:///a\0b",
+        ] {
+            assert!(read_auto(text).is_err(), "{text:?}");
+        }
+        let (why, _) = read_auto(&format!("unix:///{}", "x".repeat(200))).unwrap_err();
+        assert!(why.contains("201 bytes"), "{why}");
+    }
+}

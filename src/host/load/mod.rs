@@ -1,0 +1,263 @@
+//! Many calls of one tool, for whoever makes load.
+//!
+//! Owns: what a run of calls needs before its first one: the tool, the right to call it so often,
+//! checked arguments, and something that carries the calls. Never does: pace, count, or record
+//! each call; a run leaves one record.
+
+mod attempt_executor;
+mod load_run_record;
+mod output_inspector;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
+use super::limits::{self, CallLimits};
+use super::nested::{HostCaller, Nesting};
+use super::policy::{self, Decision};
+use super::request::{CallArguments, CallRequest};
+use super::router::{Route, Search};
+use super::{ToolHost, dispatch, variables};
+use crate::model::{CallId, Error, JsonObject, ToolContext, ToolDefinition};
+use crate::provider::load::{EncodedArguments, Inspection, LoadExecutor, LoadJob, LoadSupport};
+use attempt_executor::AttemptExecutor;
+pub use load_run_record::LoadRunRecord;
+use output_inspector::OutputInspector;
+
+/// A tool to be called many times.
+#[derive(Debug, Clone)]
+pub struct LoadTargetRequest {
+    /// The name as typed: full, with another separator, or bare.
+    pub name: String,
+    /// Only these servers are considered (empty: everything).
+    pub servers: Vec<String>,
+    /// Overrides every configured timeout.
+    pub timeout: Option<Duration>,
+    /// Whether arguments are checked against the schema.
+    pub validate: bool,
+    /// Call even what would ask a person first, or says that it changes something.
+    pub allow_writes: bool,
+    /// Approve the calls that its calls make without asking, too.
+    pub assume_yes_nested: bool,
+    /// One answer of so many is read whole and checked against the output schema; no one when not
+    /// set.
+    pub inspect_every: Option<u64>,
+    /// Variables for the tool.
+    pub environment: BTreeMap<String, String>,
+    /// Metadata for the tool.
+    pub metadata: JsonObject,
+    /// Ends the run at once.
+    pub cancel: CancellationToken,
+}
+
+impl LoadTargetRequest {
+    /// A tool that changes nothing, with checked arguments and every default.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            servers: Vec::new(),
+            timeout: None,
+            validate: true,
+            allow_writes: false,
+            assume_yes_nested: false,
+            inspect_every: None,
+            environment: BTreeMap::new(),
+            metadata: JsonObject::new(),
+            cancel: CancellationToken::new(),
+        }
+    }
+}
+
+/// A tool that may be called many times.
+pub struct LoadTarget {
+    host: Arc<ToolHost>,
+    route: Route,
+    call: CallRequest,
+    limits: CallLimits,
+    call_id: CallId,
+    inspect_every: Option<u64>,
+    /// Another target of its run is of the same provider.
+    shares_provider: bool,
+    /// What was decided, in the words of the audit log.
+    decision: String,
+}
+
+impl ToolHost {
+    /// Finds a tool for a run of calls and makes sure that it may be called so.
+    ///
+    /// # Errors
+    /// As for a call; and a tool that would ask a person, or says that it is not read-only, is
+    /// refused unless writes are allowed.
+    pub async fn load_target(&self, request: &LoadTargetRequest) -> Result<LoadTarget, Error> {
+        let search = Search {
+            servers: &request.servers,
+            is_call: true,
+            ..Search::of(&request.name, limits::LISTING_TIMEOUT)
+        };
+        let route = self.route(&search).await.map_err(|error| self.masker.error(error))?;
+        let tool = &route.tool.definition;
+        if let Some(error) = &tool.unavailable_reason {
+            return Err(error.clone());
+        }
+        self.check_pin(tool)?;
+        variables::check(&request.environment, tool)?;
+        let name = &tool.name;
+        let refused = |why: &str| {
+            Err(Error::denied(format!("'{name}' is not called many times: {why}"))
+                .with_hint("--allow-writes does it all the same"))
+        };
+        let decision = match policy::decide(&self.policy, tool) {
+            Decision::Deny(why) => {
+                return Err(Error::denied(format!("'{name}' is refused by {why}")));
+            }
+            Decision::Ask(why) if !request.allow_writes => return refused(&why),
+            Decision::Allow(_)
+                if tool.annotations.read_only == Some(false) && !request.allow_writes =>
+            {
+                return refused("it says that it is not read-only");
+            }
+            Decision::Ask(why) => format!("approved with --allow-writes: {why}"),
+            Decision::Allow(why) => why,
+        };
+        let Some(host) = self.weak_self.upgrade() else {
+            return Err(Error::internal("the host is being closed"));
+        };
+        let limits = CallLimits::of(tool, request.timeout);
+        let call = CallRequest {
+            servers: request.servers.clone(),
+            timeout: request.timeout,
+            validate: request.validate,
+            assume_yes: request.allow_writes,
+            assume_yes_nested: request.assume_yes_nested,
+            environment: request.environment.clone(),
+            metadata: request.metadata.clone(),
+            cancel: request.cancel.clone(),
+            ..CallRequest::new(name.full(), CallArguments::Object(JsonObject::new()))
+        };
+        let (call_id, inspect_every) = (CallId(self.ids.next()), request.inspect_every);
+        let has_sibling = false;
+        Ok(LoadTarget {
+            host,
+            route,
+            call,
+            limits,
+            call_id,
+            inspect_every,
+            shares_provider: has_sibling,
+            decision,
+        })
+    }
+}
+
+/// Lets the targets of one run know of each other, so that those of one provider are carried alike.
+pub fn link_targets(targets: &mut [&mut LoadTarget]) {
+    let providers: Vec<_> = targets.iter().map(|t| Arc::clone(&t.route.provider)).collect();
+    for target in targets {
+        let own = providers.iter().filter(|provider| Arc::ptr_eq(provider, &target.route.provider));
+        target.shares_provider = own.count() > 1;
+    }
+}
+
+impl LoadTarget {
+    /// The tool.
+    pub fn definition(&self) -> &ToolDefinition {
+        &self.route.tool.definition
+    }
+
+    /// How long connecting took, when finding the tool was the reason to connect.
+    pub fn connect(&self) -> Option<Duration> {
+        self.route.connect
+    }
+
+    /// The protocol revision, for tools of servers.
+    pub fn protocol(&self) -> Option<&str> {
+        self.route.protocol.as_deref()
+    }
+
+    /// What could not be found out, for people.
+    pub fn warnings(&self) -> &[String] {
+        &self.route.warnings
+    }
+
+    /// How long each answer is waited for.
+    pub fn limit(&self) -> Duration {
+        self.limits.attempt.min(self.limits.total)
+    }
+
+    /// Reads arguments by the tool's schema and checks them, unless that was switched off.
+    ///
+    /// # Errors
+    /// All that does not fit, at once.
+    pub async fn encode_arguments(
+        &self,
+        arguments: CallArguments,
+    ) -> Result<EncodedArguments, Error> {
+        let request = CallRequest { arguments, ..self.call.clone() };
+        let (object, _unchecked) = dispatch::prepare_arguments(&self.route.tool, &request).await?;
+        Ok(EncodedArguments::new(object))
+    }
+
+    /// Readies something that carries calls, with at most so many in flight.
+    ///
+    /// # Errors
+    /// When the tool cannot be reached.
+    pub async fn executor(&self, lanes: usize) -> Result<Box<dyn LoadExecutor>, Error> {
+        let inspection = match self.inspect_every {
+            Some(every) => {
+                let inspector = Arc::new(OutputInspector::new(&self.route.tool).await);
+                Some(Inspection { every: every.max(1), inspector })
+            }
+            None => None,
+        };
+        let job = LoadJob {
+            tool: self.definition().name.clone(),
+            concurrency: lanes.max(1),
+            timeout: self.limit(),
+            inspection,
+            context: self.context(),
+        };
+        let provider = &self.route.provider.inner;
+        let shared =
+            |repeat: &&dyn LoadSupport| repeat.supports_parallel_runs() || !self.shares_provider;
+        let own = match provider.as_load().filter(shared) {
+            Some(repeat) => repeat.executor(&job).await,
+            None => Ok(None),
+        };
+        let own = own.map_err(|error| self.host.masker.error(error))?;
+        Ok(own.unwrap_or_else(|| Box::new(AttemptExecutor::new(Arc::clone(provider), job))))
+    }
+
+    /// Whether the run is to end at once.
+    pub fn is_cancelled(&self) -> bool {
+        self.call.cancel.is_cancelled()
+    }
+
+    /// The text with every known secret taken out.
+    pub fn masked(&self, text: &str) -> String {
+        self.host.masker.text(text)
+    }
+
+    /// Writes down that calls are about to be made: `planned` says how many, `arguments` are those
+    /// of the first one. What is made of it is the only record of all these calls.
+    ///
+    /// # Errors
+    /// As for a call: when the record is unsafe to write, or required and cannot be written.
+    pub fn record(&self, arguments: &JsonObject, planned: &str) -> Result<LoadRunRecord, Error> {
+        let decision = format!("{}; {planned}", self.decision);
+        let tool = Arc::clone(&self.route.tool);
+        let session = self.call.session.as_deref().unwrap_or(&self.host.session);
+        LoadRunRecord::open(&self.host, tool, self.call_id.clone(), (session, arguments), &decision)
+    }
+
+    fn context(&self) -> ToolContext {
+        let owner = (self.call_id.clone(), self.definition().name.full());
+        let ended = self.call.cancel.child_token();
+        let caller = HostCaller::new(&self.host, &self.call, &Nesting::default(), owner, ended);
+        ToolContext {
+            caller: Some(Arc::new(caller)),
+            ..self.host.context(&self.call, self.call_id.clone(), self.definition(), &self.limits)
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! Calls that are part of another call.
+//!
+//! Owns: what a nested call has from the one around it, that it ends with it, and how deep calls
+//! may nest. Never does: anything a call goes through; that is `dispatch`, for nested calls as for
+//! all others.
+
+use std::collections::BTreeMap;
+use std::sync::Weak;
+
+use async_trait::async_trait;
+use tokio_util::sync::CancellationToken;
+
+use super::ToolHost;
+use super::request::{CallArguments, CallRequest};
+use crate::model::{
+    CallId, Error, ErrorKind, JsonObject, NestedCall, Signal, ToolCaller, ToolContext, ToolResult,
+};
+
+/// How many calls may stand inside each other, the outermost included.
+pub const MAX_DEPTH: usize = 8;
+
+/// Where a call stands: the calls it is part of.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Nesting {
+    /// The call directly around it.
+    pub(super) parent: Option<CallId>,
+    /// The full names of all calls around it, outermost first.
+    pub(super) chain: Vec<String>,
+}
+
+impl Nesting {
+    /// Whether the call is part of another one.
+    pub(super) fn is_nested(&self) -> bool {
+        self.parent.is_some()
+    }
+
+    /// Lets the tool `name` in.
+    ///
+    /// # Errors
+    /// A usage error when the tool waits further out already, or when the calls nest too deep.
+    pub(super) fn check_nesting(&self, name: &str) -> Result<(), Error> {
+        let path = || {
+            let all = self.chain.iter().map(String::as_str).chain([name]);
+            all.collect::<Vec<_>>().join(" → ")
+        };
+        if self.chain.iter().any(|waiting| waiting == name) {
+            return Err(Error::usage(format!("'{name}' would come back to itself: {}", path()))
+                .with_hint("a tool cannot call one that waits for it"));
+        }
+        if self.chain.len() >= MAX_DEPTH {
+            return Err(Error::usage(format!(
+                "calls would nest deeper than {MAX_DEPTH}: {}",
+                path()
+            )));
+        }
+        Ok(())
+    }
+
+    /// Where the calls stand that the call `id` of the tool `name` makes.
+    fn child(&self, id: CallId, name: String) -> Self {
+        let chain = self.chain.iter().cloned().chain([name]).collect();
+        Self { parent: Some(id), chain }
+    }
+}
+
+/// What an attempt hands to its tool, so that it can call others.
+pub(super) struct HostCaller {
+    host: Weak<ToolHost>,
+    nesting: Nesting,
+    session: String,
+    environment: BTreeMap<String, String>,
+    metadata: JsonObject,
+    /// Approval of the calls inside, see [`CallRequest::assume_yes_nested`].
+    assume_yes: bool,
+    /// Fires when the attempt has ended, however it did.
+    ended: CancellationToken,
+}
+
+impl HostCaller {
+    /// Calls on behalf of the call `id` of the tool `name`, which was asked for by `request` and
+    /// stands at `outer`.
+    pub(super) fn new(
+        host: &ToolHost,
+        request: &CallRequest,
+        outer: &Nesting,
+        (id, name): (CallId, String),
+        ended: CancellationToken,
+    ) -> Self {
+        Self {
+            host: host.weak_self.clone(),
+            nesting: outer.child(id, name),
+            session: request.session.clone().unwrap_or_else(|| host.session.clone()),
+            environment: request.environment.clone(),
+            metadata: request.metadata.clone(),
+            assume_yes: request.assume_yes_nested,
+            ended,
+        }
+    }
+}
+
+#[async_trait]
+impl ToolCaller for HostCaller {
+    async fn run(&self, context: &ToolContext, call: NestedCall) -> Result<ToolResult, Error> {
+        let Some(host) = self.host.upgrade().filter(|_| !self.ended.is_cancelled()) else {
+            let interrupted = ErrorKind::Interrupted(Signal::Interrupt);
+            let message = format!("'{}' was not called: the call around it has ended", call.name);
+            return Err(Error::new(interrupted, message));
+        };
+        let cancel = self.ended.child_token();
+        let request = CallRequest {
+            timeout: call.timeout,
+            retries: call.retries,
+            assume_yes: self.assume_yes,
+            assume_yes_nested: self.assume_yes,
+            environment: self.environment.clone(),
+            metadata: self.metadata.clone(),
+            session: Some(self.session.clone()),
+            cancel: cancel.clone(),
+            ..CallRequest::new(call.name, CallArguments::Object(call.arguments))
+        };
+        let mut work = std::pin::pin!(host.call_within(request, &self.nesting));
+        let outcome = tokio::select! {
+            biased;
+            () = context.cancel.cancelled() => {
+                cancel.cancel();
+                work.await
+            }
+            outcome = &mut work => outcome,
+        };
+        outcome?.result
+    }
+}
+
+#[cfg(test)]
+mod tests;

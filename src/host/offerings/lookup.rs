@@ -1,0 +1,194 @@
+//! Which server's prompt, resource or template is meant.
+//!
+//! Owns: the order of the search — what is listed, then templates, then nothing — and what is said
+//! when nothing or several things fit. The rules of names are in `catalogue::naming`.
+
+use super::Offerings;
+use crate::catalogue::{ServerListing, naming};
+use crate::host::ToolHost;
+use crate::model::{
+    CompletionQuery, CompletionReference, Error, Prompt, ResourceTemplate, ToolName,
+};
+use crate::util::uri_template;
+
+/// How many owners of one address are listed.
+const SHOWN: usize = 20;
+
+impl ToolHost {
+    /// The server that has the resource with this address.
+    pub(super) async fn resource_owner(
+        &self,
+        uri: &str,
+        servers: &[String],
+    ) -> Result<String, Error> {
+        // A profile hides by names, which only a list tells.
+        if let ([server], None) = (servers, &self.profile) {
+            self.offerings_of(server)?;
+            return Ok(server.clone());
+        }
+        let resources = self.resources(servers).await;
+        let listed = resources.items.iter().filter(|resource| resource.uri == uri);
+        let listed: Vec<&str> = listed.map(|resource| resource.server.as_str()).collect();
+        if let Some(owner) = single_owner(uri, &listed)? {
+            return Ok(owner);
+        }
+        let templates = self.templates(servers).await;
+        let made = templates.items.iter().filter(|t| uri_template::matches(&t.template, uri));
+        let made: Vec<&str> = made.map(|template| template.server.as_str()).collect();
+        if let Some(owner) = single_owner(uri, &made)? {
+            return Ok(owner);
+        }
+        if let Some(error) = decisive_error(&resources.servers) {
+            return Err(error.with_detail(format!("nobody else offers '{uri}'")));
+        }
+        let near = naming::nearest(uri, resources.items.iter().map(|r| r.uri.as_str()));
+        let error = Error::usage(format!("no server lists the resource '{uri}'"));
+        Err(match near {
+            Some(near) => error.with_hint(format!("did you mean '{near}'?")),
+            None => error.with_hint(
+                "`toolhost resources list` shows all; --server asks one server for it all the same",
+            ),
+        })
+    }
+
+    pub(super) async fn lookup_prompt(
+        &self,
+        name: &str,
+        servers: &[String],
+    ) -> Result<Prompt, Error> {
+        if let Some(unknown) = servers.iter().find(|server| !self.has_server(server)) {
+            return Err(self.unknown_server(unknown));
+        }
+        let scope = self.candidate_servers(name, servers);
+        let mut prompts = self.prompts(&scope).await;
+        let mut found = resolve(name, &prompts.items)?;
+        if found.is_none() && scope != servers {
+            // It only looked like a name that begins with a server's.
+            prompts = self.prompts(servers).await;
+            found = resolve(name, &prompts.items)?;
+        }
+        if let Some(at) = found {
+            return Ok(prompts.items.swap_remove(at));
+        }
+        if let Some(error) = decisive_error(&prompts.servers) {
+            return Err(error.with_detail(format!("nobody else offers the prompt '{name}'")));
+        }
+        let names: Vec<&ToolName> = prompts.items.iter().map(|prompt| &prompt.name).collect();
+        let near = naming::suggest(name, &names);
+        let error = Error::usage(format!("unknown prompt '{name}'"));
+        Err(if near.is_empty() {
+            error.with_hint("`toolhost prompts list` shows all prompts")
+        } else {
+            let near: Vec<String> = near.iter().map(|name| format!("'{name}'")).collect();
+            error.with_hint(format!("did you mean {}?", near.join(" or ")))
+        })
+    }
+
+    /// The servers that a name may belong to: those it begins with, otherwise all that are allowed.
+    fn candidate_servers(&self, name: &str, servers: &[String]) -> Vec<String> {
+        let known = self.providers.iter().filter_map(|provider| provider.server.as_deref());
+        let allowed = known.filter(|s| servers.is_empty() || servers.iter().any(|name| name == s));
+        let begins = naming::components(name, allowed);
+        if begins.is_empty() {
+            return servers.to_vec();
+        }
+        begins.into_iter().map(str::to_owned).collect()
+    }
+
+    /// The server that is meant by a reference, and the question as it is put to it.
+    pub(super) async fn resolve_completion(
+        &self,
+        mut query: CompletionQuery,
+        servers: &[String],
+    ) -> Result<(String, CompletionQuery), Error> {
+        let (server, known): (String, Vec<String>) = match &query.reference {
+            CompletionReference::Prompt(name) => {
+                let prompt = self.lookup_prompt(name, servers).await?;
+                let server = prompt.name.component().unwrap_or_default().to_owned();
+                let known = prompt.arguments.iter().map(|argument| argument.name.clone()).collect();
+                query.reference = CompletionReference::Prompt(prompt.name.tool().to_owned());
+                (server, known)
+            }
+            CompletionReference::Template(template) => {
+                let templates = self.templates(servers).await;
+                let exact = templates.items.iter().filter(|t| t.template == *template);
+                let owners: Vec<&str> = exact.map(|t| t.server.as_str()).collect();
+                let Some(server) = single_owner(template, &owners)? else {
+                    return Err(no_template(template, &templates));
+                };
+                let known = uri_template::variables(template).into_iter().map(str::to_owned);
+                (server, known.collect())
+            }
+        };
+        let words = std::iter::once(&query.argument).chain(query.context.keys());
+        for word in words {
+            if !known.contains(word) {
+                return Err(unknown_argument(word, &known));
+            }
+        }
+        Ok((server, query))
+    }
+
+    pub(in crate::host) fn unknown_server(&self, name: &str) -> Error {
+        let known = self.providers.iter().filter_map(|provider| provider.server.as_deref());
+        let error = Error::usage(format!("unknown server '{name}'"));
+        match naming::nearest(name, known) {
+            Some(near) => error.with_hint(format!("did you mean '{near}'?")),
+            None => error.with_hint("`toolhost servers` shows all servers"),
+        }
+    }
+}
+
+/// The only one of the servers that have an address.
+fn single_owner(uri: &str, owners: &[&str]) -> Result<Option<String>, Error> {
+    let mut owners = owners.to_vec();
+    owners.dedup();
+    match owners[..] {
+        [] => Ok(None),
+        [one] => Ok(Some(one.to_owned())),
+        _ => Err(Error::usage(format!("'{uri}' is offered by {} servers", owners.len()))
+            .with_details(owners.iter().take(SHOWN).map(|owner| (*owner).to_owned()))
+            .with_hint("name one of them with --server")),
+    }
+}
+
+/// The decisive failure of those that did not answer: what is looked for may be theirs.
+fn decisive_error(servers: &[ServerListing]) -> Option<Error> {
+    let errors = servers.iter().filter_map(|server| server.error.clone());
+    errors.min_by_key(|error| error.kind().precedence())
+}
+
+fn resolve(name: &str, prompts: &[Prompt]) -> Result<Option<usize>, Error> {
+    let names: Vec<&ToolName> = prompts.iter().map(|prompt| &prompt.name).collect();
+    match naming::resolve(name, &names) {
+        naming::NameResolution::Found(at) => Ok(Some(at)),
+        naming::NameResolution::Unknown => Ok(None),
+        naming::NameResolution::Ambiguous(all) => {
+            let full = all.iter().take(SHOWN).filter_map(|at| names.get(*at)).map(|n| n.full());
+            Err(Error::usage(format!("'{name}' is offered by {} servers", all.len()))
+                .with_details(full)
+                .with_hint("use one of these full names"))
+        }
+    }
+}
+
+fn no_template(template: &str, templates: &Offerings<ResourceTemplate>) -> Error {
+    if let Some(error) = decisive_error(&templates.servers) {
+        return error.with_detail(format!("nobody else offers the template '{template}'"));
+    }
+    let known = templates.items.iter().map(|t| t.template.as_str());
+    let error = Error::usage(format!("unknown template '{template}'"));
+    match naming::nearest(template, known) {
+        Some(near) => error.with_hint(format!("did you mean '{near}'?")),
+        None => error.with_hint("`toolhost resources list --templates` shows all templates"),
+    }
+}
+
+fn unknown_argument(word: &str, known: &[String]) -> Error {
+    let error = Error::usage(format!("there is no argument '{word}'"));
+    match naming::nearest(word, known.iter().map(String::as_str)) {
+        Some(near) => error.with_hint(format!("did you mean '{near}'?")),
+        None if known.is_empty() => error.with_hint("it has no arguments"),
+        None => error.with_hint(format!("its arguments are {}", known.join(", "))),
+    }
+}

@@ -1,0 +1,295 @@
+//! What servers offer beside tools, through the one gateway: listed all at once, read, filled in.
+//!
+//! Owns: asking every server for one list, checking the arguments of prompts, and masking what
+//! comes back. Never does: know a kind of server, or keep what was listed.
+
+mod lookup;
+#[cfg(test)]
+mod tests;
+mod watch;
+
+use futures_util::future::{BoxFuture, join_all};
+use tokio_util::sync::CancellationToken;
+
+use super::{ToolHost, limits};
+use crate::catalogue::{ServerListing, naming, query};
+use crate::model::{
+    Completion, CompletionQuery, Diagnostic, Error, ErrorKind, Freshness, JsonObject,
+    OfferingListing, Origin, Prompt, PromptMessages, Resource, ResourceContents, ResourceTemplate,
+    Signal, ToolDefinition, ToolName, ToolSource, map_json,
+};
+use crate::provider::OfferingSupport;
+use crate::util::units::show_duration;
+
+pub use watch::ServerChange;
+
+/// One list of everything of one sort, as it was at one moment.
+#[derive(Debug)]
+pub struct Offerings<T> {
+    /// The items, server by server in the order of the files.
+    pub items: Vec<T>,
+    /// The servers that were asked, and what came of it.
+    pub servers: Vec<ServerListing>,
+    /// How long each server that answered says its list holds.
+    pub freshness: Vec<(String, Freshness)>,
+    /// Findings about single items.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+impl<T> Default for Offerings<T> {
+    fn default() -> Self {
+        Self {
+            items: Vec::new(),
+            servers: Vec::new(),
+            freshness: Vec::new(),
+            diagnostics: Vec::new(),
+        }
+    }
+}
+
+impl ToolHost {
+    /// The prompts of all servers, or of the named ones, all at once. One bad server costs itself.
+    pub async fn prompts(&self, servers: &[String]) -> Offerings<Prompt> {
+        let mut all = self.list_from_servers(servers, "prompts", |offers| offers.prompts()).await;
+        all.items.retain(|prompt| self.is_visible(&prompt.name));
+        for prompt in &mut all.items {
+            self.mask_texts(&mut prompt.title, &mut prompt.description, &mut prompt.warnings);
+            for argument in &mut prompt.arguments {
+                self.mask_texts(&mut argument.title, &mut argument.description, &mut []);
+            }
+        }
+        all
+    }
+
+    /// The resources of all servers, or of the named ones, all at once.
+    pub async fn resources(&self, servers: &[String]) -> Offerings<Resource> {
+        let mut all =
+            self.list_from_servers(servers, "resources", |offers| offers.resources()).await;
+        all.items.retain(|r| self.is_visible(&ToolName::of(&r.server, &r.name)));
+        for resource in &mut all.items {
+            self.mask_texts(&mut resource.title, &mut resource.description, &mut resource.warnings);
+        }
+        all
+    }
+
+    /// The templates of resources of all servers, or of the named ones, all at once.
+    pub async fn templates(&self, servers: &[String]) -> Offerings<ResourceTemplate> {
+        let mut all =
+            self.list_from_servers(servers, "templates", |offers| offers.templates()).await;
+        all.items.retain(|t| self.is_visible(&ToolName::of(&t.server, &t.name)));
+        for template in &mut all.items {
+            self.mask_texts(&mut template.title, &mut template.description, &mut template.warnings);
+        }
+        all
+    }
+
+    /// Takes values out of what a server says about something it offers. Its name and its address
+    /// stay: it is asked for by them.
+    fn mask_texts(
+        &self,
+        title: &mut Option<String>,
+        description: &mut Option<String>,
+        warnings: &mut [String],
+    ) {
+        for text in title.iter_mut().chain(description).chain(warnings) {
+            *text = self.masker.text(text);
+        }
+    }
+
+    /// Reads a resource. One named server is asked directly, whether it lists the address or not.
+    ///
+    /// # Errors
+    /// An address that nobody has or several have, and what reading ran into.
+    pub async fn read(
+        &self,
+        uri: &str,
+        servers: &[String],
+        cancel: &CancellationToken,
+    ) -> Result<ResourceContents, Error> {
+        let work = async {
+            let server = self.resource_owner(uri, servers).await?;
+            self.offerings_of(&server)?.read(uri, cancel).await
+        };
+        let mut read = with_cancellation(work, cancel).await.map_err(|f| self.masker.error(f))?;
+        if !self.masker.is_empty() {
+            let rewrite = |text: &str| self.masker.text(text);
+            read.contents.iter_mut().for_each(|part| *part = map_json(part, &rewrite));
+            read.meta = read.meta.map(|meta| map_json(&meta, &rewrite));
+        }
+        Ok(read)
+    }
+
+    /// Finds the one prompt a person means, contacting no more servers than needed.
+    ///
+    /// # Errors
+    /// Unknown and ambiguous names (with suggestions), and what finding out ran into.
+    pub async fn find_prompt(&self, name: &str, servers: &[String]) -> Result<Prompt, Error> {
+        self.lookup_prompt(name, servers).await.map_err(|error| self.masker.error(error))
+    }
+
+    /// Fills in a prompt. Its arguments are checked before anything is sent.
+    ///
+    /// # Errors
+    /// A name that nobody has or several have, arguments that do not fit, and what asking ran into.
+    pub async fn prompt(
+        &self,
+        name: &str,
+        arguments: &JsonObject,
+        servers: &[String],
+        cancel: &CancellationToken,
+    ) -> Result<PromptMessages, Error> {
+        let work = async {
+            let prompt = self.lookup_prompt(name, servers).await?;
+            check_arguments(&prompt, arguments)?;
+            let server = prompt.name.component().unwrap_or_default();
+            self.offerings_of(server)?.prompt(prompt.name.tool(), arguments, cancel).await
+        };
+        let mut filled = with_cancellation(work, cancel).await.map_err(|f| self.masker.error(f))?;
+        if !self.masker.is_empty() {
+            let rewrite = |text: &str| self.masker.text(text);
+            filled.messages.iter_mut().for_each(|m| *m = map_json(m, &rewrite));
+            filled.description = filled.description.as_deref().map(rewrite);
+            filled.meta = filled.meta.map(|meta| map_json(&meta, &rewrite));
+        }
+        Ok(filled)
+    }
+
+    /// Asks what an argument may be. The reference of `query` is what a person typed: the name of a
+    /// prompt as in a list, or a template of addresses.
+    ///
+    /// # Errors
+    /// A reference that nobody has or several have, an argument that it does not have, and what
+    /// asking ran into.
+    pub async fn complete(
+        &self,
+        query: CompletionQuery,
+        servers: &[String],
+        cancel: &CancellationToken,
+    ) -> Result<Completion, Error> {
+        let work = async {
+            let (server, query) = self.resolve_completion(query, servers).await?;
+            self.offerings_of(&server)?.complete(&query, cancel).await
+        };
+        let done = with_cancellation(work, cancel).await.map_err(|f| self.masker.error(f))?;
+        let values = done.values.iter().map(|value| self.masker.text(value)).collect();
+        Ok(Completion { values, ..done })
+    }
+
+    /// Asks all servers, or the named ones, for one list.
+    async fn list_from_servers<T>(
+        &self,
+        servers: &[String],
+        what: &str,
+        ask: impl for<'a> Fn(
+            &'a dyn OfferingSupport,
+        ) -> BoxFuture<'a, Result<OfferingListing<T>, Error>>,
+    ) -> Offerings<T> {
+        let asked = self.providers.iter().filter_map(|provider| {
+            let name = provider.server.as_ref()?;
+            let wanted = servers.is_empty() || servers.contains(name);
+            Some((name, provider.inner.as_offerings().filter(|_| wanted)?))
+        });
+        let ask = &ask;
+        let all = join_all(asked.map(|(name, offers)| async move {
+            let answer = tokio::time::timeout(limits::LISTING_TIMEOUT, ask(offers)).await;
+            (name, answer.unwrap_or_else(|_elapsed| Err(listing_timeout(what))))
+        }))
+        .await;
+        let mut offerings = Offerings::default();
+        for (name, answer) in all {
+            let (error, partial) = match answer {
+                Ok(offered) => {
+                    offerings.items.extend(offered.items);
+                    offerings.diagnostics.extend(offered.diagnostics);
+                    offerings.freshness.push((name.clone(), offered.freshness));
+                    (None, offered.is_partial)
+                }
+                Err(error) => (Some(self.masker.error(error.with_server(name))), false),
+            };
+            offerings.servers.push(ServerListing {
+                name: name.clone(),
+                error,
+                is_partial: partial,
+            });
+        }
+        for name in servers.iter().filter(|name| !self.has_server(name)) {
+            let error = Some(self.unknown_server(name));
+            offerings.servers.push(ServerListing { name: name.clone(), error, is_partial: false });
+        }
+        offerings.diagnostics.iter_mut().for_each(|problem| self.masker.diagnostic(problem));
+        offerings
+    }
+
+    fn offerings_of(&self, server: &str) -> Result<&dyn OfferingSupport, Error> {
+        let provider =
+            self.providers.iter().find(|provider| provider.server.as_deref() == Some(server));
+        provider
+            .and_then(|provider| provider.inner.as_offerings())
+            .ok_or_else(|| self.unknown_server(server))
+    }
+
+    /// Whether the host's profile shows something of a server.
+    fn is_visible(&self, name: &ToolName) -> bool {
+        self.profile.as_ref().is_none_or(|profile| {
+            let origin = Origin::Server(name.component().unwrap_or_default().to_owned());
+            query::is_in_profile(
+                profile,
+                &ToolDefinition::new(name.clone(), ToolSource::Mcp, "mcp", origin),
+            )
+        })
+    }
+}
+
+/// Ends work that nobody waits for any more. Requests hear `cancel` themselves and tell their
+/// server; what has none under way ends here.
+async fn with_cancellation<T>(
+    work: impl Future<Output = Result<T, Error>>,
+    cancel: &CancellationToken,
+) -> Result<T, Error> {
+    let late = async {
+        cancel.cancelled().await;
+        tokio::time::sleep(limits::INTERRUPT_GRACE_PERIOD).await;
+    };
+    tokio::select! {
+        biased;
+        done = work => done,
+        () = late => {
+            let interrupted = ErrorKind::Interrupted(Signal::Interrupt);
+            Err(Error::new(interrupted, "the request was given up"))
+        }
+    }
+}
+
+fn listing_timeout(what: &str) -> Error {
+    let limit = show_duration(limits::LISTING_TIMEOUT);
+    Error::timeout(format!("did not start and list its {what} within {limit}"))
+}
+
+/// Checks the arguments of a prompt: all problems at once.
+fn check_arguments(prompt: &Prompt, given: &JsonObject) -> Result<(), Error> {
+    let known = || prompt.arguments.iter().map(|argument| argument.name.as_str());
+    let missing = prompt.arguments.iter().filter(|a| a.required && !given.contains_key(&a.name));
+    let missing = missing.map(|argument| format!("{}: required, and missing", argument.name));
+    let unknown =
+        given.keys().filter(|key| !known().any(|name| name == *key)).map(
+            |key| match naming::nearest(key, known()) {
+                Some(near) => format!("{key}: unknown; did you mean '{near}'?"),
+                None => format!("{key}: unknown"),
+            },
+        );
+    let problems: Vec<String> = missing.chain(unknown).collect();
+    if problems.is_empty() {
+        return Ok(());
+    }
+    let error = Error::usage(format!("the arguments do not fit the prompt '{}'", prompt.name));
+    let example: Vec<String> = prompt
+        .arguments
+        .iter()
+        .map(|a| if a.required { format!("{}=…", a.name) } else { format!("[{}=…]", a.name) })
+        .collect();
+    let hint = match example.as_slice() {
+        [] => "it takes no arguments".to_owned(),
+        words => format!("toolhost prompts get {} {}", prompt.name, words.join(" ")),
+    };
+    Err(error.with_details(problems).with_hint(hint))
+}

@@ -1,0 +1,132 @@
+//! Being told when something changes at a server.
+//!
+//! Owns: which server is asked for which changes, and that one that fails costs only itself. Never
+//! does: connect or begin again, which is the provider's work.
+
+use futures_util::future::join_all;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use super::with_cancellation;
+use crate::host::ToolHost;
+use crate::model::{Error, ErrorKind, SubscriptionEvent, SubscriptionFilter};
+use crate::provider::OfferingSupport;
+
+/// A change at one of the servers that are watched.
+#[derive(Debug)]
+pub struct ServerChange {
+    /// The server.
+    pub server: String,
+    /// What happened.
+    pub change: SubscriptionEvent,
+}
+
+impl ToolHost {
+    /// Finds the servers of these resources and hands on what they tell about changes, until
+    /// `cancel` fires or nobody takes it any more. A server that fails is told as such, and the
+    /// others go on.
+    ///
+    /// # Errors
+    /// An address that nobody has or several have. When every server failed, its failure.
+    pub async fn watch_resources(
+        &self,
+        uris: &[String],
+        servers: &[String],
+        updates: &mpsc::Sender<ServerChange>,
+        cancel: &CancellationToken,
+    ) -> Result<(), Error> {
+        let mut wanted: Vec<(String, SubscriptionFilter)> = Vec::new();
+        let owners = async {
+            for uri in uris {
+                let server = self.resource_owner(uri, servers).await?;
+                let known = wanted.iter_mut().find(|(known, _)| *known == server);
+                match known {
+                    Some((_, wanted)) if wanted.uris.contains(uri) => {}
+                    Some((_, wanted)) => wanted.uris.push(uri.clone()),
+                    None => {
+                        let only =
+                            SubscriptionFilter { lists: Vec::new(), uris: vec![uri.clone()] };
+                        wanted.push((server, only));
+                    }
+                }
+            }
+            Ok(())
+        };
+        with_cancellation(owners, cancel).await.map_err(|error| self.masker.error(error))?;
+        self.watch_servers(wanted, updates, cancel).await
+    }
+
+    /// Hands on what servers tell about changes: for each server what is wanted of it.
+    ///
+    /// # Errors
+    /// When every server failed, the decisive failure.
+    pub async fn watch_servers(
+        &self,
+        wanted: Vec<(String, SubscriptionFilter)>,
+        updates: &mpsc::Sender<ServerChange>,
+        cancel: &CancellationToken,
+    ) -> Result<(), Error> {
+        let all = wanted.iter().map(|(server, wanted)| async move {
+            let outcome = match self.offerings_of(server) {
+                Ok(offers) => self.watch_server(server, offers, wanted, updates, cancel).await,
+                Err(error) => Err(error),
+            };
+            let error = outcome.err().map(|error| self.masker.error(error));
+            if let Some(error) = &error
+                && is_worth_reporting(error)
+            {
+                let last_update = ServerChange {
+                    server: server.clone(),
+                    change: SubscriptionEvent::Failed(error.clone()),
+                };
+                // Whoever does not listen any more does not want to know this either.
+                let _unheard = updates.send(last_update).await;
+            }
+            error
+        });
+        let errors: Vec<Option<Error>> = join_all(all).await;
+        let failed: Vec<Error> = errors.iter().flatten().cloned().collect();
+        if failed.is_empty() || failed.len() < errors.len() {
+            return Ok(());
+        }
+        failed.into_iter().min_by_key(|error| error.kind().precedence()).map_or(Ok(()), Err)
+    }
+
+    async fn watch_server(
+        &self,
+        server: &str,
+        offers: &dyn OfferingSupport,
+        wanted: &SubscriptionFilter,
+        updates: &mpsc::Sender<ServerChange>,
+        cancel: &CancellationToken,
+    ) -> Result<(), Error> {
+        let (sender, mut changes) = mpsc::channel(1);
+        let handing_on = async {
+            while let Some(change) = changes.recv().await {
+                let change = match change {
+                    SubscriptionEvent::Interrupted(error) => {
+                        SubscriptionEvent::Interrupted(self.masker.error(error))
+                    }
+                    other => other,
+                };
+                let server = server.to_owned();
+                let handed = tokio::select! {
+                    biased;
+                    () = cancel.cancelled() => return,
+                    handed = updates.send(ServerChange { server, change }) => handed,
+                };
+                if handed.is_err() {
+                    return;
+                }
+            }
+        };
+        let watching = async move { offers.watch(wanted, &sender, cancel).await };
+        let (outcome, ()) = tokio::join!(watching, handing_on);
+        outcome
+    }
+}
+
+/// Whether a failure is worth telling beside what the other servers say.
+fn is_worth_reporting(error: &Error) -> bool {
+    !matches!(error.kind(), ErrorKind::Interrupted(_))
+}

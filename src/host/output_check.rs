@@ -1,0 +1,70 @@
+//! What is made of a result before it is handed out.
+//!
+//! Owns: the check against the output schema, the error of a "no" without one.
+
+use super::listings::ListedTool;
+use crate::model::{Error, ErrorPhase, ToolResult, ToolSource};
+
+/// How many problems of a result are listed.
+const SHOWN: usize = 20;
+
+/// The longest message that is made from a tool's own words, in characters.
+const WORDS: usize = 500;
+
+/// Checks a result against the tool's output schema and completes its error. The result itself is
+/// never changed: a person who debugs a server wants to see what came.
+pub(super) async fn check_output(tool: &ListedTool, result: &mut ToolResult, validate: bool) {
+    if !result.success {
+        if result.error.is_none() {
+            result.error = Some(with_context(tool, Error::tool(failure_message(result))));
+        }
+        return;
+    }
+    if !validate || result.error.is_some() {
+        return;
+    }
+    let Some(checker) = tool.output_checker().await else { return };
+    let definition = &tool.definition;
+    let Some(structured) = &result.structured else {
+        if definition.source == ToolSource::Mcp {
+            result.error = Some(with_context(
+                tool,
+                Error::protocol(format!(
+                    "'{}' declares an output schema but gave no structured content",
+                    definition.name
+                )),
+            ));
+        }
+        return;
+    };
+    match checker.check(structured).await {
+        Ok(problems) if problems.is_empty() => {}
+        Ok(problems) => {
+            let error = Error::protocol(format!(
+                "the result of '{}' does not fit its own output schema",
+                definition.name
+            ))
+            .with_details(problems.iter().take(SHOWN).map(ToString::to_string));
+            result.error = Some(with_context(tool, error));
+        }
+        Err(reason) => result.warnings.push(format!("the result was not checked: {reason}")),
+    }
+}
+
+fn with_context(tool: &ListedTool, error: Error) -> Error {
+    let error = error.with_phase(ErrorPhase::Call);
+    match tool.definition.name.component() {
+        Some(server) if tool.definition.source == ToolSource::Mcp => error.with_server(server),
+        _ => error,
+    }
+}
+
+/// The tool's own words for its "no".
+fn failure_message(result: &ToolResult) -> String {
+    let text = result.output.as_str().map_or_else(|| result.output.to_string(), str::to_owned);
+    match text.char_indices().nth(WORDS) {
+        Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default()),
+        None if text.is_empty() => "the tool failed without a word".to_owned(),
+        None => text,
+    }
+}

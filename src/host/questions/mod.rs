@@ -1,0 +1,247 @@
+//! The host's own inbox: what servers ask passes here on its way to whoever answers.
+//!
+//! Owns: that one person is asked one thing at a time, whether it is a question of a server or the
+//! approval of a call, unless whoever answers takes many at once; how long each call waited for answers; and what the records tell of them —
+//! who asked, what kind of thing, and what came of it, never what was said.
+
+pub mod sampling;
+pub mod url_review;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+
+use crate::audit::Masker;
+use crate::model::{
+    CallId, NoQuestionHandler, Question, QuestionBody, QuestionHandler, QuestionOutcome,
+    QuestionReply, map_json,
+};
+use crate::util::clock::{Clock, SystemClock};
+
+/// How many questions of one call are recorded.
+const RECORDED: usize = 64;
+
+/// Passes questions on, one at a time.
+pub struct QuestionQueue {
+    inbox: Arc<dyn QuestionHandler>,
+    masker: Masker,
+    clock: Arc<dyn Clock>,
+    /// Held while a person is asked.
+    prompt_lock: tokio::sync::Mutex<()>,
+    calls: Mutex<HashMap<CallId, CallQuestions>>,
+}
+
+/// What was asked during one call.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CallQuestions {
+    /// How long answers were waited for, all together.
+    pub waited: Duration,
+    /// The questions, in order; the first 64.
+    pub questions: Vec<QuestionRecord>,
+    /// When the call is out of time.
+    deadline: Option<Instant>,
+}
+
+/// One question, as the records tell it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct QuestionRecord {
+    /// `form`, `url` or `sampling`.
+    pub kind: &'static str,
+    /// What came of it.
+    pub verdict: QuestionOutcome,
+}
+
+impl Default for QuestionQueue {
+    fn default() -> Self {
+        Self::new(Arc::new(NoQuestionHandler), Masker::default())
+    }
+}
+
+impl QuestionQueue {
+    /// Passes questions on to `inbox`; known secrets in what a server says are masked.
+    pub fn new(inbox: Arc<dyn QuestionHandler>, masker: Masker) -> Self {
+        Self {
+            inbox,
+            masker,
+            clock: Arc::new(SystemClock),
+            prompt_lock: tokio::sync::Mutex::default(),
+            calls: Mutex::default(),
+        }
+    }
+
+    /// The right to ask a person; nobody else does as long as it is held, unless many may.
+    pub(super) async fn lock_prompt(&self) -> Option<tokio::sync::MutexGuard<'_, ()>> {
+        if self.inbox.allows_concurrent() { None } else { Some(self.prompt_lock.lock().await) }
+    }
+
+    /// Takes note of what is asked during a call, which may take so long, until
+    /// [`QuestionQueue::end_call`].
+    pub(super) fn begin_call(&self, call: &CallId, total: Duration) {
+        let until = self.clock.now().checked_add(total);
+        self.calls()
+            .insert(call.clone(), CallQuestions { deadline: until, ..CallQuestions::default() });
+    }
+
+    /// What was asked during a call, which has ended.
+    pub(super) fn end_call(&self, call: &CallId) -> CallQuestions {
+        self.calls().remove(call).unwrap_or_default()
+    }
+
+    fn calls(&self) -> MutexGuard<'_, HashMap<CallId, CallQuestions>> {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn masked(&self, ask: QuestionBody) -> QuestionBody {
+        let mask = |text: &str| self.masker.text(text);
+        match ask {
+            // The choices of a form and an address have to stay what they are to be of use.
+            QuestionBody::Form { message, schema } => {
+                QuestionBody::Form { message: mask(&message), schema }
+            }
+            QuestionBody::Url { message, url } => {
+                QuestionBody::Url { message: mask(&message), url }
+            }
+            QuestionBody::Sampling { params } => {
+                QuestionBody::Sampling { params: map_json(&params, &mask) }
+            }
+        }
+    }
+}
+
+#[async_trait]
+impl QuestionHandler for QuestionQueue {
+    async fn ask(&self, question: Question) -> QuestionReply {
+        let mut note = QuestionRecordGuard {
+            questions: self,
+            call: question.call.clone(),
+            kind: question.body.kind(),
+            since: self.clock.now(),
+            verdict: QuestionOutcome::Cancelled,
+        };
+        let _prompt_lock = self.lock_prompt().await;
+        let until = question.call.as_ref().and_then(|call| self.calls().get(call)?.deadline);
+        let left = until.map(|until| until.saturating_duration_since(self.clock.now()));
+        let question = Question { body: self.masked(question.body), time_left: left, ..question };
+        let reply = self.inbox.ask(question).await;
+        note.verdict = reply.outcome();
+        reply
+    }
+}
+
+/// Written down when it is dropped: a question may also be taken back.
+struct QuestionRecordGuard<'a> {
+    questions: &'a QuestionQueue,
+    call: Option<CallId>,
+    kind: &'static str,
+    since: Instant,
+    verdict: QuestionOutcome,
+}
+
+impl Drop for QuestionRecordGuard<'_> {
+    fn drop(&mut self) {
+        let Some(call) = &self.call else { return };
+        let waited = self.questions.clock.now().saturating_duration_since(self.since);
+        if let Some(asked) = self.questions.calls().get_mut(call) {
+            asked.waited += waited;
+            if asked.questions.len() < RECORDED {
+                asked.questions.push(QuestionRecord { kind: self.kind, verdict: self.verdict });
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// Answers when it is let, and counts who asks at once.
+    #[derive(Default)]
+    struct Slow {
+        asking: Mutex<(usize, usize)>,
+    }
+
+    #[async_trait]
+    impl QuestionHandler for Slow {
+        async fn ask(&self, _question: Question) -> QuestionReply {
+            let enter = |asking: &mut (usize, usize)| {
+                asking.0 += 1;
+                asking.1 = asking.1.max(asking.0);
+            };
+            enter(&mut self.asking.lock().unwrap());
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            self.asking.lock().unwrap().0 -= 1;
+            QuestionReply::Decline
+        }
+    }
+
+    fn question(call: Option<&CallId>) -> Question {
+        Question {
+            server: "s".to_owned(),
+            call: call.cloned(),
+            round: None,
+            time_left: None,
+            body: QuestionBody::Form { message: "who?".to_owned(), schema: json!({}) },
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_question_is_asked_at_a_time() {
+        let slow = Arc::new(Slow::default());
+        let questions = QuestionQueue::new(Arc::clone(&slow) as _, Masker::default());
+        let asked = (0..3).map(|_| questions.ask(question(None)));
+        futures_util::future::join_all(asked).await;
+        assert_eq!(slow.asking.lock().unwrap().1, 1);
+    }
+
+    /// Takes as many as come.
+    #[derive(Default)]
+    struct Wide(Mutex<Vec<Option<Duration>>>);
+
+    #[async_trait]
+    impl QuestionHandler for Wide {
+        async fn ask(&self, question: Question) -> QuestionReply {
+            self.0.lock().unwrap().push(question.time_left);
+            std::future::pending().await
+        }
+
+        fn allows_concurrent(&self) -> bool {
+            true
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn whoever_takes_many_is_asked_at_once_and_told_how_long_there_is() {
+        let wide = Arc::new(Wide::default());
+        let questions = QuestionQueue::new(Arc::clone(&wide) as _, Masker::default());
+        let call = CallId("1".to_owned());
+        questions.begin_call(&call, Duration::from_hours(1));
+        let asked = [question(Some(&call)), question(None)].map(|one| questions.ask(one));
+        let all = futures_util::future::join_all(asked);
+        assert!(tokio::time::timeout(Duration::from_millis(1), all).await.is_err());
+        let left = wide.0.lock().unwrap().clone();
+        assert!(left[0].is_some_and(|left| left > Duration::from_mins(50)), "{left:?}");
+        assert_eq!(left[1..], [None]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn each_call_is_told_what_was_asked_during_it() {
+        let questions = QuestionQueue::new(Arc::new(Slow::default()), Masker::default());
+        let (call, other) = (CallId("1".to_owned()), CallId("2".to_owned()));
+        questions.begin_call(&call, Duration::from_mins(5));
+        questions.ask(question(Some(&call))).await;
+        let taken_back =
+            tokio::time::timeout(Duration::from_millis(10), questions.ask(question(Some(&call))));
+        assert!(taken_back.await.is_err());
+        // Of a call that is not under way nothing is kept.
+        questions.ask(question(Some(&other))).await;
+        let verdicts: Vec<QuestionOutcome> =
+            questions.end_call(&call).questions.iter().map(|asked| asked.verdict).collect();
+        assert_eq!(verdicts, [QuestionOutcome::Declined, QuestionOutcome::Cancelled]);
+        assert_eq!(questions.end_call(&other), CallQuestions::default());
+        assert_eq!(questions.end_call(&call), CallQuestions::default());
+    }
+}

@@ -1,0 +1,38 @@
+//! What is odd about an address that a server wants a person to visit.
+
+use url::Url;
+
+use crate::net::address;
+
+/// What an address is, for somebody who is to trust it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct UrlReview {
+    /// The host and the port, when it is an address.
+    pub host: Option<String>,
+    /// What is odd about it.
+    pub warnings: Vec<String>,
+}
+
+impl UrlReview {
+    /// Looks at an address. Contacts nobody.
+    pub fn of(url: &str) -> Self {
+        let Ok(parsed) = Url::parse(url) else {
+            return Self { host: None, warnings: vec!["this is no address".to_owned()] };
+        };
+        let host = parsed.host_str().unwrap_or_default();
+        let mut odd = Vec::new();
+        if !parsed.username().is_empty() || parsed.password().is_some() {
+            odd.push(format!("what stands before the @ is a user name; the host is {host}"));
+        }
+        if parsed.scheme() != "https" {
+            odd.push("the connection is not encrypted (http)".to_owned());
+        }
+        if host.split('.').any(|label| label.starts_with("xn--")) {
+            odd.push("the name of the host has letters that may look like others".to_owned());
+        }
+        if address::is_local_or_private(&parsed) {
+            odd.push("this address is on this machine or in its network".to_owned());
+        }
+        Self { host: Some(address::host_and_port(&parsed)), warnings: odd }
+    }
+}

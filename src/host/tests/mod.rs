@@ -1,0 +1,670 @@
+//! The host as a whole, on made-up providers and paused time.
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::ToolHost;
+use super::approval::Approval;
+use super::builder::ToolHostBuilder;
+use super::fake::{
+    FakeApprover, FakeProvider, MemoryRecorder, call, host, internal, of_server, variables,
+};
+use super::listings::ListWatch;
+use super::policy::Decision;
+use super::recorder::RecordError;
+use super::request::{ArgumentWord, CallArguments, CallRequest, ListScope};
+use crate::audit::Masker;
+use crate::config::spec::{DisabledEntry, FileRole, PolicyAction, PolicyRule, ProfileSpec};
+use crate::model::{
+    Diagnostic, Error, ErrorKind, EventSink, HostEvent, ListKind, ListOwner, Origin,
+    SourceLocation, ToolName, ToolResult, ToolStatus,
+};
+
+fn words(pairs: &[(&str, &str)]) -> CallArguments {
+    let word = |(key, value): &(&str, &str)| ArgumentWord::Text {
+        key: (*key).into(),
+        value: (*value).into(),
+    };
+    CallArguments::Words(pairs.iter().map(word).collect())
+}
+
+fn local(names: &[&str]) -> Arc<FakeProvider> {
+    let tools = names.iter().zip(1..).map(|(n, line)| internal(ToolName::plain(*n), line));
+    Arc::new(FakeProvider::local(tools.collect()))
+}
+
+fn rule(pattern: &str, action: PolicyAction) -> Vec<PolicyRule> {
+    let place = SourceLocation { file: Arc::new("t".into()), line: 1, column: 1, text: "".into() };
+    vec![PolicyRule { pattern: pattern.into(), action, project: None, location: place }]
+}
+
+mod rules;
+
+mod routing {
+    use super::*;
+
+    #[tokio::test]
+    async fn an_exact_local_name_contacts_nobody() {
+        let (tools, server) =
+            (local(&["calculator"]), Arc::new(FakeProvider::server("s", &["echo"])));
+        let host = host(&[&tools, &server]).build();
+        host.call(call("calculator")).await.unwrap();
+        assert_eq!(server.listed(), 0);
+    }
+
+    #[tokio::test]
+    async fn a_qualified_name_contacts_one_server() {
+        let one = Arc::new(FakeProvider::server("one", &["echo"]));
+        let two = Arc::new(FakeProvider::server("two", &["echo"]));
+        let host = host(&[&one, &two]).build();
+        for name in ["one-echo", "one.echo", "one/echo", "one:echo", "one__echo"] {
+            let outcome = host.call(call(name)).await.unwrap();
+            assert_eq!(outcome.definition.name.full(), "one-echo");
+        }
+        assert_eq!((one.listed(), two.listed(), one.called()), (1, 0, 5));
+    }
+
+    #[tokio::test]
+    async fn connecting_is_told_once() {
+        let host = host(&[&Arc::new(FakeProvider::server("s", &["echo"]))]).build();
+        let first = host.call(call("s-echo")).await.unwrap().metadata;
+        let second = host.call(call("s-echo")).await.unwrap().metadata;
+        assert_eq!((first.connect, second.connect), (Some(Duration::from_millis(12)), None));
+        assert_eq!(second.protocol.as_deref(), Some("2025-11-25"));
+        assert_eq!(second.attempts, 1);
+    }
+
+    #[tokio::test]
+    async fn a_changed_list_is_asked_for_again() {
+        let server = Arc::new(FakeProvider::server("s", &["echo"]));
+        let watch = ListWatch::default();
+        let sink = watch.sink(EventSink::discard());
+        let host = host(&[&server]).watch(watch).build();
+        host.find("s-echo", &[]).await.unwrap();
+        *server.live.lock().unwrap() = Ok(vec![of_server("s", "new")]);
+        assert!(host.find("s-new", &[]).await.is_err());
+        let owner = ListOwner::Server("s".into());
+        sink.emit(HostEvent::ListChanged { owner, list: ListKind::Tools });
+        assert!(host.find("s-new", &[]).await.is_ok());
+        assert_eq!(server.listed(), 2);
+    }
+
+    #[tokio::test]
+    async fn a_bare_name_that_one_has_is_enough_and_failures_are_told() {
+        let one = Arc::new(FakeProvider::server("one", &["echo"]));
+        let bad = Arc::new(FakeProvider::dead("bad"));
+        let host = host(&[&one, &bad]).build();
+        let outcome = host.call(call("echo")).await.unwrap();
+        let result = outcome.result.unwrap();
+        assert_eq!(outcome.definition.name.full(), "one-echo");
+        assert_eq!(
+            result.warnings,
+            ["server 'bad': connection refused; whether it offers 'echo' too is not known"]
+        );
+        assert!(result.error.is_none());
+    }
+
+    #[tokio::test]
+    async fn an_ambiguous_name_lists_its_candidates_and_runs_nothing() {
+        let one = Arc::new(FakeProvider::server("one", &["echo"]));
+        let two = Arc::new(FakeProvider::server("two", &["echo"]));
+        let host = host(&[&one, &two]).build();
+        let error = host.call(call("echo")).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Usage);
+        assert_eq!(error.details(), ["one-echo (of server 'one')", "two-echo (of server 'two')"]);
+        assert_eq!(one.called() + two.called(), 0);
+        let outcome =
+            host.call(CallRequest { servers: vec!["two".into()], ..call("echo") }).await.unwrap();
+        assert_eq!(outcome.definition.name.full(), "two-echo");
+    }
+
+    #[tokio::test]
+    async fn weights_decide_between_servers_only_when_each_has_one() {
+        let one = Arc::new(FakeProvider::server("one", &["echo"]));
+        let two = Arc::new(FakeProvider::server("two", &["echo"]));
+        let weighed = |weights: &[(&str, f64)]| {
+            let weights = weights.iter().map(|(name, w)| ((*name).to_owned(), *w));
+            host(&[&one, &two]).routing_weights(weights.collect::<Vec<_>>()).build()
+        };
+        let both = weighed(&[("one", 0.5), ("two", 1.0)]);
+        assert_eq!(both.find("echo", &[]).await.unwrap().name.full(), "two-echo");
+        assert!(weighed(&[("two", 1.0)]).find("echo", &[]).await.is_err());
+    }
+
+    #[tokio::test]
+    async fn an_unknown_name_gets_suggestions() {
+        let host =
+            host(&[&local(&["calculator"]), &Arc::new(FakeProvider::server("s", &["echo"]))])
+                .build();
+        let error = host.find("calculater", &[]).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Usage);
+        assert_eq!(error.hint(), Some("did you mean 'calculator'?"));
+        let error = host.find("s-ecko", &[]).await.unwrap_err();
+        assert_eq!(error.hint(), Some("did you mean 's-echo'?"));
+    }
+
+    #[tokio::test]
+    async fn the_failure_of_a_server_decides_when_nothing_fits() {
+        let host = host(&[&local(&["calculator"]), &Arc::new(FakeProvider::dead("bad"))]).build();
+        for name in ["bad-echo", "nothing"] {
+            let error = host.find(name, &[]).await.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Unreachable, "{name}");
+            assert_eq!(error.server(), Some("bad"));
+        }
+    }
+
+    #[tokio::test]
+    async fn an_entry_out_of_service_says_why() {
+        let entry = |name: &str, role| DisabledEntry {
+            name: name.into(),
+            role,
+            diagnostic: Diagnostic::error("TOKEN is not set"),
+            declares: vec!["commit".into()],
+            refusal: None,
+        };
+        let host = host(&[&local(&["calculator"])])
+            .disabled(vec![entry("weather", FileRole::Tools), entry("git", FileRole::Servers)])
+            .build();
+        for name in ["weather", "git-log"] {
+            let error = host.find(name, &[]).await.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Config);
+            assert!(error.message().ends_with("is out of service: TOKEN is not set"));
+        }
+        // The bare name of a tool that its entry declares, whoever else fails meanwhile.
+        let host = crate::host::fake::host(&[&Arc::new(FakeProvider::dead("bad"))])
+            .disabled(vec![entry("git", FileRole::Servers)])
+            .build();
+        let error = host.find("commit", &[]).await.unwrap_err();
+        assert_eq!(error.message(), "'git' is out of service: TOKEN is not set");
+        assert_eq!(error.details(), ["it declares the tool 'commit'"]);
+        let error = host.find("commit", &["bad".into()]).await.unwrap_err();
+        assert_eq!(error.server(), Some("bad"));
+        let error = host.find("echo", &["gti".into()]).await.unwrap_err();
+        assert_eq!(error.message(), "unknown server 'gti'");
+    }
+
+    #[tokio::test]
+    async fn a_profile_hides_tools_from_calls_too() {
+        let profile = ProfileSpec { exclude: vec!["secret*".into()], ..ProfileSpec::default() };
+        let host = host(&[&local(&["open", "secret"])]).profile(Some(profile)).build();
+        assert!(host.find("open", &[]).await.is_ok());
+        assert_eq!(host.find("secret", &[]).await.unwrap_err().kind(), ErrorKind::Denied);
+        let catalogue = host.catalogue(&ListScope::Everything).await;
+        assert_eq!(catalogue.tools.len(), 1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_server_that_never_lists_is_given_up() {
+        struct Silent(FakeProvider);
+        #[async_trait::async_trait]
+        impl crate::provider::ToolProvider for Silent {
+            fn component(&self) -> Option<&str> {
+                Some("silent")
+            }
+            fn declared(&self) -> Vec<Arc<crate::model::ToolDefinition>> {
+                Vec::new()
+            }
+            async fn list(&self) -> Result<crate::provider::ToolListing, Error> {
+                std::future::pending().await
+            }
+            async fn call(
+                &self,
+                context: &crate::model::ToolContext,
+                call: &crate::model::ToolCall,
+            ) -> Result<ToolResult, Error> {
+                self.0.call(context, call).await
+            }
+            async fn preview(
+                &self,
+                call: &crate::model::ToolCall,
+            ) -> Result<crate::provider::Preview, Error> {
+                self.0.preview(call).await
+            }
+            fn as_server(&self) -> Option<&dyn crate::provider::ManagedServer> {
+                self.0.as_server()
+            }
+        }
+        let silent = Silent(FakeProvider::server("silent", &[]));
+        let host = ToolHost::builder().provider(Arc::new(silent)).build();
+        let error = host
+            .call(CallRequest { timeout: Some(Duration::from_secs(3)), ..call("silent-x") })
+            .await
+            .unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Timeout);
+        assert_eq!(error.message(), "did not start and list its tools within 3 s");
+    }
+}
+
+mod catalogue {
+    use super::*;
+
+    #[tokio::test]
+    async fn one_bad_server_costs_itself_and_its_declared_tools_stay() {
+        let good = Arc::new(FakeProvider::server("good", &["echo"]));
+        let bad = Arc::new(FakeProvider {
+            declared: vec![of_server("bad", "promised")],
+            ..FakeProvider::dead("bad")
+        });
+        let host = host(&[&bad, &good, &local(&["calculator"])]).build();
+        let catalogue = host.catalogue(&ListScope::Everything).await;
+        let tools: Vec<_> =
+            catalogue.tools.iter().map(|t| (t.name.full(), t.status.as_str())).collect();
+        assert_eq!(
+            tools,
+            [
+                ("calculator".into(), "live"),
+                ("bad-promised".into(), "unavailable"),
+                ("good-echo".into(), "live")
+            ]
+        );
+        assert!(catalogue.servers[0].error.is_some() && catalogue.servers[1].error.is_none());
+        let error = host.call(call("bad-promised")).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unreachable);
+    }
+
+    #[tokio::test]
+    async fn the_declared_reach_contacts_nobody() {
+        let server = FakeProvider {
+            declared: vec![of_server("s", "echo")],
+            ..FakeProvider::server("s", &["echo"])
+        };
+        let server = Arc::new(server);
+        let host = host(&[&server]).build();
+        let catalogue = host.catalogue(&ListScope::Declared).await;
+        assert_eq!(catalogue.tools[0].status, ToolStatus::Declared);
+        assert_eq!(server.listed(), 0);
+        assert!(host.catalogue(&ListScope::Declared).await.version > catalogue.version);
+    }
+
+    #[tokio::test]
+    async fn drift_and_schemas_beyond_the_limits_are_marked() {
+        let mut odd = of_server("s", "odd");
+        odd.input_schema = Arc::new(json!({ "description": "x".repeat(2 << 20) }));
+        let server = FakeProvider {
+            declared: vec![of_server("s", "echo"), of_server("s", "odd"), of_server("s", "gone")],
+            ..FakeProvider::server("s", &["echo"])
+        };
+        *server.live.lock().unwrap() = Ok(vec![of_server("s", "echo"), odd]);
+        let host = host(&[&Arc::new(server)]).build();
+        let catalogue = host.catalogue(&ListScope::Servers(vec!["s".into(), "t".into()])).await;
+        let status: Vec<_> = catalogue.tools.iter().map(|t| t.status).collect();
+        assert_eq!(status, [ToolStatus::Live, ToolStatus::Drifted, ToolStatus::Unavailable]);
+        assert!(catalogue.tools[1].warnings.iter().any(|w| w.contains("not checked")));
+        assert_eq!(catalogue.diagnostics.len(), 2);
+        assert!(catalogue.servers[1].error.is_some(), "t is unknown");
+        assert_eq!(host.call(call("s-gone")).await.unwrap_err().kind(), ErrorKind::Usage);
+    }
+
+    #[tokio::test]
+    async fn everything_is_closed() {
+        let (one, two) = (local(&["a"]), Arc::new(FakeProvider::server("s", &[])));
+        let host = host(&[&one, &two]).build();
+        host.close().await;
+        assert_eq!(one.closed.load(Ordering::Relaxed) + two.closed.load(Ordering::Relaxed), 2);
+        assert_eq!(host.servers().len(), 1);
+        assert_eq!(host.check_servers(&["nobody".into()]).await.len(), 0);
+        assert_eq!(host.check_servers(&[]).await.len(), 1);
+    }
+}
+
+mod arguments {
+    use super::*;
+
+    #[tokio::test]
+    async fn words_are_coerced_by_the_schema() {
+        let host = host(&[&Arc::new(FakeProvider::server("s", &["echo"]))]).build();
+        let arguments = words(&[("message", "12"), ("count", "12")]);
+        let outcome = host.call(CallRequest::new("s-echo", arguments)).await.unwrap();
+        assert_eq!(outcome.result.unwrap().output, json!({"message": "12", "count": 12}));
+    }
+
+    #[tokio::test]
+    async fn all_problems_come_at_once_and_nothing_is_sent() {
+        let server = Arc::new(FakeProvider::server("s", &["echo"]));
+        let host = host(&[&server]).build();
+        let arguments = words(&[("mesage", "x"), ("count", "many")]);
+        let mut request = CallRequest::new("s-echo", arguments);
+        let error = host.call(request.clone()).await.unwrap_err();
+        assert_eq!(error.message(), "2 problems with the arguments of 's-echo'");
+        assert_eq!(
+            error.details(),
+            ["count: must be integer, not string", "mesage: is not known; did you mean 'message'?"]
+        );
+        assert!(host.dry_run(&request).await.is_err());
+        assert_eq!(server.called(), 0);
+        request.validate = false;
+        assert!(host.call(request.clone()).await.is_ok());
+        assert_eq!(host.dry_run(&request).await.unwrap().preview.request["name"], "s-echo");
+    }
+
+    #[tokio::test]
+    async fn a_schema_that_cannot_be_used_warns_and_calls() {
+        let server = FakeProvider::server("s", &["echo"]);
+        let mut tool = of_server("s", "echo");
+        tool.input_schema = Arc::new(json!({"$ref": "http://127.0.0.1:1/schema.json"}));
+        *server.live.lock().unwrap() = Ok(vec![tool]);
+        let host = host(&[&Arc::new(server)]).build();
+        let result = host.call(call("s-echo")).await.unwrap().result.unwrap();
+        assert!(result.warnings[0].starts_with("the arguments were not checked"), "{result:?}");
+    }
+}
+
+mod decisions {
+    use super::*;
+
+    async fn approved(
+        change: impl FnOnce(ToolHostBuilder) -> ToolHostBuilder,
+        yes: bool,
+    ) -> (Option<ErrorKind>, Vec<String>) {
+        let book = Arc::new(MemoryRecorder::default());
+        let recorder = Arc::clone(&book);
+        let host = change(host(&[&local(&["danger"])]).recorder(recorder)).build();
+        let outcome = host.call(CallRequest { assume_yes: yes, ..call("danger") }).await;
+        (outcome.err().map(|error| error.kind()), book.lines())
+    }
+
+    #[tokio::test]
+    async fn a_denied_call_is_recorded_and_yes_does_not_help() {
+        let (kind, lines) = approved(|b| b.policy(rule("dan*", PolicyAction::Deny)), true).await;
+        assert_eq!(kind, Some(ErrorKind::Denied));
+        assert_eq!(lines, ["outcome danger denied after 0"]);
+    }
+
+    #[tokio::test]
+    async fn without_anybody_to_ask_the_call_is_refused_unless_yes() {
+        let ask = |b: ToolHostBuilder| b.policy(rule("*", PolicyAction::Ask));
+        assert_eq!(approved(ask, false).await.0, Some(ErrorKind::Denied));
+        let (kind, lines) = approved(ask, true).await;
+        assert_eq!(kind, None);
+        assert_eq!(
+            lines,
+            [
+                "intent danger {} approved with --yes: the rule '*: ask' at t:1",
+                "outcome danger ok after 1"
+            ]
+        );
+    }
+
+    #[tokio::test]
+    async fn a_preview_says_what_is_decided_and_shows_no_secret() {
+        let host = host(&[&local(&["danger"])])
+            .policy(rule("*", PolicyAction::Ask))
+            .masker(Masker::new([("KEY", "hunter22")]))
+            .build();
+        let arguments = json!({"password": "x", "note": "it is hunter22"});
+        let arguments = CallArguments::Object(arguments.as_object().cloned().unwrap());
+        let rehearsal = host.dry_run(&CallRequest::new("danger", arguments)).await.unwrap();
+        assert_eq!(rehearsal.decision, Decision::Ask("the rule '*: ask' at t:1".into()));
+        assert_eq!(
+            rehearsal.preview.request["arguments"],
+            json!({"password": "‹secret›", "note": "it is ‹secret:KEY›"})
+        );
+    }
+
+    #[tokio::test]
+    async fn a_person_sees_masked_arguments_and_decides() {
+        let tools = local(&["danger"]);
+        for (answer, runs) in [(Approval::Granted, true), (Approval::Refused, false)] {
+            let person = FakeApprover::with_answer(answer);
+            let host = host(&[&tools])
+                .policy(rule("*", PolicyAction::Ask))
+                .approver(Arc::clone(&person) as _)
+                .masker(Masker::new([("KEY", "hunter22")]))
+                .build();
+            let arguments = json!({"password": "x", "note": "it is hunter22"});
+            let arguments = CallArguments::Object(arguments.as_object().cloned().unwrap());
+            let outcome = host.call(CallRequest::new("danger", arguments)).await;
+            assert_eq!(outcome.is_ok(), runs);
+            let asked = person.asked.lock().unwrap();
+            let shown = json!({"password": "‹secret›", "note": "it is ‹secret:KEY›"});
+            assert_eq!(asked.as_slice(), [("the rule '*: ask' at t:1".to_owned(), shown)]);
+        }
+        assert_eq!(tools.called(), 1);
+    }
+}
+
+mod records {
+    use super::*;
+
+    async fn with(error: RecordError, required: bool) -> (Result<ToolResult, Error>, usize) {
+        let tools = local(&["t"]);
+        let book = MemoryRecorder { error: Some(error), ..MemoryRecorder::default() };
+        let host = host(&[&tools]).recorder(Arc::new(book)).require_record(required).build();
+        let outcome = host.call(call("t")).await;
+        (outcome.and_then(|outcome| outcome.result), tools.called())
+    }
+
+    #[tokio::test]
+    async fn a_lost_record_is_a_warning_and_never_costs_the_call() {
+        let (result, _) = with(RecordError::Lost("disk full".into()), false).await;
+        let result = result.unwrap();
+        assert_eq!(result.warnings, ["not recorded: disk full"]);
+        assert!(result.error.is_none());
+    }
+
+    #[tokio::test]
+    async fn a_required_record_refuses_the_call() {
+        let (result, calls) = with(RecordError::Lost("disk full".into()), true).await;
+        assert_eq!(result.unwrap_err().kind(), ErrorKind::Internal);
+        assert_eq!(calls, 0);
+    }
+
+    #[tokio::test]
+    async fn an_unsafe_record_refuses_the_call() {
+        let (result, calls) = with(RecordError::Unsafe("is a link".into()), false).await;
+        assert_eq!(result.unwrap_err().kind(), ErrorKind::Denied);
+        assert_eq!(calls, 0);
+    }
+
+    #[tokio::test]
+    async fn a_call_that_is_dropped_has_an_outcome_and_its_tool_is_told() {
+        let told = Arc::new(Mutex::new(None));
+        let tools = FakeProvider::local(vec![internal(ToolName::plain("t"), 1)]).answering({
+            let told = Arc::clone(&told);
+            move |context, _| {
+                *told.lock().unwrap() = Some(context.cancel);
+                std::future::pending()
+            }
+        });
+        let book = Arc::new(MemoryRecorder::default());
+        let host = host(&[&Arc::new(tools)]).recorder(Arc::clone(&book) as _).build();
+        {
+            let mut running = std::pin::pin!(host.call(call("t")));
+            assert!(futures_util::poll!(&mut running).is_pending());
+        }
+        assert_eq!(book.lines()[1], "outcome t interrupted after 1");
+        assert!(told.lock().unwrap().as_ref().unwrap().is_cancelled());
+    }
+}
+
+mod time {
+    use super::*;
+
+    fn hanging(polite: bool) -> Arc<FakeProvider> {
+        let tools = vec![internal(ToolName::plain("t"), 1)];
+        Arc::new(FakeProvider::local(tools).answering(move |context, _| async move {
+            if polite {
+                context.cancel.cancelled().await;
+                return Err(Error::unreachable("killed by SIGTERM").with_detail("last words"));
+            }
+            std::future::pending().await
+        }))
+    }
+
+    fn request(timeout: u64) -> CallRequest {
+        CallRequest { timeout: Some(Duration::from_secs(timeout)), ..call("t") }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_limit_names_itself_and_keeps_the_last_words() {
+        let start = tokio::time::Instant::now();
+        let outcome = host(&[&hanging(true)]).build().call(request(2)).await.unwrap();
+        let error = outcome.result.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Timeout);
+        assert_eq!(error.message(), "'t' did not finish within 2 s (--timeout)");
+        assert_eq!(error.details(), ["killed by SIGTERM", "last words"]);
+        assert_eq!(start.elapsed().as_secs(), 2);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_tool_that_does_not_stop_is_left_after_a_grace() {
+        let start = tokio::time::Instant::now();
+        let outcome = host(&[&hanging(false)]).build().call(request(2)).await.unwrap();
+        assert_eq!(outcome.result.unwrap_err().kind(), ErrorKind::Timeout);
+        assert_eq!(start.elapsed().as_secs(), 7);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_total_bounds_a_server_whose_provider_does_not() {
+        let server = FakeProvider::server("s", &["t"]).answering(|context, _| async move {
+            context.cancel.cancelled().await;
+            Err(Error::timeout("no answer"))
+        });
+        let start = tokio::time::Instant::now();
+        let outcome = host(&[&Arc::new(server)]).build().call(call("s-t")).await.unwrap();
+        let error = outcome.result.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Timeout);
+        assert!(error.message().contains("the bound on a whole call"), "{error}");
+        assert_eq!(error.server(), Some("s"));
+        assert_eq!(start.elapsed().as_secs(), 300);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_interrupt_tells_the_tool_and_ends_soon() {
+        let host = host(&[&hanging(true)]).build();
+        let request = call("t");
+        let cancel = request.cancel.clone();
+        let (outcome, ()) = tokio::join!(host.call(request), async move {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            cancel.cancel();
+        });
+        let error = outcome.unwrap().result.unwrap_err();
+        assert_eq!(error.kind().exit_code(), 130);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_passing_failure_is_repeated_as_often_as_allowed() {
+        let mut tool = internal(ToolName::plain("t"), 1);
+        tool.retries = 2;
+        let tries = Arc::new(Mutex::new(0));
+        let flaky = FakeProvider::local(vec![tool]).answering({
+            let tries = Arc::clone(&tries);
+            move |_, _| {
+                let mut tries = tries.lock().unwrap();
+                *tries += 1;
+                let answer = if *tries < 3 {
+                    Err(Error::unreachable("not yet"))
+                } else {
+                    Ok(ToolResult::text("there"))
+                };
+                std::future::ready(answer)
+            }
+        });
+        let flaky = Arc::new(flaky);
+        let failed = Arc::new(Mutex::new(0));
+        let counted = Arc::clone(&failed);
+        let sink = EventSink::new(move |event| {
+            if matches!(event, HostEvent::AttemptFailed { .. }) {
+                *counted.lock().unwrap() += 1;
+            }
+        });
+        let host = host(&[&flaky]).events(sink).build();
+        let outcome = host.call(call("t")).await.unwrap();
+        assert_eq!(outcome.metadata.attempts, 3);
+        assert!(outcome.result.unwrap().success);
+        assert_eq!(*failed.lock().unwrap(), 2);
+        *tries.lock().unwrap() = 0;
+        let once = host.call(CallRequest { retries: Some(0), ..call("t") }).await.unwrap();
+        assert_eq!(once.metadata.attempts, 1);
+        assert!(once.result.is_err());
+    }
+
+    #[tokio::test]
+    async fn a_tool_not_marked_safe_is_called_once_whatever_is_asked() {
+        let server = Arc::new(
+            FakeProvider::server("s", &["t"])
+                .answering(|_, _| async { Err(Error::unreachable("gone")) }),
+        );
+        let host = host(&[&server]).build();
+        let outcome = host.call(CallRequest { retries: Some(5), ..call("s-t") }).await.unwrap();
+        assert_eq!(server.called(), 1);
+        let error = outcome.result.unwrap_err();
+        assert_eq!(error.details(), ["not repeated: it is not marked safe to repeat"]);
+    }
+}
+
+mod results {
+    use super::*;
+
+    async fn result(output_schema: Option<Value>, result: ToolResult) -> ToolResult {
+        let mut tool = of_server("s", "t");
+        tool.output_schema = output_schema.map(Arc::new);
+        let server = FakeProvider::server("s", &[]).answering(move |_, _| {
+            let result = result.clone();
+            async move { Ok(result) }
+        });
+        *server.live.lock().unwrap() = Ok(vec![tool]);
+        host(&[&Arc::new(server)]).build().call(call("s-t")).await.unwrap().result.unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_result_is_checked_against_its_own_schema_and_kept() {
+        let schema = json!({"type": "object", "properties": {"sum": {"type": "integer"}}});
+        let good = result(Some(schema.clone()), ToolResult::json(json!({"sum": 3}))).await;
+        assert!(good.error.is_none());
+        let bad = result(Some(schema.clone()), ToolResult::json(json!({"sum": "3"}))).await;
+        assert_eq!(bad.structured, Some(json!({"sum": "3"})));
+        let error = bad.error.unwrap();
+        assert_eq!(error.kind(), ErrorKind::Protocol);
+        assert_eq!(error.details(), ["sum: must be integer, not string"]);
+        let missing = result(Some(schema.clone()), ToolResult::text("3")).await;
+        assert_eq!(missing.error.unwrap().kind(), ErrorKind::Protocol);
+        let no = result(Some(schema), ToolResult::failure("cannot")).await;
+        assert_eq!(no.error.unwrap().kind(), ErrorKind::Tool);
+    }
+
+    #[tokio::test]
+    async fn a_no_without_a_reason_gets_one() {
+        let mut no = ToolResult::text("sorry");
+        no.success = false;
+        let error = result(None, no).await.error.unwrap();
+        assert_eq!((error.kind(), error.message()), (ErrorKind::Tool, "sorry"));
+    }
+
+    #[tokio::test]
+    async fn a_panic_costs_one_call() {
+        let tools = FakeProvider::local(vec![internal(ToolName::plain("t"), 1)])
+            .answering(|_, _| async { panic!("a bug") });
+        let host = host(&[&Arc::new(tools)]).build();
+        let error = host.call(call("t")).await.unwrap().result.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Internal);
+        assert_eq!(error.message(), "the code behind 't' panicked: a bug");
+    }
+
+    #[tokio::test]
+    async fn the_context_reaches_the_tool() {
+        let mut tool = internal(ToolName::plain("t"), 1);
+        tool.context_env = Arc::new(["A".to_owned(), "B".to_owned()]);
+        let tools = FakeProvider::local(vec![tool]).answering(|context, _| async move {
+            Ok(ToolResult::json(json!({
+                "id": context.call_id.0,
+                "session": context.session_id,
+                "env": context.environment,
+                "idle": context.idle_limit.as_secs(),
+            })))
+        });
+        let host =
+            host(&[&Arc::new(tools)]).environment(variables(&[("A", "1"), ("B", "1")])).build();
+        let mut request = call("t");
+        request.environment = variables(&[("B", "2")]);
+        let outcome = host.call(request).await.unwrap();
+        assert_eq!(
+            outcome.result.unwrap().output,
+            json!({"id": "id-2", "session": "id-1", "env": {"A": "1", "B": "2"}, "idle": 30})
+        );
+        assert!(matches!(outcome.definition.origin, Origin::File(_)));
+    }
+}

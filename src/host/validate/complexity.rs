@@ -1,0 +1,185 @@
+//! How large and how dangerous a schema is, before anything compiles it.
+//!
+//! Owns: the limits on schemas and the guess which of them may take long. Looks at structure
+//! only, in one bounded walk. Never does: understand what a schema means.
+
+use serde_json::Value;
+
+/// The largest schema that is used, in bytes of JSON (estimated).
+pub const MAX_BYTES: usize = 1024 * 1024;
+
+/// The deepest nesting of objects and arrays.
+pub const MAX_DEPTH: usize = 64;
+
+/// The most objects and arrays.
+pub const MAX_NODES: usize = 10_000;
+
+/// A schema that unfolds to no more than this, references included, is checked in no time.
+const CHEAP: usize = 2_000;
+
+/// The longest and the most patterns that are compiled without precautions.
+const CHEAP_PATTERNS: usize = 20;
+
+/// What the walk found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SchemaComplexity {
+    /// Objects and arrays.
+    pub nodes: usize,
+    /// Compiling or checking may take long.
+    pub is_expensive: bool,
+}
+
+/// Walks a schema once.
+///
+/// # Errors
+/// Why it will not be used: too large, too deep, or not a schema.
+pub fn measure(schema: &Value) -> Result<SchemaComplexity, String> {
+    if !(schema.is_object() || schema.is_boolean()) {
+        return Err("its schema is not an object".into());
+    }
+    let mut walk = SchemaWalk::default();
+    walk.visit(schema, 0)?;
+    let mut left = CHEAP;
+    let suspicious = walk.patterns > CHEAP_PATTERNS
+        || walk.dynamic
+        || (walk.references && !expands_within(schema, schema, 0, &mut left))
+        || walk.nodes > CHEAP;
+    Ok(SchemaComplexity { nodes: walk.nodes, is_expensive: suspicious })
+}
+
+#[derive(Default)]
+struct SchemaWalk {
+    bytes: usize,
+    nodes: usize,
+    patterns: usize,
+    references: bool,
+    dynamic: bool,
+}
+
+impl SchemaWalk {
+    fn visit(&mut self, value: &Value, depth: usize) -> Result<(), String> {
+        if depth > MAX_DEPTH {
+            return Err(format!("its schema is nested deeper than {MAX_DEPTH} levels"));
+        }
+        self.bytes += 2;
+        match value {
+            Value::Object(map) => {
+                self.node()?;
+                for (key, member) in map {
+                    self.bytes += key.len() + 4;
+                    match key.as_str() {
+                        "$ref" => self.references = true,
+                        "$dynamicRef" | "$recursiveRef" => self.dynamic = true,
+                        "pattern" => self.patterns += 1,
+                        "patternProperties" => {
+                            self.patterns += member.as_object().map_or(0, serde_json::Map::len);
+                        }
+                        // Quadratic in the value.
+                        "uniqueItems" | "contains" => self.dynamic |= *member != Value::Bool(false),
+                        _ => {}
+                    }
+                    self.visit(member, depth + 1)?;
+                }
+            }
+            Value::Array(items) => {
+                self.node()?;
+                // Some dialects compare each with each.
+                self.dynamic |= items.len() > CHEAP;
+                for item in items {
+                    self.visit(item, depth + 1)?;
+                }
+            }
+            Value::String(text) => self.bytes += text.len(),
+            Value::Number(_) => self.bytes += 8,
+            Value::Bool(_) | Value::Null => self.bytes += 3,
+        }
+        if self.bytes > MAX_BYTES {
+            return Err(format!("its schema is larger than {} KiB", MAX_BYTES / 1024));
+        }
+        Ok(())
+    }
+
+    fn node(&mut self) -> Result<(), String> {
+        self.nodes += 1;
+        if self.nodes > MAX_NODES {
+            return Err(format!("its schema has more than {MAX_NODES} parts"));
+        }
+        Ok(())
+    }
+}
+
+/// Whether a schema with all its references replaced by what they mean stays below `left` nodes.
+/// A recursive one, and one that doubles with each reference, does not.
+fn expands_within(value: &Value, root: &Value, depth: usize, left: &mut usize) -> bool {
+    if *left == 0 || depth > MAX_DEPTH {
+        return false;
+    }
+    match value {
+        Value::Object(map) => {
+            *left -= 1;
+            map.iter().all(|(key, member)| match (key.as_str(), member.as_str()) {
+                ("$ref", Some(target)) => target
+                    .strip_prefix('#')
+                    .and_then(|pointer| root.pointer(pointer))
+                    // A target that is not there is found out by the compiler.
+                    .is_none_or(|target| expands_within(target, root, depth + 1, left)),
+                // Definitions count where they are used.
+                ("$defs" | "definitions", _) => true,
+                _ => expands_within(member, root, depth + 1, left),
+            })
+        }
+        Value::Array(items) => {
+            *left -= 1;
+            items.iter().all(|item| expands_within(item, root, depth + 1, left))
+        }
+        _ => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn nested(depth: usize) -> Value {
+        (0..depth).fold(json!({}), |inner, _| json!({ "items": inner }))
+    }
+
+    #[test]
+    fn limits_are_kept() {
+        assert!(measure(&nested(MAX_DEPTH)).is_ok());
+        assert!(measure(&nested(MAX_DEPTH + 1)).is_err());
+        let wide: Vec<Value> = (0..MAX_NODES).map(|_| json!({})).collect();
+        assert!(measure(&json!({ "anyOf": wide })).is_err());
+        assert!(measure(&json!({ "description": "x".repeat(MAX_BYTES) })).is_err());
+        assert!(measure(&json!(3)).is_err());
+    }
+
+    #[test]
+    fn ordinary_schemas_are_not_suspicious() {
+        let schema = json!({
+            "type": "object",
+            "properties": {
+                "who": {"$ref": "#/$defs/Person"},
+                "note": {"anyOf": [{"type": "string", "pattern": "^a"}, {"type": "null"}]}
+            },
+            "$defs": {"Person": {"type": "object", "properties": {"name": {"type": "string"}}}}
+        });
+        assert!(!measure(&schema).unwrap().is_expensive);
+    }
+
+    #[test]
+    fn recursion_and_doubling_are_suspicious() {
+        let tree = json!({"$ref": "#/$defs/T", "$defs": {"T": {"items": {"$ref": "#/$defs/T"}}}});
+        assert!(measure(&tree).unwrap().is_expensive);
+        let mut definitions = serde_json::Map::new();
+        for i in 0..30 {
+            let next = json!({"$ref": format!("#/$defs/d{}", i + 1)});
+            definitions.insert(format!("d{i}"), json!({ "anyOf": [next, next] }));
+        }
+        definitions.insert("d30".into(), json!({}));
+        let bomb = json!({"$ref": "#/$defs/d0", "$defs": definitions});
+        assert!(measure(&bomb).unwrap().is_expensive);
+    }
+}

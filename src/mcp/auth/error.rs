@@ -1,0 +1,125 @@
+//! What went wrong, as errors: what the SDK's state machine says, and what only a person can mend.
+
+use rmcp::transport::auth::AuthError;
+use serde_json::json;
+
+use super::OAuthSettings;
+use super::http::AuthHttp;
+use crate::mcp::credentials::Challenge;
+use crate::model::Error;
+use crate::net::address::display_url;
+use crate::net::excerpt::truncate;
+
+/// The error an error means. When a request came to nothing, that is the reason.
+pub(super) fn from_auth_error(error: AuthError, http: &AuthHttp) -> Error {
+    if let Some(trouble) = http.take_last_error() {
+        return trouble;
+    }
+    let text = truncate(&error.to_string());
+    match error {
+        AuthError::AuthorizationServerMismatch { expected_issuer, received_issuer } => {
+            Error::auth("the authorization server is not the one it should be")
+                .with_detail(format!("expected: {}", truncate(&expected_issuer)))
+                .with_detail(format!("named itself: {}", truncate(&received_issuer)))
+        }
+        AuthError::AuthorizationServerMissingIssuer { expected_issuer } => {
+            Error::auth("the authorization server does not say who it is")
+                .with_detail(format!("expected: {}", truncate(&expected_issuer)))
+        }
+        AuthError::ProtectedResourceMetadataInvalid { url, reason } => {
+            Error::auth("the server's resource metadata cannot be used")
+                .with_detail(truncate(&reason.to_string()))
+                .with_detail(format!("at {}", display_url(&url)))
+        }
+        AuthError::AuthorizationServersUnavailable { authorization_servers, .. } => {
+            Error::auth("none of the authorization servers that the server names can be used")
+                .with_details(authorization_servers.iter().take(5).map(|server| truncate(server)))
+                .with_hint(
+                    "a private one has to be written down: auth: { type: oauth, issuer: URL }",
+                )
+        }
+        AuthError::DiscoveryRequestFailed { url, source } => {
+            let place = display_url(&url);
+            Error::unreachable(format!("{place} cannot be used: {}", truncate(&source.to_string())))
+        }
+        AuthError::PkceUnsupported => {
+            Error::auth("the authorization server does not support PKCE with S256")
+        }
+        AuthError::RegistrationFailed(why) => {
+            Error::auth("the authorization server does not register toolhost")
+                .with_detail(truncate(&why))
+                .with_hint(
+                    "register a client there and write: auth: { type: oauth, client_id: ID }",
+                )
+        }
+        AuthError::TokenExchangeFailed(why) => {
+            Error::auth("the authorization server gave no token").with_detail(truncate(&why))
+        }
+        _ => Error::auth(text),
+    }
+}
+
+/// The error of a server that wants a login that only a person can make; `over` is why the last
+/// one ended.
+pub(super) fn login_required(
+    settings: &OAuthSettings,
+    challenge: &Challenge,
+    over: Option<&str>,
+) -> Error {
+    let place = display_url(&challenge.url);
+    let error = Error::auth(match (over, &challenge.auth_headers) {
+        (Some(_), _) => format!("the login at {place} is over: 401 Unauthorized"),
+        (None, Some(_)) => format!("{place} refused the credentials: 401 Unauthorized"),
+        (None, None) => format!("{place} wants credentials: 401 Unauthorized"),
+    });
+    let login = format!("toolhost auth login {}", settings.server);
+    let known = settings.is_required || challenge.auth_headers.is_some() || over.is_some();
+    let hint = if known {
+        format!("log in with: {login}")
+    } else {
+        let token = "auth: { type: bearer, token_env_var: NAME }";
+        format!("log in with: {login}, or give the entry {token}")
+    };
+    with_challenge(error.with_details(over.map(str::to_owned)), challenge).with_hint(hint)
+}
+
+/// The error of a server that wants scopes that were not granted.
+pub(super) fn scopes_required(
+    settings: &OAuthSettings,
+    challenge: &Challenge,
+    scopes: &[String],
+) -> Error {
+    let place = display_url(&challenge.url);
+    let flags: Vec<String> =
+        scopes.iter().take(10).map(|scope| format!("--scope {}", shell_quote(scope))).collect();
+    let wanted = truncate(&scopes.join(" "));
+    let error = Error::auth(format!("{place} wants more than was granted: {wanted}"));
+    let command = format!("toolhost auth login {} {}", settings.server, flags.join(" "));
+    with_challenge(error, challenge).with_hint(format!("allow it with: {command}"))
+}
+
+/// A scope as a word of a shell: a server chose it, and a person may paste it.
+fn shell_quote(scope: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "._:/+@-".contains(c);
+    let scope = truncate(scope);
+    if scope.chars().all(plain) { scope } else { format!("'{}'", scope.replace('\'', r"'\''")) }
+}
+
+fn with_challenge(error: Error, challenge: &Challenge) -> Error {
+    let said = challenge.www_authenticate.iter();
+    error
+        .with_details(said.map(|value| format!("www-authenticate: {}", truncate(value))))
+        .with_data(json!({ "http_status": challenge.status }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scope_is_one_word_of_a_shell() {
+        assert_eq!(shell_quote("mcp:tools/read"), "mcp:tools/read");
+        assert_eq!(shell_quote("$(touch x)"), "'$(touch x)'");
+        assert_eq!(shell_quote("a';b"), r"'a'\'';b'");
+    }
+}

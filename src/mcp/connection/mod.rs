@@ -1,0 +1,400 @@
+//! One connection to one server: requests with limits, after a handshake.
+//!
+//! Owns: deadlines of each request, cancellation, and the wording of what went wrong. Never does:
+//! know tools, prompts or resources.
+
+mod pending_request;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rmcp::RoleClient;
+use rmcp::model::{CancelledNotificationParam, RequestId, ServerCapabilities, ServerPeerInfo};
+use rmcp::service::{Peer, RunningService};
+use serde_json::Value;
+use tokio::sync::Notify;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::handler::SdkHandler;
+use super::handshake::{Handshake, client_config, protocol_version, request_meta};
+use super::lifecycle::Agreement;
+use super::message::{RawJson, RpcMessage};
+use super::outgoing::{ClientMeta, OutgoingRequest};
+use super::responder::QuestionResponder;
+use super::session::{McpSession, ProgressListener, SentRequest, SessionTransport};
+use super::transport::http::HttpWire;
+use super::wire::Wire;
+use crate::model::{CallId, Era, Error, ErrorKind, ErrorPhase, JsonObject, ListKind, Signal};
+
+pub use super::handshake::{ConnectOptions, WireOpener};
+pub use pending_request::PendingRequest;
+
+/// How long after a stray answer the right one may still come.
+const UNMATCHED_RESPONSE_TIMEOUT: Duration = Duration::from_secs(2);
+/// How long telling the server that a request was given up may take.
+const CANCEL_TIMEOUT: Duration = Duration::from_secs(1);
+/// Which log lines a request asks for (revision 2026-07-28).
+const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
+
+/// Limits and listeners of one request.
+#[derive(Clone)]
+pub struct RequestOptions {
+    /// Ends the request after this much silence; progress starts it again, and it stands still
+    /// while the server waits for a person's answer.
+    pub idle_timeout: Duration,
+    /// Ends the request whatever happens.
+    pub total_timeout: Duration,
+    /// Gives the request up.
+    pub cancel: CancellationToken,
+    /// Hears progress.
+    pub progress: Option<ProgressListener>,
+    /// Extra headers for transports that have headers.
+    pub headers: Vec<(String, String)>,
+    /// The least level of the log lines that a server of the modern era is asked for; without one
+    /// it sends none.
+    pub log_level: Option<&'static str>,
+    /// The step, for messages.
+    pub phase: ErrorPhase,
+    /// The tool call it is part of, for questions and the trace.
+    pub call: Option<CallId>,
+}
+
+impl RequestOptions {
+    /// A request that nobody watches, with these limits.
+    pub fn with_timeouts(idle: Duration, total: Duration, phase: ErrorPhase) -> Self {
+        Self {
+            idle_timeout: idle,
+            total_timeout: total,
+            cancel: CancellationToken::new(),
+            progress: None,
+            headers: Vec::new(),
+            log_level: None,
+            phase,
+            call: None,
+        }
+    }
+}
+
+/// A server that agreed to talk.
+pub struct Connection {
+    /// What was agreed on.
+    pub agreement: Agreement,
+    /// How long it took.
+    pub connect_time: Duration,
+    session: Arc<McpSession>,
+    respondent: Arc<QuestionResponder>,
+    peer: Peer<RoleClient>,
+    service: tokio::sync::Mutex<Option<RunningService<RoleClient, SdkHandler>>>,
+    name: String,
+}
+
+impl Connection {
+    /// Opens a wire and agrees on a version.
+    ///
+    /// # Errors
+    /// Why there is no connection, with the server's name, the phase and its last words. Whatever
+    /// was started is ended before this returns.
+    pub async fn open(open: &WireOpener, options: ConnectOptions) -> Result<Self, Error> {
+        let started = Instant::now();
+        let mut handshake = Handshake::new(&options, started);
+        let result = handshake.run(open).await;
+        let (wire, warnings, early) =
+            (handshake.wire.take(), handshake.warnings, handshake.early_messages);
+        let named = |error: Error| match error.phase() {
+            Some(_) => error.with_server(&options.server),
+            None => error.with_server(&options.server).with_phase(ErrorPhase::Handshake),
+        };
+        match (result, wire) {
+            (Ok(agreement), Some(wire)) => {
+                wire.set_agreement(agreement.era, &agreement.version);
+                Ok(Self::establish(agreement, wire, &options, warnings, early, started.elapsed()))
+            }
+            (result, wire) => {
+                if let Some(wire) = wire {
+                    wire.close().await;
+                }
+                let error = result.err().unwrap_or_else(|| Error::internal("no wire"));
+                Err(named(error.with_details(warnings)))
+            }
+        }
+    }
+
+    fn establish(
+        agreement: Agreement,
+        wire: Arc<dyn Wire>,
+        options: &ConnectOptions,
+        warnings: Vec<String>,
+        early: Vec<RpcMessage>,
+        connect_time: Duration,
+    ) -> Self {
+        let about = ClientMeta::for_agreement(&agreement, &options.roots);
+        let session = McpSession::new(options.server.clone(), wire, options.events.clone(), about);
+        for warning in warnings {
+            session.add_warning(warning);
+        }
+        let respondent = Arc::new(QuestionResponder {
+            server: options.server.clone(),
+            roots: options.roots.clone(),
+            events: options.events.clone(),
+            inbox: Arc::clone(&options.inbox),
+        });
+        let handler = SdkHandler {
+            config: client_config(&agreement, &options.roots),
+            session: Arc::clone(&session),
+            respondent: Arc::clone(&respondent),
+        };
+        let info = ServerPeerInfo::new(
+            protocol_version(&agreement.version),
+            // Capabilities are judged by us, from the raw value; the SDK needs none of them.
+            ServerCapabilities::default(),
+        );
+        let transport = SessionTransport::new(Arc::clone(&session), early);
+        let service = rmcp::service::serve_directly(handler, transport, Some(info));
+        Self {
+            agreement,
+            connect_time,
+            session,
+            respondent,
+            peer: service.peer().clone(),
+            service: tokio::sync::Mutex::new(Some(service)),
+            name: options.server.clone(),
+        }
+    }
+
+    /// Sends a request and waits for its answer, within limits.
+    ///
+    /// # Errors
+    /// The server's own error (kind tool), a broken answer, silence, the end of the connection, or
+    /// that the request was given up. The server is told when we stop waiting.
+    pub async fn request(
+        &self,
+        method: &str,
+        params: Value,
+        options: &RequestOptions,
+    ) -> Result<RawJson, Error> {
+        // A wire that could not connect says so: nothing was sent then.
+        let named = |error: Error| match error.phase() {
+            Some(ErrorPhase::Start) => error.with_server(&self.name),
+            _ => error.with_server(&self.name).with_phase(options.phase),
+        };
+        if let Some(error) = self.session.close_reason() {
+            return Err(named(error));
+        }
+        let modern = self.agreement.era == Era::Modern;
+        let outgoing = OutgoingRequest {
+            method,
+            params: &params,
+            headers: &options.headers,
+            log_level: options.log_level.filter(|_| modern),
+            call: options.call.as_ref(),
+        };
+        let activity = Arc::new(Notify::new());
+        let listener = options.progress.as_ref().map(|listener| -> ProgressListener {
+            let (listener, activity) = (Arc::clone(listener), Arc::clone(&activity));
+            Arc::new(move |progress| {
+                activity.notify_one();
+                listener(progress);
+            })
+        });
+        let asked = self.session.send_request(&outgoing, listener).await;
+        let verdict = self.wait(&asked, &activity, method, options).await;
+        if let Err(error) = &verdict
+            && asked.is_open()
+        {
+            self.cancel_request(asked.id, error.message()).await;
+        }
+        verdict.map_err(named)
+    }
+
+    async fn wait(
+        &self,
+        asked: &SentRequest,
+        activity: &Notify,
+        method: &str,
+        options: &RequestOptions,
+    ) -> Result<RawJson, Error> {
+        let start = Instant::now();
+        let last = start + options.total_timeout;
+        let mut idle = (start + options.idle_timeout).min(last);
+        let mut unmatched_deadline: Option<Instant> = None;
+        let mut asking = false;
+        loop {
+            if let Some(outcome) = asked.take_outcome() {
+                return self.explain_outcome(outcome).await;
+            }
+            if let Some(error) = self.session.close_reason() {
+                return Err(error);
+            }
+            // A server that waits for a person is not silent.
+            let was_asking = std::mem::replace(&mut asking, asked.waits_for_person());
+            if was_asking && !asking {
+                idle = (Instant::now() + options.idle_timeout).min(last);
+            }
+            let silence = if asking { last } else { idle };
+            let until = unmatched_deadline.map_or(silence, |s| s.min(silence));
+            tokio::select! {
+                biased;
+                () = asked.wait_for_change() => {
+                    if asked.unmatched_response().is_some() {
+                        unmatched_deadline.get_or_insert(Instant::now() + UNMATCHED_RESPONSE_TIMEOUT);
+                    }
+                }
+                () = options.cancel.cancelled() => {
+                    let interrupted = ErrorKind::Interrupted(Signal::Interrupt);
+                    return Err(Error::new(interrupted, format!("{method} was given up")));
+                }
+                () = activity.notified() => idle = (Instant::now() + options.idle_timeout).min(last),
+                () = tokio::time::sleep_until(until) => {
+                    return Err(self.timeout_error(asked, method, options, Instant::now() >= last));
+                }
+            }
+        }
+    }
+
+    /// A send that failed because the process died is told as the death, not as a broken pipe.
+    async fn explain_outcome(&self, outcome: Result<RawJson, Error>) -> Result<RawJson, Error> {
+        match outcome {
+            Err(error)
+                if error.kind() == ErrorKind::Unreachable
+                    && self.session.wire().process_info().pid.is_some() =>
+            {
+                let died = self.session.closed_token.cancelled();
+                match tokio::time::timeout(Duration::from_millis(500), died).await {
+                    Ok(()) => Err(self.session.close_reason().unwrap_or(error)),
+                    Err(_) => Err(error),
+                }
+            }
+            other => other,
+        }
+    }
+
+    async fn wait_close_reason(&self) -> Error {
+        let gone = self.session.closed_token.cancelled();
+        let _late = tokio::time::timeout(Duration::from_millis(500), gone).await;
+        self.session
+            .close_reason()
+            .unwrap_or_else(|| Error::unreachable("the connection is closed"))
+    }
+
+    fn timeout_error(
+        &self,
+        asked: &SentRequest,
+        method: &str,
+        options: &RequestOptions,
+        total: bool,
+    ) -> Error {
+        if let Some(stray) = asked.unmatched_response() {
+            return Error::protocol(format!("{stray}, and none to {method}"));
+        }
+        let waiting = self.session.wire().waiting_for(&asked.id.into());
+        let waiting = waiting.map(|w| format!(", waiting for {w}")).unwrap_or_default();
+        let message = if total {
+            let limit = options.total_timeout.as_secs_f64();
+            format!("no answer to {method} within {limit} s in all (max_total){waiting}")
+        } else {
+            let limit = options.idle_timeout.as_secs_f64();
+            format!("no answer to {method} and no progress for {limit} s (timeout){waiting}")
+        };
+        Error::timeout(message).with_details(self.session.protocol_warnings())
+    }
+
+    async fn cancel_request(&self, id: i64, reason: &str) {
+        let id = RequestId::Number(id);
+        let param = CancelledNotificationParam::new(Some(id), Some(reason.to_owned()));
+        let _told = tokio::time::timeout(CANCEL_TIMEOUT, self.peer.notify_cancelled(param)).await;
+    }
+
+    /// What the connection and the SDK share.
+    pub(super) fn session(&self) -> &Arc<McpSession> {
+        &self.session
+    }
+
+    /// Answers what this server asks.
+    pub(super) fn respondent(&self) -> &QuestionResponder {
+        &self.respondent
+    }
+
+    /// Remembers a page that the server asked to open (see [`McpSession::remember_page`]).
+    pub(super) fn remember_page(&self, id: &str) {
+        self.session.remember_page(id);
+    }
+
+    /// Waits until the server says something about a task.
+    pub(super) async fn wait_task_update(&self) {
+        self.session.task_updated.notified().await;
+    }
+
+    /// An error of this server, in a step.
+    pub(super) fn in_context(&self, error: Error, phase: ErrorPhase) -> Error {
+        error.with_server(&self.name).with_phase(phase)
+    }
+
+    /// The wire, if it is one over Streamable HTTP.
+    pub fn http(&self) -> Option<&HttpWire> {
+        self.session.wire().as_http()
+    }
+
+    /// The `_meta` of a request that is written without the SDK: what the SDK adds, without the
+    /// token of progress that nobody would hear. Empty before the modern era.
+    pub fn request_meta(&self, log_level: Option<&str>) -> JsonObject {
+        if self.agreement.era != Era::Modern {
+            return JsonObject::new();
+        }
+        let meta = request_meta(&self.agreement.version, &self.respondent.roots);
+        let Value::Object(mut meta) = meta else { return JsonObject::new() };
+        if let Some(level) = log_level {
+            meta.insert(LOG_LEVEL.to_owned(), level.into());
+        }
+        meta
+    }
+
+    /// The server's name in the files.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Whether the server declared a capability, or an extension of the protocol.
+    pub fn declares(&self, capability: &str) -> bool {
+        let declared = &self.agreement.capabilities;
+        declared.get(capability).or_else(|| declared.get("extensions")?.get(capability)).is_some()
+    }
+
+    /// What was odd about the traffic so far.
+    pub fn protocol_warnings(&self) -> Vec<String> {
+        self.session.protocol_warnings()
+    }
+
+    /// Notes something odd.
+    pub fn add_warning(&self, text: impl Into<String>) {
+        self.session.add_warning(text);
+    }
+
+    /// Why the connection is gone, once it is.
+    pub fn close_reason(&self) -> Option<Error> {
+        self.session.close_reason()
+    }
+
+    /// Fires when the connection is gone.
+    pub fn closed_token(&self) -> CancellationToken {
+        self.session.closed_token.clone()
+    }
+
+    /// Grows each time the server says that its tools changed.
+    pub fn tool_list_version(&self) -> u64 {
+        self.session.list_version(ListKind::Tools)
+    }
+
+    /// What the wire can tell about the other side.
+    pub fn process_info(&self) -> super::wire::ProcessInfo {
+        self.session.wire().process_info()
+    }
+
+    /// Ends the connection and whatever was started for it. Idempotent.
+    pub async fn close(&self) {
+        self.session.wire().close().await;
+        if let Some(service) = self.service.lock().await.take() {
+            service.cancellation_token().cancel();
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! Requests that stay open as long as somebody is interested in what comes meanwhile.
+//!
+//! Owns: [`PendingRequest`], a request without limits of time; whoever holds it sets them. Never does: know
+//! what is told while it is open.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::Connection;
+use crate::mcp::message::RawJson;
+use crate::mcp::notifications::NotificationListener;
+use crate::mcp::outgoing::OutgoingRequest;
+use crate::mcp::session::SentRequest;
+use crate::model::Error;
+
+/// A request that was sent and is not answered yet. Dropped, it is forgotten, and the server is
+/// not told: [`PendingRequest::cancel`] does that.
+pub struct PendingRequest<'a> {
+    connection: &'a Connection,
+    request: SentRequest,
+}
+
+impl Connection {
+    /// Sends a request that may stay unanswered for ever.
+    ///
+    /// # Errors
+    /// When the connection is gone.
+    pub async fn start_request(
+        &self,
+        method: &str,
+        params: Value,
+    ) -> Result<PendingRequest<'_>, Error> {
+        let named = |error: Error| error.with_server(&self.name);
+        if let Some(error) = self.session.close_reason() {
+            return Err(named(error));
+        }
+        let params = &params;
+        let outgoing =
+            OutgoingRequest { method, params, headers: &[], log_level: None, call: None };
+        let asked = self.session.send_request(&outgoing, None).await;
+        Ok(PendingRequest { connection: self, request: asked })
+    }
+
+    /// Hears what the server tells about its lists and resources from now on.
+    pub fn listener(&self) -> Arc<NotificationListener> {
+        self.session.listener()
+    }
+
+    /// Waits for the end of the connection; why it ended.
+    pub async fn wait_closed(&self) -> Error {
+        self.session.closed_token.cancelled().await;
+        self.wait_close_reason().await.with_server(&self.name)
+    }
+}
+
+impl PendingRequest<'_> {
+    /// The id of the request, as JSON.
+    pub fn id(&self) -> Value {
+        self.request.id.into()
+    }
+
+    /// Waits for the answer. To be waited for once, and to the end.
+    ///
+    /// # Errors
+    /// The server's own error (kind tool), a broken answer, or the end of the connection.
+    pub async fn answer(&mut self) -> Result<RawJson, Error> {
+        let connection = self.connection;
+        let outcome = loop {
+            if let Some(outcome) = self.request.take_outcome() {
+                break connection.explain_outcome(outcome).await;
+            }
+            if let Some(error) = connection.session.close_reason() {
+                break Err(error);
+            }
+            // Or an answer to something unknown, which says nothing here.
+            self.request.wait_for_change().await;
+        };
+        outcome.map_err(|error| error.with_server(&connection.name))
+    }
+
+    /// Tells the server that nobody waits any more.
+    pub async fn cancel(self, reason: &str) {
+        if self.request.is_open() {
+            self.connection.cancel_request(self.request.id, reason).await;
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! Which era each server spoke last time, so that finding out is paid for once.
+//!
+//! Owns: a small file in the cache directory. Losing it costs a round trip, so every failure to
+//! read or write it is silently forgiven.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::sync::Mutex;
+
+use sha2::{Digest as _, Sha256};
+
+use crate::model::Era;
+use crate::util::private_file;
+
+/// How many servers are remembered.
+const MAX_SERVERS: usize = 500;
+
+/// The memory of eras.
+#[derive(Debug, Default)]
+pub struct EraCache {
+    file: Option<PathBuf>,
+    known: Mutex<Option<BTreeMap<String, String>>>,
+}
+
+impl EraCache {
+    /// A memory in `file`; none when there is no cache directory.
+    pub fn new(file: Option<PathBuf>) -> Self {
+        Self { file, known: Mutex::default() }
+    }
+
+    /// What was true last time.
+    pub fn get(&self, key: &str) -> Option<Era> {
+        let mut known = self.known.lock().ok()?;
+        let known = known.get_or_insert_with(|| self.read());
+        match known.get(key).map(String::as_str) {
+            Some("legacy") => Some(Era::Legacy),
+            Some("modern") => Some(Era::Modern),
+            _ => None,
+        }
+    }
+
+    /// Remembers what is true now; writes only when that is news.
+    pub fn insert(&self, key: &str, era: Era) {
+        if self.get(key) == Some(era) {
+            return;
+        }
+        let Ok(mut known) = self.known.lock() else { return };
+        // Read again: another process may have learned something meanwhile.
+        let mut fresh = self.read();
+        fresh.insert(key.to_owned(), era.as_str().to_owned());
+        while fresh.len() > MAX_SERVERS {
+            fresh.pop_first();
+        }
+        self.write(&fresh);
+        *known = Some(fresh);
+    }
+
+    fn read(&self) -> BTreeMap<String, String> {
+        let text = self.file.as_ref().and_then(|file| std::fs::read_to_string(file).ok());
+        text.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default()
+    }
+
+    fn write(&self, known: &BTreeMap<String, String>) {
+        let (Some(file), Ok(text)) = (&self.file, serde_json::to_string_pretty(known)) else {
+            return;
+        };
+        let Some(directory) = file.parent() else { return };
+        let _unremembered = private_file::make_own_directory(directory)
+            .and_then(|()| private_file::replace(file, text.as_bytes()));
+    }
+}
+
+/// The key of a server: what would be started, or where it is.
+pub fn key(parts: &[&str]) -> String {
+    let mut hash = Sha256::new();
+    for part in parts {
+        hash.update(part.len().to_le_bytes());
+        hash.update(part.as_bytes());
+    }
+    let mut key = String::with_capacity(32);
+    for byte in hash.finalize().iter().take(16) {
+        // Writing to a String cannot fail.
+        let _infallible = write!(key, "{byte:02x}");
+    }
+    key
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_era_survives_the_process() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("cache/eras.json");
+        let key = key(&["server", "--stdio"]);
+        EraCache::new(Some(file.clone())).insert(&key, Era::Legacy);
+        assert_eq!(EraCache::new(Some(file)).get(&key), Some(Era::Legacy));
+    }
+
+    #[test]
+    fn a_broken_file_is_forgiven() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("eras.json");
+        std::fs::write(&file, "{").unwrap();
+        let memory = EraCache::new(Some(file));
+        assert_eq!(memory.get("x"), None);
+        memory.insert("x", Era::Modern);
+        assert_eq!(memory.get("x"), Some(Era::Modern));
+    }
+
+    #[test]
+    fn keys_do_not_run_together() {
+        assert_ne!(key(&["ab", "c"]), key(&["a", "bc"]));
+    }
+}

@@ -1,0 +1,215 @@
+//! Reading resources, filling in prompts, completing arguments, choosing log lines.
+//!
+//! Owns: these requests in both eras, and what an acceptable answer to each is. Never does: list
+//! (see `listing`), subscribe (see `subscription`), or know which server is meant.
+
+use serde_json::{Map, Value, json};
+
+use super::connection::{Connection, RequestOptions};
+use super::message::{RawJson, error_code, truncate};
+use super::page::freshness;
+use super::results::check_content;
+use super::rounds::{self, RequestResult};
+use crate::model::{
+    Completion, CompletionQuery, CompletionReference, Era, Error, JsonObject, PromptMessages,
+    ResourceContents, ToolName,
+};
+use crate::util::units::show_duration;
+
+/// How many values of a completion are kept; the specification allows 100.
+const MAX_VALUES: usize = 1_000;
+
+/// Reads a resource.
+///
+/// # Errors
+/// As [`Connection::request`]; and when the answer holds no contents.
+pub async fn read(
+    connection: &Connection,
+    server: &str,
+    uri: &str,
+    options: &RequestOptions,
+) -> Result<ResourceContents, Error> {
+    let asked = ObjectRequest { connection, server, method: "resources/read", options };
+    let (raw, mut answer) = asked.complete(json!({ "uri": uri })).await?;
+    let contents = match answer.remove("contents") {
+        Some(Value::Array(items)) => items,
+        Some(_) => return Err(asked.unusable_answer("has contents that are no list", &raw)),
+        None => return Err(asked.unusable_answer("has no contents", &raw)),
+    };
+    for (index, item) in contents.iter().enumerate() {
+        check_part(item).map_err(|why| {
+            asked.unusable_answer(&format!("has bad contents[{index}]: {why}"), &raw)
+        })?;
+    }
+    Ok(ResourceContents {
+        server: server.to_owned(),
+        uri: uri.to_owned(),
+        contents,
+        freshness: freshness(answer.get("ttlMs"), answer.get("cacheScope")),
+        meta: answer.remove("_meta"),
+    })
+}
+
+/// What a part of a resource must have.
+fn check_part(item: &Value) -> Result<(), &'static str> {
+    if !item.get("uri").is_some_and(Value::is_string) {
+        return Err("it has no uri");
+    }
+    match (item.get("text"), item.get("blob")) {
+        (Some(Value::String(_)), None) | (None, Some(Value::String(_))) => Ok(()),
+        (None, None) => Err("it has neither text nor blob"),
+        (Some(_), Some(_)) => Err("it has text and blob"),
+        _ => Err("its text or blob is no text"),
+    }
+}
+
+/// Fills in a prompt.
+///
+/// # Errors
+/// As [`Connection::request`]; and when the answer holds no messages.
+pub async fn prompt(
+    connection: &Connection,
+    server: &str,
+    name: &str,
+    arguments: &JsonObject,
+    options: &RequestOptions,
+) -> Result<PromptMessages, Error> {
+    let asked = ObjectRequest { connection, server, method: "prompts/get", options };
+    let mut params = json!({ "name": name });
+    if !arguments.is_empty() {
+        params["arguments"] = Value::Object(arguments.clone());
+    }
+    let (raw, mut answer) = asked.complete(params).await?;
+    let messages = match answer.remove("messages") {
+        Some(Value::Array(items)) => items,
+        Some(_) => return Err(asked.unusable_answer("has messages that are no list", &raw)),
+        None => return Err(asked.unusable_answer("has no messages", &raw)),
+    };
+    for (index, message) in messages.iter().enumerate() {
+        check_message(message).map_err(|why| {
+            asked.unusable_answer(&format!("has a bad messages[{index}]: {why}"), &raw)
+        })?;
+    }
+    Ok(PromptMessages {
+        name: ToolName::of(server, name),
+        description: answer.get("description").and_then(Value::as_str).map(str::to_owned),
+        messages,
+        meta: answer.remove("_meta"),
+    })
+}
+
+fn check_message(message: &Value) -> Result<(), String> {
+    if !message.get("role").is_some_and(Value::is_string) {
+        return Err("it has no role".to_owned());
+    }
+    match message.get("content") {
+        Some(content @ Value::Object(_)) => check_content(content),
+        Some(_) => Err("its content is no object".to_owned()),
+        None => Err("it has no content".to_owned()),
+    }
+}
+
+/// Asks what an argument may be.
+///
+/// # Errors
+/// As [`Connection::request`]; and when the answer is no completion.
+pub async fn complete(
+    connection: &Connection,
+    server: &str,
+    query: &CompletionQuery,
+    options: &RequestOptions,
+) -> Result<Completion, Error> {
+    let asked = ObjectRequest { connection, server, method: "completion/complete", options };
+    let reference = match &query.reference {
+        CompletionReference::Prompt(name) => json!({ "type": "ref/prompt", "name": name }),
+        CompletionReference::Template(uri) => json!({ "type": "ref/resource", "uri": uri }),
+    };
+    let argument = json!({ "name": query.argument, "value": query.value });
+    let mut params = json!({ "ref": reference, "argument": argument });
+    if !query.context.is_empty() {
+        params["context"] = json!({ "arguments": query.context });
+    }
+    let answered = asked.complete(params).await;
+    let (raw, answer) = answered.map_err(|error| match error_code(&error) {
+        Some(-32601) => error.with_hint("this server completes nothing"),
+        _ => error,
+    })?;
+    let completion = answer.get("completion").and_then(Value::as_object);
+    let values = completion.and_then(|completion| completion.get("values")?.as_array());
+    let (Some(completion), Some(values)) = (completion, values) else {
+        return Err(asked.unusable_answer("has no values", &raw));
+    };
+    let texts: Option<Vec<&str>> = values.iter().map(Value::as_str).collect();
+    let Some(texts) = texts else {
+        return Err(asked.unusable_answer("has values that are no texts", &raw));
+    };
+    if texts.len() > MAX_VALUES {
+        connection.add_warning(format!(
+            "it completes with {} values; {MAX_VALUES} are kept",
+            texts.len()
+        ));
+    }
+    Ok(Completion {
+        values: texts.into_iter().take(MAX_VALUES).map(str::to_owned).collect(),
+        total: completion.get("total").and_then(Value::as_u64),
+        has_more: completion.get("hasMore").and_then(Value::as_bool),
+    })
+}
+
+/// Chooses the least level of the log lines of a server of the legacy era. One of the modern era
+/// is told with each request instead (see [`RequestOptions::log_level`]), and one that declares no
+/// logging is not asked.
+///
+/// # Errors
+/// As [`Connection::request`].
+pub async fn set_level(
+    connection: &Connection,
+    level: &str,
+    options: &RequestOptions,
+) -> Result<(), Error> {
+    if connection.agreement.era == Era::Modern || !connection.declares("logging") {
+        return Ok(());
+    }
+    connection.request("logging/setLevel", json!({ "level": level }), options).await.map(drop)
+}
+
+/// A request whose answer is one object.
+struct ObjectRequest<'a> {
+    connection: &'a Connection,
+    server: &'a str,
+    method: &'static str,
+    options: &'a RequestOptions,
+}
+
+impl ObjectRequest<'_> {
+    /// Sends it and answers what the server asks before it answers; the answer as text and as its
+    /// members.
+    async fn complete(&self, params: Value) -> Result<(RawJson, Map<String, Value>), Error> {
+        let Value::Object(params) = params else {
+            return Err(Error::internal("the parameters of a request are no object"));
+        };
+        let work = rounds::request(self.connection, self.method, params, self.options);
+        let limit = self.options.total_timeout;
+        let RequestResult { result: map, raw } =
+            tokio::time::timeout(limit, work).await.unwrap_or_else(|_elapsed| {
+                let text = format!("{} took more than {}", self.method, show_duration(limit));
+                Err(self.in_context(Error::timeout(text)))
+            })?;
+        match map.get("resultType") {
+            None => Ok((raw, map)),
+            Some(Value::String(kind)) if kind == "complete" => Ok((raw, map)),
+            Some(other) => {
+                Err(self.unusable_answer(&format!("has the unknown resultType {other}"), &raw))
+            }
+        }
+    }
+
+    fn unusable_answer(&self, what: &str, raw: &RawJson) -> Error {
+        let error = Error::protocol(format!("the answer to {} {what}", self.method));
+        self.in_context(error.with_detail(format!("result: {}", truncate(raw.get(), 300))))
+    }
+
+    fn in_context(&self, error: Error) -> Error {
+        error.with_server(self.server).with_phase(self.options.phase)
+    }
+}

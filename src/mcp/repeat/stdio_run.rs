@@ -1,0 +1,306 @@
+//! One run of calls over the pipes of a connection.
+//!
+//! Owns: the requests that are on their way, and what came for them. Never does: wait for anything
+//! but the wire, read a clock, or say when a call is too late.
+//!
+//! What is due is written at once and what came is read at once; in between nothing is allocated.
+//! Whatever is not plainly an answer to one of these calls is read as usual, by the [`McpSession`].
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use futures_util::FutureExt as _;
+use rmcp::RoleClient;
+use rmcp::service::RxJsonRpcMessage;
+use serde_json::Value;
+
+use super::answer;
+use super::call_template::{self, ToolCallTemplate};
+use super::in_flight::{InFlightCall, InFlightCalls};
+use super::read_handoff::{RunningGuard, SessionPermit};
+use crate::mcp::connection::Connection;
+use crate::mcp::message::RawJson;
+use crate::mcp::session::McpSession;
+use crate::mcp::transport::stdio::pipe_loan::{LoanReader, LoanWriter, PipeLoan};
+use crate::model::{CallId, Error, JsonObject};
+
+/// How much is put together before it is written.
+const WRITE_BATCH: usize = 64 * 1024;
+/// How many ids of given-up calls are remembered, to know a late answer when it comes.
+const MAX_RETIRED_IDS: usize = 256;
+/// A server that took nothing of what was begun for so long has stopped reading, for all we know.
+const STALL_TIMEOUT: Duration = Duration::from_millis(100);
+/// How long the end of a server is waited for that takes nothing any more.
+const EXIT_REPORT_TIMEOUT: Duration = Duration::from_millis(500);
+
+/// The right to call one tool many times over a connection.
+pub struct StdioLane {
+    connection: Arc<Connection>,
+    permit: SessionPermit<RxJsonRpcMessage<RoleClient>>,
+    template: ToolCallTemplate,
+    call: CallId,
+}
+
+impl StdioLane {
+    /// A lane for calls of `tool`, with `meta` in each request. None when the connection is not one
+    /// of pipes, or has a lane already.
+    pub fn open(
+        connection: Arc<Connection>,
+        tool: &str,
+        meta: &JsonObject,
+        call: CallId,
+    ) -> Option<Self> {
+        connection.session().wire().as_stdio()?;
+        let permit = connection.session().read_handoff.try_acquire()?;
+        Some(Self { connection, permit, template: ToolCallTemplate::new(tool, meta), call })
+    }
+
+    /// The connection.
+    pub fn connection(&self) -> &Connection {
+        &self.connection
+    }
+
+    /// Begins a run with at most `most` calls in flight. Until it is dropped, everything that comes
+    /// from the server goes through it.
+    ///
+    /// # Errors
+    /// When the connection is gone.
+    pub async fn start(&mut self, most: usize, now: Instant) -> Result<StdioRun<'_>, Error> {
+        let session: &McpSession = self.connection.session();
+        if let Some(error) = session.close_reason() {
+            return Err(error);
+        }
+        let running = self.permit.begin();
+        let Some(wire) = session.wire().as_stdio() else {
+            return Err(Error::internal("this connection has no pipes"));
+        };
+        let PipeLoan { mut incoming, outgoing } = wire.lend().await;
+        // What came before and was not looked at is none of ours.
+        incoming.each_line(|line| session.route_run_line(line, &mut |_, outcome| Some(outcome)));
+        let flights = InFlightCalls::new(most, running.next_id);
+        Ok(StdioRun {
+            session,
+            template: &self.template,
+            call: &self.call,
+            incoming,
+            outgoing,
+            in_flight: flights,
+            retired: VecDeque::new(),
+            now,
+            last_write: now,
+            send_failure: None,
+            running,
+        })
+    }
+}
+
+/// A run that is under way.
+pub struct StdioRun<'a> {
+    session: &'a McpSession,
+    template: &'a ToolCallTemplate,
+    call: &'a CallId,
+    incoming: LoanReader<'a>,
+    outgoing: LoanWriter<'a>,
+    in_flight: InFlightCalls,
+    retired: VecDeque<i64>,
+    /// The last moment that is known.
+    now: Instant,
+    /// When the server was last seen to take something.
+    last_write: Instant,
+    /// Why nothing can be sent any more, when the server may have ended.
+    send_failure: Option<SendFailure>,
+    // Dropped last: only then the session reads again.
+    running: RunningGuard<'a, RxJsonRpcMessage<RoleClient>>,
+}
+
+struct SendFailure {
+    error: Error,
+    /// The end of the server did not come within bounds.
+    is_final: bool,
+}
+
+/// An answer to a call.
+pub struct RunAnswer<'a> {
+    /// The call.
+    pub call: InFlightCall,
+    /// How much came for it, in bytes.
+    pub bytes: usize,
+    /// What came.
+    pub answer: AnswerBody<'a>,
+}
+
+/// What came for a call.
+pub enum AnswerBody<'a> {
+    /// A result that does not say no; the line it stands in.
+    Plain(&'a [u8]),
+    /// Something that had to be read.
+    Parsed(Result<RawJson, Error>),
+}
+
+impl StdioRun<'_> {
+    /// Whether another call can be sent now. Nothing is added to what the server is taking in:
+    /// others may have something to say after it.
+    pub fn has_room(&self) -> bool {
+        let out = &self.outgoing;
+        let stalled = || self.now.saturating_duration_since(self.last_write) >= STALL_TIMEOUT;
+        !self.in_flight.is_full()
+            && out.waiting() < WRITE_BATCH
+            && self.send_failure.is_none()
+            && (!out.is_under_way() || stalled() || self.in_flight.is_empty())
+    }
+
+    /// How many calls are in flight.
+    pub fn in_flight(&self) -> usize {
+        self.in_flight.len()
+    }
+
+    /// The call that waits longest.
+    pub fn oldest(&self) -> Option<&InFlightCall> {
+        self.in_flight.oldest()
+    }
+
+    /// Puts a call among those that go out with the next [`flush`](Self::flush); `arguments` is a
+    /// JSON object.
+    pub fn send(&mut self, ticket: u64, arguments: &str) {
+        let id = self.in_flight.reserve();
+        self.running.next_id = self.in_flight.next();
+        let request = self.template;
+        let bytes = self.outgoing.line(Some(self.call), |out| request.write(id, arguments, out));
+        self.in_flight.insert(id, ticket, bytes, self.now);
+    }
+
+    /// Hands what was put together to the wire, which is the moment `now` for all of it. What a
+    /// server does not take at once goes out while it is [waited for](Self::wait).
+    pub fn flush(&mut self, now: Instant) {
+        self.tick(now);
+        self.in_flight.mark_sent(now);
+        if self.outgoing.waiting() > 0
+            && self.send_failure.is_none()
+            && let Some(Err(error)) = self.outgoing.write().now_or_never()
+        {
+            self.send_failure = Some(SendFailure { error, is_final: false });
+        }
+    }
+
+    /// Waits until something came, all was written that waited to be, or the wire is gone.
+    /// Cancel-safe.
+    pub async fn wait(&mut self) {
+        let Self { session, incoming, outgoing, send_failure: stuck, .. } = self;
+        if session.closed_token.is_cancelled() {
+            return;
+        }
+        session.read_handoff.wait_for_room().await;
+        if let Some(stuck) = stuck {
+            // Why it takes nothing is best told by its end.
+            if tokio::time::timeout(EXIT_REPORT_TIMEOUT, incoming.wait_for_input()).await.is_err() {
+                stuck.is_final = true;
+            }
+            return;
+        }
+        let writing = outgoing.waiting() > 0;
+        tokio::select! {
+            biased;
+            () = incoming.wait_for_input() => {}
+            written = outgoing.write(), if writing => {
+                if let Err(error) = written {
+                    *stuck = Some(SendFailure { error, is_final: false });
+                }
+            }
+        }
+    }
+
+    fn tick(&mut self, now: Instant) {
+        self.now = now;
+        if self.outgoing.take_has_written() || !self.outgoing.is_under_way() {
+            self.last_write = now;
+        }
+    }
+
+    /// Tells `take` every answer that has come until `now`, and hands everything else to the
+    /// session.
+    pub fn take_answers(&mut self, now: Instant, mut take: impl FnMut(RunAnswer<'_>)) {
+        self.tick(now);
+        let Self { session, incoming, in_flight: flights, retired, .. } = self;
+        incoming.each_line(|line| {
+            if let Some(id) = answer::plain_answer_id(line)
+                && let Some(flight) = flights.remove(id)
+            {
+                let (bytes, answer) = (line.len() + 1, AnswerBody::Plain(line));
+                return take(RunAnswer { call: flight, bytes, answer });
+            }
+            session.route_run_line(line, &mut |id, outcome| {
+                let Some(number) = number(id).filter(|number| flights.has_issued(*number)) else {
+                    return Some(outcome);
+                };
+                match flights.remove(number) {
+                    Some(flight) => {
+                        let outcome = if id.is_string() {
+                            let what = "the id of an answer came back as a text, not as a number";
+                            Err(Error::protocol(what).with_detail(format!("id: {id}")))
+                        } else {
+                            outcome
+                        };
+                        if id.as_i64().is_none() {
+                            session
+                                .add_warning("an id came back written otherwise than it was sent");
+                        }
+                        let (bytes, answer) = (line.len() + 1, AnswerBody::Parsed(outcome));
+                        take(RunAnswer { call: flight, bytes, answer });
+                    }
+                    None if retired.contains(&number) => {
+                        session
+                            .add_warning("an answer came after its request was given up; ignored");
+                    }
+                    None => {
+                        session
+                            .add_warning("a request was answered twice; the first answer counts");
+                    }
+                }
+                None
+            });
+        });
+    }
+
+    /// Gives up the call that waits longest; the server is told why, and its answer is not waited
+    /// for any more.
+    pub fn cancel_oldest(&mut self, reason: &str) -> Option<InFlightCall> {
+        let flight = self.in_flight.take_oldest()?;
+        if self.retired.len() >= MAX_RETIRED_IDS {
+            self.retired.pop_front();
+        }
+        self.retired.push_back(flight.id);
+        self.outgoing.line(Some(self.call), |out| {
+            call_template::write_cancellation(flight.id, reason, out);
+        });
+        if self.in_flight.is_empty() {
+            // A server that takes nothing would have to read all this for nobody.
+            self.outgoing.discard_unsent();
+        }
+        Some(flight)
+    }
+
+    /// Takes out the call that waits longest, of which nothing can be told to the server any more.
+    pub fn drop_oldest(&mut self) -> Option<InFlightCall> {
+        self.in_flight.take_oldest()
+    }
+
+    /// Why nothing can be carried any more, when that is so.
+    pub fn close_reason(&self) -> Option<Error> {
+        let stuck =
+            self.send_failure.as_ref().filter(|stuck| stuck.is_final).map(|stuck| &stuck.error);
+        if let Some(error) = self.incoming.close_reason() {
+            // Whoever looks for a connection next finds this one gone.
+            self.session.close(error.clone());
+        }
+        stuck.cloned().or_else(|| self.session.close_reason())
+    }
+}
+
+/// The number an id stands for, however it is written.
+fn number(id: &Value) -> Option<i64> {
+    match id {
+        Value::String(text) => text.parse().ok(),
+        id => crate::mcp::session::whole_number(id),
+    }
+}

@@ -1,0 +1,366 @@
+//! The answers to what a server asks, in whichever form it asks.
+//!
+//! Owns: reading a question from its raw parameters, putting it to the [`QuestionHandler`], and the shape of
+//! the answer. The same question comes as a request of the server (up to 2025-11-25) or inside of
+//! an answer (`inputRequests`, from 2026-07-28). Nothing passes through the SDK's types, which
+//! know fewer schemas than servers send. Never does: wait for anything but the inbox, or open an
+//! address.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use url::Url;
+
+use super::message::truncate;
+use crate::model::{
+    CallId, EventSink, HostEvent, Question, QuestionBody, QuestionHandler, QuestionOutcome,
+    QuestionReply,
+};
+
+/// How much of a server's words is told to viewers, in characters.
+const SUMMARY_CHARS: usize = 500;
+
+/// Answers the questions of one server.
+pub struct QuestionResponder {
+    /// The server's name in the files.
+    pub server: String,
+    /// The roots it may know, as URIs.
+    pub roots: Vec<String>,
+    /// Where questions and their answers are told, without what was answered.
+    pub events: EventSink,
+    /// Who answers.
+    pub inbox: Arc<dyn QuestionHandler>,
+}
+
+/// What a question belongs to.
+#[derive(Debug, Clone, Default)]
+pub struct QuestionContext {
+    /// The call that waits for the answer, when that is known.
+    pub call: Option<CallId>,
+    /// The round of questions of that call, from 1.
+    pub round: Option<u32>,
+}
+
+/// Why a question has no answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum QuestionRefusal {
+    /// Somebody declined a request that has no answer for that (sampling); or nobody was there.
+    Declined(QuestionOutcome),
+    /// The method is unknown, or was not offered.
+    Unknown(String),
+    /// The parameters are not what the method takes.
+    Malformed(String),
+}
+
+impl QuestionRefusal {
+    /// The JSON-RPC error: code and message.
+    pub fn error(&self) -> (i32, String) {
+        match self {
+            Self::Declined(_) => (-1, "User rejected sampling request".to_owned()),
+            Self::Unknown(what) => (-32601, what.clone()),
+            Self::Malformed(what) => (-32602, what.clone()),
+        }
+    }
+}
+
+/// An answer, and what it came from.
+#[derive(Debug, Clone, PartialEq)]
+pub struct QuestionAnswer {
+    /// The `result` of the question.
+    pub result: Value,
+    /// What was decided; `None` when no person is asked such things.
+    pub verdict: Option<QuestionOutcome>,
+}
+
+impl QuestionResponder {
+    /// Answers one question.
+    ///
+    /// # Errors
+    /// Why there is no answer.
+    pub async fn answer(
+        &self,
+        method: &str,
+        params: &Value,
+        occasion: &QuestionContext,
+    ) -> Result<QuestionAnswer, QuestionRefusal> {
+        match method {
+            "ping" => Ok(QuestionAnswer { result: json!({}), verdict: None }),
+            "roots/list" => self.list_roots(occasion),
+            _ => {
+                let ask = parse_question(method, params)?;
+                let verdict = self.ask_inbox(ask, occasion).await?;
+                Ok(verdict)
+            }
+        }
+    }
+
+    async fn ask_inbox(
+        &self,
+        ask: QuestionBody,
+        occasion: &QuestionContext,
+    ) -> Result<QuestionAnswer, QuestionRefusal> {
+        let (kind, words) = (ask.kind(), summary(&ask));
+        let tell = |verdict| self.emit_event(kind, words.clone(), occasion, verdict);
+        if let QuestionBody::Url { url, .. } = &ask
+            && !is_web_url(url)
+        {
+            tell(QuestionOutcome::Refused);
+            return Ok(QuestionAnswer {
+                result: json!({ "action": "decline" }),
+                verdict: Some(QuestionOutcome::Refused),
+            });
+        }
+        let question = Question {
+            server: self.server.clone(),
+            call: occasion.call.clone(),
+            round: occasion.round,
+            time_left: None,
+            body: ask.clone(),
+        };
+        let mut unheard = WithdrawalGuard { report: Some(&tell) };
+        let reply = self.inbox.ask(question).await;
+        unheard.report = None;
+        let verdict = reply.outcome();
+        tell(verdict);
+        reply_to_result(&ask, reply).map(|result| QuestionAnswer { result, verdict: Some(verdict) })
+    }
+
+    fn list_roots(&self, occasion: &QuestionContext) -> Result<QuestionAnswer, QuestionRefusal> {
+        if self.roots.is_empty() {
+            return Err(QuestionRefusal::Unknown("no roots are offered".to_owned()));
+        }
+        self.emit_event("roots", String::new(), occasion, QuestionOutcome::Accepted);
+        let roots: Vec<Value> = self.roots.iter().map(|uri| json!({ "uri": uri })).collect();
+        Ok(QuestionAnswer { result: json!({ "roots": roots }), verdict: None })
+    }
+
+    fn emit_event(
+        &self,
+        kind: &'static str,
+        words: String,
+        occasion: &QuestionContext,
+        verdict: QuestionOutcome,
+    ) {
+        self.events.emit(HostEvent::QuestionAnswered {
+            server: self.server.clone(),
+            call_id: occasion.call.clone(),
+            round: occasion.round,
+            kind,
+            message: words,
+            outcome: verdict,
+        });
+    }
+}
+
+/// Tells that a question was taken back when its asking is dropped.
+struct WithdrawalGuard<'a> {
+    report: Option<&'a (dyn Fn(QuestionOutcome) + Sync)>,
+}
+
+impl Drop for WithdrawalGuard<'_> {
+    fn drop(&mut self) {
+        if let Some(tell) = self.report {
+            tell(QuestionOutcome::Cancelled);
+        }
+    }
+}
+
+/// The answer to a question that nobody waits for any more.
+///
+/// # Errors
+/// As [`QuestionResponder::answer`] of a question that was turned away from.
+pub fn withdrawn_answer(method: &str) -> Result<Value, QuestionRefusal> {
+    match method {
+        "elicitation/create" => Ok(json!({ "action": "cancel" })),
+        _ => Err(QuestionRefusal::Declined(QuestionOutcome::Cancelled)),
+    }
+}
+
+/// Whether a method is a question to a person, who may take their time.
+pub fn needs_person(method: &str) -> bool {
+    matches!(method, "elicitation/create" | "sampling/createMessage")
+}
+
+/// Reads a question to a person from its parameters.
+fn parse_question(method: &str, params: &Value) -> Result<QuestionBody, QuestionRefusal> {
+    let text = |key: &str| {
+        params.get(key).and_then(Value::as_str).map(str::to_owned).ok_or_else(|| {
+            QuestionRefusal::Malformed(format!("{method}: {key} is missing or is not text"))
+        })
+    };
+    match method {
+        "elicitation/create" => match params.get("mode").and_then(Value::as_str) {
+            // Before 2025-11-25 there was one mode without a name.
+            None | Some("form") => {
+                let schema = params.get("requestedSchema").filter(|schema| schema.is_object());
+                let missing = || {
+                    QuestionRefusal::Malformed(format!(
+                        "{method}: requestedSchema is missing or no object"
+                    ))
+                };
+                let schema = schema.cloned().ok_or_else(missing)?;
+                Ok(QuestionBody::Form { message: text("message")?, schema })
+            }
+            Some("url") => Ok(QuestionBody::Url { message: text("message")?, url: text("url")? }),
+            Some(other) => Err(QuestionRefusal::Malformed(format!(
+                "{method}: unknown mode {}",
+                truncate(other, 40)
+            ))),
+        },
+        "sampling/createMessage" if params.get("messages").is_some_and(Value::is_array) => {
+            Ok(QuestionBody::Sampling { params: params.clone() })
+        }
+        "sampling/createMessage" => {
+            Err(QuestionRefusal::Malformed(format!("{method}: messages is missing or no list")))
+        }
+        other => {
+            Err(QuestionRefusal::Unknown(format!("no method is called {}", truncate(other, 100))))
+        }
+    }
+}
+
+/// A reply in the shape its question wants.
+fn reply_to_result(ask: &QuestionBody, reply: QuestionReply) -> Result<Value, QuestionRefusal> {
+    let verdict = reply.outcome();
+    Ok(match (ask, reply) {
+        (QuestionBody::Form { .. }, QuestionReply::Accept(content)) => {
+            json!({ "action": "accept", "content": content })
+        }
+        (QuestionBody::Url { .. }, QuestionReply::Accept(_)) => json!({ "action": "accept" }),
+        (QuestionBody::Sampling { .. }, QuestionReply::Accept(result)) => result,
+        (QuestionBody::Sampling { .. }, _) => return Err(QuestionRefusal::Declined(verdict)),
+        (_, QuestionReply::Cancel) => json!({ "action": "cancel" }),
+        (_, QuestionReply::Decline | QuestionReply::Unattended) => json!({ "action": "decline" }),
+    })
+}
+
+/// Whether a browser would show an address and do nothing else with it.
+fn is_web_url(url: &str) -> bool {
+    Url::parse(url).is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
+}
+
+fn summary(ask: &QuestionBody) -> String {
+    let words = truncate(ask.message(), SUMMARY_CHARS);
+    match ask {
+        QuestionBody::Url { url, .. } => format!("{words} ({})", truncate(url, SUMMARY_CHARS)),
+        QuestionBody::Form { .. } | QuestionBody::Sampling { .. } => words,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use async_trait::async_trait;
+
+    use super::*;
+
+    /// Says the same to everything, and keeps what it was asked.
+    struct Says(QuestionReply, Mutex<Vec<Question>>);
+
+    #[async_trait]
+    impl QuestionHandler for Says {
+        async fn ask(&self, question: Question) -> QuestionReply {
+            self.1.lock().unwrap().push(question);
+            self.0.clone()
+        }
+    }
+
+    async fn answer(
+        reply: QuestionReply,
+        method: &str,
+        params: &Value,
+    ) -> Result<Value, QuestionRefusal> {
+        let inbox = Arc::new(Says(reply, Mutex::default()));
+        let respondent = QuestionResponder {
+            server: "srv".to_owned(),
+            roots: vec!["file:///srv".to_owned()],
+            events: EventSink::discard(),
+            inbox: Arc::clone(&inbox) as _,
+        };
+        let answered = respondent.answer(method, params, &QuestionContext::default()).await;
+        answered.map(|answered| answered.result)
+    }
+
+    fn form() -> Value {
+        // Nested objects are beyond the SDK's types, and travel all the same.
+        json!({ "message": "Who?", "requestedSchema": { "type": "object",
+                "properties": { "who": { "type": "object", "properties": {} } } } })
+    }
+
+    #[tokio::test]
+    async fn each_reply_has_its_shape() {
+        let content = json!({ "who": { "name": "Ada" } });
+        for (reply, expected) in [
+            (
+                QuestionReply::Accept(content.clone()),
+                json!({ "action": "accept", "content": content }),
+            ),
+            (QuestionReply::Decline, json!({ "action": "decline" })),
+            (QuestionReply::Unattended, json!({ "action": "decline" })),
+            (QuestionReply::Cancel, json!({ "action": "cancel" })),
+        ] {
+            assert_eq!(answer(reply, "elicitation/create", &form()).await, Ok(expected));
+        }
+        let open = json!({ "mode": "url", "message": "Pay", "url": "https://pay.example/x" });
+        let yes = answer(QuestionReply::Accept(json!({})), "elicitation/create", &open).await;
+        assert_eq!(yes, Ok(json!({ "action": "accept" })));
+    }
+
+    #[tokio::test]
+    async fn a_declined_sample_is_an_error_and_an_answered_one_is_the_result() {
+        let params = json!({ "messages": [], "maxTokens": 9 });
+        let no =
+            answer(QuestionReply::Decline, "sampling/createMessage", &params).await.unwrap_err();
+        assert_eq!(no.error(), (-1, "User rejected sampling request".to_owned()));
+        let result = json!({ "role": "assistant", "model": "human",
+                             "content": { "type": "text", "text": "hi" } });
+        let yes =
+            answer(QuestionReply::Accept(result.clone()), "sampling/createMessage", &params).await;
+        assert_eq!(yes, Ok(result));
+    }
+
+    #[tokio::test]
+    async fn roots_and_pings_need_nobody() {
+        assert_eq!(answer(QuestionReply::Unattended, "ping", &Value::Null).await, Ok(json!({})));
+        let roots = answer(QuestionReply::Unattended, "roots/list", &Value::Null).await;
+        assert_eq!(roots, Ok(json!({ "roots": [{ "uri": "file:///srv" }] })));
+    }
+
+    #[tokio::test]
+    async fn what_is_no_web_address_is_never_put_to_anybody() {
+        for url in
+            ["javascript:alert(1)", "file:///etc/passwd", "$(reboot)", "data:text/html,x", ""]
+        {
+            let open = json!({ "mode": "url", "message": "Pay", "url": url });
+            let inbox = Arc::new(Says(QuestionReply::Accept(json!({})), Mutex::default()));
+            let respondent = QuestionResponder {
+                server: "srv".to_owned(),
+                roots: Vec::new(),
+                events: EventSink::discard(),
+                inbox: Arc::clone(&inbox) as _,
+            };
+            let answered =
+                respondent.answer("elicitation/create", &open, &QuestionContext::default()).await;
+            let answered = answered.unwrap();
+            assert_eq!(answered.result, json!({ "action": "decline" }), "{url}");
+            assert_eq!(answered.verdict, Some(QuestionOutcome::Refused), "{url}");
+            assert!(inbox.1.lock().unwrap().is_empty(), "{url}");
+        }
+    }
+
+    #[tokio::test]
+    async fn what_cannot_be_read_says_why() {
+        for (method, params, code) in [
+            ("elicitation/create", json!({}), -32602),
+            ("elicitation/create", json!({ "message": 1, "requestedSchema": {} }), -32602),
+            ("elicitation/create", json!({ "message": "x", "requestedSchema": true }), -32602),
+            ("elicitation/create", json!({ "mode": "dream", "message": "x" }), -32602),
+            ("sampling/createMessage", json!({ "messages": "hi" }), -32602),
+            ("nonsense/ask", json!({}), -32601),
+        ] {
+            let refusal = answer(QuestionReply::Decline, method, &params).await.unwrap_err();
+            assert_eq!(refusal.error().0, code, "{method} {params}");
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! Being let in: credentials go with a request, and a refusal is put to whoever holds them.
+//!
+//! Owns: [`CredentialGate`], the loop around one HTTP request until it is let in, refused for good, or was
+//! tried often enough. Never does: get a token by itself.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue, WWW_AUTHENTICATE};
+use reqwest::{Method, Response};
+use secrecy::{ExposeSecret as _, SecretString};
+use url::Url;
+
+use super::HttpShared;
+use super::exchanges::HttpExchange;
+use crate::mcp::credentials::{
+    AuthHeaders, Challenge, ChallengeOutcome, CredentialRequest, Credentials,
+};
+use crate::mcp::wire::OutgoingFrame;
+use crate::model::Error;
+use crate::net::excerpt::lossy;
+
+/// How often one request may change what it shows.
+const MAX_AUTHORIZATIONS: usize = 3;
+/// How many challenges of one answer are read.
+const MAX_CHALLENGES: usize = 5;
+/// Bytes of one challenge that are read.
+const CHALLENGE_SIZE: usize = 8 << 10;
+
+const DPOP: HeaderName = HeaderName::from_static("dpop");
+const DPOP_NONCE: HeaderName = HeaderName::from_static("dpop-nonce");
+
+/// The credentials of a wire.
+pub(super) struct CredentialGate {
+    credentials: Arc<dyn Credentials>,
+    /// The newest request carried credentials, of whatever origin.
+    sent_credentials: AtomicBool,
+    /// The user wrote `Authorization` among the headers: nothing else is shown.
+    has_user_authorization: bool,
+}
+
+impl CredentialGate {
+    pub(super) fn new(credentials: Arc<dyn Credentials>, written: bool) -> Self {
+        Self {
+            credentials,
+            sent_credentials: AtomicBool::new(written),
+            has_user_authorization: written,
+        }
+    }
+
+    /// Whether the user wrote `Authorization` among the headers.
+    pub(super) fn has_user_authorization(&self) -> bool {
+        self.has_user_authorization
+    }
+
+    /// Puts a refusal to whoever holds the credentials.
+    pub(super) async fn handle_challenge(
+        &self,
+        challenge: Challenge,
+    ) -> Result<ChallengeOutcome, Error> {
+        self.credentials.handle_challenge(challenge).await
+    }
+
+    /// Whether the newest request carried credentials.
+    pub(super) fn sent_credentials(&self) -> bool {
+        self.sent_credentials.load(Ordering::Relaxed)
+    }
+}
+
+impl HttpShared {
+    /// Sends one HTTP request with the credentials there are, and again when a refusal changed
+    /// them. The response may still be a refusal.
+    pub(super) async fn send_with_credentials(
+        &self,
+        method: Method,
+        url: &Url,
+        headers: HeaderMap,
+        frame: Option<&OutgoingFrame>,
+        exchange: Option<&Arc<HttpExchange>>,
+    ) -> Result<Response, Error> {
+        for attempt in 0.. {
+            let mut headers = headers.clone();
+            let shown = self.add_credentials(method.as_str(), url, &mut headers).await?;
+            let response = self
+                .send_following_redirects(method.clone(), url, headers, frame, exchange)
+                .await?;
+            if self.credential_gate.has_user_authorization
+                || attempt == MAX_AUTHORIZATIONS
+                || !matches!(response.status().as_u16(), 401 | 403)
+            {
+                return Ok(response);
+            }
+            let challenge = challenge(&response, shown);
+            match self.credential_gate.credentials.handle_challenge(challenge).await? {
+                ChallengeOutcome::Retry => {}
+                ChallengeOutcome::Refused => return Ok(response),
+            }
+        }
+        Err(Error::internal("a loop without an end ended"))
+    }
+
+    /// Puts what there is to show into the headers of a request.
+    pub(super) async fn add_credentials(
+        &self,
+        method: &str,
+        url: &Url,
+        headers: &mut HeaderMap,
+    ) -> Result<Option<AuthHeaders>, Error> {
+        if self.credential_gate.has_user_authorization {
+            return Ok(None);
+        }
+        let shown = self
+            .credential_gate
+            .credentials
+            .auth_headers(CredentialRequest { method, url })
+            .await?;
+        self.credential_gate.sent_credentials.store(shown.is_some(), Ordering::Relaxed);
+        if let Some(AuthHeaders { authorization, proof }) = &shown {
+            headers.insert(AUTHORIZATION, sensitive_value(&AUTHORIZATION, authorization)?);
+            self.redactor.add_secret(AUTHORIZATION.as_str(), authorization);
+            if let Some(proof) = proof {
+                headers.insert(DPOP, sensitive_value(&DPOP, proof)?);
+            }
+        }
+        Ok(shown)
+    }
+}
+
+/// A header's value that is kept out of every message.
+fn sensitive_value(name: &HeaderName, value: &SecretString) -> Result<HeaderValue, Error> {
+    let mut header = HeaderValue::try_from(value.expose_secret()).map_err(|_| {
+        Error::config(format!("the value of the header '{name}' holds a control character"))
+            .with_hint("a line break at the end of a token file is the usual cause")
+    })?;
+    header.set_sensitive(true);
+    Ok(header)
+}
+
+fn challenge(response: &Response, shown: Option<AuthHeaders>) -> Challenge {
+    let text = |value: &HeaderValue| {
+        let bytes = value.as_bytes();
+        lossy(bytes.get(..CHALLENGE_SIZE).unwrap_or(bytes)).into_owned()
+    };
+    let headers = response.headers();
+    Challenge {
+        status: response.status().as_u16(),
+        www_authenticate: headers
+            .get_all(WWW_AUTHENTICATE)
+            .iter()
+            .take(MAX_CHALLENGES)
+            .map(text)
+            .collect(),
+        nonce: headers.get(DPOP_NONCE).map(text),
+        url: response.url().clone(),
+        auth_headers: shown,
+    }
+}

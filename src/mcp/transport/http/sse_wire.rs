@@ -1,0 +1,350 @@
+//! HTTP+SSE, the transport of revision 2024-11-05: one event stream that stays open, and POSTs to
+//! an address that its first event names.
+//!
+//! Owns: [`SseWire`] — opening the stream, the address of the POSTs, and what the end of the stream
+//! means. How a request is sent, what a refusal means, the limits and the secrets are those of
+//! Streamable HTTP. Never does: post anywhere but at the origin of the stream, or open the stream
+//! twice: when it ends, the connection has ended.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use async_trait::async_trait;
+use reqwest::Method;
+use serde_json::{Value, json};
+use tokio::sync::watch;
+use tokio::time::timeout;
+use url::Url;
+
+use super::answer_match::answered_ids;
+use super::arrival_queue::ArrivalReceiver;
+use super::events::{SseStream, SseStreamEnd};
+use super::exchanges::{ExchangeStage, HttpExchange, locked};
+use super::post::{PostResponse, headers_timeout_error};
+use super::sse::{SseEvent, SseItem};
+use super::status::HttpRefusal;
+use super::target::HttpTarget;
+use super::{HttpShared, closed_error, headers};
+use crate::mcp::wire::{Arrival, FrameKind, OutgoingFrame, ProcessInfo, Wire};
+use crate::model::{Era, Error};
+use crate::net::address::display_url;
+use crate::net::excerpt::{lossy, server_message, truncate};
+use crate::net::response::{ResponseBody, content_type};
+
+/// The longest address an `endpoint` event may name, in bytes.
+const MAX_ENDPOINT_LEN: usize = 4096;
+/// Where servers of this transport usually have their stream.
+const USUAL_PATH_HINT: &str = "the event stream of this transport usually is at /sse";
+
+/// A wire to one server that speaks HTTP+SSE.
+pub struct SseWire {
+    shared: Arc<SseShared>,
+    arrival_receiver: tokio::sync::Mutex<ArrivalReceiver>,
+}
+
+/// What the wire and the reader of its stream share.
+struct SseShared {
+    shared: Arc<HttpShared>,
+    state: watch::Sender<SseState>,
+    has_started: AtomicBool,
+}
+
+/// How far the stream is.
+#[derive(Clone)]
+enum SseState {
+    /// Its first event has not come.
+    Opening,
+    /// Messages are posted to this address.
+    Open(Url),
+    /// It has ended.
+    Gone(Error),
+}
+
+impl SseWire {
+    /// A wire to the stream at `target`. Nothing is sent before the first message.
+    ///
+    /// # Errors
+    /// As [`HttpWire::connect`](super::HttpWire::connect).
+    pub fn connect(target: HttpTarget) -> Result<Self, Error> {
+        let (shared, inbox) = HttpShared::new(target)?;
+        let (state, _) = watch::channel(SseState::Opening);
+        let begun = AtomicBool::new(false);
+        let line = Arc::new(SseShared { shared: Arc::new(shared), state, has_started: begun });
+        Ok(Self { shared: line, arrival_receiver: tokio::sync::Mutex::new(inbox) })
+    }
+}
+
+impl SseShared {
+    /// Reads the stream until it ends or the wire is closed.
+    async fn listen(self: Arc<Self>) {
+        let ended = self.shared.closed.run_until_cancelled(self.read()).await;
+        let error = self.shared.redactor.redact_error(ended.unwrap_or_else(closed_error));
+        self.shared.head_tracer.tracer.closed(error.message());
+        self.state.send_replace(SseState::Gone(error));
+    }
+
+    /// Reads the stream to its end, and says why it ended.
+    async fn read(&self) -> Error {
+        let limit = self.shared.limits.control;
+        let opened = timeout(limit, self.open()).await;
+        let (mut stream, url) =
+            match opened.unwrap_or_else(|_| Err(headers_timeout_error("GET", limit))) {
+                Ok(opened) => opened,
+                Err(error) => return error,
+            };
+        let silent =
+            || Err(Error::timeout("the event stream names no endpoint").with_hint(USUAL_PATH_HINT));
+        let first = timeout(limit, self.endpoint_event(&mut stream, &url)).await;
+        match first.unwrap_or_else(|_| silent()) {
+            Ok(endpoint) => self.state.send_replace(SseState::Open(endpoint)),
+            Err(error) => return error,
+        };
+        loop {
+            let event = match self.event(&mut stream).await {
+                Ok(event) => event,
+                Err(error) => return error,
+            };
+            if event.kind.as_deref() == Some("endpoint") {
+                self.shared.try_warn("a second endpoint event; the first one counts");
+                continue;
+            }
+            let Some(bytes) = event.message() else { continue };
+            self.shared.head_tracer.tracer.received(&bytes, None);
+            for id in answered_ids(&bytes) {
+                self.shared.exchanges.cancel(&id);
+            }
+            self.shared.push(Arrival::Message { bytes, stream_of: None }).await;
+        }
+    }
+
+    /// The stream, and the address that it came from.
+    async fn open(&self) -> Result<(SseStream, Url), Error> {
+        let shared = &self.shared;
+        let url = locked(&shared.url).clone();
+        let headers = headers::get(&locked(&shared.session));
+        let response = shared.send_with_credentials(Method::GET, &url, headers, None, None).await?;
+        let (status, url) = (response.status(), response.url().clone());
+        let kind = content_type(response.headers());
+        if status.is_success() && kind == "text/event-stream" {
+            return Ok((shared.stream(ResponseBody::new(response)), url));
+        }
+        let (headers, authorized) =
+            (response.headers().clone(), shared.credential_gate.sent_credentials());
+        let body = shared.read_beginning(&mut ResponseBody::new(response)).await;
+        let error = if status.is_success() {
+            let kind = if kind.is_empty() { "no content type" } else { &kind };
+            Error::protocol(format!("{} is no event stream: {kind}", display_url(&url)))
+                .with_details(server_message(&body))
+                .with_data(json!({ "http_status": status.as_u16() }))
+        } else {
+            HttpRefusal { status, headers: &headers, body: &body, url: &url, authorized }.error()
+        };
+        let error = shared.with_socket(error);
+        Err(if matches!(status.as_u16(), 401 | 403) {
+            error
+        } else {
+            error.with_hint(USUAL_PATH_HINT)
+        })
+    }
+
+    /// Where to post to, out of the first event that means anything.
+    async fn endpoint_event(&self, stream: &mut SseStream, url: &Url) -> Result<Url, Error> {
+        loop {
+            let event = self.event(stream).await?;
+            if event.kind.as_deref() == Some("endpoint") {
+                return endpoint(&event.data, url);
+            }
+            if event.message().is_some() {
+                let what = "the event stream does not begin with an endpoint event";
+                return Err(Error::protocol(what).with_hint("is it a server of the transport sse?"));
+            }
+        }
+    }
+
+    async fn event(&self, stream: &mut SseStream) -> Result<SseEvent, Error> {
+        loop {
+            let item = stream.items.pop_front();
+            if let Some(item) = &item {
+                self.shared.trace(item, None);
+            }
+            match item {
+                Some(SseItem::Event(event)) => return Ok(event),
+                // Coming back is up to whoever opens the next connection.
+                Some(SseItem::Retry(_) | SseItem::Comment(_)) => {}
+                None => match self.shared.read_more(stream).await {
+                    Ok(_) => {}
+                    Err(SseStreamEnd::Broken(error)) => return Err(error),
+                    Err(SseStreamEnd::Disconnected(reason)) => {
+                        return Err(Error::unreachable(reason));
+                    }
+                    Err(SseStreamEnd::Answered) => return Err(closed_error()),
+                },
+            }
+        }
+    }
+
+    /// The address to post to, as soon as it is known.
+    async fn wait_for_endpoint(&self) -> Result<Url, Error> {
+        let mut states = self.state.subscribe();
+        // The reader has a limit of time for this.
+        let known = states.wait_for(|state| !matches!(state, SseState::Opening)).await;
+        match known.map(|state| state.clone()) {
+            Ok(SseState::Open(url)) => Ok(url),
+            Ok(SseState::Gone(error)) => Err(error),
+            Ok(SseState::Opening) | Err(_) => Err(closed_error()),
+        }
+    }
+
+    async fn post(
+        &self,
+        frame: &OutgoingFrame,
+        exchange: Option<&Arc<HttpExchange>>,
+    ) -> Result<(), Error> {
+        let shared = &self.shared;
+        let url = self.wait_for_endpoint().await?;
+        let (what, limit) = match &exchange {
+            Some(_) => ("the request", shared.limits.exchange),
+            None => ("a notification or an answer", shared.limits.control),
+        };
+        let posted = timeout(limit, shared.post_to(&url, frame, exchange)).await;
+        match posted.unwrap_or_else(|_| Err(headers_timeout_error(what, limit)))? {
+            PostResponse::Success(response) => {
+                if let Some(exchange) = exchange {
+                    let (status, kind) = (response.status().as_u16(), "text/event-stream".into());
+                    exchange.set_stage(ExchangeStage::Answering { status, kind });
+                }
+                Ok(())
+            }
+            PostResponse::Error(_, error) | PostResponse::Refused(_, error) => Err(error),
+        }
+    }
+}
+
+/// What an `endpoint` event names, when messages may be posted there.
+fn endpoint(data: &[u8], stream: &Url) -> Result<Url, Error> {
+    if data.len() > MAX_ENDPOINT_LEN {
+        let what = format!("the endpoint event names an address of {} bytes", data.len());
+        return Err(Error::protocol(what).with_detail(format!("limit: {MAX_ENDPOINT_LEN} bytes")));
+    }
+    let text = lossy(data);
+    let named = stream.join(text.trim()).map_err(|why| {
+        Error::protocol(format!("the endpoint event names no address: {why}"))
+            .with_detail(truncate(&text))
+    })?;
+    let own = named.username().is_empty() && named.password().is_none();
+    if named.origin() != stream.origin() || !own {
+        return Err(Error::denied(format!(
+            "the event stream of {} wants messages to be sent to {}, which is not done",
+            display_url(stream),
+            truncate(&display_url(&named))
+        ))
+        .with_hint("an endpoint has to be at the same scheme, host and port as the stream"));
+    }
+    Ok(named)
+}
+
+#[async_trait]
+impl Wire for SseWire {
+    async fn send(&self, frame: OutgoingFrame) -> Result<(), Error> {
+        let shared = &self.shared.shared;
+        if !self.shared.has_started.swap(true, Ordering::Relaxed) {
+            tokio::spawn(Box::pin(Arc::clone(&self.shared).listen()));
+        }
+        let exchange = match &frame.kind {
+            FrameKind::Request { id, .. } => Some(shared.exchanges.begin(id, &shared.closed)),
+            FrameKind::Notification { .. } | FrameKind::Response => None,
+        };
+        if let FrameKind::Notification { cancels: Some(id), .. } = &frame.kind {
+            shared.exchanges.cancel(id);
+        }
+        let work = self.shared.post(&frame, exchange.as_ref());
+        let sent = shared.closed.run_until_cancelled(work).await;
+        let sent = sent.unwrap_or_else(|| Err(closed_error()));
+        if let (Err(_), FrameKind::Request { id, .. }, Some(exchange)) =
+            (&sent, &frame.kind, &exchange)
+        {
+            shared.exchanges.end(id, exchange);
+        }
+        sent.map_err(|error| shared.redactor.redact_error(error))
+    }
+
+    async fn receive(&self) -> Arrival {
+        let mut inbox = self.arrival_receiver.lock().await;
+        let mut states = self.shared.state.subscribe();
+        tokio::select! {
+            biased;
+            () = self.shared.shared.closed.cancelled() => Arrival::Closed(closed_error()),
+            // What came before the end is not lost.
+            Some(next) = inbox.next() => next,
+            state = states.wait_for(|state| matches!(state, SseState::Gone(_))) => {
+                match state.as_deref() {
+                    Ok(SseState::Gone(error)) => Arrival::Closed(error.clone()),
+                    _ => Arrival::Closed(closed_error()),
+                }
+            }
+        }
+    }
+
+    fn set_agreement(&self, era: Era, version: &str) {
+        locked(&self.shared.shared.session).set_agreement(era, version);
+    }
+
+    fn delimits_messages(&self) -> bool {
+        true
+    }
+
+    fn waiting_for(&self, id: &Value) -> Option<String> {
+        self.shared.shared.exchanges.waiting_for(id)
+    }
+
+    fn process_info(&self) -> ProcessInfo {
+        ProcessInfo::default()
+    }
+
+    async fn close(&self) {
+        self.shared.shared.head_tracer.tracer.closed("ended by toolhost");
+        self.shared.shared.closed.cancel();
+    }
+}
+
+impl Drop for SseWire {
+    /// Ends the reader of a wire that nobody closed.
+    fn drop(&mut self) {
+        self.shared.shared.closed.cancel();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::ErrorKind;
+
+    fn named(data: &str) -> Result<String, ErrorKind> {
+        let stream = "http://127.0.0.1:8001/api/sse?key=1".parse().unwrap();
+        endpoint(data.as_bytes(), &stream).map(|url| url.to_string()).map_err(|error| error.kind())
+    }
+
+    #[test]
+    fn an_endpoint_is_resolved_against_the_stream() {
+        let at = |path: &str| Ok(format!("http://127.0.0.1:8001{path}"));
+        assert_eq!(named("/messages?session=1"), at("/messages?session=1"));
+        assert_eq!(named("messages/1"), at("/api/messages/1"));
+        assert_eq!(named(" http://127.0.0.1:8001/m\n"), at("/m"));
+        assert_eq!(named("?session=1"), at("/api/sse?session=1"));
+    }
+
+    #[test]
+    fn messages_never_go_elsewhere() {
+        for elsewhere in [
+            "http://127.0.0.1:8002/m",
+            "https://127.0.0.1:8001/m",
+            "//evil.example/m",
+            "file:///etc/passwd",
+            "http://me:you@127.0.0.1:8001/m",
+        ] {
+            assert_eq!(named(elsewhere), Err(ErrorKind::Denied), "{elsewhere}");
+        }
+        assert_eq!(named("http://[broken"), Err(ErrorKind::Protocol));
+        assert_eq!(named(&"x".repeat(5000)), Err(ErrorKind::Protocol));
+    }
+}

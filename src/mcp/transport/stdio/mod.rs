@@ -1,0 +1,526 @@
+//! A server as a child process that speaks one JSON message a line.
+//!
+//! Owns: the child, its three pipes and their limits. Never does: look inside a line. For a run of
+//! calls the pipes are lent ([`pipe_loan`]).
+//!
+//! Reading is by demand: a line is taken from the pipe when the connection asks for the next
+//! arrival, so a flooding server is slowed by its own pipe instead of filling our memory. The exit
+//! of the process is watched beside the pipe, because a grandchild may hold the pipe open for ever.
+
+pub mod pipe_loan;
+
+use std::process::ExitStatus;
+use std::sync::{Arc, Mutex as StdMutex, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::{Bytes, BytesMut};
+use serde_json::Value;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
+use tokio::sync::Mutex;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::mcp::message::trim_bytes;
+use crate::mcp::tracer::{StderrLines, Tracer};
+use crate::mcp::wire::{Arrival, MESSAGE_LIMIT, OutgoingFrame, ProcessInfo, Wire};
+use crate::model::{Era, Error};
+use crate::util::confine::{Confinement, LimitCause};
+use crate::util::process::{Process, Program, ShutdownTimeouts, StartError, show_exit};
+use crate::util::tail::LineTail;
+
+/// How long a write may wait for a server that does not read its stdin.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long pipes are drained after the process is known to be gone, or the other way round.
+const DRAIN_TIMEOUT: Duration = Duration::from_millis(200);
+/// How many of the last stderr lines an error carries.
+const STDERR_TAIL_LINES: usize = 5;
+/// How many raw NUL bytes may come between two lines.
+const NUL_LIMIT: usize = 64 * 1024;
+/// How much is read at once, at most.
+const CHUNK: usize = 64 * 1024;
+
+/// The wire to a child process.
+pub struct StdioWire {
+    stdin: Mutex<Option<StdinPipe>>,
+    reader: Mutex<StdoutReader>,
+    stderr: Arc<StdMutex<LineTail>>,
+    stderr_done: CancellationToken,
+    closing: CancellationToken,
+    pid: u32,
+    grace: ShutdownTimeouts,
+    tracer: Tracer,
+}
+
+/// The way to the server.
+struct StdinPipe {
+    pipe: ChildStdin,
+    /// What is left of a line that was begun; nothing may be written before it.
+    unfinished_line: Vec<u8>,
+}
+
+struct StdoutReader {
+    process: Option<Process>,
+    stdout: Option<ChildStdout>,
+    buffer: BytesMut,
+    /// How much of `buffer` is known to hold no line end.
+    scanned: usize,
+    /// How many NUL bytes came since the last line that holds anything else.
+    nuls: usize,
+    exited: Option<ExitStatus>,
+    drain_until: Option<Instant>,
+    close_reason: Option<Error>,
+}
+
+impl StdioWire {
+    /// Starts the server, within `confinement` when there is one; `tracer` is told every line.
+    ///
+    /// # Errors
+    /// What the system said when the program could not be started, or why it cannot be confined.
+    pub fn start(
+        program: &Program,
+        confinement: Option<&Confinement>,
+        grace: ShutdownTimeouts,
+        tracer: Tracer,
+    ) -> Result<Self, StartError> {
+        let mut process = match confinement {
+            None => Process::start(program)?,
+            Some(confinement) => Process::start_confined(program, confinement, false)?,
+        };
+        let stderr = Arc::new(StdMutex::new(LineTail::default()));
+        let stderr_done = CancellationToken::new();
+        if let Some(pipe) = process.stderr.take() {
+            let lines = StderrLines::new(tracer.clone());
+            tokio::spawn(drain_stderr(pipe, Arc::clone(&stderr), lines, stderr_done.clone()));
+        }
+        Ok(Self {
+            stdin: Mutex::new(
+                process.stdin.take().map(|pipe| StdinPipe { pipe, unfinished_line: Vec::new() }),
+            ),
+            pid: process.pid(),
+            reader: Mutex::new(StdoutReader {
+                stdout: process.stdout.take(),
+                process: Some(process),
+                buffer: BytesMut::with_capacity(CHUNK),
+                scanned: 0,
+                nuls: 0,
+                exited: None,
+                drain_until: None,
+                close_reason: None,
+            }),
+            stderr,
+            stderr_done,
+            closing: CancellationToken::new(),
+            grace,
+            tracer,
+        })
+    }
+
+    fn stderr_tail(&self) -> Vec<String> {
+        self.stderr.lock().unwrap_or_else(PoisonError::into_inner).last(STDERR_TAIL_LINES)
+    }
+
+    /// Waits until more has come, or until `closed` says that nothing will. Every whole line has
+    /// been taken out of the buffer before.
+    async fn wait_for_input(&self, reader: &mut StdoutReader) {
+        while reader.close_reason.is_none() {
+            if reader.nuls > NUL_LIMIT {
+                let error = Error::protocol(format!(
+                    "limit: more than {} KiB of raw NUL bytes came between two messages",
+                    NUL_LIMIT >> 10
+                ));
+                self.tracer.closed(error.message());
+                return reader.close(error);
+            }
+            if reader.buffer.len() > MESSAGE_LIMIT {
+                let error = Error::protocol(format!(
+                    "limit: a message is larger than {} MiB",
+                    MESSAGE_LIMIT >> 20
+                ));
+                self.tracer.closed(error.message());
+                return reader.close(error);
+            }
+            let drain_until = reader.drain_until;
+            let watching = reader.exited.is_none();
+            let woken = tokio::select! {
+                biased;
+                () = self.closing.cancelled() => ReaderWake::Closing,
+                read = read_more(&mut reader.stdout, &mut reader.buffer) => ReaderWake::Read(read),
+                status = wait(&mut reader.process), if watching => ReaderWake::Exited(status),
+                () = sleep_until(drain_until), if drain_until.is_some() => ReaderWake::Drained,
+            };
+            match woken {
+                ReaderWake::Read(Ok(n)) if n > 0 => return,
+                ReaderWake::Exited(Ok(status)) => {
+                    reader.exited = Some(status);
+                    reader.drain_until = Some(Instant::now() + DRAIN_TIMEOUT);
+                }
+                ReaderWake::Closing => {
+                    return reader.close(Error::unreachable("the connection is closed"));
+                }
+                ReaderWake::Read(_) | ReaderWake::Exited(Err(_)) | ReaderWake::Drained => {
+                    let error = self.exit_report(reader).await;
+                    if !reader.buffer.is_empty() {
+                        self.tracer.received(&Bytes::copy_from_slice(&reader.buffer), None);
+                    }
+                    self.tracer.closed(error.message());
+                    reader.close_reason = Some(error);
+                }
+            }
+        }
+    }
+
+    /// Says how the process went, with the end of its stderr.
+    async fn exit_report(&self, reader: &mut StdoutReader) -> Error {
+        if reader.exited.is_none()
+            && let Some(process) = &mut reader.process
+        {
+            reader.exited =
+                tokio::time::timeout(DRAIN_TIMEOUT, process.wait()).await.ok().and_then(Result::ok);
+        }
+        // What it said last may still be in the pipe; a grandchild may keep that pipe for ever.
+        let _late = tokio::time::timeout(DRAIN_TIMEOUT, self.stderr_done.cancelled()).await;
+        let mut message = match reader.exited {
+            Some(status) => format!("the process {}", show_exit(status)),
+            None => "it closed its stdout but is still running".to_owned(),
+        };
+        let words = self.stderr_tail();
+        let process = reader.process.as_ref();
+        let cause = reader.exited.and_then(|status| process?.exit_cause(status, &words));
+        if let Some(LimitCause::Limit(limit)) = &cause {
+            message = format!("{message} ({limit})");
+        }
+        let error = Error::unreachable(message);
+        let error = match cause {
+            Some(LimitCause::PossibleLimit(limits)) => {
+                error.with_detail(format!("it ran under these limits: {limits}"))
+            }
+            _ => error,
+        };
+        if words.is_empty() {
+            error.with_detail("stderr: (nothing)")
+        } else {
+            error.with_details(words.into_iter().map(|line| format!("stderr: {line}")))
+        }
+    }
+}
+
+impl StdoutReader {
+    /// Takes the next whole line out of the buffer. A raw NUL byte, which JSON never holds, ends
+    /// one too; it is left at the end of the line with those that follow it, so that the reader of
+    /// messages can note it.
+    fn next_line(&mut self) -> Option<Bytes> {
+        let Some((line, next)) = line_end(&self.buffer, self.scanned) else {
+            self.scanned = self.buffer.len();
+            return None;
+        };
+        let mut taken = self.buffer.split_to(next);
+        self.scanned = 0;
+        taken.truncate(line);
+        count_nuls(&mut self.nuls, &taken);
+        Some(taken.freeze())
+    }
+
+    /// What came last and has no line end: an answer all the same.
+    fn last_line(&mut self) -> Option<Bytes> {
+        self.scanned = 0;
+        (!self.buffer.is_empty()).then(|| self.buffer.split().freeze())
+    }
+
+    /// Ends the reading; what is in the buffer is not looked at any more.
+    fn close(&mut self, why: Error) {
+        self.buffer = BytesMut::new();
+        self.scanned = 0;
+        self.close_reason = Some(why);
+    }
+}
+
+/// Where the first line of `buffer` ends of which the first `scanned` bytes hold no end, and where
+/// the next one begins.
+fn line_end(buffer: &[u8], scanned: usize) -> Option<(usize, usize)> {
+    let end = scanned + memchr::memchr2(b'\n', 0, buffer.get(scanned..)?)?;
+    let rest = buffer.get(end..)?;
+    if rest.first() == Some(&b'\n') {
+        return Some((end, end + 1));
+    }
+    let run = rest.iter().position(|byte| *byte != 0).unwrap_or(rest.len());
+    Some((end + run, end + run))
+}
+
+/// Adds up the NUL bytes of lines that hold nothing else.
+fn count_nuls(nuls: &mut usize, line: &[u8]) {
+    if trim_bytes(line).is_empty() {
+        *nuls += memchr::memchr_iter(0, line).count();
+    } else {
+        *nuls = 0;
+    }
+}
+
+/// What woke the reader.
+enum ReaderWake {
+    Closing,
+    Read(std::io::Result<usize>),
+    Exited(std::io::Result<ExitStatus>),
+    Drained,
+}
+
+#[async_trait]
+impl Wire for StdioWire {
+    async fn send(&self, frame: OutgoingFrame) -> Result<(), Error> {
+        let write = async {
+            let mut stdin = self.stdin.lock().await;
+            // The pipe is put back only when the whole line is written. Given up half-way, it is
+            // closed: anything written after half a line would be taken for the rest of it.
+            let Some(StdinPipe { mut pipe, unfinished_line: mut line }) = stdin.take() else {
+                return Err(Error::unreachable("the connection is closed"));
+            };
+            // Before it is written: its answer may be here before the write returns.
+            self.tracer.sent(&frame.bytes, frame.call.as_ref());
+            line.reserve_exact(frame.bytes.len() + 1);
+            line.extend_from_slice(&frame.bytes);
+            line.push(b'\n');
+            pipe.write_all(&line).await.map_err(|error| stdin_not_read_error(&error))?;
+            *stdin = Some(StdinPipe { pipe, unfinished_line: Vec::new() });
+            Ok(())
+        };
+        tokio::select! {
+            biased;
+            result = write => result,
+            () = self.closing.cancelled() => Err(Error::unreachable("the connection is closed")),
+            () = tokio::time::sleep(WRITE_TIMEOUT) => Err(Error::timeout(format!(
+                "it did not read its stdin for {} s", WRITE_TIMEOUT.as_secs()
+            ))),
+        }
+    }
+
+    async fn receive(&self) -> Arrival {
+        let mut reader = self.reader.lock().await;
+        loop {
+            if let Some(line) = reader.next_line() {
+                self.tracer.received(&line, None);
+                return Arrival::Message { bytes: line, stream_of: None };
+            }
+            if let Some(error) = reader.close_reason.clone() {
+                return match reader.last_line() {
+                    Some(bytes) => Arrival::Message { bytes, stream_of: None },
+                    None => Arrival::Closed(error),
+                };
+            }
+            self.wait_for_input(&mut reader).await;
+        }
+    }
+
+    fn set_agreement(&self, _era: Era, _version: &str) {}
+
+    fn waiting_for(&self, _id: &Value) -> Option<String> {
+        None
+    }
+
+    fn as_stdio(&self) -> Option<&StdioWire> {
+        Some(self)
+    }
+
+    fn process_info(&self) -> ProcessInfo {
+        let stderr = self.stderr.lock().unwrap_or_else(PoisonError::into_inner);
+        ProcessInfo { pid: Some(self.pid), stderr_tail: stderr.last(usize::MAX) }
+    }
+
+    async fn close(&self) {
+        self.closing.cancel();
+        // Both locks come free at once: their holders watch `closing`.
+        *self.stdin.lock().await = None;
+        let mut reader = self.reader.lock().await;
+        reader.stdout = None;
+        if reader.close_reason.is_none() {
+            reader.close(Error::unreachable("the connection is closed"));
+        }
+        if let Some(process) = reader.process.take() {
+            let status = process.shut_down(self.grace).await;
+            let status = status.map(|status| format!("; the process {}", show_exit(status)));
+            self.tracer.closed(&format!("ended by toolhost{}", status.unwrap_or_default()));
+        }
+    }
+}
+
+fn stdin_not_read_error(error: &std::io::Error) -> Error {
+    Error::unreachable(format!("it does not read its stdin any more: {error}"))
+}
+
+async fn read_more(
+    stdout: &mut Option<ChildStdout>,
+    buffer: &mut BytesMut,
+) -> std::io::Result<usize> {
+    if buffer.capacity() - buffer.len() < CHUNK / 2 {
+        buffer.reserve(CHUNK);
+    }
+    match stdout {
+        Some(stdout) => stdout.read_buf(buffer).await,
+        None => Ok(0),
+    }
+}
+
+async fn wait(process: &mut Option<Process>) -> std::io::Result<ExitStatus> {
+    match process {
+        Some(process) => process.wait().await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn sleep_until(instant: Option<Instant>) {
+    match instant {
+        Some(instant) => tokio::time::sleep_until(instant).await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn drain_stderr(
+    mut pipe: ChildStderr,
+    tail: Arc<StdMutex<LineTail>>,
+    mut lines: StderrLines,
+    done: CancellationToken,
+) {
+    let mut chunk = BytesMut::with_capacity(16 * 1024);
+    while pipe.read_buf(&mut chunk).await.is_ok_and(|n| n > 0) {
+        tail.lock().unwrap_or_else(PoisonError::into_inner).push(&chunk);
+        lines.push(&chunk);
+        chunk.clear();
+    }
+    lines.flush();
+    done.cancel();
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::mcp::wire::FrameKind;
+    use crate::model::ErrorKind;
+
+    fn server(script: &str) -> StdioWire {
+        traced(script, Tracer::off())
+    }
+
+    fn traced(script: &str, tracer: Tracer) -> StdioWire {
+        let program = Program {
+            path: "/bin/sh".into(),
+            args: vec!["-c".into(), script.into()],
+            env: BTreeMap::from([("PATH".into(), "/usr/bin:/bin".into())]),
+            cwd: "/".into(),
+            stdin: true,
+        };
+        StdioWire::start(&program, None, ShutdownTimeouts::default(), tracer).unwrap()
+    }
+
+    fn frame(text: &str) -> OutgoingFrame {
+        let bytes = Bytes::copy_from_slice(text.as_bytes());
+        OutgoingFrame { bytes, kind: FrameKind::Response, call: None }
+    }
+
+    async fn message(wire: &StdioWire) -> String {
+        match wire.receive().await {
+            Arrival::Message { bytes, .. } => String::from_utf8(bytes.to_vec()).unwrap(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    async fn closed(wire: &StdioWire) -> Error {
+        match wire.receive().await {
+            Arrival::Closed(error) => error,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[tokio::test]
+    async fn lines_go_both_ways() {
+        let wire = server("cat");
+        wire.send(frame("one")).await.unwrap();
+        wire.send(frame("two")).await.unwrap();
+        assert_eq!(message(&wire).await, "one");
+        assert_eq!(message(&wire).await, "two");
+        wire.close().await;
+        assert!(matches!(wire.receive().await, Arrival::Closed(_)));
+    }
+
+    #[tokio::test]
+    async fn a_death_is_told_with_its_last_words() {
+        let wire = server("echo 'no database' >&2; exit 7");
+        let error = closed(&wire).await;
+        assert_eq!(error.kind(), ErrorKind::Unreachable);
+        assert_eq!(error.message(), "the process exited with 7");
+        assert_eq!(error.details(), ["stderr: no database"]);
+    }
+
+    #[tokio::test]
+    async fn a_grandchild_that_holds_the_pipes_hides_nothing() {
+        let wire = server("sleep 60 & exit 3");
+        assert_eq!(closed(&wire).await.message(), "the process exited with 3");
+        wire.close().await;
+    }
+
+    #[tokio::test]
+    async fn half_a_line_is_never_followed_by_another() {
+        let wire = server("exec sleep 60");
+        // Polled until the pipe is full, and dropped there.
+        let half = wire.send(frame(&"x".repeat(1 << 20)));
+        assert!(futures_util::FutureExt::now_or_never(half).is_none());
+        let late = wire.send(frame("second")).await.unwrap_err();
+        assert_eq!(late.kind(), ErrorKind::Unreachable);
+        wire.close().await;
+    }
+
+    #[tokio::test]
+    async fn an_answer_without_a_line_end_is_used() {
+        let wire = server("printf last");
+        assert_eq!(message(&wire).await, "last");
+        assert_eq!(closed(&wire).await.message(), "the process exited with 0");
+    }
+
+    #[tokio::test]
+    async fn an_endless_line_is_refused_in_bounded_memory() {
+        let wire = server("tr '\\0' x </dev/zero");
+        let error = closed(&wire).await;
+        assert!(error.message().starts_with("limit:"), "{}", error.message());
+        wire.close().await;
+    }
+
+    #[tokio::test]
+    async fn what_crosses_is_traced_byte_for_byte() {
+        use crate::mcp::tracer::tests::captured;
+        use crate::model::traffic::{Direction, TrafficKind};
+        let (tracer, kept) = captured();
+        let script = r#"read line; echo 'warming up' >&2; printf 'hello \033[1m\n'; echo "$line"; printf '\377'"#;
+        tracer.opened("sh");
+        let wire = traced(script, tracer);
+        wire.send(frame(r#"{"jsonrpc":"2.0","id":1,"method":"ping" }"#)).await.unwrap();
+        while !matches!(wire.receive().await, Arrival::Closed(_)) {}
+        wire.close().await;
+        let mut seen: Vec<String> = kept
+            .lock()
+            .unwrap()
+            .iter()
+            .map(|traffic| match &traffic.kind {
+                TrafficKind::Message { direction, bytes, .. } => {
+                    let way = if *direction == Direction::Sent { "->" } else { "<-" };
+                    format!("{way} {}", bytes.escape_ascii())
+                }
+                other => format!("{other:?}"),
+            })
+            .collect();
+        // Two pipes have no common order.
+        seen.sort();
+        assert_eq!(
+            seen,
+            [
+                r#"-> {\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\" }"#,
+                r"<- \xff",
+                r#"<- {\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\" }"#,
+                r#"Closed("the process exited with 0")"#,
+                r#"Noise("hello \u{1b}[1m")"#,
+                r#"Opened("sh")"#,
+                r#"Stderr("warming up")"#,
+            ]
+        );
+    }
+}

@@ -1,0 +1,195 @@
+//! The pipes of a server in the hands of a run of calls.
+//!
+//! Owns: writing many lines at once without ever waiting for a server that does not read them,
+//! reading in large pieces, and the return of the pipes in a state that others can go on from.
+//! Never does: look inside a line.
+//!
+//! Reading is lent for as long as the loan lasts. The way to the server is only held while lines
+//! are on it, so that whoever else has something to say gets a turn between them.
+
+use bytes::{Buf as _, Bytes};
+use tokio::io::AsyncWriteExt as _;
+use tokio::sync::MutexGuard;
+
+use super::{StdinPipe, StdioWire, StdoutReader, count_nuls, line_end, stdin_not_read_error};
+use crate::model::{CallId, Error};
+
+/// Both directions of a wire.
+pub struct PipeLoan<'a> {
+    /// What comes from the server.
+    pub incoming: LoanReader<'a>,
+    /// What goes to it.
+    pub outgoing: LoanWriter<'a>,
+}
+
+impl StdioWire {
+    /// Lends the pipes. Whoever waits in [`receive`](crate::mcp::wire::Wire::receive) has to let go
+    /// first.
+    pub async fn lend(&self) -> PipeLoan<'_> {
+        PipeLoan {
+            incoming: LoanReader { wire: self, reader: self.reader.lock().await },
+            outgoing: LoanWriter {
+                wire: self,
+                stdin: None,
+                lines: Vec::new(),
+                written: 0,
+                inherited_len: 0,
+                has_written: false,
+            },
+        }
+    }
+}
+
+/// What comes from the server.
+pub struct LoanReader<'a> {
+    wire: &'a StdioWire,
+    reader: MutexGuard<'a, StdoutReader>,
+}
+
+impl LoanReader<'_> {
+    /// Waits until more has come or the wire is closed. Cancel-safe.
+    pub async fn wait_for_input(&mut self) {
+        self.wire.wait_for_input(&mut self.reader).await;
+    }
+
+    /// Why nothing will come any more.
+    pub fn close_reason(&self) -> Option<&Error> {
+        self.reader.close_reason.as_ref()
+    }
+
+    /// Takes out every line that has come whole, and the last one of a server that is gone.
+    pub fn each_line(&mut self, mut take: impl FnMut(&[u8])) {
+        let tracer = &self.wire.tracer;
+        let reader = &mut *self.reader;
+        let mut from = 0;
+        while let Some((end, next)) = line_end(&reader.buffer, reader.scanned) {
+            let line = reader.buffer.get(from..end).unwrap_or_default();
+            count_nuls(&mut reader.nuls, line);
+            if tracer.is_on() {
+                tracer.received(&Bytes::copy_from_slice(line), None);
+            }
+            take(line);
+            (from, reader.scanned) = (next, next);
+        }
+        reader.buffer.advance(from);
+        reader.scanned = reader.buffer.len();
+        if reader.close_reason.is_some()
+            && let Some(line) = reader.last_line()
+        {
+            take(&line);
+        }
+    }
+}
+
+/// What goes to the server.
+pub struct LoanWriter<'a> {
+    wire: &'a StdioWire,
+    /// Held from the first byte of `lines` to the last.
+    stdin: Option<MutexGuard<'a, Option<StdinPipe>>>,
+    lines: Vec<u8>,
+    written: usize,
+    /// How much of `lines` is the rest of a line that the last loan began.
+    inherited_len: usize,
+    /// Something was written since that was asked last.
+    has_written: bool,
+}
+
+impl LoanWriter<'_> {
+    /// How many bytes wait to be written.
+    pub fn waiting(&self) -> usize {
+        self.lines.len() - self.written
+    }
+
+    /// Whether something was begun and is not written to its end.
+    pub fn is_under_way(&self) -> bool {
+        self.written > 0 || self.inherited_len > 0
+    }
+
+    /// Whether anything was written since this was asked last.
+    pub fn take_has_written(&mut self) -> bool {
+        std::mem::take(&mut self.has_written)
+    }
+
+    /// Forgets what waits behind a line that was begun.
+    pub fn discard_unsent(&mut self) {
+        if self.is_under_way() {
+            self.lines.truncate(self.unfinished_line_end());
+        }
+    }
+
+    /// Where the line ends that was begun and is not written to its end.
+    fn unfinished_line_end(&self) -> usize {
+        if self.written < self.inherited_len {
+            return self.inherited_len;
+        }
+        match self.written.checked_sub(1).and_then(|last| self.lines.get(last)) {
+            None | Some(b'\n') => self.written,
+            Some(_) => {
+                let left = self.lines.get(self.written..).unwrap_or_default();
+                memchr::memchr(b'\n', left).map_or(self.lines.len(), |end| self.written + end + 1)
+            }
+        }
+    }
+
+    /// Adds one line, which `write` appends without its end; says how long it is.
+    pub fn line(&mut self, call: Option<&CallId>, write: impl FnOnce(&mut Vec<u8>)) -> usize {
+        let from = self.lines.len();
+        write(&mut self.lines);
+        let tracer = &self.wire.tracer;
+        if tracer.is_on() {
+            let line = self.lines.get(from..).unwrap_or_default();
+            tracer.sent(&Bytes::copy_from_slice(line), call);
+        }
+        self.lines.push(b'\n');
+        self.lines.len() - from
+    }
+
+    /// Writes all that waits. Given up in between, it goes on where it was.
+    ///
+    /// # Errors
+    /// When the server does not take anything any more.
+    pub async fn write(&mut self) -> Result<(), Error> {
+        if self.lines.is_empty() {
+            return Ok(());
+        }
+        if self.stdin.is_none() {
+            let mut stdin = self.wire.stdin.lock().await;
+            if let Some(stdin) = stdin.as_mut()
+                && !stdin.unfinished_line.is_empty()
+            {
+                // What the last loan left behind goes first.
+                self.inherited_len = stdin.unfinished_line.len();
+                self.lines.splice(..0, std::mem::take(&mut stdin.unfinished_line));
+            }
+            self.stdin = Some(stdin);
+        }
+        let Some(StdinPipe { pipe, .. }) = self.stdin.as_mut().and_then(|stdin| stdin.as_mut())
+        else {
+            return Err(Error::unreachable("the connection is closed"));
+        };
+        while let Some(waiting) = self.lines.get(self.written..).filter(|left| !left.is_empty()) {
+            match pipe.write(waiting).await {
+                Ok(0) => return Err(stdin_not_read_error(&std::io::ErrorKind::WriteZero.into())),
+                Ok(written) => {
+                    self.written += written;
+                    self.has_written = true;
+                }
+                Err(error) => return Err(stdin_not_read_error(&error)),
+            }
+        }
+        self.lines.clear();
+        (self.written, self.inherited_len, self.stdin) = (0, 0, None);
+        Ok(())
+    }
+}
+
+impl Drop for LoanWriter<'_> {
+    /// Leaves what is left of a begun line to whoever writes next, and forgets the lines after it.
+    fn drop(&mut self) {
+        let begun =
+            self.lines.get(self.written..self.unfinished_line_end()).unwrap_or_default().to_vec();
+        if let Some(stdin) = self.stdin.as_mut().and_then(|stdin| stdin.as_mut()) {
+            stdin.unfinished_line = begun;
+        }
+    }
+}

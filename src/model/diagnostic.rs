@@ -1,0 +1,83 @@
+//! Something wrong (or doubtful) in a configuration file, with the spot it stands at.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// A spot in a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SourceLocation {
+    /// The file, as it was named or found; `None` inside is the embedded default.
+    pub file: Arc<PathBuf>,
+    /// Line, counted from 1.
+    pub line: u32,
+    /// Column in characters, counted from 1.
+    pub column: u32,
+    /// The text of that line, for the caret; empty when it is not known.
+    pub text: Arc<str>,
+}
+
+/// Whether a diagnostic takes its entry out of service.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// The entry works; `--strict` makes this an error.
+    Warning,
+    /// The entry is out of service; the rest works.
+    Error,
+}
+
+/// One finding about configuration or a listing.
+#[derive(Debug, Clone)]
+pub struct Diagnostic {
+    /// Error or warning.
+    pub severity: Severity,
+    /// What is wrong, as a lower-case fragment.
+    pub message: String,
+    /// What to do about it.
+    pub hint: Option<String>,
+    /// Where it stands.
+    pub location: Option<SourceLocation>,
+    /// The entry (tool, component or server) it concerns.
+    pub entry: Option<String>,
+}
+
+impl Diagnostic {
+    /// A finding that takes its entry out of service.
+    pub fn error(message: impl Into<String>) -> Self {
+        Self::new(Severity::Error, message)
+    }
+
+    /// A finding the entry survives.
+    pub fn warning(message: impl Into<String>) -> Self {
+        Self::new(Severity::Warning, message)
+    }
+
+    fn new(severity: Severity, message: impl Into<String>) -> Self {
+        Self { severity, message: message.into(), hint: None, location: None, entry: None }
+    }
+
+    /// Says what to do about it.
+    #[must_use]
+    pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// Says where it stands.
+    #[must_use]
+    pub fn with_location(mut self, place: SourceLocation) -> Self {
+        self.location = Some(place);
+        self
+    }
+
+    /// Names the entry it concerns.
+    #[must_use]
+    pub fn with_entry(mut self, entry: impl Into<String>) -> Self {
+        self.entry = Some(entry.into());
+        self
+    }
+
+    /// Whether the entry is out of service.
+    pub fn is_error(&self) -> bool {
+        self.severity == Severity::Error
+    }
+}

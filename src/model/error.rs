@@ -1,0 +1,380 @@
+//! A failure as a value: what happened, where, the peer's last words, what to do next.
+//!
+//! Every error of every room ends as a [`Error`]; its [`ErrorKind`] decides the exit code.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::diagnostic::SourceLocation;
+
+/// The classes of failure, one for each documented exit code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum ErrorKind {
+    /// A bug of toolhost, or an output that cannot be written.
+    Internal,
+    /// The command line, a name or the arguments are wrong; nothing was sent.
+    Usage,
+    /// A well-formed no: `isError`, a JSON-RPC error, a command's non-zero exit.
+    Tool,
+    /// The server or program could not be started or reached, or died.
+    Unreachable,
+    /// Credentials are missing, refused or expired.
+    Auth,
+    /// Policy, a person or the trust rules refused.
+    Denied,
+    /// A limit of time fired.
+    Timeout,
+    /// A threshold, pin or comparison failed.
+    Check,
+    /// A configuration file or the entry asked for is invalid.
+    Config,
+    /// The peer broke JSON, JSON-RPC, MCP, HTTP or its own output schema, or passed a size limit.
+    Protocol,
+    /// A usable but incomplete answer.
+    Partial,
+    /// A signal ended the run.
+    Interrupted(Signal),
+}
+
+/// The signals that end a run in an orderly way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Signal {
+    /// The terminal went away (SIGHUP).
+    Hangup,
+    /// Ctrl-C (SIGINT).
+    Interrupt,
+    /// SIGTERM.
+    Terminate,
+}
+
+impl ErrorKind {
+    /// The exit code of the documented table.
+    pub fn exit_code(self) -> u8 {
+        match self {
+            Self::Internal => 1,
+            Self::Usage => 2,
+            Self::Tool => 3,
+            Self::Unreachable => 4,
+            Self::Auth => 5,
+            Self::Denied => 6,
+            Self::Timeout => 7,
+            Self::Check => 8,
+            Self::Config => 9,
+            Self::Protocol => 10,
+            Self::Partial => 11,
+            Self::Interrupted(Signal::Hangup) => 129,
+            Self::Interrupted(Signal::Interrupt) => 130,
+            Self::Interrupted(Signal::Terminate) => 143,
+        }
+    }
+
+    /// The word for this kind in JSON and in logs.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Internal => "internal",
+            Self::Usage => "usage",
+            Self::Tool => "tool",
+            Self::Unreachable => "unreachable",
+            Self::Auth => "auth",
+            Self::Denied => "denied",
+            Self::Timeout => "timeout",
+            Self::Check => "check",
+            Self::Config => "config",
+            Self::Protocol => "protocol",
+            Self::Partial => "partial",
+            Self::Interrupted(_) => "interrupted",
+        }
+    }
+
+    /// The kind with this word; of signals the commonest one.
+    pub fn parse(word: &str) -> Option<Self> {
+        let all = [
+            Self::Internal,
+            Self::Usage,
+            Self::Tool,
+            Self::Unreachable,
+            Self::Auth,
+            Self::Denied,
+            Self::Timeout,
+            Self::Check,
+            Self::Config,
+            Self::Protocol,
+            Self::Partial,
+            Self::Interrupted(Signal::Interrupt),
+        ];
+        all.into_iter().find(|kind| kind.as_str() == word)
+    }
+
+    /// Which of several failures of what was asked for decides the exit code; lower wins.
+    ///
+    /// The order is the documented one: signal, 1, 9, 2, 5, 6, 7, 10, 4, 3, 8, 11.
+    pub fn precedence(self) -> u8 {
+        match self {
+            Self::Interrupted(_) => 0,
+            Self::Internal => 1,
+            Self::Config => 2,
+            Self::Usage => 3,
+            Self::Auth => 4,
+            Self::Denied => 5,
+            Self::Timeout => 6,
+            Self::Protocol => 7,
+            Self::Unreachable => 8,
+            Self::Tool => 9,
+            Self::Check => 10,
+            Self::Partial => 11,
+        }
+    }
+}
+
+/// The step of a server's or call's life in which something went wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ErrorPhase {
+    /// Reading and resolving configuration.
+    Configure,
+    /// Starting a process or opening a connection.
+    Start,
+    /// Agreeing on a protocol version.
+    Handshake,
+    /// Listing tools.
+    List,
+    /// One call.
+    Call,
+    /// Ending a connection or process.
+    Shutdown,
+}
+
+impl ErrorPhase {
+    /// The phase as a word, for messages.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Configure => "configuration",
+            Self::Start => "start",
+            Self::Handshake => "handshake",
+            Self::List => "list",
+            Self::Call => "call",
+            Self::Shutdown => "shutdown",
+        }
+    }
+}
+
+/// What whoever made an error knows about trying again. The host counts the attempts and waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum RetryAdvice {
+    /// Nothing: the error's kind decides.
+    #[default]
+    Unspecified,
+    /// Another attempt would be of no use, or could do harm.
+    Never,
+    /// Another attempt may work, after the usual pause.
+    AfterBackoff,
+    /// Another attempt may work, and not before this much time has passed.
+    After(Duration),
+}
+
+/// One failure. Cheap to clone; text in it may be untrusted and is made safe only when shown.
+#[derive(Debug, Clone)]
+pub struct Error(Arc<ErrorInner>);
+
+#[derive(Debug, Clone)]
+struct ErrorInner {
+    kind: ErrorKind,
+    message: String,
+    server: Option<String>,
+    phase: Option<ErrorPhase>,
+    hint: Option<String>,
+    details: Vec<String>,
+    location: Option<SourceLocation>,
+    data: Option<serde_json::Value>,
+    retry_advice: RetryAdvice,
+    is_trust_outdated: bool,
+}
+
+impl Error {
+    /// An error of `kind`; `message` is a lower-case fragment without a full stop.
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Self(Arc::new(ErrorInner {
+            kind,
+            message: message.into(),
+            server: None,
+            phase: None,
+            hint: None,
+            details: Vec::new(),
+            location: None,
+            data: None,
+            retry_advice: RetryAdvice::Unspecified,
+            is_trust_outdated: false,
+        }))
+    }
+
+    fn update(mut self, change: impl FnOnce(&mut ErrorInner)) -> Self {
+        change(Arc::make_mut(&mut self.0));
+        self
+    }
+
+    /// Says what the failure was part of: `words` stand before the message.
+    #[must_use]
+    pub fn context(self, words: &str) -> Self {
+        self.update(|b| b.message = format!("{words}: {}", b.message))
+    }
+
+    /// Names the server the error belongs to.
+    #[must_use]
+    pub fn with_server(self, server: impl Into<String>) -> Self {
+        self.update(|b| b.server = Some(server.into()))
+    }
+
+    /// Names the step in which it happened.
+    #[must_use]
+    pub fn with_phase(self, phase: ErrorPhase) -> Self {
+        self.update(|b| b.phase = Some(phase))
+    }
+
+    /// Says what a person can do next.
+    #[must_use]
+    pub fn with_hint(self, hint: impl Into<String>) -> Self {
+        self.update(|b| b.hint = Some(hint.into()))
+    }
+
+    /// Adds one line of evidence, such as a line of the server's stderr.
+    #[must_use]
+    pub fn with_detail(self, line: impl Into<String>) -> Self {
+        self.update(|b| b.details.push(line.into()))
+    }
+
+    /// Adds several lines of evidence.
+    #[must_use]
+    pub fn with_details(self, lines: impl IntoIterator<Item = String>) -> Self {
+        self.update(|b| b.details.extend(lines))
+    }
+
+    /// Points at the spot in a file.
+    #[must_use]
+    pub fn with_location(self, place: SourceLocation) -> Self {
+        self.update(|b| b.location = Some(place))
+    }
+
+    /// Attaches machine-readable evidence (a JSON-RPC error's `with_data`, the offending value).
+    #[must_use]
+    pub fn with_data(self, data: serde_json::Value) -> Self {
+        self.update(|b| b.data = Some(data))
+    }
+
+    /// Says whether another attempt makes sense.
+    #[must_use]
+    pub fn with_retry_advice(self, again: RetryAdvice) -> Self {
+        self.update(|b| b.retry_advice = again)
+    }
+
+    /// Says that what would have been started is not what a person trusted, so that trust has to be
+    /// asked for again before another attempt makes sense.
+    #[must_use]
+    pub fn with_trust_outdated(self) -> Self {
+        self.update(|b| b.is_trust_outdated = true)
+    }
+
+    /// The same error with every text in it rewritten, evidence included.
+    #[must_use]
+    pub fn map_text(self, rewrite: &dyn Fn(&str) -> String) -> Self {
+        self.update(|b| {
+            b.message = rewrite(&b.message);
+            b.hint = b.hint.as_deref().map(rewrite);
+            b.details = b.details.iter().map(|line| rewrite(line)).collect();
+            b.data = b.data.as_ref().map(|data| super::result::map_json(data, rewrite));
+        })
+    }
+
+    /// The class of the failure.
+    pub fn kind(&self) -> ErrorKind {
+        self.0.kind
+    }
+
+    /// What happened, as a lower-case fragment.
+    pub fn message(&self) -> &str {
+        &self.0.message
+    }
+
+    /// The server the failure belongs to.
+    pub fn server(&self) -> Option<&str> {
+        self.0.server.as_deref()
+    }
+
+    /// The step in which it happened.
+    pub fn phase(&self) -> Option<ErrorPhase> {
+        self.0.phase
+    }
+
+    /// What a person can do next.
+    pub fn hint(&self) -> Option<&str> {
+        self.0.hint.as_deref()
+    }
+
+    /// Lines of evidence, oldest first.
+    pub fn details(&self) -> &[String] {
+        &self.0.details
+    }
+
+    /// The spot in a file, when the cause is in one.
+    pub fn location(&self) -> Option<&SourceLocation> {
+        self.0.location.as_ref()
+    }
+
+    /// Whether another attempt makes sense.
+    pub fn retry_advice(&self) -> RetryAdvice {
+        self.0.retry_advice
+    }
+
+    /// Whether it came of code or a program that changed since a person trusted it.
+    pub fn is_trust_outdated(&self) -> bool {
+        self.0.is_trust_outdated
+    }
+
+    /// Machine-readable evidence.
+    pub fn data(&self) -> Option<&serde_json::Value> {
+        self.0.data.as_ref()
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(server) = &self.0.server {
+            write!(f, "server '{server}': ")?;
+        }
+        f.write_str(&self.0.message)
+    }
+}
+
+impl std::error::Error for Error {}
+
+macro_rules! constructors {
+    ($($(#[$doc:meta])* $name:ident => $kind:ident;)*) => {
+        impl Error {
+            $($(#[$doc])* pub fn $name(message: impl Into<String>) -> Self {
+                Self::new(ErrorKind::$kind, message)
+            })*
+        }
+    };
+}
+
+constructors! {
+    /// An error of kind [`ErrorKind::Internal`].
+    internal => Internal;
+    /// An error of kind [`ErrorKind::Usage`].
+    usage => Usage;
+    /// An error of kind [`ErrorKind::Tool`].
+    tool => Tool;
+    /// An error of kind [`ErrorKind::Unreachable`].
+    unreachable => Unreachable;
+    /// An error of kind [`ErrorKind::Auth`].
+    auth => Auth;
+    /// An error of kind [`ErrorKind::Denied`].
+    denied => Denied;
+    /// An error of kind [`ErrorKind::Timeout`].
+    timeout => Timeout;
+    /// An error of kind [`ErrorKind::Config`].
+    config => Config;
+    /// An error of kind [`ErrorKind::Protocol`].
+    protocol => Protocol;
+    /// An error of kind [`ErrorKind::Partial`].
+    partial => Partial;
+}

@@ -1,0 +1,241 @@
+//! What servers offer beside tools: prompts, resources and templates of resources, what reading
+//! them gives, and what they tell about changes.
+//!
+//! Text that came from a server is kept as it was sent; it is made safe when shown.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::diagnostic::Diagnostic;
+use super::error::Error;
+use super::name::ToolName;
+
+/// Items of one list, with what was wrong about the others.
+#[derive(Debug, Clone)]
+pub struct OfferingListing<T> {
+    /// The items, in their server's order.
+    pub items: Vec<T>,
+    /// Items that had to be left out; one bad item costs only itself.
+    pub diagnostics: Vec<Diagnostic>,
+    /// Whether something is missing from `items` (a page, an item, a limit reached).
+    pub is_partial: bool,
+    /// How long the server says the list holds.
+    pub freshness: Freshness,
+}
+
+impl<T> Default for OfferingListing<T> {
+    fn default() -> Self {
+        Self {
+            items: Vec::new(),
+            diagnostics: Vec::new(),
+            is_partial: false,
+            freshness: Freshness::default(),
+        }
+    }
+}
+
+/// How long an answer holds and for whom, as its server says (`ttlMs`, `cacheScope`, from revision
+/// 2026-07-28). It is shown; nothing is kept beyond a run.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Freshness {
+    /// For so many milliseconds; 0 is not at all.
+    pub ttl_ms: Option<u64>,
+    /// `public` or `private`.
+    pub scope: Option<String>,
+}
+
+/// A prompt: a template of messages that a person chooses.
+#[derive(Debug, Clone)]
+pub struct Prompt {
+    /// Its full name: the server and the server's own name of it.
+    pub name: ToolName,
+    /// A title for people.
+    pub title: Option<String>,
+    /// What it is for.
+    pub description: Option<String>,
+    /// What it can be filled in with, in order.
+    pub arguments: Vec<PromptArgument>,
+    /// Doubts about its texts.
+    pub warnings: Vec<String>,
+    /// The definition exactly as it was sent.
+    pub raw: Arc<RawValue>,
+}
+
+/// One argument of a prompt. All of them are texts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PromptArgument {
+    /// Its name.
+    pub name: String,
+    /// A title for people.
+    pub title: Option<String>,
+    /// What it means.
+    pub description: Option<String>,
+    /// Whether the prompt needs it.
+    pub required: bool,
+}
+
+/// A resource that a server lists.
+#[derive(Debug, Clone)]
+pub struct Resource {
+    /// The server that lists it.
+    pub server: String,
+    /// What it is read by.
+    pub uri: String,
+    /// The server's name of it.
+    pub name: String,
+    /// A title for people.
+    pub title: Option<String>,
+    /// What it holds.
+    pub description: Option<String>,
+    /// Its media type, as claimed.
+    pub mime_type: Option<String>,
+    /// Its size in bytes, as claimed.
+    pub size: Option<u64>,
+    /// Doubts about its texts.
+    pub warnings: Vec<String>,
+    /// The definition exactly as it was sent.
+    pub raw: Arc<RawValue>,
+}
+
+/// A template of addresses (RFC 6570) under which a server has resources.
+#[derive(Debug, Clone)]
+pub struct ResourceTemplate {
+    /// The server that lists it.
+    pub server: String,
+    /// The template.
+    pub template: String,
+    /// The server's name of it.
+    pub name: String,
+    /// A title for people.
+    pub title: Option<String>,
+    /// What stands under such addresses.
+    pub description: Option<String>,
+    /// The media type of all of them, as claimed.
+    pub mime_type: Option<String>,
+    /// Doubts about its texts.
+    pub warnings: Vec<String>,
+    /// The definition exactly as it was sent.
+    pub raw: Arc<RawValue>,
+}
+
+/// What reading a resource gave: at least one part, unless the resource is empty.
+#[derive(Debug, Clone)]
+pub struct ResourceContents {
+    /// The server it was read from.
+    pub server: String,
+    /// The address that was asked for.
+    pub uri: String,
+    /// The parts in MCP's shape: `uri`, `mimeType`, and `text` or `blob` (base64).
+    pub contents: Vec<Value>,
+    /// How long the server says it holds.
+    pub freshness: Freshness,
+    /// The `_meta` of the answer.
+    pub meta: Option<Value>,
+}
+
+/// A prompt, filled in.
+#[derive(Debug, Clone)]
+pub struct PromptMessages {
+    /// The prompt.
+    pub name: ToolName,
+    /// What it is for, as the answer says.
+    pub description: Option<String>,
+    /// The messages in MCP's shape: `role`, and `content`, a content block.
+    pub messages: Vec<Value>,
+    /// The `_meta` of the answer.
+    pub meta: Option<Value>,
+}
+
+/// Whose argument is completed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CompletionReference {
+    /// A prompt's, by the server's own name of it.
+    Prompt(String),
+    /// A template's.
+    Template(String),
+}
+
+/// A question for what an argument may be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CompletionQuery {
+    /// Whose argument.
+    pub reference: CompletionReference,
+    /// The argument.
+    pub argument: String,
+    /// What was typed of it so far.
+    pub value: String,
+    /// The other arguments that are filled in already.
+    pub context: BTreeMap<String, String>,
+}
+
+/// What an argument may be.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Completion {
+    /// The values, best first.
+    pub values: Vec<String>,
+    /// How many there are in all, when the server says.
+    pub total: Option<u64>,
+    /// Whether there are more, when the server says.
+    pub has_more: Option<bool>,
+}
+
+/// One of the lists of a server that it tells changes of. Templates belong to the resources.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ListKind {
+    /// The tools.
+    Tools,
+    /// The prompts.
+    Prompts,
+    /// The resources and their templates.
+    Resources,
+}
+
+impl ListKind {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Tools, Self::Prompts, Self::Resources];
+
+    /// The word used in output; also the capability by which a server declares the list.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Tools => "tools",
+            Self::Prompts => "prompts",
+            Self::Resources => "resources",
+        }
+    }
+}
+
+/// What somebody wants to be told about.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SubscriptionFilter {
+    /// Changes of these lists.
+    pub lists: Vec<ListKind>,
+    /// Changes of these resources.
+    pub uris: Vec<String>,
+}
+
+/// What happens while changes are waited for.
+#[derive(Debug, Clone)]
+pub enum SubscriptionEvent {
+    /// The server agreed; from here on changes are told. Comes again after an interruption, and
+    /// then something may have changed unheard.
+    Subscribed {
+        /// What was wanted and the server does not tell: lists and addresses.
+        refused: Vec<String>,
+    },
+    /// A list changed.
+    ListChanged(ListKind),
+    /// A resource changed.
+    ResourceUpdated {
+        /// Its address; it may be a part of the one that was asked for.
+        uri: String,
+        /// How often, since it was told last.
+        times: u64,
+    },
+    /// The server does not tell any more at the moment; it is asked again.
+    Interrupted(Error),
+    /// Nothing will be told any more.
+    Failed(Error),
+}

@@ -1,0 +1,327 @@
+//! What went wrong below HTTP, as an error with its cause.
+//!
+//! Owns: reading the chain of causes of a failed request or body (name lookup, TCP, TLS, framing,
+//! decompression) and choosing the kind of error. Never does: look at a status or at content.
+
+use std::io;
+use std::iter::successors;
+use std::net::IpAddr;
+use std::os::unix::fs::FileTypeExt as _;
+use std::path::Path;
+use std::time::Duration;
+
+use rustls::CertificateError;
+use url::Url;
+
+use super::address::host_and_port;
+use super::client::{LinkLocal, NoSuchHost, NotPublic};
+use crate::model::{Error, ErrorPhase};
+use crate::util::units::show_duration;
+
+/// How hyper says that the response headers are too many or too long; it has a predicate for this
+/// only in builds with its server. A test holds it to its word.
+const HEAD_TOO_LARGE: &str = "message head is too large";
+
+/// The texts of a chain of causes, outermost first, without the URL that reqwest puts in front.
+pub fn causes(error: &(dyn std::error::Error + 'static)) -> Vec<String> {
+    let mut texts: Vec<String> = chain(error).skip(1).map(ToString::to_string).collect();
+    texts.dedup();
+    texts
+}
+
+/// Why no response came to a request sent to `url`.
+pub fn no_response(error: &reqwest::Error, url: &Url, connect: Duration) -> Error {
+    let place = host_and_port(url);
+    if let Some(NoSuchHost { reason }) = find(error) {
+        return host_not_found(reason, url);
+    }
+    if let Some(LinkLocal { address }) = find(error) {
+        return link_local(&place, *address).with_phase(ErrorPhase::Start);
+    }
+    if let Some(NotPublic { address }) = find(error) {
+        return not_public(&place, *address).with_phase(ErrorPhase::Start);
+    }
+    if let Some(tls) = find::<rustls::Error>(error) {
+        return tls_error(tls, &place).with_phase(ErrorPhase::Start);
+    }
+    if error.is_timeout()
+        || innermost_io(error).is_some_and(|io| io.kind() == io::ErrorKind::TimedOut)
+    {
+        return connect_timed_out(url, connect);
+    }
+    if error.is_connect() {
+        return connect_error(error, url).with_phase(ErrorPhase::Start);
+    }
+    if let Some(http) = find::<hyper::Error>(error) {
+        if http.is_parse() && http.to_string().starts_with(HEAD_TOO_LARGE) {
+            return head_too_large(url);
+        }
+        if http.is_parse() {
+            return not_http(&http.to_string(), url);
+        }
+        if http.is_incomplete_message() || http.is_closed() || http.is_canceled() {
+            return unanswered(None, url);
+        }
+    }
+    match innermost_io(error) {
+        Some(io) => unanswered(Some(io), url),
+        None => Error::unreachable(format!("no response from {place}")).with_details(causes(error)),
+    }
+}
+
+/// Why there is no connection for a request to `url`, when it was made without a client.
+pub fn no_connection(cause: &io::Error, url: &Url) -> Error {
+    let error = match find::<rustls::Error>(cause) {
+        Some(tls) => tls_error(tls, &host_and_port(url)),
+        None => connect_error(cause, url),
+    };
+    error.with_phase(ErrorPhase::Start)
+}
+
+/// The same when it should have gone over a Unix socket.
+pub fn no_connection_over(error: &io::Error, socket: &Path) -> Error {
+    socket_error(error, socket).with_phase(ErrorPhase::Start)
+}
+
+/// No connection in time.
+pub fn connect_timed_out(url: &Url, limit: Duration) -> Error {
+    let what = if url.scheme() == "https" { "TLS connection" } else { "connection" };
+    Error::timeout(format!("no {what} to {} within {}", host_and_port(url), show_duration(limit)))
+        .with_phase(ErrorPhase::Start)
+}
+
+/// A name that leads nowhere.
+pub fn host_not_found(reason: &str, url: &Url) -> Error {
+    let place = host_and_port(url);
+    Error::unreachable(format!("the host of {place} cannot be found: {reason}"))
+        .with_phase(ErrorPhase::Start)
+        .with_hint("check the url for typing errors, and the network")
+}
+
+/// What came is no HTTP, and why.
+pub fn not_http(why: &str, url: &Url) -> Error {
+    Error::protocol(format!("{} does not speak HTTP: {why}", host_and_port(url)))
+        .with_hint("check host and port of the url")
+}
+
+/// The head of a response is above the bounds.
+pub fn head_too_large(url: &Url) -> Error {
+    Error::protocol(format!("{} sent too many or too long response headers", host_and_port(url)))
+        .with_detail("limit: 64 KiB, 100 lines")
+}
+
+/// A connection that ended, or broke, before anything of the answer came.
+pub fn unanswered(error: Option<&io::Error>, url: &Url) -> Error {
+    let place = host_and_port(url);
+    match error {
+        None => Error::unreachable(format!("{place} closed the connection without answering")),
+        Some(io) => Error::unreachable(format!("{} ({place})", io_text(io))),
+    }
+}
+
+/// The same for a request that went over a Unix socket.
+pub fn no_response_over(
+    error: &reqwest::Error,
+    socket: &Path,
+    url: &Url,
+    connect: Duration,
+) -> Error {
+    if error.is_connect()
+        && let Some(io) = innermost_io(error)
+    {
+        return socket_error(io, socket).with_phase(ErrorPhase::Start);
+    }
+    no_response(error, url, connect).with_detail(socket_detail(socket))
+}
+
+/// The line of evidence that names the socket.
+pub fn socket_detail(socket: &Path) -> String {
+    format!("over the socket {}", socket.display())
+}
+
+fn socket_error(io: &io::Error, socket: &Path) -> Error {
+    let shown = socket.display();
+    let is_socket = || std::fs::metadata(socket).is_ok_and(|meta| meta.file_type().is_socket());
+    match io.kind() {
+        io::ErrorKind::NotFound => Error::unreachable(format!("there is no socket {shown}"))
+            .with_hint("is the server running, and is this where it listens?"),
+        io::ErrorKind::PermissionDenied => {
+            Error::unreachable(format!("permission denied for the socket {shown}"))
+                .with_hint("the file and every directory above it have to allow it")
+        }
+        // The system refuses for both reasons in the same way.
+        io::ErrorKind::ConnectionRefused if !is_socket() => {
+            Error::unreachable(format!("{shown} is not a socket"))
+        }
+        io::ErrorKind::ConnectionRefused => {
+            Error::unreachable(format!("nobody listens on the socket {shown}"))
+                .with_hint("the server that made it has ended: start it again")
+        }
+        _ => Error::unreachable(format!("cannot connect to the socket {shown}: {}", io_text(io))),
+    }
+}
+
+/// Why the body of a response could not be read to its end.
+pub enum BodyReadError {
+    /// The connection was lost.
+    Lost(String),
+    /// The body was closed before its announced end.
+    Truncated,
+    /// Its framing or its compression is broken.
+    Broken(String),
+}
+
+/// Sorts a failure in the middle of a body.
+pub fn from_body_error(error: &reqwest::Error) -> BodyReadError {
+    let io = innermost_io(error);
+    let http = find::<hyper::Error>(error);
+    match (io.map(io::Error::kind), http) {
+        (Some(io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput), _) | (None, None) => {
+            BodyReadError::Broken(last_cause(error))
+        }
+        (Some(io::ErrorKind::UnexpectedEof), _) => BodyReadError::Truncated,
+        (_, Some(http)) if http.is_incomplete_message() => BodyReadError::Truncated,
+        (Some(_), Some(_)) => BodyReadError::Lost(io.map_or_else(String::new, io_text)),
+        (None, Some(_)) => BodyReadError::Lost(last_cause(error)),
+        // An error without the HTTP layer in its chain comes from decompression.
+        (Some(_), None) => BodyReadError::Broken(last_cause(error)),
+    }
+}
+
+/// The refusal of an address that belongs to no host but to the machine's own link.
+pub fn link_local(place: &str, address: IpAddr) -> Error {
+    Error::denied(format!("{place} is the link-local address {address}, which is not asked"))
+        .with_detail("such addresses hand out credentials of cloud machines")
+}
+
+/// The refusal of an address inside a network that a server outside of it named.
+pub fn not_public(place: &str, address: IpAddr) -> Error {
+    Error::denied(format!("{place} is the private address {address}, which is not asked"))
+        .with_detail("a server named it; what servers name has to be public")
+}
+
+fn connect_error(error: &(dyn std::error::Error + 'static), url: &Url) -> Error {
+    let place = host_and_port(url);
+    match innermost_io(error) {
+        Some(io) if io.kind() == io::ErrorKind::ConnectionRefused => {
+            Error::unreachable(format!("connection refused by {place}"))
+                .with_hint("is the server running, and is this its port?")
+        }
+        Some(io) if io.kind() == io::ErrorKind::UnexpectedEof && url.scheme() == "https" => {
+            Error::unreachable(format!("{place} ended the TLS handshake"))
+                .with_hint("is the server's url http instead of https?")
+        }
+        Some(io) => Error::unreachable(format!("cannot connect to {place}: {}", io_text(io))),
+        None => {
+            Error::unreachable(format!("cannot connect to {place}")).with_details(causes(error))
+        }
+    }
+}
+
+fn tls_error(error: &rustls::Error, place: &str) -> Error {
+    let reason = match error {
+        rustls::Error::InvalidCertificate(certificate) => certificate_reason(certificate),
+        rustls::Error::InvalidMessage(_) => {
+            return Error::unreachable(format!("{place} does not speak TLS"))
+                .with_detail(error.to_string())
+                .with_hint("is the server's url http instead of https?");
+        }
+        other => {
+            return Error::unreachable(format!("TLS with {place} failed: {other}"));
+        }
+    };
+    Error::unreachable(format!("the certificate of {place} is not accepted: {reason}"))
+        .with_hint("--insecure skips this check for one run")
+}
+
+fn certificate_reason(error: &CertificateError) -> String {
+    match error {
+        CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
+            "certificate has expired".to_owned()
+        }
+        CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
+            "certificate is not valid yet".to_owned()
+        }
+        CertificateError::UnknownIssuer => {
+            "self-signed, or signed by an authority this system does not know".to_owned()
+        }
+        CertificateError::NotValidForNameContext { presented, .. } => {
+            let names: String = presented.join(", ").chars().take(200).collect();
+            format!("wrong host, it is for {names}")
+        }
+        CertificateError::NotValidForName => "wrong host".to_owned(),
+        CertificateError::Revoked => "certificate was revoked".to_owned(),
+        CertificateError::Other(other) if other.to_string() == "CaUsedAsEndEntity" => {
+            "self-signed".to_owned()
+        }
+        other => other.to_string(),
+    }
+}
+
+/// A system error in plain words.
+pub fn io_text(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::ConnectionReset => "connection reset".to_owned(),
+        io::ErrorKind::ConnectionRefused => "connection refused".to_owned(),
+        io::ErrorKind::ConnectionAborted
+        | io::ErrorKind::BrokenPipe
+        | io::ErrorKind::NotConnected => "connection broken".to_owned(),
+        io::ErrorKind::HostUnreachable => "no route to the host".to_owned(),
+        io::ErrorKind::NetworkUnreachable => "the network is unreachable".to_owned(),
+        io::ErrorKind::UnexpectedEof => "connection closed".to_owned(),
+        _ => error.to_string(),
+    }
+}
+
+fn last_cause(error: &reqwest::Error) -> String {
+    causes(error).pop().unwrap_or_else(|| "unknown reason".to_owned())
+}
+
+/// An error and its causes. An I/O error's wrapped error counts as its cause, which `source`
+/// skips.
+fn chain<'a>(
+    error: &'a (dyn std::error::Error + 'static),
+) -> impl Iterator<Item = &'a (dyn std::error::Error + 'static)> {
+    successors(Some(error), |&error| match error.downcast_ref::<io::Error>() {
+        Some(io) => io.get_ref().map(|inner| inner as &(dyn std::error::Error + 'static)),
+        None => error.source(),
+    })
+}
+
+fn find<'a, T: std::error::Error + 'static>(
+    error: &'a (dyn std::error::Error + 'static),
+) -> Option<&'a T> {
+    chain(error).find_map(|cause| cause.downcast_ref())
+}
+
+fn innermost_io<'a>(error: &'a (dyn std::error::Error + 'static)) -> Option<&'a io::Error> {
+    chain(error).filter_map(|cause| cause.downcast_ref()).last()
+}
+
+#[cfg(test)]
+mod tests {
+    use rustls::pki_types::ServerName;
+
+    use super::*;
+
+    #[test]
+    fn a_certificate_for_another_host_names_its_hosts() {
+        let cause = CertificateError::NotValidForNameContext {
+            expected: ServerName::try_from("a.example").unwrap(),
+            presented: vec!["b.example".to_owned(), "c.example".to_owned()],
+        };
+        let error = tls_error(&rustls::Error::InvalidCertificate(cause), "a.example:443");
+        assert_eq!(
+            error.message(),
+            "the certificate of a.example:443 is not accepted: wrong host, it is for b.example, \
+             c.example"
+        );
+    }
+
+    #[test]
+    fn the_error_inside_an_io_error_is_found() {
+        let inner = NoSuchHost { reason: "no".to_owned() };
+        let outer = io::Error::other(io::Error::other(inner));
+        assert!(find::<NoSuchHost>(&outer).is_some());
+    }
+}

@@ -1,0 +1,189 @@
+//! The ability to send one tool's calls many times, as fast as the way to it allows.
+//!
+//! Owns: the port between whoever makes load and whoever carries it. Whoever makes it ([`Load`])
+//! says what is sent when, and hears how each call ended; whoever carries it ([`LoadExecutor`]) drives
+//! its own loop, so that nothing stands between a call and the wire. Never does: count, or decide
+//! when to stop.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+use tokio::sync::Notify;
+
+use crate::model::{Error, JsonObject, ToolContext, ToolName, ToolResult};
+
+/// An ability of providers that have a faster way for many equal calls than one call after the
+/// other. The host carries the calls of those that have none.
+#[async_trait]
+pub trait LoadSupport: Send + Sync {
+    /// Whether several runs at once have this way. Where only one has it, runs that are compared are
+    /// all carried by the host, or they would be measured at two speeds.
+    fn supports_parallel_runs(&self) -> bool;
+
+    /// Readies a run: connects, opens what is needed, serialises what all calls share. All that
+    /// takes time and is no part of a call happens here. `None` when this tool, or the way to it as
+    /// it is now, has no faster way; the host carries its calls then.
+    ///
+    /// # Errors
+    /// When the tool cannot be reached.
+    async fn executor(&self, order: &LoadJob) -> Result<Option<Box<dyn LoadExecutor>>, Error>;
+}
+
+/// What is repeated.
+#[derive(Clone)]
+pub struct LoadJob {
+    /// The tool, one of the provider's names.
+    pub tool: ToolName,
+    /// The most calls that are in flight at once.
+    pub concurrency: usize,
+    /// How long an answer is waited for; a call without one by then ended as a timeout.
+    pub timeout: Duration,
+    /// Which answers are read and checked whole, as in an ordinary call. Of the others only whose
+    /// answer they are and whether they say no.
+    pub inspection: Option<Inspection>,
+    /// Whose calls they are. `cancel` ends the run at once.
+    pub context: ToolContext,
+}
+
+/// Which answers are read whole, and by whom they are checked.
+#[derive(Clone)]
+pub struct Inspection {
+    /// One answer of so many, beginning with the first; at least 1, which is every answer.
+    pub every: u64,
+    /// Checks one.
+    pub inspector: Arc<dyn Inspector>,
+}
+
+/// Checks whole answers.
+pub trait Inspector: Send + Sync {
+    /// What is wrong with it, if anything is.
+    fn inspect(&self, result: &ToolResult) -> Option<Error>;
+}
+
+impl std::fmt::Debug for Inspection {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Inspection").field("every", &self.every).finish_non_exhaustive()
+    }
+}
+
+/// Carries the calls of one run.
+#[async_trait]
+pub trait LoadExecutor: Send {
+    /// Sends what `load` hands out and tells it how each call ended, exactly once for each, until
+    /// the load is done and nothing is in flight, or its patience with what is in flight ends.
+    /// May be asked again afterwards, with a load whose tickets go on where the last one's ended:
+    /// targets that are compared take turns, each on the way that was opened once.
+    ///
+    /// # Errors
+    /// When no more calls can be carried (the server died, say). What was in flight was told as
+    /// ended before; a new repeater may work again.
+    async fn run(&mut self, load: &mut dyn Load) -> Result<(), Error>;
+
+    /// What was odd, for people.
+    fn warnings(&self) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+/// Says what is sent when, and counts what became of it. All of it must return at once.
+pub trait Load: Send {
+    /// The time, by the clock that all times of this run are read from.
+    fn now(&self) -> Instant;
+
+    /// What is to be done now, by [`Load::now`]: one reading does for several calls that go out
+    /// together. Asked again after each request, each end, and when what it said to wait for has come.
+    fn next(&mut self, now: Instant) -> LoadDecision;
+
+    /// A call ended.
+    fn on_completed(&mut self, end: CompletedRequest);
+
+    /// Woken when [`Load::next`] may say something else although no call ended and no time came.
+    fn wakeup(&self) -> Arc<Notify>;
+}
+
+/// What a load wants.
+#[derive(Debug, Clone)]
+pub enum LoadDecision {
+    /// Send this, now.
+    Send(BenchRequest),
+    /// Send nothing before this moment, unless a call ends or there is news.
+    WaitUntil(Instant),
+    /// Send nothing until a call ends or there is news.
+    WaitForWakeup,
+    /// Send nothing any more. What is in flight may end until this moment; then it is told as
+    /// [`LoadOutcome::Unanswered`].
+    Drain(Instant),
+}
+
+/// One call to send.
+#[derive(Debug, Clone)]
+pub struct BenchRequest {
+    /// Its number among those of this repeater, from 0 without gaps in the order of being handed out.
+    pub ticket: u64,
+    /// Its arguments.
+    pub arguments: Arc<EncodedArguments>,
+}
+
+/// Arguments in the forms that carriers need.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EncodedArguments {
+    /// The object.
+    pub object: JsonObject,
+    /// The same as compact JSON.
+    pub json: Box<str>,
+}
+
+impl EncodedArguments {
+    /// Serialises the object.
+    pub fn new(object: JsonObject) -> Self {
+        // Of text, numbers and lists of them there is nothing that cannot be written.
+        let json = serde_json::to_string(&object).unwrap_or_default().into_boxed_str();
+        Self { object, json }
+    }
+}
+
+/// How a call of a run ended.
+#[derive(Debug)]
+pub struct CompletedRequest {
+    /// Which one.
+    pub ticket: u64,
+    /// When it was handed to the wire or started.
+    pub sent_at: Instant,
+    /// When its answer was read, or it was given up.
+    pub ended_at: Instant,
+    /// Bytes sent for it, as far as they are counted.
+    pub bytes_out: u64,
+    /// Bytes that came for it.
+    pub bytes_in: u64,
+    /// What became of it.
+    pub outcome: LoadOutcome,
+}
+
+impl CompletedRequest {
+    /// The end of a call that the end of its run came before.
+    pub fn unanswered(ticket: u64, sent: Instant, at: Instant) -> Self {
+        Self {
+            ticket,
+            sent_at: sent,
+            ended_at: at,
+            bytes_out: 0,
+            bytes_in: 0,
+            outcome: LoadOutcome::Unanswered,
+        }
+    }
+}
+
+/// What became of a call of a run.
+#[derive(Debug)]
+pub enum LoadOutcome {
+    /// The tool answered.
+    Ok,
+    /// The tool said no: `isError`, a non-zero exit, an HTTP status. With what it said, cut.
+    ToolError(Box<str>),
+    /// No usable answer came: a limit fired, the protocol was broken, the connection ended, the
+    /// peer answered with an error.
+    Failed(Box<Error>),
+    /// The run ended first.
+    Unanswered,
+}

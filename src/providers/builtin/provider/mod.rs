@@ -1,0 +1,127 @@
+//! The provider of all built-in entries.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use serde_json::{Value, json};
+
+use super::arguments::BuiltinArguments;
+use super::{BuiltinFunction, FunctionBody, table};
+use crate::config::spec::ToolSpec;
+use crate::model::{Diagnostic, Error, ToolCall, ToolContext, ToolDefinition, ToolResult};
+use crate::provider::{BuiltProviders, Preview, ProviderDeps, ToolProvider};
+use crate::util::clock::{Clock, SystemClock};
+
+/// Runs the built-in functions that entries name.
+pub(super) struct BuiltinProvider {
+    definitions: Vec<Arc<ToolDefinition>>,
+    functions: HashMap<String, &'static BuiltinFunction>,
+    clock: Arc<dyn Clock>,
+}
+
+/// Builds the provider from the entries of this kind.
+pub(super) fn build(specs: &[&ToolSpec], _context: &ProviderDeps) -> BuiltProviders {
+    build_with(specs, Arc::new(SystemClock))
+}
+
+fn build_with(specs: &[&ToolSpec], clock: Arc<dyn Clock>) -> BuiltProviders {
+    let mut diagnostics = Vec::new();
+    let mut definitions = Vec::new();
+    let mut functions = HashMap::new();
+    for spec in specs {
+        match function_of(spec) {
+            Ok(function) => {
+                functions.insert(spec.definition.name.full(), function);
+                definitions.push(Arc::new(complete(spec.definition.clone(), function)));
+            }
+            Err(diagnostic) => diagnostics.push(diagnostic.with_entry(spec.definition.name.full())),
+        }
+    }
+    let provider = (!definitions.is_empty()).then(|| {
+        Arc::new(BuiltinProvider { definitions, functions, clock }) as Arc<dyn ToolProvider>
+    });
+    BuiltProviders { providers: provider.into_iter().collect(), diagnostics }
+}
+
+fn function_of(spec: &ToolSpec) -> Result<&'static BuiltinFunction, Diagnostic> {
+    let entry = &spec.entry;
+    let Some(module) = entry.get("module") else {
+        return Err(Diagnostic::error("'module' is missing")
+            .with_hint("name one, such as module: builtin.calculator")
+            .with_location(spec.location.clone()));
+    };
+    let function = entry.get("function");
+    let name = function.map(|node| node.as_text()).transpose()?;
+    table::find(module.as_text()?, name).map_err(|(message, hint)| {
+        let spot = if message.starts_with("there is no module") {
+            module
+        } else {
+            function.unwrap_or(module)
+        };
+        Diagnostic::error(message).with_hint(hint).with_location(spot.location())
+    })
+}
+
+/// Fills what the entry left out.
+fn complete(mut definition: ToolDefinition, function: &BuiltinFunction) -> ToolDefinition {
+    definition.title.get_or_insert_with(|| function.title.to_owned());
+    definition.description.get_or_insert_with(|| function.description.to_owned());
+    if *definition.input_schema == json!({ "type": "object" }) {
+        definition.input_schema = Arc::new((function.input)());
+    }
+    if definition.output_schema.is_none() {
+        definition.output_schema = function.output.map(|schema| Arc::new(schema()));
+    }
+    let annotations = &mut definition.annotations;
+    annotations.read_only.get_or_insert(true);
+    annotations.destructive.get_or_insert(false);
+    annotations.idempotent.get_or_insert(function.idempotent);
+    annotations.open_world.get_or_insert(false);
+    // The author of a built-in is this crate, so its promise is as good as one in a file; an
+    // entry that says otherwise keeps its word.
+    definition.is_repeatable |=
+        annotations.read_only == Some(true) || annotations.idempotent == Some(true);
+    definition.touches.push("nothing outside the process".to_owned());
+    definition
+}
+
+impl BuiltinProvider {
+    fn function(&self, call: &ToolCall) -> Result<&'static BuiltinFunction, Error> {
+        let name = call.name.full();
+        self.functions
+            .get(&name)
+            .copied()
+            .ok_or_else(|| Error::internal(format!("'{name}' is not one of the built-in tools")))
+    }
+}
+
+#[async_trait]
+impl ToolProvider for BuiltinProvider {
+    fn declared(&self) -> Vec<Arc<ToolDefinition>> {
+        self.definitions.clone()
+    }
+
+    async fn call(&self, context: &ToolContext, call: &ToolCall) -> Result<ToolResult, Error> {
+        let arguments = BuiltinArguments(&call.arguments);
+        match self.function(call)?.run {
+            FunctionBody::Sync(run) => run(self.clock.as_ref(), arguments),
+            FunctionBody::Async(run) => run(context, arguments).await,
+        }
+    }
+
+    async fn preview(&self, call: &ToolCall) -> Result<Preview, Error> {
+        let function = self.function(call)?;
+        Ok(Preview {
+            summary: format!("runs the built-in {}.{}", function.module, function.name),
+            request: json!({
+                "module": function.module,
+                "function": function.name,
+                "arguments": Value::Object(call.arguments.clone()),
+            }),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,78 @@
+//! The environment of a command: from nothing, by name.
+
+use std::collections::BTreeMap;
+
+use super::entry::{CommandEntry, CommandInput, variable};
+use super::template::show;
+use crate::config::environment::Environment;
+use crate::config::expanded::ExpandedValues;
+use crate::config::variables::decides_code;
+use crate::model::{Error, JsonObject, ToolContext};
+use crate::providers::program_env::{build_env, is_variable};
+use crate::util::process::EVENTS_FD;
+
+/// The variables that do not depend on the call: the allow-list, `env_keys`, the entry's `env`.
+pub(super) fn call_independent_env(
+    entry: &CommandEntry,
+    environment: &dyn Environment,
+    expanded: &ExpandedValues,
+) -> BTreeMap<String, String> {
+    build_env(&entry.env, &entry.env_keys, environment, expanded)
+}
+
+/// Adds the arguments of the call as `TOOLHOST_ARG_…`, for entries with `input: env`.
+///
+/// # Errors
+/// A usage error when a value holds a NUL byte.
+pub(super) fn add_arguments(
+    env: &mut BTreeMap<String, String>,
+    entry: &CommandEntry,
+    arguments: &JsonObject,
+) -> Result<(), Error> {
+    if entry.input != CommandInput::Env {
+        return Ok(());
+    }
+    for (name, value) in arguments {
+        let Some(value) = show(value) else { continue };
+        if value.contains('\0') {
+            return Err(Error::usage(format!("'{name}' holds a NUL byte"))
+                .with_hint("a variable of a program cannot hold one"));
+        }
+        env.insert(variable(name), value);
+    }
+    Ok(())
+}
+
+/// Adds what the call's context says: the session, the caller's directory, the caller's variables.
+///
+/// # Errors
+/// A usage error for a variable that cannot be carried, or that would change which code runs.
+pub(super) fn add_context(
+    env: &mut BTreeMap<String, String>,
+    context: &ToolContext,
+) -> Result<(), Error> {
+    for (name, value) in &context.environment {
+        if !is_variable(name) || value.contains('\0') {
+            return Err(Error::usage(format!("'{name}' cannot be a variable of a program")));
+        }
+        if decides_code(name) {
+            return Err(Error::usage(format!("'{name}' cannot be set by a call"))
+                .with_hint("it decides which code runs: set it under 'env' in the entry"));
+        }
+        env.insert(name.clone(), value.clone());
+    }
+    let cwd = context.cwd.to_string_lossy();
+    for (name, value) in [
+        ("TOOLHOST_CALL_ID", context.call_id.0.as_str()),
+        ("TOOLHOST_SESSION_ID", &context.session_id),
+        ("TOOLHOST_CWD", &cwd),
+    ] {
+        env.insert(name.to_owned(), value.replace('\0', ""));
+    }
+    if !context.metadata.is_empty() {
+        let metadata = serde_json::Value::Object(context.metadata.clone()).to_string();
+        env.insert("TOOLHOST_CONTEXT".to_owned(), metadata);
+    }
+    env.insert("TOOLHOST_EVENTS_FD".to_owned(), EVENTS_FD.to_string());
+    Ok(())
+}

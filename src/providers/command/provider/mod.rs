@@ -1,0 +1,242 @@
+//! The provider of all command entries.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use serde_json::{Value, json};
+
+use super::entry::{self, CommandEntry, CommandInput};
+use super::events::CommandEventReader;
+use super::run::{self, ProgramLimits};
+use super::template::show;
+use super::{call_env, result};
+use crate::config::environment::Environment;
+use crate::config::expanded::ExpandedValues;
+use crate::config::spec::ToolSpec;
+use crate::model::{
+    Diagnostic, Error, ErrorPhase, JsonObject, Safety, ToolCall, ToolContext, ToolDefinition,
+    ToolResult,
+};
+use crate::provider::{BuiltProviders, Preview, ProviderDeps, ToolProvider, verify_trust};
+use crate::providers::confinement;
+use crate::util::process::{Process, Program, ResolveError, StartError, resolve};
+
+/// Runs the programs that entries name.
+pub(super) struct CommandProvider {
+    tools: Vec<CommandTool>,
+    environment: Arc<dyn Environment>,
+    expanded: ExpandedValues,
+}
+
+struct CommandTool {
+    definition: Arc<ToolDefinition>,
+    entry: CommandEntry,
+}
+
+/// What a call comes to, before anything is started.
+struct Invocation {
+    argv: Vec<String>,
+    env: BTreeMap<String, String>,
+    stdin: Option<Vec<u8>>,
+}
+
+/// Builds the provider from the entries of this kind.
+pub(super) fn build(specs: &[&ToolSpec], context: &ProviderDeps) -> BuiltProviders {
+    let environment = Arc::clone(&context.environment);
+    let mut diagnostics: Vec<Diagnostic> = Vec::new();
+    let mut tools = Vec::with_capacity(specs.len());
+    for spec in specs {
+        let name = spec.definition.name.full();
+        let mut warnings = Vec::new();
+        match entry::read(spec, environment.as_ref(), &mut warnings) {
+            Ok(entry) => {
+                let definition = complete(spec.definition.clone(), &entry, environment.as_ref());
+                let definition = Arc::new(definition);
+                tools.push(CommandTool { definition, entry });
+            }
+            Err(diagnostic) => warnings.push(diagnostic),
+        }
+        diagnostics
+            .extend(warnings.into_iter().map(|diagnostic| diagnostic.with_entry(name.clone())));
+    }
+    let provider = (!tools.is_empty()).then(|| {
+        let expanded = context.expanded.clone();
+        Arc::new(CommandProvider { tools, environment, expanded }) as Arc<dyn ToolProvider>
+    });
+    BuiltProviders { providers: provider.into_iter().collect(), diagnostics }
+}
+
+/// Fills what the entry left out, and says beforehand what a call would run into.
+fn complete(
+    mut definition: ToolDefinition,
+    entry: &CommandEntry,
+    environment: &dyn Environment,
+) -> ToolDefinition {
+    definition.description.get_or_insert_with(|| format!("Runs {}.", entry.program));
+    let obstacle = match locate(entry, environment) {
+        Ok(program) => {
+            definition.touches.push(format!("starts {}", program.display()));
+            None
+        }
+        Err(error) => {
+            definition.touches.push(format!("starts {}", entry.program));
+            Some(error)
+        }
+    };
+    definition.touches.push(match &entry.cwd {
+        Some(cwd) => format!("works in {}", cwd.display()),
+        None => "works in the directory it is called from".to_owned(),
+    });
+    let obstacle = match &entry.sandbox {
+        None => obstacle,
+        Some(sandbox) => {
+            definition.touches.extend(sandbox.describe(entry.cwd.as_deref()));
+            definition.sandbox = sandbox.coverage().map(Arc::new);
+            if sandbox.confines() {
+                definition.safety = Safety::Sandboxed;
+            }
+            obstacle.or_else(|| sandbox.obstacle())
+        }
+    };
+    if let Some(error) = obstacle {
+        definition.mark_unavailable(error);
+    }
+    definition
+}
+
+/// The executable. A name is looked for in the `PATH` the program itself will see; a path is
+/// relative to the file the entry stands in.
+fn locate(entry: &CommandEntry, environment: &dyn Environment) -> Result<PathBuf, Error> {
+    let path = entry.env.get("PATH").cloned().or_else(|| environment.var("PATH"));
+    resolve(&entry.program, path.as_deref(), &entry.base_dir).map_err(|cause| {
+        let error = Error::unreachable(cause.to_string()).with_phase(ErrorPhase::Start);
+        match cause {
+            ResolveError::NotInPath { searched, .. } => {
+                let searched: Vec<_> = searched.iter().map(|d| d.display().to_string()).collect();
+                error
+                    .with_detail(format!("searched: {}", searched.join(":")))
+                    .with_hint("install it, or write its full path")
+            }
+            ResolveError::NotExecutable(file) => {
+                error.with_hint(format!("chmod +x {}", file.display()))
+            }
+            ResolveError::Missing(_) | ResolveError::Directory(_) => {
+                error.with_hint("a path is relative to the file the entry stands in")
+            }
+        }
+    })
+}
+
+impl CommandProvider {
+    fn tool(&self, call: &ToolCall) -> Result<&CommandTool, Error> {
+        self.tools.iter().find(|tool| tool.definition.name == call.name).ok_or_else(|| {
+            Error::internal(format!("'{}' is not one of the command tools", call.name))
+        })
+    }
+
+    fn prepare(&self, entry: &CommandEntry, given: &JsonObject) -> Result<Invocation, Error> {
+        let mut arguments = given.clone();
+        for (name, value) in &entry.defaults {
+            if !arguments.contains_key(name) {
+                arguments.insert(name.clone(), value.clone());
+            }
+        }
+        let mut argv = vec![entry.program.clone()];
+        for element in &entry.arguments {
+            argv.extend(element.fill(&arguments, entry.allow_dash)?);
+        }
+        let stdin = match &entry.input {
+            CommandInput::StdinJson => {
+                Some(Value::Object(arguments.clone()).to_string().into_bytes())
+            }
+            CommandInput::StdinText(name) => {
+                Some(arguments.get(name).and_then(show).unwrap_or_default().into_bytes())
+            }
+            CommandInput::Env | CommandInput::Args | CommandInput::None => None,
+        };
+        let mut env =
+            call_env::call_independent_env(entry, self.environment.as_ref(), &self.expanded);
+        call_env::add_arguments(&mut env, entry, &arguments)?;
+        Ok(Invocation { argv, env, stdin })
+    }
+}
+
+#[async_trait]
+impl ToolProvider for CommandProvider {
+    fn declared(&self) -> Vec<Arc<ToolDefinition>> {
+        self.tools.iter().map(|tool| Arc::clone(&tool.definition)).collect()
+    }
+
+    async fn call(&self, context: &ToolContext, call: &ToolCall) -> Result<ToolResult, Error> {
+        let tool = self.tool(call)?;
+        let entry = &tool.entry;
+        verify_trust(&entry.seal)?;
+        let mut prepared = self.prepare(entry, &call.arguments)?;
+        call_env::add_context(&mut prepared.env, context)?;
+        let path = locate(entry, self.environment.as_ref())?;
+        let cwd = entry.cwd.clone().unwrap_or_else(|| context.cwd.clone());
+        require_directory(&cwd)?;
+        let program = Program {
+            path,
+            args: prepared.argv.split_off(1),
+            env: prepared.env,
+            cwd,
+            stdin: prepared.stdin.is_some(),
+        };
+        let process = start(&program, entry)?;
+        let events = CommandEventReader::new(&context.call_id, call.name.full(), &context.events);
+        let limits = ProgramLimits::with_max_stdout(entry.max_output);
+        let finished =
+            run::run_to_end(process, prepared.stdin, events, &context.cancel, &limits).await?;
+        result::read(&entry.program, finished, entry.output)
+    }
+
+    async fn preview(&self, call: &ToolCall) -> Result<Preview, Error> {
+        let entry = &self.tool(call)?.entry;
+        let mut prepared = self.prepare(entry, &call.arguments)?;
+        let path = locate(entry, self.environment.as_ref())?;
+        let cwd = entry.cwd.clone().unwrap_or_else(|| self.environment.cwd());
+        prepared.argv[0] = path.display().to_string();
+        let stdin = prepared.stdin.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        Ok(Preview {
+            summary: format!("starts {} in {}", path.display(), cwd.display()),
+            request: json!({
+                "argv": prepared.argv,
+                "cwd": cwd.display().to_string(),
+                "env": prepared.env.keys().collect::<Vec<_>>(),
+                "stdin": stdin,
+            }),
+        })
+    }
+}
+
+/// Starts the program, within its sandbox when it has one.
+fn start(program: &Program, entry: &CommandEntry) -> Result<Process, Error> {
+    let started = match &entry.sandbox {
+        None => Process::start_with_events(program).map_err(StartError::from),
+        Some(sandbox) => {
+            let confinement = sandbox.confinement(&program.path, &program.cwd)?;
+            Process::start_confined(program, &confinement, true)
+        }
+    };
+    started.map_err(|error| {
+        confinement::not_started(&error, |error| {
+            format!("'{}' could not be started: {error}", program.path.display())
+        })
+    })
+}
+
+/// The system reports a missing directory as a missing program; this tells them apart.
+fn require_directory(cwd: &Path) -> Result<(), Error> {
+    if cwd.is_dir() {
+        return Ok(());
+    }
+    Err(Error::unreachable(format!("the working directory '{}' does not exist", cwd.display()))
+        .with_phase(ErrorPhase::Start)
+        .with_hint("'cwd' in the entry is relative to its file"))
+}
+
+#[cfg(test)]
+mod tests;

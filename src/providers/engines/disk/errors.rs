@@ -1,0 +1,48 @@
+//! What an error of the file means, and what a person can do about it.
+
+use std::path::Path;
+use std::time::Duration;
+
+use rusqlite::ErrorCode;
+
+use crate::model::Error;
+
+/// How long another process is waited for.
+pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The error for an error of the file at `path`.
+pub(super) fn database_error(path: &Path, error: &rusqlite::Error) -> Error {
+    let shown = path.display();
+    match error.sqlite_error_code() {
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Error::unreachable(format!(
+            "the store {shown} has been locked by somebody else for {} s",
+            BUSY_TIMEOUT.as_secs()
+        ))
+        .with_hint("nothing was changed; try again when the other process is done"),
+        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
+            damaged(path, &error.to_string())
+        }
+        Some(ErrorCode::DiskFull) => {
+            Error::unreachable(format!("the disk is full: the store {shown} cannot grow"))
+                .with_hint("what it holds is intact; make room and try again")
+        }
+        Some(ErrorCode::SystemIoFailure) => {
+            Error::unreachable(format!("the store {shown} cannot be read or written: {error}"))
+                .with_hint("the disk may be full, or a limit on the size of files reached")
+        }
+        Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied | ErrorCode::CannotOpen) => {
+            Error::unreachable(format!("the store {shown} cannot be opened: {error}"))
+                .with_hint("its owner, its mode or its directory does not allow it")
+        }
+        _ => Error::unreachable(format!("the store {shown} failed: {error}")),
+    }
+}
+
+/// The error for a file that is there and is no store, or no whole one. It is never changed.
+pub(super) fn damaged(path: &Path, why: &str) -> Error {
+    let shown = path.display();
+    Error::protocol(format!("{shown} is damaged or no store: {why}")).with_hint(format!(
+        "nothing was changed; rescue what it holds with `sqlite3 {shown} .recover`, or move it \
+         away to begin anew"
+    ))
+}

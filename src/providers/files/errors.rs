@@ -1,0 +1,74 @@
+//! What went wrong with a file, as an error that says what to do.
+//!
+//! A way out of the directory and a thing that is no file are refusals (denied). What is not there
+//! or not permitted by the system is the tool's own no.
+
+use std::io;
+
+use crate::model::error::Signal;
+use crate::model::{Error, ErrorKind};
+
+/// Whether the path led out of the directory: the capability layer says so without an error number
+/// of the system.
+pub(super) fn is_escape(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::PermissionDenied && error.raw_os_error().is_none()
+}
+
+/// A path that leads out of the directory.
+pub(super) fn outside(path: &str, root: &str) -> Error {
+    Error::denied(format!("'{path}' leads out of {root}"))
+        .with_hint("give a path relative to that directory; nothing else can be reached from here")
+}
+
+/// The error for an error of the system while `doing` something with `path`.
+pub(super) fn io_error(doing: &str, path: &str, root: &str, error: &io::Error) -> Error {
+    if is_escape(error) {
+        return outside(path, root);
+    }
+    match error.kind() {
+        io::ErrorKind::NotFound => {
+            Error::tool(format!("cannot {doing} '{path}': there is no such file or directory"))
+        }
+        _ => Error::tool(format!("cannot {doing} '{path}': {}", io_error_text(error))),
+    }
+}
+
+/// The error for an error while new content was written for `path`.
+pub(super) fn write_error(path: &str, existed: bool, error: &io::Error) -> Error {
+    let still = if existed { "; the old content stays" } else { "" };
+    Error::tool(format!("cannot write '{path}': {}{still}", io_error_text(error)))
+}
+
+/// A name that is taken already.
+pub(super) fn already_exists_error(path: &str) -> Error {
+    Error::tool(format!("'{path}' exists already")).with_hint("overwrite=true replaces a file")
+}
+
+/// The words of an error, without its number where the words say enough.
+pub(super) fn io_error_text(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::StorageFull => "the disk is full".to_owned(),
+        io::ErrorKind::QuotaExceeded => "the quota of the disk is used up".to_owned(),
+        io::ErrorKind::FileTooLarge => "the file would pass the limit on file sizes".to_owned(),
+        io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
+        io::ErrorKind::NotADirectory => "a part of the path is no directory".to_owned(),
+        io::ErrorKind::InvalidFilename => "the name is too long".to_owned(),
+        io::ErrorKind::ReadOnlyFilesystem => "the file system is read-only".to_owned(),
+        io::ErrorKind::CrossesDevices => {
+            "the other path is on another file system; copy and delete instead".to_owned()
+        }
+        _ if error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error()) => {
+            "there are too many symbolic links, or one where none is followed".to_owned()
+        }
+        _ => {
+            let text = error.to_string();
+            let end = text.find(" (os error").unwrap_or(text.len());
+            text.get(..end).unwrap_or(&text).to_lowercase()
+        }
+    }
+}
+
+/// The error of a call that was told to stop.
+pub(super) fn stopped() -> Error {
+    Error::new(ErrorKind::Interrupted(Signal::Interrupt), "the files were left before the end")
+}

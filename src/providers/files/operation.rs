@@ -1,0 +1,376 @@
+//! The operations, their names in both vocabularies, and what is said about each.
+//!
+//! One operation has two sets of names: the short ones of components, and those of `LangChain`'s
+//! `FileManagementToolkit`, which the documents' entries and the models trained on it use. Tools
+//! and arguments are translated here and in `arguments`; nothing else knows of the two.
+
+use serde_json::{Value, json};
+
+use crate::model::Annotations;
+use crate::providers::toolkit::ToolkitTool;
+
+/// The most entries or matches a call may ask for.
+pub(super) const MAX_ENTRIES: u64 = 10_000;
+/// How many there are when the call does not say.
+pub(super) const DEFAULT_ENTRIES: u64 = 1_000;
+
+/// What can be done in a directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum FileOperation {
+    Read,
+    List,
+    Search,
+    Info,
+    Write,
+    Append,
+    Edit,
+    Copy,
+    Move,
+    Delete,
+}
+
+/// A set of names for tools and their arguments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Vocabulary {
+    /// `read`, `list`, …, with `path`, `from` and `to`.
+    Plain,
+    /// `read_file`, `list_directory`, …, with `file_path`, `dir_path` and `source_path`.
+    LangChain,
+}
+
+const fn tool(name: &'static str, aliases: &'static [&'static str]) -> ToolkitTool {
+    ToolkitTool { name, aliases }
+}
+
+/// The tools that read stand first, so that they are a slice of the whole.
+static PLAIN: [ToolkitTool; 10] = [
+    tool("read", &["read_file"]),
+    tool("list", &["list_directory"]),
+    tool("search", &["file_search", "file_system_search"]),
+    tool("info", &["file_info", "stat"]),
+    tool("write", &["write_file"]),
+    tool("append", &["append_file"]),
+    tool("edit", &["edit_file"]),
+    tool("copy", &["copy_file"]),
+    tool("move", &["move_file"]),
+    tool("delete", &["file_delete", "delete_file"]),
+];
+
+static LANGCHAIN: [ToolkitTool; 7] = [
+    tool("read_file", &["read"]),
+    tool("list_directory", &["list"]),
+    tool("file_search", &["file_system_search", "search"]),
+    tool("write_file", &["write"]),
+    tool("copy_file", &["copy"]),
+    tool("move_file", &["move"]),
+    tool("file_delete", &["delete_file", "delete"]),
+];
+
+impl Vocabulary {
+    /// All tools.
+    pub(super) fn tools(self) -> &'static [ToolkitTool] {
+        match self {
+            Self::Plain => &PLAIN,
+            Self::LangChain => &LANGCHAIN,
+        }
+    }
+
+    /// The tools that change nothing.
+    pub(super) fn read_only_tools(self) -> &'static [ToolkitTool] {
+        let all = self.tools();
+        let writes = |offer: &ToolkitTool| {
+            FileOperation::named(offer.name).is_some_and(FileOperation::writes)
+        };
+        let end = all.iter().position(writes).unwrap_or(all.len());
+        all.get(..end).unwrap_or(all)
+    }
+
+    /// Picks the name this vocabulary uses.
+    fn pick(self, plain: &'static str, langchain: &'static str) -> &'static str {
+        match self {
+            Self::Plain => plain,
+            Self::LangChain => langchain,
+        }
+    }
+}
+
+impl FileOperation {
+    /// The operation with this name, in either vocabulary.
+    pub(super) fn named(word: &str) -> Option<Self> {
+        Some(match word {
+            "read" | "read_file" => Self::Read,
+            "list" | "list_directory" => Self::List,
+            "search" | "file_search" | "file_system_search" => Self::Search,
+            "info" | "file_info" | "stat" => Self::Info,
+            "write" | "write_file" => Self::Write,
+            "append" | "append_file" => Self::Append,
+            "edit" | "edit_file" => Self::Edit,
+            "copy" | "copy_file" => Self::Copy,
+            "move" | "move_file" => Self::Move,
+            "delete" | "file_delete" | "delete_file" => Self::Delete,
+            _ => return None,
+        })
+    }
+
+    /// Its short name.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::List => "list",
+            Self::Search => "search",
+            Self::Info => "info",
+            Self::Write => "write",
+            Self::Append => "append",
+            Self::Edit => "edit",
+            Self::Copy => "copy",
+            Self::Move => "move",
+            Self::Delete => "delete",
+        }
+    }
+
+    /// Whether it changes anything.
+    pub(super) fn writes(self) -> bool {
+        !matches!(self, Self::Read | Self::List | Self::Search | Self::Info)
+    }
+
+    /// What it does, for people and models.
+    pub(super) fn description(self) -> &'static str {
+        match self {
+            Self::Read => {
+                "Read a text file or some of its lines. A long file is cut, and the end of the \
+                 answer says how to go on"
+            }
+            Self::List => "List the entries of a directory, with types, sizes and dates",
+            Self::Search => {
+                "Find files by a pattern over their names, by a text in them, or by both. Binary \
+                 files and directories named .git are left out, and links are not followed"
+            }
+            Self::Info => "The type, size, date and mode of a file or directory",
+            Self::Write => {
+                "Write a text file, replacing what it held. Either all of it is written or nothing"
+            }
+            Self::Append => "Add text to the end of a file, which is created when there is none",
+            Self::Edit => {
+                "Replace a piece of text in a file by another. It has to stand in the file exactly \
+                 once"
+            }
+            Self::Copy => "Copy a file; an existing one is kept unless overwrite is true",
+            Self::Move => {
+                "Move or rename a file or directory; an existing file is kept unless overwrite is \
+                 true"
+            }
+            Self::Delete => "Delete a file or an empty directory",
+        }
+    }
+
+    /// What a call may touch in `root`.
+    pub(super) fn touches(self, root: &str) -> String {
+        match self {
+            Self::Read => format!("reads files below {root}"),
+            Self::List | Self::Info => format!("reads names, sizes and dates below {root}"),
+            Self::Search => format!("reads names and files below {root}"),
+            Self::Write => format!("creates and replaces files below {root}"),
+            Self::Append | Self::Edit => format!("reads and changes files below {root}"),
+            Self::Copy => format!("reads, creates and replaces files below {root}"),
+            Self::Move => format!("moves and replaces files and directories below {root}"),
+            Self::Delete => format!("deletes files and empty directories below {root}"),
+        }
+    }
+
+    /// The truth about its effects. What replaces or deletes is destructive; adding to a file is
+    /// not, and neither is safe to repeat when a second time does something else: `LangChain`'s
+    /// `write_file` can add too.
+    pub(super) fn annotations(self, words: Vocabulary) -> Annotations {
+        let writes = self.writes();
+        Annotations {
+            title: None,
+            read_only: Some(!writes),
+            destructive: Some(writes && self != Self::Append),
+            idempotent: Some(!writes || self == Self::Write && words == Vocabulary::Plain),
+            open_world: Some(false),
+        }
+    }
+
+    /// The names of the arguments that are paths, in both vocabularies.
+    pub(super) fn paths(self) -> &'static [[&'static str; 2]] {
+        match self {
+            Self::List | Self::Search => &[["path", "dir_path"]],
+            Self::Copy | Self::Move => &[["from", "source_path"], ["to", "destination_path"]],
+            _ => &[["path", "file_path"]],
+        }
+    }
+
+    /// JSON Schema of the arguments.
+    pub(super) fn input_schema(self, words: Vocabulary) -> Value {
+        let path = words.pick("path", "file_path");
+        let directory = words.pick("path", "dir_path");
+        let limit = json!({ "type": "integer", "minimum": 1, "maximum": MAX_ENTRIES,
+            "default": DEFAULT_ENTRIES, "description": "The most entries to answer with" });
+        match self {
+            Self::Read => object(
+                &[
+                    (path, file("The file, relative to the directory of these tools")),
+                    ("offset", count("The first line to read, from 1")),
+                    ("limit", count("The most lines to read")),
+                    (
+                        "byte_offset",
+                        json!({ "type": "integer", "minimum": 0, "description":
+                        "Where to start in bytes, instead of a line" }),
+                    ),
+                    (
+                        "encoding",
+                        json!({ "enum": ["text", "base64"], "default": "text",
+                        "description": "base64 gives the bytes of any file" }),
+                    ),
+                ],
+                &[path],
+            ),
+            Self::List => object(
+                &[
+                    (directory, directory_of("list")),
+                    (
+                        "recursive",
+                        flag("Whether to list the directories in it too, but those named .git"),
+                    ),
+                    ("limit", limit),
+                ],
+                &[],
+            ),
+            Self::Search => object(
+                &[
+                    (
+                        words.pick("glob", "pattern"),
+                        json!({ "type": "string", "examples": ["*.md"], "description":
+                            "A pattern such as *.md or src/**/*.rs. Without a slash it is matched \
+                             against names, with one against paths" }),
+                    ),
+                    (directory, directory_of("search")),
+                    ("text", text("A text that has to stand in a line of the file")),
+                    ("regex", flag("Whether the text is a regular expression")),
+                    ("ignore_case", flag("Whether upper and lower case are the same")),
+                    ("limit", limit),
+                ],
+                match words {
+                    Vocabulary::Plain => &[],
+                    Vocabulary::LangChain => &["pattern"],
+                },
+            ),
+            Self::Info => object(&[(path, file("A file or directory"))], &[path]),
+            Self::Write | Self::Append => {
+                let mut properties = vec![
+                    (path, file("The file; directories on the way to it are created")),
+                    ("text", text("What to write")),
+                    (
+                        "encoding",
+                        json!({ "enum": ["text", "base64"], "default": "text",
+                        "description": "What the text is: itself, or bytes in base64" }),
+                    ),
+                ];
+                if words == Vocabulary::LangChain {
+                    properties.push(("append", flag("Whether to add to the end instead")));
+                }
+                object(&properties, &[path, "text"])
+            }
+            Self::Edit => object(
+                &[
+                    (path, file("The file")),
+                    ("old", text("What stands there now, exactly, line breaks included")),
+                    ("new", json!({ "type": "string", "description": "What shall stand there" })),
+                ],
+                &[path, "old", "new"],
+            ),
+            Self::Copy | Self::Move => {
+                let from = words.pick("from", "source_path");
+                let to = words.pick("to", "destination_path");
+                object(
+                    &[
+                        (from, file("What to take")),
+                        (to, text("The new path, or a directory to put it into")),
+                        ("overwrite", flag("Whether an existing file may be replaced")),
+                    ],
+                    &[from, to],
+                )
+            }
+            Self::Delete => object(&[(path, file("A file or an empty directory"))], &[path]),
+        }
+    }
+
+    /// JSON Schema of the structured result, for the operations that give one.
+    pub(super) fn output_schema(self) -> Option<Value> {
+        let entry = json!({
+            "path": { "type": "string" },
+            "type": { "enum": ["file", "directory", "link", "other"] },
+            "size": { "type": "integer" },
+            "modified": { "type": ["string", "null"], "format": "date-time" },
+        });
+        let required = json!(["path", "type", "size", "modified"]);
+        Some(match self {
+            Self::List => json!({
+                "type": "object",
+                "properties": {
+                    "path": { "type": "string" },
+                    "entries": { "type": "array", "items":
+                        { "type": "object", "properties": entry, "required": required } },
+                    "truncated": { "type": "boolean" },
+                },
+                "required": ["path", "entries", "truncated"],
+            }),
+            Self::Search => json!({
+                "type": "object",
+                "properties": {
+                    "matches": { "type": "array", "items": {
+                        "type": "object",
+                        "properties": {
+                            "path": { "type": "string" },
+                            "line": { "type": "integer" },
+                            "text": { "type": "string" },
+                        },
+                        "required": ["path"],
+                    } },
+                    "truncated": { "type": "boolean" },
+                },
+                "required": ["matches", "truncated"],
+            }),
+            Self::Info => {
+                let mut properties = entry;
+                properties["mode"] = json!({ "type": "string" });
+                properties["links"] = json!({ "type": "integer" });
+                properties["target"] = json!({ "type": "string" });
+                json!({ "type": "object", "properties": properties, "required": required })
+            }
+            _ => return None,
+        })
+    }
+}
+
+fn object(properties: &[(&str, Value)], required: &[&str]) -> Value {
+    let properties: serde_json::Map<_, _> =
+        properties.iter().map(|(name, schema)| ((*name).to_owned(), schema.clone())).collect();
+    json!({
+        "type": "object",
+        "properties": properties,
+        "required": required,
+        "additionalProperties": false,
+    })
+}
+
+fn text(about: &str) -> Value {
+    json!({ "type": "string", "description": about })
+}
+
+fn file(about: &str) -> Value {
+    json!({ "type": "string", "description": about, "examples": ["notes.md"] })
+}
+
+fn count(about: &str) -> Value {
+    json!({ "type": "integer", "minimum": 1, "description": about })
+}
+
+fn flag(about: &str) -> Value {
+    json!({ "type": "boolean", "default": false, "description": about })
+}
+
+fn directory_of(verb: &str) -> Value {
+    json!({ "type": "string", "default": ".",
+        "description": format!("The directory to {verb}; the default is the topmost one") })
+}

@@ -1,0 +1,257 @@
+//! `retry`: which failures of a request may be repeated, and how long a server asks to wait.
+//!
+//! Owns: the verdict on one failure, as [`RetryAdvice`]. Never does: count or wait; the host does both,
+//! so that limits, `--retries` and records hold for every kind alike.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use jiff::fmt::rfc2822::DateTimeParser;
+use reqwest::header::{DATE, HeaderMap, RETRY_AFTER};
+
+use crate::config::keys::suggestion;
+use crate::config::node::ConfigNode;
+use crate::model::{Diagnostic, RetryAdvice};
+
+/// How often is repeated when `retry` does not say.
+const DEFAULT_RETRIES: u32 = 2;
+
+/// A way to fail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum HttpFailure {
+    /// No connection could be made: nothing was sent.
+    Connect,
+    /// The connection was lost on the way.
+    ConnectionLost,
+    /// A limit of time fired.
+    Timeout,
+    /// The server answered with this status.
+    Status(u16),
+}
+
+/// One word of `retry.on`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum RetryCondition {
+    Failure(HttpFailure),
+    /// Every status of a hundred: 4 is `4xx`.
+    StatusClass(u16),
+}
+
+impl RetryCondition {
+    fn parse(word: &str) -> Option<Self> {
+        Some(Self::Failure(match word {
+            "connect" => HttpFailure::Connect,
+            "lost" => HttpFailure::ConnectionLost,
+            "timeout" => HttpFailure::Timeout,
+            "4xx" => return Some(Self::StatusClass(4)),
+            "5xx" => return Some(Self::StatusClass(5)),
+            status => HttpFailure::Status(status.parse().ok().filter(|s| (400..600).contains(s))?),
+        }))
+    }
+
+    fn covers(self, failure: HttpFailure) -> bool {
+        match (self, failure) {
+            (Self::StatusClass(class), HttpFailure::Status(status)) => status / 100 == class,
+            (Self::Failure(own), failure) => own == failure,
+            (Self::StatusClass(_), _) => false,
+        }
+    }
+}
+
+const DEFAULT_CONDITIONS: [&str; 5] = ["connect", "lost", "timeout", "429", "5xx"];
+const KEYS: [&str; 3] = ["max", "on", "backoff"];
+
+/// What an entry says about repeating.
+#[derive(Debug, Clone, Default)]
+pub(super) struct RetryPolicy {
+    /// How often; `None` leaves it to `retries`.
+    pub(super) max: Option<u32>,
+    /// The first pause.
+    pub(super) backoff: Option<Duration>,
+    on: Option<Vec<RetryCondition>>,
+}
+
+impl RetryPolicy {
+    /// Reads `retry`; what is wrong is added to `diagnostics`.
+    pub(super) fn read(node: Option<&ConfigNode>, diagnostics: &mut Vec<Diagnostic>) -> Self {
+        let mut retry = Self::default();
+        let Some(node) = node.filter(|node| !node.is_null()) else { return retry };
+        let entries = match node.as_map() {
+            Ok(entries) => entries,
+            Err(diagnostic) => {
+                diagnostics
+                    .push(diagnostic.with_hint("write retry: { max: 2, on: [timeout, 429, 5xx] }"));
+                return retry;
+            }
+        };
+        retry.max = Some(DEFAULT_RETRIES);
+        for (key, value) in entries {
+            let read = match key.text.as_str() {
+                "max" => times(value).map(|max| retry.max = Some(max)),
+                "backoff" => value.as_duration().map(|first| retry.backoff = Some(first)),
+                "on" => words(value).map(|on| retry.on = Some(on)),
+                other => {
+                    let mut diagnostic = Diagnostic::warning(format!("unknown key '{other}'"));
+                    if let Some(meant) = suggestion(other, KEYS.into_iter()) {
+                        diagnostic = diagnostic.with_hint(format!("did you mean '{meant}'?"));
+                    }
+                    Err(diagnostic.with_location(node.location_of(key)))
+                }
+            };
+            diagnostics.extend(read.err());
+        }
+        retry
+    }
+
+    /// Whether the entry says itself what may be repeated.
+    pub(super) fn is_explicit(&self) -> bool {
+        self.on.is_some()
+    }
+
+    /// Whether a failure may be repeated. Without a word of the entry a request that is `harmless`
+    /// to repeat is, after everything that may pass; any other only when nothing was sent.
+    pub(super) fn verdict(
+        &self,
+        failure: HttpFailure,
+        harmless: bool,
+        asks: Option<Duration>,
+    ) -> RetryAdvice {
+        let standard = DEFAULT_CONDITIONS.iter().filter_map(|word| RetryCondition::parse(word));
+        let covered = failure == HttpFailure::Connect
+            || match &self.on {
+                Some(on) => on.iter().any(|on| on.covers(failure)),
+                None => harmless && standard.into_iter().any(|on| on.covers(failure)),
+            };
+        match asks {
+            _ if !covered => RetryAdvice::Never,
+            Some(wait) => RetryAdvice::After(wait),
+            None => RetryAdvice::AfterBackoff,
+        }
+    }
+}
+
+fn times(node: &ConfigNode) -> Result<u32, Diagnostic> {
+    const MAX_RETRIES: u64 = 100;
+    let count = node.as_count()?;
+    u32::try_from(count).ok().filter(|_| count <= MAX_RETRIES).ok_or_else(|| {
+        Diagnostic::error(format!("at most {MAX_RETRIES} retries")).with_location(node.location())
+    })
+}
+
+fn words(node: &ConfigNode) -> Result<Vec<RetryCondition>, Diagnostic> {
+    let mut on = Vec::new();
+    for word in node.as_texts()? {
+        on.push(RetryCondition::parse(&word).ok_or_else(|| {
+            let diagnostic = Diagnostic::error(format!("'{word}' is nothing to retry on"))
+                .with_location(node.location());
+            match suggestion(&word, DEFAULT_CONDITIONS.into_iter()) {
+                Some(meant) => diagnostic.with_hint(format!("did you mean '{meant}'?")),
+                None => diagnostic.with_hint(format!(
+                    "there are {}, 4xx and single statuses",
+                    DEFAULT_CONDITIONS.join(", ")
+                )),
+            }
+        })?);
+    }
+    Ok(on)
+}
+
+/// How long a response asks to wait: `RetryPolicy-After` in seconds, or as a date, which is measured
+/// against the server's own clock (its `Date`), else against `now`, time since the Unix epoch.
+pub(super) fn retry_after(headers: &HeaderMap, now: Duration) -> Option<Duration> {
+    let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
+    if let Ok(seconds) = text.parse::<u64>() {
+        return Some(Duration::from_secs(seconds));
+    }
+    let date = |text: &str| -> Option<Timestamp> {
+        DateTimeParser::new().parse_timestamp(text.trim()).ok()
+    };
+    let until = date(text)?;
+    let from = headers.get(DATE).and_then(|value| date(value.to_str().ok()?));
+    let from = from.map_or(i64::try_from(now.as_secs()).ok()?, Timestamp::as_second);
+    Some(Duration::from_secs(u64::try_from(until.as_second() - from).unwrap_or_default()))
+}
+
+#[cfg(test)]
+mod tests {
+    use reqwest::header::HeaderValue;
+
+    use super::*;
+    use crate::config::node::SourceText;
+    use crate::config::parse::parse;
+
+    fn retry(text: &str) -> (RetryPolicy, Vec<String>) {
+        let root = parse(&SourceText::new("t.yaml", text), text).unwrap().root;
+        let mut diagnostics = Vec::new();
+        let retry = RetryPolicy::read(Some(&root), &mut diagnostics);
+        (retry, diagnostics.into_iter().map(|p| p.message).collect())
+    }
+
+    #[test]
+    fn without_a_word_only_harmless_requests_are_repeated() {
+        let retry = RetryPolicy::default();
+        for failure in [
+            HttpFailure::ConnectionLost,
+            HttpFailure::Timeout,
+            HttpFailure::Status(429),
+            HttpFailure::Status(503),
+        ] {
+            assert_eq!(
+                retry.verdict(failure, true, None),
+                RetryAdvice::AfterBackoff,
+                "{failure:?}"
+            );
+            assert_eq!(retry.verdict(failure, false, None), RetryAdvice::Never, "{failure:?}");
+        }
+        assert_eq!(retry.verdict(HttpFailure::Connect, false, None), RetryAdvice::AfterBackoff);
+        assert_eq!(retry.verdict(HttpFailure::Status(404), true, None), RetryAdvice::Never);
+        let wait = Some(Duration::from_secs(3));
+        assert_eq!(
+            retry.verdict(HttpFailure::Status(429), true, wait),
+            RetryAdvice::After(Duration::from_secs(3))
+        );
+    }
+
+    #[test]
+    fn the_words_of_an_entry_hold_for_every_method() {
+        let (retry, diagnostics) = retry("{ max: 3, on: [429, 4xx, 503], backoff: 100ms }");
+        assert!(diagnostics.is_empty(), "{diagnostics:?}");
+        assert_eq!((retry.max, retry.backoff), (Some(3), Some(Duration::from_millis(100))));
+        for status in [429, 404, 503] {
+            assert_eq!(
+                retry.verdict(HttpFailure::Status(status), false, None),
+                RetryAdvice::AfterBackoff
+            );
+        }
+        assert_eq!(retry.verdict(HttpFailure::Status(500), true, None), RetryAdvice::Never);
+        assert_eq!(retry.verdict(HttpFailure::Timeout, true, None), RetryAdvice::Never);
+    }
+
+    #[test]
+    fn what_cannot_be_understood_is_told() {
+        let (retry, diagnostics) = retry("{ max: 1000, on: [timeuot], bakoff: 1 }");
+        assert_eq!(
+            diagnostics,
+            ["at most 100 retries", "'timeuot' is nothing to retry on", "unknown key 'bakoff'"]
+        );
+        assert_eq!(retry.max, Some(DEFAULT_RETRIES));
+    }
+
+    #[test]
+    fn a_wait_is_seconds_or_a_date() {
+        let wait = |pairs: &[(reqwest::header::HeaderName, &str)]| {
+            let headers = pairs
+                .iter()
+                .map(|(name, value)| (name.clone(), HeaderValue::from_str(value).unwrap()))
+                .collect();
+            retry_after(&headers, Duration::from_secs(1_445_412_470)).map(|wait| wait.as_secs())
+        };
+        assert_eq!(wait(&[(RETRY_AFTER, "120")]), Some(120));
+        assert_eq!(wait(&[(RETRY_AFTER, "Wed, 21 Oct 2015 07:28:00 GMT")]), Some(10));
+        let date = (DATE, "Wed, 21 Oct 2015 07:27:00 GMT");
+        assert_eq!(wait(&[(RETRY_AFTER, "Wed, 21 Oct 2015 07:28:00 GMT"), date.clone()]), Some(60));
+        assert_eq!(wait(&[(RETRY_AFTER, "Wed, 21 Oct 2015 07:20:00 GMT"), date]), Some(0));
+        assert_eq!(wait(&[(RETRY_AFTER, "soon")]), None);
+        assert_eq!(wait(&[]), None);
+    }
+}

@@ -1,0 +1,552 @@
+//! The URL of a request, as a template.
+//!
+//! Owns: that scheme, host and port are those of the entry whatever the arguments hold, that a
+//! value fills one path segment or one query value and never ends it, and that no segment becomes
+//! `.` or `..`. Never does: look up a name, or decide whether an address may be asked.
+
+use std::fmt::Write as _;
+
+use secrecy::ExposeSecret as _;
+use url::{Url, form_urlencoded};
+
+use super::encode::percent;
+use super::template::{
+    HttpTemplate, HttpTemplatePart, TemplateError, TemplateValues, missing_value_error,
+};
+use crate::model::Error;
+use crate::net::address::display_url;
+
+/// A URL with placeholders in its path and query.
+#[derive(Debug, Clone)]
+pub(super) struct UrlTemplate {
+    /// Scheme, host and port; no path and no query.
+    origin: Url,
+    /// The path's segments; literal parts are encoded already.
+    segments: Vec<HttpTemplate>,
+    query: Vec<QueryPart>,
+}
+
+/// A piece of the query that stands in the URL itself.
+#[derive(Debug, Clone)]
+enum QueryPart {
+    /// Without placeholders, as it is written.
+    Literal(String),
+    /// With a placeholder in its value.
+    Templated(String, HttpTemplate),
+}
+
+impl UrlTemplate {
+    /// Reads `endpoint_url`. A relative one is appended to `base`, which has no placeholders.
+    ///
+    /// # Errors
+    /// When it is no URL of the web, or a placeholder stands where none may be.
+    pub(super) fn read(written: HttpTemplate, base: Option<&str>) -> Result<Self, TemplateError> {
+        let parts = joined(written, base)?;
+        let mark = mark(&parts);
+        let (text, marked) = marked(&parts, &mark)?;
+        let url = parse(&text, &mark)?;
+        let markers = |text: &str| text.matches(&mark).count();
+        if markers(url.path()) + url.query().map_or(0, markers) != marked {
+            return Err(template_error(
+                "a '..' in the path takes a placeholder away",
+                "write the path without it",
+            ));
+        }
+        let template = |text: &str| template_from_marked(text, &mark, &parts);
+        let segments = url.path_segments().into_iter().flatten().map(template).collect();
+        let pairs = url.query().into_iter().flat_map(|query| query.split('&'));
+        let pairs = pairs.filter(|pair| !pair.is_empty());
+        let query = pairs.map(|pair| match pair.split_once('=') {
+            Some((name, value)) if name.contains(&mark) || value.contains(&mark) => {
+                // A value is decoded here, because it is encoded again when it is filled in.
+                let decoded = form_urlencoded::parse(value.as_bytes()).next();
+                let value = decoded.map(|(value, _)| value.into_owned()).unwrap_or_default();
+                QueryPart::Templated(name.to_owned(), template(&value))
+            }
+            _ => QueryPart::Literal(pair.to_owned()),
+        });
+        let query: Vec<QueryPart> = query.collect();
+        let in_name = |pair: &QueryPart| match pair {
+            QueryPart::Literal(name) | QueryPart::Templated(name, _) => name.contains(&mark),
+        };
+        if query.iter().any(in_name) {
+            return Err(template_error(
+                "an argument cannot be the name of a query parameter",
+                "write name={argument}",
+            ));
+        }
+        let mut origin = url;
+        origin.set_path("");
+        origin.set_query(None);
+        Ok(Self { origin, segments, query })
+    }
+
+    /// Scheme, host and port, as a URL.
+    pub(super) fn origin(&self) -> &Url {
+        &self.origin
+    }
+
+    /// The arguments its path needs.
+    pub(super) fn path_arguments(&self) -> impl Iterator<Item = &str> {
+        self.segments.iter().flat_map(HttpTemplate::arguments)
+    }
+
+    /// The references whose values stand in its path.
+    pub(super) fn path_secrets(&self) -> impl Iterator<Item = &str> {
+        self.segments.iter().flat_map(HttpTemplate::secrets)
+    }
+
+    /// The templates of its query.
+    pub(super) fn query_templates(&self) -> impl Iterator<Item = &HttpTemplate> {
+        self.query.iter().filter_map(|pair| match pair {
+            QueryPart::Templated(_, template) => Some(template),
+            QueryPart::Literal(_) => None,
+        })
+    }
+
+    /// Whether its path takes something from the context of a call.
+    pub(super) fn path_has_context(&self) -> bool {
+        let parts = || self.segments.iter().flat_map(|segment| &segment.parts);
+        parts().any(|part| matches!(part, HttpTemplatePart::Context(_)))
+    }
+
+    /// How it is shown: with its placeholders, without its query.
+    pub(super) fn shown(&self) -> String {
+        let mut shown = display_url(&self.origin);
+        shown.truncate(shown.trim_end_matches('/').len());
+        for segment in &self.segments {
+            shown.push('/');
+            for part in &segment.parts {
+                // Writing to a String cannot fail.
+                let _ignored = match part {
+                    HttpTemplatePart::Literal(text) => shown.write_str(text),
+                    HttpTemplatePart::Argument(name) => write!(shown, "{{{name}}}"),
+                    HttpTemplatePart::Secret(_, name) => write!(shown, "***({name})"),
+                    HttpTemplatePart::Context(context_field) => {
+                        write!(shown, "{{{}}}", context_field.name())
+                    }
+                };
+            }
+        }
+        shown
+    }
+
+    /// The URL of one request. `more` is the rest of the query: names and values.
+    ///
+    /// # Errors
+    /// A usage error when a value cannot be a path segment, or one that is needed is absent.
+    pub(super) fn fill(
+        &self,
+        filling: &TemplateValues<'_>,
+        more: &[(String, String)],
+    ) -> Result<Url, Error> {
+        let mut path = String::new();
+        for segment in &self.segments {
+            path.push('/');
+            path.push_str(&fill_segment(segment, filling)?);
+        }
+        let mut pairs = Vec::new();
+        for pair in &self.query {
+            match pair {
+                QueryPart::Literal(text) => pairs.push(text.clone()),
+                QueryPart::Templated(name, template) => {
+                    let value = filling.text(template)?;
+                    pairs.extend(value.map(|value| format!("{name}={}", percent(&value))));
+                }
+            }
+        }
+        pairs.extend(
+            more.iter().map(|(name, value)| format!("{}={}", percent(name), percent(value))),
+        );
+        let mut url = self.origin.clone();
+        url.set_path(&path);
+        if url.path() != path {
+            // Nothing should get here; a path that was read differently is not sent.
+            return Err(Error::internal("the path of the request changed while it was built"));
+        }
+        url.set_query((!pairs.is_empty()).then(|| pairs.join("&")).as_deref());
+        Ok(url)
+    }
+}
+
+fn fill_segment(segment: &HttpTemplate, filling: &TemplateValues<'_>) -> Result<String, Error> {
+    let mut filled = String::new();
+    for part in &segment.parts {
+        match part {
+            HttpTemplatePart::Literal(text) => filled.push_str(text),
+            HttpTemplatePart::Argument(name) => {
+                let value = filling.arguments.get(name);
+                if value.is_some_and(|value| value.is_array() || value.is_object()) {
+                    return Err(Error::usage(format!(
+                        "'{name}' stands in the path, which takes one value"
+                    )));
+                }
+                match filling.part(part).as_deref() {
+                    None => {
+                        return Err(Error::usage(format!(
+                            "'{name}' is missing: it stands in the path"
+                        )));
+                    }
+                    Some("") => {
+                        return Err(Error::usage(format!(
+                            "'{name}' is empty, but it stands in the path"
+                        )));
+                    }
+                    Some(value) => filled.push_str(&percent(value)),
+                }
+            }
+            HttpTemplatePart::Secret(..) | HttpTemplatePart::Context(_) => {
+                filled.push_str(&percent(
+                    &filling.part(part).ok_or_else(|| missing_value_error(part))?,
+                ));
+            }
+        }
+    }
+    if is_dots(&filled) {
+        let names: Vec<&str> = segment.arguments().collect();
+        return Err(Error::usage(format!(
+            "'{}' would make the path segment '{filled}', which means another directory",
+            names.join("', '")
+        )));
+    }
+    Ok(filled)
+}
+
+/// Whether a segment is `.` or `..`, in any spelling.
+fn is_dots(segment: &str) -> bool {
+    matches!(segment.to_ascii_lowercase().replace("%2e", ".").as_str(), "." | "..")
+}
+
+fn template_error(message: impl Into<String>, hint: impl Into<String>) -> TemplateError {
+    TemplateError { message: message.into(), hint: hint.into() }
+}
+
+/// The parts of the absolute URL.
+fn joined(
+    written: HttpTemplate,
+    base: Option<&str>,
+) -> Result<Vec<HttpTemplatePart>, TemplateError> {
+    let mut parts = written.parts;
+    // With a NUL for each placeholder: does one stand before the end of a scheme?
+    let flat: String = parts
+        .iter()
+        .map(|part| match part {
+            HttpTemplatePart::Literal(text) => text.as_str(),
+            _ => "\0",
+        })
+        .collect();
+    if flat
+        .split_once("://")
+        .is_some_and(|(scheme, _)| scheme.contains('\0') && !scheme.contains(['/', '?', '#']))
+    {
+        return Err(placeholder_in_origin());
+    }
+    let lead: String = parts
+        .iter()
+        .map_while(|part| match part {
+            HttpTemplatePart::Literal(text) => Some(text.as_str()),
+            _ => None,
+        })
+        .collect();
+    if lead.contains("://") {
+        return Ok(parts);
+    }
+    if lead.starts_with("//") {
+        return Err(template_error("this names a host without a scheme", "begin it with https://"));
+    }
+    let Some(base) = base else {
+        return Err(template_error(
+            "a relative endpoint_url needs a base_url",
+            "set base_url in the entry or in defaults, or write the whole URL",
+        ));
+    };
+    if base.contains(['{', '}']) {
+        return Err(template_error(
+            "a base_url takes no placeholders",
+            "put them into endpoint_url",
+        ));
+    }
+    if base.contains(['?', '#']) {
+        return Err(template_error(
+            "a base_url has neither query nor fragment",
+            "put the query into 'query'",
+        ));
+    }
+    if !base.contains("://") {
+        return Err(template_error(
+            format!("the base_url '{base}' is no URL"),
+            "begin it with http:// or https://",
+        ));
+    }
+    let base = base.trim_end_matches('/');
+    if let Some(HttpTemplatePart::Literal(first)) = parts.first_mut() {
+        *first = first.strip_prefix('/').unwrap_or(first).to_owned();
+    }
+    let slash = if lead.starts_with('?') { "" } else { "/" };
+    parts.insert(0, HttpTemplatePart::Literal(format!("{base}{slash}")));
+    Ok(parts)
+}
+
+fn placeholder_in_origin() -> TemplateError {
+    template_error(
+        "an argument cannot choose scheme, host or port",
+        "placeholders may stand in the path and in the query",
+    )
+}
+
+/// A word that no text of the URL holds, to find placeholders again after it was parsed.
+fn mark(parts: &[HttpTemplatePart]) -> String {
+    let mut mark = "zq".to_owned();
+    let taken = |mark: &str| {
+        parts.iter().any(|part| match part {
+            HttpTemplatePart::Literal(text) => text.to_ascii_lowercase().contains(mark),
+            HttpTemplatePart::Secret(value, _) => {
+                value.expose_secret().to_ascii_lowercase().contains(mark)
+            }
+            _ => false,
+        })
+    };
+    while taken(&mark) {
+        mark.push('q');
+    }
+    mark
+}
+
+/// The text with marks in place of placeholders, and how many there are.
+fn marked(parts: &[HttpTemplatePart], mark: &str) -> Result<(String, usize), TemplateError> {
+    let mut text = String::new();
+    let mut marked = 0;
+    for (index, part) in parts.iter().enumerate() {
+        let after_authority =
+            text.split_once("://").is_some_and(|(_, rest)| rest.contains(['/', '?', '#', '\\']));
+        match part {
+            HttpTemplatePart::Literal(literal) => text.push_str(literal),
+            HttpTemplatePart::Secret(value, _) if !after_authority => {
+                text.push_str(value.expose_secret())
+            }
+            _ if !after_authority => return Err(placeholder_in_origin()),
+            _ => {
+                // Writing to a String cannot fail.
+                let _ignored = write!(text, "{mark}{index}z");
+                marked += 1;
+            }
+        }
+    }
+    Ok((text, marked))
+}
+
+fn parse(text: &str, mark: &str) -> Result<Url, TemplateError> {
+    let url = Url::parse(text).map_err(|why| {
+        template_error(format!("this is no URL: {why}"), "begin it with http:// or https://")
+    })?;
+    if !matches!(url.scheme(), "http" | "https") || url.host().is_none() {
+        return Err(template_error(
+            format!("the scheme '{}' is not spoken", url.scheme()),
+            "use http or https",
+        ));
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(template_error(
+            "a URL must not carry a user name or a password",
+            "use headers or auth: URLs are shown and logged",
+        ));
+    }
+    if let Some(fragment) = url.fragment() {
+        let what = if fragment.contains(mark) { "a placeholder" } else { "text" };
+        return Err(template_error(
+            format!("{what} after '#' is never sent"),
+            "write %23 for a '#' itself",
+        ));
+    }
+    Ok(url)
+}
+
+/// The template of a piece of the parsed URL.
+fn template_from_marked(text: &str, mark: &str, parts: &[HttpTemplatePart]) -> HttpTemplate {
+    let mut template = HttpTemplate::default();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once(mark) {
+        let (index, after) = after.split_once('z').unwrap_or((after, ""));
+        if !before.is_empty() {
+            template.parts.push(HttpTemplatePart::Literal(before.to_owned()));
+        }
+        template
+            .parts
+            .extend(index.parse().ok().and_then(|index: usize| parts.get(index)).cloned());
+        rest = after;
+    }
+    if !rest.is_empty() {
+        template.parts.push(HttpTemplatePart::Literal(rest.to_owned()));
+    }
+    template
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use proptest::prelude::*;
+    use serde_json::{Value, json};
+
+    use super::super::template::TemplateReader;
+    use super::*;
+    use crate::config::consent::Grant;
+    use crate::config::environment::FixedEnvironment;
+    use crate::config::expanded::ExpandedValues;
+    use crate::model::JsonObject;
+
+    fn read(text: &str, base: Option<&str>) -> Result<UrlTemplate, String> {
+        let environment = FixedEnvironment {
+            vars: [("BOT_TOKEN", "12:a/b"), ("API", "https://api.example.com/v1")]
+                .map(|(k, v)| (k.to_owned(), v.to_owned()))
+                .into(),
+            ..FixedEnvironment::default()
+        };
+        let expanded = ExpandedValues::default();
+        let grant = Grant::for_tests();
+        let expander = grant.expander(&environment, Path::new("/"), &expanded);
+        let template = TemplateReader { expander, all_secret: false }.read(text).unwrap();
+        UrlTemplate::read(template, base).map_err(|wrong| wrong.message)
+    }
+
+    fn fill(target: &UrlTemplate, arguments: Value) -> Result<String, String> {
+        let Value::Object(arguments) = arguments else { panic!("not an object") };
+        let filling = TemplateValues { arguments: &arguments, context: None, masked: false };
+        target.fill(&filling, &[]).map(String::from).map_err(|error| error.to_string())
+    }
+
+    fn filled(text: &str, arguments: Value) -> String {
+        fill(&read(text, Some("http://localhost:8000")).unwrap(), arguments).unwrap()
+    }
+
+    #[test]
+    fn values_fill_segments_and_query_values() {
+        let arguments = json!({ "a": "x y/z", "n": 3, "q": "é&=" });
+        for (text, expected) in [
+            ("https://h.example/v1/{a}/b", "https://h.example/v1/x%20y%2Fz/b"),
+            ("https://h.example/v1/a-{n}.json", "https://h.example/v1/a-3.json"),
+            (
+                "https://h.example/{n}{a}?q={q}&r=1",
+                "https://h.example/3x%20y%2Fz?q=%C3%A9%26%3D&r=1",
+            ),
+            ("https://h.example/?x={missing}&y=a%20b", "https://h.example/?y=a%20b"),
+            ("https://h.example?x=a+{n}", "https://h.example/?x=a%203"),
+            ("/api/{n}", "http://localhost:8000/api/3"),
+            ("{n}/x", "http://localhost:8000/3/x"),
+            ("${API}/{n}", "https://api.example.com/v1/3"),
+            ("https://h.example/bot${BOT_TOKEN}/x", "https://h.example/bot12%3Aa%2Fb/x"),
+            ("https://zq.example/zqq/{n}", "https://zq.example/zqq/3"),
+        ] {
+            assert_eq!(filled(text, arguments.clone()), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_base_keeps_its_path() {
+        let target = read("/tasks", Some("http://localhost:8000/api/")).unwrap();
+        assert_eq!(fill(&target, json!({})).unwrap(), "http://localhost:8000/api/tasks");
+        assert_eq!(read("/t/{id}", Some("https://h/x")).unwrap().shown(), "https://h/x/t/{id}");
+    }
+
+    #[test]
+    fn placeholders_stay_out_of_scheme_host_and_port() {
+        for text in [
+            "{x}://h/",
+            "https://{x}/",
+            "https://{x}.example.com/a",
+            "https://h.example{x}",
+            "https://h:{x}/",
+            "https://{x}@h/",
+            "https://h:8{x}",
+        ] {
+            let why = read(text, None).unwrap_err();
+            assert!(why.contains("cannot choose scheme, host or port"), "{text}: {why}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_url_of_the_web_is_refused() {
+        for text in [
+            "ftp://h/x",
+            "file:///etc/passwd",
+            "https://u:p@h/",
+            "https://u@h/",
+            "https://h/#x",
+            "https://h/{x}#{y}",
+            "//h/x",
+            "/x",
+            "https://h/{x}/../y",
+            "https://h/?{x}=1",
+            "https://h:99999/",
+            "https:///x y/",
+        ] {
+            let read = read(text, None);
+            assert!(read.is_err() || text.contains(" y"), "{text}: {read:?}");
+        }
+        assert!(read("/x", Some("localhost:8000")).unwrap_err().contains("is no URL"));
+        assert!(read("/x", Some("http://h/{a}")).unwrap_err().contains("no placeholders"));
+    }
+
+    #[test]
+    fn a_path_value_is_one_segment_that_is_there() {
+        let target = read("https://h/a/{x}", None).unwrap();
+        for (value, part) in [
+            (json!(".."), "another directory"),
+            (json!("."), "another directory"),
+            (json!(""), "is empty"),
+            (json!(null), "is missing"),
+            (json!(["a"]), "takes one value"),
+        ] {
+            let why = fill(&target, json!({ "x": value })).unwrap_err();
+            assert!(why.contains(part), "{why}");
+        }
+        assert_eq!(fill(&target, json!({ "x": "%2e%2e" })).unwrap(), "https://h/a/%252e%252e");
+        let dot = read("https://h/a/.{x}", None).unwrap();
+        assert!(fill(&dot, json!({ "x": "." })).unwrap_err().contains("another directory"));
+    }
+
+    proptest! {
+        /// O06: whatever the arguments hold, the request goes where the entry says, and the path
+        /// has as many segments as the template.
+        #[test]
+        fn arguments_never_choose_where_a_request_goes(
+            a in prop_oneof![
+                any::<String>(),
+                "[/\\\\@:#?%.\r\n\t ;&=a-z]{0,12}",
+                Just("@evil.example".to_owned()),
+                Just("//evil.example/".to_owned()),
+                Just("\r\nHost: evil".to_owned()),
+                Just("%2e%2e".to_owned()),
+                Just("..".to_owned()),
+                Just("ｅｖｉｌ。example".to_owned()),
+            ],
+            b in any::<String>(),
+        ) {
+            let target = read("https://api.example.com:8443/v1/{a}/x-{b}?q={b}", None).unwrap();
+            let arguments = JsonObject::from_iter([
+                ("a".to_owned(), Value::String(a.clone())),
+                ("b".to_owned(), Value::String(b.clone())),
+            ]);
+            let filling = TemplateValues { arguments: &arguments, context: None, masked: false };
+            match target.fill(&filling, &[(a.clone(), b.clone())]) {
+                Ok(url) => {
+                    prop_assert_eq!(url.scheme(), "https");
+                    prop_assert_eq!(url.host_str(), Some("api.example.com"));
+                    prop_assert_eq!(url.port(), Some(8443));
+                    prop_assert_eq!((url.username(), url.password()), ("", None));
+                    prop_assert_eq!(url.fragment(), None);
+                    prop_assert_eq!(url.path_segments().unwrap().count(), 3);
+                    // What is sent is read as it was built.
+                    prop_assert_eq!(&Url::parse(url.as_str()).unwrap(), &url);
+                    let pairs: Vec<_> = url.query_pairs().collect();
+                    prop_assert_eq!(&pairs[0], &("q".into(), b.as_str().into()));
+                    prop_assert_eq!(&pairs[1], &(a.as_str().into(), b.as_str().into()));
+                }
+                Err(error) => {
+                    prop_assert_eq!(error.kind(), crate::model::ErrorKind::Usage);
+                    prop_assert!(a.is_empty() || b.is_empty() || matches!(a.as_str(), "." | ".."));
+                }
+            }
+        }
+    }
+}

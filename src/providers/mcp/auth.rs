@@ -1,0 +1,137 @@
+//! How a server of `mcp.yaml` is let in.
+//!
+//! Owns: the way from `auth` of an entry to the credentials of its wire, and logging in and out.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use super::{McpProvider, McpSetup};
+use crate::config::spec::{AuthSpec, ClientProofSpec, Endpoint, OAuthRequestSpec, ServerSpec};
+use crate::mcp::auth::{Algorithm, OAuth, OAuthGrant, OAuthSettings, ProgramCredential};
+use crate::mcp::credentials::{self, Credentials};
+use crate::mcp::tracer::Tracer;
+use crate::model::{Browser, Error, LoginReport};
+use crate::net::address::{display_url, is_loopback};
+use crate::provider::{LoginSupport, verify_trust};
+
+/// The credentials of one server.
+pub(super) struct ServerAuth {
+    /// What its wires show.
+    pub credentials: Arc<dyn Credentials>,
+    /// The same, when somebody can log in with them.
+    pub login: Option<Arc<OAuth>>,
+}
+
+impl ServerAuth {
+    /// The credentials by what the entry says.
+    pub(super) fn of(spec: &ServerSpec, setup: &McpSetup, tracer: &Tracer) -> Self {
+        let Endpoint::Http { url, auth, insecure, .. } = &spec.endpoint else {
+            return Self { credentials: credentials::none(), login: None };
+        };
+        let mut settings = OAuthSettings::new(&spec.name, url.clone());
+        settings.vault = Arc::clone(&setup.logins);
+        settings.on_secret = Arc::clone(&setup.learn);
+        settings.insecure = setup.insecure;
+        settings.is_user_configured = spec.origin.project().is_none();
+        settings.tracer = tracer.clone();
+        let mut take = |asks: &OAuthRequestSpec, grant: OAuthGrant| {
+            settings.scopes.clone_from(&asks.scopes);
+            settings.issuer.clone_from(&asks.issuer);
+            settings.requires_dpop = asks.dpop;
+            settings.grant = grant;
+        };
+        match &**auth {
+            AuthSpec::None => return Self { credentials: credentials::none(), login: None },
+            AuthSpec::Bearer { token, .. } => {
+                return Self { credentials: credentials::bearer(token.clone()), login: None };
+            }
+            // A token must not cross a network in the clear because somebody once logged in.
+            AuthSpec::Unset if url.scheme() == "http" && !is_loopback(url) && !insecure => {
+                return Self { credentials: credentials::none(), login: None };
+            }
+            AuthSpec::Unset => settings.is_required = false,
+            AuthSpec::OAuth {
+                client_id,
+                client_secret,
+                client_metadata_url,
+                redirect_port,
+                request: asks,
+            } => {
+                let grant = OAuthGrant::Login {
+                    client_id: client_id.clone(),
+                    client_secret: client_secret.clone(),
+                    client_metadata: client_metadata_url.clone(),
+                };
+                take(asks, grant);
+                settings.redirect_port = *redirect_port;
+            }
+            AuthSpec::ClientCredentials { client_id, proof, token_url, request: asks } => {
+                let (client_id, token_url) = (client_id.clone(), token_url.clone());
+                take(asks, OAuthGrant::Program { client_id, proof: program(proof), token_url });
+            }
+        }
+        let login = Arc::new(OAuth::new(settings));
+        Self { credentials: Arc::clone(&login) as Arc<dyn Credentials>, login: Some(login) }
+    }
+}
+
+fn program(proof: &ClientProofSpec) -> ProgramCredential {
+    match proof {
+        ClientProofSpec::Secret(secret) => ProgramCredential::Secret(secret.clone()),
+        ClientProofSpec::Key { pem, algorithm } => {
+            let named = |known: &Algorithm| Some(known.name()) == algorithm.as_deref();
+            ProgramCredential::Key {
+                pem: pem.clone(),
+                algorithm: Algorithm::ALL.into_iter().find(named),
+            }
+        }
+    }
+}
+
+#[async_trait]
+impl LoginSupport for McpProvider {
+    async fn login(&self, browser: &dyn Browser, scopes: &[String]) -> Result<LoginReport, Error> {
+        let named = |error: Error| error.with_server(&self.spec.name);
+        verify_trust(&self.spec.seal).map_err(named)?;
+        let logging_in = async {
+            let login = self.login_of()?;
+            if let Endpoint::Http { url, insecure: false, .. } = &self.spec.endpoint
+                && url.scheme() == "http"
+                && !is_loopback(url)
+            {
+                let place = display_url(url);
+                return Err(Error::denied(format!("a token would travel unencrypted to {place}"))
+                    .with_hint(
+                        "use https, or 'insecure: true' in your own configuration directory",
+                    ));
+            }
+            login.login(browser, scopes).await
+        };
+        logging_in.await.map_err(named)
+    }
+
+    async fn logout(&self) -> Result<usize, Error> {
+        let named = |error: Error| error.with_server(&self.spec.name);
+        match self.login_of() {
+            Ok(login) => login.logout().await.map_err(named),
+            Err(error) => Err(named(error)),
+        }
+    }
+}
+
+impl McpProvider {
+    fn login_of(&self) -> Result<&OAuth, Error> {
+        self.access.login.as_deref().ok_or_else(|| match &self.spec.endpoint {
+            Endpoint::Stdio { .. } => {
+                Error::usage("this server is a program: nobody logs in to it")
+                    .with_hint("give it credentials with 'env'")
+            }
+            Endpoint::Http { auth, .. } if matches!(**auth, AuthSpec::Unset) => {
+                Error::denied("a token would travel unencrypted").with_hint("use https")
+            }
+            Endpoint::Http { .. } => Error::usage("the entry says another way to authenticate")
+                .with_hint("write auth: { type: oauth }, or nothing"),
+        })
+    }
+}

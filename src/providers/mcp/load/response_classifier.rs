@@ -1,0 +1,72 @@
+//! What an answer means for a call of a run.
+//!
+//! Owns: which answers are read and checked whole, and the verdict. Never does: find out whose
+//! answer it is.
+
+use crate::mcp::message::RawJson;
+use crate::mcp::repeat::answer;
+use crate::model::{Error, ErrorPhase};
+use crate::provider::load::{Inspection, LoadOutcome};
+
+/// How much of what a tool said is kept, in characters.
+const WORDS: usize = 300;
+
+/// Judges the answers of one run.
+pub(super) struct ResponseClassifier {
+    server: String,
+    inspection: Option<Inspection>,
+    answers: u64,
+}
+
+impl ResponseClassifier {
+    /// Judges for `with_server`, and has `inspection` done.
+    pub(super) fn new(server: &str, inspection: Option<Inspection>) -> Self {
+        Self { server: server.to_owned(), inspection, answers: 0 }
+    }
+
+    /// The server.
+    pub(super) fn server(&self) -> &str {
+        &self.server
+    }
+
+    /// The error with the server's name.
+    pub(super) fn with_server(&self, error: Error) -> Error {
+        match error.phase() {
+            Some(_) => error.with_server(&self.server),
+            None => error.with_server(&self.server).with_phase(ErrorPhase::Call),
+        }
+    }
+
+    /// The verdict on an answer; a `plain` one is known to be a result that is no error, and is
+    /// `read` only when it is inspected.
+    pub(super) fn classify(
+        &mut self,
+        plain: bool,
+        read: impl FnOnce() -> Result<RawJson, Error>,
+    ) -> LoadOutcome {
+        let turn = self.answers;
+        self.answers += 1;
+        let inspection =
+            self.inspection.as_ref().filter(|each| turn.is_multiple_of(each.every.max(1)));
+        if plain && inspection.is_none() {
+            return LoadOutcome::Ok;
+        }
+        let failed = |error: Error| LoadOutcome::Failed(Box::new(self.with_server(error)));
+        let result = match answer::read_result(read()) {
+            Ok(result) => result,
+            Err(error) => return failed(error),
+        };
+        if let Some(error) = inspection.and_then(|each| each.inspector.inspect(&result)) {
+            return failed(error);
+        }
+        if result.success {
+            return LoadOutcome::Ok;
+        }
+        let words = result.error.as_ref().map_or("the tool said no", Error::message);
+        LoadOutcome::ToolError(match words.char_indices().nth(WORDS) {
+            // The cut shows, also to whoever looks for secrets beside it.
+            Some((at, _)) => format!("{}…", words.get(..at).unwrap_or_default()).into(),
+            None => words.into(),
+        })
+    }
+}

@@ -1,0 +1,329 @@
+//! What a server offers beside tools.
+//!
+//! Owns: what of it the entry lets through, how many of each there are, and beginning a
+//! subscription again when it ended. Never does: keep a list — each is asked for when it is wanted.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use super::backoff::ResubscribeBackoff;
+use super::{McpProvider, roots};
+use crate::mcp::connection::{Connection, RequestOptions};
+use crate::mcp::listing::{self, Listable};
+use crate::mcp::offering_requests;
+use crate::mcp::subscription::{Subscription, SubscriptionEnd};
+use crate::model::{
+    Completion, CompletionQuery, Era, Error, ErrorPhase, JsonObject, OfferingListing, Prompt,
+    PromptMessages, Resource, ResourceContents, ResourceTemplate, SubscriptionEvent,
+    SubscriptionFilter,
+};
+use crate::provider::OfferingSupport;
+use crate::util::{pattern, uri_template};
+
+/// Bounds a request in all; progress or not.
+const TOTAL: Duration = Duration::from_mins(5);
+/// How long choosing a level of log lines may take.
+const SET_LEVEL: Duration = Duration::from_secs(5);
+
+/// How many there were when they were listed last.
+#[derive(Debug, Default, Clone, Copy)]
+pub(super) struct OfferingCounts {
+    pub(super) resources: Option<usize>,
+    pub(super) prompts: Option<usize>,
+}
+
+#[async_trait]
+impl OfferingSupport for McpProvider {
+    async fn prompts(&self) -> Result<OfferingListing<Prompt>, Error> {
+        let mut offered: OfferingListing<Prompt> = self.list_offerings().await?;
+        offered.items.retain(|prompt| self.includes_tool(prompt.name.tool()));
+        self.known().counts.prompts = Some(offered.items.len());
+        Ok(offered)
+    }
+
+    async fn resources(&self) -> Result<OfferingListing<Resource>, Error> {
+        let mut offered: OfferingListing<Resource> = self.list_offerings().await?;
+        offered.items.retain(|resource| self.is_included(&[&resource.uri, &resource.name]));
+        self.known().counts.resources = Some(offered.items.len());
+        Ok(offered)
+    }
+
+    async fn templates(&self) -> Result<OfferingListing<ResourceTemplate>, Error> {
+        let mut offered: OfferingListing<ResourceTemplate> = self.list_offerings().await?;
+        offered.items.retain(|template| self.is_included(&[&template.template, &template.name]));
+        Ok(offered)
+    }
+
+    async fn read(&self, uri: &str, cancel: &CancellationToken) -> Result<ResourceContents, Error> {
+        self.check_resource_root(uri)?;
+        let connection = self.connection().await?;
+        if !connection.declares("resources") {
+            return Err(self.lacks("resources"));
+        }
+        self.check_included(&connection, uri).await?;
+        let options = self.options(cancel);
+        offering_requests::read(&connection, &self.spec.name, uri, &options).await
+    }
+
+    async fn prompt(
+        &self,
+        name: &str,
+        arguments: &JsonObject,
+        cancel: &CancellationToken,
+    ) -> Result<PromptMessages, Error> {
+        let connection = self.connection().await?;
+        if !connection.declares("prompts") {
+            return Err(self.lacks("prompts"));
+        }
+        if !self.includes_tool(name) {
+            return Err(self.excluded("prompt", name));
+        }
+        let options = self.options(cancel);
+        offering_requests::prompt(&connection, &self.spec.name, name, arguments, &options).await
+    }
+
+    async fn complete(
+        &self,
+        query: &CompletionQuery,
+        cancel: &CancellationToken,
+    ) -> Result<Completion, Error> {
+        let connection = self.connection().await?;
+        // Before 2025-03-26 there was no capability to declare.
+        let old = connection.agreement.version.as_str() < "2025-03-26";
+        if !connection.declares("completions") && !old {
+            return Err(self.lacks("completions"));
+        }
+        let options = self.options(cancel);
+        offering_requests::complete(&connection, &self.spec.name, query, &options).await
+    }
+
+    async fn watch(
+        &self,
+        wanted: &SubscriptionFilter,
+        changes: &mpsc::Sender<SubscriptionEvent>,
+        cancel: &CancellationToken,
+    ) -> Result<(), Error> {
+        for uri in &wanted.uris {
+            self.check_resource_root(uri)?;
+        }
+        let mut backoff = ResubscribeBackoff::default();
+        loop {
+            let ended = self.run_subscription(wanted, changes, cancel, &mut backoff).await;
+            let (error, gracefully) = match ended {
+                SubscriptionEnd::Cancelled => return Ok(()),
+                SubscriptionEnd::Refused(error) => return Err(error),
+                // Whoever never agreed is not asked again and again.
+                SubscriptionEnd::Broken(error) if !backoff.was_acknowledged() => return Err(error),
+                SubscriptionEnd::Broken(error) => (error, false),
+                SubscriptionEnd::Gracefully => {
+                    let text = "the server ended the subscription";
+                    (Error::unreachable(text).with_server(&self.spec.name), true)
+                }
+            };
+            let Some(wait) = backoff.next_delay(gracefully) else {
+                return Err(error.with_detail("it was begun again often enough"));
+            };
+            let waited = async {
+                let told = changes.send(SubscriptionEvent::Interrupted(error)).await;
+                tokio::time::sleep(wait).await;
+                told.is_ok()
+            };
+            let wanted_still = tokio::select! {
+                biased;
+                () = cancel.cancelled() => false,
+                told = waited => told,
+            };
+            if !wanted_still {
+                return Ok(());
+            }
+        }
+    }
+
+    async fn set_log_level(&self, level: &'static str) -> Result<(), Error> {
+        let connection = {
+            let mut known = self.known();
+            known.log_level = Some(level);
+            known.connection.clone()
+        };
+        match connection.filter(|connection| connection.close_reason().is_none()) {
+            Some(connection) => self.send_log_level(&connection).await,
+            None => Ok(()),
+        }
+    }
+}
+
+impl McpProvider {
+    /// Refuses an address outside of the server's roots.
+    fn check_resource_root(&self, uri: &str) -> Result<(), Error> {
+        roots::check(uri, &self.spec.roots)
+            .map_err(|error| error.with_server(&self.spec.name).with_phase(ErrorPhase::Call))
+    }
+
+    /// Which log lines are asked for.
+    pub(super) fn log_level(&self) -> Option<&'static str> {
+        self.known().log_level.or(self.setup.log_level)
+    }
+
+    /// Tells a server of the legacy era which log lines are wanted, when somebody wants some.
+    pub(super) async fn send_log_level(&self, connection: &Connection) -> Result<(), Error> {
+        let Some(level) = self.log_level() else { return Ok(()) };
+        let options = RequestOptions::with_timeouts(SET_LEVEL, SET_LEVEL, ErrorPhase::Start);
+        offering_requests::set_level(connection, level, &options).await
+    }
+
+    /// Counts what the server declares to have beside tools; what cannot be listed is a doubt.
+    pub(super) async fn count_offerings(&self, connection: &Connection) {
+        let (resources, prompts) = tokio::join!(
+            async {
+                if connection.declares("resources") { self.resources().await.err() } else { None }
+            },
+            async {
+                if connection.declares("prompts") { self.prompts().await.err() } else { None }
+            },
+        );
+        for (what, error) in [("resources", resources), ("prompts", prompts)] {
+            if let Some(error) = error {
+                connection.add_warning(format!("its {what} cannot be listed: {}", error.message()));
+            }
+        }
+    }
+
+    async fn list_offerings<T: Listable>(&self) -> Result<OfferingListing<T>, Error> {
+        let connection = self.connection().await?;
+        listing::all(&connection, &self.spec.name, self.idle()).await
+    }
+
+    fn options(&self, cancel: &CancellationToken) -> RequestOptions {
+        let mut options = RequestOptions::with_timeouts(self.idle(), TOTAL, ErrorPhase::Call);
+        options.cancel = cancel.clone();
+        options.log_level = self.log_level();
+        options
+    }
+
+    /// One subscription, from connecting to its end.
+    async fn run_subscription(
+        &self,
+        wanted: &SubscriptionFilter,
+        changes: &mpsc::Sender<SubscriptionEvent>,
+        cancel: &CancellationToken,
+        backoff: &mut ResubscribeBackoff,
+    ) -> SubscriptionEnd {
+        let connection = tokio::select! {
+            biased;
+            () = cancel.cancelled() => return SubscriptionEnd::Cancelled,
+            connection = self.connection() => match connection {
+                Ok(connection) => connection,
+                Err(error) => return SubscriptionEnd::Broken(error),
+            },
+        };
+        if let Some(error) = self.unsupported_watch_error(&connection, wanted) {
+            return SubscriptionEnd::Refused(error);
+        }
+        for uri in &wanted.uris {
+            if let Err(error) = self.check_included(&connection, uri).await {
+                return SubscriptionEnd::Refused(error);
+            }
+        }
+        // What passes through here shows whether the server agreed.
+        let (sender, mut passing) = mpsc::channel(1);
+        let (limit, stop) = (self.idle(), cancel.child_token());
+        let subscription = Subscription {
+            connection: &connection,
+            filter: wanted,
+            ack_timeout: limit,
+            changes: &sender,
+            cancel: &stop,
+        };
+        let mut following = Box::pin(subscription.run());
+        loop {
+            let (change, ended) = tokio::select! {
+                biased;
+                Some(change) = passing.recv() => (Some(change), None),
+                // What was told last may still be on its way.
+                ended = &mut following => (passing.try_recv().ok(), Some(ended)),
+                () = changes.closed(), if !stop.is_cancelled() => {
+                    stop.cancel();
+                    continue;
+                }
+            };
+            if matches!(change, Some(SubscriptionEvent::Subscribed { .. })) {
+                backoff.mark_acknowledged();
+            }
+            if let Some(change) = change
+                && changes.send(change).await.is_err()
+            {
+                // The subscription is taken back before this ends.
+                stop.cancel();
+            }
+            if let Some(ended) = ended {
+                return ended;
+            }
+        }
+    }
+
+    /// Why the server will not tell what is wanted, as far as its capabilities show it.
+    fn unsupported_watch_error(
+        &self,
+        connection: &Connection,
+        wanted: &SubscriptionFilter,
+    ) -> Option<Error> {
+        let capabilities = &connection.agreement.capabilities;
+        if wanted.uris.is_empty() {
+            return None;
+        }
+        if !connection.declares("resources") {
+            return Some(self.lacks("resources"));
+        }
+        // In the modern era the acknowledgement says it for each address.
+        let subscribes = capabilities["resources"]["subscribe"] == serde_json::Value::Bool(true);
+        (connection.agreement.era == Era::Legacy && !subscribes).then(|| {
+            Error::tool("the server does not tell when a resource changes")
+                .with_detail("its capabilities do not hold resources.subscribe")
+                .with_server(&self.spec.name)
+                .with_hint("read the resource again now and then: toolhost resources read")
+        })
+    }
+
+    fn lacks(&self, capability: &str) -> Error {
+        Error::tool(format!("the server offers no {capability}"))
+            .with_detail(format!("its capabilities do not hold {capability}"))
+            .with_server(&self.spec.name)
+            .with_hint(format!("toolhost inspect {} shows what it offers", self.spec.name))
+    }
+
+    fn excluded(&self, what: &str, name: &str) -> Error {
+        Error::denied(format!("the {what} '{name}' is excluded by the server's entry"))
+            .with_server(&self.spec.name)
+            .with_hint("see 'exclude' and 'include' in mcp.yaml")
+    }
+
+    /// Whether the patterns of the entry let something through that is known by several names: none
+    /// of them may be excluded, and one has to be included.
+    fn is_included(&self, names: &[&String]) -> bool {
+        let any = |patterns: &[String]| {
+            patterns.iter().any(|p| names.iter().any(|name| pattern::matches(p, name)))
+        };
+        !any(&self.spec.exclude) && self.spec.include.as_ref().is_none_or(|include| any(include))
+    }
+
+    /// Lets an address through that the entry does not exclude, under whatever name it is listed.
+    async fn check_included(&self, connection: &Connection, uri: &str) -> Result<(), Error> {
+        if self.spec.exclude.is_empty() && self.spec.include.is_none() {
+            return Ok(());
+        }
+        let (name, idle) = (&self.spec.name, self.idle());
+        let resources: OfferingListing<Resource> = listing::all(connection, name, idle).await?;
+        let templates: OfferingListing<ResourceTemplate> =
+            listing::all(connection, name, idle).await?;
+        let uri_text = uri.to_owned();
+        let listed = resources.items.iter().find(|resource| resource.uri == uri);
+        let made = templates.items.iter().filter(|t| uri_template::matches(&t.template, uri));
+        let mut names = vec![&uri_text];
+        names.extend(listed.map(|resource| &resource.name));
+        names.extend(made.flat_map(|template| [&template.template, &template.name]));
+        if self.is_included(&names) { Ok(()) } else { Err(self.excluded("resource", uri)) }
+    }
+}

@@ -1,0 +1,95 @@
+//! The roots of a server: what its resources and arguments may point to.
+//!
+//! Owns: the refusal. With roots set on the entry, an address that lies in none of them is refused
+//! before anything is sent; with none, everything may be pointed to. Addresses are compared as
+//! text ([`normalized_uri`]): a symbolic link inside a root is the server's business. Never does: open
+//! anything.
+
+mod normalized_uri;
+mod uri_arguments;
+
+use serde_json::Value;
+
+use crate::model::{Error, JsonObject};
+use crate::util::text::shorten;
+use normalized_uri::NormalizedUri;
+use uri_arguments::UriArgument;
+
+/// The most characters of an address in a message.
+const SHOWN: usize = 200;
+
+/// Whether `uri` lies in one of `roots`, or there are none.
+///
+/// # Errors
+/// An error of kind denied for everything else, an address that can be read in two ways included.
+pub fn check(uri: &str, roots: &[String]) -> Result<(), Error> {
+    if roots.is_empty() {
+        return Ok(());
+    }
+    refused(uri, inside(uri, roots), roots)
+}
+
+/// Whether every argument whose schema says that it is an address lies in one of `roots`.
+///
+/// Formats `uri`, `iri` and their relative references count, at any depth. A relative reference is
+/// read from the root.
+///
+/// # Errors
+/// An error of kind denied that names the argument.
+pub fn check_arguments(
+    schema: &Value,
+    arguments: &JsonObject,
+    roots: &[String],
+) -> Result<(), Error> {
+    if roots.is_empty() {
+        return Ok(());
+    }
+    for (key, value) in arguments {
+        for address in uri_arguments::addresses(schema, key, value) {
+            let UriArgument { path, text, allows_relative: relative, allows_other_text: choice } =
+                address;
+            let found = match inside(text, roots) {
+                Err(_) if relative && normalized_uri::is_relative(text) => within_any(text, roots),
+                Err(_) if choice && !normalized_uri::has_scheme(text) => Ok(()),
+                found => found,
+            };
+            refused(text, found, roots)
+                .map_err(|error| error.context(&format!("argument {path}")))?;
+        }
+    }
+    Ok(())
+}
+
+fn inside(uri: &str, roots: &[String]) -> Result<(), &'static str> {
+    let readings = normalized_uri::interpretations(uri)?;
+    let holds = |root: &NormalizedUri| readings.iter().all(|place| root.contains(place));
+    if roots.iter().filter_map(|root| NormalizedUri::read(root).ok()).any(|root| holds(&root)) {
+        return Ok(());
+    }
+    Err("it lies in none of the server's roots")
+}
+
+/// A relative reference lies in a root when it does from that root on.
+fn within_any(reference: &str, roots: &[String]) -> Result<(), &'static str> {
+    let joined = |root: &String| format!("{}/{reference}", root.trim_end_matches('/'));
+    let one = |root: &String| inside(&joined(root), std::slice::from_ref(root));
+    let mut found = Err("it lies in none of the server's roots");
+    for root in roots {
+        found = one(root);
+        if found.is_ok() {
+            break;
+        }
+    }
+    found
+}
+
+fn refused(uri: &str, found: Result<(), &'static str>, roots: &[String]) -> Result<(), Error> {
+    found.map_err(|why| {
+        Error::denied(format!("'{}' is refused: {why}", shorten(uri, SHOWN)))
+            .with_details(roots.iter().take(20).map(|root| format!("root: {root}")))
+            .with_hint("`roots:` in the server's entry says what it may be pointed to")
+    })
+}
+
+#[cfg(test)]
+mod tests;

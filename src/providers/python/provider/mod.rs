@@ -1,0 +1,245 @@
+//! The providers of entries that name a function each.
+//!
+//! There are two: one for entries whose definition is whole, which lists them without starting
+//! anything, and one for entries whose schema the function itself has to tell.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_trait::async_trait;
+use serde_json::{Value, json};
+
+use super::description_cache::FunctionDescription;
+use super::entry::{self, FunctionSelection, PythonEntry};
+use super::module::PythonModuleProvider;
+use super::runner::PythonRunner;
+use super::wire::WorkerOp;
+use super::{describe, installation, module_file, result};
+use crate::config::spec::ToolSpec;
+use crate::model::{Diagnostic, Error, Safety, ToolCall, ToolContext, ToolDefinition, ToolResult};
+use crate::provider::{BuiltProviders, Preview, ProviderDeps, ToolListing, ToolProvider};
+use crate::providers::confinement::Sandbox;
+
+/// Calls the functions that entries name.
+struct PythonProvider {
+    tools: Vec<PythonTool>,
+    runner: Arc<PythonRunner>,
+    /// What the functions of `tools` said; `None` when nobody has to ask them.
+    descriptions: Option<Mutex<Vec<Option<FunctionDescription>>>>,
+}
+
+struct PythonTool {
+    definition: Arc<ToolDefinition>,
+    entry: PythonEntry,
+    function: String,
+}
+
+/// Builds the providers from the entries of this kind.
+pub(super) fn build(specs: &[&ToolSpec], context: &ProviderDeps) -> BuiltProviders {
+    let runner = Arc::new(PythonRunner::new(context));
+    let mut built = BuiltProviders { providers: Vec::new(), diagnostics: Vec::new() };
+    let (mut whole, mut silent) = (Vec::new(), Vec::new());
+    for spec in specs {
+        let mut doubts = Vec::new();
+        let read = entry::read(spec, context.environment.as_ref(), &mut doubts);
+        let named = |p: Diagnostic| p.with_entry(spec.definition.name.full());
+        built.diagnostics.extend(doubts.into_iter().map(named));
+        let mut entry = match read {
+            Ok(entry) => entry,
+            Err(diagnostics) => {
+                built.diagnostics.extend(diagnostics.into_iter().map(named));
+                continue;
+            }
+        };
+        grant_python_paths(&mut entry, &runner);
+        let mut definition = spec.definition.clone();
+        definition.touches.extend(touches(&entry, &runner));
+        definition.sandbox = entry.sandbox.as_ref().and_then(Sandbox::coverage).map(Arc::new);
+        if entry.sandbox.as_ref().is_some_and(Sandbox::confines) {
+            definition.safety = Safety::Sandboxed;
+        }
+        let FunctionSelection::Function(function) = entry.selection.clone() else {
+            let provider = PythonModuleProvider::new(definition, entry, Arc::clone(&runner));
+            built.providers.push(Arc::new(provider));
+            continue;
+        };
+        let obstacle = runner.obstacle(&entry);
+        let known = || {
+            let key = runner.key(&entry).ok()?;
+            runner.descriptions.recall(key, &entry.module, &function)
+        };
+        let list = if entry.has_schema || obstacle.is_some() {
+            &mut whole
+        } else if let Some(described) = known() {
+            fill(&mut definition, described);
+            &mut whole
+        } else {
+            &mut silent
+        };
+        if let Some(error) = obstacle {
+            definition.mark_unavailable(error);
+        }
+        let definition = Arc::new(definition);
+        list.push(PythonTool { definition, entry, function });
+    }
+    for (tools, asks) in [(whole, false), (silent, true)] {
+        if !tools.is_empty() {
+            let told = asks.then(|| Mutex::new(vec![None; tools.len()]));
+            let runner = Arc::clone(&runner);
+            built.providers.push(Arc::new(PythonProvider { tools, runner, descriptions: told }));
+        }
+    }
+    built
+}
+
+/// Lets the sandbox of an entry give what no Python works without: its modules and its library.
+fn grant_python_paths(entry: &mut PythonEntry, runner: &PythonRunner) {
+    let interpreter = runner.interpreter(entry);
+    let Some(sandbox) = &mut entry.sandbox else { return };
+    sandbox.require_readable([entry.root.clone()]);
+    sandbox.require_readable(
+        interpreter.iter().flat_map(|path| installation::interpreter_paths(path)),
+    );
+}
+
+/// What a call may touch: Python code says nothing about itself, so what confines it counts.
+fn touches(entry: &PythonEntry, runner: &PythonRunner) -> Vec<String> {
+    let what = match &entry.selection {
+        FunctionSelection::Function(function) => format!("{}.{function}", entry.module),
+        FunctionSelection::AllTyped => format!("functions of {}", entry.module),
+    };
+    let code = match module_file::file_of(&entry.root, &entry.module) {
+        Some(file) => format!("from {}", file.display()),
+        None => "as installed for the interpreter".to_owned(),
+    };
+    let interpreter = match runner.interpreter(entry) {
+        Ok(path) => format!("starts {}", path.display()),
+        Err(_) => format!("starts {}", entry.python.as_deref().unwrap_or("python3")),
+    };
+    let mut lines = vec![
+        format!("runs the Python code of {what}, {code}"),
+        interpreter,
+        format!("works in {}", entry.root.display()),
+    ];
+    if !entry.sandbox.as_ref().is_some_and(Sandbox::confines) {
+        lines.push("whatever that code does, with your own rights".to_owned());
+    }
+    lines.extend(entry.sandbox.iter().flat_map(|sandbox| sandbox.describe(Some(&entry.root))));
+    lines
+}
+
+/// Completes a definition with what the function says about itself.
+fn fill(definition: &mut ToolDefinition, described: FunctionDescription) {
+    if definition.description.is_none() {
+        definition.description = described.description;
+    }
+    definition.input_schema = Arc::new(described.input_schema);
+    definition.warnings.extend(described.doubts);
+}
+
+impl PythonProvider {
+    fn tool(&self, call: &ToolCall) -> Result<&PythonTool, Error> {
+        self.tools.iter().find(|tool| tool.definition.name == call.name).ok_or_else(|| {
+            Error::internal(format!("'{}' is not one of the Python tools", call.name))
+        })
+    }
+}
+
+#[async_trait]
+impl ToolProvider for PythonProvider {
+    fn declared(&self) -> Vec<Arc<ToolDefinition>> {
+        let described = |tool: &PythonTool| {
+            let mut definition = Arc::clone(&tool.definition);
+            if definition.description.is_none() {
+                let sentence = format!("Calls {}.{}.", tool.entry.module, tool.function);
+                Arc::make_mut(&mut definition).description = Some(sentence);
+            }
+            definition
+        };
+        self.tools.iter().map(described).collect()
+    }
+
+    fn is_remote(&self) -> bool {
+        self.descriptions.is_some()
+    }
+
+    async fn list(&self) -> Result<ToolListing, Error> {
+        let Some(told) = &self.descriptions else {
+            return Ok(ToolListing { tools: self.declared(), ..ToolListing::default() });
+        };
+        let known = told.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let missing: Vec<usize> =
+            (0..self.tools.len()).filter(|at| known.get(*at).is_none_or(Option::is_none)).collect();
+        let wanted: Vec<(&PythonEntry, &str)> = missing
+            .iter()
+            .filter_map(|at| self.tools.get(*at))
+            .map(|tool| (&tool.entry, tool.function.as_str()))
+            .collect();
+        let answers = describe::functions(&self.runner, &wanted).await;
+        let mut answers: std::collections::HashMap<usize, _> =
+            missing.into_iter().zip(answers).collect();
+        let mut tools = Vec::new();
+        let mut now = known.clone();
+        for (at, (tool, known)) in self.tools.iter().zip(known).enumerate() {
+            let mut definition = ToolDefinition::clone(&tool.definition);
+            match known.map(Ok).or_else(|| answers.remove(&at)) {
+                Some(Ok(described)) => {
+                    if let Some(slot) = now.get_mut(at) {
+                        *slot = Some(described.clone());
+                    }
+                    fill(&mut definition, described);
+                }
+                Some(Err(error)) => {
+                    definition.mark_unavailable(error);
+                }
+                None => {}
+            }
+            let sentence = || format!("Calls {}.{}.", tool.entry.module, tool.function);
+            definition.description.get_or_insert_with(sentence);
+            tools.push(Arc::new(definition));
+        }
+        *told.lock().unwrap_or_else(PoisonError::into_inner) = now;
+        Ok(ToolListing { tools, ..ToolListing::default() })
+    }
+
+    async fn call(&self, context: &ToolContext, call: &ToolCall) -> Result<ToolResult, Error> {
+        let tool = self.tool(call)?;
+        let what = (WorkerOp::Call, Some(tool.function.as_str()), Some(&call.arguments));
+        let reply = self.runner.request(&tool.entry, what, context, &call.name.full()).await?;
+        result::read(reply)
+    }
+
+    async fn preview(&self, call: &ToolCall) -> Result<Preview, Error> {
+        let tool = self.tool(call)?;
+        preview(&self.runner, &tool.entry, &tool.function, call)
+    }
+
+    async fn close(&self) {
+        self.runner.close().await;
+    }
+}
+
+/// What a call would come to.
+pub(super) fn preview(
+    runner: &PythonRunner,
+    entry: &PythonEntry,
+    function: &str,
+    call: &ToolCall,
+) -> Result<Preview, Error> {
+    let key = runner.key(entry)?;
+    let file = module_file::file_of(&entry.root, &entry.module);
+    Ok(Preview {
+        summary: format!("calls {}.{function} in {}", entry.module, key.interpreter.display()),
+        request: json!({
+            "interpreter": key.interpreter.display().to_string(),
+            "root": entry.root.display().to_string(),
+            "env": key.env.keys().collect::<Vec<_>>(),
+            "module": entry.module,
+            "file": file.map(|file| file.display().to_string()),
+            "function": function,
+            "arguments": Value::Object(call.arguments.clone()),
+        }),
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,186 @@
+//! All workers of a host: which there are, and how often one may be started.
+//!
+//! Owns: one place for each interpreter, root, environment, confinement and (for tools of a session)
+//! session, and its budget of deaths. Never does: repeat a call on a new worker.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use tokio::time::Instant;
+
+use super::sealed::SealedCode;
+use super::shim;
+use super::worker::PythonWorker;
+use crate::model::{Error, ErrorKind, EventSink};
+use crate::util::confine::Confinement;
+use crate::util::process::Program;
+
+/// A worker may die this often…
+const MAX_CRASHES: usize = 3;
+/// …in this time.
+const CRASH_WINDOW: Duration = Duration::from_mins(1);
+/// A start that failed is repeated, not retried, for this long.
+const START_FAILURE_TTL: Duration = Duration::from_secs(5);
+/// The most workers at a time; an idle one makes room for a new one.
+const MAX_WORKERS: usize = 32;
+
+/// What a worker is made for. Two calls with the same key share a worker.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct WorkerKey {
+    /// The interpreter, an absolute path.
+    pub(super) interpreter: PathBuf,
+    /// Where its modules are, and where it works.
+    pub(super) root: PathBuf,
+    /// Its whole environment.
+    pub(super) env: BTreeMap<String, String>,
+    /// What it is confined to.
+    pub(super) confinement: Option<Confinement>,
+    /// The code it may load, when that is bound.
+    pub(super) sealed: Option<SealedCode>,
+    /// The session it belongs to.
+    pub(super) session: Option<String>,
+}
+
+/// The workers.
+pub(super) struct WorkerPool {
+    slots: Mutex<HashMap<WorkerKey, Arc<tokio::sync::Mutex<WorkerSlot>>>>,
+    events: EventSink,
+}
+
+#[derive(Default)]
+struct WorkerSlot {
+    worker: Option<Arc<PythonWorker>>,
+    crashes: VecDeque<Instant>,
+    failure: Option<(Instant, Error)>,
+    used: Option<Instant>,
+}
+
+impl WorkerSlot {
+    /// Takes note of a worker that is gone.
+    ///
+    /// # Errors
+    /// That it died too often, or that it could not be started a moment ago.
+    fn may_start(&mut self) -> Result<(), Error> {
+        let now = Instant::now();
+        if let Some((when, error)) = &self.failure
+            && now.duration_since(*when) < START_FAILURE_TTL
+        {
+            return Err(error.clone());
+        }
+        // One that we ended is no sign that the next will end the same way.
+        let gone = self.worker.take().filter(|worker| worker.has_crashed());
+        if gone.is_some() {
+            self.crashes.push_back(now);
+        }
+        while self.crashes.front().is_some_and(|death| now.duration_since(*death) > CRASH_WINDOW) {
+            self.crashes.pop_front();
+        }
+        if self.crashes.len() < MAX_CRASHES {
+            return Ok(());
+        }
+        let error = Error::unreachable(format!(
+            "the Python worker died {MAX_CRASHES} times within a minute and is not started again yet"
+        ));
+        Err(match gone.map(|worker| worker.exit_error()) {
+            Some(last) => {
+                let error = error.with_detail(last.message()).with_details(last.details().to_vec());
+                self.failure = Some((now, error.clone()));
+                error
+            }
+            None => error,
+        })
+    }
+}
+
+impl WorkerPool {
+    /// None yet; what they say outside of calls goes to `events`.
+    pub(super) fn new(events: EventSink) -> Self {
+        Self { slots: Mutex::default(), events }
+    }
+
+    fn slots(&self) -> MutexGuard<'_, HashMap<WorkerKey, Arc<tokio::sync::Mutex<WorkerSlot>>>> {
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The worker of a key; starts one when there is none.
+    ///
+    /// # Errors
+    /// When it cannot be started, or died too often.
+    pub(super) async fn get(&self, key: &WorkerKey) -> Result<Arc<PythonWorker>, Error> {
+        let slot = self.slot(key)?;
+        // Held while starting, so that callers at the same time start only one.
+        let mut slot = slot.lock().await;
+        slot.used = Some(Instant::now());
+        if let Some(worker) = slot.worker.as_ref().filter(|worker| worker.is_alive()) {
+            return Ok(Arc::clone(worker));
+        }
+        if let Some(sealed) = &key.sealed {
+            // Before the failures are counted: a file that is put back is no reason to wait.
+            sealed.check_start(&key.interpreter).await?;
+        }
+        slot.may_start()?;
+        let mut args = key.sealed.as_ref().map(|sealed| sealed.options(&key.env));
+        args.get_or_insert_default().extend(["-u", "-c", shim::BOOT].map(str::to_owned));
+        let program = Program {
+            path: key.interpreter.clone(),
+            args: args.unwrap_or_default(),
+            env: key.env.clone(),
+            cwd: key.root.clone(),
+            stdin: true,
+        };
+        let confinement = key.confinement.as_ref();
+        let guard = key.sealed.as_ref().map(|sealed| sealed.guard(&key.interpreter, &key.env));
+        let setup = shim::setup(&key.root, guard.as_ref());
+        match PythonWorker::start(&program, confinement, setup, self.events.clone()).await {
+            Ok(worker) => {
+                let worker = Arc::new(worker);
+                slot.failure = None;
+                slot.worker = Some(Arc::clone(&worker));
+                Ok(worker)
+            }
+            Err(error) => {
+                if error.kind() != ErrorKind::Denied {
+                    slot.failure = Some((Instant::now(), error.clone()));
+                }
+                Err(error)
+            }
+        }
+    }
+
+    fn slot(&self, key: &WorkerKey) -> Result<Arc<tokio::sync::Mutex<WorkerSlot>>, Error> {
+        let mut slots = self.slots();
+        if let Some(slot) = slots.get(key) {
+            return Ok(Arc::clone(slot));
+        }
+        if slots.len() >= MAX_WORKERS {
+            let idle = slots.iter().filter_map(|(key, slot)| {
+                let slot = slot.try_lock().ok()?;
+                let idle = slot.worker.as_ref().is_none_or(|worker| worker.is_idle());
+                idle.then(|| (slot.used, key.clone()))
+            });
+            let Some((_, oldest)) = idle.min_by_key(|(used, _)| *used) else {
+                return Err(Error::unreachable(format!(
+                    "all {MAX_WORKERS} Python workers are busy"
+                )));
+            };
+            // Dropped, and so ended.
+            slots.remove(&oldest);
+        }
+        Ok(Arc::clone(slots.entry(key.clone()).or_default()))
+    }
+
+    /// Ends all of them at once.
+    pub(super) async fn close(&self) {
+        let slots: Vec<_> = self.slots().drain().map(|(_, slot)| slot).collect();
+        let end = |slot: Arc<tokio::sync::Mutex<WorkerSlot>>| async move {
+            let worker = slot.lock().await.worker.take();
+            if let Some(worker) = worker {
+                worker.close().await;
+            }
+        };
+        join_all(slots.into_iter().map(end)).await;
+    }
+}

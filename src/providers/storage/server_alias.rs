@@ -1,0 +1,49 @@
+//! Entries of type `postgresql`: a name under which an MCP server's tools are listed.
+
+use super::OWN_KEYS;
+use crate::config::spec::ToolSpec;
+use crate::model::{Diagnostic, check_name};
+use crate::providers::engines::config::storage_type;
+use crate::providers::toolkit::component;
+
+/// An entry that has no tools of its own: those of a server stand under its name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerAlias {
+    /// The name the tools are to have in common.
+    pub component: String,
+    /// The server, by its name in the file of servers.
+    pub server: String,
+}
+
+/// What an entry stands for; `None` when it is a store of its own.
+///
+/// # Errors
+/// When it says that it belongs to a server and not to which, or the other way round.
+pub fn server_alias(spec: &ToolSpec) -> Option<Result<ServerAlias, Diagnostic>> {
+    if spec.kind != super::KEY {
+        return None;
+    }
+    let entry = &spec.entry;
+    let server = entry.get(OWN_KEYS[1]).filter(|node| !node.is_null());
+    // An unknown type is told by who builds the store.
+    let postgres = storage_type(entry).ok()? == "postgresql";
+    match (postgres, server) {
+        (false, None) => None,
+        (false, Some(node)) => {
+            Some(Err(Diagnostic::error("'mcp_server' is for stores of type postgresql")
+                .with_hint("add 'storage_type: postgresql', or leave it out")
+                .with_location(node.location())))
+        }
+        (true, None) => Some(Err(Diagnostic::error(
+            "a store of type postgresql needs the MCP server that knows the database",
+        )
+        .with_hint("name a server of mcp.yaml: 'mcp_server: …'; its tools get this entry's name")
+        .with_location(spec.location.clone()))),
+        (true, Some(node)) => Some((|| {
+            let server = node.as_scalar_text()?;
+            check_name(&server)
+                .map_err(|why| Diagnostic::error(why).with_location(node.location()))?;
+            Ok(ServerAlias { component: component(spec)?, server })
+        })()),
+    }
+}

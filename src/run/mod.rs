@@ -1,0 +1,343 @@
+//! One run of the program: parse, dispatch, and the one place where a failure becomes text and an
+//! exit code.
+//!
+//! Owns: the order of things, signals, and the bounded end of every run. Never does: know what a
+//! command does.
+
+mod console;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::assembly;
+use crate::cli::args::{self, Cli, CliCommand};
+use crate::cli::commands::{
+    audit, auth, bench, call, complete as values, completions, config, history, inspect, list, pin,
+    prompts, record, replay, resources, servers, stats, trace, trust, verify,
+};
+use crate::cli::complete;
+use crate::cli::context::{CommandContext, CommandResult};
+use crate::cli::grammar;
+use crate::cli::output::streams::OutputOptions;
+use crate::cli::output::{CommandError, Format, Output};
+use crate::cli::signals::{NextSignal, Signals, ignore_file_size_signal};
+use crate::config::environment::{Environment, ProcessEnvironment};
+use crate::model::{Error, ErrorKind, Signal};
+use crate::serve;
+use crate::util::orphans;
+
+/// How long a command may take to stop once it was told to: telling a server, printing what there
+/// is.
+const CANCEL_GRACE_PERIOD: Duration = Duration::from_secs(1);
+/// The most of it that a command may ask for.
+const MAX_GRACE_PERIOD: Duration = Duration::from_secs(5);
+/// How long a command that asked for time may take to say its last words after a second signal.
+const ABORT_GRACE_PERIOD: Duration = Duration::from_millis(500);
+/// How long everything that was started may take to end. Providers have shorter limits of their
+/// own; this one holds when one of them is wrong.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(6);
+
+/// Runs the program with the arguments of the process.
+pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let environment: Arc<dyn Environment> = Arc::new(ProcessEnvironment);
+    // Without it a run works all the same, until it meets the limit.
+    let _unguarded = ignore_file_size_signal();
+    let plain = OutputOptions { json: args::requests_json(&arguments), ..OutputOptions::default() };
+    match complete::complete_if_requested(&arguments, &*environment) {
+        Ok(false) => {}
+        Ok(true) => return ExitCode::SUCCESS,
+        Err(stop) => return report_outcome(&Output::new(plain, &*environment), Err(stop)),
+    }
+    let cli = match grammar::parse(&arguments) {
+        Ok(cli) => cli,
+        Err(error) => {
+            let output = Output::new(plain, &*environment);
+            let outcome = args::print_parse_error(&error, &output);
+            return report_outcome(&output, outcome);
+        }
+    };
+    let output = Arc::new(Output::new(cli.global.output_options(), &*environment));
+    let outcome = dispatch(cli, Arc::clone(&output), environment);
+    report_outcome(&output, outcome)
+}
+
+/// The one place where a failure becomes text and an exit code.
+fn report_outcome(output: &Output, outcome: CommandResult) -> ExitCode {
+    match outcome {
+        Ok(()) | Err(CommandError::OutputClosed) => {
+            output.clear_status();
+            ExitCode::SUCCESS
+        }
+        Err(CommandError::Failed(error)) => {
+            output.error(&error);
+            ExitCode::from(error.kind().exit_code())
+        }
+    }
+}
+
+fn dispatch(cli: Cli, output: Arc<Output>, environment: Arc<dyn Environment>) -> CommandResult {
+    let context = CommandContext::new(cli.global, output, environment);
+    match cli.command {
+        None if console::is_possible(&context) => console::run(&context),
+        None => {
+            if context.global.format() != Format::Json {
+                context.output.stderr_page(&args::short_help());
+            }
+            Err(Error::usage("no command was given").into())
+        }
+        Some(CliCommand::Completions(args)) => completions::run(&args, &context),
+        Some(CliCommand::Config(args)) => config::run(&args, &context),
+        Some(command) => block_on_command(command, &context),
+    }
+}
+
+/// Runs a command that waits for something, until it ends or a signal ends it.
+fn block_on_command(command: CliCommand, context: &CommandContext) -> CommandResult {
+    let runtime = runtime()?;
+    let outcome = runtime.block_on(Box::pin(supervise(command, context)));
+    // A thread may still be reading from the terminal: a question that a signal made pointless.
+    runtime.shutdown_background();
+    outcome
+}
+
+/// One thread is enough for whoever mostly waits.
+fn runtime() -> Result<tokio::runtime::Runtime, Error> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Error::internal(format!("cannot wait for anything: {error}")))
+}
+
+async fn supervise(command: CliCommand, context: &CommandContext) -> CommandResult {
+    let mut signals = Signals::new()
+        .map_err(|error| Error::internal(format!("cannot wait for signals: {error}")))?;
+    let work = Box::pin(run_command(command, context));
+    let (outcome, stopped) = run_until_signal(work, &mut signals, context).await;
+    let at_once = matches!(stopped, Some(SignalStop { is_immediate: true, .. }));
+    let late = shut_down(context, &mut signals, at_once).await;
+    match stopped.map(|stopped| stopped.by).or(late) {
+        Some(signal) => Err(interrupted(signal).into()),
+        None => outcome,
+    }
+}
+
+/// That a signal ended the work, and how.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct SignalStop {
+    by: Signal,
+    /// A second signal came: nothing is waited for any more.
+    is_immediate: bool,
+}
+
+/// How a command is told to end, and how long it may take.
+trait Cancellable {
+    /// Says that it is to end; how long it may take, if it asked for time.
+    fn request_cancel(&self) -> Option<Duration>;
+    /// Says that it is to end at once.
+    fn abort(&self);
+}
+
+impl Cancellable for CommandContext {
+    fn request_cancel(&self) -> Option<Duration> {
+        self.cancel.cancel();
+        self.grace_period()
+    }
+
+    fn abort(&self) {
+        self.abort.cancel();
+    }
+}
+
+/// Waits for `work`. A signal tells it to end and gives it a moment; a second one, or the end of
+/// that moment, drops it where it stands. Work that asked for time has last words before that.
+async fn run_until_signal(
+    mut work: impl Future<Output = CommandResult> + Unpin,
+    signals: &mut impl NextSignal,
+    ending: &impl Cancellable,
+) -> (CommandResult, Option<SignalStop>) {
+    let by = tokio::select! {
+        outcome = &mut work => return (outcome, None),
+        signal = signals.next() => signal,
+    };
+    let asked = ending.request_cancel();
+    let grace = asked.map_or(CANCEL_GRACE_PERIOD, |asked| asked.min(MAX_GRACE_PERIOD));
+    let at_once = tokio::select! {
+        outcome = tokio::time::timeout(grace, &mut work) => match outcome {
+            Ok(outcome) => return (outcome, Some(SignalStop { by, is_immediate: false })),
+            Err(_elapsed) => false,
+        },
+        _ = signals.next() => true,
+    };
+    let outcome = if asked.is_some() {
+        ending.abort();
+        tokio::time::timeout(ABORT_GRACE_PERIOD, work).await.unwrap_or(Ok(()))
+    } else {
+        Ok(())
+    };
+    (outcome, Some(SignalStop { by, is_immediate: at_once }))
+}
+
+/// Ends everything that was started; a signal during that ends it at once. Dropping the host
+/// kills whatever is left.
+async fn shut_down(
+    context: &CommandContext,
+    signals: &mut impl NextSignal,
+    at_once: bool,
+) -> Option<Signal> {
+    let host = context.take_host()?;
+    let mut late = None;
+    if !at_once {
+        tokio::select! {
+            _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, assembly::close(&host)) => {}
+            signal = signals.next() => late = Some(signal),
+        }
+    }
+    drop(host);
+    // Who left its group is not reached by a kill of the group.
+    for pid in orphans::kill_all().await {
+        context.output.warn(&format!("the process {pid} was left behind: it cannot be killed"));
+    }
+    late
+}
+
+async fn run_command(command: CliCommand, context: &CommandContext) -> CommandResult {
+    match command {
+        CliCommand::List(args) => list::run(&args, context).await,
+        CliCommand::Inspect(args) => inspect::run(&args, context).await,
+        CliCommand::Call(args) => call::run(&args, context).await,
+        CliCommand::Bench(args) => bench::run(&args, context).await,
+        CliCommand::Servers(args) => servers::run(&args, context).await,
+        CliCommand::Resources(args) => resources::run(&args, context).await,
+        CliCommand::Prompts(args) => prompts::run(&args, context).await,
+        CliCommand::Complete(args) => values::run(&args, context).await,
+        CliCommand::Trace(args) => trace::run(&args, context).await,
+        CliCommand::Record(args) => record::run(&args, context).await,
+        CliCommand::Replay(args) => replay::run(&args, context).await,
+        CliCommand::History(args) => history::run(&args, context).await,
+        CliCommand::Stats(args) => stats::run(&args, context).await,
+        CliCommand::Audit(args) => audit::run(&args, context).await,
+        CliCommand::Pin(args) => pin::run(&args, context).await,
+        CliCommand::Verify(args) => verify::run(&args, context).await,
+        CliCommand::Trust(args) => trust::run(&args, context).await,
+        CliCommand::Auth(args) => auth::run(&args, context).await,
+        CliCommand::DemoServer => Ok(serve::demo::run().await?),
+        CliCommand::Completions(args) => completions::run(&args, context),
+        CliCommand::Config(args) => config::run(&args, context),
+    }
+}
+
+fn interrupted(signal: Signal) -> Error {
+    let name = match signal {
+        Signal::Hangup => "SIGHUP",
+        Signal::Interrupt => "SIGINT",
+        Signal::Terminate => "SIGTERM",
+    };
+    Error::new(ErrorKind::Interrupted(signal), format!("interrupted by {name}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+
+    use tokio_util::sync::CancellationToken;
+
+    use super::*;
+
+    /// Signals that come at once, one after the other, and then no more.
+    struct Script(VecDeque<Signal>);
+
+    impl NextSignal for Script {
+        async fn next(&mut self) -> Signal {
+            match self.0.pop_front() {
+                Some(signal) => signal,
+                None => std::future::pending().await,
+            }
+        }
+    }
+
+    #[derive(Clone, Default)]
+    struct FakeCancellable {
+        cancel: CancellationToken,
+        abort: CancellationToken,
+        grace: Option<Duration>,
+    }
+
+    impl Cancellable for FakeCancellable {
+        fn request_cancel(&self) -> Option<Duration> {
+            self.cancel.cancel();
+            self.grace
+        }
+
+        fn abort(&self) {
+            self.abort.cancel();
+        }
+    }
+
+    fn heeded(
+        signals: &[Signal],
+        work: impl AsyncFnOnce(CancellationToken) -> CommandResult,
+    ) -> (CommandResult, Option<SignalStop>) {
+        heeded_with(signals, &FakeCancellable::default(), async |told| work(told.cancel).await)
+    }
+
+    fn heeded_with(
+        signals: &[Signal],
+        told: &FakeCancellable,
+        work: impl AsyncFnOnce(FakeCancellable) -> CommandResult,
+    ) -> (CommandResult, Option<SignalStop>) {
+        let mut signals = Script(signals.iter().copied().collect());
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let work = Box::pin(work(told.clone()));
+        runtime.block_on(run_until_signal(work, &mut signals, told))
+    }
+
+    #[test]
+    fn work_without_a_signal_ends_as_it_ends() {
+        let (outcome, stopped) = heeded(&[], async |_| Err(Error::tool("no").into()));
+        assert!(
+            matches!(outcome, Err(CommandError::Failed(error)) if error.kind() == ErrorKind::Tool)
+        );
+        assert_eq!(stopped, None);
+    }
+
+    #[test]
+    fn a_signal_cancels_the_work_and_lets_it_end() {
+        let (outcome, stopped) = heeded(&[Signal::Terminate], async |cancel| {
+            cancel.cancelled().await;
+            Err(Error::tool("stopped in an orderly way").into())
+        });
+        assert!(matches!(outcome, Err(CommandError::Failed(_))), "the work was not waited for");
+        assert_eq!(stopped, Some(SignalStop { by: Signal::Terminate, is_immediate: false }));
+    }
+
+    #[test]
+    fn a_second_signal_drops_work_that_does_not_listen() {
+        let (_, stopped) =
+            heeded(&[Signal::Interrupt, Signal::Interrupt], async |_| std::future::pending().await);
+        assert_eq!(stopped, Some(SignalStop { by: Signal::Interrupt, is_immediate: true }));
+    }
+
+    #[test]
+    fn work_that_asked_for_time_has_last_words_after_a_second_signal() {
+        let told = FakeCancellable { grace: Some(MAX_GRACE_PERIOD), ..FakeCancellable::default() };
+        let (outcome, stopped) =
+            heeded_with(&[Signal::Interrupt, Signal::Terminate], &told, async |told| {
+                told.abort.cancelled().await;
+                Err(Error::tool("my last words").into())
+            });
+        assert!(matches!(outcome, Err(CommandError::Failed(_))), "nobody listened");
+        assert_eq!(stopped, Some(SignalStop { by: Signal::Interrupt, is_immediate: true }));
+    }
+
+    #[test]
+    fn each_signal_has_its_code() {
+        for (signal, code) in
+            [(Signal::Hangup, 129), (Signal::Interrupt, 130), (Signal::Terminate, 143)]
+        {
+            assert_eq!(interrupted(signal).kind().exit_code(), code);
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! Where statistics are kept: a store, and the spool beside it.
+
+use std::path::{Path, PathBuf};
+
+use super::spool;
+use crate::util::append::RecordLocation;
+
+/// The store's name in the state directory.
+pub const STORE: &str = "stats.db";
+
+/// The files of the statistics.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StatsLocation {
+    /// The store, which readers fold the spool into.
+    pub store: RecordLocation,
+    /// The spool, to which every call appends.
+    pub spool: RecordLocation,
+}
+
+impl StatsLocation {
+    /// In a directory of our own.
+    pub fn own(state_dir: &Path) -> Self {
+        Self {
+            store: RecordLocation::own(state_dir, STORE),
+            spool: RecordLocation::own(state_dir, spool::FILE),
+        }
+    }
+
+    /// At a path that a person named for the store. The spool has the same name, ending in
+    /// `.spool`; a path that ends so itself names the spool of a store that ends in `.db`.
+    pub fn named(path: PathBuf) -> Self {
+        let spool = path.with_extension("spool");
+        let store = if spool == path { path.with_extension("db") } else { path };
+        Self { store: RecordLocation::named(store), spool: RecordLocation::named(spool) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_named_store_has_its_spool_beside_it() {
+        for (path, store, spool) in [
+            ("/x/calls.db", "/x/calls.db", "/x/calls.spool"),
+            ("/x/calls", "/x/calls", "/x/calls.spool"),
+            ("/x/calls.spool", "/x/calls.db", "/x/calls.spool"),
+        ] {
+            let place = StatsLocation::named(PathBuf::from(path));
+            assert_eq!((place.store.path, place.spool.path), (store.into(), spool.into()));
+        }
+    }
+}

@@ -1,0 +1,450 @@
+//! The statistics of this user: folds what was spooled, answers questions, forgets on request.
+//!
+//! Owns: what happens when the store cannot be used. A damaged one is moved away and begun anew;
+//! of one that is locked, full, read-only or newer what is there is read, and what was not folded
+//! is shown from the spool. Never does: wait longer than it was told, lose a line of the spool.
+
+use std::time::Duration;
+
+use super::count::{SpoolBatch, ToolKey};
+use super::granularity::GrainRange;
+use super::location::StatsLocation;
+use super::spool_reader::{self, SpoolFile, SpoolPositions};
+use super::store::{self, GrainSink, StatsStore, StoreError, StoreFileStatus};
+use super::summary::{
+    self, StatsQuery, Summary, TimeSeries, TimeSeriesSet, TimeSeriesTally, TimeSlice, UsageTally,
+};
+use crate::model::Error;
+use crate::util::append::AppendError;
+
+/// How much somebody who reads statistics is willing to wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReadBudget {
+    /// For the locks of other processes, all in all.
+    pub lock_timeout: Duration,
+    /// How many parts of the spool are folded, of [`spool_reader::CHUNK`] bytes each.
+    pub max_chunks: usize,
+}
+
+impl ReadBudget {
+    /// Five seconds, and everything is folded: for whoever asks for statistics.
+    pub const FULL: Self = Self { lock_timeout: Duration::from_secs(5), max_chunks: usize::MAX };
+
+    /// A moment, and one part: for whoever asks for something else.
+    pub const BRIEF: Self = Self { lock_timeout: Duration::from_millis(200), max_chunks: 1 };
+}
+
+/// The statistics at a place.
+#[derive(Debug)]
+pub struct Statistics {
+    location: StatsLocation,
+    retention: Duration,
+    budget: ReadBudget,
+    store: Option<StatsStore>,
+    /// Which file the store is.
+    opened: Option<u64>,
+    /// What was read of the spool and could not be folded.
+    unfolded: SpoolBatch,
+    /// The spool holds more than was read.
+    is_behind: bool,
+    /// What each file of the spool looked like when it was read last.
+    last_seen_files: Vec<(String, u64)>,
+    pruned: bool,
+    notes: Vec<String>,
+    last_note: Option<String>,
+}
+
+impl Statistics {
+    /// Names the place; nothing is opened yet. What is older than `retention` is let go.
+    pub fn new(place: StatsLocation, retention: Duration, budget: ReadBudget) -> Self {
+        Self {
+            location: place,
+            retention,
+            budget,
+            store: None,
+            opened: None,
+            unfolded: SpoolBatch::default(),
+            is_behind: false,
+            last_seen_files: Vec::new(),
+            pruned: false,
+            notes: Vec::new(),
+            last_note: None,
+        }
+    }
+
+    /// Where they are kept.
+    pub fn location(&self) -> &StatsLocation {
+        &self.location
+    }
+
+    /// Folds what was spooled since the last time; `now` is the time since the Unix epoch. Gives
+    /// whether there was anything.
+    ///
+    /// # Errors
+    /// When the spool or the store is not what it must be, or cannot be read at all. That it cannot
+    /// be written is a note.
+    pub fn refresh(&mut self, now: Duration) -> Result<bool, Error> {
+        let files = spool_reader::files(&self.location.spool, now).map_err(unreadable)?;
+        let looks = |file: &SpoolFile| (file.key.clone(), file.length);
+        let seen: Vec<(String, u64)> = files.iter().map(looks).collect();
+        if self.store.is_some() && seen == self.last_seen_files && !self.is_behind {
+            return Ok(false);
+        }
+        let changed = self.with_recovery(now, |this| this.fold(&files, now))?;
+        self.last_seen_files = seen;
+        Ok(changed)
+    }
+
+    /// What was counted in a window.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn summary(&mut self, query: &StatsQuery, now: Duration) -> Result<Summary, Error> {
+        self.with_recovery(now, |this| this.sum(query, now))
+    }
+
+    /// The series of a window in at most `most` slices, all tools of the query together. A window
+    /// without a beginning begins with the first call.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn time_series(
+        &mut self,
+        query: &StatsQuery,
+        now: Duration,
+        most: usize,
+    ) -> Result<Vec<TimeSlice>, Error> {
+        self.with_recovery(now, |this| this.slices(query, now, most))
+    }
+
+    /// The same for each tool of the query, or each server.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn time_series_by(
+        &mut self,
+        query: &StatsQuery,
+        now: Duration,
+        most: usize,
+        by_server: bool,
+    ) -> Result<TimeSeriesSet, Error> {
+        self.with_recovery(now, |this| {
+            let (series, range) = this.build_series(query, now, most)?;
+            let mut tally = TimeSeriesTally::new(series, by_server);
+            this.add_up(query, range, &mut tally)?;
+            Ok(tally.finish())
+        })
+    }
+
+    /// The tools that were ever called, as far as they are kept.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn tools(&mut self, now: Duration) -> Result<Vec<ToolKey>, Error> {
+        self.with_recovery(now, |this| {
+            let mut tools = this.store.as_ref().map_or(Ok(Vec::new()), StatsStore::tools)?;
+            tools.extend(this.unfolded.tools().map(|(tool, _)| tool.clone()));
+            tools.sort_unstable();
+            tools.dedup();
+            Ok(tools)
+        })
+    }
+
+    /// Forgets what was counted so far, of tools with these full names or of all; gives the number
+    /// of calls.
+    ///
+    /// # Errors
+    /// When not everything could be folded before, or the store cannot be written: then nothing is
+    /// forgotten.
+    pub fn reset(&mut self, tools: Option<&[String]>, now: Duration) -> Result<u64, Error> {
+        self.refresh(now)?;
+        let written = match &self.store {
+            // There never was a call.
+            None if self.unfolded.is_empty() => return Ok(0),
+            Some(StatsStore { read_only: None, .. })
+                if self.unfolded.is_empty() && !self.is_behind =>
+            {
+                None
+            }
+            _ => Some(self.last_note.clone().unwrap_or_else(|| "it cannot be written".to_owned())),
+        };
+        if let Some(why) = written {
+            return Err(Error::unreachable(format!("nothing was forgotten: {why}")));
+        }
+        self.with_recovery(now, |this| {
+            this.store.as_ref().map_or(Ok(0), |store| store.reset(tools))
+        })
+    }
+
+    /// The size of the store in bytes; `None` without one.
+    pub fn size(&self) -> Option<u64> {
+        self.store.as_ref().and_then(|store| store.size().ok())
+    }
+
+    /// What had to be put right, and why something is not as it should be; each is handed out once.
+    pub fn take_notes(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.notes)
+    }
+
+    /// Does something with the store; one that turns out to be damaged is moved away first.
+    fn with_recovery<T>(
+        &mut self,
+        now: Duration,
+        work: impl Fn(&mut Self) -> Result<T, StoreError>,
+    ) -> Result<T, Error> {
+        let found = store::inspect(&self.location.store, &mut self.notes);
+        let found = found.map_err(|trouble| trouble.into_error(&self.location.store))?;
+        match (work(self), found) {
+            (Err(StoreError::Damaged(why)), StoreFileStatus::File(inode)) => {
+                self.replace_damaged(inode, &why, now)?;
+                // What the spool still holds is counted in the new one.
+                let files = spool_reader::files(&self.location.spool, now).map_err(unreadable)?;
+                let again = self.fold(&files, now).and_then(|_| work(self));
+                again.map_err(|trouble| trouble.into_error(&self.location.store))
+            }
+            (done, _) => done.map_err(|trouble| trouble.into_error(&self.location.store)),
+        }
+    }
+
+    fn replace_damaged(&mut self, inode: u64, why: &str, now: Duration) -> Result<(), Error> {
+        self.store = None;
+        self.last_seen_files = Vec::new();
+        self.unfolded = SpoolBatch::default();
+        let path = self.location.store.path.display().to_string();
+        match store::move_aside(&self.location.store, inode, now) {
+            Ok(None) => {}
+            Ok(Some(aside)) => self.notes.push(format!(
+                "{path} was damaged ({why}); it is {} now, and a new one was begun with what the \
+                 spool still held",
+                aside.display()
+            )),
+            Err(error) => {
+                let trouble =
+                    StoreError::Damaged(format!("{why}; it cannot be moved away: {error}"));
+                return Err(trouble.into_error(&self.location.store));
+            }
+        }
+        Ok(())
+    }
+
+    /// Folds what there is, or reads it when it cannot be folded.
+    fn fold(&mut self, files: &[SpoolFile], now: Duration) -> Result<bool, StoreError> {
+        self.is_behind = false;
+        self.unfolded = SpoolBatch::default();
+        let found = store::inspect(&self.location.store, &mut self.notes)?;
+        let there = found != StoreFileStatus::Missing;
+        if self.opened.is_some_and(|opened| found != StoreFileStatus::File(opened)) {
+            // It was removed, or somebody found it damaged.
+            self.store = None;
+        }
+        if self.store.is_none() && (there || !files.is_empty()) {
+            match store::open(&self.location.store, self.budget.lock_timeout, &mut self.notes) {
+                Ok(store) => {
+                    self.store = Some(store);
+                    self.opened = match store::inspect(&self.location.store, &mut self.notes)? {
+                        StoreFileStatus::File(inode) => Some(inode),
+                        StoreFileStatus::Missing => None,
+                    };
+                }
+                Err(StoreError::Failed(why)) if !there => {
+                    self.note_once(&format!("cannot be made: {why}"))
+                }
+                Err(trouble) => return Err(trouble),
+            }
+        }
+        let positions = match &self.store {
+            Some(store) => store.positions()?,
+            None => SpoolPositions::new(),
+        };
+        let Some(store) = self.store.as_ref().filter(|store| store.read_only.is_none()) else {
+            if let Some(why) = self.store.as_ref().and_then(|store| store.read_only.clone()) {
+                self.note_once(&why);
+            }
+            return self.read_unfolded(files, &positions);
+        };
+        let mut chunks = self.budget.max_chunks;
+        match fold_files(store, files, &positions, &mut chunks) {
+            Ok(changed) => {
+                self.is_behind = chunks == 0 && has_unfolded(store, files)?;
+                if !self.pruned {
+                    // Nobody waits for that: what cannot be let go today is let go another time.
+                    store.set_lock_timeout(Duration::ZERO)?;
+                    self.pruned = store.prune(now, self.retention).is_ok();
+                    store.set_lock_timeout(self.budget.lock_timeout)?;
+                    store::remove_stale_drafts(&self.location.store, now);
+                }
+                Ok(changed)
+            }
+            Err(StoreError::Busy | StoreError::Failed(_)) if self.budget.max_chunks == 1 => {
+                // A moment was all there was.
+                store.set_lock_timeout(Duration::ZERO)?;
+                let positions = store.positions()?;
+                self.read_unfolded(files, &positions)
+            }
+            Err(trouble @ (StoreError::Busy | StoreError::Failed(_))) => {
+                // What was waited is enough.
+                store.set_lock_timeout(Duration::ZERO)?;
+                let positions = store.positions()?;
+                self.note_once(&trouble.describe());
+                self.read_unfolded(files, &positions)
+            }
+            Err(trouble) => Err(trouble),
+        }
+    }
+
+    /// Reads what cannot be folded.
+    fn read_unfolded(
+        &mut self,
+        files: &[SpoolFile],
+        positions: &SpoolPositions,
+    ) -> Result<bool, StoreError> {
+        let mut chunks = self.budget.max_chunks;
+        for file in files {
+            let mut position = positions.get(&file.key).cloned().unwrap_or_default();
+            while file.has_more(&position) {
+                let chunk = file.read(&position).map_err(|error| {
+                    StoreError::Failed(format!("{} cannot be read: {error}", file.path.display()))
+                })?;
+                if chunk.position.offset <= position.offset {
+                    break;
+                }
+                if chunks == 0 {
+                    self.is_behind = true;
+                    return Ok(true);
+                }
+                chunks -= 1;
+                position = chunk.position;
+                self.unfolded.merge(chunk.batch);
+            }
+        }
+        Ok(!self.unfolded.is_empty())
+    }
+
+    fn sum(&self, query: &StatsQuery, now: Duration) -> Result<Summary, StoreError> {
+        let kept = self.store.as_ref().map_or(
+            Ok(super::granularity::RetentionBounds::default()),
+            StatsStore::retention_bounds,
+        )?;
+        let (ranges, from) = summary::window(query.since, now, kept);
+        let (mut tally, only) = (UsageTally::default(), query.tools.as_deref());
+        let mut summary = Summary {
+            from,
+            now,
+            unfolded: self.unfolded.calls,
+            is_behind: self.is_behind,
+            damaged_lines: self.unfolded.damaged,
+            ..Summary::default()
+        };
+        if let Some(store) = &self.store {
+            summary.damaged_grains = store.read(&ranges, only, &mut tally)?;
+            summary.damaged_lines += store.damaged_lines()?;
+        }
+        summary::add_unfolded(&self.unfolded, &ranges, only, &mut tally);
+        summary.tools = tally.finish();
+        Ok(summary)
+    }
+
+    fn slices(
+        &self,
+        query: &StatsQuery,
+        now: Duration,
+        most: usize,
+    ) -> Result<Vec<TimeSlice>, StoreError> {
+        let (mut series, range) = self.build_series(query, now, most)?;
+        self.add_up(query, range, &mut series)?;
+        Ok(series.finish())
+    }
+
+    /// The slices of a window, and the range they are made of.
+    fn build_series(
+        &self,
+        query: &StatsQuery,
+        now: Duration,
+        most: usize,
+    ) -> Result<(TimeSeries, GrainRange), StoreError> {
+        let kept = self.store.as_ref().map_or(
+            Ok(super::granularity::RetentionBounds::default()),
+            StatsStore::retention_bounds,
+        )?;
+        let second = |time: Duration| i64::try_from(time.as_secs()).unwrap_or(i64::MAX);
+        let since = if let Some(since) = query.since {
+            second(since)
+        } else {
+            let all = self.sum(query, now)?;
+            let first = all.tools.iter().map(|usage| usage.period.first / 1_000).min();
+            first.map_or(second(now), |first| i64::try_from(first).unwrap_or(i64::MAX))
+        };
+        Ok(TimeSeries::new(since, second(now), kept, most))
+    }
+
+    fn add_up(
+        &self,
+        query: &StatsQuery,
+        range: GrainRange,
+        sink: &mut impl GrainSink,
+    ) -> Result<(), StoreError> {
+        let only = query.tools.as_deref();
+        if let Some(store) = &self.store {
+            store.read(&[range], only, sink)?;
+        }
+        summary::add_unfolded(&self.unfolded, &[range], only, sink);
+        Ok(())
+    }
+
+    /// Says once why the store is not written.
+    fn note_once(&mut self, why: &str) {
+        if self.last_note.as_deref() != Some(why) {
+            let path = self.location.store.path.display();
+            let calls = "calls that are not in it are counted from the spool";
+            self.notes.push(format!("{path} {why}; {calls}"));
+            self.last_note = Some(why.to_owned());
+        }
+    }
+}
+
+/// Folds what every file has more than was folded, and removes files that will get no more.
+fn fold_files(
+    store: &StatsStore,
+    files: &[SpoolFile],
+    positions: &SpoolPositions,
+    chunks: &mut usize,
+) -> Result<bool, StoreError> {
+    let mut changed = false;
+    for file in files {
+        let mut position = positions.get(&file.key).cloned().unwrap_or_default();
+        while *chunks > 0 && file.has_more(&position) {
+            match store.fold(file)? {
+                Some((behind, _)) => position = behind,
+                None => break,
+            }
+            changed = true;
+            *chunks -= 1;
+        }
+        if file.is_finished && !file.has_more(&position) {
+            // Another process may have removed it, and the next one tries again.
+            let _gone = std::fs::remove_file(&file.path);
+        }
+    }
+    Ok(changed)
+}
+
+/// Whether any file has more than was folded.
+fn has_unfolded(store: &StatsStore, files: &[SpoolFile]) -> Result<bool, StoreError> {
+    let positions = store.positions()?;
+    Ok(files.iter().any(|file| {
+        let position = positions.get(&file.key).cloned().unwrap_or_default();
+        file.has_more(&position)
+    }))
+}
+
+fn unreadable(error: AppendError) -> Error {
+    match error {
+        AppendError::Unsafe(why) => {
+            Error::denied(format!("not read: {why}")).with_hint("look who made it, and remove it")
+        }
+        AppendError::Failed(why) => Error::internal(why),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,54 @@
+//! The benchmark: the plan, the run, what it showed.
+
+mod plan;
+mod run;
+mod verdict;
+
+use ratatui::Frame;
+use ratatui::layout::Rect;
+
+use super::pane;
+use super::styler::Styler;
+use crate::tui::state::bench::BenchFilePurpose;
+use crate::tui::state::{AppState, Pane};
+
+pub(super) fn draw(
+    frame: &mut Frame<'_>,
+    styler: &Styler<'_>,
+    state: &AppState,
+    shown: Pane,
+    area: Rect,
+) {
+    let focused = state.context.focus == shown;
+    let bench = &state.bench;
+    let title = match shown {
+        Pane::Plan => plan::title(bench),
+        Pane::Run => run::title(bench),
+        _ => verdict::title(bench),
+    };
+    let inner = pane::open(frame, styler, area, &title, focused);
+    let inner = match &bench.file {
+        Some((purpose, line)) if focused => {
+            let question = match purpose {
+                BenchFilePurpose::Export => "write to (json csv md hgrm svg): ",
+                BenchFilePurpose::Baseline => "keep as: ",
+            };
+            pane::input_row(frame, styler, inner, question, line)
+        }
+        _ => inner,
+    };
+    match shown {
+        Pane::Plan => plan::draw(frame, styler, bench, focused, inner),
+        Pane::Run => {
+            let lines = run::lines(styler, bench, inner.width, inner.height);
+            pane::scrolled(frame, styler, inner, &lines, bench.run_scroll);
+        }
+        _ => {
+            let lines = verdict::lines(styler, bench, inner.width);
+            pane::scrolled(frame, styler, inner, &lines, bench.verdict_scroll);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,315 @@
+//! An object while it is filled in.
+
+#[cfg(test)]
+mod tests;
+
+use ratatui::Frame;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::text::{Line, Span};
+use unicode_segmentation::UnicodeSegmentation as _;
+
+use super::pane;
+use super::styler::Styler;
+use super::wrap::wrap;
+use crate::host::form::{FieldInput, FieldKind, FormNode, RowPart};
+use crate::tui::state::{FormRow, LineInput as Written, SchemaForm, TextArea, folds};
+use crate::tui::theme::StyleRole;
+use crate::util::text;
+
+/// The widest that the names of fields get.
+const NAMES: usize = 28;
+/// How many choices are listed below a field.
+const CHOICES: usize = 12;
+
+/// A form in a pane of its own.
+pub(super) fn draw(
+    frame: &mut Frame<'_>,
+    styler: &Styler<'_>,
+    form: &SchemaForm,
+    focused: bool,
+    area: Rect,
+) {
+    let title = format!("Arguments  {}", form.tool);
+    let inner = pane::open(frame, styler, area, &title, focused);
+    inside(frame, styler, form, focused, inner);
+}
+
+/// A form in what room there is.
+pub(super) fn inside(
+    frame: &mut Frame<'_>,
+    styler: &Styler<'_>,
+    form: &SchemaForm,
+    focused: bool,
+    area: Rect,
+) {
+    let foot = foot(styler, form);
+    let width = usize::from(area.width);
+    let needed: usize = foot.iter().map(|line| wrap(line, width).len()).sum();
+    let most = usize::from(area.height / 3).max(1);
+    let height = u16::try_from(needed.min(most)).unwrap_or(1);
+    let [above, below] =
+        Layout::vertical([Constraint::Fill(1), Constraint::Length(height)]).areas(area);
+    match form.json() {
+        Some(json) => lines(frame, styler, json, focused, above),
+        None => fields(frame, styler, form, focused, above),
+    }
+    pane::scrolled(frame, styler, below, &foot, 0);
+}
+
+/// A text of several lines that is being written.
+pub(super) fn lines(
+    frame: &mut Frame<'_>,
+    styler: &Styler<'_>,
+    written: &TextArea,
+    focused: bool,
+    area: Rect,
+) {
+    let height = usize::from(area.height).max(1);
+    let width = usize::from(area.width);
+    let last = written.lines().len().saturating_sub(height);
+    let first = written.row().saturating_sub(height / 2).min(last);
+    let seen = written.lines().iter().enumerate().skip(first).take(height);
+    for ((at, line), y) in seen.zip(area.y..area.bottom()) {
+        let place = Rect { y, height: 1, ..area };
+        let (spans, cursor) = input_spans(styler, line, width);
+        frame.render_widget(Line::from(spans), place);
+        if at == written.row() && focused {
+            place_cursor(frame, place, cursor);
+        }
+    }
+}
+
+fn fields(
+    frame: &mut Frame<'_>,
+    styler: &Styler<'_>,
+    form: &SchemaForm,
+    focused: bool,
+    area: Rect,
+) {
+    if form.fields.is_empty() {
+        let said = "there is nothing to fill in; F5 goes on, ^T writes JSON";
+        return frame.render_widget(styler.line(StyleRole::Dim, said), area);
+    }
+    let height = usize::from(area.height);
+    let first = first_seen(form, height);
+    let seen = || form.fields.iter().enumerate().skip(first).take(height);
+    let name = |row: &FormRow| 2 * row.depth + text::width(&row.key);
+    let widest = seen().map(|(_, row)| name(row)).max().unwrap_or(0).min(NAMES);
+    let mut left = (area.y..area.bottom()).map(|y| Rect { y, height: 1, ..area });
+    for (at, row) in seen() {
+        let (Some(place), Some(node)) = (left.next(), form.node_of(row)) else { break };
+        let is_current = at == form.at;
+        let shown = FieldLine { styler, form, row, node, is_current, widest };
+        let (line, cursor) = shown.line(usize::from(area.width));
+        frame.render_widget(line, place);
+        if let Some(cursor) = cursor.filter(|_| focused && is_current) {
+            place_cursor(frame, place, cursor);
+        }
+        if is_current && let Some(place) = left.next() {
+            frame.render_widget(styler.line(StyleRole::Dim, hint(node)), place);
+        }
+        for problem in &row.problems {
+            let Some(place) = left.next() else { break };
+            frame.render_widget(styler.line(StyleRole::Error, format!("    ! {problem}")), place);
+        }
+    }
+}
+
+/// The first line that is seen when the chosen one has to be, with what is said below it and some of
+/// what follows.
+fn first_seen(form: &SchemaForm, height: usize) -> usize {
+    let rows = |at: usize| {
+        let row = form.fields.get(at);
+        1 + row.map_or(0, |row| row.problems.len()) + usize::from(at == form.at)
+    };
+    let follows: usize = (form.at + 1..form.fields.len()).take(height / 3).map(rows).sum();
+    let mut first = form.at;
+    let mut used = rows(first) + follows.min(height / 3);
+    while first > 0 && used + rows(first - 1) <= height {
+        first -= 1;
+        used += rows(first);
+    }
+    first
+}
+
+/// One line of the form.
+struct FieldLine<'a, 'w> {
+    styler: &'a Styler<'w>,
+    form: &'a SchemaForm,
+    row: &'a FormRow,
+    node: &'a FormNode,
+    is_current: bool,
+    widest: usize,
+}
+
+impl FieldLine<'_, '_> {
+    /// The line, and where the cursor is in it.
+    fn line(&self, width: usize) -> (Line<'static>, Option<usize>) {
+        let Self { styler, row, node, .. } = self;
+        let mark = if node.field.required && row.part == RowPart::Field { "* " } else { "  " };
+        let indent = " ".repeat(2 * row.depth);
+        let key = text::cut(&row.key, NAMES).into_owned();
+        let meaning = if self.is_current { StyleRole::Selected } else { StyleRole::Name };
+        let mut spans = vec![styler.span(StyleRole::Key, format!("{mark}{indent}"))];
+        if let RowPart::Choice(at) = row.part {
+            let ticked = matches!(&node.input, FieldInput::Choices(ticked) if ticked.contains(&at));
+            let tick = if ticked { "[x] " } else { "[ ] " };
+            spans.push(styler.span(StyleRole::Plain, tick));
+            spans.push(styler.span(meaning, key));
+            return (Line::from(spans), None);
+        }
+        let pad = self.widest.saturating_sub(2 * row.depth + text::width(&key)) + 2;
+        spans.push(styler.span(meaning, key));
+        spans.push(styler.span(StyleRole::Plain, " ".repeat(pad)));
+        let before: usize = spans.iter().map(Span::width).sum();
+        let (value, cursor) = self.value(width.saturating_sub(before));
+        spans.extend(value);
+        (Line::from(spans), cursor.map(|cursor| before + cursor))
+    }
+
+    fn value(&self, width: usize) -> (Vec<Span<'static>>, Option<usize>) {
+        let Self { styler, node, .. } = self;
+        let plain = |said: String| (vec![styler.span(StyleRole::Plain, said)], None);
+        match (&node.input, &node.field.kind) {
+            (FieldInput::Null, _) => (vec![styler.span(StyleRole::Warning, "null")], Some(0)),
+            (FieldInput::Json(_), _) => self.written(width),
+            (FieldInput::Choice(_) | FieldInput::Text(_), FieldKind::Choice(_)) => {
+                plain(format!("< {} >", node.text().unwrap_or_default()))
+            }
+            (FieldInput::Choice(at), FieldKind::Boolean) => plain(format!("< {} >", *at == 1)),
+            (FieldInput::Choice(_), FieldKind::Constant(value)) => plain(format!("= {value}")),
+            (FieldInput::Choice(at), FieldKind::Variants(titles)) => {
+                plain(format!("< {} >", titles.get(*at).map_or("", String::as_str)))
+            }
+            (FieldInput::Choices(ticked), FieldKind::MultiChoice(choices)) => {
+                plain(format!("{} {} of {}", self.fold(), ticked.len(), choices.len()))
+            }
+            (_, FieldKind::List) if node.is_present() => {
+                let items = node.children.len();
+                plain(format!("{} [{items}]  + adds an item", self.fold()))
+            }
+            (_, FieldKind::Object) if node.is_present() => plain(self.fold().to_owned()),
+            (FieldInput::Unset, _) => (vec![styler.span(StyleRole::Dim, self.unset())], Some(0)),
+            _ => self.written(width),
+        }
+    }
+
+    fn fold(&self) -> &'static str {
+        if self.node.is_open { "v" } else { ">" }
+    }
+
+    fn unset(&self) -> String {
+        let field = &self.node.field;
+        let said = match (&field.default, &field.kind) {
+            (Some(_), _) if field.secret => "(unset, there is a default)".to_owned(),
+            (Some(default), _) => {
+                let default = default.to_string();
+                format!("(unset, the default is {})", text::cut(&default, 40))
+            }
+            (None, FieldKind::Variants(titles)) => format!("(unset; {} forms)", titles.len()),
+            (None, FieldKind::List) => "(unset)  + adds an item".to_owned(),
+            (None, _) => "(unset)".to_owned(),
+        };
+        if folds(&field.kind) { format!("{} {said}", self.fold()) } else { said }
+    }
+
+    /// What is written, of a secret only that it is.
+    fn written(&self, width: usize) -> (Vec<Span<'static>>, Option<usize>) {
+        let Self { styler, node, .. } = self;
+        let text = node.text().unwrap_or_default();
+        let line = match self.form.written().filter(|_| self.is_current) {
+            _ if node.field.secret => Written::of("*".repeat(text.graphemes(true).count())),
+            Some(line) => line.clone(),
+            None => Written::of(text),
+        };
+        let (spans, cursor) = input_spans(styler, &line, width);
+        (spans, Some(cursor))
+    }
+}
+
+/// A line with a cursor, moved so that the cursor is seen; and where it is.
+fn input_spans(styler: &Styler<'_>, line: &Written, width: usize) -> (Vec<Span<'static>>, usize) {
+    let (before, behind) = line.split();
+    let before = styler.span(StyleRole::Plain, before);
+    let room = width.saturating_sub(1);
+    let over = before.width().saturating_sub(room);
+    let mut cut = 0;
+    let kept: String = before
+        .content
+        .graphemes(true)
+        .skip_while(|grapheme| {
+            let is_cut = cut < over;
+            cut += text::width(grapheme);
+            is_cut
+        })
+        .collect();
+    let cursor = text::width(&kept);
+    (vec![styler.span(StyleRole::Plain, kept), styler.span(StyleRole::Plain, behind)], cursor)
+}
+
+fn place_cursor(frame: &mut Frame<'_>, place: Rect, cursor: usize) {
+    let x = u16::try_from(cursor).unwrap_or(u16::MAX).min(place.width.saturating_sub(1));
+    frame.set_cursor_position((place.x + x, place.y));
+}
+
+/// What may be put into a field, and what is said about it.
+fn hint(node: &FormNode) -> String {
+    let field = &node.field;
+    let list = |titles: &[&str]| {
+        let more = if titles.len() > CHOICES { " | …" } else { "" };
+        format!("{}{more}", titles[..titles.len().min(CHOICES)].join(" | "))
+    };
+    let takes = match (&node.input, &field.kind) {
+        (FieldInput::Json(_), _) => "JSON".to_owned(),
+        (_, FieldKind::Choice(choices) | FieldKind::MultiChoice(choices)) => {
+            let titles: Vec<&str> = choices.iter().map(|choice| choice.title.as_str()).collect();
+            list(&titles)
+        }
+        (_, FieldKind::Boolean) => "true | false".to_owned(),
+        (_, FieldKind::Variants(titles)) => {
+            list(&titles.iter().map(String::as_str).collect::<Vec<&str>>())
+        }
+        _ => field.expectation(),
+    };
+    let null = if field.nullable { ", or null" } else { "" };
+    let said = field.description.as_deref().unwrap_or_default();
+    let title = if field.title == field.key { "" } else { field.title.as_str() };
+    let about = [title, said.lines().next().unwrap_or_default()];
+    let about: Vec<&str> = about.into_iter().filter(|part| !part.is_empty()).collect();
+    let gap = if about.is_empty() { "" } else { "  " };
+    format!("    {takes}{null}{gap}{}", about.join(": "))
+}
+
+/// What is wrong, what is still to be done, and what will be sent; the most important first.
+fn foot(styler: &Styler<'_>, form: &SchemaForm) -> Vec<Line<'static>> {
+    let shown = form.summary();
+    let mut lines = Vec::new();
+    if let Some(problem) = &form.problem {
+        lines.push(styler.line(StyleRole::Error, format!("! {problem}")));
+    }
+    lines.push(Line::from(vec![
+        styler.span(StyleRole::Dim, "sends "),
+        styler.span(StyleRole::Plain, &shown.preview),
+    ]));
+    let mut state = Vec::new();
+    if shown.required > 0 && !form.is_json() {
+        state.push(format!("{}/{} required", shown.filled, shown.required));
+    }
+    if shown.is_valid {
+        state.push("it fits".to_owned());
+    }
+    if !state.is_empty() {
+        lines.push(styler.line(StyleRole::Success, state.join(", ")));
+    }
+    if let Some(command) = &shown.command {
+        if form.asks_for_secret() {
+            let said = "! what looks like a secret is not shown, but it is sent";
+            lines.push(styler.line(StyleRole::Warning, said));
+        }
+        lines.push(Line::from(vec![
+            styler.span(StyleRole::Dim, "cli   "),
+            styler.span(StyleRole::Plain, command),
+        ]));
+    }
+    lines
+}

@@ -1,0 +1,233 @@
+//! What a person is asked, and the answer while it is written.
+
+#[cfg(test)]
+mod tests;
+
+use ratatui::Frame;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::text::Line;
+
+use super::styler::Styler;
+use super::wrap::wrap;
+use super::{form, pane};
+use crate::host::questions::sampling::{ConversationLine, conversation};
+use crate::host::questions::url_review::UrlReview;
+use crate::model::{CallId, QuestionBody};
+use crate::tui::state::{AnswerDraft, AppState, Pane, PendingQuestion, TextArea};
+use crate::tui::theme::StyleRole;
+use crate::util::text;
+
+/// How much of one text of a server is shown, in characters.
+const MAX_SERVER_TEXT_CHARS: usize = 4_000;
+/// How many lines of a conversation are shown.
+const LINES: usize = 400;
+
+pub(super) fn draw(
+    frame: &mut Frame<'_>,
+    words: &Styler<'_>,
+    state: &AppState,
+    shown: Pane,
+    area: Rect,
+) {
+    let focused = state.context.focus == shown;
+    if shown == Pane::Questions {
+        return list(frame, words, state, focused, area);
+    }
+    let Some(pending) = state.inbox.chosen() else {
+        pane::open(frame, words, area, "Question", focused);
+        return;
+    };
+    let title = format!("{} asks", pending.question.server);
+    let inner = pane::open(frame, words, area, &title, focused);
+    question(frame, words, state, pending, focused, inner);
+}
+
+fn list(frame: &mut Frame<'_>, words: &Styler<'_>, state: &AppState, focused: bool, area: Rect) {
+    let inbox = &state.inbox;
+    let title = format!("Inbox {}", inbox.len());
+    let inner = pane::open(frame, words, area, &title, focused);
+    if inbox.is_empty() {
+        let said = "nobody asks anything; what servers ask during calls comes here";
+        return pane::scrolled(frame, words, inner, &[words.line(StyleRole::Dim, said)], 0);
+    }
+    let mut places = (inner.y..inner.bottom()).map(|y| Rect { y, height: 1, ..inner });
+    for (pending, place) in inbox.approvals.iter().zip(places.by_ref().take(3)) {
+        let said = format!("  approval  {}", pending.prompt.tool.name.full());
+        frame.render_widget(words.line(StyleRole::Warning, said), place);
+    }
+    let height = places.len();
+    let first = inbox.list.first(height, inbox.questions.len());
+    let seen = inbox.questions.iter().enumerate().skip(first);
+    for ((at, pending), place) in seen.zip(places) {
+        let is_chosen = at == inbox.list.chosen();
+        frame.render_widget(row(words, state, pending, is_chosen, focused), place);
+    }
+}
+
+/// One question: who asks, what kind of thing, for how long, and how it begins.
+fn row(
+    words: &Styler<'_>,
+    state: &AppState,
+    pending: &PendingQuestion,
+    is_chosen: bool,
+    focused: bool,
+) -> Line<'static> {
+    let pointer = if is_chosen { words.theme.pointer() } else { "  " };
+    let name = text::cut(&pending.question.server, 12).into_owned();
+    let pad = " ".repeat(13_usize.saturating_sub(text::width(&name)));
+    let named = match (is_chosen, focused) {
+        (true, true) => StyleRole::Selected,
+        (true, false) => StyleRole::SelectedUnfocused,
+        _ => StyleRole::Plain,
+    };
+    let waited = pending.time_waiting(state.context.now).as_secs();
+    let said = text::cut(pending.question.body.message(), 200).into_owned();
+    Line::from(vec![
+        words.span(named, format!("{pointer}{name}{pad}")),
+        words.span(StyleRole::Plain, format!("{:<9}", pending.question.body.kind())),
+        words.span(StyleRole::Dim, format!("{:>4} ", format!("{waited}s"))),
+        words.span(StyleRole::Plain, said),
+    ])
+}
+
+fn question(
+    frame: &mut Frame<'_>,
+    words: &Styler<'_>,
+    state: &AppState,
+    pending: &PendingQuestion,
+    focused: bool,
+    area: Rect,
+) {
+    let mut asked = facts(words, state, pending);
+    let server = &pending.question.server;
+    match &pending.question.body {
+        QuestionBody::Form { message, .. } | QuestionBody::Url { message, .. } => {
+            asked.extend(quoted_lines(words, message));
+        }
+        QuestionBody::Sampling { params } => asked.extend(conversation_lines(words, params)),
+    }
+    let scroll = state.inbox.scroll;
+    match (&pending.answer, &pending.question.body) {
+        (AnswerDraft::OpenUrl(visit), QuestionBody::Url { url, .. }) => {
+            asked.extend(address(words, url, visit));
+            pane::scrolled(frame, words, area, &asked, scroll);
+        }
+        (AnswerDraft::Form(answer), _) => {
+            if answer.asks_for_secret() {
+                let said = format!(
+                    "! it seems to ask for a secret: what you type is sent to '{server}', and forms \
+                     are not meant for that"
+                );
+                asked.insert(0, words.line(StyleRole::Warning, said));
+            }
+            let (above, below) = parts(&asked, area);
+            pane::scrolled(frame, words, above, &asked, scroll);
+            form::inside(frame, words, answer, focused, below);
+        }
+        (AnswerDraft::Text(text), _) => {
+            let (above, below) = parts(&asked, area);
+            pane::scrolled(frame, words, above, &asked, scroll);
+            reply(frame, words, server, text, focused, below);
+        }
+        (AnswerDraft::OpenUrl(_), _) => pane::scrolled(frame, words, area, &asked, scroll),
+    }
+}
+
+/// What is asked has as much room as it needs, and at most two fifths of it.
+fn parts(asked: &[Line<'static>], area: Rect) -> (Rect, Rect) {
+    let width = usize::from(area.width);
+    let needed: usize = asked.iter().map(|line| wrap(line, width).len()).sum();
+    let most = usize::from(area.height) * 2 / 5;
+    let height = u16::try_from(needed.min(most.max(1))).unwrap_or(1);
+    let [above, below] =
+        Layout::vertical([Constraint::Length(height), Constraint::Fill(1)]).areas(area);
+    (above, below)
+}
+
+/// For which call, for how long, and how long there is.
+fn facts(words: &Styler<'_>, state: &AppState, pending: &PendingQuestion) -> Vec<Line<'static>> {
+    let question = &pending.question;
+    let call = match &question.call {
+        Some(call) => call_label(state, call),
+        None => "no call that is known".to_owned(),
+    };
+    let round = question.round.filter(|round| *round > 1);
+    let round = round.map_or_else(String::new, |round| format!(", round {round}"));
+    let now = state.context.now;
+    let waited = pending.time_waiting(now).as_secs();
+    let waits = match pending.time_left(now) {
+        Some(left) => {
+            format!("for {waited}s; the call ends in {}s at the latest", left.as_secs())
+        }
+        None => format!("for {waited}s"),
+    };
+    vec![words.fact("during", format!("{call}{round}")), words.fact("waits", waits)]
+}
+
+fn call_label(state: &AppState, call: &CallId) -> String {
+    let made = state.context.calls.running().find(|made| made.id.as_ref() == Some(call));
+    made.map_or_else(|| format!("the call {}", call.0), |made| made.tool.clone())
+}
+
+/// Words of a server, behind a mark that its words cannot leave out.
+fn quoted_lines(words: &Styler<'_>, said: &str) -> Vec<Line<'static>> {
+    let said = text::shorten(said.trim(), MAX_SERVER_TEXT_CHARS);
+    let lines = said.lines().map(|line| {
+        Line::from(vec![words.span(StyleRole::Dim, "| "), words.span(StyleRole::Plain, line)])
+    });
+    lines.collect()
+}
+
+fn conversation_lines(words: &Styler<'_>, params: &serde_json::Value) -> Vec<Line<'static>> {
+    let mut lines = Vec::new();
+    for part in conversation(params) {
+        if lines.len() > LINES {
+            lines.truncate(LINES);
+            lines.push(words.line(StyleRole::Dim, "… and more"));
+            break;
+        }
+        match part {
+            ConversationLine::Role(role) => {
+                let role = format!("{}:", text::shorten(role, 20));
+                lines.push(words.line(StyleRole::Dim, role));
+            }
+            ConversationLine::Text(said) => lines.extend(quoted_lines(words, said)),
+            ConversationLine::NonText(kind) => {
+                let kind = format!("| [{}]", text::shorten(kind, 40));
+                lines.push(words.line(StyleRole::Dim, kind));
+            }
+            ConversationLine::Note(said) => lines.push(words.line(StyleRole::Dim, said)),
+        }
+    }
+    lines
+}
+
+/// An address in full, what is odd about it, and that nobody opens it.
+fn address(words: &Styler<'_>, url: &str, visit: &UrlReview) -> Vec<Line<'static>> {
+    let mut lines = vec![Line::default(), words.line(StyleRole::Name, url)];
+    lines.extend(
+        visit.warnings.iter().map(|odd| words.line(StyleRole::Warning, format!("! {odd}"))),
+    );
+    if let Some(host) = &visit.host {
+        lines.push(words.fact("host", host));
+    }
+    lines.push(Line::default());
+    let said = "nothing is opened from here: visit it yourself if you trust it (y copies it)";
+    lines.push(words.line(StyleRole::Plain, said));
+    lines.push(words.line(StyleRole::Dim, "F5 says that you visited it"));
+    lines
+}
+
+fn reply(
+    frame: &mut Frame<'_>,
+    words: &Styler<'_>,
+    server: &str,
+    text: &TextArea,
+    focused: bool,
+    area: Rect,
+) {
+    let [above, below] = Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]).areas(area);
+    let said = format!("what you write is sent to '{server}' in a model's place:");
+    frame.render_widget(words.line(StyleRole::Dim, said), above);
+    form::lines(frame, words, text, focused, below);
+}

@@ -1,0 +1,66 @@
+//! Text on its way to the screen: safe, and styled by what it means.
+
+use ratatui::text::{Line, Span};
+
+use crate::tui::theme::{StyleRole, Theme};
+use crate::util::text;
+
+/// The most lines of a text that are laid out: more than anybody scrolls through.
+const LINES: usize = 5_000;
+
+/// Makes spans and lines.
+pub(super) struct Styler<'a> {
+    /// The styles.
+    pub(super) theme: &'a Theme,
+    /// Whether panes have frames.
+    pub(super) frames: bool,
+}
+
+impl<'a> Styler<'a> {
+    pub(super) fn new(theme: &'a Theme) -> Self {
+        Self { theme, frames: true }
+    }
+
+    /// One piece of text on one line.
+    pub(super) fn span(&self, meaning: StyleRole, said: impl AsRef<str>) -> Span<'static> {
+        let safe = text::safe_line(said.as_ref()).into_owned();
+        let safe = if self.theme.ascii { ascii(&safe) } else { safe };
+        Span::styled(safe, self.theme.style(meaning))
+    }
+
+    /// A line of one piece.
+    pub(super) fn line(&self, meaning: StyleRole, said: impl AsRef<str>) -> Line<'static> {
+        Line::from(self.span(meaning, said))
+    }
+
+    /// A name and what it is.
+    pub(super) fn fact(&self, name: &str, value: impl AsRef<str>) -> Line<'static> {
+        Line::from(vec![
+            self.span(StyleRole::Dim, format!("{name:<10}")),
+            self.span(StyleRole::Plain, value),
+        ])
+    }
+
+    /// A text of several lines.
+    pub(super) fn lines(&self, meaning: StyleRole, said: &str) -> Vec<Line<'static>> {
+        said.lines().take(LINES).map(|line| self.line(meaning, line)).collect()
+    }
+}
+
+/// What ASCII has no character for is written as its number.
+fn ascii(said: &str) -> String {
+    use std::fmt::Write as _;
+    let mut out = String::with_capacity(said.len());
+    for c in said.chars() {
+        match c {
+            '…' => out.push_str("..."),
+            '·' => out.push('-'),
+            'µ' => out.push('u'),
+            '→' => out.push_str("->"),
+            c if c.is_ascii() => out.push(c),
+            // Writing into a string cannot fail.
+            c => drop(write!(out, "<U+{:04X}>", u32::from(c))),
+        }
+    }
+    out
+}

@@ -1,0 +1,168 @@
+//! The chosen tool.
+
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::text::Line;
+use serde_json::Value;
+
+use super::styler::Styler;
+use super::{pane, stats};
+use crate::host::describe::{claims, limits, retries, type_name};
+use crate::host::example::{command_line, resolve};
+use crate::host::limits::CallLimits;
+use crate::model::{Origin, PinState, ToolDefinition, ToolStatus};
+use crate::tui::state::{AppState, DetailTab, Pane};
+use crate::tui::theme::StyleRole;
+use crate::util::text::shorten;
+use crate::util::units::show_duration;
+
+/// How many arguments are listed.
+const ARGUMENTS: usize = 100;
+/// The most characters of what a tool says about itself; its other sides show all.
+const MAX_DESCRIPTION_CHARS: usize = 4_000;
+
+pub(super) fn draw(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState, area: Rect) {
+    let focused = state.context.focus == Pane::Detail;
+    let Some(row) = state.tools.catalogue.chosen() else {
+        pane::open(frame, styler, area, "Tool", focused);
+        return;
+    };
+    let portrait = &state.tools.detail;
+    if portrait.tab != DetailTab::Detail {
+        let title = format!("{}  {}", row.name, portrait.tab.title());
+        let inner = pane::open(frame, styler, area, &title, focused);
+        return pane::document(frame, styler, inner, &portrait.text, state.tools.detail_scroll);
+    }
+    let inner = pane::open(frame, styler, area, &row.name, focused);
+    let mut lines = about(styler, &row.tool);
+    let usage = state.stats.usage_of(&row.name);
+    lines.extend(usage.map(|(usage, window)| stats::line_of(styler, usage, window)));
+    pane::scrolled(frame, styler, inner, &lines, state.tools.detail_scroll);
+}
+
+fn about(styler: &Styler<'_>, tool: &ToolDefinition) -> Vec<Line<'static>> {
+    let mut lines = Vec::new();
+    if let Some(error) = &tool.unavailable_reason {
+        lines.push(styler.line(StyleRole::Error, format!("cannot be called: {}", error.message())));
+    }
+    if let Some(title) = tool.title.as_deref().or(tool.annotations.title.as_deref()) {
+        lines.push(styler.line(StyleRole::Title, shorten(title, MAX_DESCRIPTION_CHARS)));
+    }
+    if let Some(said) = &tool.description {
+        lines.extend(styler.lines(StyleRole::Plain, &shorten(said, MAX_DESCRIPTION_CHARS)));
+    }
+    state_of(styler, tool, &mut lines);
+    lines.push(Line::default());
+    lines.extend(arguments(styler, &tool.input_schema));
+    lines.push(Line::default());
+    let origin = match &tool.origin {
+        Origin::File(place) => format!("{}:{}", place.file.display(), place.line),
+        Origin::Server(server) => format!("the server {server}"),
+        Origin::Program => "this program".to_owned(),
+    };
+    lines.push(styler.fact("from", format!("{} ({})", origin, tool.kind)));
+    lines.push(styler.fact("status", tool.status.as_str()));
+    let facts = [
+        ("category", tool.category.as_deref()),
+        ("version", tool.version.as_deref()),
+        ("speed", Some(tool.speed.as_str())),
+        ("safety", Some(tool.safety.as_str())),
+    ];
+    let said = facts.into_iter().filter_map(|(name, value)| Some((name, value?)));
+    lines
+        .extend(said.map(|(name, value)| styler.fact(name, shorten(value, MAX_DESCRIPTION_CHARS))));
+    if tool.requires_approval {
+        lines.push(styler.fact("approval", "a person is asked before each call"));
+    }
+    let limits = CallLimits::of(tool, None);
+    let (attempt, total) = (show_duration(limits.attempt), show_duration(limits.total));
+    lines.push(styler.fact("limits", format!("{attempt} an attempt, {total} in all")));
+    if tool.retries > 0 {
+        lines.push(styler.fact("retries", retries(tool)));
+    }
+    let claimed = claims(&tool.annotations);
+    if !claimed.is_empty() {
+        lines.push(styler.fact("it claims", claimed.join(", ")));
+    }
+    if !matches!(tool.pin_state, PinState::NotPinned) {
+        lines.push(styler.fact("pin", tool.pin_state.as_str()));
+    }
+    if !tool.calls.is_empty() {
+        lines.push(styler.fact("calls", tool.calls.join(", ")));
+    }
+    for touched in &tool.touches {
+        lines.push(styler.fact("touches", touched));
+    }
+    lines.push(styler.fact("example", shorten(&command_line(tool), MAX_DESCRIPTION_CHARS)));
+    lines
+}
+
+/// What is wrong or doubtful: how it differs from what was declared or pinned, what the scan found.
+fn state_of(styler: &Styler<'_>, tool: &ToolDefinition, lines: &mut Vec<Line<'static>>) {
+    let word = match tool.status {
+        ToolStatus::Drifted => Some("what the server offers differs from the declaration"),
+        ToolStatus::Changed => Some("it differs from its pin"),
+        ToolStatus::Unchecked => Some("its schema cannot be used: arguments are not checked"),
+        ToolStatus::Untrusted => Some("not trusted yet"),
+        ToolStatus::Live | ToolStatus::Declared | ToolStatus::Unavailable => None,
+    };
+    if let Some(word) = word {
+        lines.push(styler.line(StyleRole::Warning, format!("~ {word}")));
+    }
+    if let PinState::Changed(error) = &tool.pin_state {
+        lines.extend(error.details().iter().map(|said| styler.line(StyleRole::Plain, said)));
+        let hint = error.hint().map(|hint| styler.line(StyleRole::Dim, format!("hint: {hint}")));
+        lines.extend(hint);
+    }
+    for warning in &tool.warnings {
+        lines.push(
+            styler
+                .line(StyleRole::Warning, format!("! {}", shorten(warning, MAX_DESCRIPTION_CHARS))),
+        );
+    }
+}
+
+fn arguments(styler: &Styler<'_>, schema: &Value) -> Vec<Line<'static>> {
+    let top = resolve(schema, schema, 0);
+    let required = top.get("required").and_then(Value::as_array);
+    let is_required =
+        |key: &str| required.is_some_and(|all| all.iter().any(|name| name.as_str() == Some(key)));
+    let properties = top.get("properties").and_then(Value::as_object);
+    let Some(properties) = properties.filter(|properties| !properties.is_empty()) else {
+        return vec![styler.line(StyleRole::Dim, "takes no arguments")];
+    };
+    let mut lines = Vec::new();
+    for (key, property) in properties.iter().take(ARGUMENTS) {
+        let property = resolve(schema, property, 0);
+        let mark = if is_required(key) { "* " } else { "  " };
+        let mut spans = vec![
+            styler.span(StyleRole::Key, mark),
+            styler.span(StyleRole::Name, key),
+            styler.span(
+                StyleRole::Dim,
+                format!("  {}", shorten(&type_name(schema, property, 0), 200)),
+            ),
+        ];
+        let bounds = limits(property);
+        if !bounds.is_empty() {
+            spans.push(styler.span(StyleRole::Dim, format!(", {}", shorten(&bounds, 200))));
+        }
+        if let Some(default) = property.get("default") {
+            spans.push(styler.span(StyleRole::Dim, format!(", {default} unless given")));
+        }
+        lines.push(Line::from(spans));
+        if let Some(said) = property.get("description").and_then(Value::as_str) {
+            lines.push(
+                styler.line(
+                    StyleRole::Plain,
+                    format!("    {}", shorten(said, MAX_DESCRIPTION_CHARS)),
+                ),
+            );
+        }
+    }
+    let hidden = properties.len().saturating_sub(ARGUMENTS);
+    if hidden > 0 {
+        lines.push(styler.line(StyleRole::Dim, format!("  and {hidden} more; d shows them")));
+    }
+    lines
+}

@@ -1,0 +1,156 @@
+//! Reads the calls of the past; on a thread of its own, because files may be large and slow.
+
+use std::collections::HashSet;
+use std::io;
+use std::path::Path;
+
+use super::{ConsoleDeps, EffectRunner, files};
+use crate::history::compare::CallComparison;
+use crate::history::read::{self, HistoryFilter, HistoryLookup, HistoryPage};
+use crate::history::{HistoryEntry, json};
+use crate::model::Error;
+use crate::tui::event::AppEvent;
+use crate::tui::event::history::{
+    HistoryEffect, HistoryEvent, HistoryReadFilter, PastCall, SessionFilter,
+};
+use crate::util::append::RecordLocation;
+use crate::util::json as text;
+use crate::util::private_file;
+use crate::util::segments::ReverseLines;
+use crate::util::timestamp::{file_name_timestamp, local_time};
+
+impl EffectRunner {
+    pub(super) fn history(&self, effect: HistoryEffect) {
+        let deps = self.deps.clone();
+        match effect {
+            HistoryEffect::Open(id) => {
+                let send = self.event_tx.clone();
+                self.spawn(async move {
+                    let (asked, place) = (id.clone(), deps.clone());
+                    let found = blocking(move || entry(&place, &asked)).await;
+                    let entry = match found {
+                        Ok(entry) => entry,
+                        Err(error) => return AppEvent::History(HistoryEvent::NotFound(id, error)),
+                    };
+                    // It is shown before anybody is asked what the tool is like now.
+                    let shown = AppEvent::History(HistoryEvent::Entry(Box::new(entry.clone())));
+                    let _gone = send.send(shown).await;
+                    AppEvent::History(HistoryEvent::DefinitionChecked(
+                        id,
+                        deps.host.has_changed_since(&entry).await,
+                    ))
+                });
+            }
+            HistoryEffect::Read { filter: wanted, limit } => self.spawn(async move {
+                let found = blocking(move || newest(&deps, &wanted, limit)).await;
+                AppEvent::History(found.unwrap_or_else(HistoryEvent::Unreadable))
+            }),
+            HistoryEffect::Compare(one, other) => self.spawn(async move {
+                let compared = blocking(move || {
+                    Ok(CallComparison::of(&entry(&deps, &one)?, &entry(&deps, &other)?))
+                });
+                AppEvent::History(match compared.await {
+                    Ok(comparison) => HistoryEvent::Compared(Box::new(comparison)),
+                    Err(error) => HistoryEvent::CompareFailed(error),
+                })
+            }),
+            HistoryEffect::Export(ids) => self.spawn(async move {
+                let name = format!("history-{}.jsonl", file_name_timestamp(deps.clock.unix()));
+                let path = deps.cwd.join(name);
+                let target = path.clone();
+                let written = blocking(move || export(&deps, &ids, &target)).await;
+                files::write_result_event(
+                    &path,
+                    written.map_err(|error| error.message().to_owned()),
+                )
+            }),
+        }
+    }
+}
+
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Error> + Send + 'static,
+) -> Result<T, Error> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.unwrap_or_else(|error| Err(Error::internal(format!("it was given up: {error}"))))
+}
+
+fn place(deps: &ConsoleDeps) -> Result<&RecordLocation, Error> {
+    deps.history.as_ref().ok_or_else(|| {
+        Error::internal("there is no home directory, and so no history")
+            .with_hint("history: { path: FILE } in tools.yaml names one")
+    })
+}
+
+fn lines(deps: &ConsoleDeps) -> Result<ReverseLines, Error> {
+    ReverseLines::all(place(deps)?).map_err(read::unreadable)
+}
+
+fn newest(
+    deps: &ConsoleDeps,
+    wanted: &HistoryReadFilter,
+    limit: usize,
+) -> Result<HistoryEvent, Error> {
+    let filter = HistoryFilter {
+        since: wanted.since.map(|since| since.unix(deps.clock.unix())),
+        tool: wanted.tool.clone(),
+        failed: wanted.failed,
+        session: wanted.session.as_ref().map(|session| match session {
+            SessionFilter::Current => deps.host.session().to_owned(),
+            SessionFilter::Id(id) => id.clone(),
+        }),
+    };
+    let found =
+        read::select(lines(deps)?, &filter, limit, call_summary).map_err(read::unreadable)?;
+    let HistoryPage { entries: calls, damaged, has_more: more } = found;
+    Ok(HistoryEvent::Read { calls, damaged, more, is_recording: deps.keeps_history })
+}
+
+fn call_summary(entry: HistoryEntry) -> PastCall {
+    let (time, duration) = (local_time(entry.unix), entry.duration());
+    let arguments = match &entry.arguments {
+        Some(arguments) => text::short(arguments),
+        None => "(too large to be kept)".to_owned(),
+    };
+    PastCall {
+        time,
+        duration,
+        arguments,
+        id: entry.id,
+        tool: entry.tool,
+        source: entry.server.or(entry.source).unwrap_or_default(),
+        error: entry.error.map(|error| error.kind),
+    }
+}
+
+fn entry(deps: &ConsoleDeps, id: &str) -> Result<HistoryEntry, Error> {
+    match read::find(lines(deps)?, id).map_err(read::unreadable)? {
+        HistoryLookup::One(entry) if entry.id == id => Ok(*entry),
+        _ => Err(Error::usage("this call is not in the history any more")),
+    }
+}
+
+fn export(deps: &ConsoleDeps, ids: &[String], path: &Path) -> Result<(), Error> {
+    let mut wanted: HashSet<&str> = ids.iter().map(String::as_str).collect();
+    let mut file = private_file::create_new(path).map_err(|error| write_error(&error))?;
+    let mut failed = None;
+    // One at a time: together they may be more than there is room for.
+    for line in lines(deps)? {
+        if wanted.is_empty() || failed.is_some() {
+            break;
+        }
+        let only = std::iter::once(line);
+        let each = |entry: HistoryEntry| {
+            if wanted.remove(entry.id.as_str()) {
+                let line = text::compact(&json::full(&entry));
+                failed = io::Write::write_all(&mut file, format!("{line}\n").as_bytes()).err();
+            }
+        };
+        read::select(only, &HistoryFilter::default(), 1, each).map_err(read::unreadable)?;
+    }
+    failed.map_or(Ok(()), |error| Err(write_error(&error)))
+}
+
+fn write_error(error: &io::Error) -> Error {
+    Error::internal(error.to_string())
+}

@@ -1,0 +1,164 @@
+//! The people's bridge: what waits here waits for a person, and what is told here is shown to one.
+//!
+//! Owns: open questions, and the way of what the host tells to the console. Never does: answer.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use async_trait::async_trait;
+use tokio::sync::{mpsc, oneshot};
+
+use crate::host::approval::{Approval, ApprovalRequest, Approver};
+use crate::model::{EventSink, Question, QuestionHandler, QuestionReply, TraceGate, TrafficSink};
+use crate::tui::event::captured_traffic::CapturedTraffic;
+use crate::tui::event::{AppEvent, ApprovalPrompt, AskId};
+
+/// Where people are asked: questions wait here for their answers.
+#[derive(Clone)]
+pub struct HostBridge {
+    event_tx: mpsc::Sender<AppEvent>,
+    next: Arc<AtomicU64>,
+    lost: Arc<AtomicU64>,
+    pending: Arc<Mutex<PendingReplies>>,
+    trace_gate: TraceGate,
+}
+
+#[derive(Default)]
+struct PendingReplies {
+    approvals: HashMap<AskId, oneshot::Sender<Approval>>,
+    replies: HashMap<AskId, oneshot::Sender<QuestionReply>>,
+}
+
+impl HostBridge {
+    /// A bridge that tells of questions here.
+    pub fn new(send: mpsc::Sender<AppEvent>) -> Self {
+        Self {
+            event_tx: send,
+            next: Arc::default(),
+            lost: Arc::default(),
+            pending: Arc::default(),
+            trace_gate: TraceGate::default(),
+        }
+    }
+
+    /// A sink for what the host tells. When the console cannot keep up, it is lost.
+    pub fn event_sink(&self) -> EventSink {
+        let bridge = self.clone();
+        EventSink::new(move |event| bridge.try_send(AppEvent::Host(event)))
+    }
+
+    /// A sink for what crosses the wires. When the console cannot keep up, it is lost.
+    pub fn traffic_sink(&self) -> TrafficSink {
+        let bridge = self.clone();
+        TrafficSink::new(move |traffic| {
+            bridge.try_send(AppEvent::Traffic(Box::new(CapturedTraffic::capture(traffic))))
+        })
+        .with_gate(self.trace_gate())
+    }
+
+    /// Keeps what crosses the wires from being told while it is closed.
+    pub fn trace_gate(&self) -> TraceGate {
+        self.trace_gate.clone()
+    }
+
+    /// How many events were lost until now.
+    pub fn dropped_events(&self) -> u64 {
+        self.lost.load(Ordering::Relaxed)
+    }
+
+    fn try_send(&self, event: AppEvent) {
+        if self.event_tx.try_send(event).is_err() {
+            self.lost.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    fn pending(&self) -> MutexGuard<'_, PendingReplies> {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn approve(&self, id: AskId, approval: Approval) {
+        if let Some(waits) = self.pending().approvals.remove(&id) {
+            let _too_late = waits.send(approval);
+        }
+    }
+
+    pub(super) fn reply(&self, id: AskId, reply: QuestionReply) {
+        if let Some(waits) = self.pending().replies.remove(&id) {
+            let _too_late = waits.send(reply);
+        }
+    }
+
+    fn id(&self) -> AskId {
+        AskId(self.next.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
+/// Takes a question off the bridge when nobody waits for its answer any more.
+struct WithdrawOnDrop {
+    bridge: HostBridge,
+    id: AskId,
+}
+
+impl Drop for WithdrawOnDrop {
+    fn drop(&mut self) {
+        let mut waiting = self.bridge.pending();
+        let open = waiting.approvals.remove(&self.id).is_some()
+            | waiting.replies.remove(&self.id).is_some();
+        drop(waiting);
+        if open {
+            let send = self.bridge.event_tx.clone();
+            let id = self.id;
+            // Must not be lost: a dialog nobody waits for would stay.
+            tokio::spawn(async move {
+                let _gone = send.send(AppEvent::QuestionWithdrawn(id)).await;
+            });
+        }
+    }
+}
+
+#[async_trait]
+impl Approver for HostBridge {
+    async fn ask(&self, request: &ApprovalRequest<'_>) -> Approval {
+        let id = self.id();
+        let (answer, waits) = oneshot::channel();
+        self.pending().approvals.insert(id, answer);
+        let _placed = WithdrawOnDrop { bridge: self.clone(), id };
+        let preview = match &request.preview {
+            Ok(preview) => Ok(format!("{}\n{:#}", preview.summary, preview.request)),
+            Err(error) => Err(error.message().to_owned()),
+        };
+        let asked = ApprovalPrompt {
+            tool: request.definition.clone(),
+            arguments: request.arguments.clone(),
+            reason: request.reason.clone(),
+            preview,
+            identity: request.identity.clone(),
+            call: request.call.clone(),
+        };
+        let event = AppEvent::Approval { id, prompt: Box::new(asked) };
+        if self.event_tx.send(event).await.is_err() {
+            return Approval::Unavailable;
+        }
+        waits.await.unwrap_or(Approval::Unavailable)
+    }
+}
+
+#[async_trait]
+impl QuestionHandler for HostBridge {
+    async fn ask(&self, question: Question) -> QuestionReply {
+        let id = self.id();
+        let (answer, waits) = oneshot::channel();
+        self.pending().replies.insert(id, answer);
+        let _placed = WithdrawOnDrop { bridge: self.clone(), id };
+        let event = AppEvent::Question { id, question: Box::new(question) };
+        if self.event_tx.send(event).await.is_err() {
+            return QuestionReply::Unattended;
+        }
+        waits.await.unwrap_or(QuestionReply::Unattended)
+    }
+
+    fn allows_concurrent(&self) -> bool {
+        true
+    }
+}

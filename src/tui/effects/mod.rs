@@ -1,0 +1,248 @@
+//! Does what the state wants done, out of sight; what comes of it comes back as events.
+//!
+//! Owns: the calls that run. What one view wants done stands in a module of its own. Never does:
+//! decide anything.
+
+mod bench;
+mod files;
+mod history;
+mod host_bridge;
+mod offerings;
+mod persistence;
+mod servers;
+mod stats;
+mod tools;
+mod trace;
+mod trust;
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
+
+use super::event::{
+    AppEffect, AppEvent, ConsoleCallId, trace::TraceEffect as TraceWish,
+    trust::TrustEffect as TrustWish,
+};
+use super::external_editor::ExternalEditor;
+use super::persisted_state::PersistedState;
+use crate::host::arguments::unknown_keys;
+use crate::host::request::{CallArguments, CallRequest, ListScope};
+use crate::host::{ToolHost, form};
+use crate::stats::StatsLocation;
+use crate::util::append::RecordLocation;
+use crate::util::clock::Clock;
+
+pub use host_bridge::HostBridge;
+pub use trust::HostFactory;
+
+/// Where everything is that the console works with.
+#[derive(Clone)]
+pub struct ConsoleDeps {
+    /// The gateway to all tools.
+    pub host: Arc<ToolHost>,
+    /// Where statistics are kept, and for how long; `None` without a place.
+    pub statistics: Option<(StatsLocation, Duration)>,
+    /// Where the calls of the past are kept; `None` without a place.
+    pub history: Option<RecordLocation>,
+    /// Whether calls are kept there at the moment.
+    pub keeps_history: bool,
+    /// The directory of the user's own settings; `None` without one.
+    pub settings: Option<PathBuf>,
+    /// The directory of what is remembered between runs; `None` without one.
+    pub state: Option<PathBuf>,
+    /// The person's own editor.
+    pub editor: ExternalEditor,
+    /// The directory in which the console was opened.
+    pub cwd: PathBuf,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+}
+
+/// Does what the state wants done.
+pub struct EffectRunner {
+    deps: ConsoleDeps,
+    event_tx: mpsc::Sender<AppEvent>,
+    bridge: HostBridge,
+    running: HashMap<ConsoleCallId, CancellationToken>,
+    stats: stats::StatsReader,
+    state_writer: persistence::StateWriter,
+    offering_tasks: offerings::OfferingTasks,
+    bench: bench::BenchController,
+    host_factory: Arc<HostFactory>,
+    /// Answers about the project that are being stored; each ends with its sender.
+    answers: Vec<oneshot::Receiver<()>>,
+    /// How often the host was replaced.
+    host_generation: Arc<AtomicU64>,
+}
+
+impl EffectRunner {
+    /// Works with these, and tells what comes of it here. Inside of a runtime, because it begins to
+    /// watch the trust store.
+    pub fn new(
+        deps: ConsoleDeps,
+        send: mpsc::Sender<AppEvent>,
+        bridge: HostBridge,
+        project: Arc<HostFactory>,
+    ) -> Self {
+        let stats = stats::StatsReader::new(&deps);
+        let keeper = persistence::StateWriter::new(&deps);
+        let offers = offerings::OfferingTasks::default();
+        let bench = bench::BenchController::default();
+        trust::watch(&project, send.clone());
+        let (running, answers, epoch) = (HashMap::new(), Vec::new(), Arc::default());
+        Self {
+            deps,
+            event_tx: send,
+            bridge,
+            running,
+            stats,
+            state_writer: keeper,
+            offering_tasks: offers,
+            bench,
+            host_factory: project,
+            answers,
+            host_generation: epoch,
+        }
+    }
+
+    /// Keeps this for the next run; soon, and not more often than is worth it.
+    pub fn remember(&mut self, memory: PersistedState) {
+        self.state_writer.remember(memory, &self.deps.host);
+    }
+
+    /// Keeps this for the next run, now: the console ends.
+    pub async fn shutdown(&mut self, memory: Option<PersistedState>) {
+        self.wait_for_trust_answers().await;
+        self.state_writer.finish(memory, &self.deps.host).await;
+    }
+
+    /// Begins what is wanted, and returns at once.
+    pub fn perform(&mut self, effect: AppEffect) {
+        let host = Arc::clone(&self.deps.host);
+        match effect {
+            AppEffect::ListDeclared => self.list(ListScope::Declared, Vec::new()),
+            AppEffect::ListServer(server) => {
+                self.list(ListScope::Servers(vec![server.clone()]), vec![server]);
+            }
+            AppEffect::RefreshServers => {
+                let servers = host.servers();
+                self.spawn_for_current_host(async move { AppEvent::ServerStatuses(servers) });
+            }
+            AppEffect::PingServer(server) => {
+                self.spawn_for_current_host(async move {
+                    AppEvent::ServerStatuses(host.check_servers(&[server]).await)
+                });
+            }
+            AppEffect::Call { run, tool, arguments } => {
+                let cancel = CancellationToken::new();
+                self.running.retain(|_, cancel| !cancel.is_cancelled());
+                self.running.insert(run, cancel.clone());
+                let id = host.new_call_id();
+                let request = CallRequest {
+                    id: Some(id.clone()),
+                    cancel,
+                    ..CallRequest::new(tool, CallArguments::Object(arguments))
+                };
+                let send = self.event_tx.clone();
+                self.spawn(async move {
+                    // Before anything that the host tells of this call.
+                    let _unheard = send.send(AppEvent::CallStarted { run, call: id }).await;
+                    AppEvent::CallFinished { run, outcome: Box::new(host.call(request).await) }
+                });
+            }
+            AppEffect::Cancel(run) => {
+                if let Some(cancel) = self.running.remove(&run) {
+                    cancel.cancel();
+                }
+            }
+            AppEffect::AnswerApproval(id, approval) => self.bridge.approve(id, approval),
+            AppEffect::AnswerQuestion(id, reply) => {
+                self.bridge.reply(id, Arc::unwrap_or_clone(reply))
+            }
+            AppEffect::Stats(effect) => self.spawn(self.stats.perform(effect)),
+            AppEffect::Tools(effect) => {
+                let cwd = self.deps.cwd.clone();
+                self.spawn(async move { tools::perform(effect, &host, &cwd).await });
+            }
+            AppEffect::Persistence(effect) => {
+                let deps = self.deps.clone();
+                self.spawn(persistence::perform(effect, deps));
+            }
+            AppEffect::ValidateArguments { schema, arguments } => {
+                self.spawn(async move {
+                    let mut problems = form::validate(&schema, &arguments).await;
+                    for unknown in unknown_keys(&arguments, &schema) {
+                        if !problems.contains(&unknown) {
+                            problems.push(unknown);
+                        }
+                    }
+                    AppEvent::ArgumentsChecked { schema, arguments, problems }
+                });
+            }
+            AppEffect::History(effect) => self.history(effect),
+            AppEffect::Offerings(effect) => self.run_offerings_effect(effect),
+            AppEffect::Servers(effect) => {
+                tokio::spawn(servers::perform(host, effect, self.event_tx.clone()));
+            }
+            AppEffect::Trace(TraceWish::Export { path, trace_export }) => {
+                let path = self.deps.cwd.join(path);
+                self.spawn(async move { trace::write(path, trace_export).await });
+            }
+            AppEffect::Bench(effect) => {
+                self.bench.perform(effect, &self.deps, &self.event_tx, &self.bridge.trace_gate());
+            }
+            AppEffect::Trust(TrustWish::SwitchHost) => self.switch(),
+            AppEffect::Trust(effect) => self.trust(effect),
+            AppEffect::WriteFile { path, text } => {
+                let path = self.deps.cwd.join(path);
+                self.spawn(async move { files::write(path, text.as_bytes()).await });
+            }
+            // Done where the terminal is, or in the state itself.
+            AppEffect::Copy(_)
+            | AppEffect::OpenEditor(_)
+            | AppEffect::Navigate(_)
+            | AppEffect::Redraw
+            | AppEffect::Suspend
+            | AppEffect::Quit(_) => {}
+        }
+    }
+
+    fn list(&self, reach: ListScope, servers: Vec<String>) {
+        let host = Arc::clone(&self.deps.host);
+        self.spawn_for_current_host(async move { listed(&host, reach, servers).await });
+    }
+
+    /// Tells what the host said, unless another one has taken its place meanwhile.
+    fn spawn_for_current_host(&self, work: impl Future<Output = AppEvent> + Send + 'static) {
+        let (send, epoch) = (self.event_tx.clone(), Arc::clone(&self.host_generation));
+        let asked = epoch.load(Ordering::Relaxed);
+        tokio::spawn(async move {
+            let event = work.await;
+            if epoch.load(Ordering::Relaxed) == asked {
+                // The console is gone: nobody wants to know.
+                let _unheard = send.send(event).await;
+            }
+        });
+    }
+
+    fn spawn(&self, work: impl Future<Output = AppEvent> + Send + 'static) {
+        let send = self.event_tx.clone();
+        tokio::spawn(async move {
+            let event = work.await;
+            // The console is gone: nobody wants to know.
+            let _unheard = send.send(event).await;
+        });
+    }
+}
+
+/// What is offered, as far as `reach` goes.
+async fn listed(host: &ToolHost, reach: ListScope, servers: Vec<String>) -> AppEvent {
+    let mut catalogue = Box::new(host.catalogue(&reach).await);
+    catalogue.tools = host.masked_definitions(&catalogue.tools);
+    AppEvent::ToolsListed { servers, catalogue }
+}

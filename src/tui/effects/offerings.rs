@@ -1,0 +1,201 @@
+//! Asks servers for what they offer beside tools, reads and fills in, and listens to changes.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde_json::Value;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use super::{EffectRunner, files};
+use crate::catalogue::ServerListing;
+use crate::host::ToolHost;
+use crate::model::{Diagnostic, Error, SubscriptionFilter};
+use crate::tui::event::AppEvent;
+use crate::tui::event::offerings::{
+    OfferingsEffect, OfferingsEvent, ServerOfferings, WatchedResource,
+};
+use crate::util::base64;
+use crate::util::output_paths::output_paths;
+use crate::util::private_file;
+use crate::util::timestamp::file_name_timestamp;
+
+/// How many changes of a resource wait to be told; more are counted where they come in.
+const CHANGE_QUEUE: usize = 16;
+
+/// What is under way.
+#[derive(Default)]
+pub(super) struct OfferingTasks {
+    /// The one thing that is being read or filled in.
+    request: CancellationToken,
+    watches: HashMap<WatchedResource, CancellationToken>,
+}
+
+impl OfferingTasks {
+    /// Gives all of it up: the host it was asked of is replaced.
+    pub(super) fn cancel_all(&mut self) {
+        std::mem::take(&mut self.request).cancel();
+        self.watches.drain().for_each(|(_, cancel)| cancel.cancel());
+    }
+}
+
+impl EffectRunner {
+    pub(super) fn run_offerings_effect(&mut self, effect: OfferingsEffect) {
+        let host = Arc::clone(&self.deps.host);
+        match effect {
+            OfferingsEffect::ListAll => {
+                let servers: Vec<String> =
+                    host.servers().into_iter().map(|server| server.name).collect();
+                let (send, all) = (self.event_tx.clone(), servers.clone());
+                tokio::spawn(async move {
+                    // Before the first of them answers.
+                    let _gone = send.send(AppEvent::Offerings(OfferingsEvent::Servers(all))).await;
+                    for server in servers {
+                        let (host, send) = (Arc::clone(&host), send.clone());
+                        tokio::spawn(async move { send.send(listed(&host, server).await).await });
+                    }
+                });
+            }
+            OfferingsEffect::List(server) => self.spawn(async move { listed(&host, server).await }),
+            OfferingsEffect::ReadResource { ticket, server, uri } => {
+                let cancel = self.next_request();
+                self.spawn(async move {
+                    let read = host.read(&uri, &[server], &cancel).await;
+                    AppEvent::Offerings(OfferingsEvent::ResourceRead(ticket, Box::new(read)))
+                });
+            }
+            OfferingsEffect::GetPrompt { ticket, server, name, arguments } => {
+                let cancel = self.next_request();
+                self.spawn(async move {
+                    let got = host.prompt(&name, &arguments, &[server], &cancel).await;
+                    AppEvent::Offerings(OfferingsEvent::PromptReceived(ticket, Box::new(got)))
+                });
+            }
+            OfferingsEffect::CancelRequest => drop(self.next_request()),
+            OfferingsEffect::Complete { server, query } => self.spawn(async move {
+                let cancel = CancellationToken::new();
+                let done = host.complete(query.clone(), &[server], &cancel).await;
+                AppEvent::Offerings(OfferingsEvent::Completed(query, done))
+            }),
+            OfferingsEffect::Watch(watched_resource) => self.watch_resource(watched_resource),
+            OfferingsEffect::Unwatch(watched_resource) => {
+                if let Some(cancel) = self.offering_tasks.watches.remove(&watched_resource) {
+                    cancel.cancel();
+                }
+            }
+            OfferingsEffect::Save(parts) => {
+                let name = format!("resource-{}", file_name_timestamp(self.deps.clock.unix()));
+                let path = self.deps.cwd.join(name);
+                let work = tokio::task::spawn_blocking(move || save(&path, &parts));
+                self.spawn(async move {
+                    work.await.unwrap_or_else(|error| AppEvent::StatusText {
+                        text: format!("nothing was written: {error}"),
+                        is_bad: true,
+                    })
+                });
+            }
+        }
+    }
+
+    fn next_request(&mut self) -> CancellationToken {
+        let next = CancellationToken::new();
+        std::mem::replace(&mut self.offering_tasks.request, next.clone()).cancel();
+        next
+    }
+
+    fn watch_resource(&mut self, watched_resource: WatchedResource) {
+        let cancel = CancellationToken::new();
+        if let Some(before) =
+            self.offering_tasks.watches.insert(watched_resource.clone(), cancel.clone())
+        {
+            before.cancel();
+        }
+        let (host, send) = (Arc::clone(&self.deps.host), self.event_tx.clone());
+        self.spawn(async move {
+            let (sender, mut seen) = mpsc::channel(CHANGE_QUEUE);
+            let wanted =
+                SubscriptionFilter { lists: Vec::new(), uris: vec![watched_resource.uri.clone()] };
+            let following = async {
+                let outcome = host
+                    .watch_servers(
+                        vec![(watched_resource.server.clone(), wanted)],
+                        &sender,
+                        &cancel,
+                    )
+                    .await;
+                drop(sender);
+                outcome
+            };
+            let telling = async {
+                while let Some(seen) = seen.recv().await {
+                    let event =
+                        OfferingsEvent::ResourceChanged(watched_resource.clone(), seen.change);
+                    let _gone = send.send(AppEvent::Offerings(event)).await;
+                }
+            };
+            let (outcome, ()) = tokio::join!(following, telling);
+            AppEvent::Offerings(OfferingsEvent::Unwatched(watched_resource.clone(), outcome.err()))
+        });
+    }
+}
+
+/// Everything that one server offers beside tools.
+async fn listed(host: &ToolHost, server: String) -> AppEvent {
+    let only = [server.clone()];
+    let (resources, templates, prompts) =
+        tokio::join!(host.resources(&only), host.templates(&only), host.prompts(&only));
+    let mut lists = ServerOfferings::default();
+    for asked in [&resources.servers, &templates.servers, &prompts.servers] {
+        note(&mut lists.errors, asked);
+    }
+    let problems: [Vec<Diagnostic>; 3] =
+        [resources.diagnostics, templates.diagnostics, prompts.diagnostics];
+    lists.problems = problems.into_iter().flatten().map(|problem| problem.message).collect();
+    lists.resources = resources.items;
+    lists.templates = templates.items;
+    lists.prompts = prompts.items;
+    AppEvent::Offerings(OfferingsEvent::Listed(server, Box::new(lists)))
+}
+
+/// A server that is down says so to each question; once is enough.
+fn note(errors: &mut Vec<Error>, asked: &[ServerListing]) {
+    for error in asked.iter().filter_map(|server| server.error.clone()) {
+        if !errors.iter().any(|known| known.message() == error.message()) {
+            errors.push(error);
+        }
+    }
+}
+
+/// Writes each part to a file of its own. Nothing of what the server wrote gets into a name.
+fn save(path: &Path, parts: &[Value]) -> AppEvent {
+    let kind = |part: &Value| match part.get("blob") {
+        Some(_) => part.get("mimeType").and_then(Value::as_str).unwrap_or_default().to_owned(),
+        None => "text/plain".to_owned(),
+    };
+    let kinds: Vec<String> = parts.iter().map(kind).collect();
+    let kinds: Vec<&str> = kinds.iter().map(String::as_str).collect();
+    let mut written: Vec<String> = Vec::new();
+    for (target, part) in output_paths(path, &kinds).into_iter().zip(parts) {
+        if let Err(error) = save_one(&target, part) {
+            return files::write_result_event(&target, Err(error));
+        }
+        written.push(target.display().to_string());
+    }
+    match &written[..] {
+        [one] => files::write_result_event(&PathBuf::from(one), Ok::<(), String>(())),
+        all => {
+            AppEvent::StatusText { text: format!("written to {}", all.join(", ")), is_bad: false }
+        }
+    }
+}
+
+fn save_one(target: &Path, part: &Value) -> Result<(), String> {
+    let text = |key: &str| part.get(key).and_then(Value::as_str).unwrap_or_default();
+    let bytes = match part.get("blob") {
+        Some(_) => base64::decode(text("blob")).ok_or("it is not valid base64")?,
+        None => text("text").as_bytes().to_vec(),
+    };
+    let mut file = private_file::create_new(target).map_err(|error| error.to_string())?;
+    std::io::Write::write_all(&mut file, &bytes).map_err(|error| error.to_string())
+}

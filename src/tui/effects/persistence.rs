@@ -1,0 +1,142 @@
+//! The files of settings and memory: read once, written now and then.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+use super::ConsoleDeps;
+use crate::config::read;
+use crate::host::ToolHost;
+use crate::model::Diagnostic;
+use crate::tui::event::AppEvent;
+use crate::tui::event::persistence::{PersistenceEffect, PersistenceEvent};
+use crate::tui::persisted_state::PersistedState;
+use crate::tui::settings::{self, ConsoleSettings};
+use crate::util::{atomic_file, private_file};
+
+/// The file of what is remembered, in the directory of state.
+const STATE_FILE: &str = "console.json";
+/// The file of a person's settings, in the directory of configuration.
+const SETTINGS_FILE: &str = "console.yaml";
+/// The least time between two writes.
+const WRITE_INTERVAL: Duration = Duration::from_secs(3);
+/// How long the end of the console may wait for the last write.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
+/// The largest file of memory: far more than its bounds allow.
+const MAX_STATE_BYTES: u64 = 4 << 20;
+
+pub(super) async fn perform(effect: PersistenceEffect, deps: ConsoleDeps) -> AppEvent {
+    let PersistenceEffect::Load = effect;
+    let event = tokio::task::spawn_blocking(move || {
+        let mut event = PersistenceEvent::default();
+        if let Some(directory) = &deps.settings {
+            settings(&directory.join(SETTINGS_FILE), &mut event);
+        }
+        if let Some(directory) = &deps.state {
+            memory(&directory.join(STATE_FILE), &mut event);
+        }
+        event
+    });
+    AppEvent::Persistence(Box::new(event.await.unwrap_or_default()))
+}
+
+fn settings(path: &Path, event: &mut PersistenceEvent) {
+    if !path.exists() {
+        return;
+    }
+    let read = read::read(path, false).map(|(source, text)| settings::read(&source, &text));
+    let (settings, problems) =
+        read.unwrap_or_else(|problem| (ConsoleSettings::default(), vec![problem]));
+    event.settings = settings;
+    event.problems.extend(problems.iter().map(one_line_problem));
+}
+
+/// A problem on one line, its place first.
+fn one_line_problem(problem: &Diagnostic) -> String {
+    let place = problem.location.as_ref().filter(|place| place.line > 0);
+    let place = place.map_or_else(
+        || SETTINGS_FILE.to_owned(),
+        |place| format!("{SETTINGS_FILE}:{}:{}", place.line, place.column),
+    );
+    let hint = problem.hint.as_ref().map(|hint| format!(" ({hint})")).unwrap_or_default();
+    format!("{place}: {}{hint}", problem.message)
+}
+
+fn memory(path: &Path, event: &mut PersistenceEvent) {
+    let Ok(about) = std::fs::metadata(path) else { return };
+    let text = if about.is_file() && about.len() <= MAX_STATE_BYTES {
+        std::fs::read_to_string(path).map_err(|why| why.to_string())
+    } else {
+        Err("it is no file of ours".to_owned())
+    };
+    match text.and_then(|text| PersistedState::read(&text)) {
+        Ok(memory) => event.persisted = Some(memory),
+        Err(why) => {
+            let aside = path.with_extension("json.old");
+            let moved = std::fs::rename(path, &aside);
+            let what = if moved.is_ok() { "it is console.json.old now" } else { "it stays there" };
+            event.problems.push(format!("what was remembered cannot be used: {why}; {what}"));
+        }
+    }
+}
+
+/// Writes what is to be remembered.
+pub(super) struct StateWriter {
+    file: Option<PathBuf>,
+    /// What is to be remembered, and the host that knows what of it is secret.
+    latest: watch::Sender<Option<(PersistedState, Arc<ToolHost>)>>,
+    writer: Option<JoinHandle<()>>,
+}
+
+impl StateWriter {
+    /// One that has nothing to write yet.
+    pub(super) fn new(deps: &ConsoleDeps) -> Self {
+        let (latest, mut changes) = watch::channel::<Option<(PersistedState, Arc<ToolHost>)>>(None);
+        let file = deps.state.as_ref().map(|state| state.join(STATE_FILE));
+        let writer = file.clone().map(|path| {
+            tokio::spawn(async move {
+                while changes.changed().await.is_ok() {
+                    let latest = changes.borrow_and_update().clone();
+                    if let Some((memory, host)) = latest {
+                        write(path.clone(), host, memory).await;
+                    }
+                    tokio::time::sleep(WRITE_INTERVAL).await;
+                }
+            })
+        });
+        Self { file, latest, writer }
+    }
+
+    /// This is to be remembered; `host` masks what is secret in it.
+    pub(super) fn remember(&self, memory: PersistedState, host: &Arc<ToolHost>) {
+        self.latest.send_replace(Some((memory, Arc::clone(host))));
+    }
+
+    /// The last thing to be remembered, if something is new. Waits for a while until it is written.
+    pub(super) async fn finish(&mut self, memory: Option<PersistedState>, host: &Arc<ToolHost>) {
+        if let Some(writer) = self.writer.take() {
+            writer.abort();
+        }
+        let before = self.latest.send_replace(None);
+        let latest = memory.map(|memory| (memory, Arc::clone(host))).or(before);
+        if let (Some((memory, host)), Some(path)) = (latest, self.file.take()) {
+            let written = write(path, host, memory);
+            // Whoever leaves is not kept waiting by a disk.
+            let _too_slow = tokio::time::timeout(SHUTDOWN_TIMEOUT, written).await;
+        }
+    }
+}
+
+/// What cannot be written is forgotten: nothing that a person asked for is lost with it.
+async fn write(path: PathBuf, host: Arc<ToolHost>, memory: PersistedState) {
+    let write = move || {
+        let harmless =
+            memory.without_secrets(|arguments, schema| host.mask_arguments(arguments, schema));
+        let _turn = atomic_file::lock(&path)?;
+        private_file::replace(&path, harmless.text().as_bytes())
+    };
+    let _lost = tokio::task::spawn_blocking(write).await;
+}

@@ -1,0 +1,55 @@
+//! Ends servers, starts them again, and tells them what to log.
+
+use std::sync::Arc;
+
+use tokio::sync::mpsc;
+
+use super::listed;
+use crate::host::ToolHost;
+use crate::host::request::ListScope;
+use crate::model::{Error, ServerState, ServerStatus};
+use crate::tui::event::AppEvent;
+use crate::tui::event::servers::ServersEffect;
+
+/// Does what is wanted, and tells what comes of it here.
+pub(super) async fn perform(
+    host: Arc<ToolHost>,
+    effect: ServersEffect,
+    send: mpsc::Sender<AppEvent>,
+) {
+    let event = match effect {
+        ServersEffect::Restart(name) => {
+            let event = status(host.restart_server(&name).await);
+            // It may be another program by now: what it offers is asked for anew.
+            let is_ready = matches!(&event, AppEvent::ServerStatuses(all)
+                if all.iter().any(|one| matches!(one.state, ServerState::Ready)));
+            let _unheard = send.send(event).await;
+            if !is_ready {
+                return;
+            }
+            listed(&host, ListScope::Servers(vec![name.clone()]), vec![name]).await
+        }
+        ServersEffect::Stop(name) => status(host.stop_server(&name).await),
+        ServersEffect::LogLevel { server, level } => match host.set_log_level(&server, level).await
+        {
+            Ok(()) => {
+                let text = format!("{server} is asked for log lines from {level} on");
+                AppEvent::StatusText { text, is_bad: false }
+            }
+            Err(error) => failed(&error),
+        },
+    };
+    // The console is gone: nobody wants to know.
+    let _unheard = send.send(event).await;
+}
+
+fn status(done: Result<ServerStatus, Error>) -> AppEvent {
+    match done {
+        Ok(status) => AppEvent::ServerStatuses(vec![status]),
+        Err(error) => failed(&error),
+    }
+}
+
+fn failed(error: &Error) -> AppEvent {
+    AppEvent::StatusText { text: error.to_string(), is_bad: true }
+}

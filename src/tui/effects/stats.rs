@@ -1,0 +1,126 @@
+//! Reads the statistics on a thread that may wait, one look at a time.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::Mutex;
+
+use super::ConsoleDeps;
+use crate::model::Error;
+use crate::stats::{ReadBudget, Statistics, StatsQuery, Summary};
+use crate::tui::event::AppEvent;
+use crate::tui::event::stats::{
+    StatsEffect, StatsEvent, StatsSnapshot, StatsViewQuery, StatsWindow,
+};
+use crate::util::clock::Clock;
+
+/// What a look may wait for: somebody looks again in a moment.
+const READ_LIMITS: ReadBudget =
+    ReadBudget { lock_timeout: Duration::from_millis(300), max_chunks: 16 };
+/// A course covers that much at least, because a slice of it is a minute or more.
+const MIN_TIMELINE_SPAN: Duration = Duration::from_mins(30);
+/// Slices of a course at most.
+const SLICES: usize = 60;
+
+/// Whoever reads the statistics.
+pub(super) struct StatsReader {
+    store: Option<Arc<Mutex<OpenStatistics>>>,
+    clock: Arc<dyn Clock>,
+}
+
+struct OpenStatistics {
+    statistics: Statistics,
+    opened: Duration,
+    /// When a person began to count anew, and what had been counted then.
+    baseline: Option<Summary>,
+}
+
+impl StatsReader {
+    /// Names the place; nothing is opened yet.
+    pub(super) fn new(deps: &ConsoleDeps) -> Self {
+        let clock = Arc::clone(&deps.clock);
+        let keeper = deps.statistics.clone().map(|(place, retention)| {
+            let statistics = Statistics::new(place, retention, READ_LIMITS);
+            Arc::new(Mutex::new(OpenStatistics {
+                statistics,
+                opened: clock.unix(),
+                baseline: None,
+            }))
+        });
+        Self { store: keeper, clock }
+    }
+
+    /// Does what is wanted.
+    pub(super) fn perform(
+        &self,
+        effect: StatsEffect,
+    ) -> impl Future<Output = AppEvent> + Send + 'static {
+        let (keeper, clock) = (self.store.clone(), Arc::clone(&self.clock));
+        async move {
+            AppEvent::Stats(match query(keeper, clock, effect).await {
+                Ok(seen) => StatsEvent::Loaded(Box::new(seen)),
+                Err(error) => StatsEvent::Failed(error),
+            })
+        }
+    }
+}
+
+async fn query(
+    keeper: Option<Arc<Mutex<OpenStatistics>>>,
+    clock: Arc<dyn Clock>,
+    effect: StatsEffect,
+) -> Result<StatsSnapshot, Error> {
+    let nowhere = || {
+        Error::internal("there is no home directory, and so no statistics")
+            .with_hint("stats: { path: FILE } in tools.yaml names a place")
+    };
+    let mut keeper = keeper.ok_or_else(nowhere)?.lock_owned().await;
+    let work = move || {
+        let now = clock.unix();
+        match effect {
+            StatsEffect::Query(look) => keeper.snapshot(&look, now),
+            StatsEffect::ResetAndQuery(look) => {
+                keeper.reset(now).and_then(|()| keeper.snapshot(&look, now))
+            }
+        }
+    };
+    let lost = |_panicked| Error::internal("the thread that reads statistics ended early");
+    tokio::task::spawn_blocking(work).await.map_err(lost)?
+}
+
+impl OpenStatistics {
+    fn reset(&mut self, now: Duration) -> Result<(), Error> {
+        self.statistics.refresh(now)?;
+        let query = StatsQuery { since: Some(now), tools: None };
+        self.baseline = Some(self.statistics.summary(&query, now)?);
+        Ok(())
+    }
+
+    fn snapshot(&mut self, look: &StatsViewQuery, now: Duration) -> Result<StatsSnapshot, Error> {
+        self.statistics.refresh(now)?;
+        let since = match (look.window, look.window.length(), &self.baseline) {
+            (_, Some(length), _) => Some(now.saturating_sub(length)),
+            (StatsWindow::Session, ..) => Some(self.opened),
+            (StatsWindow::SinceReset, _, Some(before)) => Some(before.now),
+            _ => None,
+        };
+        let summary = self.statistics.summary(&StatsQuery { since, tools: None }, now)?;
+        let summary = match (look.window, &self.baseline) {
+            (StatsWindow::SinceReset, Some(before)) => summary.since(before),
+            _ => summary,
+        };
+        let query = StatsQuery {
+            since: since.map(|since| since.min(now.saturating_sub(MIN_TIMELINE_SPAN))),
+            tools: Some(look.timelines_of.clone()),
+        };
+        let courses = self.statistics.time_series_by(&query, now, SLICES, look.by_server)?;
+        Ok(StatsSnapshot {
+            window: look.window,
+            summary,
+            timelines: courses,
+            notes: self.statistics.take_notes(),
+            place: self.statistics.location().store.path.display().to_string(),
+            size: self.statistics.size(),
+        })
+    }
+}

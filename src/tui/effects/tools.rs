@@ -1,0 +1,69 @@
+//! Dry runs, and results in files.
+
+use std::path::Path;
+
+use super::files;
+use crate::host::ToolHost;
+use crate::host::content::{self, ContentPayload};
+use crate::host::request::{CallArguments, CallRequest};
+use crate::model::{Error, ToolResult};
+use crate::tui::event::AppEvent;
+use crate::tui::event::tools::{ResultExport, ToolsEffect, ToolsEvent};
+use crate::util::{json, output_paths};
+
+pub(super) async fn perform(effect: ToolsEffect, host: &ToolHost, cwd: &Path) -> AppEvent {
+    match effect {
+        ToolsEffect::DryRun { tool, arguments } => {
+            let request = CallRequest::new(tool.clone(), CallArguments::Object(arguments));
+            let rehearsal = host.dry_run(&request).await;
+            AppEvent::Tools(Box::new(ToolsEvent::DryRunFinished { tool, rehearsal }))
+        }
+        ToolsEffect::Save { stem, what } => match payloads(*what) {
+            Ok(payloads) if payloads.is_empty() => AppEvent::StatusText {
+                text: "the result has nothing to save".to_owned(),
+                is_bad: true,
+            },
+            Ok(payloads) => save(&stem, payloads, cwd).await,
+            Err(error) => AppEvent::StatusText { text: error.message().to_owned(), is_bad: true },
+        },
+    }
+}
+
+fn payloads(what: ResultExport) -> Result<Vec<ContentPayload>, Error> {
+    match what {
+        ResultExport::Json(value) => Ok(vec![ContentPayload {
+            bytes: (json::pretty(&value) + "\n").into_bytes(),
+            media_type: "application/json".to_owned(),
+        }]),
+        ResultExport::Blocks { content, structured, output } => {
+            let result = ToolResult { output, content, structured, ..ToolResult::default() };
+            content::payloads(&result).map_err(|block| {
+                Error::protocol(format!("the binary data of block {block} cannot be decoded"))
+            })
+        }
+    }
+}
+
+/// A file for each payload. Nothing of what a server said gets into a name.
+async fn save(stem: &str, payloads: Vec<ContentPayload>, cwd: &Path) -> AppEvent {
+    let many = payloads.len() > 1;
+    let mut last = None;
+    let mut names = Vec::new();
+    for (at, payload) in payloads.into_iter().enumerate() {
+        let number = if many { format!("-{}", at + 1) } else { String::new() };
+        let essence = payload.media_type.split(';').next().unwrap_or_default().trim();
+        let end = match essence {
+            "application/json" => "json",
+            other => output_paths::extension(other).unwrap_or("txt"),
+        };
+        let name = format!("{stem}{number}.{end}");
+        match files::write(cwd.join(&name), &payload.bytes).await {
+            AppEvent::StatusText { is_bad: false, .. } => names.push(name),
+            failed => last = Some(failed),
+        }
+    }
+    last.unwrap_or_else(|| AppEvent::StatusText {
+        text: format!("written to {}", names.join(", ")),
+        is_bad: false,
+    })
+}

@@ -1,0 +1,222 @@
+//! Trust in the project: loads its configuration, stores a person's answer, builds the next host,
+//! and notices when another process changes the trust store.
+//!
+//! Owns: the way from an answer to the host that follows from it. Never does: ask or decide.
+
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::MissedTickBehavior;
+
+use super::{ConsoleDeps, EffectRunner, stats};
+use crate::assembly::{self, Assembly, AssemblyOptions, FrontEnd};
+use crate::config;
+use crate::config::consent::TrustRequest;
+use crate::config::consent::store::TrustStore;
+use crate::config::environment::Environment;
+use crate::history;
+use crate::host::ToolHost;
+use crate::model::Error;
+use crate::tui::event::AppEvent;
+use crate::tui::event::trust::{TrustEffect, TrustEvent, TrustStatus};
+use crate::util::clock::Clock;
+
+/// The time between two looks at the metadata of the trust store.
+const STORE_POLL_INTERVAL: Duration = Duration::from_secs(1);
+
+/// How long the end of the console may wait for the last answer to be stored.
+const ANSWER_WRITE_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The file that answers are stored in, below the state directory.
+const TRUST_STORE_FILE: &str = "trust.json";
+
+/// What a host is built from, again after each answer about the project.
+pub struct HostFactory {
+    /// What the command line says.
+    pub options: AssemblyOptions,
+    /// Variables and directories.
+    pub environment: Arc<dyn Environment>,
+    /// The console, as the host sees it.
+    pub front_end: FrontEnd,
+    /// The time of answers.
+    pub clock: Arc<dyn Clock>,
+    /// The trust store as it was before the first host was built.
+    first_stamp: Option<FileStamp>,
+    /// A host that was built and is not in use yet.
+    next: Mutex<Option<Assembly>>,
+    /// The host in use.
+    host: Mutex<Option<Arc<ToolHost>>>,
+}
+
+/// Tells one content of the store from another without reading it: it is replaced, never edited.
+type FileStamp = (u64, u64, i64, i64);
+
+impl HostFactory {
+    /// A project of which no host was built yet.
+    pub fn new(
+        options: AssemblyOptions,
+        environment: Arc<dyn Environment>,
+        front_end: FrontEnd,
+        clock: Arc<dyn Clock>,
+    ) -> Self {
+        let first_stamp = store_of(&*environment).and_then(|path| stamp(&path));
+        let (next, host) = (Mutex::default(), Mutex::default());
+        Self { options, environment, front_end, clock, first_stamp, next, host }
+    }
+
+    /// The host that the console went on with last; `None` while it is the first one.
+    pub fn host(&self) -> Option<Arc<ToolHost>> {
+        self.host.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn check_trust(&self) -> TrustEvent {
+        let kinds = assembly::kind_words();
+        let configuration = config::load(&self.options.files, &kinds, &*self.environment);
+        TrustEvent::Checked(TrustStatus::of(&configuration))
+    }
+
+    fn assemble(&self) -> Result<TrustEvent, Error> {
+        let front_end = self.front_end.clone();
+        let assembly = assembly::assemble(&self.options, &self.environment, front_end)?;
+        let status = TrustStatus::of(&assembly.configuration);
+        *self.next.lock().unwrap_or_else(PoisonError::into_inner) = Some(assembly);
+        Ok(TrustEvent::HostReady(status))
+    }
+
+    fn trust(&self, request: &TrustRequest, as_author: bool) -> Result<TrustEvent, Error> {
+        self.store()?.trust(request, as_author, self.clock.unix())?;
+        self.assemble()
+    }
+
+    fn refuse(&self, request: &TrustRequest) -> Result<TrustEvent, Error> {
+        self.store()?.refuse(request).map(|()| TrustEvent::Refused)
+    }
+
+    fn store(&self) -> Result<TrustStore, Error> {
+        TrustStore::open(self.environment.state_dir().as_deref()).map_err(|problem| {
+            let error = Error::config(problem.message);
+            problem.hint.into_iter().fold(error, Error::with_hint)
+        })
+    }
+}
+
+impl ConsoleDeps {
+    /// The same console with what follows from another load of the configuration.
+    fn with_assembly(&self, assembly: &Assembly, state: Option<&Path>) -> Self {
+        let configuration = &assembly.configuration;
+        let statistics = assembly::stats_place(&configuration.stats, state);
+        Self {
+            host: Arc::clone(&assembly.host),
+            statistics: statistics.map(|place| (place, configuration.stats.retention)),
+            history: assembly::record_location(&configuration.history, history::log::FILE, state),
+            keeps_history: configuration.history.enabled,
+            ..self.clone()
+        }
+    }
+}
+
+impl EffectRunner {
+    pub(super) fn trust(&mut self, effect: TrustEffect) {
+        let project = Arc::clone(&self.host_factory);
+        let is_answer = matches!(effect, TrustEffect::Trust { .. } | TrustEffect::Refuse(_));
+        let work = move || match effect {
+            TrustEffect::Check => Ok(project.check_trust()),
+            TrustEffect::Trust { request, as_author } => project.trust(&request, as_author),
+            TrustEffect::Refuse(request) => project.refuse(&request),
+            TrustEffect::Reload | TrustEffect::SwitchHost => project.assemble(),
+        };
+        let (stored, is_stored) = oneshot::channel::<()>();
+        if is_answer {
+            self.answers.retain(|answer| !answer.is_terminated());
+            self.answers.push(is_stored);
+        }
+        self.spawn(async move {
+            // Files are hashed, which takes as long as it takes.
+            let done = tokio::task::spawn_blocking(work).await;
+            drop(stored);
+            let lost = |_panicked| Err(Error::internal("the thread that reads trust ended early"));
+            AppEvent::Trust(done.unwrap_or_else(lost).unwrap_or_else(TrustEvent::Failed))
+        });
+    }
+
+    /// Waits for a while until the answers that were given are stored.
+    pub(super) async fn wait_for_trust_answers(&mut self) {
+        let all = join_all(self.answers.drain(..));
+        // Whoever leaves is not kept waiting by a disk for ever.
+        let _too_slow = tokio::time::timeout(ANSWER_WRITE_TIMEOUT, all).await;
+    }
+
+    /// Goes on with the host that was built last. Calls of the old one are cancelled, and its
+    /// servers have ended before that is told.
+    pub(super) fn switch(&mut self) {
+        let mut next = self.host_factory.next.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(assembly) = next.take() else { return };
+        drop(next);
+        self.running.drain().for_each(|(_, cancel)| cancel.cancel());
+        self.bench.stop();
+        self.offering_tasks.cancel_all();
+        let state = self.host_factory.environment.state_dir();
+        let deps = self.deps.with_assembly(&assembly, state.as_deref());
+        let before = std::mem::replace(&mut self.deps, deps);
+        self.host_generation.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        if self.deps.statistics != before.statistics {
+            self.stats = stats::StatsReader::new(&self.deps);
+        }
+        let host = Some(Arc::clone(&self.deps.host));
+        *self.host_factory.host.lock().unwrap_or_else(PoisonError::into_inner) = host;
+        self.spawn(async move {
+            before.host.close().await;
+            AppEvent::Trust(TrustEvent::HostSwitched)
+        });
+    }
+}
+
+/// Tells when the trust store changes, until the console is gone. Only its metadata is looked at.
+pub(super) fn watch(project: &HostFactory, send: mpsc::Sender<AppEvent>) {
+    let Some(path) = store_of(&*project.environment) else { return };
+    let mut before = project.first_stamp;
+    tokio::spawn(async move {
+        let mut looks = tokio::time::interval(STORE_POLL_INTERVAL);
+        looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            looks.tick().await;
+            let now = stamp(&path);
+            if std::mem::replace(&mut before, now) != now
+                && send.send(AppEvent::Trust(TrustEvent::StoreChanged)).await.is_err()
+            {
+                return;
+            }
+        }
+    });
+}
+
+fn store_of(environment: &dyn Environment) -> Option<PathBuf> {
+    Some(environment.state_dir()?.join(TRUST_STORE_FILE))
+}
+
+fn stamp(path: &Path) -> Option<FileStamp> {
+    let meta = std::fs::symlink_metadata(path).ok()?;
+    Some((meta.ino(), meta.len(), meta.ctime(), meta.ctime_nsec()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_store_that_was_replaced_is_told_from_the_one_before() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join(TRUST_STORE_FILE);
+        assert_eq!(stamp(&path), None);
+        std::fs::write(&path, "one").unwrap();
+        let before = stamp(&path);
+        assert_eq!(stamp(&path), before);
+        // As long as the old one: only that it is another file tells them apart.
+        crate::util::atomic_file::replace(&path, "two", 0o600).unwrap();
+        assert!(before.is_some() && stamp(&path) != before);
+    }
+}

@@ -1,0 +1,101 @@
+//! What the resources and prompts want done, and what comes of it.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::model::{
+    Completion, CompletionQuery, Error, JsonObject, Prompt, PromptMessages, Resource,
+    ResourceContents, ResourceTemplate, SubscriptionEvent,
+};
+
+/// Something to be done.
+#[derive(Debug, Clone, PartialEq)]
+pub enum OfferingsEffect {
+    /// Say which servers there are, and ask each for everything it offers beside tools.
+    ListAll,
+    /// Ask this server again.
+    List(String),
+    /// Read a resource. What was being read or filled in before is given up.
+    ReadResource {
+        /// To be named in the answer.
+        ticket: OfferingRequestId,
+        /// The server.
+        server: String,
+        /// The address.
+        uri: String,
+    },
+    /// Fill in a prompt. What was being read or filled in before is given up.
+    GetPrompt {
+        /// To be named in the answer.
+        ticket: OfferingRequestId,
+        /// The server.
+        server: String,
+        /// The prompt's full name.
+        name: String,
+        /// Texts.
+        arguments: JsonObject,
+    },
+    /// Give up what is being read or filled in.
+    CancelRequest,
+    /// Ask what an argument may be.
+    Complete {
+        /// The server.
+        server: String,
+        /// Of what, and what was typed.
+        query: CompletionQuery,
+    },
+    /// Be told when a resource changes.
+    Watch(WatchedResource),
+    /// Not any more.
+    Unwatch(WatchedResource),
+    /// Write the parts of a resource to files.
+    Save(Arc<Vec<Value>>),
+}
+
+/// A request whose answer is waited for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct OfferingRequestId(pub u64);
+
+/// A resource of a server that is watched.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct WatchedResource {
+    /// The server.
+    pub server: String,
+    /// The address.
+    pub uri: String,
+}
+
+/// What a server offers beside tools.
+#[derive(Debug, Default)]
+pub struct ServerOfferings {
+    /// Its resources.
+    pub resources: Vec<Resource>,
+    /// Its templates of addresses.
+    pub templates: Vec<ResourceTemplate>,
+    /// Its prompts.
+    pub prompts: Vec<Prompt>,
+    /// Why lists did not come, each once.
+    pub errors: Vec<Error>,
+    /// What was left out of them, in words.
+    pub problems: Vec<String>,
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub enum OfferingsEvent {
+    /// These servers there are; they are being asked.
+    Servers(Vec<String>),
+    /// This is what a server offers.
+    Listed(String, Box<ServerOfferings>),
+    /// This stands in the resource.
+    ResourceRead(OfferingRequestId, Box<Result<ResourceContents, Error>>),
+    /// This became of the prompt.
+    PromptReceived(OfferingRequestId, Box<Result<PromptMessages, Error>>),
+    /// The argument may be this.
+    Completed(CompletionQuery, Result<Completion, Error>),
+    /// This happened to a resource that is watched.
+    ResourceChanged(WatchedResource, SubscriptionEvent),
+    /// It is not watched any more, and why not.
+    Unwatched(WatchedResource, Option<Error>),
+}

@@ -1,0 +1,45 @@
+//! The map: the tables as a person may have changed them.
+
+use super::{Action, Binding, KEY_TABLES, KeyContext, KeyPress};
+
+/// Which key does what, where.
+#[derive(Debug, Clone)]
+pub struct Keymap {
+    contexts: Vec<(KeyContext, Vec<Binding>)>,
+}
+
+impl Default for Keymap {
+    fn default() -> Self {
+        let places =
+            KEY_TABLES.iter().map(|place| (place.context, place.bindings.to_vec())).collect();
+        Self { contexts: places }
+    }
+}
+
+impl Keymap {
+    /// What holds in a place, the most important first.
+    pub fn bindings(&self, when: KeyContext) -> &[Binding] {
+        let place = self.contexts.iter().find(|(place, _)| *place == when);
+        place.map_or(&[], |(_, bindings)| bindings)
+    }
+
+    pub(super) fn bindings_mut(&mut self, when: KeyContext) -> Option<&mut Vec<Binding>> {
+        let place = self.contexts.iter_mut().find(|(place, _)| *place == when);
+        place.map(|(_, bindings)| bindings)
+    }
+
+    /// What the key does in these places, the nearest first.
+    pub fn action(&self, key: KeyPress, places: &[KeyContext]) -> Option<Action> {
+        places.iter().find_map(|place| {
+            self.bindings(*place).iter().find(|binding| binding.key == key).map(|b| b.action)
+        })
+    }
+
+    /// The key of an action in these places, the nearest first.
+    pub fn key_of(&self, action: Action, places: &[KeyContext]) -> Option<KeyPress> {
+        places.iter().find_map(|place| {
+            let mut own = self.bindings(*place).iter().filter(|b| b.action == action);
+            own.find(|b| self.action(b.key, places) == Some(action)).map(|b| b.key)
+        })
+    }
+}

@@ -1,0 +1,124 @@
+//! A person's own keys over those of the tables.
+//!
+//! Owns: what becomes of a table when a key is given another meaning. Footer, help and palette are
+//! made from the map that comes of it.
+
+use super::keymap::Keymap;
+use super::{Action, Binding, KEY_TABLES, KeyContext, KeyPress};
+
+/// A key gets another meaning in one place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Remap {
+    /// Where.
+    pub context: KeyContext,
+    /// Which key.
+    pub key: KeyPress,
+    /// What it does from now on; `None`: nothing.
+    pub action: Option<Action>,
+}
+
+impl KeyContext {
+    /// What the place is called in settings: its own name in lower case.
+    pub fn name(self) -> String {
+        format!("{self:?}").to_ascii_lowercase()
+    }
+
+    /// The place of this name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        KEY_TABLES.iter().map(|place| place.context).find(|when| when.name() == name)
+    }
+}
+
+impl Action {
+    /// The action of this name, among those that some key has.
+    pub fn from_name(name: &str) -> Option<Self> {
+        let bindings = KEY_TABLES.iter().flat_map(|place| place.bindings);
+        bindings.map(|binding| binding.action).find(|action| action.name() == name)
+    }
+
+    /// How the tables call it: its word in the footer and what it does. Those of this place, else
+    /// of any.
+    fn labels(self, when: KeyContext) -> (Option<&'static str>, &'static str) {
+        let here = KEY_TABLES.iter().filter(|place| place.context == when);
+        let said = here.chain(KEY_TABLES).flat_map(|place| place.bindings);
+        let mut said = said.filter(|binding| binding.action == self && !binding.about.is_empty());
+        said.next().map_or((None, ""), |binding| (binding.label, binding.about))
+    }
+}
+
+impl Keymap {
+    /// Gives a key another meaning. What lost its last key in that place is told.
+    pub fn remap(&mut self, remap: Remap) -> Option<Action> {
+        let Remap { context: when, key, action } = remap;
+        let bindings = self.bindings_mut(when)?;
+        let before = bindings.iter().position(|binding| binding.key == key);
+        let lost = before.map(|at| bindings.remove(at)).filter(|lost| Some(lost.action) != action);
+        if let Some(lost) = lost
+            && let Some(heir) = bindings.iter_mut().find(|b| b.action == lost.action)
+            && heir.about.is_empty()
+        {
+            (heir.label, heir.about) = (lost.label, lost.about);
+        }
+        let orphan = lost.map(|lost| lost.action);
+        let orphan = orphan.filter(|lost| !bindings.iter().any(|b| b.action == *lost));
+        if let Some(action) = action {
+            let (word, about) = action.labels(when);
+            let first = bindings.iter().position(|binding| binding.action == action);
+            // A person's own key is the one that is shown.
+            for other in bindings.iter_mut().filter(|other| other.action == action) {
+                (other.label, other.about) = (None, "");
+            }
+            bindings.insert(first.unwrap_or(0), Binding { key, action, label: word, about });
+        }
+        orphan
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn remap(when: KeyContext, key: KeyPress, action: Option<Action>) -> (Keymap, Option<Action>) {
+        let mut keys = Keymap::default();
+        let orphan = keys.remap(Remap { context: when, key, action });
+        (keys, orphan)
+    }
+
+    #[test]
+    fn every_action_has_a_name_that_leads_back_to_it() {
+        for binding in KEY_TABLES.iter().flat_map(|place| place.bindings) {
+            let name = binding.action.name();
+            assert_eq!(Action::from_name(&name), Some(binding.action), "{name}");
+        }
+        for place in KEY_TABLES {
+            assert_eq!(KeyContext::from_name(&place.context.name()), Some(place.context));
+        }
+    }
+
+    #[test]
+    fn a_key_of_ones_own_is_the_one_that_is_shown() {
+        let (keys, orphan) = remap(KeyContext::Tools, KeyPress::Char('c'), Some(Action::Fill));
+        assert_eq!(orphan, None);
+        assert_eq!(keys.key_of(Action::Fill, &[KeyContext::Tools]), Some(KeyPress::Char('c')));
+        assert_eq!(keys.action(KeyPress::Enter, &[KeyContext::Tools]), Some(Action::Fill));
+        let shown: Vec<KeyPress> = keys
+            .bindings(KeyContext::Tools)
+            .iter()
+            .filter(|binding| binding.action == Action::Fill && binding.label.is_some())
+            .map(|binding| binding.key)
+            .collect();
+        assert_eq!(shown, [KeyPress::Char('c')]);
+    }
+
+    #[test]
+    fn what_loses_its_last_key_is_told_and_a_second_key_inherits_the_words() {
+        let (keys, orphan) = remap(KeyContext::Tools, KeyPress::Char('s'), Some(Action::Fill));
+        assert_eq!(orphan, Some(Action::Sort));
+        assert_eq!(keys.key_of(Action::Sort, &[KeyContext::Tools]), None);
+        let (keys, orphan) = remap(KeyContext::Tools, KeyPress::Enter, None);
+        assert_eq!(orphan, None);
+        let heir =
+            keys.bindings(KeyContext::Tools).iter().find(|b| b.action == Action::Fill).unwrap();
+        assert_eq!((heir.key, heir.label), (KeyPress::Char('e'), Some("call")));
+    }
+}

@@ -1,0 +1,115 @@
+//! The keys, as they are when nobody changed them: a table for each place.
+
+mod bench;
+mod common;
+mod form;
+mod history;
+mod inbox;
+mod offerings;
+mod servers;
+mod stats;
+mod tools;
+mod trace;
+
+use super::{Action, KeyContext, KeyPress};
+
+/// One key in one place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Binding {
+    /// Which key.
+    pub key: KeyPress,
+    /// What it does.
+    pub action: Action,
+    /// How the footer calls it; without a word it is in the help only.
+    pub label: Option<&'static str>,
+    /// What it does, for the help; empty for a second key of the same action.
+    pub about: &'static str,
+}
+
+/// The keys of a place.
+#[derive(Debug, Clone, Copy)]
+pub struct KeyTable {
+    /// Where.
+    pub context: KeyContext,
+    /// What it is called in the help.
+    pub title: &'static str,
+    /// What holds there, the most important first; of two for one key the first counts.
+    pub bindings: &'static [Binding],
+}
+
+/// A key that the footer shows.
+const fn footer_binding(
+    key: KeyPress,
+    action: Action,
+    word: &'static str,
+    about: &'static str,
+) -> Binding {
+    Binding { key, action, label: Some(word), about }
+}
+
+/// A key that only the help shows.
+const fn help_binding(key: KeyPress, action: Action, about: &'static str) -> Binding {
+    Binding { key, action, label: None, about }
+}
+
+/// One more key for an action that stands above.
+const fn alias_binding(key: KeyPress, action: Action) -> Binding {
+    Binding { key, action, label: None, about: "" }
+}
+
+/// All places, as the help shows them.
+pub const KEY_TABLES: &[KeyTable] = &[
+    tools::TOOLS,
+    tools::RESULT,
+    servers::SERVERS,
+    trace::TRACE,
+    stats::STATS,
+    bench::BENCH,
+    history::HISTORY,
+    offerings::OFFERINGS,
+    offerings::OFFERING_FORM,
+    inbox::INBOX,
+    form::FORM,
+    form::FORM_ITEMS,
+    form::LINES,
+    inbox::ANSWER,
+    inbox::APPROVAL,
+    inbox::TRUST,
+    common::TEXT,
+    common::PICKER,
+    common::PALETTE,
+    common::RUNNING,
+    common::OVERLAY,
+    common::PANE,
+    common::ANYWHERE,
+];
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn no_key_has_two_meanings_in_one_place() {
+        for place in KEY_TABLES {
+            let mut seen = HashSet::new();
+            for binding in place.bindings {
+                assert!(seen.insert(binding.key), "{:?}: {binding:?}", place.context);
+            }
+        }
+    }
+
+    #[test]
+    fn what_a_key_does_is_said_once_for_each_action() {
+        for place in KEY_TABLES {
+            for binding in place.bindings {
+                let said = place
+                    .bindings
+                    .iter()
+                    .filter(|other| other.action == binding.action && !other.about.is_empty());
+                assert_eq!(said.count(), 1, "{:?}: {binding:?}", place.context);
+            }
+        }
+    }
+}

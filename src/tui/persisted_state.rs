@@ -1,0 +1,197 @@
+//! What the console remembers from one run to the next, and its form in a file.
+//!
+//! Owns: which things, the bounds, the version. Never does: read or write the file (effects
+//! does), or know what is secret.
+
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::model::JsonObject;
+
+/// The form of the file. One of a later version is left alone.
+const VERSION: u32 = 1;
+/// How many tools' last arguments are remembered.
+pub const TOOLS: usize = 200;
+/// The most bytes of the last arguments of one tool, as JSON; longer ones are not remembered.
+pub const LONGEST: usize = 4 << 10;
+
+/// What is remembered.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PersistedState {
+    version: u32,
+    /// The view that was shown, by its title in lower case.
+    #[serde(default)]
+    pub view: String,
+    /// The order of the tools, by its title.
+    #[serde(default)]
+    pub sort: String,
+    /// What was searched for among the tools.
+    #[serde(default)]
+    pub filter: String,
+    /// The colours that were chosen in the console.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub theme: Option<SavedColours>,
+    /// The last arguments of tools by their full names, the newest last.
+    #[serde(default)]
+    pub arguments: IndexMap<String, SavedArguments>,
+}
+
+/// Colours that were chosen in the console.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SavedColours {
+    /// The chosen ones.
+    pub chosen: String,
+    /// Those of the settings at that time: when other ones are set later, these win.
+    pub over: String,
+}
+
+/// The last arguments of a tool.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct SavedArguments {
+    /// The arguments.
+    pub arguments: JsonObject,
+    /// The schema that says which of them are secret; `None` when those were taken out already.
+    #[serde(skip)]
+    pub schema: Option<Arc<Value>>,
+}
+
+impl Default for PersistedState {
+    fn default() -> Self {
+        Self {
+            version: VERSION,
+            view: String::new(),
+            sort: String::new(),
+            filter: String::new(),
+            theme: None,
+            arguments: IndexMap::new(),
+        }
+    }
+}
+
+impl PersistedState {
+    /// Reads the text of the file.
+    ///
+    /// # Errors
+    /// Why it cannot be used, in words.
+    pub fn read(text: &str) -> Result<Self, String> {
+        #[derive(Deserialize)]
+        struct Head {
+            version: u32,
+        }
+        let head: Head =
+            serde_json::from_str(text).map_err(|why| format!("it is damaged ({why})"))?;
+        if head.version != VERSION {
+            return Err(format!("another version of toolhost wrote it (form {})", head.version));
+        }
+        let mut memory: Self =
+            serde_json::from_str(text).map_err(|why| format!("it is damaged ({why})"))?;
+        memory.bound();
+        Ok(memory)
+    }
+
+    /// The text of the file.
+    pub fn text(&self) -> String {
+        serde_json::to_string(self).unwrap_or_default() + "\n"
+    }
+
+    /// Remembers the arguments of a tool as its newest ones.
+    pub fn save_arguments(
+        &mut self,
+        tool: &str,
+        arguments: &JsonObject,
+        schema: Option<Arc<Value>>,
+    ) {
+        let kept = SavedArguments { arguments: arguments.clone(), schema };
+        self.arguments.shift_remove(tool);
+        self.arguments.insert(tool.to_owned(), kept);
+        self.bound();
+    }
+
+    fn bound(&mut self) {
+        let over = self.arguments.len().saturating_sub(TOOLS);
+        self.arguments.drain(..over);
+    }
+
+    /// Takes out what must not be written: `masked` says what is left of the arguments of a tool
+    /// where they are secret. A value that it changes is not kept at all, because what stands in
+    /// its place is nothing to call with.
+    #[must_use]
+    pub fn without_secrets(mut self, masked: impl Fn(&JsonObject, &Value) -> JsonObject) -> Self {
+        for kept in self.arguments.values_mut() {
+            if let Some(schema) = kept.schema.take() {
+                let harmless = masked(&kept.arguments, &schema);
+                kept.arguments.retain(|key, value| harmless.get(key) == Some(value));
+            }
+        }
+        self.arguments.retain(|_, kept| {
+            serde_json::to_string(&kept.arguments).is_ok_and(|text| text.len() <= LONGEST)
+        });
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn object(value: &Value) -> JsonObject {
+        value.as_object().cloned().unwrap()
+    }
+
+    #[test]
+    fn what_is_written_reads_back_without_what_is_secret_or_too_long() {
+        let mut memory = PersistedState { view: "servers".into(), ..PersistedState::default() };
+        let schema = Some(Arc::new(json!({ "type": "object" })));
+        memory.save_arguments(
+            "a",
+            &object(&json!({ "text": "milk", "password": "x" })),
+            schema.clone(),
+        );
+        memory.save_arguments("b", &object(&json!({ "text": "x".repeat(LONGEST) })), schema);
+        let masked = |arguments: &JsonObject, _: &Value| {
+            let hide = |(key, value): (&String, &Value)| {
+                let hidden = if key == "password" { json!("***") } else { value.clone() };
+                (key.clone(), hidden)
+            };
+            arguments.iter().map(hide).collect()
+        };
+        let text = memory.without_secrets(masked).text();
+        assert!(!text.contains("password"), "{text}");
+        let again = PersistedState::read(&text).unwrap();
+        assert_eq!(again.view, "servers");
+        assert_eq!(again.arguments.len(), 1);
+        assert_eq!(
+            Value::Object(again.arguments["a"].arguments.clone()),
+            json!({ "text": "milk" })
+        );
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_used_says_why() {
+        assert!(PersistedState::read("{").unwrap_err().contains("damaged"));
+        assert!(
+            PersistedState::read(r#"{"version":1,"arguments":[]}"#)
+                .unwrap_err()
+                .contains("damaged")
+        );
+        assert!(PersistedState::read(r#"{"version":7}"#).unwrap_err().contains("another version"));
+    }
+
+    #[test]
+    fn only_the_newest_tools_are_kept() {
+        let mut memory = PersistedState::default();
+        for number in 0..TOOLS + 3 {
+            memory.save_arguments(&number.to_string(), &JsonObject::new(), None);
+        }
+        memory.save_arguments("3", &JsonObject::new(), None);
+        assert_eq!(memory.arguments.len(), TOOLS);
+        assert_eq!(memory.arguments.first().unwrap().0, "4");
+        assert_eq!(memory.arguments.last().unwrap().0, "3");
+    }
+}

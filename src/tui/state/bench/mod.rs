@@ -1,0 +1,407 @@
+//! The benchmark: what is to be run, the run, what it showed.
+
+mod plan_form;
+mod tool_picker;
+
+use std::sync::Arc;
+
+use super::{AppContext, LineInput, Pane, ToolRow, View};
+use crate::bench::bench_result::{BenchResult, ExportFormat};
+use crate::bench::snapshot::BenchSnapshot;
+use crate::model::{Error, JsonObject};
+use crate::tui::event::bench::{BenchEffect, BenchEvent, BenchRunSpec};
+use crate::tui::event::{AppEffect, Navigation};
+use crate::tui::keys::{Action, KeyContext};
+pub use plan_form::{PlanField, PlanForm, TargetSide};
+pub use tool_picker::ToolPicker;
+
+/// The benchmark: what is to be run, the run, what it showed.
+#[derive(Debug, Default)]
+pub struct BenchView {
+    /// What is to be run.
+    pub form: PlanForm,
+    /// The tools that a target is chosen of, while it is.
+    pub picker: Option<ToolPicker>,
+    /// A file that is to be written, while it is named.
+    pub file: Option<(BenchFilePurpose, LineInput)>,
+    /// The newest run.
+    pub run: Option<BenchRun>,
+    /// How far the run is scrolled.
+    pub run_scroll: usize,
+    /// How far the verdict is scrolled.
+    pub verdict_scroll: usize,
+}
+
+/// What a file is written for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BenchFilePurpose {
+    /// For other programs.
+    Export,
+    /// For later runs, to be compared with.
+    Baseline,
+}
+
+/// A run.
+#[derive(Debug)]
+pub struct BenchRun {
+    /// Counts up from 1.
+    pub number: u64,
+    /// What it is to do.
+    pub spec: BenchRunSpec,
+    /// The command line that runs the same.
+    pub command_line: String,
+    /// What was seen of it last; `None` while the tools are being found.
+    pub snapshot: Option<Box<BenchSnapshot>>,
+    /// What a person should know.
+    pub warnings: Vec<String>,
+    /// Whether it makes no calls for now.
+    pub is_paused: bool,
+    /// Whether it was told to end.
+    pub is_stopping: bool,
+    /// What became of it; `None` while it goes on.
+    pub end: Option<Result<Arc<BenchResult>, Error>>,
+}
+
+impl View for BenchView {
+    fn act(&mut self, action: Action, context: &mut AppContext) -> Option<Vec<AppEffect>> {
+        if self.file.is_some() {
+            return self.handle_file_name_action(action, context);
+        }
+        if self.picker.is_some() {
+            return self.handle_picker_action(action, context);
+        }
+        if self.form.is_writing
+            && let Some(effects) = self.handle_field_action(action)
+        {
+            return Some(effects);
+        }
+        match action {
+            Action::TargetA => return Some(pick(TargetSide::A, context)),
+            Action::TargetB => return Some(pick(TargetSide::B, context)),
+            Action::Fill => return Some(self.write(context)),
+            Action::Run => return Some(self.start(context)),
+            Action::Model => {
+                self.form.focus_field(PlanField::Model);
+                self.form.toggle_choice();
+                let model = if self.form.is_open { "open: at a rate" } else { "closed" };
+                context.show_status(format!("the load is {model}"));
+            }
+            Action::PreviousChoice | Action::NextChoice => drop(self.form.toggle_choice()),
+            Action::Unset => self.form.clear(),
+            Action::Stop => return Some(self.stop(context)),
+            Action::Pause => return Some(self.pause(context)),
+            Action::Export => self.name(BenchFilePurpose::Export, context),
+            Action::Baseline => self.name(BenchFilePurpose::Baseline, context),
+            Action::Copy | Action::CopyCommand => {
+                context.show_status("copied as a command");
+                return Some(vec![AppEffect::Copy(self.form.command_line())]);
+            }
+            _ => return None,
+        }
+        Some(Vec::new())
+    }
+
+    fn key_contexts(&self, focus: Pane) -> Vec<KeyContext> {
+        if self.file.is_some() || self.picker.is_some() {
+            return vec![KeyContext::Choosing];
+        }
+        if self.form.is_writing && focus == Pane::Plan {
+            return vec![KeyContext::Form];
+        }
+        vec![KeyContext::Bench, KeyContext::Pane, KeyContext::Anywhere]
+    }
+
+    fn scroll(&mut self, focus: Pane, by: isize) {
+        match (focus, &mut self.picker) {
+            (Pane::Plan, Some(picker)) => picker.step(by),
+            (Pane::Plan, None) => self.form.step(by),
+            (Pane::Run, _) => self.run_scroll = self.run_scroll.saturating_add_signed(by),
+            _ => self.verdict_scroll = self.verdict_scroll.saturating_add_signed(by),
+        }
+    }
+
+    fn line(&mut self, focus: Pane) -> Option<&mut LineInput> {
+        match (&mut self.file, &mut self.picker) {
+            (Some((_, line)), _) => Some(line),
+            (None, Some(picker)) => Some(&mut picker.words),
+            (None, None) if focus == Pane::Plan => self.form.active_input(),
+            _ => None,
+        }
+    }
+
+    fn on_text_changed(&mut self, _shell: &mut AppContext) -> Vec<AppEffect> {
+        match (&self.file, &mut self.picker) {
+            (None, Some(picker)) => picker.search(),
+            _ => self.form.error = None,
+        }
+        Vec::new()
+    }
+}
+
+impl BenchView {
+    /// Whether a run goes on.
+    pub fn is_running(&self) -> bool {
+        self.run.as_ref().is_some_and(|run| run.end.is_none())
+    }
+
+    /// Whether a run goes on that was not told to end.
+    pub fn is_stoppable(&self) -> bool {
+        self.is_running() && self.run.as_ref().is_some_and(|run| !run.is_stopping)
+    }
+
+    /// Lets a tool be chosen of these.
+    pub fn open_picker(
+        &mut self,
+        side: TargetSide,
+        rows: Vec<Arc<ToolRow>>,
+        context: &mut AppContext,
+    ) {
+        context.focus = Pane::Plan;
+        self.picker = Some(ToolPicker::of(side, rows));
+    }
+
+    /// Benchmarks this tool next.
+    pub fn set_target(&mut self, tool: &str, arguments: Option<&JsonObject>) {
+        self.picker = None;
+        self.form.is_writing = false;
+        self.form.set_target(TargetSide::A, tool, arguments);
+        self.form.focus_field(PlanField::ArgumentsA);
+    }
+
+    /// Takes in what came of a effect.
+    pub fn handle_event(&mut self, event: BenchEvent, context: &mut AppContext) -> Vec<AppEffect> {
+        match event {
+            BenchEvent::BaselineSaved(path) => {
+                let path = path.display().to_string();
+                context.show_status(format!("kept in {path}; the next run is compared with it"));
+                self.form.set(PlanField::Baseline, path);
+            }
+            BenchEvent::Started { run, warnings } => {
+                if let Some(own) = self.active_run(run) {
+                    own.warnings = warnings;
+                    own.snapshot = Some(Box::default());
+                }
+            }
+            BenchEvent::Progress { run, snapshot: seen } => {
+                if let Some(own) = self.active_run(run) {
+                    own.snapshot = Some(seen);
+                }
+            }
+            BenchEvent::Finished { run, snapshot: seen, outcome } => {
+                let Some(own) = self.active_run(run) else { return Vec::new() };
+                own.snapshot = Some(seen);
+                let end = (*outcome).map(Arc::new);
+                let (said, is_bad) = finish_message(run, &end);
+                own.end = Some(end);
+                self.verdict_scroll = 0;
+                if is_bad {
+                    context.show_error(said);
+                } else {
+                    context.show_status(said);
+                }
+            }
+        }
+        Vec::new()
+    }
+
+    /// Tells the run to end, and keeps what was measured.
+    pub fn stop(&mut self, context: &mut AppContext) -> Vec<AppEffect> {
+        let Some(run) = self.run.as_mut().filter(|run| run.end.is_none()) else {
+            context.show_status("nothing runs here");
+            return Vec::new();
+        };
+        run.is_stopping = true;
+        context.show_status("no more calls are made; what was measured is kept");
+        vec![AppEffect::Bench(BenchEffect::Stop)]
+    }
+
+    fn active_run(&mut self, number: u64) -> Option<&mut BenchRun> {
+        self.run.as_mut().filter(|run| run.number == number && run.end.is_none())
+    }
+
+    fn handle_file_name_action(
+        &mut self,
+        action: Action,
+        context: &mut AppContext,
+    ) -> Option<Vec<AppEffect>> {
+        match action {
+            Action::Open => Some(self.write_file(context)),
+            Action::Back => {
+                self.file = None;
+                Some(Vec::new())
+            }
+            _ => None,
+        }
+    }
+
+    fn handle_picker_action(
+        &mut self,
+        action: Action,
+        context: &mut AppContext,
+    ) -> Option<Vec<AppEffect>> {
+        match action {
+            Action::Open => {
+                let Some(picker) = self.picker.take() else { return Some(Vec::new()) };
+                let Some(row) = picker.chosen() else {
+                    context.show_error("no tool is found so");
+                    self.picker = Some(picker);
+                    return Some(Vec::new());
+                };
+                let (side, tool) = (picker.side, row.name.clone());
+                Some(vec![AppEffect::Navigate(Navigation::SetBenchTarget { side, tool })])
+            }
+            Action::Back => {
+                self.picker = None;
+                Some(Vec::new())
+            }
+            _ => None,
+        }
+    }
+
+    fn handle_field_action(&mut self, action: Action) -> Option<Vec<AppEffect>> {
+        match action {
+            Action::NextField => self.form.step(1),
+            Action::PreviousField => self.form.step(-1),
+            Action::PreviousChoice => self.form.active_input()?.left(),
+            Action::NextChoice => self.form.active_input()?.right(),
+            Action::Back => self.form.is_writing = false,
+            _ => return None,
+        }
+        Some(Vec::new())
+    }
+
+    fn write(&mut self, context: &mut AppContext) -> Vec<AppEffect> {
+        context.focus = Pane::Plan;
+        match self.form.current() {
+            PlanField::ToolA => return pick(TargetSide::A, context),
+            PlanField::ToolB => return pick(TargetSide::B, context),
+            entry if entry.is_choice() => drop(self.form.toggle_choice()),
+            _ => self.form.is_writing = true,
+        }
+        Vec::new()
+    }
+
+    fn start(&mut self, context: &mut AppContext) -> Vec<AppEffect> {
+        if self.is_running() {
+            context.show_error("a run goes on; 'x' stops it and keeps what was measured");
+            return Vec::new();
+        }
+        let spec = match self.form.order() {
+            Ok(spec) => spec,
+            Err(flaw) => {
+                self.form.focus_field(flaw.entry);
+                self.form.error = Some(flaw);
+                context.focus = Pane::Plan;
+                return Vec::new();
+            }
+        };
+        self.form.is_writing = false;
+        self.form.error = None;
+        let number = self.run.as_ref().map_or(1, |run| run.number + 1);
+        self.run = Some(BenchRun {
+            number,
+            spec: spec.clone(),
+            command_line: self.form.command_line(),
+            snapshot: None,
+            warnings: Vec::new(),
+            is_paused: false,
+            is_stopping: false,
+            end: None,
+        });
+        (self.run_scroll, self.verdict_scroll) = (0, 0);
+        context.focus = Pane::Run;
+        context.show_status(format!("run {number} begins; the trace rests meanwhile"));
+        vec![AppEffect::Bench(BenchEffect::Start { run: number, spec: Box::new(spec) })]
+    }
+
+    fn pause(&mut self, context: &mut AppContext) -> Vec<AppEffect> {
+        let Some(run) = self.run.as_mut().filter(|run| run.end.is_none()) else {
+            context.show_status("nothing runs here");
+            return Vec::new();
+        };
+        run.is_paused = !run.is_paused;
+        context.show_status(if run.is_paused {
+            "paused: no calls are made; Space goes on"
+        } else {
+            "it goes on"
+        });
+        vec![AppEffect::Bench(BenchEffect::Pause(run.is_paused))]
+    }
+
+    fn name(&mut self, purpose: BenchFilePurpose, context: &mut AppContext) {
+        let Some((number, _)) = self.account() else {
+            return context.show_error("there is no run yet that could be written");
+        };
+        let name = match (purpose, self.form.text(PlanField::Baseline)) {
+            (BenchFilePurpose::Export, _) => format!("bench-{number}.md"),
+            (BenchFilePurpose::Baseline, "") => "baseline.json".to_owned(),
+            (BenchFilePurpose::Baseline, known) => known.to_owned(),
+        };
+        self.file = Some((purpose, LineInput::of(name)));
+    }
+
+    fn write_file(&mut self, context: &mut AppContext) -> Vec<AppEffect> {
+        let Some((purpose, line)) = self.file.take() else { return Vec::new() };
+        let Some((_, account)) = self.account() else { return Vec::new() };
+        let (form, name) = export_format(line.text().trim());
+        let Some(form) = form else {
+            context.show_error("end it in .json .csv .md .hgrm or .svg, or write hyperfine=FILE");
+            self.file = Some((purpose, line));
+            return Vec::new();
+        };
+        let path = name.into();
+        match purpose {
+            BenchFilePurpose::Export => {
+                vec![AppEffect::WriteFile { path, text: account.render(form) }]
+            }
+            BenchFilePurpose::Baseline => {
+                vec![AppEffect::Bench(BenchEffect::SaveBaseline {
+                    path,
+                    text: account.render(ExportFormat::Json),
+                })]
+            }
+        }
+    }
+
+    fn account(&self) -> Option<(u64, &BenchResult)> {
+        let run = self.run.as_ref()?;
+        match run.end.as_ref()? {
+            Ok(account) => Some((run.number, account)),
+            Err(_) => None,
+        }
+    }
+}
+
+/// Asks for the tools that one side is chosen of.
+fn pick(side: TargetSide, context: &mut AppContext) -> Vec<AppEffect> {
+    context.focus = Pane::Plan;
+    vec![AppEffect::Navigate(Navigation::PickBenchTarget(side))]
+}
+
+/// The form that a file is written in, and its name.
+fn export_format(text: &str) -> (Option<ExportFormat>, &str) {
+    match text.split_once('=') {
+        Some(("hyperfine", name)) if !name.is_empty() => (Some(ExportFormat::Hyperfine), name),
+        _ => (ExportFormat::from_file_name(text), text),
+    }
+}
+
+/// What a run ended as, in one sentence, and whether that is bad.
+fn finish_message(number: u64, end: &Result<Arc<BenchResult>, Error>) -> (String, bool) {
+    let account = match end {
+        Err(error) => return (format!("run {number}: {}", error.message()), true),
+        Ok(account) => account,
+    };
+    if let Some(error) = account.failure() {
+        return (format!("run {number}: {}", error.message()), true);
+    }
+    match account.findings.comparisons.first() {
+        Some(compared) => {
+            (format!("run {number} is done: {}", compared.headline_sentence()), false)
+        }
+        None => (format!("run {number} is done"), false),
+    }
+}
+
+#[cfg(test)]
+pub(in crate::tui) mod tests;

@@ -1,0 +1,533 @@
+//! The plan of a run as a person fills it in: lines of text in the words of the command line.
+//!
+//! Owns: the entries, what is meant when one is empty, and making an order or a command line of
+//! them.
+
+use std::str::FromStr as _;
+
+use serde_json::Value;
+
+use crate::bench::plan::{BenchPlan, LoadModel};
+use crate::bench::plan_options::PlanOptions;
+use crate::bench::syntax::{self, RateSpec};
+use crate::bench::threshold;
+use crate::model::{Error, JsonObject};
+use crate::tui::event::bench::BenchRunSpec;
+use crate::tui::state::LineInput;
+use crate::util::units;
+
+/// How a time is written.
+const TIME: &str = "a time such as 30s";
+
+/// One of two tools.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TargetSide {
+    /// The first one.
+    A,
+    /// The one that it is compared with.
+    B,
+}
+
+/// An entry of the plan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum PlanField {
+    ToolA,
+    ArgumentsA,
+    ToolB,
+    ArgumentsB,
+    Rounds,
+    Model,
+    Rate,
+    InFlight,
+    Calls,
+    Duration,
+    WarmUp,
+    Timeout,
+    FailIf,
+    Baseline,
+    MaxRegression,
+    Seed,
+    AllowWrites,
+}
+
+impl PlanField {
+    const ALL: [Self; 17] = [
+        Self::ToolA,
+        Self::ArgumentsA,
+        Self::ToolB,
+        Self::ArgumentsB,
+        Self::Rounds,
+        Self::Model,
+        Self::Rate,
+        Self::InFlight,
+        Self::Calls,
+        Self::Duration,
+        Self::WarmUp,
+        Self::Timeout,
+        Self::FailIf,
+        Self::Baseline,
+        Self::MaxRegression,
+        Self::Seed,
+        Self::AllowWrites,
+    ];
+
+    /// What it is called.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::ToolA => "A",
+            Self::ToolB => "B",
+            Self::ArgumentsA | Self::ArgumentsB => "arguments",
+            Self::Rounds => "rounds",
+            Self::Model => "model",
+            Self::Rate => "rate",
+            Self::InFlight => "in flight",
+            Self::Calls => "calls",
+            Self::Duration => "duration",
+            Self::WarmUp => "warm-up",
+            Self::Timeout => "timeout",
+            Self::FailIf => "fail if",
+            Self::Baseline => "baseline",
+            Self::MaxRegression => "worse by",
+            Self::Seed => "seed",
+            Self::AllowWrites => "writes",
+        }
+    }
+
+    /// Whether it is chosen of two instead of written.
+    pub fn is_choice(self) -> bool {
+        matches!(self, Self::Model | Self::AllowWrites)
+    }
+
+    /// The option of the command line.
+    fn option(self) -> Option<&'static str> {
+        match self {
+            Self::Rounds => Some("--rounds"),
+            Self::Rate => Some("--rate"),
+            Self::InFlight => Some("-c"),
+            Self::Calls => Some("-n"),
+            Self::Duration => Some("--duration"),
+            Self::WarmUp => Some("--warmup"),
+            Self::Timeout => Some("--timeout"),
+            Self::Baseline => Some("--baseline"),
+            Self::MaxRegression => Some("--max-regression"),
+            Self::Seed => Some("--seed"),
+            _ => None,
+        }
+    }
+}
+
+/// What is wrong with an entry.
+#[derive(Debug, Clone)]
+pub struct PlanFieldError {
+    /// Which one.
+    pub entry: PlanField,
+    /// What is wrong, and what to write instead.
+    pub error: Error,
+}
+
+/// The plan of a run as a person fills it in.
+#[derive(Debug, Clone, Default)]
+pub struct PlanForm {
+    lines: Vec<(PlanField, LineInput)>,
+    /// Calls come at a rate, whatever the tool does.
+    pub is_open: bool,
+    /// Tools that change something are called, too.
+    pub allow_writes: bool,
+    /// The current one of the entries that are shown.
+    pub at: usize,
+    /// Whether it is written.
+    pub is_writing: bool,
+    /// What was found wrong when it was to be run.
+    pub error: Option<PlanFieldError>,
+}
+
+impl PlanForm {
+    /// The entries that mean something now, in their order.
+    pub fn entries(&self) -> impl Iterator<Item = PlanField> + '_ {
+        let compares = !self.text(PlanField::ToolB).is_empty();
+        let judged = !self.text(PlanField::Baseline).is_empty();
+        PlanField::ALL.into_iter().filter(move |entry| match entry {
+            PlanField::ArgumentsB | PlanField::Rounds => compares,
+            PlanField::Rate => self.is_open,
+            PlanField::MaxRegression => judged,
+            _ => true,
+        })
+    }
+
+    /// The current entry.
+    pub fn current(&self) -> PlanField {
+        self.entries().nth(self.at).unwrap_or(PlanField::ToolA)
+    }
+
+    /// So many entries on; back when negative.
+    pub fn step(&mut self, by: isize) {
+        let last = self.entries().count().saturating_sub(1);
+        self.at = self.at.saturating_add_signed(by).min(last);
+        self.is_writing &= !self.current().is_choice();
+    }
+
+    /// What was written, without blanks around it.
+    pub fn text(&self, entry: PlanField) -> &str {
+        let line = self.lines.iter().find(|(known, _)| *known == entry);
+        line.map_or("", |(_, line)| line.text().trim())
+    }
+
+    /// The line of an entry.
+    pub fn line(&self, entry: PlanField) -> Option<&LineInput> {
+        self.lines.iter().find(|(known, _)| *known == entry).map(|(_, line)| line)
+    }
+
+    /// The line of the current entry, to be written in.
+    pub fn active_input(&mut self) -> Option<&mut LineInput> {
+        let entry = self.current();
+        if !self.is_writing || entry.is_choice() {
+            return None;
+        }
+        if self.line(entry).is_none() {
+            self.lines.push((entry, LineInput::default()));
+        }
+        self.lines.iter_mut().find(|(known, _)| *known == entry).map(|(_, line)| line)
+    }
+
+    /// Writes an entry.
+    pub fn set(&mut self, entry: PlanField, text: impl Into<String>) {
+        self.lines.retain(|(known, _)| *known != entry);
+        self.lines.push((entry, LineInput::of(text)));
+        self.error = None;
+    }
+
+    /// Leaves the current entry out: its default holds.
+    pub fn clear(&mut self) {
+        match self.current() {
+            PlanField::Model => self.is_open = false,
+            PlanField::AllowWrites => self.allow_writes = false,
+            entry => {
+                self.lines.retain(|(known, _)| *known != entry);
+                if entry == PlanField::ToolB {
+                    self.lines.retain(|(known, _)| *known != PlanField::ArgumentsB);
+                }
+            }
+        }
+        self.error = None;
+    }
+
+    /// Turns the current entry over, when it is a choice.
+    pub fn toggle_choice(&mut self) -> bool {
+        match self.current() {
+            PlanField::Model => self.is_open = !self.is_open,
+            PlanField::AllowWrites => self.allow_writes = !self.allow_writes,
+            _ => return false,
+        }
+        self.error = None;
+        true
+    }
+
+    /// Goes to an entry, when it is shown.
+    pub fn focus_field(&mut self, entry: PlanField) {
+        let at = self.entries().position(|shown| shown == entry);
+        self.at = at.unwrap_or(self.at);
+    }
+
+    /// Puts a tool on a side, with these arguments.
+    pub fn set_target(&mut self, side: TargetSide, tool: &str, arguments: Option<&JsonObject>) {
+        let (name, words) = match side {
+            TargetSide::A => (PlanField::ToolA, PlanField::ArgumentsA),
+            TargetSide::B => (PlanField::ToolB, PlanField::ArgumentsB),
+        };
+        self.set(name, tool);
+        self.lines.retain(|(known, _)| *known != words);
+        if let Some(arguments) = arguments.filter(|arguments| !arguments.is_empty()) {
+            self.set(words, Value::Object(arguments.clone()).to_string());
+        }
+    }
+
+    /// What holds when an entry is empty.
+    pub fn placeholder(&self, entry: PlanField) -> &'static str {
+        match entry {
+            PlanField::ToolA => "none; 'a' chooses a tool",
+            PlanField::ArgumentsA => "none",
+            PlanField::ToolB => "none; 'b' chooses one to compare",
+            PlanField::ArgumentsB => "those of A",
+            PlanField::Rounds => "20 turns each",
+            PlanField::Rate => "50, 50@10s,100@10s or 10..100:60s",
+            PlanField::InFlight if self.is_open => "100 at most",
+            PlanField::InFlight => "1",
+            PlanField::Calls if self.text(PlanField::Duration).is_empty() => "1000",
+            PlanField::Calls => "as many as come",
+            PlanField::Duration if self.text(PlanField::Calls).is_empty() => "10s",
+            PlanField::Duration => "as long as it takes",
+            PlanField::WarmUp => "a tenth, not counted",
+            PlanField::Timeout => "that of the tool",
+            PlanField::FailIf => "p99>50ms, error_rate>1%",
+            PlanField::Baseline => "none; B keeps a run as one",
+            PlanField::MaxRegression => "not judged; such as 10%",
+            PlanField::Seed => "42",
+            PlanField::Model | PlanField::AllowWrites => "",
+        }
+    }
+
+    /// What is to be run.
+    ///
+    /// # Errors
+    /// The first entry that cannot be read, and why.
+    pub fn order(&self) -> Result<BenchRunSpec, PlanFieldError> {
+        let flaw = |entry: PlanField| move |error: Error| PlanFieldError { entry, error };
+        let mut targets = Vec::new();
+        for (name, words) in self.target_fields() {
+            let own = self.text(words);
+            let text = if own.is_empty() { self.text(PlanField::ArgumentsA) } else { own };
+            targets.push((self.text(name).to_owned(), object(text).map_err(flaw(words))?));
+        }
+        if targets.is_empty() {
+            let error = Error::usage("no tool is chosen").with_hint("'a' shows all of them");
+            return Err(PlanFieldError { entry: PlanField::ToolA, error });
+        }
+        let thresholds = threshold::parse(&self.conditions(), targets.len());
+        let thresholds = thresholds.map_err(flaw(PlanField::FailIf))?;
+        let brief = PlanOptions {
+            requests: self.read(PlanField::Calls, "a number of calls, such as 1000", above_zero)?,
+            duration: self.read(PlanField::Duration, TIME, units::duration)?,
+            concurrency: self.read(PlanField::InFlight, "1 to 10000", |text| {
+                text.parse().ok().filter(|calls| (1..=10_000).contains(calls))
+            })?,
+            rate: self.rate()?,
+            warm_up: self.read(
+                PlanField::WarmUp,
+                "calls such as 100, or a time such as 3s",
+                |text| syntax::warm_up(text).ok(),
+            )?,
+            seed: self.read(PlanField::Seed, "a whole number", |text| text.parse().ok())?,
+            is_comparison: targets.len() > 1,
+            rounds: match targets.len() {
+                1 => None,
+                _ => self.read(PlanField::Rounds, "1 to 1000", |text| {
+                    text.parse().ok().filter(|rounds| (1..=1_000).contains(rounds))
+                })?,
+            },
+            ..PlanOptions::default()
+        };
+        let baseline = Some(self.text(PlanField::Baseline)).filter(|path| !path.is_empty());
+        let max_regression = match baseline {
+            None => None,
+            Some(_) => self.read(PlanField::MaxRegression, "a percentage such as 10%", |text| {
+                syntax::percent(text).ok()
+            })?,
+        };
+        Ok(BenchRunSpec {
+            targets,
+            plan: brief.plan().map_err(flaw(PlanField::Rounds))?,
+            timeout: self.read(PlanField::Timeout, TIME, units::duration)?,
+            allow_writes: self.allow_writes,
+            thresholds,
+            baseline: baseline.map(Into::into),
+            max_regression,
+        })
+    }
+
+    /// The command line that runs the same.
+    pub fn command_line(&self) -> String {
+        let mut words = vec!["toolhost".to_owned(), "bench".to_owned()];
+        words.push(self.text(PlanField::ToolA).to_owned());
+        if !self.text(PlanField::ArgumentsA).is_empty() {
+            words.push(self.text(PlanField::ArgumentsA).to_owned());
+        }
+        if !self.text(PlanField::ToolB).is_empty() {
+            words.extend(["--vs".to_owned(), self.text(PlanField::ToolB).to_owned()]);
+            if !self.text(PlanField::ArgumentsB).is_empty() {
+                words.extend(["--vs-args".to_owned(), self.text(PlanField::ArgumentsB).to_owned()]);
+            }
+        }
+        for entry in self.entries() {
+            let text = self.text(entry);
+            if let Some(option) = entry.option().filter(|_| !text.is_empty()) {
+                words.extend([option.to_owned(), text.to_owned()]);
+            }
+        }
+        for condition in self.conditions() {
+            words.extend(["--fail-if".to_owned(), condition]);
+        }
+        if self.allow_writes {
+            words.push("--allow-writes".to_owned());
+        }
+        let quoted: Vec<String> = words.iter().map(|word| shell_quote(word)).collect();
+        quoted.join(" ")
+    }
+
+    /// How calls are made, in a word or two.
+    pub fn load(plan: &BenchPlan) -> String {
+        match &plan.model {
+            LoadModel::Closed { concurrency } => format!("closed, {concurrency} in flight"),
+            LoadModel::Open { arrivals, in_flight, .. } => format!(
+                "open, {}, {in_flight} in flight at most",
+                crate::bench::formatting::arrivals(arrivals)
+            ),
+        }
+    }
+
+    fn target_fields(&self) -> impl Iterator<Item = (PlanField, PlanField)> + '_ {
+        let sides =
+            [(PlanField::ToolA, PlanField::ArgumentsA), (PlanField::ToolB, PlanField::ArgumentsB)];
+        // Without a first one there is nothing that a second one could be compared with.
+        let both = !self.text(PlanField::ToolA).is_empty();
+        sides.into_iter().filter(move |(name, _)| both && !self.text(*name).is_empty())
+    }
+
+    fn conditions(&self) -> Vec<String> {
+        let all = self.text(PlanField::FailIf).split([',', ';']).map(str::trim);
+        all.filter(|condition| !condition.is_empty()).map(str::to_owned).collect()
+    }
+
+    fn rate(&self) -> Result<Option<RateSpec>, PlanFieldError> {
+        if !self.is_open {
+            return Ok(None);
+        }
+        let rate = RateSpec::from_str(self.text(PlanField::Rate));
+        rate.map(Some)
+            .map_err(|why| PlanFieldError { entry: PlanField::Rate, error: Error::usage(why) })
+    }
+
+    fn read<T>(
+        &self,
+        entry: PlanField,
+        expected: &str,
+        read: impl FnOnce(&str) -> Option<T>,
+    ) -> Result<Option<T>, PlanFieldError> {
+        let text = self.text(entry);
+        if text.is_empty() {
+            return Ok(None);
+        }
+        let wrong = || {
+            let error = Error::usage(format!("'{text}' is not understood: expected {expected}"));
+            PlanFieldError { entry, error }
+        };
+        read(text).map(Some).ok_or_else(wrong)
+    }
+}
+
+fn above_zero(text: &str) -> Option<u64> {
+    text.parse().ok().filter(|number| *number > 0)
+}
+
+fn object(text: &str) -> Result<JsonObject, Error> {
+    if text.is_empty() {
+        return Ok(JsonObject::new());
+    }
+    match serde_json::from_str(text) {
+        Ok(Value::Object(object)) => Ok(object),
+        Ok(_) => Err(Error::usage("the arguments are no JSON object such as {\"key\": 1}")),
+        Err(error) => Err(Error::usage(format!("the arguments are not valid JSON: {error}"))
+            .with_hint(
+                "write them as {\"key\": 1}; {{seq}} and {{int 1 9}} differ from call to call",
+            )),
+    }
+}
+
+/// A word as a shell takes it for itself.
+fn shell_quote(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@%+=,".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::bench::plan::{Arrivals, OverflowPolicy, RunLimits, Sharing, WarmUp};
+
+    fn form(entries: &[(PlanField, &str)]) -> PlanForm {
+        let mut form = PlanForm::default();
+        for (entry, text) in entries {
+            form.set(*entry, *text);
+        }
+        form
+    }
+
+    #[test]
+    fn nothing_but_a_tool_is_what_the_command_line_does_by_itself() {
+        let form = form(&[(PlanField::ToolA, "srv-echo")]);
+        let order = form.order().unwrap();
+        assert_eq!(order.plan, BenchPlan::default());
+        assert_eq!(order.targets, [("srv-echo".to_owned(), JsonObject::new())]);
+        assert!(!order.allow_writes);
+        assert_eq!(form.command_line(), "toolhost bench srv-echo");
+    }
+
+    #[test]
+    fn every_entry_is_an_option() {
+        let mut form = form(&[
+            (PlanField::ToolA, "a"),
+            (PlanField::ArgumentsA, r#"{"text": "it's"}"#),
+            (PlanField::ToolB, "b"),
+            (PlanField::Rounds, "7"),
+            (PlanField::Rate, "50/s"),
+            (PlanField::InFlight, "8"),
+            (PlanField::Duration, "30s"),
+            (PlanField::WarmUp, "3s"),
+            (PlanField::Timeout, "500ms"),
+            (PlanField::FailIf, "p99>50ms, B.p95>A.p95*1.05"),
+            (PlanField::Baseline, "base.json"),
+            (PlanField::MaxRegression, "10%"),
+            (PlanField::Seed, "7"),
+        ]);
+        form.is_open = true;
+        form.allow_writes = true;
+        let order = form.order().unwrap();
+        let arrivals = Arrivals::Constant { rate: 50.0 };
+        assert_eq!(
+            order.plan.model,
+            LoadModel::Open { arrivals, in_flight: 8, overflow: OverflowPolicy::Queue }
+        );
+        let thirty = Some(Duration::from_secs(30));
+        assert_eq!(order.plan.limits, RunLimits { requests: None, duration: thirty });
+        assert_eq!(order.plan.warm_up, WarmUp::Time(Duration::from_secs(3)));
+        assert_eq!((order.plan.sharing, order.plan.seed), (Sharing::Interleaved { rounds: 7 }, 7));
+        assert_eq!(order.targets[1].1, *json!({ "text": "it's" }).as_object().unwrap());
+        assert_eq!((order.thresholds.len(), order.max_regression), (2, Some(0.1)));
+        assert_eq!(
+            form.command_line(),
+            r#"toolhost bench a '{"text": "it'\''s"}' --vs b --rounds 7 --rate 50/s -c 8 --duration 30s --warmup 3s --timeout 500ms --baseline base.json --max-regression 10% --seed 7 --fail-if 'p99>50ms' --fail-if 'B.p95>A.p95*1.05' --allow-writes"#
+        );
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_with_its_entry() {
+        for (entry, text) in [
+            (PlanField::ArgumentsA, "[1]"),
+            (PlanField::ArgumentsA, "{"),
+            (PlanField::InFlight, "0"),
+            (PlanField::Calls, "many"),
+            (PlanField::Duration, "soon"),
+            (PlanField::WarmUp, "-1"),
+            (PlanField::Timeout, "x"),
+            (PlanField::FailIf, "p99>"),
+            (PlanField::FailIf, "B.p95>A.p95"),
+            (PlanField::Seed, "x"),
+        ] {
+            let flaw = form(&[(PlanField::ToolA, "a"), (entry, text)]).order().unwrap_err();
+            assert_eq!(flaw.entry, entry, "{text}: {}", flaw.error);
+        }
+        assert_eq!(form(&[]).order().unwrap_err().entry, PlanField::ToolA);
+        let mut open = form(&[(PlanField::ToolA, "a")]);
+        open.is_open = true;
+        assert_eq!(open.order().unwrap_err().entry, PlanField::Rate);
+    }
+
+    #[test]
+    fn only_what_means_something_is_shown() {
+        let mut form = form(&[(PlanField::ToolA, "a")]);
+        let has = |form: &PlanForm, entry| form.entries().any(|shown| shown == entry);
+        assert!(!has(&form, PlanField::Rate) && !has(&form, PlanField::Rounds));
+        form.is_open = true;
+        form.set_target(TargetSide::B, "b", None);
+        assert!(has(&form, PlanField::Rate) && has(&form, PlanField::Rounds));
+        form.focus_field(PlanField::ToolB);
+        form.clear();
+        assert!(!has(&form, PlanField::Rounds));
+    }
+}

@@ -1,0 +1,48 @@
+//! Choosing a tool by a few letters.
+
+use std::sync::Arc;
+
+use super::TargetSide;
+use crate::tui::state::{LineInput, ListCursor, ToolRow, ToolSearch};
+
+/// The tools that one is chosen of.
+#[derive(Debug)]
+pub struct ToolPicker {
+    /// For which side.
+    pub side: TargetSide,
+    /// What is searched for.
+    pub words: LineInput,
+    /// The chosen one of those that are found.
+    pub list: ListCursor,
+    rows: Vec<Arc<ToolRow>>,
+    found: Vec<usize>,
+}
+
+impl ToolPicker {
+    /// One of these.
+    pub fn of(side: TargetSide, rows: Vec<Arc<ToolRow>>) -> Self {
+        let found = (0..rows.len()).collect();
+        Self { side, words: LineInput::default(), list: ListCursor::default(), rows, found }
+    }
+
+    /// What is searched for was changed.
+    pub fn search(&mut self) {
+        self.found = ToolSearch::of(self.words.text()).find(&self.rows);
+        self.list = ListCursor::default();
+    }
+
+    /// The tools that are found, the best first.
+    pub fn found(&self) -> impl ExactSizeIterator<Item = &ToolRow> + '_ {
+        self.found.iter().map(|at| &*self.rows[*at])
+    }
+
+    /// The chosen one.
+    pub fn chosen(&self) -> Option<&ToolRow> {
+        self.rows.get(*self.found.get(self.list.chosen())?).map(|row| &**row)
+    }
+
+    /// So many tools on; back when negative.
+    pub fn step(&mut self, by: isize) {
+        self.list.step(by, self.found.len());
+    }
+}

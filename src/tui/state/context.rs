@@ -1,0 +1,135 @@
+//! What all views share: the screen, the focus, what is said, the calls that were made here.
+
+use std::time::Duration;
+
+use ratatui::layout::Rect;
+
+use super::{ConsoleCalls, ListCursor, PaletteWindow, Pane, ViewId};
+use crate::tui::keys::Keymap;
+use crate::tui::layout::{self, SizeClass};
+use crate::tui::theme::Appearance;
+
+/// Something that lies over everything else and has all keys.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Overlay {
+    /// What the keys do; scrolled by so many lines.
+    Help(usize),
+    /// Whether to leave although calls run.
+    ConfirmQuit,
+    /// Everything that can be done, to choose from.
+    Palette(Box<PaletteWindow>),
+    /// A letter on every pane.
+    Jump,
+    /// The calls that run, to stop one of them.
+    Running(ListCursor),
+}
+
+/// A message on the status line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StatusMessage {
+    /// What it says.
+    pub text: String,
+    /// Whether something is wrong.
+    pub is_error: bool,
+}
+
+/// What all views share.
+#[derive(Debug)]
+pub struct AppContext {
+    /// The terminal's columns and rows.
+    pub size: (u16, u16),
+    /// The view that is shown.
+    pub view: ViewId,
+    /// The pane that has the focus.
+    pub focus: Pane,
+    /// Whether that pane fills the screen.
+    pub is_zoomed: bool,
+    /// What lies over everything.
+    pub overlay: Option<Overlay>,
+    /// What is wrong with the settings.
+    pub problems: Vec<String>,
+    /// The status line.
+    pub message: Option<StatusMessage>,
+    /// The time since the Unix epoch, as far as anybody said.
+    pub now: Duration,
+    /// How many events were lost because more came than could be taken in.
+    pub lost: u64,
+    /// How it looks.
+    pub appearance: Appearance,
+    /// Which key does what.
+    pub keys: Keymap,
+    /// Calls that were made here.
+    pub calls: ConsoleCalls,
+}
+
+impl AppContext {
+    /// That of a console that just opened.
+    pub fn new(size: (u16, u16)) -> Self {
+        let view = ViewId::default();
+        Self {
+            size,
+            view,
+            focus: view.panes()[0],
+            is_zoomed: false,
+            overlay: None,
+            problems: Vec::new(),
+            message: None,
+            now: Duration::ZERO,
+            lost: 0,
+            appearance: Appearance::default(),
+            keys: Keymap::default(),
+            calls: ConsoleCalls::default(),
+        }
+    }
+
+    /// How much there is room for.
+    pub fn room(&self) -> SizeClass {
+        SizeClass::for_area(Rect::new(0, 0, self.size.0, self.size.1))
+    }
+
+    /// The panes that are seen, and where.
+    pub fn panes_shown(&self) -> Vec<(Pane, Rect)> {
+        let room = self.room();
+        if room == SizeClass::None {
+            return Vec::new();
+        }
+        let [_, middle, _, _] = layout::frame(Rect::new(0, 0, self.size.0, self.size.1));
+        if self.is_zoomed || room <= SizeClass::Compact {
+            vec![(self.focus, middle)]
+        } else {
+            layout::panes(self.view, room, middle)
+        }
+    }
+
+    /// Where the newest lines of the wire are shown beside what is done.
+    pub fn wire_shown(&self) -> Option<Rect> {
+        let [_, middle, _, _] = layout::frame(Rect::new(0, 0, self.size.0, self.size.1));
+        let (_, below) = layout::wire_below(self.view, self.room(), middle);
+        below.filter(|_| !self.is_zoomed)
+    }
+
+    /// What is inside the frame of a pane; on a narrow screen only a title takes room.
+    pub fn inside(&self, pane: Rect) -> Rect {
+        layout::inside(pane, self.room())
+    }
+
+    /// Says something.
+    pub fn show_status(&mut self, text: impl Into<String>) {
+        self.message = Some(StatusMessage { text: text.into(), is_error: false });
+    }
+
+    /// Says that something is wrong.
+    pub fn show_error(&mut self, text: impl Into<String>) {
+        self.message = Some(StatusMessage { text: text.into(), is_error: true });
+    }
+
+    /// Gives the focus to the next pane, or to one before.
+    pub fn step_pane(&mut self, by: isize) {
+        let panes = self.view.panes();
+        let at = panes.iter().position(|pane| *pane == self.focus).unwrap_or(0);
+        let length = isize::try_from(panes.len()).unwrap_or(1);
+        let next = (isize::try_from(at).unwrap_or(0) + by).rem_euclid(length);
+        let next = usize::try_from(next).ok().and_then(|next| panes.get(next));
+        self.focus = next.copied().unwrap_or(panes[0]);
+    }
+}

@@ -1,0 +1,186 @@
+//! What keys do to a form.
+
+use super::{SECRET_NOT_SHOWN, SchemaForm};
+use crate::host::form::{FieldInput, FieldKind, FormNode, RowPart};
+use crate::tui::keys::Action;
+
+/// How many lines of a text a page has.
+const PAGE: isize = 10;
+
+impl SchemaForm {
+    /// Does what a key stands for, when it is about the fields.
+    pub fn act(&mut self, action: Action) -> bool {
+        if action == Action::SwitchForm {
+            self.switch();
+            return true;
+        }
+        if self.json.is_some() {
+            return self.act_in_text(action);
+        }
+        match action {
+            Action::PreviousField => self.step(-1),
+            Action::NextField => self.step(1),
+            Action::PreviousChoice => self.change_choice(-1),
+            Action::NextChoice => self.change_choice(1),
+            Action::Unset => self.change(|node, part| match part {
+                RowPart::Choice(at) => untick(node, at),
+                RowPart::Field => node.clear(),
+            }),
+            Action::Null => self.change(|node, part| {
+                if part == RowPart::Field && !node.field.key.is_empty() {
+                    node.clear();
+                    node.input = FieldInput::Null;
+                }
+            }),
+            Action::Add => self.add(),
+            Action::Remove => self.remove(),
+            _ => return false,
+        }
+        true
+    }
+
+    fn act_in_text(&mut self, action: Action) -> bool {
+        let Some(text) = self.text() else { return false };
+        match action {
+            Action::Add => text.break_line(),
+            Action::Remove => text.erase(),
+            Action::Up | Action::PreviousField => text.step(-1),
+            Action::Down | Action::NextField => text.step(1),
+            Action::PageUp => text.step(-PAGE),
+            Action::PageDown => text.step(PAGE),
+            Action::PreviousChoice => text.line().left(),
+            Action::NextChoice => text.line().right(),
+            _ => return false,
+        }
+        if matches!(action, Action::Add | Action::Remove) {
+            self.on_text_changed();
+        }
+        true
+    }
+
+    /// Between the fields and JSON.
+    fn switch(&mut self) {
+        match self.json.take() {
+            None if self.root.holds_secret() => self.problem = Some(SECRET_NOT_SHOWN.to_owned()),
+            None => {
+                self.write_json();
+                self.changed();
+            }
+            Some(written) => match &written.object {
+                Ok(object) => {
+                    let object = object.clone();
+                    self.fill(&object);
+                    (self.at, self.line_path) = (0, None);
+                    self.changed();
+                }
+                Err(why) => {
+                    self.problem = Some(why.clone());
+                    self.json = Some(written);
+                }
+            },
+        }
+    }
+
+    /// The next choice, or the one before; unfolds or folds; a letter on or back.
+    fn change_choice(&mut self, by: isize) {
+        let Some(node) = self.node() else { return };
+        if self.part() != RowPart::Field {
+            return self.change(|node, part| {
+                if let RowPart::Choice(at) = part {
+                    node.toggle_choice(at);
+                }
+            });
+        }
+        let is_json = matches!(node.input, FieldInput::Json(_));
+        match node.field.kind {
+            FieldKind::Object | FieldKind::List | FieldKind::MultiChoice(_) if !is_json => {
+                self.change(|node, _| if by > 0 { node.open() } else { node.is_open = false });
+            }
+            FieldKind::Choice(_)
+            | FieldKind::Boolean
+            | FieldKind::Constant(_)
+            | FieldKind::Variants(_)
+                if !is_json =>
+            {
+                self.change(|node, _| {
+                    node.cycle_choice(by);
+                });
+            }
+            _ => {
+                self.read_line();
+                if by < 0 { self.line.left() } else { self.line.right() }
+            }
+        }
+    }
+
+    fn change(&mut self, change: impl FnOnce(&mut FormNode, RowPart)) {
+        let part = self.part();
+        if let Some(node) = self.node_mut() {
+            change(node, part);
+            self.line_path = None;
+            self.changed();
+        }
+    }
+
+    /// Adds an item behind this one, or at the end of this list.
+    fn add(&mut self) {
+        let Some(way) = self.fields.get(self.at).map(|row| row.node_path.clone()) else { return };
+        let Some(node) = self.root.at_mut(&way) else { return };
+        if node.field.kind != FieldKind::List
+            && let Some((list, at)) = self.list_of(&way)
+        {
+            return self.add_to(&list, at + 1);
+        }
+        let length = self.root.at(&way).map_or(0, |node| node.children.len());
+        self.add_to(&way, length);
+    }
+
+    fn add_to(&mut self, way: &[usize], at: usize) {
+        let Some(node) = self.root.at_mut(way) else { return };
+        let is_list = node.field.kind == FieldKind::List;
+        if !node.add(at) {
+            self.problem = Some("nothing can be added here".to_owned());
+            return;
+        }
+        self.line_path = None;
+        self.changed();
+        let item: Vec<usize> = way.iter().copied().chain([at]).collect();
+        if is_list && let Some(at) = self.fields.iter().position(|row| row.node_path == item) {
+            self.at = at;
+        }
+    }
+
+    /// Takes this item away, or the last one of this list.
+    fn remove(&mut self) {
+        let Some(way) = self.fields.get(self.at).map(|row| row.node_path.clone()) else { return };
+        let own = self.root.at(&way).filter(|node| node.field.kind == FieldKind::List);
+        let last = own.and_then(|node| node.children.len().checked_sub(1));
+        let (list, at) = match (last, self.list_of(&way)) {
+            (Some(last), _) => (way, last),
+            (None, Some(item)) => item,
+            (None, None) => {
+                self.problem = Some("this is no item of a list".to_owned());
+                return;
+            }
+        };
+        if let Some(node) = self.root.at_mut(&list) {
+            node.remove(at);
+        }
+        self.line_path = None;
+        self.found.clear();
+        self.changed();
+    }
+
+    /// The list that this is an item of, and which.
+    fn list_of(&self, way: &[usize]) -> Option<(Vec<usize>, usize)> {
+        let (at, list) = way.split_last()?;
+        let parent = self.root.at(list)?;
+        (parent.field.kind == FieldKind::List).then(|| (list.to_vec(), *at))
+    }
+}
+
+fn untick(node: &mut FormNode, at: usize) {
+    if matches!(&node.input, FieldInput::Choices(ticked) if ticked.contains(&at)) {
+        node.toggle_choice(at);
+    }
+}

@@ -1,0 +1,190 @@
+//! One call of the past, and the difference of two, as text.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::history::HistoryEntry;
+use crate::history::compare::CallComparison;
+use crate::history::json as documented;
+use crate::model::Error;
+use crate::tui::state::{ScrollText, StyledSpan};
+use crate::tui::theme::StyleRole;
+use crate::util::diff::{DiffMark, Hunk};
+use crate::util::json;
+use crate::util::timestamp::local_time;
+use crate::util::units::{show_duration, show_size};
+
+/// How a result is shown.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum EntryFormat {
+    /// Text as it is, everything else as indented JSON.
+    #[default]
+    Text,
+    /// The whole call as JSON, in the documented shape.
+    Json,
+    /// The result as it was kept, on one line.
+    Raw,
+}
+
+impl EntryFormat {
+    /// All of them, in their order.
+    pub const ALL: [Self; 3] = [Self::Text, Self::Json, Self::Raw];
+
+    /// What it is called.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Json => "json",
+            Self::Raw => "raw",
+        }
+    }
+
+    /// The next one.
+    #[must_use]
+    pub fn next(self) -> Self {
+        match self {
+            Self::Text => Self::Json,
+            Self::Json => Self::Raw,
+            Self::Raw => Self::Text,
+        }
+    }
+}
+
+/// One call.
+pub(super) fn entry(
+    entry: &HistoryEntry,
+    changed: Option<&Result<Option<bool>, Error>>,
+    look: EntryFormat,
+) -> ScrollText {
+    let mut page = ScrollText::default();
+    if look == EntryFormat::Json {
+        page.text(StyleRole::Plain, &json::pretty(&documented::full(entry)));
+        return page;
+    }
+    let took = show_duration(entry.duration());
+    let (meaning, status) = match &entry.error {
+        None => (StyleRole::Success, "ok"),
+        Some(error) => (StyleRole::Error, error.kind.as_str()),
+    };
+    let mut head = vec![(meaning, status.to_owned()), (StyleRole::Plain, format!(" {took}"))];
+    head.push(definition(changed));
+    page.push(head);
+    if let Some(error) = &entry.error {
+        page.text(StyleRole::Error, &error.message);
+    }
+    page.heading("arguments");
+    match &entry.arguments {
+        None => page.line(StyleRole::Warning, "too large to be kept"),
+        Some(arguments) if arguments.is_empty() => page.line(StyleRole::Dim, "none"),
+        Some(arguments) if look == EntryFormat::Raw => {
+            page.line(StyleRole::Plain, json::compact(arguments));
+        }
+        Some(arguments) => page.text(StyleRole::Plain, &json::pretty(arguments)),
+    }
+    if let Some(result) = &entry.result {
+        let mut note = show_size(result.bytes);
+        if !result.kinds.is_empty() {
+            note = format!("{note}, {}", result.kinds.join(", "));
+        }
+        if result.cut {
+            note.push_str(", only the beginning was kept");
+        }
+        page.heading(format!("result  {note}"));
+        match (look, &result.output) {
+            (EntryFormat::Raw, output) => page.line(StyleRole::Plain, json::compact(output)),
+            (_, Value::String(text)) => page.text(StyleRole::Plain, text),
+            (_, output) => page.text(StyleRole::Plain, &json::pretty(output)),
+        }
+    }
+    page.heading("call");
+    facts(&mut page, entry);
+    page
+}
+
+fn facts(page: &mut ScrollText, entry: &HistoryEntry) {
+    page.fact("id", &entry.id);
+    page.fact("time", local_time(entry.unix));
+    let optional = [
+        ("server", &entry.server),
+        ("protocol", &entry.protocol),
+        ("decision", &entry.decision),
+        ("session", &entry.session),
+        ("part of", &entry.parent),
+    ];
+    for (name, value) in optional {
+        if let Some(value) = value {
+            page.fact(name, value);
+        }
+    }
+    if entry.attempts > 1 {
+        page.fact("attempts", entry.attempts.to_string());
+    }
+}
+
+/// Whether the tool is what it was then.
+fn definition(changed: Option<&Result<Option<bool>, Error>>) -> StyledSpan {
+    let (meaning, said) = match changed {
+        None => (StyleRole::Dim, "being compared".to_owned()),
+        Some(Ok(Some(false))) => (StyleRole::Dim, "the same today".to_owned()),
+        Some(Ok(Some(true))) => (StyleRole::Warning, "changed since this call".to_owned()),
+        Some(Ok(None)) => (StyleRole::Dim, "was not kept".to_owned()),
+        Some(Err(error)) => (StyleRole::Warning, format!("not known today: {}", error.message())),
+    };
+    (meaning, format!("   definition: {said}"))
+}
+
+/// The difference of two calls.
+pub(super) fn comparison(comparison: &CallComparison) -> ScrollText {
+    let mut page = ScrollText::default();
+    let [then, now] = comparison.durations;
+    for (sign, at, more) in [("- ", 0, String::new()), ("+ ", 1, duration_difference(then, now))] {
+        page.push(vec![
+            (StyleRole::Key, sign.to_owned()),
+            (StyleRole::Name, comparison.tools[at].clone()),
+            (StyleRole::Plain, format!("  {}{more}", show_duration(comparison.durations[at]))),
+            (StyleRole::Dim, format!("  {}", comparison.ids[at])),
+        ]);
+    }
+    let (meaning, said) = match comparison.same_definition {
+        Some(true) => (StyleRole::Plain, "of the same definition"),
+        Some(false) => (StyleRole::Warning, "of different definitions"),
+        None => (StyleRole::Dim, "of definitions that were not kept"),
+    };
+    page.line(meaning, said);
+    hunks(&mut page, "arguments", &comparison.arguments);
+    hunks(&mut page, "results", &comparison.results);
+    if comparison.is_truncated {
+        page.line(StyleRole::Warning, "only the beginnings of the results were kept and compared");
+    }
+    page
+}
+
+/// How much longer or shorter the later call took.
+fn duration_difference(then: Duration, now: Duration) -> String {
+    let sign = if now >= then { '+' } else { '-' };
+    let by = now.abs_diff(then);
+    format!(" ({sign}{})", show_duration(by))
+}
+
+fn hunks(page: &mut ScrollText, what: &str, hunks: &[Hunk]) {
+    if hunks.is_empty() {
+        page.heading(format!("{what}  the same"));
+        return;
+    }
+    page.heading(format!("{what}  differ"));
+    for hunk in hunks {
+        page.line(
+            StyleRole::Dim,
+            format!("@@ line {}, now {} @@", hunk.old.start + 1, hunk.new.start + 1),
+        );
+        for line in &hunk.lines {
+            let meaning = match line.mark {
+                DiffMark::Same => StyleRole::Plain,
+                DiffMark::Removed => StyleRole::Error,
+                DiffMark::Added => StyleRole::Success,
+            };
+            page.line(meaning, format!("{}{}", line.mark.sign(), line.text));
+        }
+    }
+}

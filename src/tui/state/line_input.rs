@@ -1,0 +1,160 @@
+//! One line of text that is being written.
+
+use unicode_segmentation::UnicodeSegmentation as _;
+
+/// The longest line.
+const LONGEST: usize = 64 * 1024;
+
+/// A line of text and where the cursor is in it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LineInput {
+    text: String,
+    /// A byte position between two graphemes.
+    cursor: usize,
+}
+
+impl LineInput {
+    /// A line with this text, the cursor at its end.
+    pub fn of(text: impl Into<String>) -> Self {
+        let text = text.into();
+        let cursor = text.len();
+        Self { text, cursor }
+    }
+
+    /// What was written.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// What stands before the cursor, and behind it.
+    pub fn split(&self) -> (&str, &str) {
+        self.text.split_at_checked(self.cursor).unwrap_or((&self.text, ""))
+    }
+
+    /// Writes at the cursor. Line breaks become spaces, other control characters nothing.
+    pub fn insert(&mut self, text: &str) {
+        let clean: String = text
+            .chars()
+            .map(|c| if matches!(c, '\n' | '\t') { ' ' } else { c })
+            .filter(|c| !c.is_control())
+            .collect();
+        if self.text.len() + clean.len() <= LONGEST {
+            self.text.insert_str(self.cursor, &clean);
+            self.cursor += clean.len();
+        }
+    }
+
+    /// Takes away what stands before the cursor.
+    pub fn backspace(&mut self) {
+        let end = self.cursor;
+        self.left();
+        self.text.replace_range(self.cursor..end, "");
+    }
+
+    /// Takes away the word before the cursor.
+    pub fn erase_word(&mut self) {
+        let end = self.cursor;
+        let before = self.split().0.trim_end();
+        self.cursor = before.rfind(char::is_whitespace).map_or(0, |at| {
+            at + before.get(at..).and_then(|rest| rest.chars().next()).map_or(0, char::len_utf8)
+        });
+        self.text.replace_range(self.cursor..end, "");
+    }
+
+    /// Takes everything away.
+    pub fn clear(&mut self) {
+        *self = Self::default();
+    }
+
+    /// One grapheme to the left.
+    pub fn left(&mut self) {
+        let step = self.split().0.graphemes(true).next_back().map_or(0, str::len);
+        self.cursor -= step;
+    }
+
+    /// One grapheme to the right.
+    pub fn right(&mut self) {
+        let step = self.split().1.graphemes(true).next().map_or(0, str::len);
+        self.cursor += step;
+    }
+
+    /// To the beginning.
+    pub fn home(&mut self) {
+        self.cursor = 0;
+    }
+
+    /// To the end.
+    pub fn end(&mut self) {
+        self.cursor = self.text.len();
+    }
+
+    /// How many graphemes stand before the cursor.
+    pub fn column(&self) -> usize {
+        self.split().0.graphemes(true).count()
+    }
+
+    /// Puts the cursor behind so many graphemes, or at the end.
+    pub fn move_to(&mut self, column: usize) {
+        let at = self.text.grapheme_indices(true).nth(column);
+        self.cursor = at.map_or(self.text.len(), |(at, _)| at);
+    }
+
+    /// Takes away what stands behind the cursor, and gives it, the cursor at its beginning.
+    #[must_use]
+    pub fn split_off(&mut self) -> Self {
+        Self { text: self.text.split_off(self.cursor), cursor: 0 }
+    }
+
+    /// Puts another line behind this one; the cursor stands between them.
+    pub fn append(&mut self, other: &Self) {
+        self.end();
+        self.text.push_str(&other.text);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn what_looks_like_one_character_is_one() {
+        let mut line = LineInput::of("e\u{301}👨‍👩‍👧");
+        line.backspace();
+        assert_eq!(line.text(), "e\u{301}");
+        line.backspace();
+        assert_eq!(line.text(), "");
+        line.backspace();
+    }
+
+    #[test]
+    fn a_word_is_erased_with_the_space_behind_it() {
+        let mut line = LineInput::of("one two  ");
+        line.erase_word();
+        assert_eq!(line.text(), "one ");
+        line.erase_word();
+        assert_eq!(line.text(), "");
+    }
+
+    proptest! {
+        #[test]
+        fn the_cursor_is_always_in_the_line(keys in prop::collection::vec((0..8_u8, ".{0,4}"), 0..60)) {
+            let mut line = LineInput::default();
+            for (key, text) in keys {
+                match key {
+                    0 => line.left(),
+                    1 => line.right(),
+                    2 => line.backspace(),
+                    3 => line.erase_word(),
+                    4 => line.home(),
+                    5 => line.end(),
+                    _ => line.insert(&text),
+                }
+                let (before, behind) = line.split();
+                prop_assert_eq!(format!("{before}{behind}"), line.text());
+                prop_assert_eq!(before.len(), line.cursor);
+            }
+        }
+    }
+}

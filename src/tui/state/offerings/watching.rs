@@ -1,0 +1,125 @@
+//! Resources that are watched, and lists that change.
+//!
+//! Owns: what becomes of a change: a mark, or that what is open is read again.
+
+use super::{
+    AppContext, MAX_CHANGED, OfferingId, OfferingRequest, OfferingsView, OpenOffering, ViewId,
+};
+use crate::model::{HostEvent as Told, ListKind, ListOwner, SubscriptionEvent};
+use crate::tui::event::AppEffect;
+use crate::tui::event::offerings::{OfferingsEffect, WatchedResource};
+
+impl OfferingsView {
+    /// What is the matter with an item, in two marks: whether it is watched, whether it changed.
+    pub fn marks(&self, item: &OfferingId) -> (char, char) {
+        let Some(watched_resource) = self.tree.resource(item) else { return (' ', ' ') };
+        let watched = match self.watched.get(&watched_resource) {
+            Some(true) => 'S',
+            Some(false) => 's',
+            None => ' ',
+        };
+        (watched, if self.changed.contains(&watched_resource) { '!' } else { ' ' })
+    }
+
+    /// Hears what the host tells.
+    pub fn handle_host_event(&mut self, event: &Told, view: ViewId) -> Vec<AppEffect> {
+        match event {
+            Told::ListChanged {
+                owner: ListOwner::Server(server),
+                list: ListKind::Resources | ListKind::Prompts,
+            } => {
+                let ask = self.tree.changed(server, view == ViewId::Offerings);
+                ask.then(|| AppEffect::Offerings(OfferingsEffect::List(server.clone())))
+                    .into_iter()
+                    .collect()
+            }
+            Told::ResourceUpdated { server, uri } => {
+                let resource = WatchedResource { server: server.clone(), uri: uri.clone() };
+                // What is watched is told in a way that loses nothing.
+                if self.watched.contains_key(&resource) {
+                    Vec::new()
+                } else {
+                    self.updated(resource)
+                }
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    pub(super) fn apply_watch_change(
+        &mut self,
+        watched_resource: WatchedResource,
+        change: SubscriptionEvent,
+        context: &mut AppContext,
+    ) -> Vec<AppEffect> {
+        let Some(agreed) = self.watched.get_mut(&watched_resource) else { return Vec::new() };
+        match change {
+            SubscriptionEvent::Subscribed { refused }
+                if refused.contains(&watched_resource.uri) =>
+            {
+                self.watched.remove(&watched_resource);
+                let WatchedResource { server, uri } = &watched_resource;
+                context.show_error(format!("{server} does not tell when {uri} changes"));
+                return vec![AppEffect::Offerings(OfferingsEffect::Unwatch(watched_resource))];
+            }
+            SubscriptionEvent::Subscribed { .. } => {
+                *agreed = true;
+                context.show_status(format!("watching {}", watched_resource.uri));
+            }
+            SubscriptionEvent::ResourceUpdated { .. } => {
+                context.show_status(format!("{} changed", watched_resource.uri));
+                return self.updated(watched_resource);
+            }
+            SubscriptionEvent::Interrupted(error) => {
+                *agreed = false;
+                context.show_error(format!("{}; trying again", error.message()));
+            }
+            SubscriptionEvent::ListChanged(_) | SubscriptionEvent::Failed(_) => {}
+        }
+        Vec::new()
+    }
+
+    /// A resource changed: it is marked, or read again when it is open.
+    fn updated(&mut self, resource: WatchedResource) -> Vec<AppEffect> {
+        let is_read = |opened: &&OpenOffering| {
+            opened.item.server == resource.server
+                && opened.request == OfferingRequest::Read(resource.uri.clone())
+                && opened.answer.is_some()
+        };
+        let opened = self.open.as_ref().filter(is_read);
+        let again = opened.map(|opened| (opened.item.clone(), opened.request.clone()));
+        // Nobody can make the list grow without end.
+        if self.changed.len() < MAX_CHANGED {
+            self.changed.insert(resource);
+        }
+        let Some((item, request)) = again else { return Vec::new() };
+        let before = std::mem::take(&mut self.content);
+        let effect = self.request(item, request);
+        // What was read stays on the screen until it was read again.
+        self.content = before;
+        vec![effect]
+    }
+
+    pub(super) fn toggle_watch(&mut self, context: &mut AppContext) -> Vec<AppEffect> {
+        let opened = self.open.as_ref().filter(|_| self.is_open());
+        let read = opened.and_then(|opened| match &opened.request {
+            OfferingRequest::Read(uri) => {
+                Some(WatchedResource { server: opened.item.server.clone(), uri: uri.clone() })
+            }
+            OfferingRequest::Get(..) => None,
+        });
+        let resource = || self.tree.resource(&self.chosen_item()?);
+        let Some(watched_resource) = read.or_else(resource) else {
+            context.show_error("only resources can be watched");
+            return Vec::new();
+        };
+        let effect = if self.watched.remove(&watched_resource).is_some() {
+            context.show_status(format!("not watching {} any more", watched_resource.uri));
+            OfferingsEffect::Unwatch(watched_resource)
+        } else {
+            self.watched.insert(watched_resource.clone(), false);
+            OfferingsEffect::Watch(watched_resource)
+        };
+        vec![AppEffect::Offerings(effect)]
+    }
+}

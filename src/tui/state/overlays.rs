@@ -1,0 +1,134 @@
+//! What lies over the views: the palette, the letters of the jump, the list of running calls; and
+//! what is done with the mouse.
+
+use super::palette::PaletteCommand;
+use super::{AppState, ListCursor, Overlay, PaletteWindow, Pane};
+use crate::tui::event::AppEffect;
+use crate::tui::keys::{Action, KeyContext, KeyPress};
+
+impl AppState {
+    /// Where keys of the view are looked up, whatever lies over it.
+    pub fn view_key_contexts(&self) -> Vec<KeyContext> {
+        self.view_state(self.context.view).key_contexts(self.context.focus)
+    }
+
+    /// The letters of the panes that can be jumped to.
+    pub fn jump_labels(&self) -> Vec<(char, Pane)> {
+        ('a'..='z').zip(self.context.view.panes().iter().copied()).collect()
+    }
+
+    /// Opens a window, if the action is one that does.
+    pub(super) fn open_window(&mut self, action: Action) -> bool {
+        let overlay = match action {
+            Action::Help => Overlay::Help(0),
+            Action::Jump => Overlay::Jump,
+            Action::Running => Overlay::Running(ListCursor::default()),
+            Action::Palette => {
+                let mut places = self.view_key_contexts();
+                if !places.contains(&KeyContext::Anywhere) {
+                    places.push(KeyContext::Anywhere);
+                }
+                Overlay::Palette(Box::new(PaletteWindow::of(&self.context.keys, &places)))
+            }
+            _ => return false,
+        };
+        self.context.overlay = Some(overlay);
+        true
+    }
+
+    /// Takes a key that means something only in the window that is open; `None` when it does not.
+    pub(super) fn pressed_in_window(&mut self, key: KeyPress) -> Option<Vec<AppEffect>> {
+        let (Some(Overlay::Jump), KeyPress::Char(letter)) = (&self.context.overlay, key) else {
+            return None;
+        };
+        if !self.inbox.approvals.is_empty() || self.trust.window.is_some() {
+            return None;
+        }
+        let (_, pane) = self.jump_labels().into_iter().find(|(at, _)| *at == letter)?;
+        self.context.overlay = None;
+        self.context.focus = pane;
+        Some(Vec::new())
+    }
+
+    /// Does what a key stands for in the window that is open; `None` when that means nothing there.
+    pub(super) fn act_in_window(&mut self, action: Action) -> Option<Vec<AppEffect>> {
+        match (&mut self.context.overlay, action) {
+            (Some(Overlay::Palette(palette)), Action::Open) => {
+                let command = palette.chosen().map(|entry| entry.command);
+                self.context.overlay = None;
+                Some(command.map(|command| self.command(command)).unwrap_or_default())
+            }
+            (Some(Overlay::Running(list)), Action::Stop) => {
+                let at = list.chosen();
+                let call = self.context.calls.running().nth(at);
+                let told = call.map(|call| (call.run, call.tool.clone()));
+                Some(match told {
+                    Some((run, tool)) => {
+                        self.context.show_status(format!("{tool} is told to stop"));
+                        vec![AppEffect::Cancel(run)]
+                    }
+                    None => Vec::new(),
+                })
+            }
+            _ => None,
+        }
+    }
+
+    fn command(&mut self, command: PaletteCommand) -> Vec<AppEffect> {
+        match command {
+            PaletteCommand::Action(action) => self.act(action),
+            PaletteCommand::Colours(palette) => {
+                self.context.appearance.palette = palette;
+                if self.context.appearance.has_colour {
+                    self.context.show_status(format!("the {} colours", palette.name()));
+                } else {
+                    self.context.show_status("colours are switched off for this terminal");
+                }
+                Vec::new()
+            }
+        }
+    }
+
+    /// Scrolls the window that is open; `false` when none is that scrolls.
+    pub(super) fn scroll_window(&mut self, by: isize) -> bool {
+        let running = self.context.calls.running().count();
+        match &mut self.context.overlay {
+            Some(Overlay::Help(line)) => *line = line.saturating_add_signed(by),
+            Some(Overlay::Palette(palette)) => palette.step(by),
+            Some(Overlay::Running(list)) => list.step(by, running),
+            _ => return false,
+        }
+        true
+    }
+
+    /// The button of the mouse was pressed here.
+    pub(super) fn clicked(&mut self, x: u16, y: u16) {
+        if self.has_overlay() {
+            return;
+        }
+        let at =
+            self.context.panes_shown().into_iter().find(|(_, area)| area.contains((x, y).into()));
+        let Some((pane, area)) = at else { return };
+        self.context.focus = pane;
+        let inside = self.context.inside(area);
+        if inside.contains((x, y).into()) {
+            let (view, _) = self.active_view();
+            view.on_click(pane, usize::from(y - inside.y), usize::from(inside.height));
+        }
+    }
+
+    /// The wheel of the mouse was turned here.
+    pub(super) fn wheeled(&mut self, x: u16, y: u16, by: isize) {
+        /// Lines for each step of the wheel.
+        const STEP: isize = 3;
+        if self.has_overlay() {
+            return self.scroll(by * STEP);
+        }
+        let at =
+            self.context.panes_shown().into_iter().find(|(_, area)| area.contains((x, y).into()));
+        if let Some((pane, _)) = at {
+            let (view, _) = self.active_view();
+            view.scroll(pane, by * STEP);
+        }
+    }
+}

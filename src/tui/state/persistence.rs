@@ -1,0 +1,132 @@
+//! What is taken from the last run, and kept for the next.
+
+use super::{AppState, ToolSort, ViewId};
+use crate::tui::event::AppEffect;
+use crate::tui::event::persistence::PersistenceEvent;
+use crate::tui::persisted_state::{PersistedState, SavedColours};
+use crate::tui::theme::ColourScheme;
+
+/// What is kept for the next run.
+#[derive(Debug, Default)]
+pub struct PersistenceTracker {
+    /// Whether a person did anything yet: who is at work is not taken elsewhere.
+    pub has_user_acted: bool,
+    /// Whether the memory of the last run has come; before that nothing may be written over it.
+    is_loaded: bool,
+    /// The colours of the settings.
+    configured: ColourScheme,
+    /// What was kept last.
+    last_saved: PersistedState,
+    /// How many calls were made until then.
+    saved_call_count: u64,
+}
+
+impl AppState {
+    /// Takes in what a person set and what was remembered.
+    pub(super) fn apply_persisted(&mut self, event: PersistenceEvent) -> Vec<AppEffect> {
+        let PersistenceEvent { settings, persisted: memory, problems } = event;
+        let memory = memory.unwrap_or_default();
+        let look = &mut self.context.appearance;
+        look.ascii |= settings.ascii;
+        look.has_reduced_motion |= settings.reduced_motion;
+        look.mouse |= settings.mouse;
+        self.persistence.configured = settings.theme.unwrap_or_default();
+        look.palette = self.persistence.configured;
+        if let Some(chosen) = &memory.theme
+            && chosen.over == self.persistence.configured.name()
+            && let Some(palette) = ColourScheme::from_name(&chosen.chosen)
+        {
+            look.palette = palette;
+        }
+        self.context.keys = settings.keys;
+        let kept = memory.arguments.iter();
+        let kept = kept.map(|(tool, kept)| (tool.clone(), kept.arguments.clone()));
+        self.context.calls.set_saved_arguments(kept.collect());
+        self.persistence.is_loaded = true;
+        self.persistence.last_saved = memory;
+        let effects =
+            if self.persistence.has_user_acted { Vec::new() } else { self.restore_view() };
+        self.persistence.last_saved = self.place(self.persistence.last_saved.clone());
+        if let Some(first) = problems.first() {
+            let more = match problems.len() - 1 {
+                0 => String::new(),
+                more => format!("  ({more} more, ? shows all)"),
+            };
+            self.context.show_error(format!("{first}{more}"));
+        }
+        self.context.problems = problems;
+        effects
+    }
+
+    fn restore_view(&mut self) -> Vec<AppEffect> {
+        let memory = self.persistence.last_saved.clone();
+        if let Some(sort) = ToolSort::from_title(&memory.sort) {
+            self.tools.catalogue.sort_by(sort);
+        }
+        if !memory.filter.is_empty() {
+            self.tools.find(&memory.filter);
+            self.context.show_status(format!(
+                "the tools are filtered by '{}'; Esc shows all",
+                memory.filter
+            ));
+        }
+        ViewId::from_name(&memory.view).map(|view| self.show(view)).unwrap_or_default()
+    }
+
+    /// What is to be remembered, when that is something else than before.
+    pub fn take_unsaved(&mut self) -> Option<PersistedState> {
+        if !self.persistence.is_loaded {
+            return None;
+        }
+        let made = self.context.calls.count();
+        if made == self.persistence.saved_call_count
+            && self.is_unchanged_from(&self.persistence.last_saved)
+        {
+            return None;
+        }
+        let before = std::mem::take(&mut self.persistence.last_saved);
+        let mut memory = self.place(before);
+        for call in self.context.calls.since(self.persistence.saved_call_count) {
+            let row = self.tools.catalogue.find_by_name(&call.tool);
+            // Without a schema nobody can say what is secret.
+            if let Some(row) = row {
+                let schema = std::sync::Arc::clone(&row.tool.input_schema);
+                memory.save_arguments(&call.tool, &call.arguments, Some(schema));
+            }
+        }
+        self.persistence.saved_call_count = made;
+        self.persistence.last_saved = memory.clone();
+        Some(memory)
+    }
+
+    fn is_unchanged_from(&self, memory: &PersistedState) -> bool {
+        memory.view == self.context.view.name()
+            && memory.sort == self.tools.catalogue.sort.title()
+            && memory.filter == self.filter()
+            && memory.theme == self.colours()
+    }
+
+    /// The same memory, with where the console is now.
+    fn place(&self, mut memory: PersistedState) -> PersistedState {
+        memory.view = self.context.view.name();
+        self.tools.catalogue.sort.title().clone_into(&mut memory.sort);
+        self.filter().clone_into(&mut memory.filter);
+        memory.theme = self.colours();
+        memory
+    }
+
+    /// A filter that is still being written is not yet one.
+    fn filter(&self) -> &str {
+        let catalogue = &self.tools.catalogue;
+        if catalogue.is_filtering { "" } else { catalogue.filter.text() }
+    }
+
+    fn colours(&self) -> Option<SavedColours> {
+        let (chosen, configured) = (self.context.appearance.palette, self.persistence.configured);
+        // Who chose what is set anyway chose nothing.
+        (chosen != configured).then(|| SavedColours {
+            chosen: chosen.name().to_owned(),
+            over: configured.name().to_owned(),
+        })
+    }
+}

@@ -1,0 +1,219 @@
+//! Results, failures and dry runs as text.
+
+use serde_json::{Value, json};
+
+use super::super::{CallResult, ConsoleCall, TextDocument};
+use crate::host::content::{is_text_copy_of, json_output, kind, media_type, size};
+use crate::host::policy::Decision;
+use crate::host::request::{CallOutcome, DryRun};
+use crate::model::{Error, ErrorKind, ToolResult};
+use crate::tui::theme::StyleRole;
+use crate::util::units::{show_duration, show_size};
+use crate::util::{base64, json as json_text};
+
+/// Everything about a call that ended.
+pub(super) fn text(call: &ConsoleCall, outcome: &CallResult) -> TextDocument {
+    let mut page = TextDocument::default();
+    match outcome {
+        Ok(outcome) => ended(&mut page, outcome),
+        Err(error) => failed(&mut page, error),
+    }
+    activity_lines(&mut page, call);
+    if let Ok(outcome) = outcome {
+        account(&mut page, outcome);
+    }
+    page
+}
+
+fn ended(page: &mut TextDocument, outcome: &CallOutcome) {
+    if let Some(error) = outcome.error() {
+        failed(page, error);
+    }
+    let Ok(result) = &outcome.result else { return };
+    for warning in &result.warnings {
+        page.line(StyleRole::Warning, &format!("! {warning}"));
+    }
+    let structured = result.structured.as_ref().or_else(|| json_output(&result.output));
+    let repeats = structured.is_some_and(|value| is_text_copy_of(&result.content, value));
+    if !repeats {
+        for content in &result.content {
+            block(page, content);
+        }
+        if let (Value::String(text), true) = (&result.output, result.content.is_empty()) {
+            page.text(StyleRole::Plain, text);
+        }
+    }
+    if let Some(value) = structured {
+        if !page.is_empty() {
+            page.gap();
+            page.line(StyleRole::Title, "structured content");
+        }
+        page.text(StyleRole::Plain, &json_text::pretty(value));
+    }
+    if page.is_empty() {
+        page.line(StyleRole::Dim, "it gave nothing");
+    }
+    if outcome.definition.output_schema.is_some() {
+        page.gap();
+        let broken = result.error.as_ref().is_some_and(|f| f.kind() == ErrorKind::Protocol);
+        let (meaning, said) = match (broken, &result.structured) {
+            (true, _) => (StyleRole::Error, "output schema: it does not fit"),
+            (false, Some(_)) if result.success => (StyleRole::Success, "output schema: it fits"),
+            (false, _) => (StyleRole::Dim, "output schema: there is nothing to check"),
+        };
+        page.line(meaning, said);
+    }
+}
+
+/// One block, in words for what cannot be shown.
+fn block(page: &mut TextDocument, block: &Value) {
+    let of = |holder: &Value, field: &str| {
+        let size = base64::decoded_len(holder[field].as_str().unwrap_or_default());
+        format!("{} {}, E saves it", media_type(holder), show_size(size))
+    };
+    match kind(block) {
+        "text" => page.text(StyleRole::Plain, block["text"].as_str().unwrap_or_default()),
+        word @ ("image" | "audio") => {
+            page.line(StyleRole::Dim, &format!("[{word} {}]", of(block, "data")));
+        }
+        "resource" => {
+            let resource = &block["resource"];
+            let uri = resource["uri"].as_str().unwrap_or_default();
+            if let Some(text) = resource["text"].as_str() {
+                page.line(StyleRole::Dim, &format!("[resource {uri}]"));
+                page.text(StyleRole::Plain, text);
+            } else {
+                let said = format!("[resource {uri}: {}]", of(resource, "blob"));
+                page.line(StyleRole::Dim, &said);
+            }
+        }
+        "resource_link" => {
+            let name = block["title"].as_str().or_else(|| block["name"].as_str());
+            let uri = block["uri"].as_str().unwrap_or_default();
+            let said = format!("[link] {} {uri}", name.unwrap_or_default());
+            page.line(StyleRole::Dim, &said);
+        }
+        _ => {
+            page.line(StyleRole::Dim, "[unknown content]");
+            page.text(StyleRole::Plain, &json_text::pretty(block));
+        }
+    }
+}
+
+/// What went wrong, and what to do about it.
+fn failed(page: &mut TextDocument, error: &Error) {
+    let kind = error.kind().as_str();
+    page.text(StyleRole::Error, &format!("{kind}: {}", error.message()));
+    for said in error.details() {
+        page.text(StyleRole::Plain, said);
+    }
+    if let Some(hint) = error.hint() {
+        page.text(StyleRole::Dim, &format!("hint: {hint}"));
+    }
+}
+
+/// What was told while it ran.
+fn activity_lines(page: &mut TextDocument, call: &ConsoleCall) {
+    if !call.activity.children.is_empty() {
+        page.gap();
+        page.line(StyleRole::Title, "calls it made");
+        for nested in &call.activity.children {
+            let indent = "  ".repeat(nested.depth);
+            let (meaning, said) = match nested.ended {
+                Some((true, took)) => (StyleRole::Plain, format!("ok {}", show_duration(took))),
+                Some((false, took)) => {
+                    (StyleRole::Error, format!("failed {}", show_duration(took)))
+                }
+                None => (StyleRole::Dim, "no word of its end".to_owned()),
+            };
+            page.line(meaning, &format!("{indent}{}  {said}", nested.tool));
+        }
+    }
+    if !call.activity.log.is_empty() {
+        page.gap();
+        page.line(StyleRole::Title, "logged meanwhile");
+        for (level, said) in &call.activity.log {
+            page.text(StyleRole::Dim, &format!("{level}: {said}"));
+        }
+    }
+}
+
+/// How it went.
+fn account(page: &mut TextDocument, outcome: &CallOutcome) {
+    let metadata = &outcome.metadata;
+    page.gap();
+    page.fact("call", &metadata.call_id.0);
+    let mut took = format!("took {}", show_duration(metadata.duration));
+    if let Some(connect) = metadata.connect {
+        took = format!("{took}, connecting {}", show_duration(connect));
+    }
+    if !metadata.question_wait.is_zero() {
+        took = format!("{took}, of that {} for a person", show_duration(metadata.question_wait));
+    }
+    page.fact("time", &took);
+    page.fact("attempts", &metadata.attempts.to_string());
+    if let Ok(result) = &outcome.result {
+        page.fact("size", &show_size(size(result)));
+    }
+    if let Some(protocol) = &metadata.protocol {
+        page.fact("protocol", protocol);
+    }
+    if let Some(routing) = &metadata.routing {
+        let others = match routing.others.as_slice() {
+            [] => String::new(),
+            others => format!(", before {}", others.join(", ")),
+        };
+        page.fact("server", &format!("{}{others}", routing.server));
+        for skipped in &routing.skipped {
+            page.fact("skipped", &format!("{}: {}", skipped.server, skipped.reason));
+        }
+    }
+}
+
+/// Everything that came, in the shape of an MCP result.
+pub(super) fn whole(result: &ToolResult) -> Value {
+    let mut all = json!({ "content": result.content, "isError": !result.success });
+    if let Some(all) = all.as_object_mut() {
+        let more = [("structuredContent", &result.structured), ("_meta", &result.meta)];
+        for (key, value) in more.into_iter().filter_map(|(key, value)| Some((key, value.as_ref()?)))
+        {
+            all.insert(key.to_owned(), value.clone());
+        }
+    }
+    all
+}
+
+/// The same as text.
+pub(super) fn raw(result: &ToolResult) -> TextDocument {
+    let mut page = TextDocument::default();
+    page.text(StyleRole::Plain, &json_text::pretty(&whole(result)));
+    page
+}
+
+/// What a call would send.
+pub(super) fn dry_run_document(rehearsal: &Result<DryRun, Error>) -> TextDocument {
+    let mut page = TextDocument::default();
+    match rehearsal {
+        Ok(rehearsal) => {
+            page.line(StyleRole::Success, "nothing was sent; a call would send this:");
+            page.text(StyleRole::Title, &rehearsal.preview.summary);
+            let (meaning, said) = match &rehearsal.decision {
+                Decision::Allow(_) => (StyleRole::Dim, "nobody is asked first".to_owned()),
+                Decision::Ask(why) => {
+                    (StyleRole::Warning, format!("a person is asked first: {why}"))
+                }
+                Decision::Deny(why) => (StyleRole::Error, format!("it is refused by {why}")),
+            };
+            page.line(meaning, &said);
+            for warning in &rehearsal.warnings {
+                page.text(StyleRole::Warning, &format!("! {warning}"));
+            }
+            page.text(StyleRole::Plain, &json_text::pretty(&rehearsal.preview.request));
+        }
+        Err(error) => {
+            page.line(StyleRole::Error, "nothing was sent; such a call is not possible:");
+            failed(&mut page, error);
+        }
+    }
+    page
+}

@@ -1,0 +1,147 @@
+//! What calls of a tool gave: one of them at a time, as text, as a tree, or as it came.
+//!
+//! Owns: which call is looked at and how; its text or tree, made once when that changes.
+
+mod documents;
+
+use super::{ConsoleCall, ConsoleCalls, JsonTree, TextDocument};
+use crate::host::content;
+use crate::host::request::DryRun;
+use crate::model::Error;
+use crate::tui::event::ConsoleCallId;
+use crate::tui::event::tools::ResultExport;
+
+/// How a result is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ResultFormat {
+    /// As text for people.
+    #[default]
+    Text,
+    /// Its value as a tree.
+    Tree,
+    /// Everything that came, as JSON.
+    Raw,
+}
+
+impl ResultFormat {
+    /// What it is called.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Tree => "json",
+            Self::Raw => "raw",
+        }
+    }
+
+    /// The next one.
+    fn next(self) -> Self {
+        match self {
+            Self::Text => Self::Tree,
+            Self::Tree => Self::Raw,
+            Self::Raw => Self::Text,
+        }
+    }
+}
+
+/// What is looked at.
+#[derive(Debug, Default)]
+pub struct ResultViewer {
+    /// How it is shown.
+    pub format: ResultFormat,
+    /// How many calls of the tool are newer than the one that is shown.
+    pub newer_calls: usize,
+    /// How far it is scrolled, in lines of the text.
+    pub scroll: usize,
+    /// The text, when it is shown as one.
+    pub text: TextDocument,
+    /// The tree, when it is shown as one.
+    pub tree: JsonTree,
+    /// What a call would send, by the tool: shown in place of results until something else is.
+    pub dry_run: Option<(String, TextDocument)>,
+    /// What text and tree were made of.
+    source: Option<(ConsoleCallId, ResultFormat)>,
+}
+
+impl ResultViewer {
+    /// The call that is shown of a tool.
+    pub fn call<'a>(&self, tool: &'a str, calls: &'a ConsoleCalls) -> Option<&'a ConsoleCall> {
+        calls.all_of(tool).nth(self.newer_calls)
+    }
+
+    /// What a call of the tool would send, when that is shown.
+    pub fn dry_run_of(&self, tool: &str) -> Option<&TextDocument> {
+        self.dry_run.as_ref().filter(|(of, _)| of == tool).map(|(_, document)| document)
+    }
+
+    /// Shows the newest.
+    pub fn reset(&mut self) {
+        (self.newer_calls, self.scroll, self.dry_run) = (0, 0, None);
+    }
+
+    /// Shows it another way.
+    pub fn next_format(&mut self) {
+        self.format = self.format.next();
+        self.scroll = 0;
+    }
+
+    /// Shows another call of the tool: an older one, or a newer one when negative.
+    pub fn step(&mut self, by: isize, tool: &str, calls: &ConsoleCalls) {
+        let most = calls.all_of(tool).count().saturating_sub(1);
+        self.newer_calls = self.newer_calls.saturating_add_signed(by).min(most);
+        (self.scroll, self.dry_run) = (0, None);
+    }
+
+    /// Shows what a call would send.
+    pub fn set_dry_run(&mut self, tool: String, rehearsal: &Result<DryRun, Error>) {
+        self.scroll = 0;
+        self.dry_run = Some((tool, documents::dry_run_document(rehearsal)));
+    }
+
+    /// So many lines on, in a window of this height.
+    pub fn scroll(&mut self, by: isize, tool: &str, height: usize) {
+        let document = match self.dry_run_of(tool) {
+            Some(document) => document,
+            None if self.format == ResultFormat::Tree => return self.tree.step(by),
+            None => &self.text,
+        };
+        let most = document.len().saturating_sub(height);
+        self.scroll = self.scroll.saturating_add_signed(by).min(most);
+    }
+
+    /// Makes the text or the tree anew when another one is looked at, or it ended.
+    pub fn refresh(&mut self, tool: Option<&str>, calls: &ConsoleCalls) {
+        let call = tool.and_then(|tool| self.call(tool, calls));
+        let ended = call.and_then(|call| Some((call, call.outcome.as_ref()?)));
+        let wanted = ended.map(|(call, _)| (call.run, self.format));
+        if wanted == self.source {
+            return;
+        }
+        self.source = wanted;
+        (self.text, self.tree, self.scroll) = (TextDocument::default(), JsonTree::default(), 0);
+        let Some((call, outcome)) = ended else { return };
+        match (self.format, outcome) {
+            (ResultFormat::Tree, Ok(outcome)) if outcome.result.is_ok() => {
+                let result = outcome.result.as_ref().map(content::filter_input);
+                self.tree = result.map(|value| JsonTree::of(&value)).unwrap_or_default();
+            }
+            (ResultFormat::Raw, Ok(outcome)) if outcome.result.is_ok() => {
+                self.text = outcome.result.as_ref().map(documents::raw).unwrap_or_default();
+            }
+            _ => self.text = documents::text(call, outcome),
+        }
+    }
+
+    /// What of the call that is shown is worth a file; `None` when it gave nothing.
+    pub fn exportable(&self, call: &ConsoleCall) -> Option<ResultExport> {
+        let result = call.outcome.as_ref()?.as_ref().ok()?.result.as_ref().ok()?;
+        Some(match self.format {
+            ResultFormat::Text => ResultExport::Blocks {
+                content: result.content.clone(),
+                structured: result.structured.clone(),
+                output: result.output.clone(),
+            },
+            ResultFormat::Tree => ResultExport::Json(content::filter_input(result)),
+            ResultFormat::Raw => ResultExport::Json(documents::whole(result)),
+        })
+    }
+}

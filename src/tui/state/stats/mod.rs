@@ -1,0 +1,372 @@
+//! Statistics, live.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use super::{AppContext, LineInput, ListCursor, Pane, View};
+use crate::bench::distribution::{Distribution, linear, logarithmic};
+use crate::model::Error;
+use crate::stats::count::ToolKey;
+use crate::stats::summary::{SeriesPoint, UsageOrder, sort};
+use crate::stats::{Usage, export};
+use crate::tui::event::stats::{
+    StatsEffect, StatsEvent, StatsSnapshot, StatsViewQuery, StatsWindow,
+};
+use crate::tui::event::{AppEffect, Navigation};
+use crate::tui::keys::{Action, KeyContext};
+use crate::util::json;
+
+/// How often is looked while the view is shown.
+const REFRESH_INTERVAL: Duration = Duration::from_secs(1);
+/// Rows above and below the chosen one whose course is looked at: more than a screen has.
+const TIMELINE_ROWS: usize = 40;
+/// Notes that are remembered.
+const NOTES: usize = 3;
+/// Classes of the histogram.
+const HISTOGRAM_BUCKETS: usize = 48;
+
+/// What the rows are put in order by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[expect(missing_docs, reason = "the names are all there is to say")]
+pub enum StatsSort {
+    #[default]
+    Calls,
+    Errors,
+    P50,
+    P95,
+    P99,
+    Mean,
+    Last,
+    Name,
+}
+
+impl StatsSort {
+    const ALL: [Self; 8] = [
+        Self::Calls,
+        Self::Errors,
+        Self::P50,
+        Self::P95,
+        Self::P99,
+        Self::Mean,
+        Self::Last,
+        Self::Name,
+    ];
+
+    /// What it is called.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Calls => "calls",
+            Self::Errors => "errors",
+            Self::P50 => "p50",
+            Self::P95 => "p95",
+            Self::P99 => "p99",
+            Self::Mean => "mean",
+            Self::Last => "last used",
+            Self::Name => "name",
+        }
+    }
+
+    fn order(self) -> UsageOrder {
+        match self {
+            Self::Calls => UsageOrder::Calls,
+            Self::Errors => UsageOrder::Errors,
+            Self::P50 => UsageOrder::Quantile(0.5),
+            Self::P95 => UsageOrder::Quantile(0.95),
+            Self::P99 => UsageOrder::Quantile(0.99),
+            Self::Mean => UsageOrder::Mean,
+            Self::Last => UsageOrder::LastUsed,
+            Self::Name => UsageOrder::Name,
+        }
+    }
+
+    fn next(self) -> Self {
+        let at = Self::ALL.iter().position(|column| *column == self).unwrap_or(0);
+        Self::ALL[(at + 1) % Self::ALL.len()]
+    }
+}
+
+/// Statistics, live.
+#[derive(Debug, Default)]
+pub struct StatsView {
+    /// The window of time that is looked at.
+    pub window: StatsWindow,
+    /// One row for each server instead of each tool.
+    pub by_server: bool,
+    /// The order of the rows.
+    pub column: StatsSort,
+    /// Whether it holds still.
+    pub is_paused: bool,
+    /// Whether the histogram has classes of equal length instead of equal ratio.
+    pub has_linear_buckets: bool,
+    /// What was seen last.
+    pub snapshot: Option<StatsSnapshot>,
+    /// Why nothing was seen the last time.
+    pub error: Option<Error>,
+    /// What had to be put right, the newest last; said until somebody looks again by hand.
+    pub notes: Vec<String>,
+    /// The servers, in order, while they are the rows.
+    servers: Vec<Usage>,
+    /// The chosen one.
+    pub list: ListCursor,
+    /// How its durations are spread.
+    pub spread: Option<Distribution>,
+    /// How far the latency is scrolled.
+    pub scroll: usize,
+    /// The name of the file to write to, while it is written.
+    pub file: Option<LineInput>,
+    is_querying: bool,
+    last_query: Duration,
+}
+
+impl View for StatsView {
+    fn act(&mut self, action: Action, context: &mut AppContext) -> Option<Vec<AppEffect>> {
+        match action {
+            Action::Sort => {
+                self.column = self.column.next();
+                self.arrange(self.chosen().map(|usage| usage.tool.clone()));
+                context.show_status(format!("sorted by {}", self.column.title()));
+            }
+            Action::Turn => {
+                self.by_server = !self.by_server;
+                self.list = ListCursor::default();
+                self.arrange(None);
+                return Some(self.refresh());
+            }
+            Action::Scale => {
+                self.has_linear_buckets = !self.has_linear_buckets;
+                self.focus();
+            }
+            Action::Window => {
+                self.window = self.window.next();
+                return Some(self.refresh());
+            }
+            Action::Reset => {
+                self.window = StatsWindow::SinceReset;
+                context.show_status("counting from now on; nothing was deleted");
+                self.is_querying = true;
+                return Some(vec![AppEffect::Stats(StatsEffect::ResetAndQuery(self.query()))]);
+            }
+            Action::Pause => {
+                self.is_paused = !self.is_paused;
+                context.show_status(if self.is_paused {
+                    "held still; Space goes on"
+                } else {
+                    "live again"
+                });
+                return Some(if self.is_paused { Vec::new() } else { self.refresh() });
+            }
+            Action::Refresh => {
+                self.notes.clear();
+                return Some(self.refresh());
+            }
+            Action::Export => self.file = Some(LineInput::of("stats.json")),
+            Action::Open if self.file.is_some() => return Some(self.export(context)),
+            Action::Back if self.file.is_some() => self.file = None,
+            Action::Open => return Some(self.open_tool(context)),
+            Action::Bench => return Some(self.benchmark_selected(context)),
+            Action::ShowHistory => {
+                let tool = self.chosen().map(|usage| usage.tool.name.clone());
+                let tool = tool.filter(|name| !name.is_empty());
+                return Some(
+                    tool.map(|tool| AppEffect::Navigate(Navigation::ShowHistory(tool)))
+                        .into_iter()
+                        .collect(),
+                );
+            }
+            Action::Copy => {
+                let usage = self.chosen()?;
+                let name = if self.by_server { usage.tool.server.clone() } else { None };
+                let name = name.unwrap_or_else(|| usage.tool.name.clone());
+                context.show_status("copied");
+                return Some(vec![AppEffect::Copy(name)]);
+            }
+            _ => return None,
+        }
+        Some(Vec::new())
+    }
+
+    fn key_contexts(&self, _focus: Pane) -> Vec<KeyContext> {
+        match self.file {
+            Some(_) => vec![KeyContext::Choosing],
+            None => vec![KeyContext::Stats, KeyContext::Pane, KeyContext::Anywhere],
+        }
+    }
+
+    fn scroll(&mut self, focus: Pane, by: isize) {
+        if focus == Pane::Usage {
+            self.list.step(by, self.rows().len());
+            self.scroll = 0;
+            self.focus();
+        } else {
+            self.scroll = self.scroll.saturating_add_signed(by);
+        }
+    }
+
+    fn enter(&mut self, _shell: &mut AppContext) -> Vec<AppEffect> {
+        if self.is_paused { Vec::new() } else { self.refresh() }
+    }
+
+    fn line(&mut self, _focus: Pane) -> Option<&mut LineInput> {
+        self.file.as_mut()
+    }
+
+    fn tick(&mut self, context: &mut AppContext) -> Vec<AppEffect> {
+        if self.is_paused || context.now.saturating_sub(self.last_query) < REFRESH_INTERVAL {
+            return Vec::new();
+        }
+        self.last_query = context.now;
+        self.refresh()
+    }
+
+    fn is_animating(&self) -> bool {
+        !self.is_paused
+    }
+}
+
+impl StatsView {
+    /// Looks at what was counted, unless somebody does already.
+    pub fn refresh(&mut self) -> Vec<AppEffect> {
+        if self.is_querying {
+            return Vec::new();
+        }
+        self.is_querying = true;
+        vec![AppEffect::Stats(StatsEffect::Query(self.query()))]
+    }
+
+    /// Takes in what was seen.
+    pub fn handle_event(&mut self, event: StatsEvent) -> Vec<AppEffect> {
+        self.is_querying = false;
+        match event {
+            StatsEvent::Failed(error) => self.error = Some(error),
+            StatsEvent::Loaded(seen) => {
+                let is_new = self.snapshot.is_none();
+                let other = seen.window != self.window;
+                let chosen = self.chosen().map(|usage| usage.tool.clone());
+                self.error = None;
+                // Each is told once, and the next look comes in a second.
+                self.notes.extend(seen.notes.iter().cloned());
+                self.notes.drain(..self.notes.len().saturating_sub(NOTES));
+                self.snapshot = Some(*seen);
+                self.arrange(chosen);
+                // What was chosen meanwhile, and the courses of rows that were not known before.
+                if other || (is_new && !self.rows().is_empty()) {
+                    return self.refresh();
+                }
+            }
+        }
+        Vec::new()
+    }
+
+    /// The rows, in order.
+    pub fn rows(&self) -> &[Usage] {
+        match &self.snapshot {
+            Some(seen) if !self.by_server => &seen.summary.tools,
+            _ => &self.servers,
+        }
+    }
+
+    /// The chosen row.
+    pub fn chosen(&self) -> Option<&Usage> {
+        self.rows().get(self.list.chosen())
+    }
+
+    /// What was counted of a tool, and in which window.
+    pub fn usage_of(&self, tool: &str) -> Option<(&Usage, StatsWindow)> {
+        let seen = self.snapshot.as_ref()?;
+        let usage = seen.summary.tools.iter().find(|usage| usage.tool.name == tool)?;
+        Some((usage, seen.window))
+    }
+
+    /// What happened to a row when.
+    pub fn timeline_of(&self, row: &ToolKey) -> &[SeriesPoint] {
+        let courses = self.snapshot.iter().flat_map(|seen| &seen.timelines.series);
+        let mut own = courses.filter(|(tool, _)| tool == row);
+        own.next().map_or(&[], |(_, points)| points.as_slice())
+    }
+
+    /// Calls a second of a row in the window.
+    pub fn rate_of(&self, usage: &Usage) -> Option<f64> {
+        let summary = &self.snapshot.as_ref()?.summary;
+        let from = summary.from.unwrap_or(Duration::from_millis(usage.period.first));
+        let lasted = summary.now.saturating_sub(from).as_secs_f64().max(1.0);
+        #[expect(clippy::cast_precision_loss, reason = "a rate")]
+        let calls = usage.counts.calls() as f64;
+        Some(calls / lasted)
+    }
+
+    fn query(&self) -> StatsViewQuery {
+        let first = self.list.chosen().saturating_sub(TIMELINE_ROWS);
+        let near = self.rows().iter().skip(first).take(2 * TIMELINE_ROWS).map(|usage| &usage.tool);
+        let courses_of = if self.by_server {
+            let servers: HashSet<Option<&str>> = near.map(|row| row.server.as_deref()).collect();
+            let tools = self.snapshot.iter().flat_map(|seen| &seen.summary.tools);
+            let own = tools.filter(|usage| servers.contains(&usage.tool.server.as_deref()));
+            own.map(|usage| usage.tool.name.clone()).collect()
+        } else {
+            near.map(|tool| tool.name.clone()).collect()
+        };
+        StatsViewQuery { window: self.window, timelines_of: courses_of, by_server: self.by_server }
+    }
+
+    /// Puts the rows in order; what was chosen stays chosen, wherever it is now.
+    fn arrange(&mut self, chosen: Option<ToolKey>) {
+        let Some(seen) = &mut self.snapshot else { return };
+        sort(&mut seen.summary.tools, self.column.order());
+        self.servers = if self.by_server { seen.summary.servers() } else { Vec::new() };
+        sort(&mut self.servers, self.column.order());
+        let again = chosen.and_then(|tool| self.rows().iter().position(|usage| usage.tool == tool));
+        let length = self.rows().len();
+        self.list.choose(again.unwrap_or(self.list.chosen()), length);
+        self.focus();
+    }
+
+    fn focus(&mut self) {
+        let durations = self.chosen().map(|usage| &usage.counts.durations);
+        let classed = if self.has_linear_buckets { linear } else { logarithmic };
+        self.spread = durations.and_then(|durations| classed(durations, HISTOGRAM_BUCKETS));
+    }
+
+    fn open_tool(&self, context: &mut AppContext) -> Vec<AppEffect> {
+        let Some(usage) = self.chosen() else { return Vec::new() };
+        match (&usage.tool.server, self.by_server) {
+            (Some(server), true) => {
+                vec![AppEffect::Navigate(Navigation::ShowTools(server.clone()))]
+            }
+            (None, true) => {
+                context.show_status("these are tools of no server: t shows them one by one");
+                Vec::new()
+            }
+            (_, false) => vec![AppEffect::Navigate(Navigation::ShowTool(usage.tool.name.clone()))],
+        }
+    }
+
+    fn benchmark_selected(&self, context: &mut AppContext) -> Vec<AppEffect> {
+        match self.chosen() {
+            Some(usage) if !self.by_server => {
+                let tool = usage.tool.name.clone();
+                vec![AppEffect::Navigate(Navigation::Bench { tool, arguments: None })]
+            }
+            _ => {
+                context.show_status("choose a tool first: t shows them one by one");
+                Vec::new()
+            }
+        }
+    }
+
+    fn export(&mut self, context: &mut AppContext) -> Vec<AppEffect> {
+        let (Some(file), Some(seen)) = (self.file.take(), &self.snapshot) else {
+            context.show_error("there is nothing to write yet");
+            return Vec::new();
+        };
+        let name = file.text().trim();
+        let text = if name.to_ascii_lowercase().ends_with(".csv") {
+            export::csv(&seen.summary)
+        } else {
+            json::pretty(&export::json(&seen.summary)) + "\n"
+        };
+        vec![AppEffect::WriteFile { path: name.into(), text }]
+    }
+}
+
+#[cfg(test)]
+pub(in crate::tui) mod tests;

@@ -1,0 +1,222 @@
+//! The sides from which a tool can be looked at, and the text of two of them.
+//!
+//! Owns: the schemas as a tree of lines, and the definition as it was told, made once when another
+//! tool or side is looked at. Bounded: a schema that refers to itself ends.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::TextDocument;
+use crate::host::describe::{limits, type_name};
+use crate::host::example::resolve;
+use crate::model::ToolDefinition;
+use crate::tui::theme::StyleRole;
+use crate::util::json as json_text;
+
+/// How deep a schema is followed.
+const DEPTH: usize = 8;
+/// The most properties that are listed.
+const PROPERTIES: usize = 2_000;
+
+/// From where a tool is looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum DetailTab {
+    /// What it is and does.
+    #[default]
+    Detail,
+    /// What it takes and gives.
+    Schema,
+    /// Its definition as it was told.
+    Raw,
+}
+
+impl DetailTab {
+    /// What it is called.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Detail => "detail",
+            Self::Schema => "schema",
+            Self::Raw => "raw",
+        }
+    }
+}
+
+/// A tool from one of its sides.
+#[derive(Debug, Default)]
+pub struct ToolDetail {
+    /// Which.
+    pub tab: DetailTab,
+    /// Its text; that of the detail is made while it is drawn.
+    pub text: TextDocument,
+    source: Option<(Arc<ToolDefinition>, DetailTab)>,
+}
+
+impl ToolDetail {
+    /// From the next side.
+    pub fn next_tab(&mut self) {
+        self.tab = match self.tab {
+            DetailTab::Detail => DetailTab::Schema,
+            DetailTab::Schema => DetailTab::Raw,
+            DetailTab::Raw => DetailTab::Detail,
+        };
+    }
+
+    /// Makes the text anew when another tool is looked at, or another side of it.
+    pub fn refresh(&mut self, tool: Option<&Arc<ToolDefinition>>) {
+        let same = match (&self.source, tool) {
+            (Some((made_of, side)), Some(tool)) => Arc::ptr_eq(made_of, tool) && *side == self.tab,
+            (None, None) => true,
+            _ => false,
+        };
+        if same {
+            return;
+        }
+        self.source = tool.map(|tool| (Arc::clone(tool), self.tab));
+        self.text = match (tool, self.tab) {
+            (None, _) | (_, DetailTab::Detail) => TextDocument::default(),
+            (Some(tool), DetailTab::Schema) => schemas(tool),
+            (Some(tool), DetailTab::Raw) => raw(tool),
+        };
+    }
+}
+
+fn schemas(tool: &ToolDefinition) -> TextDocument {
+    let mut page = TextDocument::default();
+    page.line(StyleRole::Title, "takes");
+    SchemaOutline { root: &tool.input_schema, left: PROPERTIES, page: &mut page }.whole();
+    if let Some(schema) = &tool.output_schema {
+        page.gap();
+        page.line(StyleRole::Title, "gives");
+        SchemaOutline { root: schema, left: PROPERTIES, page: &mut page }.whole();
+    }
+    page
+}
+
+fn raw(tool: &ToolDefinition) -> TextDocument {
+    let own = || {
+        json!({
+            "name": tool.name.full(),
+            "title": tool.title,
+            "description": tool.description,
+            "inputSchema": *tool.input_schema,
+            "outputSchema": tool.output_schema.as_deref(),
+        })
+    };
+    let mut page = TextDocument::default();
+    page.text(StyleRole::Plain, &json_text::pretty(&tool.raw_value().unwrap_or_else(own)));
+    page
+}
+
+/// A schema in lines.
+struct SchemaOutline<'a> {
+    root: &'a Value,
+    left: usize,
+    page: &'a mut TextDocument,
+}
+
+impl SchemaOutline<'_> {
+    fn whole(&mut self) {
+        let root = self.root;
+        let before = self.page.len();
+        self.inside(root, 1);
+        if self.page.len() == before {
+            self.page.line(StyleRole::Dim, &format!("  {}", type_name(root, root, 0)));
+        }
+    }
+
+    /// What stands in a value of this schema.
+    fn inside(&mut self, schema: &Value, depth: usize) {
+        let schema = resolve(self.root, schema, 0);
+        let indent = "  ".repeat(depth);
+        if depth > DEPTH {
+            return self.page.line(StyleRole::Dim, &format!("{indent}deeper levels are not shown"));
+        }
+        let required = schema.get("required").and_then(Value::as_array);
+        for (key, property) in
+            schema.get("properties").and_then(Value::as_object).into_iter().flatten()
+        {
+            let Some(left) = self.left.checked_sub(1) else {
+                return self.page.line(StyleRole::Dim, &format!("{indent}more is not shown"));
+            };
+            self.left = left;
+            let wanted = required.is_some_and(|all| all.iter().any(|name| name == key.as_str()));
+            let resolved = resolve(self.root, property, 0);
+            let mut said = format!(
+                "{indent}{} {key}  {}",
+                if wanted { '*' } else { ' ' },
+                type_name(self.root, property, 0)
+            );
+            let bounds = limits(resolved);
+            if !bounds.is_empty() {
+                said = format!("{said}  ({bounds})");
+            }
+            if let Some(default) = resolved.get("default") {
+                said = format!("{said}  = {}", json_text::compact(default));
+            }
+            self.page.line(StyleRole::Plain, &said);
+            // Beside a `$ref` the property may have words of its own, which are nearer to the point.
+            let about = property.get("description").or_else(|| resolved.get("description"));
+            if let Some(about) = about.and_then(Value::as_str) {
+                for line in about.lines() {
+                    self.page.line(StyleRole::Dim, &format!("{indent}    {line}"));
+                }
+            }
+            self.inside(resolved, depth + 1);
+        }
+        if let Some(items) = schema.get("items") {
+            self.within("each item", items, depth);
+        }
+        for key in ["anyOf", "oneOf", "allOf"] {
+            let branches = schema.get(key).and_then(Value::as_array);
+            for (number, branch) in branches.into_iter().flatten().enumerate().take(20) {
+                self.within(&format!("{key} {}", number + 1), branch, depth);
+            }
+        }
+        if schema.get("additionalProperties") == Some(&Value::Bool(false)) {
+            self.page.line(StyleRole::Dim, &format!("{indent}  nothing else is accepted"));
+        }
+    }
+
+    /// A part that has no name of its own; said only when something stands in it.
+    fn within(&mut self, title: &str, schema: &Value, depth: usize) {
+        let resolved = resolve(self.root, schema, 0);
+        let holds = ["properties", "items", "anyOf", "oneOf", "allOf"];
+        if holds.iter().any(|key| resolved.get(key).is_some()) && self.left > 0 {
+            self.left -= 1;
+            self.page.line(StyleRole::Dim, &format!("{}  {title}:", "  ".repeat(depth)));
+            self.inside(resolved, depth + 1);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tui::state::tests::tool;
+
+    #[test]
+    fn a_schema_that_holds_itself_ends() {
+        let schema = json!({
+            "type": "object",
+            "required": ["value"],
+            "properties": {
+                "value": { "type": "string", "maxLength": 5, "description": "what it holds" },
+                "left": { "$ref": "#" },
+                "right": { "$ref": "#" },
+            },
+        });
+        let tool = Arc::new(tool("tree", schema));
+        let mut portrait = ToolDetail::default();
+        portrait.next_tab();
+        portrait.refresh(Some(&tool));
+        let lines: Vec<&str> = portrait.text.from(0).map(|(_, line)| line).collect();
+        assert_eq!(lines[1], "  * value  string  (at most 5 characters)");
+        assert_eq!(lines[2], "      what it holds");
+        assert!(lines.iter().any(|line| line.trim() == "deeper levels are not shown"));
+        assert!(lines.len() < PROPERTIES * 3, "{}", lines.len());
+        portrait.next_tab();
+        portrait.refresh(Some(&tool));
+        assert!(portrait.text.from(0).any(|(_, line)| line.contains("\"inputSchema\"")));
+    }
+}

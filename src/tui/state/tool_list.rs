@@ -1,0 +1,284 @@
+//! The tools of all sources in one list, and finding one by a few letters.
+//!
+//! Owns: what each source told last, the order, and the query. Never does: ask a source.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+
+use nucleo_matcher::pattern::{CaseMatching, Normalization, Pattern};
+use nucleo_matcher::{Config, Matcher, Utf32Str};
+
+use super::{LineInput, ListCursor};
+use crate::catalogue::Catalogue as Listed;
+use crate::model::{ToolDefinition, ToolSource, ToolStatus};
+
+/// In which order tools stand while nothing is searched for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ToolSort {
+    /// As the sources told them.
+    #[default]
+    Source,
+    /// By name.
+    Name,
+}
+
+impl ToolSort {
+    /// The one of this title.
+    pub fn from_title(title: &str) -> Option<Self> {
+        [Self::Source, Self::Name].into_iter().find(|sort| sort.title() == title)
+    }
+
+    /// What it is called.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Source => "source",
+            Self::Name => "name",
+        }
+    }
+}
+
+/// One tool.
+#[derive(Debug, Clone)]
+pub struct ToolRow {
+    /// What is known of it.
+    pub tool: Arc<ToolDefinition>,
+    /// Its full name.
+    pub name: String,
+}
+
+/// The tools of all sources.
+#[derive(Debug, Default)]
+pub struct ToolListState {
+    /// Local tools, and declared ones of servers that told nothing yet.
+    local: Vec<Arc<ToolRow>>,
+    /// What servers told.
+    servers: BTreeMap<String, Vec<Arc<ToolRow>>>,
+    /// All of them in order.
+    rows: Vec<Arc<ToolRow>>,
+    /// The rows that the query finds, the best first.
+    found: Vec<usize>,
+    /// The chosen one of those.
+    pub list: ListCursor,
+    /// What is searched for.
+    pub filter: LineInput,
+    /// Whether that is being written.
+    pub is_filtering: bool,
+    /// The order.
+    pub sort: ToolSort,
+}
+
+impl ToolListState {
+    /// Takes in a list: of what is known without asking, or of these servers.
+    pub fn set_tools(&mut self, servers: &[String], listed: Listed) {
+        let rows = listed.tools.into_iter().map(|tool| Arc::new(ToolRow::of(tool)));
+        if servers.is_empty() {
+            self.local = rows.collect();
+        } else {
+            let rows: Vec<Arc<ToolRow>> = rows.collect();
+            for server in servers {
+                let own = rows.iter().filter(|row| row.server() == Some(server));
+                self.servers.insert(server.clone(), own.cloned().collect());
+            }
+        }
+        self.arrange();
+    }
+
+    /// What servers told holds no longer: another host asks them anew.
+    pub fn forget_servers(&mut self) {
+        self.servers.clear();
+        self.arrange();
+    }
+
+    /// All of them, in order.
+    pub fn rows(&self) -> &[Arc<ToolRow>] {
+        &self.rows
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// The tools that are found, the best first.
+    pub fn found(&self) -> impl ExactSizeIterator<Item = &ToolRow> + '_ {
+        self.found_from(0)
+    }
+
+    /// The same from this one on.
+    pub fn found_from(&self, first: usize) -> impl ExactSizeIterator<Item = &ToolRow> + '_ {
+        self.found.get(first..).unwrap_or_default().iter().map(|at| &*self.rows[*at])
+    }
+
+    /// The chosen tool.
+    pub fn chosen(&self) -> Option<&ToolRow> {
+        self.rows.get(*self.found.get(self.list.chosen())?).map(|row| &**row)
+    }
+
+    /// The tool of this name.
+    pub fn find_by_name(&self, name: &str) -> Option<&ToolRow> {
+        self.rows.iter().find(|row| row.name == name).map(|row| &**row)
+    }
+
+    /// Chooses the tool of this name among those that are found; `false` when it is not.
+    pub fn choose(&mut self, name: &str) -> bool {
+        let at = self.found().position(|row| row.name == name);
+        if let Some(at) = at {
+            self.list.choose(at, self.found.len());
+        }
+        at.is_some()
+    }
+
+    /// Takes the next order.
+    pub fn sort_next(&mut self) {
+        self.sort = match self.sort {
+            ToolSort::Source => ToolSort::Name,
+            ToolSort::Name => ToolSort::Source,
+        };
+        self.arrange();
+    }
+
+    /// Takes this order.
+    pub fn sort_by(&mut self, sort: ToolSort) {
+        self.sort = sort;
+        self.arrange();
+    }
+
+    /// The query has changed.
+    pub fn refilter(&mut self) {
+        self.found = ToolSearch::of(self.filter.text()).find(&self.rows);
+        self.list.choose(0, self.found.len());
+    }
+
+    fn arrange(&mut self) {
+        let chosen = self.chosen().map(|row| row.name.clone());
+        let told: HashSet<&str> = self.servers.keys().map(String::as_str).collect();
+        let silent = |row: &&Arc<ToolRow>| row.server().is_none_or(|server| !told.contains(server));
+        let local = self.local.iter().filter(silent);
+        let mut rows: Vec<Arc<ToolRow>> =
+            local.chain(self.servers.values().flatten()).cloned().collect();
+        if self.sort == ToolSort::Name {
+            rows.sort_by(|a, b| a.name.cmp(&b.name));
+        }
+        self.rows = rows;
+        self.found = ToolSearch::of(self.filter.text()).find(&self.rows);
+        // What was chosen stays chosen, wherever it is now.
+        let again = chosen.and_then(|name| self.found().position(|row| row.name == name));
+        self.list.choose(again.unwrap_or(self.list.chosen()), self.found.len());
+    }
+}
+
+impl ToolRow {
+    fn of(tool: Arc<ToolDefinition>) -> Self {
+        let name = tool.name.full();
+        Self { tool, name }
+    }
+
+    /// What is searched when the name alone does not fit; `false` when there is nothing more.
+    fn write_secondary_text(&self, into: &mut String) -> bool {
+        into.clear();
+        into.push_str(&self.name);
+        for words in [&self.tool.title, &self.tool.category].into_iter().flatten() {
+            into.push(' ');
+            into.push_str(words);
+        }
+        into.len() > self.name.len()
+    }
+
+    /// The server it is from.
+    pub fn server(&self) -> Option<&str> {
+        self.tool.name.component().filter(|_| self.tool.source == ToolSource::Mcp)
+    }
+
+    /// Where it is from, in a word.
+    pub fn source(&self) -> &str {
+        self.server().unwrap_or(self.tool.kind)
+    }
+
+    /// What is the matter with it, in a mark.
+    pub fn status_mark(&self) -> char {
+        match self.tool.status {
+            ToolStatus::Unavailable => 'x',
+            ToolStatus::Drifted | ToolStatus::Changed => '~',
+            _ if self.tool.requires_approval || self.tool.annotations.destructive == Some(true) => {
+                'A'
+            }
+            _ => ' ',
+        }
+    }
+}
+
+/// What is searched for: letters in their order, and fields that narrow it.
+#[derive(Debug, Default, PartialEq)]
+pub struct ToolSearch {
+    words: String,
+    sources: Vec<String>,
+    approval: Option<bool>,
+    without: Vec<String>,
+}
+
+impl ToolSearch {
+    /// Reads `calc`, `src:files`, `kind:command`, `approval:yes`, `!web`, in any order.
+    pub fn of(text: &str) -> Self {
+        let mut query = Self::default();
+        let mut words = Vec::new();
+        for word in text.split_whitespace() {
+            match word.split_once(':') {
+                Some(("src" | "kind", source)) => query.sources.push(source.to_lowercase()),
+                Some(("approval", answer)) => query.approval = Some(!answer.starts_with('n')),
+                _ => match word.strip_prefix('!') {
+                    Some("") => {}
+                    Some(unwanted) => query.without.push(unwanted.to_lowercase()),
+                    None => words.push(word),
+                },
+            }
+        }
+        query.words = words.join(" ");
+        query
+    }
+
+    /// The rows that are found, the best first; equally good ones in their order.
+    pub fn find(&self, rows: &[Arc<ToolRow>]) -> Vec<usize> {
+        let kept = rows.iter().enumerate().filter(|(_, row)| self.matches(row));
+        if self.words.is_empty() {
+            return kept.map(|(at, _)| at).collect();
+        }
+        let mut matcher = Matcher::new(Config::DEFAULT);
+        let pattern = Pattern::parse(&self.words, CaseMatching::Smart, Normalization::Smart);
+        let (mut letters, mut more) = (Vec::new(), String::new());
+        let mut scored: Vec<(u32, usize)> = kept
+            .filter_map(|(at, row)| {
+                let mut score =
+                    |text: &str| pattern.score(Utf32Str::new(text, &mut letters), &mut matcher);
+                // The name counts more than what is said about it.
+                let name = score(&row.name).map(|score| score * 2);
+                let all = || row.write_secondary_text(&mut more).then(|| score(&more)).flatten();
+                Some((name.or_else(all)?, at))
+            })
+            .collect();
+        scored.sort_unstable_by_key(|(score, at)| (std::cmp::Reverse(*score), *at));
+        scored.into_iter().map(|(_, at)| at).collect()
+    }
+
+    fn matches(&self, row: &ToolRow) -> bool {
+        if self.sources.is_empty() && self.approval.is_none() && self.without.is_empty() {
+            return true;
+        }
+        let source = row.source().to_lowercase();
+        let component = row.tool.name.component().unwrap_or_default().to_lowercase();
+        let wanted = self.sources.is_empty()
+            || self.sources.iter().any(|s| source.contains(s) || component.contains(s));
+        let asks = row.status_mark() == 'A';
+        let unwanted = || {
+            let mut text = String::new();
+            row.write_secondary_text(&mut text);
+            let text = text.to_lowercase();
+            self.without.iter().any(|word| text.contains(word) || source.contains(word))
+        };
+        wanted && self.approval.is_none_or(|approval| approval == asks) && !unwanted()
+    }
+}

@@ -1,0 +1,89 @@
+//! Names of files for results.
+//!
+//! Owns: one name for each payload, by its media type. Never does: take a name, or a part of one, from
+//! whoever sent it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The files for payloads of these media types: the path itself, or `name-1.ext`, `name-2.ext`, …
+/// A name without an extension gets the usual one of a picture, a sound or another file.
+pub fn output_paths(path: &Path, kinds: &[&str]) -> Vec<PathBuf> {
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let given = path.extension().map(|e| e.to_string_lossy().into_owned());
+    // A device or a pipe is what it is.
+    let special = fs::metadata(path).is_ok_and(|found| !found.is_file());
+    let named = |(index, kind): (usize, &&str)| {
+        let number = if kinds.len() > 1 { format!("-{}", index + 1) } else { String::new() };
+        match given.as_deref().or_else(|| extension(kind)) {
+            Some(extension) => path.with_file_name(format!("{stem}{number}.{extension}")),
+            None => path.with_file_name(format!("{stem}{number}")),
+        }
+    };
+    match kinds {
+        [_] if special || given.is_some() => vec![path.to_path_buf()],
+        kinds => kinds.iter().enumerate().map(named).collect(),
+    }
+}
+
+/// The usual extension of a media type. Text and JSON go without: they are what a result mostly
+/// is, and are saved under the very name that was given. Nothing of what the server wrote gets
+/// into the name.
+pub fn extension(media_type: &str) -> Option<&'static str> {
+    let essence = media_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    let known = match essence.as_str() {
+        "image/png" => "png",
+        "image/jpeg" | "image/jpg" => "jpg",
+        "image/gif" => "gif",
+        "image/webp" => "webp",
+        "image/avif" => "avif",
+        "image/bmp" => "bmp",
+        "image/tiff" => "tiff",
+        "image/svg+xml" => "svg",
+        "audio/wav" | "audio/x-wav" | "audio/wave" => "wav",
+        "audio/mpeg" | "audio/mp3" => "mp3",
+        "audio/ogg" => "ogg",
+        "audio/flac" => "flac",
+        "audio/aac" => "aac",
+        "audio/mp4" => "m4a",
+        "audio/webm" | "video/webm" => "webm",
+        "video/mp4" => "mp4",
+        "application/pdf" => "pdf",
+        "application/zip" => "zip",
+        "application/gzip" => "gz",
+        _ => return None,
+    };
+    Some(known)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn several_payloads_get_numbers() {
+        let named = |path: &str, kinds: &[&str]| -> Vec<String> {
+            let found = output_paths(Path::new(path), kinds);
+            found.iter().map(|path| path.to_str().unwrap().to_owned()).collect()
+        };
+        assert_eq!(named("a/pic.png", &["image/gif"]), ["a/pic.png"]);
+        assert_eq!(named("a/pic.png", &["x", "y"]), ["a/pic-1.png", "a/pic-2.png"]);
+        assert_eq!(named("out", &["text/plain", "text/plain"]), ["out-1", "out-2"]);
+    }
+
+    #[test]
+    fn the_type_gives_an_extension_where_there_is_none() {
+        let named = |kinds: &[&str]| output_paths(Path::new("a/out"), kinds);
+        assert_eq!(named(&["image/png"]), [Path::new("a/out.png")]);
+        assert_eq!(named(&["AUDIO/MPEG; x=1"]), [Path::new("a/out.mp3")]);
+        assert_eq!(
+            named(&["text/plain", "audio/wav"]),
+            [Path::new("a/out-1"), Path::new("a/out-2.wav")]
+        );
+        // A server's own words never get into a name.
+        for kind in ["image/../../etc/passwd", "image/x-sh", "", "application/x-evil.sh"] {
+            assert_eq!(named(&[kind]), [Path::new("a/out")], "{kind}");
+        }
+        assert_eq!(output_paths(Path::new("/dev/null"), &["image/png"]), [Path::new("/dev/null")]);
+    }
+}

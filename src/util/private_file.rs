@@ -1,0 +1,180 @@
+//! Files and directories that nobody but their owner may use.
+//!
+//! Owns: making what lies below the directories of state and cache, and files that a person exports:
+//! 0600 in 0700, whatever the process masks out and whatever stood there before. Never does: know
+//! what is in a file.
+
+use std::fs::{DirBuilder, File, Permissions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{
+    DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
+};
+use std::path::Path;
+
+use rustix::fs::OFlags;
+
+/// The permissions of a private file.
+pub const FILE: u32 = 0o600;
+/// The permissions of a private directory.
+pub const DIRECTORY: u32 = 0o700;
+
+/// Makes a directory and what is missing above it, each of them private. One that is there stays as
+/// it is.
+///
+/// # Errors
+/// When it cannot be made, or something else stands there.
+pub fn make_directory(path: &Path) -> io::Result<()> {
+    match DirBuilder::new().mode(DIRECTORY).create(path) {
+        // The process may mask out rights of the owner too.
+        Ok(()) => std::fs::set_permissions(path, Permissions::from_mode(DIRECTORY)),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => match path.parent() {
+            // Where nothing can be made (`/proc`), that is said of a parent that is there, too.
+            Some(parent) if !parent.as_os_str().is_empty() && !parent.is_dir() => {
+                make_directory(parent)?;
+                make_directory(path)
+            }
+            _ => Err(error),
+        },
+        Err(error) => Err(error),
+    }
+}
+
+/// The same of a directory that is ours alone: one that is there is taken from everybody else.
+///
+/// # Errors
+/// As [`make_directory`]; and when its permissions cannot be changed.
+pub fn make_own_directory(path: &Path) -> io::Result<()> {
+    make_directory(path)?;
+    restrict_directory(path)
+}
+
+/// Takes a directory of ours from everybody else, if it is there. A symbolic link, and what belongs
+/// to another user, is left alone.
+///
+/// # Errors
+/// When its permissions cannot be read or changed.
+pub fn restrict_directory(path: &Path) -> io::Result<()> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let directory = match rustix::fs::open(path, flags, rustix::fs::Mode::empty()) {
+        Ok(directory) => File::from(directory),
+        Err(rustix::io::Errno::NOENT | rustix::io::Errno::LOOP | rustix::io::Errno::NOTDIR) => {
+            return Ok(());
+        }
+        Err(errno) => return Err(errno.into()),
+    };
+    let meta = directory.metadata()?;
+    let is_ours = meta.uid() == rustix::process::geteuid().as_raw();
+    if is_ours && meta.mode() & 0o077 != 0 {
+        directory.set_permissions(Permissions::from_mode(DIRECTORY))?;
+    }
+    Ok(())
+}
+
+/// Makes a private file that was not there before.
+///
+/// # Errors
+/// When something stands there, or the file cannot be made.
+pub fn create_new(path: &Path) -> io::Result<File> {
+    let file = File::options().write(true).create_new(true).mode(FILE).open(path)?;
+    file.set_permissions(Permissions::from_mode(FILE))?;
+    Ok(file)
+}
+
+/// Opens a private file for locking, and makes it when it is missing. A symbolic link is not
+/// followed.
+///
+/// # Errors
+/// When it cannot be opened or made private.
+pub fn open_lock(path: &Path) -> io::Result<File> {
+    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
+    let mut options = File::options();
+    options.create(true).write(true).truncate(false).mode(FILE).custom_flags(flags);
+    let file = options.open(path)?;
+    if file.metadata()?.mode() & 0o777 != FILE {
+        file.set_permissions(Permissions::from_mode(FILE))?;
+    }
+    Ok(file)
+}
+
+/// Writes beside the file and moves it into place, so that a reader never sees half of it; private,
+/// whatever the file was before. Its directory has to be there. Of a symbolic link what it leads to
+/// is replaced.
+///
+/// # Errors
+/// When it cannot be written; then the old content is still there.
+pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let path = &path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
+    let mut name = std::ffi::OsString::from(".");
+    name.push(path.file_name().unwrap_or_default());
+    name.push(format!(".{}", uuid::Uuid::new_v4().simple()));
+    let beside = path.with_file_name(name);
+    let write = || {
+        let mut file = create_new(&beside)?;
+        file.write_all(bytes)?;
+        file.sync_all()?;
+        std::fs::rename(&beside, path)
+    };
+    write().inspect_err(|_| {
+        // The error that is reported is the first one.
+        let _absent = std::fs::remove_file(&beside);
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mode(path: &Path) -> u32 {
+        std::fs::metadata(path).unwrap().mode() & 0o777
+    }
+
+    fn open_to_all(path: &Path, mode: u32) {
+        std::fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+    }
+
+    #[test]
+    fn a_directory_is_private_with_all_that_is_made_above_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a/b/c");
+        make_own_directory(&path).unwrap();
+        for made in ["a", "a/b", "a/b/c"] {
+            assert_eq!(mode(&dir.path().join(made)), DIRECTORY, "{made}");
+        }
+        open_to_all(&path, 0o777);
+        make_directory(&path).unwrap();
+        assert_eq!(mode(&path), 0o777);
+        make_own_directory(&path).unwrap();
+        assert_eq!(mode(&path), DIRECTORY);
+        std::fs::write(dir.path().join("file"), "").unwrap();
+        assert!(make_own_directory(&dir.path().join("file/below")).is_err());
+        assert!(make_own_directory(Path::new("/proc/toolhost/below")).is_err());
+    }
+
+    #[test]
+    fn a_link_in_the_directory_s_place_is_not_followed() {
+        let dir = tempfile::tempdir().unwrap();
+        let (real, link) = (dir.path().join("real"), dir.path().join("link"));
+        std::fs::create_dir(&real).unwrap();
+        open_to_all(&real, 0o755);
+        std::os::unix::fs::symlink(&real, &link).unwrap();
+        restrict_directory(&link).unwrap();
+        assert_eq!(mode(&real), 0o755);
+    }
+
+    #[test]
+    fn a_file_that_was_open_to_others_is_private_afterwards() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("file");
+        for write in [(|path| replace(path, b"new")) as fn(&Path) -> io::Result<()>, |path| {
+            open_lock(path).map(drop)
+        }] {
+            std::fs::write(&path, "old").unwrap();
+            open_to_all(&path, 0o666);
+            write(&path).unwrap();
+            assert_eq!(mode(&path), FILE);
+        }
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
+        assert_eq!(create_new(&path).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+    }
+}

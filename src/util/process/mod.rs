@@ -1,0 +1,662 @@
+//! Child processes that cannot outlive us: own session, clean environment, bounded farewell.
+//!
+//! Owns: starting a program without a shell, and ending it together with everything it started.
+//! Never does: interpret what the program writes, or decide what it may see.
+//!
+//! Each child leads a session and process group of its own, so that a signal reaches the wrappers
+//! (`npx`, `uvx`, shells) and what they started alike, and so that it has no controlling terminal.
+//! On Linux the child is killed when we die, and grandchildren that left the group re-parent to us
+//! and are ended at last (see [`super::orphans`]).
+//!
+//! A child may be confined ([`super::confine`]). All of that is made ready in the parent; between
+//! fork and exec the child only enters it, in an order in which nothing undoes what came before:
+//! limits, namespaces, powers, no new privileges, Landlock, seccomp.
+#![expect(unsafe_code, reason = "a session of one's own can only be made between fork and exec")]
+
+#[cfg(target_os = "linux")]
+mod namespaces;
+
+use std::collections::BTreeMap;
+use std::io;
+use std::mem::ManuallyDrop;
+use std::os::fd::{AsFd as _, AsRawFd as _, FromRawFd as _, OwnedFd, RawFd};
+use std::path::{Path, PathBuf};
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal};
+use tokio::net::unix::pipe;
+use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout};
+
+use super::confine::{
+    Confinement, ConfinementError, LimitCause, PreparedConfinement, ResourceLimits, ScratchDir,
+};
+use super::orphans::AwaitedChild;
+
+#[cfg(target_os = "linux")]
+pub(super) use namespaces::try_namespaces;
+
+/// The descriptor at which a child finds the write end of its events pipe, when it has one. It is
+/// a single digit because a POSIX shell can redirect to no other (`>&3`).
+pub const EVENTS_FD: RawFd = 3;
+
+/// A program to start. Nothing is inherited but what is named here.
+#[derive(Debug, Clone)]
+pub struct Program {
+    /// The executable, resolved (see [`resolve`]).
+    pub path: PathBuf,
+    /// Its arguments, each passed as one.
+    pub args: Vec<String>,
+    /// The whole environment.
+    pub env: BTreeMap<String, String>,
+    /// The working directory.
+    pub cwd: PathBuf,
+    /// Whether stdin is a pipe; otherwise it is `/dev/null`.
+    pub stdin: bool,
+}
+
+/// How long each step of a farewell may take.
+#[derive(Debug, Clone, Copy)]
+pub struct ShutdownTimeouts {
+    /// After its stdin was closed.
+    pub eof: Duration,
+    /// After SIGTERM.
+    pub term: Duration,
+    /// After SIGKILL, to be reaped.
+    pub kill: Duration,
+}
+
+impl Default for ShutdownTimeouts {
+    fn default() -> Self {
+        Self {
+            eof: Duration::from_secs(2),
+            term: Duration::from_secs(2),
+            kill: Duration::from_secs(1),
+        }
+    }
+}
+
+/// A running child and its pipes. Dropping it kills its whole group at once.
+#[derive(Debug)]
+pub struct Process {
+    child: Child,
+    pid: u32,
+    _awaited: AwaitedChild,
+    /// The write end of its stdin, when it has one.
+    pub stdin: Option<ChildStdin>,
+    /// The read end of its stdout, until taken.
+    pub stdout: Option<ChildStdout>,
+    /// The read end of its stderr, until taken.
+    pub stderr: Option<ChildStderr>,
+    /// The read end of its events pipe, when it was started with one, until taken.
+    pub events: Option<pipe::Receiver>,
+    /// The limits it runs under, for whoever tells how it ended.
+    limits: ResourceLimits,
+    /// Its private temporary directory, which goes last.
+    _scratch: Option<ScratchDir>,
+    has_ended: bool,
+}
+
+/// Why a child was not started.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// It cannot be confined as asked.
+    #[error(transparent)]
+    Confinement(#[from] ConfinementError),
+    /// What the system said.
+    #[error(transparent)]
+    System(#[from] io::Error),
+}
+
+impl Process {
+    /// Starts `program`.
+    ///
+    /// # Errors
+    /// What the system said: not found, not executable, bad directory, no more processes.
+    pub fn start(program: &Program) -> io::Result<Self> {
+        Self::spawn(program, None, None)
+    }
+
+    /// Starts `program` with one descriptor more than the usual three: the write end of a pipe at
+    /// [`EVENTS_FD`], whose read end is [`Process::events`].
+    ///
+    /// # Errors
+    /// As [`Process::start`], and when no pipe can be had.
+    pub fn start_with_events(program: &Program) -> io::Result<Self> {
+        let (read, write) = events_pipe()?;
+        let mut process = Self::spawn(program, Some(write), None)?;
+        process.events = Some(read);
+        Ok(process)
+    }
+
+    /// Starts `program` within `confinement`, with a pipe for events when `events` says so.
+    ///
+    /// # Errors
+    /// As [`Process::start_with_events`], and when the confinement cannot be kept.
+    pub fn start_confined(
+        program: &Program,
+        confinement: &Confinement,
+        events: bool,
+    ) -> Result<Self, StartError> {
+        let pipe = if events { Some(events_pipe()?) } else { None };
+        let (read, write) = pipe.unzip();
+        let prepared = confinement.prepare(&program.path, &program.cwd)?;
+        let mut process = Self::spawn(program, write, Some(prepared))?;
+        process.events = read;
+        process.limits = confinement.limits;
+        Ok(process)
+    }
+
+    fn spawn(
+        program: &Program,
+        events: Option<OwnedFd>,
+        prepared: Option<PreparedConfinement>,
+    ) -> io::Result<Self> {
+        let mut prepared = prepared;
+        let scratch = prepared.as_mut().and_then(|prepared| prepared.scratch.take());
+        let mut command = command(program, prepared.as_ref());
+        // SAFETY: the closure runs in the child between fork and exec and calls only
+        // async-signal-safe system calls; it allocates nothing and takes no lock. What it owns was
+        // made in the parent and is not dropped in the child.
+        unsafe {
+            command.pre_exec(move || {
+                prepare_child()?;
+                #[cfg(target_os = "linux")]
+                if let (Err(why), true) = (close_all_on_exec(), prepared.is_some()) {
+                    return Err(why);
+                }
+                events.as_ref().map_or(Ok(()), install_events_fd)?;
+                prepared.as_mut().map_or(Ok(()), enter_confinement)
+            });
+        }
+        let (mut child, awaited) =
+            AwaitedChild::start(|| command.spawn(), |child| child.id().unwrap_or_default())?;
+        let pid = child.id().unwrap_or_default();
+        Ok(Self {
+            stdin: child.stdin.take(),
+            stdout: child.stdout.take(),
+            stderr: child.stderr.take(),
+            events: None,
+            child,
+            pid,
+            _awaited: awaited,
+            limits: ResourceLimits::default(),
+            _scratch: scratch,
+            has_ended: false,
+        })
+    }
+
+    /// What the end of this child says about its limits; see [`ResourceLimits::exit_cause`].
+    pub fn exit_cause(&self, status: ExitStatus, words: &[String]) -> Option<LimitCause> {
+        self.limits.exit_cause(status, words)
+    }
+
+    /// The process id, which is also the id of its group and session.
+    pub fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// Waits until the leader has exited. Cancel-safe; may be called again.
+    ///
+    /// # Errors
+    /// When the system cannot tell.
+    pub async fn wait(&mut self) -> io::Result<ExitStatus> {
+        self.child.wait().await
+    }
+
+    /// Sends a signal to the whole group; a group that is gone already is fine.
+    pub fn signal(&self, signal: Signal) {
+        signal_group(self.pid, signal);
+    }
+
+    /// Ends the child and everything in its group: closes stdin, waits, SIGTERM, waits, SIGKILL.
+    ///
+    /// Returns the leader's exit status when it could be had within the grace.
+    pub async fn shut_down(mut self, grace: ShutdownTimeouts) -> Option<ExitStatus> {
+        drop(self.stdin.take());
+        let mut status = self.wait_timeout(grace.eof).await;
+        // The group may outlive its leader: wrappers exit at end of file, their children do not.
+        if status.is_none() || group_alive(self.pid) {
+            self.signal(Signal::TERM);
+            status = self.wait_group(grace.term, status).await;
+        }
+        if status.is_none() || group_alive(self.pid) {
+            self.signal(Signal::KILL);
+            status = self.wait_group(grace.kill, status).await;
+        }
+        self.has_ended = true;
+        status
+    }
+
+    /// Ends the child at once: SIGKILL to the group, then reap the leader.
+    pub async fn kill(mut self, grace: ShutdownTimeouts) -> Option<ExitStatus> {
+        self.signal(Signal::KILL);
+        let status = self.wait_timeout(grace.kill).await;
+        self.has_ended = true;
+        status
+    }
+
+    async fn wait_timeout(&mut self, limit: Duration) -> Option<ExitStatus> {
+        tokio::time::timeout(limit, self.child.wait()).await.ok()?.ok()
+    }
+
+    /// Waits until the leader is reaped and its group is empty, `limit` at most.
+    async fn wait_group(
+        &mut self,
+        limit: Duration,
+        known: Option<ExitStatus>,
+    ) -> Option<ExitStatus> {
+        let deadline = tokio::time::Instant::now() + limit;
+        let status = match known {
+            Some(status) => Some(status),
+            None => self.wait_timeout(limit).await,
+        };
+        // There is no event for "the group is empty": poll, briefly and rarely.
+        while group_alive(self.pid) && tokio::time::Instant::now() < deadline {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+            reap_group(self.pid);
+        }
+        status
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        if !self.has_ended {
+            self.signal(Signal::KILL);
+        }
+    }
+}
+
+/// A pipe for events. Both ends close on exec; the child makes its own copy that does not. Ours of
+/// the write end is gone when the child is started, so that the pipe ends with the last writer.
+fn events_pipe() -> io::Result<(pipe::Receiver, OwnedFd)> {
+    let (read, write) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+    Ok((pipe::Receiver::from_owned_fd(read)?, write))
+}
+
+/// The command of a child: its program, or what wraps it.
+fn command(program: &Program, prepared: Option<&PreparedConfinement>) -> tokio::process::Command {
+    let mut command = match wrapper(prepared) {
+        Some((wrapper, arguments)) => {
+            let mut command = tokio::process::Command::new(wrapper);
+            command.args(arguments);
+            command
+        }
+        None => tokio::process::Command::new(&program.path),
+    };
+    command
+        .args(&program.args)
+        .env_clear()
+        .envs(&program.env)
+        .envs(
+            prepared
+                .into_iter()
+                .flat_map(|prepared| &prepared.env)
+                .map(|(name, value)| (name, value)),
+        )
+        .current_dir(&program.cwd)
+        .stdin(if program.stdin { Stdio::piped() } else { Stdio::null() })
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true);
+    command
+}
+
+#[cfg(target_os = "linux")]
+fn wrapper(prepared: Option<&PreparedConfinement>) -> Option<&(PathBuf, Vec<std::ffi::OsString>)> {
+    prepared.and_then(|prepared| prepared.wrapper.as_ref())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn wrapper(_: Option<&PreparedConfinement>) -> Option<&(PathBuf, Vec<std::ffi::OsString>)> {
+    None
+}
+
+/// Runs in the child between fork and exec: enters its prepared.
+///
+/// The order matters. Limits first, as long as nothing stands in their way; but namespaces need
+/// descriptors, and a user namespace counts processes by the limit it was made under. Then powers
+/// go, since the superuser could undo all that. Landlock and seccomp ask for the promise of no new
+/// privileges; seccomp is last because it could deny what the others need.
+#[cfg(target_os = "linux")]
+fn enter_confinement(prepared: &mut PreparedConfinement) -> io::Result<()> {
+    use rustix::process::Resource;
+    use rustix::thread::{CapabilitySet, set_capabilities, set_no_new_privs};
+    let set_limits = |of_files: bool| {
+        let some =
+            prepared.resources.iter().filter(|(of, _)| (*of == Resource::Nofile) == of_files);
+        some.into_iter().try_for_each(|(of, limit)| rustix::process::setrlimit(*of, *limit))
+    };
+    set_limits(false)?;
+    if let Some(namespaces) = &mut prepared.namespaces {
+        namespaces::make(namespaces)?;
+    }
+    set_limits(true)?;
+    if prepared.limits_are_final {
+        let power = CapabilitySet::SYS_RESOURCE;
+        rustix::thread::remove_capability_from_bounding_set(power)?;
+        let mut left = rustix::thread::capabilities(None)?;
+        left.effective.remove(power);
+        left.permitted.remove(power);
+        left.inheritable.remove(power);
+        set_capabilities(None, left)?;
+    }
+    if let Some(left) = prepared.capabilities {
+        set_capabilities(None, left)?;
+    }
+    if prepared.namespaces.is_some() {
+        namespaces::become_program()?;
+    }
+    if let Some(fd) = &prepared.inherited {
+        rustix::io::fcntl_setfd(fd, rustix::io::FdFlags::empty())?;
+    }
+    if let Some(ruleset) = &prepared.ruleset {
+        set_no_new_privs(true)?;
+        // SAFETY: the call takes a descriptor, which is open for as long as `prepared` is borrowed, and
+        // flags; it reads and writes no memory of this process.
+        let entered =
+            unsafe { libc::syscall(libc::SYS_landlock_restrict_self, ruleset.as_raw_fd(), 0_u32) };
+        if entered != 0 {
+            return Err(io::Error::last_os_error());
+        }
+    }
+    if let Some(filter) = &prepared.filter {
+        // One `prctl` and one `seccomp`; an error is not turned into text here.
+        seccompiler::apply_filter(filter).map_err(|error| match error {
+            seccompiler::Error::Prctl(why) | seccompiler::Error::Seccomp(why) => why,
+            _ => io::Error::from(io::ErrorKind::PermissionDenied),
+        })?;
+    }
+    Ok(())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn enter(_: &mut PreparedConfinement) -> io::Result<()> {
+    Err(io::Error::from(io::ErrorKind::Unsupported))
+}
+
+/// The version of Landlock's interface; `None` when the kernel has none or it is switched off.
+#[cfg(target_os = "linux")]
+pub(super) fn query_landlock_abi() -> Option<u32> {
+    /// The flag that asks for the version instead of making rules.
+    const VERSION: u32 = 1;
+    // SAFETY: with this flag the call takes no memory (a null pointer and a size of zero) and makes
+    // no descriptor; it returns a number.
+    let abi = unsafe {
+        libc::syscall(
+            libc::SYS_landlock_create_ruleset,
+            std::ptr::null::<libc::c_void>(),
+            0_usize,
+            VERSION,
+        )
+    };
+    u32::try_from(abi).ok().filter(|abi| *abi > 0)
+}
+
+/// Runs in the child between fork and exec.
+fn prepare_child() -> io::Result<()> {
+    rustix::process::setsid()?;
+    rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
+    rustix::process::setrlimit(
+        rustix::process::Resource::Core,
+        rustix::process::Rlimit { current: Some(0), maximum: Some(0) },
+    )?;
+    #[cfg(target_os = "linux")]
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+    Ok(())
+}
+
+/// Runs in the child between fork and exec: descriptors that whoever started us left open do not
+/// pass on. A directory among them would lead out of any confinement. Kernels before 5.11 cannot do
+/// it; there only confined children depend on it.
+#[cfg(target_os = "linux")]
+fn close_all_on_exec() -> io::Result<()> {
+    const FIRST: u32 = 3;
+    // SAFETY: with this flag the call changes descriptors' flags and closes nothing now; it reads
+    // and writes no memory.
+    let marked =
+        unsafe { libc::syscall(libc::SYS_close_range, FIRST, u32::MAX, libc::CLOSE_RANGE_CLOEXEC) };
+    if marked == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Runs in the child between fork and exec: puts the write end of the events pipe at
+/// [`EVENTS_FD`], open across exec.
+///
+/// Nothing that the standard library still needs stands there: the pipe was made before the spawn,
+/// when the lowest free descriptors are given out, so 3 was taken before the library opened its
+/// own. What the number meant in the parent is closed on exec anyway.
+fn install_events_fd(write: &OwnedFd) -> io::Result<()> {
+    if write.as_raw_fd() == EVENTS_FD {
+        // `dup2` onto itself would leave the close-on-exec flag set.
+        return Ok(rustix::io::fcntl_setfd(write, rustix::io::FdFlags::empty())?);
+    }
+    // SAFETY: the number is used for this one call, in a process that is about to be replaced;
+    // `ManuallyDrop` keeps the descriptor from being closed, since nothing here owns it.
+    let mut target = ManuallyDrop::new(unsafe { OwnedFd::from_raw_fd(EVENTS_FD) });
+    Ok(rustix::io::dup2(write.as_fd(), &mut target)?)
+}
+
+fn group(pid: u32) -> Option<Pid> {
+    i32::try_from(pid).ok().and_then(Pid::from_raw)
+}
+
+fn signal_group(pid: u32, signal: Signal) {
+    if let Some(pid) = group(pid) {
+        // ESRCH means the group is gone, which is what was wanted.
+        let _gone = rustix::process::kill_process_group(pid, signal);
+    }
+}
+
+fn group_alive(pid: u32) -> bool {
+    group(pid).is_some_and(|pid| rustix::process::test_kill_process_group(pid).is_ok())
+}
+
+/// Collects members of the group that re-parented to us, so that they do not stay as zombies.
+fn reap_group(pid: u32) {
+    if let Some(pid) = group(pid) {
+        while let Ok(Some(_)) = rustix::process::waitpgid(pid, rustix::process::WaitOptions::NOHANG)
+        {
+        }
+    }
+}
+
+/// The process that runs the program of a child: the child itself, or, where it waits outside of
+/// the namespaces it made, the one inside.
+pub(in crate::util) fn program_pid(pid: u32) -> u32 {
+    let read = |path: String| std::fs::read_to_string(path).unwrap_or_default();
+    let children = read(format!("/proc/{pid}/task/{pid}/children"));
+    let mut inside = children.split_whitespace().filter_map(|child| child.parse::<u32>().ok());
+    // The numbers of a process, from our namespace inwards. The helper is always number 1 inside,
+    // and the program, started right after it, number 2.
+    let program = inside.find(|child| {
+        let status = read(format!("/proc/{child}/status"));
+        let numbers = status.lines().find_map(|line| line.strip_prefix("NSpid:"));
+        let numbers: Vec<&str> = numbers.unwrap_or_default().split_whitespace().collect();
+        numbers.len() > 1 && numbers.last() == Some(&"2")
+    });
+    program.unwrap_or(pid)
+}
+
+/// Resident memory of the program of a child in bytes (Linux; elsewhere `None`).
+pub fn resident_memory(pid: u32) -> Option<u64> {
+    let pid = program_pid(pid);
+    let statm = std::fs::read_to_string(format!("/proc/{pid}/statm")).ok()?;
+    let pages: u64 = statm.split_whitespace().nth(1)?.parse().ok()?;
+    Some(pages * u64::try_from(rustix::param::page_size()).ok()?)
+}
+
+/// Why a program cannot be started.
+#[derive(Debug, thiserror::Error)]
+pub enum ResolveError {
+    /// No such file in any directory of `PATH`.
+    #[error("'{program}' was not found in PATH")]
+    NotInPath {
+        /// What was looked for.
+        program: String,
+        /// The directories searched, in order.
+        searched: Vec<PathBuf>,
+    },
+    /// A path that leads nowhere.
+    #[error("'{}' does not exist", .0.display())]
+    Missing(PathBuf),
+    /// A directory.
+    #[error("'{}' is a directory", .0.display())]
+    Directory(PathBuf),
+    /// A file without the right to execute it.
+    #[error("'{}' is not executable", .0.display())]
+    NotExecutable(PathBuf),
+}
+
+/// Finds the executable for `program`: a path as it is (relative to `cwd`), a bare name in `path`.
+///
+/// # Errors
+/// Says where it looked and why what it found cannot be started.
+pub fn resolve(program: &str, path: Option<&str>, cwd: &Path) -> Result<PathBuf, ResolveError> {
+    if program.contains('/') {
+        let file = cwd.join(program);
+        return check(&file).map(|()| file);
+    }
+    let searched: Vec<PathBuf> =
+        path.unwrap_or("/usr/local/bin:/usr/bin:/bin").split(':').map(PathBuf::from).collect();
+    let mut refused = None;
+    for directory in &searched {
+        let file = cwd.join(directory).join(program);
+        match check(&file) {
+            Ok(()) => return Ok(file),
+            Err(ResolveError::Missing(_)) => {}
+            Err(other) => refused = refused.or(Some(other)),
+        }
+    }
+    Err(refused.unwrap_or_else(|| ResolveError::NotInPath { program: program.into(), searched }))
+}
+
+fn check(file: &Path) -> Result<(), ResolveError> {
+    use std::os::unix::fs::PermissionsExt as _;
+    let Ok(metadata) = std::fs::metadata(file) else {
+        return Err(ResolveError::Missing(file.into()));
+    };
+    if metadata.is_dir() {
+        Err(ResolveError::Directory(file.into()))
+    } else if metadata.permissions().mode() & 0o111 == 0 {
+        Err(ResolveError::NotExecutable(file.into()))
+    } else {
+        Ok(())
+    }
+}
+
+/// Says how a process ended: `wait with 7`, `was killed by SIGSEGV`.
+pub fn show_exit(status: ExitStatus) -> String {
+    use std::os::unix::process::ExitStatusExt as _;
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("exited with {code}"),
+        (None, Some(signal)) => format!("was killed by {}", signal_name(signal)),
+        (None, None) => "ended".to_owned(),
+    }
+}
+
+fn signal_name(number: i32) -> String {
+    let name = match number {
+        1 => "SIGHUP",
+        2 => "SIGINT",
+        3 => "SIGQUIT",
+        4 => "SIGILL",
+        6 => "SIGABRT",
+        7 => "SIGBUS",
+        8 => "SIGFPE",
+        9 => "SIGKILL",
+        11 => "SIGSEGV",
+        13 => "SIGPIPE",
+        14 => "SIGALRM",
+        15 => "SIGTERM",
+        24 => "SIGXCPU",
+        25 => "SIGXFSZ",
+        31 => "SIGSYS",
+        _ => return format!("signal {number}"),
+    };
+    name.to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell(script: &str) -> Program {
+        Program {
+            path: "/bin/sh".into(),
+            args: vec!["-c".into(), script.into()],
+            env: BTreeMap::new(),
+            cwd: "/".into(),
+            stdin: true,
+        }
+    }
+
+    #[tokio::test]
+    async fn a_polite_child_ends_at_end_of_file() {
+        let process = Process::start(&shell("cat >/dev/null; exit 3")).unwrap();
+        let status = process.shut_down(ShutdownTimeouts::default()).await.unwrap();
+        assert_eq!(status.code(), Some(3));
+    }
+
+    #[tokio::test]
+    async fn a_stubborn_child_and_its_children_are_killed() {
+        let script = "trap '' TERM; (trap '' TERM; sleep 60) & echo $!; sleep 60";
+        let mut process = Process::start(&shell(script)).unwrap();
+        let pid = process.pid();
+        let mut line = String::new();
+        let stdout = process.stdout.take().unwrap();
+        tokio::io::AsyncBufReadExt::read_line(&mut tokio::io::BufReader::new(stdout), &mut line)
+            .await
+            .unwrap();
+        let step = Duration::from_millis(50);
+        process
+            .shut_down(ShutdownTimeouts { eof: step, term: step, kill: Duration::from_secs(5) })
+            .await;
+        assert!(!group_alive(pid), "the group of {pid} is still there; its child was {line}");
+    }
+
+    #[tokio::test]
+    async fn an_events_pipe_stands_at_its_number_and_ends_with_the_child() {
+        let script = "echo event >&3; echo result";
+        let mut process = Process::start_with_events(&shell(script)).unwrap();
+        let (mut events, mut result) = (String::new(), String::new());
+        let (mut pipe, mut stdout) =
+            (process.events.take().unwrap(), process.stdout.take().unwrap());
+        tokio::io::AsyncReadExt::read_to_string(&mut pipe, &mut events).await.unwrap();
+        tokio::io::AsyncReadExt::read_to_string(&mut stdout, &mut result).await.unwrap();
+        assert_eq!((events.as_str(), result.as_str()), ("event\n", "result\n"));
+        process.shut_down(ShutdownTimeouts::default()).await;
+    }
+
+    #[tokio::test]
+    async fn a_child_inherits_nothing_but_its_own_pipes() {
+        let _held = std::fs::File::open("/").unwrap();
+        let list = "for f in 3 4 5 6 7 8 9; do (eval \": >&$f\") 2>/dev/null && echo $f; done";
+        for (start, expected) in [
+            (Process::start as fn(&Program) -> io::Result<Process>, ""),
+            (Process::start_with_events, "3\n"),
+        ] {
+            let mut process = start(&shell(list)).unwrap();
+            let mut open = String::new();
+            let mut stdout = process.stdout.take().unwrap();
+            tokio::io::AsyncReadExt::read_to_string(&mut stdout, &mut open).await.unwrap();
+            assert_eq!(open, expected);
+            process.shut_down(ShutdownTimeouts::default()).await;
+        }
+    }
+
+    #[tokio::test]
+    async fn a_program_that_cannot_be_started_is_an_error_with_an_events_pipe_too() {
+        let program = Program { path: "/no/such/program".into(), ..shell("") };
+        let error = Process::start_with_events(&program).err().unwrap();
+        assert_eq!(error.kind(), io::ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn a_missing_program_names_where_it_was_looked_for() {
+        let error = resolve("no-such-program", Some("/usr/bin:/bin"), Path::new("/")).unwrap_err();
+        let ResolveError::NotInPath { searched, .. } = error else { panic!("{error}") };
+        assert_eq!(searched.len(), 2);
+        assert!(matches!(resolve("/bin", None, Path::new("/")), Err(ResolveError::Directory(_))));
+    }
+}
