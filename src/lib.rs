@@ -17,7 +17,7 @@
 //! | [`serve`] | the demo server that the embedded `mcp.yaml` starts; recording and replaying servers |
 //! | [`mod@bench`] | the load engine: plans, runs, what can be said about them |
 //! | [`host`] | [`ToolHost`](host::ToolHost): names to providers, and the life of a call |
-//! | [`providers`] | one kind of tool each: `builtin`, `command`, `pipeline`, `mcp` |
+//! | [`providers`] | one kind of tool each: `builtin`, `command`, `python`, `http`, `openapi`, `files`, `pipeline`, `storage`, `mailbox`, `mcp` |
 //! | [`provider`] | the contract between the host and a kind |
 //! | [`mcp`] | the MCP client: transports, eras, sessions |
 //! | [`config`] | files to specs, with a place for every value; consent |
@@ -29,57 +29,34 @@
 //!
 //! # Glossary
 //!
-//! One word for each idea, and the same word everywhere.
+//! The terms of MCP, JSON-RPC and HTTP keep the meaning of their specifications. These are ours:
 //!
 //! | word | means |
 //! |---|---|
-//! | agreement | what a handshake settled: era, version, capabilities |
-//! | approval | a person's yes to one call |
-//! | arrival | something that came over a wire |
 //! | attempt | one try of a call; a call has one or more |
-//! | bundle | a project's configuration files with the code and documents they name; trusted as a whole |
-//! | call | one use of a tool, from its intent to its outcome |
+//! | bundle | a project's configuration files with the code they name; trusted as a whole |
 //! | catalogue | the list of all tools at one moment |
 //! | component | what several tools are named after: a server, or a configured instance |
-//! | consent | whether the files of a project may act: trusted by their content, or allowed for a run |
-//! | definition | everything known about a tool |
-//! | door | the only way to stdout and stderr |
-//! | doubt | something odd that can be lived with; shown as a warning |
-//! | drift | a live definition that differs from its declaration |
-//! | entry | one tool or server in a file |
+//! | declared, advertised | what a file says a tool is, and what its server says |
+//! | diagnostic | something wrong in a file or a listing, with its place |
+//! | drift | a difference between the declared or pinned definition of a tool and the live one |
+//! | entry | one tool or server in a file, as it is written |
 //! | era | which lifecycle a server speaks: legacy (`initialize`) or modern (stateless) |
-//! | event | something that happened, for viewers; may be lost |
-//! | error | a failure as a value: kind, words, evidence, place, hint |
-//! | grant | the proof of consent to a file; the only way to an expander |
-//! | host | the gateway to all tools |
-//! | intent, outcome | the two records of a call |
-//! | kind | a way to run tools: `builtin`, `command`, `mcp` |
+//! | grant | the proof of consent to a file; the only way to expand its references |
+//! | kind | a way to run tools, such as `builtin`, `command` or `mcp` |
 //! | layer | how a file was found: flag, variable, project, user, embedded |
 //! | listing | what one provider offers at one moment |
 //! | masker | takes known secrets out of whatever is recorded or shown |
 //! | nested call | a call that a tool makes as part of its own |
-//! | member | a provider inside the host, with what is remembered of it |
-//! | offer | what a server has beside tools: a prompt, a resource, a template of addresses |
-//! | place | file, line and column |
-//! | policy | rules about calls: allow, ask, deny |
-//! | preview | the exact request of a call that is not made |
-//! | problem | something wrong in a file or a listing |
+//! | offering | what a server has beside tools: a prompt, a resource or a resource template |
 //! | profile | a named view of the catalogue: what one agent sees |
 //! | provider | runs the tools of one kind or one server |
-//! | reach | how far a listing goes: declared, some servers, everything |
-//! | recording | a trace file that is played back as a server |
-//! | record | what is kept of a call: the audit log, the history and the spool |
 //! | room | a top-level module |
-//! | route | where a name leads |
-//! | seal | what an entry may start, as it was trusted; compared again before a start |
-//! | server | an MCP server |
-//! | session | of a caller: the calls that belong together; in [`mcp`]: the SDK's half of a connection |
+//! | seal | what an entry may start, as it was trusted; compared again before each start |
+//! | session | of a caller: the calls that belong together; in [`mcp`]: one connection's state |
 //! | spec | a resolved entry, free of the file's form |
-//! | spool | the file of call statistics |
-//! | tool | something with a name, a schema and an effect |
-//! | trace | what crossed the wires of servers, as it was |
-//! | tracer | tells whoever looks what crosses the wires of one server |
-//! | traffic | one item of a trace |
+//! | spool | the file that calls append their statistics to |
+//! | trace | what crossed the wires of servers, byte for byte |
 //! | trust | a person's yes to a project's bundle, bound to its content and kept |
 //! | wire | the bytes to one server and back |
 //!
@@ -95,7 +72,7 @@
 //! use async_trait::async_trait;
 //! use serde_json::json;
 //! use toolhost::host::ToolHost;
-//! use toolhost::host::request::{ArgumentWord, Arguments, CallRequest};
+//! use toolhost::host::request::{ArgumentWord, CallArguments, CallRequest};
 //! use toolhost::model::*;
 //! use toolhost::provider::{Preview, ToolProvider};
 //!
@@ -106,7 +83,7 @@
 //!     fn declared(&self) -> Vec<Arc<ToolDefinition>> {
 //!         let name = ToolName::plain("double");
 //!         let origin = Origin::Program;
-//!         let mut tool = ToolDefinition::new(name, Source::Internal, "doubler", origin);
+//!         let mut tool = ToolDefinition::new(name, ToolSource::Internal, "doubler", origin);
 //!         tool.input_schema = Arc::new(json!({
 //!             "type": "object",
 //!             "properties": { "n": { "type": "integer" } },
@@ -132,13 +109,13 @@
 //! // A word is text until the schema says what it should be.
 //! let word = |value: &str| {
 //!     let word = ArgumentWord::Text { key: "n".into(), value: value.into() };
-//!     CallRequest::new("double", Arguments::Words(vec![word]))
+//!     CallRequest::new("double", CallArguments::Words(vec![word]))
 //! };
 //! assert_eq!(host.call(word("21")).await?.result?.output, json!({ "twice": 42 }));
 //!
 //! // What does not fit never reaches the provider.
 //! let error = host.call(word("many")).await.unwrap_err();
-//! assert_eq!(error.kind(), FaultKind::Usage);
+//! assert_eq!(error.kind(), ErrorKind::Usage);
 //!
 //! host.close().await;
 //! # Ok(())
@@ -151,9 +128,9 @@
 //! ```
 //! use serde_json::json;
 //! use toolhost::host::ToolHost;
-//! use toolhost::host::request::{Arguments, CallRequest};
+//! use toolhost::host::request::{CallArguments, CallRequest};
 //! use toolhost::model::{
-//!     Error, JsonObject, Origin, Source, ToolContext, ToolDefinition, ToolName, ToolResult,
+//!     Error, JsonObject, Origin, ToolContext, ToolDefinition, ToolName, ToolResult, ToolSource,
 //! };
 //!
 //! async fn shout(arguments: JsonObject, _: ToolContext) -> Result<ToolResult, Error> {
@@ -165,10 +142,10 @@
 //! # async fn main() -> Result<(), Error> {
 //! let host = ToolHost::builder().build();
 //! let name = ToolName::plain("shout");
-//! host.register(ToolDefinition::new(name, Source::Internal, "program", Origin::Program), shout)?;
+//! host.register(ToolDefinition::new(name, ToolSource::Internal, "program", Origin::Program), shout)?;
 //!
 //! let text = JsonObject::from_iter([("text".to_owned(), json!("hello"))]);
-//! let outcome = host.call(CallRequest::new("shout", Arguments::Object(text))).await?;
+//! let outcome = host.call(CallRequest::new("shout", CallArguments::Object(text))).await?;
 //! assert_eq!(outcome.result?.output, json!("HELLO"));
 //! assert!(host.unregister("shout"));
 //! # Ok(())
