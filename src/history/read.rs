@@ -49,6 +49,7 @@ pub struct HistoryEntry {
     /// The arguments, secrets replaced; `None` when they were too large to keep.
     pub arguments: Option<JsonObject>,
     /// Why it failed, when it did.
+    #[serde(rename = "fault")]
     pub error: Option<StoredError>,
     /// What the tool gave, when it gave anything.
     pub result: Option<StoredResult>,
