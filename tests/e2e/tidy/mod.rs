@@ -225,7 +225,9 @@ fn the_words_are_those_of_the_field() {
     let mut found = String::new();
     for source in sources() {
         for (at, line) in source.text.lines().enumerate() {
-            for word in texts::words(line).iter().filter(|word| GONE.contains(&word.as_str())) {
+            // Text in quotes may be a promised key, such as `course` in the JSON of `stats`.
+            let code: String = line.split('"').step_by(2).collect();
+            for word in texts::words(&code).iter().filter(|word| GONE.contains(&word.as_str())) {
                 writeln!(found, "src/{}:{}: {word}", source.path, at + 1).unwrap();
             }
         }
