@@ -14,8 +14,10 @@ use tokio::time::Instant;
 
 use super::connection::{Connection, RequestOptions};
 use super::lifecycle::MODERN;
-use super::message::{self, RawJson, error_code};
+use super::message::{self, RawJson};
 use super::page::{ListPage, MAX_ITEMS, NextPage, PageItems};
+use super::protocol_warning::ProtocolWarning;
+use super::rpc_code::{METHOD_NOT_FOUND, MISSING_CAPABILITY, UNSUPPORTED_VERSION};
 use crate::model::{
     Diagnostic, Era, Error, ErrorPhase, OfferingListing, ToolDefinition, ToolListing,
 };
@@ -95,7 +97,7 @@ pub async fn all<T: Listable>(
         if !list.is_requested_undeclared {
             return Ok(OfferingListing::default());
         }
-        connection.add_warning(format!("it does not declare the {} capability", list.capability));
+        connection.add_warning(ProtocolWarning::UndeclaredCapability(list.capability));
     }
     let deadline = Instant::now() + LISTING_TIMEOUT;
     let mut cursor: Option<String> = None;
@@ -168,9 +170,11 @@ fn first_page_failed<T>(
     error: Error,
 ) -> Result<OfferingListing<T>, Error> {
     let unknown = list.is_method_optional || !connection.declares(list.capability);
-    match error_code(&error) {
-        Some(-32601) if unknown => Ok(OfferingListing::default()),
-        Some(code @ (-32022 | -32021)) if connection.agreement.era == Era::Modern => {
+    match error.rpc_code() {
+        Some(METHOD_NOT_FOUND) if unknown => Ok(OfferingListing::default()),
+        Some(code @ (UNSUPPORTED_VERSION | MISSING_CAPABILITY))
+            if connection.agreement.era == Era::Modern =>
+        {
             Err(Error::protocol(format!(
                 "the server offers {MODERN} and then refuses it (error {code})"
             ))
@@ -262,9 +266,8 @@ impl<'a, T: Listable> ListCollector<'a, T> {
         if self.keys.insert(key.clone()) {
             self.offered.items.push(item);
         } else {
-            let one = T::LIST.singular;
-            self.connection
-                .add_warning(format!("it lists the {one} \"{key}\" twice; the first one counts"));
+            let item = T::LIST.singular;
+            self.connection.add_warning(ProtocolWarning::ListedTwice { item, key });
         }
     }
 }

@@ -6,6 +6,7 @@
 
 pub mod auth;
 mod bounded_list;
+pub mod call_template;
 pub mod calling;
 pub mod connection;
 pub mod credentials;
@@ -22,11 +23,14 @@ mod offering_items;
 pub mod offering_requests;
 mod outgoing;
 mod page;
+pub mod protocol_warning;
 mod questions;
+mod read_handoff;
 pub mod repeat;
 mod responder;
 mod results;
 pub mod rounds;
+pub mod rpc_code;
 mod session;
 pub mod skills;
 pub mod subscription;

@@ -55,11 +55,25 @@ impl ChangeNotification {
     }
 }
 
+/// What a notification lacks that it is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum NotificationFlaw {
+    /// The address of its resource is longer than any that is subscribed to.
+    #[error("has an address that is too long")]
+    UriTooLong,
+    /// It has no address of a resource.
+    #[error("names no resource")]
+    NoResource,
+    /// It has no list of what the server agreed to tell.
+    #[error("does not say what was accepted")]
+    NothingAccepted,
+}
+
 /// Reads a notification; `None` when it is about something else.
 ///
 /// # Errors
 /// What is wrong with it, in words that follow its name.
-pub fn read(method: &str, params: &Value) -> Result<Option<ChangeNotification>, &'static str> {
+pub fn read(method: &str, params: &Value) -> Result<Option<ChangeNotification>, NotificationFlaw> {
     let told = match method {
         "notifications/tools/list_changed" => NotificationKind::ListChanged(ListKind::Tools),
         "notifications/prompts/list_changed" => NotificationKind::ListChanged(ListKind::Prompts),
@@ -67,13 +81,13 @@ pub fn read(method: &str, params: &Value) -> Result<Option<ChangeNotification>, 
             NotificationKind::ListChanged(ListKind::Resources)
         }
         "notifications/resources/updated" => match params.get("uri").and_then(Value::as_str) {
-            Some(uri) if uri.len() > URI_LIMIT => return Err("has an address that is too long"),
+            Some(uri) if uri.len() > URI_LIMIT => return Err(NotificationFlaw::UriTooLong),
             Some(uri) => NotificationKind::ResourceUpdated(uri.to_owned()),
-            None => return Err("names no resource"),
+            None => return Err(NotificationFlaw::NoResource),
         },
         "notifications/subscriptions/acknowledged" => match params.get("notifications") {
             Some(filter @ Value::Object(_)) => NotificationKind::Acknowledged(filter.clone()),
-            _ => return Err("does not say what was accepted"),
+            _ => return Err(NotificationFlaw::NothingAccepted),
         },
         _ => return Ok(None),
     };

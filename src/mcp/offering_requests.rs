@@ -6,10 +6,12 @@
 use serde_json::{Map, Value, json};
 
 use super::connection::{Connection, RequestOptions};
-use super::message::{RawJson, error_code, truncate};
+use super::message::{RawJson, truncate};
 use super::page::freshness;
+use super::protocol_warning::ProtocolWarning;
 use super::results::check_content;
 use super::rounds::{self, RequestResult};
+use super::rpc_code::METHOD_NOT_FOUND;
 use crate::model::{
     Completion, CompletionQuery, CompletionReference, Era, Error, JsonObject, PromptMessages,
     ResourceContents, ToolName,
@@ -130,8 +132,8 @@ pub async fn complete(
         params["context"] = json!({ "arguments": query.context });
     }
     let answered = asked.complete(params).await;
-    let (raw, answer) = answered.map_err(|error| match error_code(&error) {
-        Some(-32601) => error.with_hint("this server completes nothing"),
+    let (raw, answer) = answered.map_err(|error| match error.rpc_code() {
+        Some(METHOD_NOT_FOUND) => error.with_hint("this server completes nothing"),
         _ => error,
     })?;
     let completion = answer.get("completion").and_then(Value::as_object);
@@ -144,10 +146,8 @@ pub async fn complete(
         return Err(asked.unusable_answer("has values that are no texts", &raw));
     };
     if texts.len() > MAX_VALUES {
-        connection.add_warning(format!(
-            "it completes with {} values; {MAX_VALUES} are kept",
-            texts.len()
-        ));
+        connection
+            .add_warning(ProtocolWarning::TooManyValues { count: texts.len(), kept: MAX_VALUES });
     }
     Ok(Completion {
         values: texts.into_iter().take(MAX_VALUES).map(str::to_owned).collect(),

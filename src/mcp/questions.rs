@@ -56,20 +56,34 @@ pub struct QuestionTable {
     pages: VecDeque<String>,
 }
 
+/// Why a question of a server is not taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum QuestionRejection {
+    /// Its id is longer than any honest one.
+    #[error("its id is too long")]
+    IdTooLong,
+    /// The server asks without taking the answers to what it asked before.
+    #[error("too many are waiting for the server to read their answers")]
+    TooManyOpen,
+    /// Another question with its id is open.
+    #[error("its id is in use")]
+    IdInUse,
+}
+
 impl QuestionTable {
     /// Takes note of a question.
     ///
     /// # Errors
     /// Why it is not taken: a server that asks without listening must not cost more and more.
-    pub fn open(&mut self, key: String, question: OpenQuestion) -> Result<(), &'static str> {
+    pub fn open(&mut self, key: String, question: OpenQuestion) -> Result<(), QuestionRejection> {
         if key.len() > LONGEST_ID {
-            return Err("its id is too long");
+            return Err(QuestionRejection::IdTooLong);
         }
         if self.open.len() >= MAX_OPEN {
-            return Err("too many are waiting for the server to read their answers");
+            return Err(QuestionRejection::TooManyOpen);
         }
         if self.open.contains_key(&key) {
-            return Err("its id is in use");
+            return Err(QuestionRejection::IdInUse);
         }
         self.open.insert(key, question);
         Ok(())

@@ -8,6 +8,7 @@
 
 use std::sync::Arc;
 
+use rmcp::model::ErrorCode;
 use serde_json::{Value, json};
 use url::Url;
 
@@ -57,8 +58,8 @@ impl QuestionRefusal {
     pub fn error(&self) -> (i32, String) {
         match self {
             Self::Declined(_) => (-1, "User rejected sampling request".to_owned()),
-            Self::Unknown(what) => (-32601, what.clone()),
-            Self::Malformed(what) => (-32602, what.clone()),
+            Self::Unknown(what) => (ErrorCode::METHOD_NOT_FOUND.0, what.clone()),
+            Self::Malformed(what) => (ErrorCode::INVALID_PARAMS.0, what.clone()),
         }
     }
 }

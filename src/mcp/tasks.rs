@@ -157,7 +157,7 @@ fn failed(error: Option<&Value>) -> Error {
         return Error::protocol("the task has failed without a well-formed error");
     };
     let data = error.and_then(|error| error.get("data"));
-    Error::tool(format!("error {code}: {message}")).with_data(json!({ "code": code, "data": data }))
+    Error::tool(format!("error {code}: {message}")).with_rpc_error(code, data)
 }
 
 /// Waits for a task's result, which is that of the call. `first` is the task as it was created.

@@ -8,7 +8,7 @@
 
 use std::time::Instant;
 
-use super::call_template::FIRST_ID;
+use crate::mcp::call_template::FIRST_ID;
 
 /// No slot.
 const NO_SLOT: usize = usize::MAX;

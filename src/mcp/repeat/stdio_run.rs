@@ -3,7 +3,7 @@
 //! Owns: the requests that are on their way, and what came for them. Never does: wait for anything
 //! but the wire, read a clock, or say when a call is too late.
 //!
-//! What is due is written at once and what came is read at once; in between nothing is allocated.
+//! What is due is written at once and what came is read at once; nothing is allocated for a call.
 //! Whatever is not plainly an answer to one of these calls is read as usual, by the [`McpSession`].
 
 use std::collections::VecDeque;
@@ -16,13 +16,14 @@ use rmcp::service::RxJsonRpcMessage;
 use serde_json::Value;
 
 use super::answer;
-use super::call_template::{self, ToolCallTemplate};
 use super::in_flight::{InFlightCall, InFlightCalls};
-use super::read_handoff::{RunningGuard, SessionPermit};
+use crate::mcp::call_template::{self, ToolCallTemplate};
 use crate::mcp::connection::Connection;
 use crate::mcp::message::RawJson;
+use crate::mcp::protocol_warning::ProtocolWarning;
+use crate::mcp::read_handoff::{RunningGuard, SessionPermit};
 use crate::mcp::session::McpSession;
-use crate::mcp::transport::stdio::pipe_loan::{LoanReader, LoanWriter, PipeLoan};
+use crate::mcp::wire::{PipeLoan, PipeReader, PipeWriter};
 use crate::model::{CallId, Error, JsonObject};
 
 /// How much is put together before it is written.
@@ -51,7 +52,7 @@ impl StdioLane {
         meta: &JsonObject,
         call: CallId,
     ) -> Option<Self> {
-        connection.session().wire().as_stdio()?;
+        connection.session().wire().pipe_lender()?;
         let permit = connection.session().read_handoff.try_acquire()?;
         Some(Self { connection, permit, template: ToolCallTemplate::new(tool, meta), call })
     }
@@ -72,12 +73,14 @@ impl StdioLane {
             return Err(error);
         }
         let running = self.permit.begin();
-        let Some(wire) = session.wire().as_stdio() else {
+        let Some(lender) = session.wire().pipe_lender() else {
             return Err(Error::internal("this connection has no pipes"));
         };
-        let PipeLoan { mut incoming, outgoing } = wire.lend().await;
+        let PipeLoan { mut incoming, outgoing } = lender.lend().await;
         // What came before and was not looked at is none of ours.
-        incoming.each_line(|line| session.route_run_line(line, &mut |_, outcome| Some(outcome)));
+        incoming.each_line(&mut |line| {
+            session.route_run_line(line, &mut |_, outcome| Some(outcome));
+        });
         let flights = InFlightCalls::new(most, running.next_id);
         Ok(StdioRun {
             session,
@@ -100,8 +103,8 @@ pub struct StdioRun<'a> {
     session: &'a McpSession,
     template: &'a ToolCallTemplate,
     call: &'a CallId,
-    incoming: LoanReader<'a>,
-    outgoing: LoanWriter<'a>,
+    incoming: Box<dyn PipeReader + 'a>,
+    outgoing: Box<dyn PipeWriter + 'a>,
     in_flight: InFlightCalls,
     retired: VecDeque<i64>,
     /// The last moment that is known.
@@ -166,7 +169,8 @@ impl StdioRun<'_> {
         let id = self.in_flight.reserve();
         self.running.next_id = self.in_flight.next();
         let request = self.template;
-        let bytes = self.outgoing.line(Some(self.call), |out| request.write(id, arguments, out));
+        let bytes =
+            self.outgoing.line(Some(self.call), &mut |out| request.write(id, arguments, out));
         self.in_flight.insert(id, ticket, bytes, self.now);
     }
 
@@ -222,7 +226,7 @@ impl StdioRun<'_> {
     pub fn take_answers(&mut self, now: Instant, mut take: impl FnMut(RunAnswer<'_>)) {
         self.tick(now);
         let Self { session, incoming, in_flight: flights, retired, .. } = self;
-        incoming.each_line(|line| {
+        incoming.each_line(&mut |line| {
             if let Some(id) = answer::plain_answer_id(line)
                 && let Some(flight) = flights.remove(id)
             {
@@ -242,19 +246,16 @@ impl StdioRun<'_> {
                             outcome
                         };
                         if id.as_i64().is_none() {
-                            session
-                                .add_warning("an id came back written otherwise than it was sent");
+                            session.add_warning(ProtocolWarning::RunIdRewritten);
                         }
                         let (bytes, answer) = (line.len() + 1, AnswerBody::Parsed(outcome));
                         take(RunAnswer { call: flight, bytes, answer });
                     }
                     None if retired.contains(&number) => {
-                        session
-                            .add_warning("an answer came after its request was given up; ignored");
+                        session.add_warning(ProtocolWarning::LateAnswer);
                     }
                     None => {
-                        session
-                            .add_warning("a request was answered twice; the first answer counts");
+                        session.add_warning(ProtocolWarning::AnsweredTwice);
                     }
                 }
                 None
@@ -270,7 +271,7 @@ impl StdioRun<'_> {
             self.retired.pop_front();
         }
         self.retired.push_back(flight.id);
-        self.outgoing.line(Some(self.call), |out| {
+        self.outgoing.line(Some(self.call), &mut |out| {
             call_template::write_cancellation(flight.id, reason, out);
         });
         if self.in_flight.is_empty() {

@@ -14,6 +14,7 @@ use tokio::time::timeout;
 
 use super::WarningSink;
 use crate::mcp::message;
+use crate::mcp::rpc_code::PARSE_ERROR;
 use crate::mcp::wire::MESSAGE_LIMIT;
 use crate::model::Error;
 
@@ -21,8 +22,6 @@ use crate::model::Error;
 const ANSWER_TIMEOUT: Duration = Duration::from_mins(1);
 /// How many messages may come while such an answer is waited for.
 const MAX_QUEUED: usize = 1_000;
-/// JSON-RPC: parse error.
-const PARSE_ERROR: i64 = -32700;
 
 /// Why there is nobody to talk to any more.
 pub(super) enum ClientEnd {

@@ -19,17 +19,12 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::mcp::message;
+use crate::mcp::rpc_code::{INTERNAL_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND};
 use crate::model::Error;
 use client::{ClientEnd, ReplayClient};
 use recording::RecordedExchange;
 pub use recording::ServerRecording;
 
-/// JSON-RPC: the method does not exist.
-const METHOD_NOT_FOUND: i64 = -32601;
-/// JSON-RPC: internal error; nothing recorded fits.
-const INTERNAL_ERROR: i64 = -32603;
-/// JSON-RPC: not a request.
-const INVALID_REQUEST: i64 = -32600;
 /// How many recorded requests an error names.
 const MAX_NAMED: usize = 8;
 /// Ties what a subscription brings to the request that made it (2026-07-28).

@@ -73,7 +73,7 @@ impl RequestHead {
 ///
 /// # Errors
 /// When one has a name that a tool may not name.
-pub(super) fn param_header_lines(pairs: &[(String, String)]) -> Result<Vec<u8>, Error> {
+pub fn param_header_lines(pairs: &[(String, String)]) -> Result<Vec<u8>, Error> {
     let mut out = Vec::new();
     for (name, value) in pairs {
         line(&headers::parameter_name(name)?, &headers::header_value(value)?, &mut out);

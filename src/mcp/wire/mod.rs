@@ -4,12 +4,17 @@
 //! bounded in size, and reports every oddity it sees as an [`Arrival`] instead of hiding it. It
 //! never parses what is inside a message, and knows ids only to say which request failed.
 
+mod call_lanes;
+mod pipes;
+
 use async_trait::async_trait;
 use bytes::Bytes;
 use serde_json::Value;
 
-use super::transport::http::HttpWire;
-use super::transport::stdio::StdioWire;
+pub use call_lanes::{CallCompletion, CallLanes, LaneAnswer, LaneOpener, LanePoolEvent};
+pub use pipes::{PipeLender, PipeLoan, PipeReader, PipeWriter};
+
+use super::protocol_warning::ProtocolWarning;
 use crate::model::{CallId, Era, Error};
 
 /// The largest message a server may send, after decompression.
@@ -62,8 +67,8 @@ pub enum Arrival {
         stream_of: Option<Value>,
     },
     /// Something that is not a message but can be lived with (a banner on stdout, a wrong
-    /// content type): one line for the warnings.
-    Warning(String),
+    /// content type).
+    Warning(ProtocolWarning),
     /// No answer will come to this request, and why.
     Failed {
         /// The request.
@@ -111,16 +116,16 @@ pub trait Wire: Send + Sync + 'static {
     /// "response headers", "the rest of the answer").
     fn waiting_for(&self, id: &Value) -> Option<String>;
 
-    /// The wire itself, when it is one of pipes: these can be lent.
-    fn as_stdio(&self) -> Option<&StdioWire> {
+    /// The pipes of this wire, where it has some that can be lent.
+    fn pipe_lender(&self) -> Option<&dyn PipeLender> {
         None
     }
 
     /// What can be told about the other side.
     fn process_info(&self) -> ProcessInfo;
 
-    /// The same as a wire over Streamable HTTP, if it is one.
-    fn as_http(&self) -> Option<&HttpWire> {
+    /// The opener of connections for many calls, where this transport can have them.
+    fn lane_opener(&self) -> Option<&dyn LaneOpener> {
         None
     }
 
