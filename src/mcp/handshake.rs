@@ -42,7 +42,7 @@ pub type WireOpener = Arc<dyn Fn() -> Result<Arc<dyn Wire>, Error> + Send + Sync
 pub struct ConnectOptions {
     /// The server's name, for messages and events.
     pub server: String,
-    /// Which lifecycle to speak.
+    /// Which lifecycle to speak, as the entry says.
     pub protocol: ProtocolChoice,
     /// What was true last time.
     pub cached_era: Option<Era>,
@@ -52,7 +52,7 @@ pub struct ConnectOptions {
     pub falls_back_on_silence: bool,
     /// The roots the server may know.
     pub roots: Vec<String>,
-    /// Where events go.
+    /// Where events of the server go.
     pub events: EventSink,
     /// Who answers what the server asks.
     pub inbox: Arc<dyn QuestionHandler>,

@@ -19,17 +19,17 @@ pub enum ItemError {
     /// The member by which an item is known is missing.
     #[error("{} {item} has no {key}", article(.item))]
     NoKey {
-        /// The kind of item.
+        /// The kind of item, in one word.
         item: &'static str,
-        /// The member.
+        /// The name of the missing member.
         key: String,
     },
     /// The member by which an item is known is another kind of JSON value.
     #[error("the {key} of {} {item} is {value}", article(.item))]
     KeyNotText {
-        /// The kind of item.
+        /// The kind of item, in one word.
         item: &'static str,
-        /// The member.
+        /// The name of the member.
         key: String,
         /// The beginning of the value.
         value: String,
@@ -37,19 +37,19 @@ pub enum ItemError {
     /// The member by which an item is known holds white space at most.
     #[error("the {key} of {} {item} is empty", article(.item))]
     EmptyKey {
-        /// The kind of item.
+        /// The kind of item, in one word.
         item: &'static str,
-        /// The member.
+        /// The name of the member.
         key: String,
     },
     /// The member by which an item is known is too long, in characters.
     #[error("the {key} of {} {item} is {count} characters long; {limit} are allowed", article(.item))]
     KeyTooLong {
-        /// The kind of item.
+        /// The kind of item, in one word.
         item: &'static str,
-        /// The member.
+        /// The name of the member.
         key: String,
-        /// How long it is.
+        /// How long it is, in characters.
         count: usize,
         /// How long it may be.
         limit: usize,
@@ -57,9 +57,9 @@ pub enum ItemError {
     /// The member by which an item is known cannot be shown as it is.
     #[error("the {key} \"{shown}\" of {} {item} has characters that cannot be shown", article(.item))]
     UnshowableKey {
-        /// The kind of item.
+        /// The kind of item, in one word.
         item: &'static str,
-        /// The member.
+        /// The name of the member.
         key: String,
         /// What it looks like when it is made safe.
         shown: String,
@@ -73,7 +73,7 @@ pub enum ItemError {
     /// A tool's name is too long, in characters.
     #[error("a tool's name is {count} characters long; {limit} are allowed")]
     ToolNameTooLong {
-        /// How long it is.
+        /// How long it is, in characters.
         count: usize,
         /// How long it may be.
         limit: usize,
@@ -87,7 +87,7 @@ pub enum ItemError {
     /// A tool whose arguments cannot travel as headers.
     #[error("tool \"{tool}\": {flaw}")]
     InvalidHeader {
-        /// The tool's name.
+        /// The tool's name on the server.
         tool: String,
         /// What is wrong with the annotation.
         flaw: HeaderAnnotationError,
@@ -95,11 +95,11 @@ pub enum ItemError {
     /// A member of a named item is not what it has to be.
     #[error("{item} \"{name}\": {member} is {value}")]
     InvalidMember {
-        /// The kind of item.
+        /// The kind of item, in one word.
         item: &'static str,
-        /// Its name or address.
+        /// The item's own name or address.
         name: String,
-        /// The member, in words.
+        /// The member, in words for people.
         member: String,
         /// The beginning of its value.
         value: String,
@@ -107,7 +107,7 @@ pub enum ItemError {
     /// A prompt with more arguments than are read.
     #[error("prompt \"{prompt}\" has more than {limit} arguments")]
     TooManyArguments {
-        /// The prompt's name.
+        /// The prompt's name on the server.
         prompt: String,
         /// How many it may have.
         limit: usize,
@@ -115,7 +115,7 @@ pub enum ItemError {
     /// An argument of a prompt that cannot be used.
     #[error("prompt \"{prompt}\": {flaw}")]
     InvalidArgument {
-        /// The prompt's name.
+        /// The prompt's name on the server.
         prompt: String,
         /// What is wrong with the argument.
         flaw: Box<Self>,
@@ -123,9 +123,9 @@ pub enum ItemError {
     /// Two arguments of a prompt with one name.
     #[error("prompt \"{prompt}\" has two arguments called \"{argument}\"")]
     ArgumentTwice {
-        /// The prompt's name.
+        /// The prompt's name on the server.
         prompt: String,
-        /// The argument's name.
+        /// The name that two arguments share.
         argument: String,
     },
     /// A skill that cannot be loaded as it is listed.
@@ -147,7 +147,7 @@ pub enum SkillListingError {
     /// More files than a skill may have.
     #[error("it lists {count} files; {limit} are allowed")]
     TooManyFiles {
-        /// How many it lists.
+        /// How many files the skill lists.
         count: usize,
         /// How many it may list.
         limit: usize,

@@ -15,7 +15,7 @@ use super::rpc_code::UNSUPPORTED_VERSION;
 use crate::config::spec::ProtocolChoice;
 use crate::model::{Era, Error, ErrorKind};
 
-/// The stateless revision.
+/// The newest revision, which has no `initialize` and no sessions.
 pub const MODERN: &str = "2026-07-28";
 /// The newest revision with `initialize`.
 pub const LEGACY: &str = "2025-11-25";
@@ -28,7 +28,7 @@ const MAX_VERSIONS: usize = 50;
 /// A request of the handshake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HandshakeRequest {
-    /// `server/discover`.
+    /// `server/discover`, the first request of the modern era.
     Discover,
     /// `initialize`, with the version to offer.
     Initialize(&'static str),
@@ -37,45 +37,45 @@ pub enum HandshakeRequest {
 /// What happened on the wire.
 #[derive(Debug)]
 pub enum HandshakeEvent {
-    /// An answer to `server/discover`.
+    /// The answer to `server/discover`, or its refusal.
     Discover(Result<RawJson, Error>),
-    /// An answer to `initialize`.
+    /// The answer to `initialize`, or its refusal.
     Initialize(Result<RawJson, Error>),
     /// Nothing, for the probe's time.
     Silence,
-    /// The wire is gone.
+    /// The wire is gone, and why.
     WireClosed(Error),
 }
 
-/// What to do next.
+/// What the connection has to do next.
 #[derive(Debug)]
 pub enum HandshakeAction {
-    /// Send this.
+    /// Send this request on the wire.
     Send(HandshakeRequest),
-    /// Keep listening.
+    /// Keep listening to the wire.
     Wait,
     /// Start a fresh wire and send `initialize` on it.
     Restart,
-    /// Agreed.
+    /// Both sides agreed: the session can begin.
     Ready(Box<Agreement>),
-    /// There is no way.
+    /// No version or lifecycle is left to try.
     Fail(Error),
 }
 
 /// What both sides agreed on, and what the server said about itself.
 #[derive(Debug, Clone)]
 pub struct Agreement {
-    /// The lifecycle.
+    /// The lifecycle that the revision belongs to.
     pub era: Era,
-    /// The revision.
+    /// The revision, as its date.
     pub version: String,
     /// All revisions the server said it speaks; only `server/discover` tells.
     pub supported_versions: Vec<String>,
-    /// The capabilities, as declared.
+    /// The server's capabilities, as it declared them.
     pub capabilities: Value,
     /// Name and version, as claimed.
     pub server_info: Option<Value>,
-    /// Instructions for models.
+    /// The server's instructions for models.
     pub instructions: Option<String>,
 }
 

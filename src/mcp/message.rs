@@ -17,6 +17,7 @@ use serde_json::value::RawValue;
 use super::bounded_list::BoundedList;
 use super::protocol_warning::ProtocolWarning;
 use crate::model::Error;
+use crate::util::text::truncate;
 
 /// How deep JSON of a server may nest; the limit of the tree parser too.
 const DEPTH_LIMIT: usize = 128;
@@ -26,30 +27,30 @@ const VALUES_LIMIT: usize = 500_000;
 /// How many messages may come as one line or one body. No supported revision sends more than one.
 const MAX_BATCH: usize = 1_000;
 
-/// One message, classified.
+/// One JSON-RPC message, told apart by its members.
 #[derive(Debug, Clone)]
 pub enum RpcMessage {
     /// The answer to a request, or its refusal.
     Response {
-        /// The id as sent.
+        /// The id of the request, as it came back.
         id: Value,
         /// The `result`, or what is wrong with the answer, or the server's error.
         outcome: Result<RawJson, Error>,
     },
-    /// The server asks something.
+    /// A request of the server, which waits for an answer.
     Request {
-        /// The id as sent.
+        /// The id as the server chose it.
         id: Value,
-        /// The method.
+        /// The method, empty when it is no text.
         method: String,
-        /// The parameters.
+        /// The parameters as their JSON text.
         params: Option<RawJson>,
     },
-    /// The server tells something.
+    /// A notification of the server, which nobody answers.
     Notification {
-        /// The method.
+        /// The method, empty when it is no text.
         method: String,
-        /// The parameters.
+        /// The parameters as their JSON text.
         params: Option<RawJson>,
     },
 }
@@ -59,7 +60,7 @@ pub enum RpcMessage {
 pub struct RawJson(pub Box<RawValue>);
 
 impl RawJson {
-    /// The text.
+    /// The JSON text, as the server wrote it.
     pub fn get(&self) -> &str {
         self.0.get()
     }
@@ -84,7 +85,7 @@ impl RawJson {
 pub enum ParsedInput {
     /// One or more messages, with warnings about how they were written.
     Messages(Vec<RpcMessage>, Vec<ProtocolWarning>),
-    /// Not a message; harmless.
+    /// Not a message, and harmless: the beginning of its text.
     NonMessage(String),
     /// Begins like a message, but its JSON cannot be read. Where a line end is all that separates
     /// messages, nothing after it can be trusted; where the transport says what a message is, the
@@ -342,15 +343,6 @@ pub fn unreadable_message(error: &Error) -> ProtocolWarning {
 fn excerpt_around(text: &str, column: usize) -> String {
     let from = column.saturating_sub(60);
     text.chars().skip(from).take(120).collect()
-}
-
-/// The first `limit` characters of a text, and `…` when that is not all of it.
-pub fn truncate(text: &str, limit: usize) -> String {
-    let mut out: String = text.chars().take(limit).collect();
-    if out.len() < text.len() {
-        out.push('…');
-    }
-    out
 }
 
 /// Replaces `\uD800`–`\uDFFF` escapes that are no pair by `\uFFFD`; borrows when there is none.

@@ -17,12 +17,12 @@ const QUEUE_LIMIT: usize = 256;
 /// The longest address of a resource, in bytes.
 pub(super) const URI_LIMIT: usize = 8 * 1024;
 /// Which subscription a notification belongs to (revision 2026-07-28).
-pub(super) const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
+pub const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 
-/// What is told.
+/// What a notification says has changed.
 #[derive(Debug, Clone, PartialEq)]
 pub enum NotificationKind {
-    /// A list changed.
+    /// The items of this list changed.
     ListChanged(ListKind),
     /// The resource with this address changed.
     ResourceUpdated(String),
@@ -30,12 +30,12 @@ pub enum NotificationKind {
     Acknowledged(Value),
 }
 
-/// One notification.
+/// One notification about lists, resources or a subscription.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ChangeNotification {
     /// The subscription it belongs to: the id of the request that opened it.
     pub subscription: Option<Value>,
-    /// What is told.
+    /// What it says has changed.
     pub kind: NotificationKind,
 }
 
@@ -116,7 +116,7 @@ impl NotificationHub {
         listener
     }
 
-    /// Tells everybody.
+    /// Counts a change of a list, and tells every listener.
     pub fn publish(&mut self, news: &ChangeNotification) {
         if let NotificationKind::ListChanged(list) = news.kind {
             self.versions[list_index(list)] += 1;

@@ -3,9 +3,9 @@
 //! Owns: every such oddity, its words, and a bounded list of those of one server. Never does:
 //! decide what follows of one. What ends a request or a connection is an error.
 
-use super::message::truncate;
 use super::notifications::NotificationFlaw;
 use super::questions::QuestionRejection;
+use crate::util::text::truncate;
 
 /// How many different warnings about a server's traffic are kept.
 const MAX_WARNINGS: usize = 20;
@@ -37,7 +37,7 @@ pub enum ProtocolWarning {
     /// Another version of JSON-RPC, as its JSON text.
     #[error("\"jsonrpc\" is {0}, not \"2.0\"")]
     OtherRpcVersion(String),
-    /// No version of JSON-RPC.
+    /// A message that names no version of JSON-RPC.
     #[error("the message has no \"jsonrpc\": \"2.0\"")]
     NoRpcVersion,
     /// A line of stdout that is no message.
@@ -79,15 +79,15 @@ pub enum ProtocolWarning {
     /// A request whose id is neither text nor a whole number.
     #[error("a {method} request has the id {id}; it gets no answer")]
     UnusableRequestId {
-        /// What was asked.
+        /// The method of the request.
         method: String,
-        /// The id as JSON.
+        /// The id as its JSON text.
         id: String,
     },
     /// A request whose parameters cannot be read.
     #[error("a {method} request could not be read: {reason}")]
     UnreadableRequest {
-        /// What was asked.
+        /// The method of the request.
         method: String,
         /// The message of the error.
         reason: String,
@@ -95,9 +95,9 @@ pub enum ProtocolWarning {
     /// A request that nobody is asked about.
     #[error("a {method} request gets no answer: {reason}")]
     RejectedRequest {
-        /// What was asked.
+        /// The method of the request.
         method: String,
-        /// Which limit it breaks.
+        /// The limit that the request breaks.
         reason: QuestionRejection,
     },
     /// A notification whose parameters cannot be read.
@@ -106,9 +106,9 @@ pub enum ProtocolWarning {
     /// A notification that lacks what it is about.
     #[error("a {method} notification {flaw}")]
     FlawedNotification {
-        /// Which notification.
+        /// The method of the notification.
         method: String,
-        /// What it lacks.
+        /// What the notification lacks.
         flaw: NotificationFlaw,
     },
 
@@ -135,9 +135,9 @@ pub enum ProtocolWarning {
     /// More values for an argument than the specification allows.
     #[error("it completes with {count} values; {kept} are kept")]
     TooManyValues {
-        /// How many there were.
+        /// How many values there were.
         count: usize,
-        /// How many are shown.
+        /// How many of them are shown.
         kept: usize,
     },
     /// So many changes were dropped before a subscriber took them.
@@ -183,7 +183,7 @@ pub enum ProtocolWarning {
     FoundElsewhere {
         /// The address of the entry.
         configured: String,
-        /// The address that answers.
+        /// The address that answers as a server.
         found: String,
     },
     /// The stream of what the server says on its own is broken, and why.
@@ -212,7 +212,7 @@ pub enum ProtocolWarning {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("drift: the tool '{tool}' changed after it was listed ({parts})")]
 pub struct DefinitionDrift {
-    /// The tool's full name.
+    /// The tool's full name, as it is called.
     pub tool: String,
     /// The parts that changed, with commas between them.
     pub parts: String,
@@ -269,7 +269,7 @@ impl WarningList {
         }
     }
 
-    /// Whether nothing was odd.
+    /// Whether no warning was added yet.
     pub fn is_empty(&self) -> bool {
         self.known.is_empty()
     }

@@ -17,7 +17,7 @@ const LONGEST_ID: usize = 1024;
 /// How many pages are remembered that a server asked to open.
 const MAX_PAGES: usize = 64;
 
-/// One open question.
+/// A question of the server whose answer is not handed over yet.
 #[derive(Debug, Clone)]
 pub struct OpenQuestion {
     /// The call that waits for the answer, when it is certain which.
@@ -118,7 +118,7 @@ impl QuestionTable {
         }
     }
 
-    /// The connection has ended.
+    /// Cancels all open questions, because the connection has ended.
     pub fn close_all(&mut self) {
         for question in self.open.values() {
             question.cancelled.cancel();
@@ -130,7 +130,7 @@ impl QuestionTable {
         self.open.values().any(|q| q.waits_for_person && q.requests.contains(&request))
     }
 
-    /// Remembers a page.
+    /// Remembers the id of a page that the server asked to open.
     pub fn remember_page(&mut self, id: &str) {
         if id.len() <= LONGEST_ID {
             self.pages.push_back(id.to_owned());

@@ -12,11 +12,11 @@ use rmcp::model::ErrorCode;
 use serde_json::{Value, json};
 use url::Url;
 
-use super::message::truncate;
 use crate::model::{
     CallId, EventSink, HostEvent, Question, QuestionBody, QuestionHandler, QuestionOutcome,
     QuestionReply,
 };
+use crate::util::text::truncate;
 
 /// How much of a server's words is told to viewers, in characters.
 const SUMMARY_CHARS: usize = 500;
@@ -29,7 +29,7 @@ pub struct QuestionResponder {
     pub roots: Vec<String>,
     /// Where questions and their answers are told, without what was answered.
     pub events: EventSink,
-    /// Who answers.
+    /// Answers the questions; a front end decides by whom.
     pub inbox: Arc<dyn QuestionHandler>,
 }
 

@@ -9,10 +9,11 @@
 use serde_json::{Value, json};
 
 use super::connection::{Connection, RequestOptions};
-use super::message::{RawJson, truncate};
+use super::message::RawJson;
 use super::responder::{QuestionContext, QuestionRefusal, needs_person};
 use super::rpc_code::{MISSING_CAPABILITY, UNSUPPORTED_VERSION, URL_ELICITATION_REQUIRED};
 use crate::model::{Error, ErrorKind, JsonObject, QuestionOutcome, Signal};
+use crate::util::text::truncate;
 
 /// How often a server may ask before it answers.
 const MAX_ROUNDS: u32 = 10;
@@ -26,9 +27,9 @@ pub(super) const HOW_TO_ANSWER: &str =
 /// The answer to a request, when nothing is asked any more.
 #[derive(Debug)]
 pub struct RequestResult {
-    /// The result.
+    /// The result, as a JSON object.
     pub result: JsonObject,
-    /// Its exact text.
+    /// The exact text of the result.
     pub raw: RawJson,
 }
 

@@ -24,7 +24,7 @@ use crate::model::{
 /// How long taking subscriptions back may take, all together.
 const UNSUBSCRIBE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// How a subscription ended.
+/// How a subscription ended, and the error where there is one.
 #[derive(Debug)]
 pub enum SubscriptionEnd {
     /// Nobody wants it any more.
@@ -37,11 +37,11 @@ pub enum SubscriptionEnd {
     Broken(Error),
 }
 
-/// One subscription.
+/// A subscription to lists and resources of one server.
 pub struct Subscription<'a> {
-    /// The server.
+    /// The connection that it goes over.
     pub connection: &'a Connection,
-    /// What is wanted.
+    /// The lists and resources to hear of.
     pub filter: &'a SubscriptionFilter,
     /// How long the server may take to agree.
     pub ack_timeout: Duration,

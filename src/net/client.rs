@@ -22,7 +22,7 @@ use crate::model::{Error, ErrorPhase};
 const IDLE_TIMEOUT: Duration = Duration::from_secs(4);
 /// What every request says it comes from.
 pub const USER_AGENT: &str = concat!("toolhost/", env!("CARGO_PKG_VERSION"));
-/// Lines of response headers.
+/// How many lines of response headers are read.
 const HEADER_LINES: usize = 100;
 
 /// How connections to one origin are made.

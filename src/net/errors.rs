@@ -33,7 +33,7 @@ pub struct NoSuchHost {
 #[derive(Debug, thiserror::Error)]
 #[error("{address} is a link-local address")]
 pub struct LinkLocal {
-    /// The first of them.
+    /// The first address that was found.
     pub address: IpAddr,
 }
 
@@ -41,7 +41,7 @@ pub struct LinkLocal {
 #[derive(Debug, thiserror::Error)]
 #[error("{address} is no public address")]
 pub struct NotPublic {
-    /// The first of them.
+    /// The first address that was found.
     pub address: IpAddr,
 }
 
@@ -106,7 +106,7 @@ pub fn no_connection_over(error: &io::Error, socket: &Path) -> Error {
     socket_error(error, socket).with_phase(ErrorPhase::Start)
 }
 
-/// No connection in time.
+/// The error of a connection that was not made within `limit`.
 pub fn connect_timed_out(url: &Url, limit: Duration) -> Error {
     let what = if url.scheme() == "https" { "TLS connection" } else { "connection" };
     Error::timeout(format!("no {what} to {} within {}", host_and_port(url), show_duration(limit)))
@@ -186,7 +186,7 @@ fn socket_error(io: &io::Error, socket: &Path) -> Error {
 
 /// Why the body of a response could not be read to its end.
 pub enum BodyReadError {
-    /// The connection was lost.
+    /// The connection was lost, and how.
     Lost(String),
     /// The body was closed before its announced end.
     Truncated,

@@ -45,16 +45,16 @@ pub struct RequestOptions {
     pub idle_timeout: Duration,
     /// Ends the request whatever happens.
     pub total_timeout: Duration,
-    /// Gives the request up.
+    /// Gives the request up when it is cancelled.
     pub cancel: CancellationToken,
-    /// Hears progress.
+    /// Hears the progress of the request; none asks the server for none.
     pub progress: Option<ProgressListener>,
     /// Extra headers for transports that have headers.
     pub headers: Vec<(String, String)>,
     /// The least level of the log lines that a server of the modern era is asked for; without one
     /// it sends none.
     pub log_level: Option<&'static str>,
-    /// The step, for messages.
+    /// The step that errors name.
     pub phase: ErrorPhase,
     /// The tool call it is part of, for questions and the trace.
     pub call: Option<CallId>,
@@ -78,9 +78,9 @@ impl RequestOptions {
 
 /// A server that agreed to talk.
 pub struct Connection {
-    /// What was agreed on.
+    /// The version and capabilities that were agreed on.
     pub agreement: Agreement,
-    /// How long it took.
+    /// How long opening and the handshake took.
     pub connect_time: Duration,
     session: Arc<McpSession>,
     respondent: Arc<QuestionResponder>,
@@ -363,7 +363,7 @@ impl Connection {
         self.session.protocol_warnings()
     }
 
-    /// Notes something odd.
+    /// Adds a warning about the server; equal ones are counted.
     pub fn add_warning(&self, warning: ProtocolWarning) {
         self.session.add_warning(warning);
     }

@@ -6,7 +6,6 @@
 //! What is due is written at once and what came is read at once; nothing is allocated for a call.
 //! Whatever is not plainly an answer to one of these calls is read as usual, by the [`McpSession`].
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -22,14 +21,13 @@ use crate::mcp::connection::Connection;
 use crate::mcp::message::RawJson;
 use crate::mcp::protocol_warning::ProtocolWarning;
 use crate::mcp::read_handoff::{RunningGuard, SessionPermit};
+use crate::mcp::retired_ids::RetiredIds;
 use crate::mcp::session::McpSession;
 use crate::mcp::wire::{PipeLoan, PipeReader, PipeWriter};
 use crate::model::{CallId, Error, JsonObject};
 
 /// How much is put together before it is written.
 const WRITE_BATCH: usize = 64 * 1024;
-/// How many ids of given-up calls are remembered, to know a late answer when it comes.
-const MAX_RETIRED_IDS: usize = 256;
 /// A server that took nothing of what was begun for so long has stopped reading, for all we know.
 const STALL_TIMEOUT: Duration = Duration::from_millis(100);
 /// How long the end of a server is waited for that takes nothing any more.
@@ -57,7 +55,7 @@ impl StdioLane {
         Some(Self { connection, permit, template: ToolCallTemplate::new(tool, meta), call })
     }
 
-    /// The connection.
+    /// The connection whose pipes are lent.
     pub fn connection(&self) -> &Connection {
         &self.connection
     }
@@ -89,7 +87,7 @@ impl StdioLane {
             incoming,
             outgoing,
             in_flight: flights,
-            retired: VecDeque::new(),
+            retired: RetiredIds::default(),
             now,
             last_write: now,
             send_failure: None,
@@ -106,7 +104,7 @@ pub struct StdioRun<'a> {
     incoming: Box<dyn PipeReader + 'a>,
     outgoing: Box<dyn PipeWriter + 'a>,
     in_flight: InFlightCalls,
-    retired: VecDeque<i64>,
+    retired: RetiredIds,
     /// The last moment that is known.
     now: Instant,
     /// When the server was last seen to take something.
@@ -125,11 +123,11 @@ struct SendFailure {
 
 /// An answer to a call.
 pub struct RunAnswer<'a> {
-    /// The call.
+    /// The call that it answers.
     pub call: InFlightCall,
     /// How much came for it, in bytes.
     pub bytes: usize,
-    /// What came.
+    /// The answer, read only where that is needed.
     pub answer: AnswerBody<'a>,
 }
 
@@ -251,7 +249,7 @@ impl StdioRun<'_> {
                         let (bytes, answer) = (line.len() + 1, AnswerBody::Parsed(outcome));
                         take(RunAnswer { call: flight, bytes, answer });
                     }
-                    None if retired.contains(&number) => {
+                    None if retired.contains(number) => {
                         session.add_warning(ProtocolWarning::LateAnswer);
                     }
                     None => {
@@ -267,10 +265,7 @@ impl StdioRun<'_> {
     /// for any more.
     pub fn cancel_oldest(&mut self, reason: &str) -> Option<InFlightCall> {
         let flight = self.in_flight.take_oldest()?;
-        if self.retired.len() >= MAX_RETIRED_IDS {
-            self.retired.pop_front();
-        }
-        self.retired.push_back(flight.id);
+        self.retired.insert(flight.id);
         self.outgoing.line(Some(self.call), &mut |out| {
             call_template::write_cancellation(flight.id, reason, out);
         });

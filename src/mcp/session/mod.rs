@@ -6,7 +6,7 @@
 
 mod transport;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::future::poll_fn;
 use std::sync::{Arc, Mutex as StdMutex, MutexGuard, PoisonError};
 use std::task::Poll;
@@ -26,22 +26,21 @@ use super::outgoing::{ClientMeta, OutgoingRequest};
 use super::protocol_warning::{ProtocolWarning, WARNING_CHARS, WarningList};
 use super::questions::{OpenQuestion, QuestionRejection, QuestionTable};
 use super::read_handoff::ReadHandoff;
+use super::retired_ids::RetiredIds;
 use super::wire::{Arrival, Wire};
 use crate::model::{CallId, Error, EventSink, HostEvent, ListKind, LogLevel};
+use crate::util::text::truncate;
 
 pub use transport::SessionTransport;
-
-/// How many ids of given-up requests are remembered, to know a late answer when it comes.
-const MAX_RETIRED_IDS: usize = 256;
 
 /// What a progress notification said.
 #[derive(Debug, Clone)]
 pub struct ProgressUpdate {
-    /// How far.
+    /// How much is done, in units of the server's own.
     pub done: f64,
-    /// Of how much.
+    /// How much there is to do, in the same units.
     pub total: Option<f64>,
-    /// Doing what.
+    /// What is being done, in the server's words.
     pub message: Option<String>,
 }
 
@@ -71,7 +70,7 @@ pub struct McpSession {
 #[derive(Default)]
 struct SessionState {
     pending: HashMap<i64, PendingOutcome>,
-    retired: VecDeque<i64>,
+    retired: RetiredIds,
     /// The id of the next request.
     next_id: i64,
     /// Questions of the server whose answers are not handed over yet.
@@ -111,7 +110,7 @@ impl McpSession {
         })
     }
 
-    /// The wire below.
+    /// The wire that the session's messages cross.
     pub fn wire(&self) -> &Arc<dyn Wire> {
         &self.wire
     }
@@ -202,10 +201,7 @@ impl McpSession {
         }
         state.questions.request_ended(id);
         if state.pending.remove(&id).is_some() {
-            state.retired.push_back(id);
-            if state.retired.len() > MAX_RETIRED_IDS {
-                state.retired.pop_front();
-            }
+            state.retired.insert(id);
         }
     }
 
@@ -341,7 +337,7 @@ impl McpSession {
         if let Some(number) = known
             && (of_a_run || (0..state.next_id).contains(&number))
         {
-            let late = of_a_run || state.retired.contains(&number);
+            let late = of_a_run || state.retired.contains(number);
             drop(state);
             self.add_warning(if late {
                 ProtocolWarning::LateAnswer
@@ -364,7 +360,7 @@ impl McpSession {
     /// Something came that may have been meant as the answer to the request `of`, or to any: the
     /// right one has to come soon.
     fn note_unmatched_response(&self, warning: &ProtocolWarning, of: Option<i64>) {
-        let text = message::truncate(&warning.to_string(), WARNING_CHARS);
+        let text = truncate(&warning.to_string(), WARNING_CHARS);
         let mut state = self.state();
         let meant = |id: i64| of.is_none_or(|of| of == id);
         for (_, pending) in state.pending.iter_mut().filter(|(id, _)| meant(**id)) {
@@ -558,7 +554,7 @@ pub struct SentRequest {
     /// Its id, which is the token of its progress too.
     pub id: i64,
     woken: Arc<Notify>,
-    /// Somebody hears its progress.
+    /// Whether a listener hears its progress.
     wants_progress: bool,
 }
 

@@ -66,11 +66,11 @@ pub trait CallLanes: Send {
 pub struct CallCompletion {
     /// The ticket it was sent with.
     pub ticket: u64,
-    /// When it was sent.
+    /// When the call was sent.
     pub sent: Instant,
-    /// Bytes of its request.
+    /// How many bytes its request had.
     pub bytes_out: u64,
-    /// Bytes of its response.
+    /// How many bytes its response had.
     pub bytes_in: u64,
     /// The answer, or why there is none.
     pub answer: Result<LaneAnswer, Error>,
@@ -88,7 +88,7 @@ pub struct LaneAnswer {
 /// Something that happened on the lanes.
 #[derive(Debug)]
 pub enum LanePoolEvent {
-    /// A call ended.
+    /// A call ended, with an answer or an error.
     Completed(CallCompletion),
     /// A lane can be used that could not before.
     Free,

@@ -20,12 +20,12 @@ use crate::model::{CallId, Era, Error};
 /// The largest message a server may send, after decompression.
 pub const MESSAGE_LIMIT: usize = 16 * 1024 * 1024;
 
-/// One message to send.
+/// One message to send, already as JSON.
 #[derive(Debug, Clone)]
 pub struct OutgoingFrame {
     /// The message as one line of JSON, without the newline.
     pub bytes: Bytes,
-    /// What it is.
+    /// What the message is, for transports with headers.
     pub kind: FrameKind,
     /// The tool call it is part of, for the trace.
     pub call: Option<CallId>,
@@ -36,18 +36,18 @@ pub struct OutgoingFrame {
 pub enum FrameKind {
     /// A request that will be answered.
     Request {
-        /// Its id.
+        /// The request's id, as sent.
         id: Value,
-        /// Its method.
+        /// The method that is asked for.
         method: String,
         /// The tool, prompt or resource it names (`Mcp-Name`).
         name: Option<String>,
-        /// Further headers (`Mcp-Param-*`).
+        /// Further headers by name and value (`Mcp-Param-*`).
         headers: Vec<(String, String)>,
     },
-    /// A notification.
+    /// A notification, which gets no answer.
     Notification {
-        /// Its method.
+        /// The method that is told.
         method: String,
         /// The request it cancels, when it is a cancellation.
         cancels: Option<Value>,
@@ -59,7 +59,7 @@ pub enum FrameKind {
 /// Something that came from the server.
 #[derive(Debug, Clone)]
 pub enum Arrival {
-    /// One message.
+    /// One message, or what stands in its place.
     Message {
         /// Its bytes, exactly as sent (line end removed); not checked to be JSON.
         bytes: Bytes,
@@ -71,9 +71,9 @@ pub enum Arrival {
     Warning(ProtocolWarning),
     /// No answer will come to this request, and why.
     Failed {
-        /// The request.
+        /// The id of the request.
         id: Value,
-        /// Why.
+        /// Why no answer will come.
         error: Error,
     },
     /// The wire is gone; nothing will come any more.

@@ -25,13 +25,13 @@ const MAX_QUEUED: usize = 1_000;
 
 /// Why there is nobody to talk to any more.
 pub(super) enum ClientEnd {
-    /// It closed its end.
+    /// The client closed its end.
     Disconnected,
-    /// It broke the rules.
+    /// The client broke JSON-RPC or a limit.
     ProtocolError(Error),
 }
 
-/// One client.
+/// The client of a replay, over any pair of streams.
 pub(super) struct ReplayClient<R, W> {
     input: BufReader<R>,
     output: W,
@@ -49,7 +49,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> ReplayClient<R, W> {
         Self { input, output, line: Vec::new(), queued: VecDeque::new(), questions: 0 }
     }
 
-    /// The next message.
+    /// The next message of the client; what is no JSON is refused and skipped.
     pub(super) async fn next(&mut self) -> Result<Value, ClientEnd> {
         match self.queued.pop_front() {
             Some(message) => Ok(message),
@@ -83,7 +83,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> ReplayClient<R, W> {
         }
     }
 
-    /// Sends a message.
+    /// Sends one message as a line of JSON.
     pub(super) async fn send(&mut self, message: &Value) -> Result<(), ClientEnd> {
         let mut line = message.to_string().into_bytes();
         line.push(b'\n');
@@ -95,12 +95,12 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> ReplayClient<R, W> {
         written.await.map_err(|_| ClientEnd::Disconnected)
     }
 
-    /// Sends a result.
+    /// Answers the request `id` with a result.
     pub(super) async fn answer(&mut self, id: &Value, result: Value) -> Result<(), ClientEnd> {
         self.send(&json!({ "jsonrpc": "2.0", "id": id, "result": result })).await
     }
 
-    /// Sends an error.
+    /// Answers the request `id` with a JSON-RPC error.
     pub(super) async fn refuse(
         &mut self,
         id: &Value,

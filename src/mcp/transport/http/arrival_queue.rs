@@ -32,7 +32,7 @@ pub(super) struct ArrivalSender {
     gathering: Arc<Semaphore>,
 }
 
-/// The receiving end.
+/// The end from which the connection takes arrivals.
 pub(super) struct ArrivalReceiver(mpsc::Receiver<QueuedArrival>);
 
 /// A queue with the bounds of this module.

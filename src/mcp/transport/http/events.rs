@@ -44,7 +44,7 @@ struct ResumePoint {
 
 /// How reading one connection ended.
 pub(super) enum SseStreamEnd {
-    /// The answer came.
+    /// The answer to the request came on the stream.
     Answered,
     /// The stream ended, regularly or by a lost connection.
     Disconnected(String),
@@ -56,7 +56,7 @@ pub(super) enum SseStreamEnd {
 enum SseOpenError {
     /// The server does not offer it.
     NotOffered(Error),
-    /// It may work later.
+    /// It did not work now, and may work later.
     Failed(Error),
 }
 

@@ -53,6 +53,7 @@ use url::Url;
 
 pub(in crate::mcp) use head_tracer::HeadTracer;
 pub use headers::header_text;
+pub(in crate::mcp) use headers::{DPOP, DPOP_NONCE};
 pub use sse_wire::SseWire;
 pub use target::{HttpLimits, HttpTarget};
 
@@ -77,7 +78,7 @@ struct HttpShared {
     client: reqwest::Client,
     /// The headers of the entry, which the client adds to every request.
     entry_headers: HeaderMap,
-    /// Certificates are not checked.
+    /// Whether any TLS certificate is accepted.
     insecure: bool,
     /// The request that began the session, to begin another when the server forgot it.
     initialize_frame: Mutex<Option<OutgoingFrame>>,
@@ -163,7 +164,7 @@ impl HttpShared {
         self.arrival_sender.try_warn(self.redactor.redact_warning(warning));
     }
 
-    /// Why no response came.
+    /// The error of a request to `url` that got no response.
     fn no_response(&self, error: &reqwest::Error, url: &Url) -> Error {
         let connect = self.limits.connect;
         match &self.socket {

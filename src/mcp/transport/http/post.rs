@@ -34,11 +34,11 @@ use crate::util::units::show_duration;
 
 /// What came back for a POST.
 pub(super) enum PostResponse {
-    /// A success status.
+    /// A response with a status of success, unread.
     Success(Response),
     /// An error status whose body is a JSON-RPC error.
     Error(Bytes, Error),
-    /// An error status.
+    /// An error status without a message, and the error it means.
     Refused(StatusCode, Error),
 }
 
@@ -46,7 +46,7 @@ pub(super) enum PostResponse {
 enum AcceptedBody {
     /// A JSON body, the beginning of which may have been read.
     Json(ResponseBody, Bytes),
-    /// An event stream.
+    /// A stream of events, in which the answer comes.
     Events(ResponseBody),
     /// An error message, and what its status means.
     Error(Bytes, Error),

@@ -57,7 +57,7 @@ enum SseState {
     Opening,
     /// Messages are posted to this address.
     Open(Url),
-    /// It has ended.
+    /// The event stream has ended, and why.
     Gone(Error),
 }
 

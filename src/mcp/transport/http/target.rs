@@ -102,7 +102,7 @@ impl Default for HttpLimits {
 pub(super) struct CheckedTarget {
     /// The user's headers and the token, marked sensitive.
     pub headers: HeaderMap,
-    /// The secrets among them.
+    /// Takes the secrets among the headers out of texts.
     pub secrets: Redactor,
     /// Something the user should know.
     pub warning: Option<ProtocolWarning>,

@@ -257,7 +257,7 @@ fn count_nuls(nuls: &mut usize, line: &[u8]) {
     }
 }
 
-/// What woke the reader.
+/// What ended the reader's wait.
 enum ReaderWake {
     Closing,
     Read(std::io::Result<usize>),

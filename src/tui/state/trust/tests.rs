@@ -5,7 +5,7 @@ use crate::catalogue::{Catalogue, ServerListing};
 use crate::config::consent::store::ProjectRecord;
 use crate::config::consent::{BoundFile, Bundle, EntryRecord};
 use crate::host::approval::Approval;
-use crate::model::{ErrorCause, HostEvent as Told, ServerState, ToolStatus};
+use crate::model::{HostEvent as Told, ServerState, ToolStatus};
 use crate::tui::event::{AppEvent, ApprovalPrompt, AskId, ConsoleCallId, UserInput};
 use crate::tui::painter::Painter;
 use crate::tui::state::tests::{listed, press, sample, tool};

@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 
 use super::super::HttpWire;
 use super::super::tests::{legacy, modern};
-use super::{CallCompletion, LaneAnswer, LanePool, LanePoolEvent};
+use super::{CallCompletion, LaneAnswer, LanePool, LanePoolEvent, param_header_lines};
 use crate::mcp::call_template::{FIRST_ID, ToolCallTemplate};
-use crate::mcp::wire::{Arrival, FrameKind, OutgoingFrame, Wire as _};
+use crate::mcp::wire::{Arrival, CallLanes as _, FrameKind, OutgoingFrame, Wire as _};
 use crate::model::{Error, ErrorKind, JsonObject};
 use crate::net::test_server::{EVENTS, TestRequest, TestResponse, TestServer, chunk, head};
 use crate::util::clock::{Clock as _, SystemClock};
