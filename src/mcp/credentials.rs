@@ -15,7 +15,7 @@ use crate::model::Error;
 /// The request that credentials are asked for.
 #[derive(Debug, Clone, Copy)]
 pub struct CredentialRequest<'a> {
-    /// The HTTP method.
+    /// The HTTP method, such as `POST`.
     pub method: &'a str,
     /// Where it goes; always of the origin the wire was made for.
     pub url: &'a Url,
@@ -31,7 +31,7 @@ pub struct AuthHeaders {
 }
 
 impl AuthHeaders {
-    /// `Bearer` and this token.
+    /// The headers of a request with `Bearer` and this token.
     pub fn bearer(token: &SecretString) -> Self {
         let text = format!("Bearer {}", token.expose_secret());
         Self { authorization: SecretString::from(text), proof: None }
@@ -41,13 +41,13 @@ impl AuthHeaders {
 /// A server's refusal of a request: 401 or 403.
 #[derive(Debug, Clone)]
 pub struct Challenge {
-    /// The HTTP status.
+    /// The HTTP status, 401 or 403.
     pub status: u16,
     /// The values of `WWW-Authenticate`, at most five, as the server wrote them.
     pub www_authenticate: Vec<String>,
     /// The value of `DPoP-Nonce`, which the next proof has to contain.
     pub nonce: Option<String>,
-    /// The request's address.
+    /// The address of the refused request.
     pub url: Url,
     /// What had been shown, if anything.
     pub auth_headers: Option<AuthHeaders>,
@@ -61,7 +61,7 @@ impl Challenge {
     }
 }
 
-/// What follows a challenge.
+/// What the caller does after a challenge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChallengeOutcome {
     /// Nothing can be done: the refusal is the outcome.
@@ -120,7 +120,7 @@ impl Credentials for NoCredentials {
 pub struct StaticBearer(SecretString);
 
 impl StaticBearer {
-    /// Shows this token.
+    /// Credentials that show this token with every request.
     pub fn new(token: SecretString) -> Self {
         Self(token)
     }
@@ -137,7 +137,7 @@ impl Credentials for StaticBearer {
     }
 }
 
-/// No credentials.
+/// Credentials for servers that want none.
 pub fn none() -> Arc<dyn Credentials> {
     Arc::new(NoCredentials)
 }

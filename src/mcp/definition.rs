@@ -8,9 +8,10 @@ use std::sync::Arc;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
+use super::item_error::ItemError;
 use super::listing::{ListSpec, Listable};
 use crate::model::{Annotations, Origin, ToolDefinition, ToolName, ToolSource, ToolStatus};
-use crate::util::text::{is_invisible, safe_line};
+use crate::util::text::{is_invisible, safe_line, truncate};
 
 /// The longest name a tool may have (SEP-986).
 const NAME_LIMIT: usize = 128;
@@ -31,7 +32,12 @@ impl Listable for ToolDefinition {
         is_method_optional: false,
     };
 
-    fn read(server: &str, raw: Box<RawValue>, item: Value, modern: bool) -> Result<Self, String> {
+    fn read(
+        server: &str,
+        raw: Box<RawValue>,
+        item: Value,
+        modern: bool,
+    ) -> Result<Self, ItemError> {
         read(server, raw, item, modern)
     }
 
@@ -45,18 +51,22 @@ fn read(
     raw: Box<RawValue>,
     item: Value,
     modern: bool,
-) -> Result<ToolDefinition, String> {
+) -> Result<ToolDefinition, ItemError> {
     let Value::Object(mut map) = item else {
-        return Err(format!("a tool is {}, not an object", abbreviated(&item)));
+        return Err(ItemError::NotAnObject { item: "tool", value: abbreviated(&item) });
     };
     let name = match map.get("name") {
         Some(Value::String(name)) => name.clone(),
-        Some(other) => return Err(format!("a tool's name is {}, not text", abbreviated(other))),
-        None => return Err("a tool has no name".to_owned()),
+        Some(other) => return Err(ItemError::ToolNameNotText(abbreviated(other))),
+        None => return Err(ItemError::NoKey { item: "tool", key: "name".to_owned() }),
     };
     check_name(&name)?;
-    let bad =
-        |what: &str, value: &Value| format!("tool \"{name}\": {what} is {}", abbreviated(value));
+    let bad = |member: &str, value: &Value| ItemError::InvalidMember {
+        item: "tool",
+        name: name.clone(),
+        member: member.to_owned(),
+        value: abbreviated(value),
+    };
     let schema = match map.get("inputSchema") {
         Some(schema @ Value::Object(object)) => match object.get("type") {
             None => schema,
@@ -64,10 +74,11 @@ fn read(
             Some(other) => return Err(bad("the type of its inputSchema", other)),
         },
         Some(other) => return Err(bad("its inputSchema", other)),
-        None => return Err(format!("tool \"{name}\" has no inputSchema")),
+        None => return Err(ItemError::NoInputSchema(name)),
     };
     if modern {
-        super::headers::check(schema).map_err(|reason| format!("tool \"{name}\": {reason}"))?;
+        super::headers::check(schema)
+            .map_err(|flaw| ItemError::InvalidHeader { tool: name.clone(), flaw })?;
     }
     let text = |map: &Map<String, Value>, key: &str| match map.get(key) {
         None | Some(Value::Null) => Ok(None),
@@ -129,14 +140,14 @@ pub(super) fn invisible_characters_warning<'a>(
 }
 
 /// Refuses names that could be taken for something else or cannot be shown as they are.
-fn check_name(name: &str) -> Result<(), String> {
+fn check_name(name: &str) -> Result<(), ItemError> {
     let count = name.chars().count();
     if count == 0 {
-        Err("a tool has an empty name".to_owned())
+        Err(ItemError::EmptyToolName)
     } else if count > NAME_LIMIT {
-        Err(format!("a tool's name is {count} characters long; {NAME_LIMIT} are allowed"))
+        Err(ItemError::ToolNameTooLong { count, limit: NAME_LIMIT })
     } else if name.chars().any(|c| c.is_control() || c.is_whitespace() || is_invisible(c)) {
-        Err(format!("the tool name \"{}\" has characters that cannot be shown", safe_line(name)))
+        Err(ItemError::UnshowableToolName(safe_line(name).to_string()))
     } else {
         Ok(())
     }
@@ -155,11 +166,7 @@ fn annotations(value: Option<&Value>) -> Annotations {
 
 /// A value in a few characters, for messages.
 pub(super) fn abbreviated(value: &Value) -> String {
-    let text = value.to_string();
-    match text.char_indices().nth(60) {
-        Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default()),
-        None => text,
-    }
+    truncate(&value.to_string(), 60)
 }
 
 #[cfg(test)]
@@ -168,7 +175,7 @@ mod tests {
 
     use super::*;
 
-    fn parsed(server: &str, item: &Value) -> Result<ToolDefinition, String> {
+    fn parsed(server: &str, item: &Value) -> Result<ToolDefinition, ItemError> {
         read(server, serde_json::value::to_raw_value(item).unwrap(), item.clone(), false)
     }
 
@@ -198,7 +205,7 @@ mod tests {
             (json!({ "name": "t", "inputSchema": { "type": "array" } }), "type of its inputSchema"),
             (json!({ "name": "t", "description": 1, "inputSchema": schema }), "description is 1"),
         ] {
-            let reason = parsed("s", &item).unwrap_err();
+            let reason = parsed("s", &item).unwrap_err().to_string();
             assert!(reason.contains(words), "{reason}");
         }
     }

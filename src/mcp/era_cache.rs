@@ -16,7 +16,7 @@ use crate::util::private_file;
 /// How many servers are remembered.
 const MAX_SERVERS: usize = 500;
 
-/// The memory of eras.
+/// The eras that servers spoke last time, by command line or address.
 #[derive(Debug, Default)]
 pub struct EraCache {
     file: Option<PathBuf>,

@@ -27,7 +27,7 @@ pub struct SdkHandler {
     pub config: ClientConfig,
     /// Which questions are open, and for whom.
     pub session: Arc<McpSession>,
-    /// Who answers.
+    /// Answers what the server asks.
     pub respondent: Arc<QuestionResponder>,
 }
 

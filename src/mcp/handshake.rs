@@ -15,8 +15,8 @@ use tokio::time::Instant;
 use super::lifecycle::{
     Agreement, HandshakeAction, HandshakeEvent, HandshakeRequest, Lifecycle, MODERN,
 };
-use super::message::{self, ParsedInput, RpcMessage};
-use super::session::{WARNING_CHARS, non_json_line, unreadable_message};
+use super::message::{self, ParsedInput, RpcMessage, non_message, unreadable_message};
+use super::protocol_warning::{ProtocolWarning, WarningList};
 use super::wire::{Arrival, FrameKind, OutgoingFrame, Wire};
 use crate::config::spec::ProtocolChoice;
 use crate::model::{Era, Error, ErrorKind, EventSink, QuestionHandler};
@@ -42,7 +42,7 @@ pub type WireOpener = Arc<dyn Fn() -> Result<Arc<dyn Wire>, Error> + Send + Sync
 pub struct ConnectOptions {
     /// The server's name, for messages and events.
     pub server: String,
-    /// Which lifecycle to speak.
+    /// Which lifecycle to speak, as the entry says.
     pub protocol: ProtocolChoice,
     /// What was true last time.
     pub cached_era: Option<Era>,
@@ -52,7 +52,7 @@ pub struct ConnectOptions {
     pub falls_back_on_silence: bool,
     /// The roots the server may know.
     pub roots: Vec<String>,
-    /// Where events go.
+    /// Where events of the server go.
     pub events: EventSink,
     /// Who answers what the server asks.
     pub inbox: Arc<dyn QuestionHandler>,
@@ -63,7 +63,7 @@ pub(super) struct Handshake<'a> {
     options: &'a ConnectOptions,
     lifecycle: Lifecycle,
     pub(super) wire: Option<Arc<dyn Wire>>,
-    pub(super) warnings: Vec<String>,
+    pub(super) warnings: WarningList,
     pub(super) early_messages: Vec<RpcMessage>,
     early_bytes: usize,
     started: Instant,
@@ -75,7 +75,7 @@ impl<'a> Handshake<'a> {
             options,
             lifecycle: Lifecycle::new(options.protocol, options.cached_era),
             wire: None,
-            warnings: Vec::new(),
+            warnings: WarningList::default(),
             early_messages: Vec::new(),
             early_bytes: 0,
             started,
@@ -208,8 +208,8 @@ impl<'a> Handshake<'a> {
     async fn handle_arrival(&mut self, wire: &Arc<dyn Wire>, arrival: Arrival) -> HandshakeAction {
         let bytes = match arrival {
             Arrival::Message { bytes, .. } => bytes,
-            Arrival::Warning(text) => {
-                self.add_warning(&text);
+            Arrival::Warning(warning) => {
+                self.warnings.add_once(&warning);
                 return HandshakeAction::Wait;
             }
             Arrival::Failed { id, error } => {
@@ -231,12 +231,12 @@ impl<'a> Handshake<'a> {
         };
         match message::read(&bytes) {
             ParsedInput::NonMessage(line) => {
-                self.add_warning(&non_json_line(&line, wire.delimits_messages()));
+                self.warnings.add_once(&non_message(line, wire.delimits_messages()));
                 HandshakeAction::Wait
             }
             // The transport tells when no other comes.
             ParsedInput::Unreadable(error) if wire.delimits_messages() => {
-                self.add_warning(&unreadable_message(&error));
+                self.warnings.add_once(&unreadable_message(&error));
                 HandshakeAction::Wait
             }
             ParsedInput::Unreadable(error) | ParsedInput::Broken(error) => {
@@ -244,7 +244,7 @@ impl<'a> Handshake<'a> {
             }
             ParsedInput::Messages(messages, warnings) => {
                 for warning in warnings {
-                    self.add_warning(&warning);
+                    self.warnings.add_once(&warning);
                 }
                 self.handle_messages(wire, messages).await
             }
@@ -281,7 +281,7 @@ impl<'a> Handshake<'a> {
                         Err(error) if id.is_null() && matches!(action, HandshakeAction::Wait) => {
                             action = self.lifecycle.handle(self.lifecycle.refusal(error));
                         }
-                        _ => self.add_warning(&format!("an answer to unknown id {id}")),
+                        _ => self.warnings.add_once(&ProtocolWarning::UnknownId(id.to_string())),
                     }
                 }
                 RpcMessage::Request { id, method, .. } if method == "ping" => {
@@ -310,14 +310,7 @@ impl<'a> Handshake<'a> {
             self.early_bytes += size;
             self.early_messages.push(message);
         } else {
-            self.add_warning("it talks too much before the handshake is over; not all was heard");
-        }
-    }
-
-    fn add_warning(&mut self, text: &str) {
-        let text = message::truncate(text, WARNING_CHARS);
-        if self.warnings.len() < 20 && !self.warnings.contains(&text) {
-            self.warnings.push(text);
+            self.warnings.add_once(&ProtocolWarning::TooMuchBeforeHandshake);
         }
     }
 }

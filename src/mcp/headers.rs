@@ -9,30 +9,53 @@ use serde_json::{Map, Value};
 
 const KEY: &str = "x-mcp-header";
 
+/// What is wrong with an annotation.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum HeaderAnnotationError {
+    /// The annotation of this property is another kind of JSON value.
+    #[error("{KEY} of \"{0}\" is not text")]
+    NotText(String),
+    /// The annotation is empty or has characters that no header's name may have.
+    #[error("{KEY} of \"{property}\" is not a header name: {name:?}")]
+    NotHeaderName {
+        /// The name of the annotated property.
+        property: String,
+        /// The annotation as it was written.
+        name: String,
+    },
+    /// This property is neither text, nor a whole number, nor true or false.
+    #[error("{KEY} of \"{0}\" stands on a type that cannot be a header")]
+    UnsuitableType(String),
+    /// Two properties have this annotation; upper and lower case are the same.
+    #[error("{KEY} {0:?} is used twice")]
+    UsedTwice(String),
+}
+
 /// Checks the annotations of a schema's properties.
 ///
 /// # Errors
 /// The first annotation that is invalid, and why.
-pub fn check(schema: &Value) -> Result<(), String> {
+pub fn check(schema: &Value) -> Result<(), HeaderAnnotationError> {
     let mut seen = HashSet::new();
     for (property, schema) in properties(schema) {
         let Some(value) = schema.get(KEY) else { continue };
         let Some(name) = value.as_str() else {
-            return Err(format!("{KEY} of \"{property}\" is not text"));
+            return Err(HeaderAnnotationError::NotText(property.clone()));
         };
         if name.is_empty() || !name.bytes().all(is_token) {
-            return Err(format!("{KEY} of \"{property}\" is not a header name: {name:?}"));
+            return Err(HeaderAnnotationError::NotHeaderName {
+                property: property.clone(),
+                name: name.to_owned(),
+            });
         }
         if !matches!(
             schema.get("type").and_then(Value::as_str),
             Some("string" | "integer" | "boolean")
         ) {
-            return Err(format!(
-                "{KEY} of \"{property}\" stands on a type that cannot be a header"
-            ));
+            return Err(HeaderAnnotationError::UnsuitableType(property.clone()));
         }
         if !seen.insert(name.to_ascii_lowercase()) {
-            return Err(format!("{KEY} {name:?} is used twice"));
+            return Err(HeaderAnnotationError::UsedTwice(name.to_owned()));
         }
     }
     Ok(())

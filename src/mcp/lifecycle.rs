@@ -10,11 +10,12 @@
 
 use serde_json::{Value, json};
 
-use super::message::{RawJson, error_code};
+use super::message::RawJson;
+use super::rpc_code::UNSUPPORTED_VERSION;
 use crate::config::spec::ProtocolChoice;
 use crate::model::{Era, Error, ErrorKind};
 
-/// The stateless revision.
+/// The newest revision, which has no `initialize` and no sessions.
 pub const MODERN: &str = "2026-07-28";
 /// The newest revision with `initialize`.
 pub const LEGACY: &str = "2025-11-25";
@@ -23,13 +24,11 @@ const LEGACY_VERSIONS: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", LE
 
 /// How many of the revisions that a server says it speaks are kept.
 const MAX_VERSIONS: usize = 50;
-/// "Unsupported protocol version", with the supported ones in `with_data.supported`.
-const UNSUPPORTED_VERSION: i64 = -32022;
 
 /// A request of the handshake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HandshakeRequest {
-    /// `server/discover`.
+    /// `server/discover`, the first request of the modern era.
     Discover,
     /// `initialize`, with the version to offer.
     Initialize(&'static str),
@@ -38,45 +37,45 @@ pub enum HandshakeRequest {
 /// What happened on the wire.
 #[derive(Debug)]
 pub enum HandshakeEvent {
-    /// An answer to `server/discover`.
+    /// The answer to `server/discover`, or its refusal.
     Discover(Result<RawJson, Error>),
-    /// An answer to `initialize`.
+    /// The answer to `initialize`, or its refusal.
     Initialize(Result<RawJson, Error>),
     /// Nothing, for the probe's time.
     Silence,
-    /// The wire is gone.
+    /// The wire is gone, and why.
     WireClosed(Error),
 }
 
-/// What to do next.
+/// What the connection has to do next.
 #[derive(Debug)]
 pub enum HandshakeAction {
-    /// Send this.
+    /// Send this request on the wire.
     Send(HandshakeRequest),
-    /// Keep listening.
+    /// Keep listening to the wire.
     Wait,
     /// Start a fresh wire and send `initialize` on it.
     Restart,
-    /// Agreed.
+    /// Both sides agreed: the session can begin.
     Ready(Box<Agreement>),
-    /// There is no way.
+    /// No version or lifecycle is left to try.
     Fail(Error),
 }
 
 /// What both sides agreed on, and what the server said about itself.
 #[derive(Debug, Clone)]
 pub struct Agreement {
-    /// The lifecycle.
+    /// The lifecycle that the revision belongs to.
     pub era: Era,
-    /// The revision.
+    /// The revision, as its date.
     pub version: String,
     /// All revisions the server said it speaks; only `server/discover` tells.
     pub supported_versions: Vec<String>,
-    /// The capabilities, as declared.
+    /// The server's capabilities, as it declared them.
     pub capabilities: Value,
     /// Name and version, as claimed.
     pub server_info: Option<Value>,
-    /// Instructions for models.
+    /// The server's instructions for models.
     pub instructions: Option<String>,
 }
 
@@ -206,7 +205,7 @@ impl Lifecycle {
     }
 
     fn discover_refused(&mut self, error: Error) -> HandshakeAction {
-        if error_code(&error) == Some(UNSUPPORTED_VERSION) {
+        if error.rpc_code() == Some(UNSUPPORTED_VERSION) {
             return self.other_version(&error);
         }
         self.discover = RequestState::Refused(error.clone());
@@ -270,7 +269,7 @@ impl Lifecycle {
 
 /// The versions an error of kind "unsupported protocol version" lists.
 fn supported_versions(error: &Error) -> Vec<String> {
-    let listed = error.data().and_then(|e| e.get("data")).and_then(|d| d.get("supported"));
+    let listed = error.rpc_data().and_then(|data| data.get("supported"));
     texts(listed)
 }
 
@@ -294,8 +293,9 @@ fn read_discover(raw: &RawJson) -> Result<Agreement, Error> {
         return Err(Error::protocol("the answer to server/discover has no supportedVersions"));
     }
     if !versions.iter().any(|v| v == MODERN) {
-        let data = json!({ "code": UNSUPPORTED_VERSION, "data": { "supported": versions } });
-        return Err(no_common_version(&versions.join(", ")).with_data(data));
+        let data = json!({ "supported": versions });
+        return Err(no_common_version(&versions.join(", "))
+            .with_rpc_error(UNSUPPORTED_VERSION, Some(&data)));
     }
     let meta = value.get("_meta").and_then(|m| m.get("io.modelcontextprotocol/serverInfo"));
     Ok(Agreement {
@@ -363,8 +363,7 @@ mod tests {
     }
 
     fn refused(code: i64, supported: &[&str]) -> Result<RawJson, Error> {
-        Err(Error::tool("no")
-            .with_data(json!({ "code": code, "data": { "supported": supported } })))
+        Err(Error::tool("no").with_rpc_error(code, Some(&json!({ "supported": supported }))))
     }
 
     fn auto() -> Lifecycle {

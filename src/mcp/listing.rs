@@ -13,14 +13,18 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::connection::{Connection, RequestOptions};
+use super::item_error::ItemError;
 use super::lifecycle::MODERN;
-use super::message::{self, RawJson, error_code};
+use super::message::RawJson;
 use super::page::{ListPage, MAX_ITEMS, NextPage, PageItems};
+use super::protocol_warning::ProtocolWarning;
+use super::rpc_code::{METHOD_NOT_FOUND, MISSING_CAPABILITY, UNSUPPORTED_VERSION};
 use crate::model::{
     Diagnostic, Era, Error, ErrorPhase, OfferingListing, ToolDefinition, ToolListing,
 };
+use crate::util::text::truncate;
 
-/// Bounds of one listing.
+/// How long all pages of one list may take together.
 const LISTING_TIMEOUT: Duration = Duration::from_secs(30);
 const MAX_PAGES: usize = 100;
 /// How many findings about single items are kept.
@@ -28,7 +32,7 @@ const MAX_FINDINGS: usize = 100;
 /// What all definitions together may take, as JSON: pages of 16 MiB each would add up.
 const MAX_BYTES: usize = 32 * 1024 * 1024;
 
-/// Something that servers list.
+/// An item of one of the lists that servers have.
 pub trait Listable: Sized {
     /// The list it stands in.
     const LIST: ListSpec;
@@ -36,8 +40,9 @@ pub trait Listable: Sized {
     /// Reads one item: its text, and the tree of that text.
     ///
     /// # Errors
-    /// Why it is none, in words that name it as far as possible.
-    fn read(server: &str, raw: Box<RawValue>, item: Value, modern: bool) -> Result<Self, String>;
+    /// Why the item cannot be used.
+    fn read(server: &str, raw: Box<RawValue>, item: Value, modern: bool)
+    -> Result<Self, ItemError>;
 
     /// What no two items of a list may share.
     fn key(&self) -> &str;
@@ -52,9 +57,9 @@ pub struct ListSpec {
     pub field: &'static str,
     /// The capability by which a server declares it.
     pub capability: &'static str,
-    /// One item, in words.
+    /// The noun for one item, for messages.
     pub singular: &'static str,
-    /// Several items, in words.
+    /// The noun for several items, for messages.
     pub plural: &'static str,
     /// Whether it is asked for although the server does not declare it.
     pub is_requested_undeclared: bool,
@@ -95,7 +100,7 @@ pub async fn all<T: Listable>(
         if !list.is_requested_undeclared {
             return Ok(OfferingListing::default());
         }
-        connection.add_warning(format!("it does not declare the {} capability", list.capability));
+        connection.add_warning(ProtocolWarning::UndeclaredCapability(list.capability));
     }
     let deadline = Instant::now() + LISTING_TIMEOUT;
     let mut cursor: Option<String> = None;
@@ -168,9 +173,11 @@ fn first_page_failed<T>(
     error: Error,
 ) -> Result<OfferingListing<T>, Error> {
     let unknown = list.is_method_optional || !connection.declares(list.capability);
-    match error_code(&error) {
-        Some(-32601) if unknown => Ok(OfferingListing::default()),
-        Some(code @ (-32022 | -32021)) if connection.agreement.era == Era::Modern => {
+    match error.rpc_code() {
+        Some(METHOD_NOT_FOUND) if unknown => Ok(OfferingListing::default()),
+        Some(code @ (UNSUPPORTED_VERSION | MISSING_CAPABILITY))
+            if connection.agreement.era == Era::Modern =>
+        {
             Err(Error::protocol(format!(
                 "the server offers {MODERN} and then refuses it (error {code})"
             ))
@@ -240,7 +247,7 @@ impl<'a, T: Listable> ListCollector<'a, T> {
             }
             let item = RawJson(item);
             if item.holds_too_many_values() {
-                let text = message::truncate(item.get(), 60);
+                let text = truncate(item.get(), 60);
                 self.mark_partial(format!(
                     "limit: a {one}'s definition holds too many values: {text}"
                 ));
@@ -251,7 +258,7 @@ impl<'a, T: Listable> ListCollector<'a, T> {
                 .map_err(|f| f.with_server(self.server).with_phase(ErrorPhase::List))?;
             match T::read(self.server, item.0, value, modern) {
                 Ok(item) => self.add(item),
-                Err(reason) => self.mark_partial(reason),
+                Err(error) => self.mark_partial(error.to_string()),
             }
         }
         Ok(())
@@ -262,9 +269,8 @@ impl<'a, T: Listable> ListCollector<'a, T> {
         if self.keys.insert(key.clone()) {
             self.offered.items.push(item);
         } else {
-            let one = T::LIST.singular;
-            self.connection
-                .add_warning(format!("it lists the {one} \"{key}\" twice; the first one counts"));
+            let item = T::LIST.singular;
+            self.connection.add_warning(ProtocolWarning::ListedTwice { item, key });
         }
     }
 }

@@ -15,7 +15,9 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::bounded_list::BoundedList;
+use super::protocol_warning::ProtocolWarning;
 use crate::model::Error;
+use crate::util::text::truncate;
 
 /// How deep JSON of a server may nest; the limit of the tree parser too.
 const DEPTH_LIMIT: usize = 128;
@@ -25,30 +27,30 @@ const VALUES_LIMIT: usize = 500_000;
 /// How many messages may come as one line or one body. No supported revision sends more than one.
 const MAX_BATCH: usize = 1_000;
 
-/// One message, classified.
+/// One JSON-RPC message, told apart by its members.
 #[derive(Debug, Clone)]
 pub enum RpcMessage {
     /// The answer to a request, or its refusal.
     Response {
-        /// The id as sent.
+        /// The id of the request, as it came back.
         id: Value,
         /// The `result`, or what is wrong with the answer, or the server's error.
         outcome: Result<RawJson, Error>,
     },
-    /// The server asks something.
+    /// A request of the server, which waits for an answer.
     Request {
-        /// The id as sent.
+        /// The id as the server chose it.
         id: Value,
-        /// The method.
+        /// The method, empty when it is no text.
         method: String,
-        /// The parameters.
+        /// The parameters as their JSON text.
         params: Option<RawJson>,
     },
-    /// The server tells something.
+    /// A notification of the server, which nobody answers.
     Notification {
-        /// The method.
+        /// The method, empty when it is no text.
         method: String,
-        /// The parameters.
+        /// The parameters as their JSON text.
         params: Option<RawJson>,
     },
 }
@@ -58,7 +60,7 @@ pub enum RpcMessage {
 pub struct RawJson(pub Box<RawValue>);
 
 impl RawJson {
-    /// The text.
+    /// The JSON text, as the server wrote it.
     pub fn get(&self) -> &str {
         self.0.get()
     }
@@ -82,8 +84,8 @@ impl RawJson {
 #[derive(Debug)]
 pub enum ParsedInput {
     /// One or more messages, with warnings about how they were written.
-    Messages(Vec<RpcMessage>, Vec<String>),
-    /// Not a message; harmless.
+    Messages(Vec<RpcMessage>, Vec<ProtocolWarning>),
+    /// Not a message, and harmless: the beginning of its text.
     NonMessage(String),
     /// Begins like a message, but its JSON cannot be read. Where a line end is all that separates
     /// messages, nothing after it can be trusted; where the transport says what a message is, the
@@ -109,16 +111,15 @@ pub fn read(bytes: &Bytes) -> ParsedInput {
     let mut warnings = Vec::new();
     let lossy = String::from_utf8_lossy(bytes);
     if matches!(lossy, Cow::Owned(_)) {
-        warnings
-            .push("a message is not valid UTF-8; the bad bytes are shown as \u{fffd}".to_owned());
+        warnings.push(ProtocolWarning::InvalidUtf8);
     }
     let repaired = replace_lone_surrogates(&lossy);
     if matches!(repaired, Cow::Owned(_)) {
-        warnings.push("a string holds half of a surrogate pair; shown as \u{fffd}".to_owned());
+        warnings.push(ProtocolWarning::LoneSurrogate);
     }
     let (text, nul) = without_nul(repaired.trim_start_matches('\u{feff}'));
     if nul {
-        warnings.push("raw NUL bytes stand between messages; ignored".to_owned());
+        warnings.push(ProtocolWarning::NulBytes);
     }
     if text.is_empty() {
         return ParsedInput::Messages(Vec::new(), warnings);
@@ -178,12 +179,11 @@ fn not_a_message(text: &str) -> ParsedInput {
     ParsedInput::NonMessage(truncate(text, 200))
 }
 
-fn read_batch(text: &str, mut warnings: Vec<String>) -> ParsedInput {
+fn read_batch(text: &str, mut warnings: Vec<ProtocolWarning>) -> ParsedInput {
     match serde_json::from_str::<BoundedList<&RawValue, MAX_BATCH>>(text) {
         Ok(items) if items.skipped > 0 => batch_too_large(),
         Ok(items) => {
-            warnings
-                .push("messages came as a batch array, which no supported revision sends".into());
+            warnings.push(ProtocolWarning::BatchArray);
             let mut messages = Vec::new();
             for item in items.items {
                 match read_objects(item.get(), &mut warnings) {
@@ -198,7 +198,10 @@ fn read_batch(text: &str, mut warnings: Vec<String>) -> ParsedInput {
     }
 }
 
-fn read_objects(text: &str, warnings: &mut Vec<String>) -> serde_json::Result<Vec<RpcMessage>> {
+fn read_objects(
+    text: &str,
+    warnings: &mut Vec<ProtocolWarning>,
+) -> serde_json::Result<Vec<RpcMessage>> {
     let mut messages = Vec::new();
     let items = serde_json::Deserializer::from_str(text).into_iter::<&RawValue>();
     for item in items.take(MAX_BATCH + 1) {
@@ -207,7 +210,7 @@ fn read_objects(text: &str, warnings: &mut Vec<String>) -> serde_json::Result<Ve
         messages.push(if too_deep(item.get()) { message.too_deep_response() } else { message });
     }
     if messages.len() > 1 {
-        warnings.push(format!("{} messages came on one line", messages.len()));
+        warnings.push(ProtocolWarning::SharedLine(messages.len()));
     }
     Ok(messages)
 }
@@ -235,19 +238,23 @@ impl RpcMessage {
 
 /// Whether brackets outside of texts nest deeper than a tree may. The text is valid JSON.
 fn too_deep(text: &str) -> bool {
+    nests_deeper(text.as_bytes(), DEPTH_LIMIT)
+}
+
+fn nests_deeper(text: &[u8], limit: usize) -> bool {
     let (mut depth, mut in_text, mut escaped) = (0_usize, false, false);
-    for byte in text.bytes() {
+    for &byte in text {
         match byte {
             _ if escaped => escaped = false,
             b'\\' => escaped = in_text,
             b'"' => in_text = !in_text,
             b'[' | b'{' if !in_text => {
                 depth += 1;
-                if depth > DEPTH_LIMIT {
+                if depth > limit {
                     return true;
                 }
             }
-            b']' | b'}' if !in_text => depth -= 1,
+            b']' | b'}' if !in_text => depth = depth.saturating_sub(1),
             _ => {}
         }
     }
@@ -291,14 +298,14 @@ fn broken_object(error: &serde_json::Error, text: &str) -> ParsedInput {
                 .with_hint("MCP over stdio is one JSON message a line, without line breaks inside"),
         );
     }
-    if is_too_deep(error) {
+    if is_depth_error(error, text) {
         return ParsedInput::Broken(too_deep_error());
     }
     ParsedInput::Unreadable(not_json(error, text))
 }
 
 fn not_json(error: &serde_json::Error, text: &str) -> Error {
-    if is_too_deep(error) {
+    if is_depth_error(error, text) {
         too_deep_error()
     } else {
         Error::protocol(format!("not valid JSON: {error}"))
@@ -306,23 +313,36 @@ fn not_json(error: &serde_json::Error, text: &str) -> Error {
     }
 }
 
-fn is_too_deep(error: &serde_json::Error) -> bool {
-    error.to_string().contains("recursion limit")
+/// Whether a parser gave up because of the depth: it stands on a bracket at its limit, which is one
+/// level less than ours.
+fn is_depth_error(error: &serde_json::Error, text: &str) -> bool {
+    let lines = text.split_inclusive('\n').take(error.line().saturating_sub(1));
+    let end = lines.map(str::len).sum::<usize>() + error.column();
+    let read = text.as_bytes().get(..end).unwrap_or(text.as_bytes());
+    error.is_syntax()
+        && matches!(read.last(), Some(b'[' | b'{'))
+        && nests_deeper(read, DEPTH_LIMIT - 1)
+}
+
+/// The warning about something that is no message: a line of stdout, or an event (`delimited`).
+pub fn non_message(text: String, delimited: bool) -> ProtocolWarning {
+    if delimited {
+        ProtocolWarning::EventNotJson(Some(text))
+    } else {
+        ProtocolWarning::NonProtocolLine(text)
+    }
+}
+
+/// The warning about an event that begins like a message and cannot be read. Hints of the error are
+/// about lines, and are left out.
+pub fn unreadable_message(error: &Error) -> ProtocolWarning {
+    ProtocolWarning::EventNotJson(error.details().first().cloned())
 }
 
 /// The text around a column of its (only) line.
 fn excerpt_around(text: &str, column: usize) -> String {
     let from = column.saturating_sub(60);
     text.chars().skip(from).take(120).collect()
-}
-
-/// The first `limit` characters of a text, and `…` when that is not all of it.
-pub fn truncate(text: &str, limit: usize) -> String {
-    let mut out: String = text.chars().take(limit).collect();
-    if out.len() < text.len() {
-        out.push('…');
-    }
-    out
 }
 
 /// Replaces `\uD800`–`\uDFFF` escapes that are no pair by `\uFFFD`; borrows when there is none.
@@ -434,22 +454,20 @@ impl Envelope {
         }
     }
 
-    fn classify(self, warnings: &mut Vec<String>) -> RpcMessage {
-        for key in &self.duplicate_keys {
-            warnings.push(format!("a message has the key \"{key}\" twice; the last one counts"));
-        }
+    fn classify(self, warnings: &mut Vec<ProtocolWarning>) -> RpcMessage {
+        let duplicates = self.duplicate_keys.iter();
+        warnings.extend(duplicates.map(|key| ProtocolWarning::DuplicateKey(key)));
         let version = self.check_version();
         if let Some(method) = &self.method {
             let method = method.as_str().unwrap_or_default().to_owned();
-            if let Err(error) = version {
-                warnings.push(error.message().to_owned());
-            }
+            warnings.extend(version.err());
             let params = self.params.map(RawJson);
             return match self.id {
                 Some(id) if !id.is_null() => RpcMessage::Request { id, method, params },
                 _ => RpcMessage::Notification { method, params },
             };
         }
+        let version = version.map_err(|flaw| Error::protocol(flaw.to_string()));
         let outcome = version.and_then(|()| match (self.result, self.error) {
             (Some(_), Some(cause)) => Err(Error::protocol("an answer has both result and error")
                 .with_detail(format!("error: {}", truncate(cause.get(), 200)))),
@@ -460,13 +478,11 @@ impl Envelope {
         RpcMessage::Response { id: self.id.unwrap_or(Value::Null), outcome }
     }
 
-    fn check_version(&self) -> Result<(), Error> {
+    fn check_version(&self) -> Result<(), ProtocolWarning> {
         match self.jsonrpc.as_ref().map(|raw| raw.get()) {
             Some("\"2.0\"") => Ok(()),
-            Some(other) => {
-                Err(Error::protocol(format!("\"jsonrpc\" is {}, not \"2.0\"", truncate(other, 40))))
-            }
-            None => Err(Error::protocol("the message has no \"jsonrpc\": \"2.0\"")),
+            Some(other) => Err(ProtocolWarning::OtherRpcVersion(truncate(other, 40))),
+            None => Err(ProtocolWarning::NoRpcVersion),
         }
     }
 }
@@ -485,13 +501,7 @@ fn server_error(text: &str) -> Error {
         )
         .with_detail(format!("error: {}", truncate(text, 200)));
     };
-    Error::tool(format!("error {code}: {message}"))
-        .with_data(serde_json::json!({ "code": code, "data": value.get("data") }))
-}
-
-/// The code of a JSON-RPC error that became an error.
-pub fn error_code(error: &Error) -> Option<i64> {
-    error.data()?.get("code")?.as_i64()
+    Error::tool(format!("error {code}: {message}")).with_rpc_error(code, value.get("data"))
 }
 
 #[cfg(test)]
@@ -546,7 +556,7 @@ mod tests {
         let error =
             answer_error(r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"nope"}}"#);
         assert_eq!(error.kind(), ErrorKind::Tool);
-        assert_eq!(error_code(&error), Some(-32601));
+        assert_eq!(error.rpc_code(), Some(-32601));
     }
 
     #[test]
@@ -586,7 +596,7 @@ mod tests {
         let answer = "\0\0{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\0\r";
         let ParsedInput::Messages(messages, warnings) = read(answer) else { panic!("unreadable") };
         assert_eq!((messages.len(), warnings.len()), (1, 1));
-        assert!(warnings[0].contains("NUL"), "{warnings:?}");
+        assert_eq!(warnings, [ProtocolWarning::NulBytes]);
         let ParsedInput::Messages(messages, warnings) = read("\0\0\0") else {
             panic!("unreadable")
         };

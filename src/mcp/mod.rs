@@ -6,6 +6,7 @@
 
 pub mod auth;
 mod bounded_list;
+pub mod call_template;
 pub mod calling;
 pub mod connection;
 pub mod credentials;
@@ -14,6 +15,7 @@ pub mod era_cache;
 mod handler;
 mod handshake;
 pub mod headers;
+pub mod item_error;
 pub mod lifecycle;
 pub mod listing;
 pub mod message;
@@ -22,11 +24,15 @@ mod offering_items;
 pub mod offering_requests;
 mod outgoing;
 mod page;
+pub mod protocol_warning;
 mod questions;
+mod read_handoff;
 pub mod repeat;
 mod responder;
 mod results;
+mod retired_ids;
 pub mod rounds;
+pub mod rpc_code;
 mod session;
 pub mod skills;
 pub mod subscription;
@@ -37,4 +43,5 @@ pub mod tracer;
 pub mod transport;
 pub mod wire;
 
+pub use notifications::SUBSCRIPTION;
 pub use session::{ProgressListener, ProgressUpdate};

@@ -17,12 +17,12 @@ const QUEUE_LIMIT: usize = 256;
 /// The longest address of a resource, in bytes.
 pub(super) const URI_LIMIT: usize = 8 * 1024;
 /// Which subscription a notification belongs to (revision 2026-07-28).
-pub(super) const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
+pub const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 
-/// What is told.
+/// What a notification says has changed.
 #[derive(Debug, Clone, PartialEq)]
 pub enum NotificationKind {
-    /// A list changed.
+    /// The items of this list changed.
     ListChanged(ListKind),
     /// The resource with this address changed.
     ResourceUpdated(String),
@@ -30,12 +30,12 @@ pub enum NotificationKind {
     Acknowledged(Value),
 }
 
-/// One notification.
+/// One notification about lists, resources or a subscription.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ChangeNotification {
     /// The subscription it belongs to: the id of the request that opened it.
     pub subscription: Option<Value>,
-    /// What is told.
+    /// What it says has changed.
     pub kind: NotificationKind,
 }
 
@@ -55,11 +55,25 @@ impl ChangeNotification {
     }
 }
 
+/// What a notification lacks that it is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum NotificationFlaw {
+    /// The address of its resource is longer than any that is subscribed to.
+    #[error("has an address that is too long")]
+    UriTooLong,
+    /// It has no address of a resource.
+    #[error("names no resource")]
+    NoResource,
+    /// It has no list of what the server agreed to tell.
+    #[error("does not say what was accepted")]
+    NothingAccepted,
+}
+
 /// Reads a notification; `None` when it is about something else.
 ///
 /// # Errors
 /// What is wrong with it, in words that follow its name.
-pub fn read(method: &str, params: &Value) -> Result<Option<ChangeNotification>, &'static str> {
+pub fn read(method: &str, params: &Value) -> Result<Option<ChangeNotification>, NotificationFlaw> {
     let told = match method {
         "notifications/tools/list_changed" => NotificationKind::ListChanged(ListKind::Tools),
         "notifications/prompts/list_changed" => NotificationKind::ListChanged(ListKind::Prompts),
@@ -67,13 +81,13 @@ pub fn read(method: &str, params: &Value) -> Result<Option<ChangeNotification>, 
             NotificationKind::ListChanged(ListKind::Resources)
         }
         "notifications/resources/updated" => match params.get("uri").and_then(Value::as_str) {
-            Some(uri) if uri.len() > URI_LIMIT => return Err("has an address that is too long"),
+            Some(uri) if uri.len() > URI_LIMIT => return Err(NotificationFlaw::UriTooLong),
             Some(uri) => NotificationKind::ResourceUpdated(uri.to_owned()),
-            None => return Err("names no resource"),
+            None => return Err(NotificationFlaw::NoResource),
         },
         "notifications/subscriptions/acknowledged" => match params.get("notifications") {
             Some(filter @ Value::Object(_)) => NotificationKind::Acknowledged(filter.clone()),
-            _ => return Err("does not say what was accepted"),
+            _ => return Err(NotificationFlaw::NothingAccepted),
         },
         _ => return Ok(None),
     };
@@ -102,7 +116,7 @@ impl NotificationHub {
         listener
     }
 
-    /// Tells everybody.
+    /// Counts a change of a list, and tells every listener.
     pub fn publish(&mut self, news: &ChangeNotification) {
         if let NotificationKind::ListChanged(list) = news.kind {
             self.versions[list_index(list)] += 1;

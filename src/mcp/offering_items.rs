@@ -9,6 +9,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::definition::{abbreviated, invisible_characters_warning};
+use super::item_error::ItemError;
 use super::listing::{ListSpec, Listable};
 use super::notifications::URI_LIMIT;
 use crate::model::{Prompt, PromptArgument, Resource, ResourceTemplate, ToolName};
@@ -30,7 +31,12 @@ impl Listable for Prompt {
         is_method_optional: false,
     };
 
-    fn read(server: &str, raw: Box<RawValue>, item: Value, _modern: bool) -> Result<Self, String> {
+    fn read(
+        server: &str,
+        raw: Box<RawValue>,
+        item: Value,
+        _modern: bool,
+    ) -> Result<Self, ItemError> {
         let fields = ItemFields::of("prompt", &item)?;
         let name = fields.name("name", NAME_LIMIT)?;
         let mut prompt = Self {
@@ -53,23 +59,29 @@ impl Listable for Prompt {
     }
 }
 
-fn arguments(fields: &ItemFields<'_>, name: &str) -> Result<Vec<PromptArgument>, String> {
+fn arguments(fields: &ItemFields<'_>, name: &str) -> Result<Vec<PromptArgument>, ItemError> {
     let items = match fields.map.get("arguments") {
         None | Some(Value::Null) => return Ok(Vec::new()),
         Some(Value::Array(items)) => items,
         Some(other) => return Err(fields.invalid_field(name, "its arguments", other)),
     };
     if items.len() > MAX_ARGUMENTS {
-        return Err(format!("prompt \"{name}\" has more than {MAX_ARGUMENTS} arguments"));
+        return Err(ItemError::TooManyArguments { prompt: name.to_owned(), limit: MAX_ARGUMENTS });
     }
     let mut found: Vec<PromptArgument> = Vec::with_capacity(items.len());
     for item in items {
-        let inner = ItemFields::of("an argument", item)
+        let inner = ItemFields::of("argument", item)
             .map_err(|_| fields.invalid_field(name, "one of its arguments", item))?;
-        let within = |why: String| format!("prompt \"{name}\": {why}");
+        let within = |flaw: ItemError| ItemError::InvalidArgument {
+            prompt: name.to_owned(),
+            flaw: Box::new(flaw),
+        };
         let key = inner.name("name", NAME_LIMIT).map_err(within)?;
         if found.iter().any(|earlier| earlier.name == key) {
-            return Err(format!("prompt \"{name}\" has two arguments called \"{key}\""));
+            return Err(ItemError::ArgumentTwice {
+                prompt: name.to_owned(),
+                argument: key.to_owned(),
+            });
         }
         found.push(PromptArgument {
             name: key.to_owned(),
@@ -92,7 +104,12 @@ impl Listable for Resource {
         is_method_optional: false,
     };
 
-    fn read(server: &str, raw: Box<RawValue>, item: Value, _modern: bool) -> Result<Self, String> {
+    fn read(
+        server: &str,
+        raw: Box<RawValue>,
+        item: Value,
+        _modern: bool,
+    ) -> Result<Self, ItemError> {
         let fields = ItemFields::of("resource", &item)?;
         let uri = fields.name("uri", URI_LIMIT)?;
         let mut resource = Self {
@@ -130,7 +147,12 @@ impl Listable for ResourceTemplate {
         is_method_optional: true,
     };
 
-    fn read(server: &str, raw: Box<RawValue>, item: Value, _modern: bool) -> Result<Self, String> {
+    fn read(
+        server: &str,
+        raw: Box<RawValue>,
+        item: Value,
+        _modern: bool,
+    ) -> Result<Self, ItemError> {
         let fields = ItemFields::of("template", &item)?;
         let template = fields.name("uriTemplate", URI_LIMIT)?;
         let mut read = Self {
@@ -159,42 +181,41 @@ pub(super) struct ItemFields<'a> {
 }
 
 impl<'a> ItemFields<'a> {
-    pub(super) fn of(what: &'static str, item: &'a Value) -> Result<Self, String> {
+    pub(super) fn of(what: &'static str, item: &'a Value) -> Result<Self, ItemError> {
         match item {
             Value::Object(map) => Ok(Self { what, map }),
-            other => Err(format!("a {what} is {}, not an object", abbreviated(other))),
+            other => Err(ItemError::NotAnObject { item: what, value: abbreviated(other) }),
         }
     }
 
     /// What the item is known by: refused when it could be taken for something else or cannot be
     /// shown as it is.
-    pub(super) fn name(&self, key: &str, limit: usize) -> Result<&'a str, String> {
-        let what = self.what;
+    pub(super) fn name(&self, key: &str, limit: usize) -> Result<&'a str, ItemError> {
+        let item = self.what;
         let name = match self.map.get(key) {
             Some(Value::String(name)) => name,
-            Some(other) => return Err(format!("the {key} of a {what} is {}", abbreviated(other))),
-            None => return Err(format!("a {what} has no {key}")),
+            Some(other) => {
+                let value = abbreviated(other);
+                return Err(ItemError::KeyNotText { item, key: key.to_owned(), value });
+            }
+            None => return Err(ItemError::NoKey { item, key: key.to_owned() }),
         };
         if name.trim().is_empty() {
-            return Err(format!("the {key} of a {what} is empty"));
+            return Err(ItemError::EmptyKey { item, key: key.to_owned() });
         }
         if name.len() > limit && name.chars().count() > limit {
             let count = name.chars().count();
-            return Err(format!(
-                "the {key} of a {what} is {count} characters long; {limit} are allowed"
-            ));
+            return Err(ItemError::KeyTooLong { item, key: key.to_owned(), count, limit });
         }
         if name.chars().any(|c| c.is_control() || is_invisible(c)) {
-            return Err(format!(
-                "the {key} \"{}\" of a {what} has characters that cannot be shown",
-                safe_line(name)
-            ));
+            let shown = safe_line(name).to_string();
+            return Err(ItemError::UnshowableKey { item, key: key.to_owned(), shown });
         }
         Ok(name)
     }
 
     /// A text that may be missing.
-    fn text(&self, key: &str, of: &str) -> Result<Option<String>, String> {
+    fn text(&self, key: &str, of: &str) -> Result<Option<String>, ItemError> {
         match self.map.get(key) {
             None | Some(Value::Null) => Ok(None),
             Some(Value::String(text)) => Ok(Some(text.clone())),
@@ -202,8 +223,13 @@ impl<'a> ItemFields<'a> {
         }
     }
 
-    fn invalid_field(&self, of: &str, what: &str, value: &Value) -> String {
-        format!("{} \"{of}\": {what} is {}", self.what, abbreviated(value))
+    fn invalid_field(&self, of: &str, member: &str, value: &Value) -> ItemError {
+        ItemError::InvalidMember {
+            item: self.what,
+            name: of.to_owned(),
+            member: member.to_owned(),
+            value: abbreviated(value),
+        }
     }
 }
 
@@ -213,7 +239,7 @@ mod tests {
 
     use super::*;
 
-    fn read<T: Listable>(item: &Value) -> Result<T, String> {
+    fn read<T: Listable>(item: &Value) -> Result<T, ItemError> {
         T::read("srv", serde_json::value::to_raw_value(item).unwrap(), item.clone(), false)
     }
 
@@ -253,7 +279,7 @@ mod tests {
             (json!({ "name": "p", "arguments": [{}] }), "no name"),
             (json!({ "name": "p", "arguments": [{ "name": "a" }, { "name": "a" }] }), "two"),
         ] {
-            let reason = read::<Prompt>(&item).unwrap_err();
+            let reason = read::<Prompt>(&item).unwrap_err().to_string();
             assert!(reason.contains(words), "{reason}");
         }
         for (item, words) in [
@@ -261,7 +287,7 @@ mod tests {
             (json!({ "uri": "a\nb" }), "cannot be shown"),
             (json!({ "uri": "a:", "mimeType": 1 }), "its mimeType is 1"),
         ] {
-            let reason = read::<Resource>(&item).unwrap_err();
+            let reason = read::<Resource>(&item).unwrap_err().to_string();
             assert!(reason.contains(words), "{reason}");
         }
     }

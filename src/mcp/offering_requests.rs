@@ -6,14 +6,17 @@
 use serde_json::{Map, Value, json};
 
 use super::connection::{Connection, RequestOptions};
-use super::message::{RawJson, error_code, truncate};
+use super::message::RawJson;
 use super::page::freshness;
-use super::results::check_content;
+use super::protocol_warning::ProtocolWarning;
+use super::results::{ContentError, check_content};
 use super::rounds::{self, RequestResult};
+use super::rpc_code::METHOD_NOT_FOUND;
 use crate::model::{
     Completion, CompletionQuery, CompletionReference, Era, Error, JsonObject, PromptMessages,
     ResourceContents, ToolName,
 };
+use crate::util::text::truncate;
 use crate::util::units::show_duration;
 
 /// How many values of a completion are kept; the specification allows 100.
@@ -98,14 +101,31 @@ pub async fn prompt(
     })
 }
 
-fn check_message(message: &Value) -> Result<(), String> {
+/// What is wrong with a message of a prompt.
+#[derive(Debug, thiserror::Error)]
+enum PromptMessageError {
+    /// There is no `role`: nothing says who speaks.
+    #[error("it has no role")]
+    NoRole,
+    /// There is content, as another kind of JSON value.
+    #[error("its content is no object")]
+    ContentNotObject,
+    /// There is no `content`: nothing is said.
+    #[error("it has no content")]
+    NoContent,
+    /// Content that its type does not allow.
+    #[error(transparent)]
+    Content(#[from] ContentError),
+}
+
+fn check_message(message: &Value) -> Result<(), PromptMessageError> {
     if !message.get("role").is_some_and(Value::is_string) {
-        return Err("it has no role".to_owned());
+        return Err(PromptMessageError::NoRole);
     }
     match message.get("content") {
-        Some(content @ Value::Object(_)) => check_content(content),
-        Some(_) => Err("its content is no object".to_owned()),
-        None => Err("it has no content".to_owned()),
+        Some(content @ Value::Object(_)) => Ok(check_content(content)?),
+        Some(_) => Err(PromptMessageError::ContentNotObject),
+        None => Err(PromptMessageError::NoContent),
     }
 }
 
@@ -130,8 +150,8 @@ pub async fn complete(
         params["context"] = json!({ "arguments": query.context });
     }
     let answered = asked.complete(params).await;
-    let (raw, answer) = answered.map_err(|error| match error_code(&error) {
-        Some(-32601) => error.with_hint("this server completes nothing"),
+    let (raw, answer) = answered.map_err(|error| match error.rpc_code() {
+        Some(METHOD_NOT_FOUND) => error.with_hint("this server completes nothing"),
         _ => error,
     })?;
     let completion = answer.get("completion").and_then(Value::as_object);
@@ -144,10 +164,8 @@ pub async fn complete(
         return Err(asked.unusable_answer("has values that are no texts", &raw));
     };
     if texts.len() > MAX_VALUES {
-        connection.add_warning(format!(
-            "it completes with {} values; {MAX_VALUES} are kept",
-            texts.len()
-        ));
+        connection
+            .add_warning(ProtocolWarning::TooManyValues { count: texts.len(), kept: MAX_VALUES });
     }
     Ok(Completion {
         values: texts.into_iter().take(MAX_VALUES).map(str::to_owned).collect(),

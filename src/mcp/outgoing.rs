@@ -11,12 +11,12 @@ use super::lifecycle::Agreement;
 use super::wire::{FrameKind, OutgoingFrame};
 use crate::model::{CallId, Era};
 
-/// What is asked.
+/// One request before it gets its id.
 #[derive(Debug, Clone, Copy)]
 pub struct OutgoingRequest<'a> {
-    /// The method.
+    /// The method, as the specification writes it.
     pub method: &'a str,
-    /// The parameters, an object.
+    /// The parameters; always a JSON object.
     pub params: &'a Value,
     /// Extra headers (`Mcp-Param-*`), for transports that have headers.
     pub headers: &'a [(String, String)],

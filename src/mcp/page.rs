@@ -18,10 +18,10 @@ pub(super) const MAX_ITEMS: usize = 25_000;
 /// The items of a page, as far as they may be listed.
 pub(super) type PageItems = BoundedList<Box<RawValue>, MAX_ITEMS>;
 
-/// One page.
+/// One page of a list, with its items unread.
 #[derive(Debug)]
 pub(super) struct ListPage {
-    /// Its items.
+    /// The items as JSON text, bounded in number.
     pub items: PageItems,
     /// What leads to the next one.
     pub next: NextPage,
@@ -32,9 +32,9 @@ pub(super) struct ListPage {
 /// What leads to the next page.
 #[derive(Debug, PartialEq)]
 pub(super) enum NextPage {
-    /// There is none.
+    /// The list ends with this page.
     End,
-    /// This cursor.
+    /// The next page is asked for with this cursor.
     Cursor(String),
     /// Something that is no cursor.
     Invalid(String),

@@ -17,7 +17,7 @@ const LONGEST_ID: usize = 1024;
 /// How many pages are remembered that a server asked to open.
 const MAX_PAGES: usize = 64;
 
-/// One open question.
+/// A question of the server whose answer is not handed over yet.
 #[derive(Debug, Clone)]
 pub struct OpenQuestion {
     /// The call that waits for the answer, when it is certain which.
@@ -56,20 +56,34 @@ pub struct QuestionTable {
     pages: VecDeque<String>,
 }
 
+/// Why a question of a server is not taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum QuestionRejection {
+    /// Its id is longer than any honest one.
+    #[error("its id is too long")]
+    IdTooLong,
+    /// The server asks without taking the answers to what it asked before.
+    #[error("too many are waiting for the server to read their answers")]
+    TooManyOpen,
+    /// Another question with its id is open.
+    #[error("its id is in use")]
+    IdInUse,
+}
+
 impl QuestionTable {
     /// Takes note of a question.
     ///
     /// # Errors
     /// Why it is not taken: a server that asks without listening must not cost more and more.
-    pub fn open(&mut self, key: String, question: OpenQuestion) -> Result<(), &'static str> {
+    pub fn open(&mut self, key: String, question: OpenQuestion) -> Result<(), QuestionRejection> {
         if key.len() > LONGEST_ID {
-            return Err("its id is too long");
+            return Err(QuestionRejection::IdTooLong);
         }
         if self.open.len() >= MAX_OPEN {
-            return Err("too many are waiting for the server to read their answers");
+            return Err(QuestionRejection::TooManyOpen);
         }
         if self.open.contains_key(&key) {
-            return Err("its id is in use");
+            return Err(QuestionRejection::IdInUse);
         }
         self.open.insert(key, question);
         Ok(())
@@ -104,7 +118,7 @@ impl QuestionTable {
         }
     }
 
-    /// The connection has ended.
+    /// Cancels all open questions, because the connection has ended.
     pub fn close_all(&mut self) {
         for question in self.open.values() {
             question.cancelled.cancel();
@@ -116,7 +130,7 @@ impl QuestionTable {
         self.open.values().any(|q| q.waits_for_person && q.requests.contains(&request))
     }
 
-    /// Remembers a page.
+    /// Remembers the id of a page that the server asked to open.
     pub fn remember_page(&mut self, id: &str) {
         if id.len() <= LONGEST_ID {
             self.pages.push_back(id.to_owned());

@@ -8,14 +8,15 @@
 
 use std::sync::Arc;
 
+use rmcp::model::ErrorCode;
 use serde_json::{Value, json};
 use url::Url;
 
-use super::message::truncate;
 use crate::model::{
     CallId, EventSink, HostEvent, Question, QuestionBody, QuestionHandler, QuestionOutcome,
     QuestionReply,
 };
+use crate::util::text::truncate;
 
 /// How much of a server's words is told to viewers, in characters.
 const SUMMARY_CHARS: usize = 500;
@@ -28,7 +29,7 @@ pub struct QuestionResponder {
     pub roots: Vec<String>,
     /// Where questions and their answers are told, without what was answered.
     pub events: EventSink,
-    /// Who answers.
+    /// Answers the questions; a front end decides by whom.
     pub inbox: Arc<dyn QuestionHandler>,
 }
 
@@ -57,8 +58,8 @@ impl QuestionRefusal {
     pub fn error(&self) -> (i32, String) {
         match self {
             Self::Declined(_) => (-1, "User rejected sampling request".to_owned()),
-            Self::Unknown(what) => (-32601, what.clone()),
-            Self::Malformed(what) => (-32602, what.clone()),
+            Self::Unknown(what) => (ErrorCode::METHOD_NOT_FOUND.0, what.clone()),
+            Self::Malformed(what) => (ErrorCode::INVALID_PARAMS.0, what.clone()),
         }
     }
 }

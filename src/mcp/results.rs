@@ -5,8 +5,8 @@
 
 use serde_json::{Value, json};
 
-use super::message::truncate;
 use crate::model::{Error, JsonObject, ToolResult};
+use crate::util::text::truncate;
 
 /// How much of an answer that cannot be used is quoted, in characters.
 const QUOTE_CHARS: usize = 300;
@@ -63,12 +63,35 @@ pub(super) fn read(mut map: JsonObject, raw: &str) -> Result<ToolResult, Error> 
     Ok(result)
 }
 
-/// What a content block must have, by its type.
-pub(super) fn check_content(item: &Value) -> Result<(), String> {
-    let text = |key: &str| match item.get(key) {
+/// What is wrong with a content block.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) enum ContentError {
+    /// A member that is another kind of JSON value.
+    #[error("{0} is not text")]
+    NotText(&'static str),
+    /// A member that its type needs.
+    #[error("{0} is missing")]
+    Missing(&'static str),
+    /// An embedded resource without an address.
+    #[error("the resource has no uri")]
+    NoResourceUri,
+    /// A type that no revision has.
+    #[error("unknown type {0:?}")]
+    UnknownType(String),
+    /// No type, or one that is not text.
+    #[error("it has no type")]
+    NoType,
+}
+
+/// Checks that a content block has what its type needs.
+///
+/// # Errors
+/// The first thing that is wrong with the block.
+pub(super) fn check_content(item: &Value) -> Result<(), ContentError> {
+    let text = |key: &'static str| match item.get(key) {
         Some(Value::String(_)) => Ok(()),
-        Some(_) => Err(format!("{key} is not text")),
-        None => Err(format!("{key} is missing")),
+        Some(_) => Err(ContentError::NotText(key)),
+        None => Err(ContentError::Missing(key)),
     };
     match item.get("type").and_then(Value::as_str) {
         Some("text") => text("text"),
@@ -78,11 +101,11 @@ pub(super) fn check_content(item: &Value) -> Result<(), String> {
             Some(Value::Object(resource)) if resource.get("uri").is_some_and(Value::is_string) => {
                 Ok(())
             }
-            Some(_) => Err("the resource has no uri".to_owned()),
-            None => Err("resource is missing".to_owned()),
+            Some(_) => Err(ContentError::NoResourceUri),
+            None => Err(ContentError::Missing("resource")),
         },
-        Some(other) => Err(format!("unknown type {other:?}")),
-        None => Err("it has no type".to_owned()),
+        Some(other) => Err(ContentError::UnknownType(other.to_owned())),
+        None => Err(ContentError::NoType),
     }
 }
 

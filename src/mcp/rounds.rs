@@ -9,20 +9,16 @@
 use serde_json::{Value, json};
 
 use super::connection::{Connection, RequestOptions};
-use super::message::{RawJson, error_code, truncate};
+use super::message::RawJson;
 use super::responder::{QuestionContext, QuestionRefusal, needs_person};
+use super::rpc_code::{MISSING_CAPABILITY, UNSUPPORTED_VERSION, URL_ELICITATION_REQUIRED};
 use crate::model::{Error, ErrorKind, JsonObject, QuestionOutcome, Signal};
+use crate::util::text::truncate;
 
 /// How often a server may ask before it answers.
 const MAX_ROUNDS: u32 = 10;
 /// How many questions one round may have.
 const MAX_QUESTIONS: usize = 32;
-/// Pages have to be visited before the request can be answered (revision 2025-11-25).
-const URL_ELICITATION_REQUIRED: i64 = -32042;
-/// A capability that we do not have is needed.
-const MISSING_CAPABILITY: i64 = -32021;
-/// The version of the request is not spoken.
-const UNSUPPORTED_VERSION: i64 = -32022;
 
 /// What to do where nobody can be asked.
 pub(super) const HOW_TO_ANSWER: &str =
@@ -31,9 +27,9 @@ pub(super) const HOW_TO_ANSWER: &str =
 /// The answer to a request, when nothing is asked any more.
 #[derive(Debug)]
 pub struct RequestResult {
-    /// The result.
+    /// The result, as a JSON object.
     pub result: JsonObject,
-    /// Its exact text.
+    /// The exact text of the result.
     pub raw: RawJson,
 }
 
@@ -56,8 +52,7 @@ pub async fn request(
         let raw = match sent {
             Ok(raw) => raw,
             Err(error)
-                if error_code(&error) == Some(URL_ELICITATION_REQUIRED)
-                    && !pages_were_asked_for =>
+                if error.rpc_code() == Some(URL_ELICITATION_REQUIRED) && !pages_were_asked_for =>
             {
                 pages_were_asked_for = true;
                 open_pages(connection, error, options).await?;
@@ -208,8 +203,11 @@ async fn open_pages(
     error: Error,
     options: &RequestOptions,
 ) -> Result<(), Error> {
-    let data = error.data().and_then(|evidence| evidence.get("data"));
-    let pages = data.and_then(|data| data.get("elicitations")).and_then(Value::as_array).cloned();
+    let pages = error
+        .rpc_data()
+        .and_then(|data| data.get("elicitations"))
+        .and_then(Value::as_array)
+        .cloned();
     let pages = match pages {
         Some(pages) if !pages.is_empty() && pages.len() <= MAX_QUESTIONS => pages,
         _ => return Err(error.with_detail("its data names no page (elicitations)")),
@@ -238,10 +236,9 @@ async fn open_pages(
 
 /// Errors whose numbers say more than their words.
 pub(super) fn with_hint(error: Error) -> Error {
-    let data = || error.data().and_then(|evidence| evidence.get("data")).cloned();
-    match error_code(&error) {
+    match error.rpc_code() {
         Some(UNSUPPORTED_VERSION) => {
-            let data = data().unwrap_or_default();
+            let data = error.rpc_data().cloned().unwrap_or_default();
             let supported = data.get("supported").and_then(Value::as_array);
             let versions: Vec<&str> =
                 supported.into_iter().flatten().filter_map(Value::as_str).take(20).collect();
@@ -259,7 +256,7 @@ pub(super) fn with_hint(error: Error) -> Error {
             .with_data(data)
         }
         Some(MISSING_CAPABILITY) => {
-            match data().and_then(|data| data.get("requiredCapabilities").cloned()) {
+            match error.rpc_data().and_then(|data| data.get("requiredCapabilities").cloned()) {
                 Some(needed) => error
                     .with_detail(format!("it requires: {}", truncate(&needed.to_string(), 300))),
                 None => error,
@@ -299,7 +296,7 @@ mod tests {
     fn a_refused_version_names_those_that_are_spoken() {
         let data = json!({ "supported": ["2025-11-25", "2025-06-18"], "requested": "2026-07-28" });
         let cause =
-            Error::tool("error -32022: no").with_data(json!({ "code": -32022, "data": data }));
+            Error::tool("error -32022: no").with_rpc_error(UNSUPPORTED_VERSION, Some(&data));
         let error = with_hint(cause);
         assert_eq!(error.kind(), ErrorKind::Protocol);
         assert!(error.message().contains("2026-07-28"), "{error}");

@@ -13,6 +13,7 @@ use serde_json::value::RawValue;
 use sha2::{Digest as _, Sha256};
 
 use super::connection::{Connection, RequestOptions};
+use super::item_error::{ItemError, SkillListingError};
 use super::listing::{self, ListSpec, Listable};
 use super::notifications::URI_LIMIT;
 use super::offering_items::ItemFields;
@@ -43,11 +44,11 @@ pub struct Skill {
 /// One file of a skill, and what its bytes must be.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct SkillFile {
-    /// Its address.
+    /// The address to read the file from.
     pub uri: String,
     /// `sha256:` and 64 hexadecimal digits.
     pub digest: String,
-    /// Its length in bytes.
+    /// The length of the file in bytes.
     pub size: u64,
 }
 
@@ -62,29 +63,32 @@ impl Listable for Skill {
         is_method_optional: false,
     };
 
-    fn read(_server: &str, _: Box<RawValue>, item: Value, _modern: bool) -> Result<Self, String> {
+    fn read(
+        _server: &str,
+        _: Box<RawValue>,
+        item: Value,
+        _modern: bool,
+    ) -> Result<Self, ItemError> {
         let fields = ItemFields::of("skill", &item)?;
         let uri = fields.name("uri", URI_LIMIT)?.to_owned();
-        let bad = |what: &str| format!("skill \"{uri}\": {what}");
+        let bad = |flaw| ItemError::InvalidSkill { uri: uri.clone(), flaw };
         let frontmatter = match item.get("frontmatter") {
             Some(Value::Object(map)) if map.get("name").is_some_and(Value::is_string) => {
                 map.clone()
             }
-            _ => return Err(bad("it has no frontmatter with a name")),
+            _ => return Err(bad(SkillListingError::NoFrontmatter)),
         };
         let files = match item.get("resources") {
             Some(Value::String(word)) if word == "dynamic" => None,
             Some(Value::Array(items)) if items.len() > MAX_FILES => {
-                return Err(bad(&format!(
-                    "it lists {} files; {MAX_FILES} are allowed",
-                    items.len()
-                )));
+                let count = items.len();
+                return Err(bad(SkillListingError::TooManyFiles { count, limit: MAX_FILES }));
             }
             Some(list @ Value::Array(_)) => Some(
                 Vec::<SkillFile>::deserialize(list)
-                    .map_err(|error| bad(&format!("its files cannot be read: {error}")))?,
+                    .map_err(|error| bad(SkillListingError::UnreadableFiles(error.to_string())))?,
             ),
-            _ => return Err(bad("it lists no files")),
+            _ => return Err(bad(SkillListingError::NoFiles)),
         };
         Ok(Self { uri, frontmatter, files })
     }
@@ -137,7 +141,8 @@ pub async fn file(
         return Err(Error::usage(format!("the skill does not list {uri}")).with_server(server));
     }
     let read = offering_requests::read(connection, server, uri, options).await?;
-    let bytes = bytes(&read.contents).ok_or_else(|| invalid_skill(uri, "it is not one file"));
+    let bytes =
+        bytes(&read.contents).ok_or_else(|| invalid_skill(uri, &SkillFileError::NotOneFile));
     let bytes = bytes.map_err(|error| error.with_server(server))?;
     match listed.flatten().and_then(|file| file.mismatch(&bytes)) {
         Some(why) => Err(invalid_skill(uri, &why).with_server(server)),
@@ -147,9 +152,9 @@ pub async fn file(
 
 impl SkillFile {
     /// Why these bytes are not this file.
-    fn mismatch(&self, bytes: &[u8]) -> Option<String> {
+    fn mismatch(&self, bytes: &[u8]) -> Option<SkillFileError> {
         if bytes.len() as u64 != self.size {
-            return Some(format!("it has {} bytes, listed were {}", bytes.len(), self.size));
+            return Some(SkillFileError::WrongSize { came: bytes.len(), listed: self.size });
         }
         let mut digest = "sha256:".to_owned();
         for byte in Sha256::digest(bytes) {
@@ -157,11 +162,46 @@ impl SkillFile {
             let _infallible = write!(digest, "{byte:02x}");
         }
         (digest != self.digest)
-            .then(|| format!("its digest is {digest}, listed was {}", self.digest))
+            .then(|| SkillFileError::WrongDigest { came: digest, listed: self.digest.clone() })
     }
 }
 
-fn invalid_skill(uri: &str, why: &str) -> Error {
+/// Why a file of a skill is not used although it could be fetched.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+enum SkillFileError {
+    /// The resource has no part, several parts, or one that is neither text nor base64.
+    #[error("it is not one file")]
+    NotOneFile,
+    /// Another number of bytes than the list says.
+    #[error("it has {came} bytes, listed were {listed}")]
+    WrongSize { came: usize, listed: u64 },
+    /// Other bytes than the list says.
+    #[error("its digest is {came}, listed was {listed}")]
+    WrongDigest { came: String, listed: String },
+    /// A `SKILL.md` that is not UTF-8.
+    #[error("it is no text")]
+    NotText,
+    /// A key of the frontmatter that the list has with another value, or not at all.
+    #[error("its '{0}' is not the one that was listed")]
+    OtherFrontmatter(String),
+    /// A `SKILL.md` whose first line is not the delimiter.
+    #[error("it does not begin with a frontmatter")]
+    NoFrontmatter,
+    /// A `SKILL.md` without a second delimiter.
+    #[error("its frontmatter has no end")]
+    EndlessFrontmatter,
+    /// YAML that cannot be parsed, in the words of the parser.
+    #[error("its frontmatter cannot be read: {0}")]
+    UnreadableFrontmatter(String),
+    /// YAML that is no mapping.
+    #[error("its frontmatter has no keys")]
+    FrontmatterWithoutKeys,
+    /// YAML that says two things of one key.
+    #[error("its frontmatter has a key twice")]
+    DuplicateKey,
+}
+
+fn invalid_skill(uri: &str, why: &SkillFileError) -> Error {
     Error::protocol(format!("{uri} is not used: {why}"))
 }
 
@@ -176,22 +216,22 @@ fn bytes(contents: &[Value]) -> Option<Vec<u8>> {
 }
 
 /// The text of a `SKILL.md` whose frontmatter is the listed one.
-fn verify_text(skill: &Skill, bytes: Vec<u8>) -> Result<String, String> {
-    let text = String::from_utf8(bytes).map_err(|_| "it is no text".to_owned())?;
+fn verify_text(skill: &Skill, bytes: Vec<u8>) -> Result<String, SkillFileError> {
+    let text = String::from_utf8(bytes).map_err(|_| SkillFileError::NotText)?;
     let said = frontmatter(&text)?;
     let keys = skill.frontmatter.keys().chain(said.keys());
     let other = keys.into_iter().find(|key| skill.frontmatter.get(*key) != said.get(*key));
     match other {
-        Some(key) => Err(format!("its '{key}' is not the one that was listed")),
+        Some(key) => Err(SkillFileError::OtherFrontmatter(key.clone())),
         None => Ok(text),
     }
 }
 
 /// The YAML between the fences at the start of a `SKILL.md`.
-fn frontmatter(text: &str) -> Result<JsonObject, String> {
+fn frontmatter(text: &str) -> Result<JsonObject, SkillFileError> {
     let mut lines = text.strip_prefix('\u{feff}').unwrap_or(text).lines();
     if lines.next().map(str::trim_end) != Some(FRONTMATTER_DELIMITER) {
-        return Err("it does not begin with a frontmatter".to_owned());
+        return Err(SkillFileError::NoFrontmatter);
     }
     let mut yaml = String::new();
     loop {
@@ -201,15 +241,15 @@ fn frontmatter(text: &str) -> Result<JsonObject, String> {
                 yaml.push_str(line);
                 yaml.push('\n');
             }
-            None => return Err("its frontmatter has no end".to_owned()),
+            None => return Err(SkillFileError::EndlessFrontmatter),
         }
     }
     let parsed = parse::parse(&SourceText::new("SKILL.yaml", &yaml), &yaml)
-        .map_err(|problem| format!("its frontmatter cannot be read: {}", problem.message))?;
+        .map_err(|diagnostic| SkillFileError::UnreadableFrontmatter(diagnostic.message))?;
     match (parsed.duplicates.is_empty(), parsed.root.to_json()) {
         (true, Value::Object(map)) => Ok(map),
-        (true, _) => Err("its frontmatter has no keys".to_owned()),
-        (false, _) => Err("its frontmatter has a key twice".to_owned()),
+        (true, _) => Err(SkillFileError::FrontmatterWithoutKeys),
+        (false, _) => Err(SkillFileError::DuplicateKey),
     }
 }
 
@@ -222,7 +262,7 @@ mod tests {
     const TEXT: &str = "---\nname: pdf\ndescription: Fills in forms\nversion: 2\n---\n\nHow to.\n";
     const DIGEST: &str = "sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
 
-    fn read(item: &Value) -> Result<Skill, String> {
+    fn read(item: &Value) -> Result<Skill, ItemError> {
         Skill::read("s", serde_json::value::to_raw_value(item).unwrap(), item.clone(), true)
     }
 
@@ -236,8 +276,8 @@ mod tests {
     fn a_file_is_what_was_listed_or_nothing() {
         let file = SkillFile { uri: "skill://a".to_owned(), digest: DIGEST.to_owned(), size: 3 };
         assert_eq!(file.mismatch(b"abc"), None);
-        assert!(file.mismatch(b"abcd").unwrap().contains("4 bytes, listed were 3"));
-        assert!(file.mismatch(b"abd").unwrap().contains("digest"));
+        assert!(file.mismatch(b"abcd").unwrap().to_string().contains("4 bytes, listed were 3"));
+        assert!(file.mismatch(b"abd").unwrap().to_string().contains("digest"));
     }
 
     #[test]
@@ -253,7 +293,7 @@ mod tests {
             ("name: pdf", "name: [", "cannot be read"),
         ] {
             let why = verify_text(&skill(), TEXT.replacen(from, to, 1).into()).unwrap_err();
-            assert!(why.contains(words), "{why}");
+            assert!(why.to_string().contains(words), "{why}");
         }
         assert!(verify_text(&skill(), vec![0xff]).is_err());
     }
@@ -269,7 +309,7 @@ mod tests {
             (json!({ "uri": "skill://a", "frontmatter": named }), "no files"),
             (json!({ "uri": "skill://a", "frontmatter": named, "resources": [1] }), "files"),
         ] {
-            let why = read(&item).unwrap_err();
+            let why = read(&item).unwrap_err().to_string();
             assert!(why.contains(words), "{why}");
         }
         let moving = json!({ "uri": "skill://a", "frontmatter": named, "resources": "dynamic" });

@@ -12,10 +12,11 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::connection::{Connection, RequestOptions};
-use super::message::error_code;
 use super::notifications::{
     ChangeNotification, NotificationKind, NotificationListener, SUBSCRIPTION,
 };
+use super::protocol_warning::ProtocolWarning;
+use super::rpc_code::METHOD_NOT_FOUND;
 use crate::model::{
     Era, Error, ErrorKind, ErrorPhase, ListKind, SubscriptionEvent, SubscriptionFilter,
 };
@@ -23,7 +24,7 @@ use crate::model::{
 /// How long taking subscriptions back may take, all together.
 const UNSUBSCRIBE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// How a subscription ended.
+/// How a subscription ended, and the error where there is one.
 #[derive(Debug)]
 pub enum SubscriptionEnd {
     /// Nobody wants it any more.
@@ -36,11 +37,11 @@ pub enum SubscriptionEnd {
     Broken(Error),
 }
 
-/// One subscription.
+/// A subscription to lists and resources of one server.
 pub struct Subscription<'a> {
-    /// The server.
+    /// The connection that it goes over.
     pub connection: &'a Connection,
-    /// What is wanted.
+    /// The lists and resources to hear of.
     pub filter: &'a SubscriptionFilter,
     /// How long the server may take to agree.
     pub ack_timeout: Duration,
@@ -72,9 +73,7 @@ impl Subscription<'_> {
     fn warn_lost(&self, listener: &NotificationListener) {
         match listener.take_lost() {
             0 => {}
-            lost => self
-                .connection
-                .add_warning(format!("it told {lost} changes faster than they could be taken")),
+            lost => self.connection.add_warning(ProtocolWarning::ChangesLost(lost)),
         }
     }
 
@@ -143,20 +142,18 @@ impl Subscription<'_> {
                 SubscriptionEvent::Subscribed { refused }
             }
             (NotificationKind::Acknowledged(_), Some(_)) => {
-                self.connection.add_warning("it acknowledged a subscription twice");
+                self.connection.add_warning(ProtocolWarning::AcknowledgedTwice);
                 return None;
             }
             (_, None) => {
-                self.connection
-                    .add_warning("it told changes before it acknowledged the subscription");
+                self.connection.add_warning(ProtocolWarning::ChangeBeforeAcknowledgement);
                 return None;
             }
             (NotificationKind::ListChanged(list), Some(given)) if given.lists.contains(&list) => {
                 SubscriptionEvent::ListChanged(list)
             }
             (NotificationKind::ListChanged(list), Some(_)) => {
-                let list = list.as_str();
-                self.connection.add_warning(format!("it told a change of its {list}, unasked"));
+                self.connection.add_warning(ProtocolWarning::UnaskedChange(list.as_str()));
                 return None;
             }
             (NotificationKind::ResourceUpdated(uri), Some(_)) => {
@@ -169,7 +166,7 @@ impl Subscription<'_> {
     /// Whether news belongs to the subscription with this id.
     fn belongs_to(&self, news: &ChangeNotification, id: &Value) -> bool {
         let Some(subscription) = &news.subscription else {
-            self.connection.add_warning("it told a change without naming the subscription");
+            self.connection.add_warning(ProtocolWarning::ChangeWithoutSubscription);
             return false;
         };
         same_id(subscription, id)
@@ -193,7 +190,7 @@ impl Subscription<'_> {
             Ok(Ok(result)) => {
                 let named = result.get("_meta").and_then(|meta| meta.get(SUBSCRIPTION));
                 if !named.is_some_and(|named| same_id(named, id)) {
-                    self.connection.add_warning("it ended a subscription without naming it");
+                    self.connection.add_warning(ProtocolWarning::EndWithoutSubscription);
                 }
                 if agreed {
                     return SubscriptionEnd::Gracefully;
@@ -203,7 +200,7 @@ impl Subscription<'_> {
             }
             // A well-formed no to what is asked; later it is a stream that ended badly.
             Err(error) if error.kind() == ErrorKind::Tool && !agreed => {
-                let unknown = error_code(&error) == Some(-32601);
+                let unknown = error.rpc_code() == Some(METHOD_NOT_FOUND);
                 let error = if unknown { unknown_method(&error) } else { error };
                 SubscriptionEnd::Refused(self.in_context(error))
             }

@@ -11,12 +11,13 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::connection::{Connection, RequestOptions};
-use super::message::{RawJson, truncate};
+use super::message::RawJson;
 use super::results;
 use super::rounds::InputRounds;
 use crate::model::{
     Error, ErrorKind, ErrorPhase, HostEvent, JsonObject, LogLevel, Signal, ToolResult,
 };
+use crate::util::text::truncate;
 use crate::util::units::show_duration;
 
 /// How long a server is asked to keep a task and its result, in milliseconds: one hour.
@@ -34,9 +35,9 @@ const STATUS_CHARS: usize = 300;
 /// Which words a server has for tasks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dialect {
-    /// Revision 2025-11-25.
+    /// Tasks as revision 2025-11-25 has them in its core.
     Core,
-    /// `io.modelcontextprotocol/tasks`.
+    /// Tasks as the extension `io.modelcontextprotocol/tasks` has them (2026-07-28).
     Extension,
 }
 
@@ -66,13 +67,13 @@ enum TaskStatus {
 enum TaskAction {
     /// Ask again after this time.
     Wait(Duration),
-    /// Answer these questions.
+    /// Answer these questions, which the task waits for.
     AnswerQuestions(JsonObject),
     /// Fetch the result, which also brings the questions.
     Fetch,
-    /// This is the result.
+    /// End the call with this result.
     Done(JsonObject),
-    /// There is none.
+    /// End the call with this error: the task has no result.
     Fail(Error),
 }
 
@@ -157,7 +158,7 @@ fn failed(error: Option<&Value>) -> Error {
         return Error::protocol("the task has failed without a well-formed error");
     };
     let data = error.and_then(|error| error.get("data"));
-    Error::tool(format!("error {code}: {message}")).with_data(json!({ "code": code, "data": data }))
+    Error::tool(format!("error {code}: {message}")).with_rpc_error(code, data)
 }
 
 /// Waits for a task's result, which is that of the call. `first` is the task as it was created.

@@ -41,9 +41,9 @@ struct TracerState {
     sequence: u64,
     /// A wire was opened and is not known to be gone.
     is_open: bool,
-    /// What we asked.
+    /// Requests of ours that are not answered yet.
     sent: OpenRequests,
-    /// What the server asked.
+    /// Requests of the server that are not answered yet.
     received: OpenRequests,
 }
 
@@ -312,7 +312,7 @@ pub struct StderrLines {
 }
 
 impl StderrLines {
-    /// Lines for `tracer`.
+    /// A collector of stderr that tells whole lines to `tracer`.
     pub fn new(tracer: Tracer) -> Self {
         Self { tracer, open: Vec::new(), is_continuation: false }
     }

@@ -6,7 +6,10 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::{Value, json};
+
 use super::diagnostic::SourceLocation;
+use super::error_cause::ErrorCause;
 
 /// The classes of failure, one for each documented exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -185,9 +188,9 @@ struct ErrorInner {
     hint: Option<String>,
     details: Vec<String>,
     location: Option<SourceLocation>,
-    data: Option<serde_json::Value>,
+    data: Option<Value>,
     retry_advice: RetryAdvice,
-    is_trust_outdated: bool,
+    cause: ErrorCause,
 }
 
 impl Error {
@@ -203,7 +206,7 @@ impl Error {
             location: None,
             data: None,
             retry_advice: RetryAdvice::Unspecified,
-            is_trust_outdated: false,
+            cause: ErrorCause::Unspecified,
         }))
     }
 
@@ -256,7 +259,7 @@ impl Error {
 
     /// Attaches machine-readable evidence (a JSON-RPC error's `with_data`, the offending value).
     #[must_use]
-    pub fn with_data(self, data: serde_json::Value) -> Self {
+    pub fn with_data(self, data: Value) -> Self {
         self.update(|b| b.data = Some(data))
     }
 
@@ -266,11 +269,23 @@ impl Error {
         self.update(|b| b.retry_advice = again)
     }
 
-    /// Says that what would have been started is not what a person trusted, so that trust has to be
-    /// asked for again before another attempt makes sense.
+    /// Says what it came of, for callers that decide by it.
     #[must_use]
-    pub fn with_trust_outdated(self) -> Self {
-        self.update(|b| b.is_trust_outdated = true)
+    pub fn with_cause(self, cause: ErrorCause) -> Self {
+        self.update(|b| b.cause = cause)
+    }
+
+    /// Says that the peer answered with this JSON-RPC error; `data` is the `data` of that error.
+    /// Both become the evidence: `{"code": …, "data": …}`.
+    #[must_use]
+    pub fn with_rpc_error(self, code: i64, data: Option<&Value>) -> Self {
+        self.with_cause(ErrorCause::Rpc { code }).with_data(json!({ "code": code, "data": data }))
+    }
+
+    /// Says with which HTTP status the peer refused. The evidence is `{"http_status": …}`.
+    #[must_use]
+    pub fn with_http_status(self, status: u16) -> Self {
+        self.with_cause(ErrorCause::Http { status }).with_data(json!({ "http_status": status }))
     }
 
     /// The same error with every text in it rewritten, evidence included.
@@ -324,13 +339,35 @@ impl Error {
         self.0.retry_advice
     }
 
-    /// Whether it came of code or a program that changed since a person trusted it.
-    pub fn is_trust_outdated(&self) -> bool {
-        self.0.is_trust_outdated
+    /// What it came of, as far as anybody decides by that.
+    pub fn cause(&self) -> ErrorCause {
+        self.0.cause
+    }
+
+    /// The code of the JSON-RPC error that it came of.
+    pub fn rpc_code(&self) -> Option<i64> {
+        match self.0.cause {
+            ErrorCause::Rpc { code } => Some(code),
+            _ => None,
+        }
+    }
+
+    /// The `data` of the JSON-RPC error that it came of; null when that had none.
+    pub fn rpc_data(&self) -> Option<&Value> {
+        self.rpc_code().and_then(|_| self.data()?.get("data"))
+    }
+
+    /// The HTTP status by which the peer refused; a session is always lost by a 404.
+    pub fn http_status(&self) -> Option<u16> {
+        match self.0.cause {
+            ErrorCause::Http { status } => Some(status),
+            ErrorCause::SessionLost => Some(404),
+            _ => None,
+        }
     }
 
     /// Machine-readable evidence.
-    pub fn data(&self) -> Option<&serde_json::Value> {
+    pub fn data(&self) -> Option<&Value> {
         self.0.data.as_ref()
     }
 }
@@ -377,4 +414,31 @@ constructors! {
     protocol => Protocol;
     /// An error of kind [`ErrorKind::Partial`].
     partial => Partial;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cause_survives_whatever_is_said_about_the_error() {
+        let error = Error::tool("no")
+            .with_rpc_error(-32601, Some(&json!({ "why": "secret" })))
+            .context("cannot list")
+            .with_server("notes")
+            .map_text(&|text| text.replace("secret", "***"));
+        assert_eq!(error.rpc_code(), Some(-32601));
+        assert_eq!(error.rpc_data(), Some(&json!({ "why": "***" })));
+        assert_eq!(error.http_status(), None);
+    }
+
+    #[test]
+    fn evidence_alone_is_no_cause() {
+        let error = Error::tool("no").with_data(json!({ "code": -32601, "data": null }));
+        assert_eq!((error.rpc_code(), error.rpc_data()), (None, None));
+        let refused = Error::unreachable("no").with_http_status(404);
+        assert_eq!(refused.data(), Some(&json!({ "http_status": 404 })));
+        assert_eq!(refused.http_status(), Some(404));
+        assert_eq!(refused.with_cause(ErrorCause::SessionLost).http_status(), Some(404));
+    }
 }

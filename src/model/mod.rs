@@ -7,6 +7,7 @@ pub mod definition;
 pub mod diagnostic;
 pub mod entry;
 pub mod error;
+mod error_cause;
 pub mod event;
 pub mod login;
 pub mod name;
@@ -24,6 +25,7 @@ pub use definition::{
 pub use diagnostic::{Diagnostic, Severity, SourceLocation};
 pub use entry::{EntryOrigin, Layer};
 pub use error::{Error, ErrorKind, ErrorPhase, RetryAdvice, Signal};
+pub use error_cause::ErrorCause;
 pub use event::{EventSink, HostEvent, ListOwner, LogLevel};
 pub use login::{AuthorizationRequest, Browser, LoginReport};
 pub use name::{ToolName, check_name};

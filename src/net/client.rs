@@ -3,8 +3,7 @@
 //! Owns: how connections are made: name lookup, TLS, the pool, no redirects of its own, no proxy
 //! for this machine, no cookies. Never does: know what is asked, or follow anything.
 
-use std::fmt;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,6 +14,7 @@ use reqwest::redirect::Policy;
 use url::Url;
 
 use super::address::{is_link_local, is_loopback, is_public};
+use super::errors::{LinkLocal, NoSuchHost, NotPublic};
 use crate::model::{Error, ErrorPhase};
 
 /// Idle connections are dropped before the 5 s after which common servers close theirs, so that
@@ -22,7 +22,7 @@ use crate::model::{Error, ErrorPhase};
 const IDLE_TIMEOUT: Duration = Duration::from_secs(4);
 /// What every request says it comes from.
 pub const USER_AGENT: &str = concat!("toolhost/", env!("CARGO_PKG_VERSION"));
-/// Lines of response headers.
+/// How many lines of response headers are read.
 const HEADER_LINES: usize = 100;
 
 /// How connections to one origin are made.
@@ -104,51 +104,6 @@ fn ready(builder: reqwest::ClientBuilder) -> Result<reqwest::Client, Error> {
             .with_hint("are the system's certificate authorities installed?")
     })
 }
-
-/// A host name has no address, or none could be asked for.
-#[derive(Debug)]
-pub struct NoSuchHost {
-    /// What the system said.
-    pub reason: String,
-}
-
-impl fmt::Display for NoSuchHost {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.reason)
-    }
-}
-
-impl std::error::Error for NoSuchHost {}
-
-/// A host name leads to link-local addresses and nowhere else.
-#[derive(Debug)]
-pub struct LinkLocal {
-    /// The first of them.
-    pub address: IpAddr,
-}
-
-impl fmt::Display for LinkLocal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} is a link-local address", self.address)
-    }
-}
-
-impl std::error::Error for LinkLocal {}
-
-/// A host name leads to addresses that are not public and nowhere else.
-#[derive(Debug)]
-pub struct NotPublic {
-    /// The first of them.
-    pub address: IpAddr,
-}
-
-impl fmt::Display for NotPublic {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} is no public address", self.address)
-    }
-}
-
-impl std::error::Error for NotPublic {}
 
 /// The system's name lookup, with errors that can be recognised. What it lets through is what is
 /// connected to, so a name cannot change its mind in between.

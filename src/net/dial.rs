@@ -31,11 +31,11 @@ pub struct Dialer {
 /// One connection, encrypted or not.
 #[derive(Debug)]
 pub enum NetStream {
-    /// TCP.
+    /// TCP without TLS, for plain HTTP.
     Tcp(TcpStream),
     /// TCP with TLS on it.
     TcpTls(Box<TlsStream<TcpStream>>),
-    /// A Unix socket.
+    /// A Unix socket in place of the URL's host.
     Unix(UnixStream),
     /// A Unix socket with TLS on it.
     UnixTls(Box<TlsStream<UnixStream>>),

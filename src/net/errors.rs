@@ -14,13 +14,36 @@ use rustls::CertificateError;
 use url::Url;
 
 use super::address::host_and_port;
-use super::client::{LinkLocal, NoSuchHost, NotPublic};
 use crate::model::{Error, ErrorPhase};
 use crate::util::units::show_duration;
 
 /// How hyper says that the response headers are too many or too long; it has a predicate for this
 /// only in builds with its server. A test holds it to its word.
 const HEAD_TOO_LARGE: &str = "message head is too large";
+
+/// A host name that leads nowhere.
+#[derive(Debug, thiserror::Error)]
+#[error("{reason}")]
+pub struct NoSuchHost {
+    /// What the system's lookup said.
+    pub reason: String,
+}
+
+/// A host name leads to link-local addresses and nowhere else.
+#[derive(Debug, thiserror::Error)]
+#[error("{address} is a link-local address")]
+pub struct LinkLocal {
+    /// The first address that was found.
+    pub address: IpAddr,
+}
+
+/// A host name leads to addresses that are not public and nowhere else.
+#[derive(Debug, thiserror::Error)]
+#[error("{address} is no public address")]
+pub struct NotPublic {
+    /// The first address that was found.
+    pub address: IpAddr,
+}
 
 /// The texts of a chain of causes, outermost first, without the URL that reqwest puts in front.
 pub fn causes(error: &(dyn std::error::Error + 'static)) -> Vec<String> {
@@ -83,7 +106,7 @@ pub fn no_connection_over(error: &io::Error, socket: &Path) -> Error {
     socket_error(error, socket).with_phase(ErrorPhase::Start)
 }
 
-/// No connection in time.
+/// The error of a connection that was not made within `limit`.
 pub fn connect_timed_out(url: &Url, limit: Duration) -> Error {
     let what = if url.scheme() == "https" { "TLS connection" } else { "connection" };
     Error::timeout(format!("no {what} to {} within {}", host_and_port(url), show_duration(limit)))
@@ -163,7 +186,7 @@ fn socket_error(io: &io::Error, socket: &Path) -> Error {
 
 /// Why the body of a response could not be read to its end.
 pub enum BodyReadError {
-    /// The connection was lost.
+    /// The connection was lost, and how.
     Lost(String),
     /// The body was closed before its announced end.
     Truncated,

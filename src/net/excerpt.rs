@@ -7,6 +7,8 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
+use crate::util::text;
+
 /// Characters of a peer's own words that are kept.
 const MAX_CHARS: usize = 300;
 
@@ -56,13 +58,9 @@ pub fn lossy(bytes: &[u8]) -> Cow<'_, str> {
     String::from_utf8_lossy(bytes)
 }
 
-/// The beginning of a text that may be long.
+/// The first 300 characters of a peer's own words, and `…` when that is not all of them.
 pub fn truncate(text: &str) -> String {
-    let mut out: String = text.chars().take(MAX_CHARS).collect();
-    if out.len() < text.len() {
-        out.push('…');
-    }
-    out
+    text::truncate(text, MAX_CHARS)
 }
 
 #[cfg(test)]

@@ -4,7 +4,6 @@
 
 use reqwest::StatusCode;
 use reqwest::header::{HeaderMap, LOCATION};
-use serde_json::json;
 use url::Url;
 
 use super::address::display_url;
@@ -38,7 +37,7 @@ pub fn redirect(
     if !matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308) {
         return Ok(None);
     }
-    let with_status = |error: Error| error.with_data(json!({ "http_status": status.as_u16() }));
+    let with_status = |error: Error| error.with_http_status(status.as_u16());
     let place = display_url(url);
     let Some(location) = headers.get(LOCATION) else {
         let error = Error::protocol(format!("{place} answered {status} without saying where to"));

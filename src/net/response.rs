@@ -43,7 +43,7 @@ pub fn content_type(headers: &HeaderMap) -> String {
     essence.chars().take(80).collect::<String>().to_ascii_lowercase()
 }
 
-/// A response body.
+/// The body of a response, read piece by piece.
 pub struct ResponseBody {
     response: Response,
     /// Announced length, when there is one and nothing is decompressed.

@@ -20,10 +20,10 @@ use crate::config::environment::Environment;
 use crate::config::expanded::ExpandedValues;
 use crate::config::spec::{KindDescriptor, ToolSpec};
 use crate::model::{
-    Browser, Completion, CompletionQuery, Diagnostic, Error, EventSink, JsonObject, LoginReport,
-    OfferingListing, Prompt, PromptMessages, Resource, ResourceContents, ResourceTemplate,
-    ServerState, ServerStatus, SubscriptionEvent, SubscriptionFilter, ToolCall, ToolContext,
-    ToolDefinition, ToolResult,
+    Browser, Completion, CompletionQuery, Diagnostic, Error, ErrorCause, EventSink, JsonObject,
+    LoginReport, OfferingListing, Prompt, PromptMessages, Resource, ResourceContents,
+    ResourceTemplate, ServerState, ServerStatus, SubscriptionEvent, SubscriptionFilter, ToolCall,
+    ToolContext, ToolDefinition, ToolResult,
 };
 
 pub use crate::model::ToolListing;
@@ -235,7 +235,7 @@ pub fn verify_trust(seal: &Seal) -> Result<(), Error> {
     seal.verify().map_err(|changed| {
         let root = seal.root().map(|root| root.to_string_lossy().into_owned()).unwrap_or_default();
         Error::denied("it is not what was trusted any more")
-            .with_trust_outdated()
+            .with_cause(ErrorCause::TrustOutdated)
             .with_details(changed)
             .with_hint(format!(
                 "see what changed and allow it: toolhost trust {}",

@@ -36,11 +36,11 @@ const SHUTDOWN_STEPS: ShutdownTimeouts = ShutdownTimeouts {
 pub struct RecordedServer {
     /// Its process; its three pipes are not taken yet.
     pub process: Process,
-    /// Is told what passes.
+    /// Hears everything that passes in either direction.
     pub tracer: Tracer,
 }
 
-/// Which side ended.
+/// Why the relay ended: one side did, or it was stopped.
 enum RelayEnd {
     Client,
     Server,

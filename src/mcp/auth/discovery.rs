@@ -152,12 +152,12 @@ impl AuthorizationServer {
     }
 }
 
-/// What is wished for.
+/// The scopes that a login asks for.
 #[derive(Default)]
 pub(super) struct ScopeRequest {
     /// This and nothing else; empty leaves it to the server.
     pub only: Vec<String>,
-    /// This too.
+    /// Scopes that are asked for as well.
     pub additional: Vec<String>,
 }
 

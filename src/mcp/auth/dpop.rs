@@ -21,7 +21,7 @@ pub(super) const ALGORITHM: &str = "ES256";
 /// A key that tokens are bound to.
 pub(super) struct ProofKey {
     key: SigningKey,
-    /// Its public half.
+    /// The public half of the key, as a JWK.
     public: Value,
     /// All of it, as it is kept.
     serialized: SecretString,

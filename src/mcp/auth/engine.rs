@@ -29,7 +29,7 @@ use crate::model::{Browser, Error, LoginReport};
 /// A token is renewed this long before it expires, so that it does not expire on its way.
 const RENEW_BEFORE_EXPIRY: Duration = Duration::from_secs(30);
 
-/// OAuth for one server.
+/// The logins of one server: tokens, their renewal and their keeping.
 pub struct OAuth {
     settings: OAuthSettings,
     http: Arc<AuthHttp>,
@@ -38,7 +38,7 @@ pub struct OAuth {
 
 #[derive(Default)]
 struct State {
-    /// The vault was read.
+    /// Whether the vault was read already.
     is_loaded: bool,
     /// Why it could not be.
     load_error: Option<Error>,
@@ -112,7 +112,7 @@ impl OAuth {
         Ok(gone)
     }
 
-    /// Reads the vault, once.
+    /// Reads the vault, the first time only.
     async fn load(&self, state: &mut State) -> Result<(), Error> {
         if state.is_loaded {
             return Ok(());

@@ -1,7 +1,6 @@
 //! What went wrong, as errors: what the SDK's state machine says, and what only a person can mend.
 
 use rmcp::transport::auth::AuthError;
-use serde_json::json;
 
 use super::OAuthSettings;
 use super::http::AuthHttp;
@@ -109,7 +108,7 @@ fn with_challenge(error: Error, challenge: &Challenge) -> Error {
     let said = challenge.www_authenticate.iter();
     error
         .with_details(said.map(|value| format!("www-authenticate: {}", truncate(value))))
-        .with_data(json!({ "http_status": challenge.status }))
+        .with_http_status(challenge.status)
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use hyper::Response;
-use reqwest::header::{ACCEPT, HeaderMap, HeaderName, HeaderValue};
+use reqwest::header::{ACCEPT, HeaderMap, HeaderValue};
 use reqwest::{Method, StatusCode};
 use rmcp::transport::auth::{
     OAuthHttpClient, OAuthHttpClientFuture, OAuthHttpRedirectPolicy, OAuthHttpRequest,
@@ -23,7 +23,7 @@ use url::Url;
 
 use super::dpop::ProofKey;
 use crate::mcp::tracer::Tracer;
-use crate::mcp::transport::http::HeadTracer;
+use crate::mcp::transport::http::{DPOP, DPOP_NONCE, HeadTracer};
 use crate::model::Error;
 use crate::net::address::{
     display_url, host_and_port, is_link_local, is_loopback, is_public, literal_ip,
@@ -45,9 +45,6 @@ const EXCHANGE_TIMEOUT: Duration = Duration::from_secs(15);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Origins that are asked with one object.
 const MAX_ORIGINS: usize = 16;
-
-const DPOP: HeaderName = HeaderName::from_static("dpop");
-const DPOP_NONCE: HeaderName = HeaderName::from_static("dpop-nonce");
 
 /// Which addresses beside public ones may be asked.
 #[derive(Debug, Clone, Default)]
@@ -121,7 +118,7 @@ struct DpopBinding {
     nonce: Option<String>,
 }
 
-/// What came back.
+/// The response of an authorization server, read whole.
 pub(super) struct AuthResponse {
     pub status: StatusCode,
     pub headers: HeaderMap,

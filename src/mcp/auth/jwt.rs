@@ -13,14 +13,14 @@ use serde_json::{Value, json};
 
 use crate::model::Error;
 
-/// How a key signs.
+/// The signature algorithms of JWTs that keys can have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Algorithm {
-    /// ECDSA over P-256.
+    /// ECDSA over P-256 with SHA-256.
     Es256,
-    /// RSA, PKCS #1 v1.5.
+    /// RSA with PKCS #1 v1.5 and SHA-256.
     Rs256,
-    /// Ed25519.
+    /// Ed25519, which JWTs call `EdDSA`.
     EdDsa,
 }
 
@@ -28,7 +28,7 @@ impl Algorithm {
     /// All of them, the usual one first.
     pub const ALL: [Self; 3] = [Self::Es256, Self::Rs256, Self::EdDsa];
 
-    /// Its registered name.
+    /// The registered name for the `alg` of a JWT.
     pub fn name(self) -> &'static str {
         match self {
             Self::Es256 => "ES256",
@@ -38,7 +38,7 @@ impl Algorithm {
     }
 }
 
-/// A private key.
+/// A private key that signs JWTs.
 pub(super) enum SigningKey {
     Ec(EcdsaKeyPair),
     Rsa(RsaKeyPair),

@@ -24,7 +24,7 @@ pub(super) async fn load_key() -> Result<Option<SecretBox<[u8; KEY_LEN]>>, Error
     let Some(bytes) = run_blocking(system::read).await? else { return Ok(None) };
     match <[u8; KEY_LEN]>::try_from(bytes) {
         Ok(key) => Ok(Some(SecretBox::new(Box::new(key)))),
-        Err(_) => Err(unusable("what it keeps for toolhost is no key")),
+        Err(_) => Err(unusable(&KeychainError::NotAKey)),
     }
 }
 
@@ -39,16 +39,42 @@ pub(super) async fn store_key(key: &SecretBox<[u8; KEY_LEN]>) -> Result<(), Erro
 
 /// Works on a thread of its own.
 async fn run_blocking<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, String> + Send + 'static,
+    work: impl FnOnce() -> Result<T, KeychainError> + Send + 'static,
 ) -> Result<T, Error> {
     match tokio::time::timeout(UNLOCK_TIMEOUT, tokio::task::spawn_blocking(work)).await {
         Ok(Ok(done)) => done.map_err(|why| unusable(&why)),
-        Ok(Err(_)) => Err(unusable("it broke down")),
-        Err(_elapsed) => Err(unusable("it stayed locked for two minutes")),
+        Ok(Err(_)) => Err(unusable(&KeychainError::Crashed)),
+        Err(_elapsed) => Err(unusable(&KeychainError::Locked)),
     }
 }
 
-fn unusable(why: &str) -> Error {
+/// Why the system's keychain gives or takes no key.
+#[derive(Debug, thiserror::Error)]
+enum KeychainError {
+    /// The entry has another length than a key of ours.
+    #[error("what it keeps for toolhost is no key")]
+    NotAKey,
+    /// The thread that asked panicked.
+    #[error("it broke down")]
+    Crashed,
+    /// Nobody unlocked it in time.
+    #[error("it stayed locked for two minutes")]
+    Locked,
+    /// This system has no keychain that can be used.
+    #[cfg(feature = "keyring")]
+    #[error("{0}")]
+    NoStore(&'static keyring::Error),
+    /// The keychain is there and refused.
+    #[cfg(feature = "keyring")]
+    #[error(transparent)]
+    Store(#[from] keyring::Error),
+    /// There is no code for keychains in this build.
+    #[cfg(not(feature = "keyring"))]
+    #[error("this build was made without the feature 'keyring'")]
+    NotBuilt,
+}
+
+fn unusable(why: &KeychainError) -> Error {
     Error::auth(format!("the keychain of the system cannot be used: {why}"))
         .with_hint(format!("without {VARIABLE} the key is kept in a file"))
 }
@@ -57,35 +83,37 @@ fn unusable(why: &str) -> Error {
 mod system {
     use keyring::Entry;
 
-    fn entry() -> Result<Entry, String> {
+    use super::KeychainError;
+
+    fn entry() -> Result<Entry, KeychainError> {
         Entry::new("toolhost", "logins").map_err(|error| match Entry::store_status() {
-            Err(reason) => reason.to_string(),
-            Ok(()) => error.to_string(),
+            Err(reason) => KeychainError::NoStore(reason),
+            Ok(()) => KeychainError::Store(error),
         })
     }
 
-    pub(super) fn read() -> Result<Option<Vec<u8>>, String> {
+    pub(super) fn read() -> Result<Option<Vec<u8>>, KeychainError> {
         match entry()?.get_secret() {
             Ok(bytes) => Ok(Some(bytes)),
             Err(keyring::Error::NoEntry) => Ok(None),
-            Err(error) => Err(error.to_string()),
+            Err(error) => Err(error.into()),
         }
     }
 
-    pub(super) fn write(key: &[u8]) -> Result<(), String> {
-        entry()?.set_secret(key).map_err(|error| error.to_string())
+    pub(super) fn write(key: &[u8]) -> Result<(), KeychainError> {
+        Ok(entry()?.set_secret(key)?)
     }
 }
 
 #[cfg(not(feature = "keyring"))]
 mod system {
-    const WITHOUT: &str = "this build was made without the feature 'keyring'";
+    use super::KeychainError;
 
-    pub(super) fn read() -> Result<Option<Vec<u8>>, String> {
-        Err(WITHOUT.to_owned())
+    pub(super) fn read() -> Result<Option<Vec<u8>>, KeychainError> {
+        Err(KeychainError::NotBuilt)
     }
 
-    pub(super) fn write(_key: &[u8]) -> Result<(), String> {
-        Err(WITHOUT.to_owned())
+    pub(super) fn write(_key: &[u8]) -> Result<(), KeychainError> {
+        Err(KeychainError::NotBuilt)
     }
 }

@@ -69,7 +69,7 @@ pub type SecretListener = Arc<dyn Fn(&str, &str) + Send + Sync>;
 pub struct OAuthSettings {
     /// The server's name in the files.
     pub server: String,
-    /// Its address.
+    /// The address of the server that wants the login.
     pub url: Url,
     /// On what grounds a token is given. A login without a registered client by default.
     pub grant: OAuthGrant,
@@ -95,9 +95,9 @@ pub struct OAuthSettings {
     /// Only tokens that are bound to a key are taken (DPoP). Off by default: a server has to know
     /// them, and its authorization server cannot tell.
     pub requires_dpop: bool,
-    /// Take any TLS certificate.
+    /// Whether any TLS certificate is accepted.
     pub insecure: bool,
-    /// The time.
+    /// The clock by which tokens expire.
     pub clock: Arc<dyn Clock>,
     /// Hears of tokens, to keep them out of everything that is shown.
     pub on_secret: SecretListener,
@@ -168,7 +168,7 @@ pub enum OAuthGrant {
     },
     /// A program proves who it is by itself.
     Program {
-        /// The client.
+        /// The id of the client at the authorization server.
         client_id: String,
         /// How it proves to be that client.
         proof: ProgramCredential,
@@ -197,7 +197,7 @@ pub enum ProgramCredential {
     },
     /// A token that the platform gave to this workload stands for the client (RFC 7523).
     Workload {
-        /// The token, a JWT.
+        /// The JWT that stands in for a secret.
         assertion: SecretString,
     },
     /// The login at an enterprise's identity provider is exchanged for a token of the server.
@@ -213,6 +213,6 @@ pub struct EnterpriseLogin {
     pub token_url: Url,
     /// The client's name at the identity provider.
     pub client_id: String,
-    /// The person's ID token.
+    /// The ID token of the person who is logged in.
     pub id_token: SecretString,
 }

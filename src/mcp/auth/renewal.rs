@@ -21,7 +21,7 @@ use crate::net::excerpt::truncate;
 
 /// What came of a renewal.
 pub(super) enum RenewalOutcome {
-    /// A token.
+    /// The authorization server gave a fresh token.
     Renewed(OAuthToken),
     /// A person has to log in again, and why.
     LoginRequired(String),

@@ -19,7 +19,7 @@ pub struct OAuthLogin {
     pub server: String,
     /// Who issues tokens: the issuer, or the origin of a server that names none.
     pub issuer: String,
-    /// Who asks for them.
+    /// The client that asks for tokens.
     pub client: OAuthClient,
     /// The token; only one login of a server has one.
     pub token: Option<OAuthToken>,
@@ -28,7 +28,7 @@ pub struct OAuthLogin {
 /// The identity of a client at an authorization server.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OAuthClient {
-    /// Its name there.
+    /// The client's id at the authorization server.
     pub id: String,
     /// Its secret, if it got one.
     pub secret: Option<String>,
@@ -43,11 +43,11 @@ pub struct OAuthClient {
 pub struct OAuthToken {
     /// What is shown to the server.
     pub access: String,
-    /// What renews it.
+    /// The refresh token, when there is one.
     pub refresh: Option<String>,
     /// Seconds since the Unix epoch; `None` when the authorization server did not say.
     pub expires_at: Option<u64>,
-    /// What was granted.
+    /// The scopes that were granted.
     pub scopes: Vec<String>,
     /// What was asked for; grants may be narrower.
     pub asked: Vec<String>,

@@ -21,10 +21,10 @@ use super::handshake::{Handshake, client_config, protocol_version, request_meta}
 use super::lifecycle::Agreement;
 use super::message::{RawJson, RpcMessage};
 use super::outgoing::{ClientMeta, OutgoingRequest};
+use super::protocol_warning::{ProtocolWarning, WarningList};
 use super::responder::QuestionResponder;
 use super::session::{McpSession, ProgressListener, SentRequest, SessionTransport};
-use super::transport::http::HttpWire;
-use super::wire::Wire;
+use super::wire::{LaneOpener, Wire};
 use crate::model::{CallId, Era, Error, ErrorKind, ErrorPhase, JsonObject, ListKind, Signal};
 
 pub use super::handshake::{ConnectOptions, WireOpener};
@@ -45,16 +45,16 @@ pub struct RequestOptions {
     pub idle_timeout: Duration,
     /// Ends the request whatever happens.
     pub total_timeout: Duration,
-    /// Gives the request up.
+    /// Gives the request up when it is cancelled.
     pub cancel: CancellationToken,
-    /// Hears progress.
+    /// Hears the progress of the request; none asks the server for none.
     pub progress: Option<ProgressListener>,
     /// Extra headers for transports that have headers.
     pub headers: Vec<(String, String)>,
     /// The least level of the log lines that a server of the modern era is asked for; without one
     /// it sends none.
     pub log_level: Option<&'static str>,
-    /// The step, for messages.
+    /// The step that errors name.
     pub phase: ErrorPhase,
     /// The tool call it is part of, for questions and the trace.
     pub call: Option<CallId>,
@@ -78,9 +78,9 @@ impl RequestOptions {
 
 /// A server that agreed to talk.
 pub struct Connection {
-    /// What was agreed on.
+    /// The version and capabilities that were agreed on.
     pub agreement: Agreement,
-    /// How long it took.
+    /// How long opening and the handshake took.
     pub connect_time: Duration,
     session: Arc<McpSession>,
     respondent: Arc<QuestionResponder>,
@@ -115,7 +115,7 @@ impl Connection {
                     wire.close().await;
                 }
                 let error = result.err().unwrap_or_else(|| Error::internal("no wire"));
-                Err(named(error.with_details(warnings)))
+                Err(named(error.with_details(warnings.lines())))
             }
         }
     }
@@ -124,15 +124,13 @@ impl Connection {
         agreement: Agreement,
         wire: Arc<dyn Wire>,
         options: &ConnectOptions,
-        warnings: Vec<String>,
+        warnings: WarningList,
         early: Vec<RpcMessage>,
         connect_time: Duration,
     ) -> Self {
         let about = ClientMeta::for_agreement(&agreement, &options.roots);
-        let session = McpSession::new(options.server.clone(), wire, options.events.clone(), about);
-        for warning in warnings {
-            session.add_warning(warning);
-        }
+        let (name, events) = (options.server.clone(), options.events.clone());
+        let session = McpSession::new(name, wire, events, about, warnings);
         let respondent = Arc::new(QuestionResponder {
             server: options.server.clone(),
             roots: options.roots.clone(),
@@ -330,9 +328,9 @@ impl Connection {
         error.with_server(&self.name).with_phase(phase)
     }
 
-    /// The wire, if it is one over Streamable HTTP.
-    pub fn http(&self) -> Option<&HttpWire> {
-        self.session.wire().as_http()
+    /// The opener of connections for many calls, where the transport can have them.
+    pub fn lane_opener(&self) -> Option<&dyn LaneOpener> {
+        self.session.wire().lane_opener()
     }
 
     /// The `_meta` of a request that is written without the SDK: what the SDK adds, without the
@@ -365,9 +363,9 @@ impl Connection {
         self.session.protocol_warnings()
     }
 
-    /// Notes something odd.
-    pub fn add_warning(&self, text: impl Into<String>) {
-        self.session.add_warning(text);
+    /// Adds a warning about the server; equal ones are counted.
+    pub fn add_warning(&self, warning: ProtocolWarning) {
+        self.session.add_warning(warning);
     }
 
     /// Why the connection is gone, once it is.

@@ -8,15 +8,15 @@
 
 use std::time::Instant;
 
-use super::call_template::FIRST_ID;
+use crate::mcp::call_template::FIRST_ID;
 
-/// No slot.
+/// The index that stands for no slot.
 const NO_SLOT: usize = usize::MAX;
 
 /// A call without an answer.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct InFlightCall {
-    /// Its id.
+    /// The JSON-RPC id of the call.
     pub id: i64,
     /// Which call of the run it is.
     pub ticket: u64,
@@ -72,7 +72,7 @@ impl InFlightCalls {
         self.count
     }
 
-    /// Whether none is.
+    /// Whether no call is in flight.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }

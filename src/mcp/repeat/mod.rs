@@ -6,7 +6,5 @@
 //! count.
 
 pub mod answer;
-pub mod call_template;
 pub mod in_flight;
-pub mod read_handoff;
 pub mod stdio_run;

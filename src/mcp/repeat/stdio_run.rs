@@ -3,10 +3,9 @@
 //! Owns: the requests that are on their way, and what came for them. Never does: wait for anything
 //! but the wire, read a clock, or say when a call is too late.
 //!
-//! What is due is written at once and what came is read at once; in between nothing is allocated.
+//! What is due is written at once and what came is read at once; nothing is allocated for a call.
 //! Whatever is not plainly an answer to one of these calls is read as usual, by the [`McpSession`].
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -16,19 +15,19 @@ use rmcp::service::RxJsonRpcMessage;
 use serde_json::Value;
 
 use super::answer;
-use super::call_template::{self, ToolCallTemplate};
 use super::in_flight::{InFlightCall, InFlightCalls};
-use super::read_handoff::{RunningGuard, SessionPermit};
+use crate::mcp::call_template::{self, ToolCallTemplate};
 use crate::mcp::connection::Connection;
 use crate::mcp::message::RawJson;
+use crate::mcp::protocol_warning::ProtocolWarning;
+use crate::mcp::read_handoff::{RunningGuard, SessionPermit};
+use crate::mcp::retired_ids::RetiredIds;
 use crate::mcp::session::McpSession;
-use crate::mcp::transport::stdio::pipe_loan::{LoanReader, LoanWriter, PipeLoan};
+use crate::mcp::wire::{PipeLoan, PipeReader, PipeWriter};
 use crate::model::{CallId, Error, JsonObject};
 
 /// How much is put together before it is written.
 const WRITE_BATCH: usize = 64 * 1024;
-/// How many ids of given-up calls are remembered, to know a late answer when it comes.
-const MAX_RETIRED_IDS: usize = 256;
 /// A server that took nothing of what was begun for so long has stopped reading, for all we know.
 const STALL_TIMEOUT: Duration = Duration::from_millis(100);
 /// How long the end of a server is waited for that takes nothing any more.
@@ -51,12 +50,12 @@ impl StdioLane {
         meta: &JsonObject,
         call: CallId,
     ) -> Option<Self> {
-        connection.session().wire().as_stdio()?;
+        connection.session().wire().pipe_lender()?;
         let permit = connection.session().read_handoff.try_acquire()?;
         Some(Self { connection, permit, template: ToolCallTemplate::new(tool, meta), call })
     }
 
-    /// The connection.
+    /// The connection whose pipes are lent.
     pub fn connection(&self) -> &Connection {
         &self.connection
     }
@@ -72,12 +71,14 @@ impl StdioLane {
             return Err(error);
         }
         let running = self.permit.begin();
-        let Some(wire) = session.wire().as_stdio() else {
+        let Some(lender) = session.wire().pipe_lender() else {
             return Err(Error::internal("this connection has no pipes"));
         };
-        let PipeLoan { mut incoming, outgoing } = wire.lend().await;
+        let PipeLoan { mut incoming, outgoing } = lender.lend().await;
         // What came before and was not looked at is none of ours.
-        incoming.each_line(|line| session.route_run_line(line, &mut |_, outcome| Some(outcome)));
+        incoming.each_line(&mut |line| {
+            session.route_run_line(line, &mut |_, outcome| Some(outcome));
+        });
         let flights = InFlightCalls::new(most, running.next_id);
         Ok(StdioRun {
             session,
@@ -86,7 +87,7 @@ impl StdioLane {
             incoming,
             outgoing,
             in_flight: flights,
-            retired: VecDeque::new(),
+            retired: RetiredIds::default(),
             now,
             last_write: now,
             send_failure: None,
@@ -100,10 +101,10 @@ pub struct StdioRun<'a> {
     session: &'a McpSession,
     template: &'a ToolCallTemplate,
     call: &'a CallId,
-    incoming: LoanReader<'a>,
-    outgoing: LoanWriter<'a>,
+    incoming: Box<dyn PipeReader + 'a>,
+    outgoing: Box<dyn PipeWriter + 'a>,
     in_flight: InFlightCalls,
-    retired: VecDeque<i64>,
+    retired: RetiredIds,
     /// The last moment that is known.
     now: Instant,
     /// When the server was last seen to take something.
@@ -122,11 +123,11 @@ struct SendFailure {
 
 /// An answer to a call.
 pub struct RunAnswer<'a> {
-    /// The call.
+    /// The call that it answers.
     pub call: InFlightCall,
     /// How much came for it, in bytes.
     pub bytes: usize,
-    /// What came.
+    /// The answer, read only where that is needed.
     pub answer: AnswerBody<'a>,
 }
 
@@ -166,7 +167,8 @@ impl StdioRun<'_> {
         let id = self.in_flight.reserve();
         self.running.next_id = self.in_flight.next();
         let request = self.template;
-        let bytes = self.outgoing.line(Some(self.call), |out| request.write(id, arguments, out));
+        let bytes =
+            self.outgoing.line(Some(self.call), &mut |out| request.write(id, arguments, out));
         self.in_flight.insert(id, ticket, bytes, self.now);
     }
 
@@ -222,7 +224,7 @@ impl StdioRun<'_> {
     pub fn take_answers(&mut self, now: Instant, mut take: impl FnMut(RunAnswer<'_>)) {
         self.tick(now);
         let Self { session, incoming, in_flight: flights, retired, .. } = self;
-        incoming.each_line(|line| {
+        incoming.each_line(&mut |line| {
             if let Some(id) = answer::plain_answer_id(line)
                 && let Some(flight) = flights.remove(id)
             {
@@ -242,19 +244,16 @@ impl StdioRun<'_> {
                             outcome
                         };
                         if id.as_i64().is_none() {
-                            session
-                                .add_warning("an id came back written otherwise than it was sent");
+                            session.add_warning(ProtocolWarning::RunIdRewritten);
                         }
                         let (bytes, answer) = (line.len() + 1, AnswerBody::Parsed(outcome));
                         take(RunAnswer { call: flight, bytes, answer });
                     }
-                    None if retired.contains(&number) => {
-                        session
-                            .add_warning("an answer came after its request was given up; ignored");
+                    None if retired.contains(number) => {
+                        session.add_warning(ProtocolWarning::LateAnswer);
                     }
                     None => {
-                        session
-                            .add_warning("a request was answered twice; the first answer counts");
+                        session.add_warning(ProtocolWarning::AnsweredTwice);
                     }
                 }
                 None
@@ -266,11 +265,8 @@ impl StdioRun<'_> {
     /// for any more.
     pub fn cancel_oldest(&mut self, reason: &str) -> Option<InFlightCall> {
         let flight = self.in_flight.take_oldest()?;
-        if self.retired.len() >= MAX_RETIRED_IDS {
-            self.retired.pop_front();
-        }
-        self.retired.push_back(flight.id);
-        self.outgoing.line(Some(self.call), |out| {
+        self.retired.insert(flight.id);
+        self.outgoing.line(Some(self.call), &mut |out| {
             call_template::write_cancellation(flight.id, reason, out);
         });
         if self.in_flight.is_empty() {

@@ -6,7 +6,7 @@
 
 mod transport;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::future::poll_fn;
 use std::sync::{Arc, Mutex as StdMutex, MutexGuard, PoisonError};
 use std::task::Poll;
@@ -20,31 +20,27 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use super::handshake::{DISCOVER_ID, INITIALIZE_ID};
-use super::message::{self, ParsedInput, RawJson, RpcMessage};
+use super::message::{self, ParsedInput, RawJson, RpcMessage, non_message, unreadable_message};
 use super::notifications::{self, NotificationHub, NotificationListener};
 use super::outgoing::{ClientMeta, OutgoingRequest};
-use super::questions::{OpenQuestion, QuestionTable};
-use super::repeat::read_handoff::ReadHandoff;
+use super::protocol_warning::{ProtocolWarning, WARNING_CHARS, WarningList};
+use super::questions::{OpenQuestion, QuestionRejection, QuestionTable};
+use super::read_handoff::ReadHandoff;
+use super::retired_ids::RetiredIds;
 use super::wire::{Arrival, Wire};
 use crate::model::{CallId, Error, EventSink, HostEvent, ListKind, LogLevel};
+use crate::util::text::truncate;
 
 pub use transport::SessionTransport;
-
-/// How many different warnings about a server's traffic are kept.
-const MAX_WARNINGS: usize = 20;
-/// How much of a warning is kept, in characters: it may quote what the server made up.
-pub(super) const WARNING_CHARS: usize = 300;
-/// How many ids of given-up requests are remembered, to know a late answer when it comes.
-const MAX_RETIRED_IDS: usize = 256;
 
 /// What a progress notification said.
 #[derive(Debug, Clone)]
 pub struct ProgressUpdate {
-    /// How far.
+    /// How much is done, in units of the server's own.
     pub done: f64,
-    /// Of how much.
+    /// How much there is to do, in the same units.
     pub total: Option<f64>,
-    /// Doing what.
+    /// What is being done, in the server's words.
     pub message: Option<String>,
 }
 
@@ -74,15 +70,13 @@ pub struct McpSession {
 #[derive(Default)]
 struct SessionState {
     pending: HashMap<i64, PendingOutcome>,
-    retired: VecDeque<i64>,
+    retired: RetiredIds,
     /// The id of the next request.
     next_id: i64,
     /// Questions of the server whose answers are not handed over yet.
     questions: QuestionTable,
     progress: HashMap<i64, ProgressListener>,
-    /// Each warning with how often it came, in order of first appearance.
-    warnings: Vec<(String, u64)>,
-    warnings_dropped: u64,
+    warnings: WarningList,
     closed: Option<Error>,
     notifications: NotificationHub,
 }
@@ -96,26 +90,27 @@ struct PendingOutcome {
 }
 
 impl McpSession {
-    /// A session over `wire`.
+    /// A session over `wire`, with the warnings that there are already.
     pub fn new(
         server: String,
         wire: Arc<dyn Wire>,
         events: EventSink,
         about: ClientMeta,
+        warnings: WarningList,
     ) -> Arc<Self> {
         Arc::new(Self {
             server,
             wire,
             events,
             client_meta: about,
-            state: StdMutex::default(),
+            state: StdMutex::new(SessionState { warnings, ..SessionState::default() }),
             closed_token: CancellationToken::new(),
             task_updated: Notify::new(),
             read_handoff: Arc::default(),
         })
     }
 
-    /// The wire below.
+    /// The wire that the session's messages cross.
     pub fn wire(&self) -> &Arc<dyn Wire> {
         &self.wire
     }
@@ -124,34 +119,14 @@ impl McpSession {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes something odd; equal notes are counted.
-    pub fn add_warning(&self, text: impl Into<String>) {
-        let text = message::truncate(&text.into(), WARNING_CHARS);
-        let mut state = self.state();
-        if let Some((_, count)) = state.warnings.iter_mut().find(|(known, _)| *known == text) {
-            *count += 1;
-        } else if state.warnings.len() < MAX_WARNINGS {
-            state.warnings.push((text, 1));
-        } else {
-            state.warnings_dropped += 1;
-        }
+    /// Adds a warning about the server; equal ones are counted.
+    pub fn add_warning(&self, warning: ProtocolWarning) {
+        self.state().warnings.add(&warning);
     }
 
     /// What was odd so far, for people.
     pub fn protocol_warnings(&self) -> Vec<String> {
-        let state = self.state();
-        let mut out: Vec<String> = state
-            .warnings
-            .iter()
-            .map(|(text, count)| match count {
-                1 => text.clone(),
-                n => format!("{text} ({n} times)"),
-            })
-            .collect();
-        if state.warnings_dropped > 0 {
-            out.push(format!("and {} more oddities", state.warnings_dropped));
-        }
-        out
+        self.state().warnings.lines()
     }
 
     /// Why the wire is gone, once it is.
@@ -226,10 +201,7 @@ impl McpSession {
         }
         state.questions.request_ended(id);
         if state.pending.remove(&id).is_some() {
-            state.retired.push_back(id);
-            if state.retired.len() > MAX_RETIRED_IDS {
-                state.retired.pop_front();
-            }
+            state.retired.insert(id);
         }
     }
 
@@ -239,8 +211,8 @@ impl McpSession {
             Arrival::Message { bytes, stream_of } => {
                 self.route_bytes(&bytes, stream_of.as_ref().and_then(Value::as_i64))
             }
-            Arrival::Warning(text) => {
-                self.add_warning(text);
+            Arrival::Warning(warning) => {
+                self.add_warning(warning);
                 Vec::new()
             }
             Arrival::Failed { id, error } => {
@@ -293,15 +265,15 @@ impl McpSession {
                 messages
             }
             ParsedInput::NonMessage(line) => {
-                self.add_warning(non_json_line(&line, self.wire.delimits_messages()));
+                self.add_warning(non_message(line, self.wire.delimits_messages()));
                 Vec::new()
             }
             ParsedInput::Unreadable(error) if self.wire.delimits_messages() => {
-                let text = unreadable_message(&error);
+                let warning = unreadable_message(&error);
                 if message::mentions_jsonrpc(bytes) {
-                    self.note_unmatched_response(&text, of);
+                    self.note_unmatched_response(&warning, of);
                 }
-                self.add_warning(text);
+                self.add_warning(warning);
                 Vec::new()
             }
             ParsedInput::Unreadable(error) | ParsedInput::Broken(error) => {
@@ -346,10 +318,13 @@ impl McpSession {
             }
             drop(state);
             if !first {
-                self.add_warning("a request was answered twice; the first answer counts");
+                self.add_warning(ProtocolWarning::AnsweredTwice);
             }
             if id.as_i64().is_none() {
-                self.add_warning(format!("the id {number} came back as {id}"));
+                self.add_warning(ProtocolWarning::IdRewritten {
+                    sent: number,
+                    came: id.to_string(),
+                });
             }
             return;
         }
@@ -362,28 +337,30 @@ impl McpSession {
         if let Some(number) = known
             && (of_a_run || (0..state.next_id).contains(&number))
         {
-            let late = of_a_run || state.retired.contains(&number);
+            let late = of_a_run || state.retired.contains(number);
             drop(state);
             self.add_warning(if late {
-                "an answer came after its request was given up; ignored"
+                ProtocolWarning::LateAnswer
             } else {
-                "a request was answered twice; the first answer counts"
+                ProtocolWarning::AnsweredTwice
             });
             return;
         }
-        let text = match outcome {
-            Err(error) if id.is_null() => format!("an error without an id: {}", error.message()),
-            _ => format!("an answer to unknown id {id}"),
+        let warning = match outcome {
+            Err(error) if id.is_null() => {
+                ProtocolWarning::ErrorWithoutId(error.message().to_owned())
+            }
+            _ => ProtocolWarning::UnknownId(id.to_string()),
         };
         drop(state);
-        self.note_unmatched_response(&text, None);
-        self.add_warning(text);
+        self.note_unmatched_response(&warning, None);
+        self.add_warning(warning);
     }
 
     /// Something came that may have been meant as the answer to the request `of`, or to any: the
     /// right one has to come soon.
-    fn note_unmatched_response(&self, text: &str, of: Option<i64>) {
-        let text = message::truncate(text, WARNING_CHARS);
+    fn note_unmatched_response(&self, warning: &ProtocolWarning, of: Option<i64>) {
+        let text = truncate(&warning.to_string(), WARNING_CHARS);
         let mut state = self.state();
         let meant = |id: i64| of.is_none_or(|of| of == id);
         for (_, pending) in state.pending.iter_mut().filter(|(id, _)| meant(**id)) {
@@ -416,21 +393,23 @@ impl McpSession {
     ) -> Option<RxJsonRpcMessage<RoleClient>> {
         let key = id.to_string();
         let Ok(request_id) = serde_json::from_value::<RequestId>(id) else {
-            self.add_warning(format!("a {method} request has the id {key}; it gets no answer"));
+            let method = method.to_owned();
+            self.add_warning(ProtocolWarning::UnusableRequestId { method, id: key });
             return None;
         };
         let params = match params.map(|raw| raw.parse()).transpose() {
             Ok(params) => params,
             Err(error) => {
-                self.add_warning(format!(
-                    "a {method} request could not be read: {}",
-                    error.message()
-                ));
+                self.add_warning(ProtocolWarning::UnreadableRequest {
+                    method: method.to_owned(),
+                    reason: error.message().to_owned(),
+                });
                 return None;
             }
         };
-        if let Err(why) = self.open_question(key, method, of) {
-            self.add_warning(format!("a {method} request gets no answer: {why}"));
+        if let Err(reason) = self.open_question(key, method, of) {
+            let method = method.to_owned();
+            self.add_warning(ProtocolWarning::RejectedRequest { method, reason });
             return None;
         }
         let request = ServerRequest::CustomRequest(CustomRequest::new(method, params));
@@ -444,7 +423,7 @@ impl McpSession {
         key: String,
         method: &str,
         of: Option<i64>,
-    ) -> Result<(), &'static str> {
+    ) -> Result<(), QuestionRejection> {
         let mut guard = self.state();
         let state = &mut *guard;
         let of = of.filter(|id| state.pending.contains_key(id));
@@ -493,7 +472,7 @@ impl McpSession {
 
     fn handle_notification(&self, method: &str, params: Option<RawJson>) {
         let Ok(params) = params.map(|raw| raw.parse()).transpose() else {
-            return self.add_warning(format!("a {method} notification could not be read"));
+            return self.add_warning(ProtocolWarning::UnreadableNotification(method.to_owned()));
         };
         let params = params.unwrap_or_default();
         match method {
@@ -522,7 +501,10 @@ impl McpSession {
                     }
                 }
                 Ok(None) => {}
-                Err(why) => self.add_warning(format!("a {method} notification {why}")),
+                Err(flaw) => self.add_warning(ProtocolWarning::FlawedNotification {
+                    method: method.to_owned(),
+                    flaw,
+                }),
             },
         }
     }
@@ -572,7 +554,7 @@ pub struct SentRequest {
     /// Its id, which is the token of its progress too.
     pub id: i64,
     woken: Arc<Notify>,
-    /// Somebody hears its progress.
+    /// Whether a listener hears its progress.
     wants_progress: bool,
 }
 
@@ -608,19 +590,6 @@ impl Drop for SentRequest {
     fn drop(&mut self) {
         self.session.retire(self.id, self.wants_progress);
     }
-}
-
-/// How something that is no message is noted: a line on stdout, or an event (`delimited`).
-pub fn non_json_line(text: &str, delimited: bool) -> String {
-    let what = if delimited { "an event is not JSON" } else { "non-protocol line on stdout" };
-    format!("{what}: {text}")
-}
-
-/// How something is noted that begins like a message and cannot be read. Hints of the error are
-/// about lines, and are left out.
-pub fn unreadable_message(error: &Error) -> String {
-    let begun = error.details().first().map(|text| format!(": {text}"));
-    format!("an event is not JSON{}", begun.unwrap_or_default())
 }
 
 /// An id as a whole number; `2.0` is 2, as JSON has only one kind of number.

@@ -12,7 +12,9 @@ use serde_json::Value;
 
 use super::{McpProvider, definition_drift, roots};
 use crate::mcp::connection::{Connection, RequestOptions};
-use crate::mcp::{calling, headers, message};
+use crate::mcp::protocol_warning::ProtocolWarning;
+use crate::mcp::rpc_code::HEADER_MISMATCH;
+use crate::mcp::{calling, headers};
 use crate::model::{
     Era, Error, ErrorPhase, HostEvent, ToolCall, ToolContext, ToolDefinition, ToolListing,
     ToolResult,
@@ -20,15 +22,13 @@ use crate::model::{
 
 /// Total bound of a call; the host has its own, smaller one.
 const CALL_TOTAL: Duration = Duration::from_hours(24);
-/// The JSON-RPC error of a request whose headers are not those of its body.
-const HEADER_MISMATCH: i64 = -32020;
 /// The definition a call is made by, and what to say about it.
 #[derive(Default)]
 pub(super) struct CurrentDefinition {
     /// None when nothing was listed and nothing has to be known.
     pub definition: Option<Arc<ToolDefinition>>,
     /// How it differs from what was listed before.
-    pub warnings: Vec<String>,
+    pub warnings: Vec<ProtocolWarning>,
 }
 
 impl McpProvider {
@@ -45,7 +45,7 @@ impl McpProvider {
         self.check_roots(definition.as_deref(), call)?;
         let mut called = self.attempt(connection, context, call, definition.as_deref()).await;
         if let Err(error) = &called
-            && message::error_code(error) == Some(HEADER_MISMATCH)
+            && error.rpc_code() == Some(HEADER_MISMATCH)
         {
             // The headers of its arguments may be others by now: look again, and try once more.
             self.known().listed = None;
@@ -71,7 +71,7 @@ impl McpProvider {
             Ok(more) => warnings.extend(more),
             Err(error) => result.error = Some(error),
         }
-        result.warnings.extend(warnings);
+        result.warnings.extend(warnings.iter().map(ToString::to_string));
         result
             .warnings
             .extend(connection.protocol_warnings().into_iter().map(|d| format!("{server}: {d}")));
@@ -139,7 +139,7 @@ impl McpProvider {
         &self,
         connection: &Connection,
         before: Option<&ToolDefinition>,
-    ) -> Result<Vec<String>, Error> {
+    ) -> Result<Vec<ProtocolWarning>, Error> {
         let listed = self.known().listed.as_ref().map(|l| l.version);
         let (Some(before), Some(listed)) = (before, listed) else { return Ok(Vec::new()) };
         if connection.tool_list_version() == listed {

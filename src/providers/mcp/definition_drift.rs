@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::catalogue::changes;
 use crate::config::spec::DriftPolicy;
+use crate::mcp::protocol_warning::{DefinitionDrift, ProtocolWarning};
 use crate::model::{Error, ToolDefinition};
 
 /// The most lines of a difference in a failure.
@@ -20,7 +21,7 @@ pub fn check_drift(
     before: &ToolDefinition,
     after: &ToolDefinition,
     drift: DriftPolicy,
-) -> Result<Vec<String>, Error> {
+) -> Result<Vec<ProtocolWarning>, Error> {
     let (Some(old), Some(new)) = (before.raw_value(), after.raw_value()) else {
         return Ok(Vec::new());
     };
@@ -31,17 +32,15 @@ pub fn check_drift(
     if found.is_empty() {
         return Ok(Vec::new());
     }
-    let what = format!(
-        "drift: the tool '{}' changed after it was listed ({})",
-        after.name,
-        changes::names(&found)
-    );
+    let drifted =
+        DefinitionDrift { tool: after.name.to_string(), parts: changes::names(&found).to_string() };
     let lines = changes::lines(&found, LINES);
     if drift == DriftPolicy::Warn {
-        let first = format!("{what} (`drift: warn` lets it pass)");
+        let first = ProtocolWarning::DefinitionChanged(drifted);
+        let lines = lines.into_iter().map(ProtocolWarning::DefinitionDifference);
         return Ok(std::iter::once(first).chain(lines).collect());
     }
-    Err(Error::denied(what).with_details(lines).with_hint(
+    Err(Error::denied(drifted.to_string()).with_details(lines).with_hint(
         "look at it with `toolhost inspect`; `drift: warn` in the server's entry lets changes pass",
     ))
 }
@@ -87,7 +86,7 @@ mod tests {
     fn the_same_definition_passes() {
         let before = tool(&json!({ "name": "t", "description": "x", "_meta": 1, "title": null }));
         let after = tool(&json!({ "description": "x", "name": "t", "_meta": 2 }));
-        assert_eq!(check_drift(&before, &after, DriftPolicy::Block).unwrap(), [""; 0]);
+        assert_eq!(check_drift(&before, &after, DriftPolicy::Block).unwrap(), []);
     }
 
     #[test]
@@ -112,7 +111,10 @@ mod tests {
         assert_eq!(error.details(), ["description:", "  -reads", "  +deletes"]);
         let warnings = check_drift(&before, &after, DriftPolicy::Warn).unwrap();
         assert_eq!(warnings.len(), 4);
-        assert!(warnings[0].contains("changed after it was listed (description)"), "{warnings:?}");
-        assert_eq!(check_drift(&before, &after, DriftPolicy::Allow).unwrap(), [""; 0]);
+        assert!(
+            warnings[0].to_string().contains("changed after it was listed (description)"),
+            "{warnings:?}"
+        );
+        assert_eq!(check_drift(&before, &after, DriftPolicy::Allow).unwrap(), []);
     }
 }

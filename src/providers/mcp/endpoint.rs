@@ -19,6 +19,7 @@ use crate::config::spec::{Endpoint, HttpTransport, ProtocolChoice, ServerSpec};
 use crate::config::unix_socket;
 use crate::mcp::connection::{ConnectOptions, Connection, WireOpener};
 use crate::mcp::era_cache;
+use crate::mcp::protocol_warning::ProtocolWarning;
 use crate::mcp::tracer::Tracer;
 use crate::mcp::transport::http::{HttpLimits, HttpTarget, HttpWire, SseWire};
 use crate::mcp::transport::stdio::StdioWire;
@@ -62,8 +63,7 @@ pub(super) async fn connect(
     let older = transport_plan(spec, setup, tracer, access, true).map_err(named)?;
     match open(&older, spec, setup, tracer, limit.saturating_sub(begun.elapsed())).await {
         Ok(connection) => {
-            connection
-                .add_warning("it speaks the older HTTP+SSE only: write type: sse into its entry");
+            connection.add_warning(ProtocolWarning::OlderTransport);
             Ok(EstablishedConnection { connection, transport: older.transport })
         }
         Err(second) => {
@@ -135,8 +135,7 @@ fn with_tracing(open: WireOpener, tracer: &Tracer, place: String) -> WireOpener 
 /// Whether a server that refused the POST of `initialize` may be one that only knows HTTP+SSE: the
 /// statuses of the specification's rule for backwards compatibility.
 fn may_speak_sse(error: &Error) -> bool {
-    let status = error.data().and_then(|evidence| evidence.get("http_status")?.as_u64());
-    matches!(status, Some(400 | 404 | 405))
+    matches!(error.http_status(), Some(400 | 404 | 405))
 }
 
 /// How to reach the endpoint; over HTTP+SSE when `older` asks for that.

@@ -33,6 +33,7 @@ use crate::config::spec::{Endpoint, ServerSpec};
 use crate::mcp::auth::{SecretListener, Vault};
 use crate::mcp::connection::Connection;
 use crate::mcp::era_cache::EraCache;
+use crate::mcp::protocol_warning::ProtocolWarning;
 use crate::mcp::tracer::Tracer;
 use crate::mcp::{calling, listing};
 use crate::model::{
@@ -178,8 +179,8 @@ impl McpProvider {
                 let connection = Arc::new(connection);
                 slot.opened(Arc::clone(&connection));
                 if let Err(error) = self.send_log_level(&connection).await {
-                    connection
-                        .add_warning(format!("it does not take a log level: {}", error.message()));
+                    let reason = error.message().to_owned();
+                    connection.add_warning(ProtocolWarning::LogLevelRefused(reason));
                 }
                 let mut known = self.known();
                 known.connection = Some(Arc::clone(&connection));

@@ -14,6 +14,7 @@ use super::{McpProvider, roots};
 use crate::mcp::connection::{Connection, RequestOptions};
 use crate::mcp::listing::{self, Listable};
 use crate::mcp::offering_requests;
+use crate::mcp::protocol_warning::ProtocolWarning;
 use crate::mcp::subscription::{Subscription, SubscriptionEnd};
 use crate::model::{
     Completion, CompletionQuery, Era, Error, ErrorPhase, JsonObject, OfferingListing, Prompt,
@@ -184,9 +185,10 @@ impl McpProvider {
                 if connection.declares("prompts") { self.prompts().await.err() } else { None }
             },
         );
-        for (what, error) in [("resources", resources), ("prompts", prompts)] {
+        for (list, error) in [("resources", resources), ("prompts", prompts)] {
             if let Some(error) = error {
-                connection.add_warning(format!("its {what} cannot be listed: {}", error.message()));
+                let reason = error.message().to_owned();
+                connection.add_warning(ProtocolWarning::NotListed { list, reason });
             }
         }
     }

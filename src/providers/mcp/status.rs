@@ -11,6 +11,7 @@ use tokio::time::Instant;
 
 use super::{McpProvider, endpoint};
 use crate::mcp::connection::{Connection, RequestOptions};
+use crate::mcp::protocol_warning::ProtocolWarning;
 use crate::model::{CircuitState, Era, ErrorKind, ErrorPhase, ServerState, ServerStatus};
 use crate::provider::{ConnectionSummary, ManagedServer, ToolProvider as _};
 use crate::util::process::resident_memory;
@@ -98,7 +99,8 @@ impl ManagedServer for McpProvider {
             }
             if let Err(error) = self.list().await {
                 self.known().health.record_failure(&error);
-                connection.add_warning(format!("its tools cannot be listed: {}", error.message()));
+                let reason = error.message().to_owned();
+                connection.add_warning(ProtocolWarning::NotListed { list: "tools", reason });
             }
             self.count_offerings(&connection).await;
         }

@@ -32,7 +32,7 @@ pub struct DemoServer {
     pub(super) client_gone: CancellationToken,
     /// The least severe level a client of the older era wants to hear.
     min_log_level: AtomicU8,
-    /// When it was started.
+    /// When the server was started, for the uptime resource.
     pub(super) started: Instant,
     /// Ends the telling that a client of the older era subscribed to.
     legacy_ticker: Mutex<Option<CancellationToken>>,

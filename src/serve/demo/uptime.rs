@@ -11,12 +11,12 @@ use rmcp::service::{Peer, SubscriptionContext};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// Its address.
+/// The address of the resource.
 pub(super) const URI: &str = "demo://uptime";
 /// How often subscribers are told.
 const TICK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Its definition.
+/// The definition of the resource.
 pub(super) fn resource() -> Resource {
     Resource::new(URI, "uptime")
         .with_title("How long this server runs")
@@ -24,7 +24,7 @@ pub(super) fn resource() -> Resource {
         .with_mime_type("text/plain")
 }
 
-/// What it says.
+/// The text of the resource: whole seconds since the start.
 pub(super) fn text(started: Instant) -> String {
     format!("up for {} s\n", started.elapsed().as_secs())
 }

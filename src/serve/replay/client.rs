@@ -14,6 +14,7 @@ use tokio::time::timeout;
 
 use super::WarningSink;
 use crate::mcp::message;
+use crate::mcp::rpc_code::PARSE_ERROR;
 use crate::mcp::wire::MESSAGE_LIMIT;
 use crate::model::Error;
 
@@ -21,18 +22,16 @@ use crate::model::Error;
 const ANSWER_TIMEOUT: Duration = Duration::from_mins(1);
 /// How many messages may come while such an answer is waited for.
 const MAX_QUEUED: usize = 1_000;
-/// JSON-RPC: parse error.
-const PARSE_ERROR: i64 = -32700;
 
 /// Why there is nobody to talk to any more.
 pub(super) enum ClientEnd {
-    /// It closed its end.
+    /// The client closed its end.
     Disconnected,
-    /// It broke the rules.
+    /// The client broke JSON-RPC or a limit.
     ProtocolError(Error),
 }
 
-/// One client.
+/// The client of a replay, over any pair of streams.
 pub(super) struct ReplayClient<R, W> {
     input: BufReader<R>,
     output: W,
@@ -50,7 +49,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> ReplayClient<R, W> {
         Self { input, output, line: Vec::new(), queued: VecDeque::new(), questions: 0 }
     }
 
-    /// The next message.
+    /// The next message of the client; what is no JSON is refused and skipped.
     pub(super) async fn next(&mut self) -> Result<Value, ClientEnd> {
         match self.queued.pop_front() {
             Some(message) => Ok(message),
@@ -84,7 +83,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> ReplayClient<R, W> {
         }
     }
 
-    /// Sends a message.
+    /// Sends one message as a line of JSON.
     pub(super) async fn send(&mut self, message: &Value) -> Result<(), ClientEnd> {
         let mut line = message.to_string().into_bytes();
         line.push(b'\n');
@@ -96,12 +95,12 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> ReplayClient<R, W> {
         written.await.map_err(|_| ClientEnd::Disconnected)
     }
 
-    /// Sends a result.
+    /// Answers the request `id` with a result.
     pub(super) async fn answer(&mut self, id: &Value, result: Value) -> Result<(), ClientEnd> {
         self.send(&json!({ "jsonrpc": "2.0", "id": id, "result": result })).await
     }
 
-    /// Sends an error.
+    /// Answers the request `id` with a JSON-RPC error.
     pub(super) async fn refuse(
         &mut self,
         id: &Value,

@@ -18,22 +18,15 @@ use std::collections::HashMap;
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use crate::mcp::message;
+use crate::mcp::rpc_code::{INTERNAL_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND};
+use crate::mcp::{SUBSCRIPTION, message};
 use crate::model::Error;
 use client::{ClientEnd, ReplayClient};
 use recording::RecordedExchange;
 pub use recording::ServerRecording;
 
-/// JSON-RPC: the method does not exist.
-const METHOD_NOT_FOUND: i64 = -32601;
-/// JSON-RPC: internal error; nothing recorded fits.
-const INTERNAL_ERROR: i64 = -32603;
-/// JSON-RPC: not a request.
-const INVALID_REQUEST: i64 = -32600;
 /// How many recorded requests an error names.
 const MAX_NAMED: usize = 8;
-/// Ties what a subscription brings to the request that made it (2026-07-28).
-const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 
 /// Hears what a person should know.
 pub type WarningSink<'a> = &'a (dyn Fn(&str) + Send + Sync);
@@ -73,7 +66,7 @@ async fn serve<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
     }
 }
 
-/// What is played next.
+/// The state of a replay: what is played next.
 struct ReplayServer {
     recording: ServerRecording,
     is_strict: bool,

@@ -32,7 +32,7 @@ pub(super) struct RecordedExchange {
     pub(super) method: String,
     /// What a request must say to match; see [`key`].
     pub(super) key: String,
-    /// Its progress token.
+    /// The progress token that the request carried.
     pub(super) progress_token: Option<Value>,
     /// What the server said before it answered.
     pub(super) before: Vec<RecordedMessage>,
@@ -126,7 +126,7 @@ impl ServerRecording {
         self.exchanges.len()
     }
 
-    /// Whether nothing was recorded.
+    /// Whether not one request was recorded.
     pub fn is_empty(&self) -> bool {
         self.exchanges.is_empty()
     }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
+use crate::mcp::protocol_warning::ProtocolWarning;
 use crate::mcp::wire::{Arrival, MESSAGE_LIMIT};
 
 /// Arrivals that may wait to be received.
@@ -31,7 +32,7 @@ pub(super) struct ArrivalSender {
     gathering: Arc<Semaphore>,
 }
 
-/// The receiving end.
+/// The end from which the connection takes arrivals.
 pub(super) struct ArrivalReceiver(mpsc::Receiver<QueuedArrival>);
 
 /// A queue with the bounds of this module.
@@ -79,8 +80,8 @@ impl ArrivalSender {
     }
 
     /// Leaves a warning if there is room for it.
-    pub(super) fn try_warn(&self, text: String) {
-        let waiting = QueuedArrival { arrival: Arrival::Warning(text), _space: None };
+    pub(super) fn try_warn(&self, warning: ProtocolWarning) {
+        let waiting = QueuedArrival { arrival: Arrival::Warning(warning), _space: None };
         self.sender.try_send(waiting).ok();
     }
 

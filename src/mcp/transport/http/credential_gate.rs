@@ -13,6 +13,7 @@ use url::Url;
 
 use super::HttpShared;
 use super::exchanges::HttpExchange;
+use super::headers::{DPOP, DPOP_NONCE};
 use crate::mcp::credentials::{
     AuthHeaders, Challenge, ChallengeOutcome, CredentialRequest, Credentials,
 };
@@ -26,9 +27,6 @@ const MAX_AUTHORIZATIONS: usize = 3;
 const MAX_CHALLENGES: usize = 5;
 /// Bytes of one challenge that are read.
 const CHALLENGE_SIZE: usize = 8 << 10;
-
-const DPOP: HeaderName = HeaderName::from_static("dpop");
-const DPOP_NONCE: HeaderName = HeaderName::from_static("dpop-nonce");
 
 /// The credentials of a wire.
 pub(super) struct CredentialGate {

@@ -20,6 +20,7 @@ use super::post::unexpected_answer;
 use super::sse::{SseEvent, SseItem, SseParser};
 use super::status::HttpRefusal;
 use super::{HttpShared, headers};
+use crate::mcp::protocol_warning::ProtocolWarning;
 use crate::mcp::wire::Arrival;
 use crate::model::{Era, Error};
 use crate::net::errors::BodyReadError;
@@ -43,7 +44,7 @@ struct ResumePoint {
 
 /// How reading one connection ended.
 pub(super) enum SseStreamEnd {
-    /// The answer came.
+    /// The answer to the request came on the stream.
     Answered,
     /// The stream ended, regularly or by a lost connection.
     Disconnected(String),
@@ -55,7 +56,7 @@ pub(super) enum SseStreamEnd {
 enum SseOpenError {
     /// The server does not offer it.
     NotOffered(Error),
-    /// It may work later.
+    /// It did not work now, and may work later.
     Failed(Error),
 }
 
@@ -161,8 +162,7 @@ impl HttpShared {
                         offered = true;
                         let end = self.read_events(&mut stream, &mut trail, None, &mut None).await;
                         if let Ok(SseStreamEnd::Broken(error)) | Err(error) = end {
-                            let warning =
-                                format!("the server's event stream is no longer read: {error}");
+                            let warning = ProtocolWarning::EventStreamLost(error.to_string());
                             return self.push(Arrival::Warning(warning)).await;
                         }
                     }
@@ -174,11 +174,7 @@ impl HttpShared {
                     if !offered {
                         return;
                     }
-                    let warning = format!(
-                        "the server ended its event stream {} times: what it says on its own no \
-                         longer arrives",
-                        tries + 1
-                    );
+                    let warning = ProtocolWarning::EventStreamEnded(tries + 1);
                     return self.push(Arrival::Warning(warning)).await;
                 }
                 tries += 1;

@@ -18,11 +18,11 @@ pub(super) enum ExchangeStage {
     Connecting,
     /// The request is on its way or was received.
     Sent,
-    /// A response has begun.
+    /// The head of the response came, and its body not to the end.
     Answering {
-        /// Its status.
+        /// The status of the response.
         status: u16,
-        /// Its content type.
+        /// The media type of the response.
         kind: String,
     },
     /// The response was cut and is about to be continued.
@@ -32,7 +32,7 @@ pub(super) enum ExchangeStage {
     },
 }
 
-/// One request under way.
+/// A request under way, and how far it has come.
 pub(super) struct HttpExchange {
     /// Stops it without a word.
     pub stop: CancellationToken,

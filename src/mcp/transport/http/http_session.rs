@@ -5,6 +5,7 @@
 
 use reqwest::header::HeaderValue;
 
+use crate::mcp::protocol_warning::ProtocolWarning;
 use crate::model::Era;
 
 /// The longest session id that is sent back, in bytes.
@@ -28,13 +29,13 @@ impl HttpSession {
     ///
     /// # Errors
     /// Why it is not used: it must be visible ASCII and of sensible length.
-    pub(super) fn set_id(&mut self, id: &HeaderValue) -> Result<(), String> {
+    pub(super) fn set_id(&mut self, id: &HeaderValue) -> Result<(), ProtocolWarning> {
         let bytes = id.as_bytes();
         if bytes.len() > MAX_SESSION_ID {
-            return Err(format!("a session id of {} bytes is not used", bytes.len()));
+            return Err(ProtocolWarning::SessionIdTooLong(bytes.len()));
         }
         if bytes.is_empty() || !bytes.iter().all(|b| (0x21..=0x7e).contains(b)) {
-            return Err("a session id that is not visible ASCII is not used".to_owned());
+            return Err(ProtocolWarning::SessionIdNotAscii);
         }
         self.id = Some(id.clone());
         Ok(())

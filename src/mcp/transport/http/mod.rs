@@ -53,8 +53,8 @@ use url::Url;
 
 pub(in crate::mcp) use head_tracer::HeadTracer;
 pub use headers::header_text;
+pub(in crate::mcp) use headers::{DPOP, DPOP_NONCE};
 pub use sse_wire::SseWire;
-pub use status::is_session_lost;
 pub use target::{HttpLimits, HttpTarget};
 
 use self::arrival_queue::{ArrivalReceiver, ArrivalSender, queue};
@@ -62,7 +62,8 @@ use self::credential_gate::CredentialGate;
 use self::exchanges::{ExchangeTable, locked};
 use self::http_session::HttpSession;
 use self::redact::Redactor;
-use crate::mcp::wire::{Arrival, FrameKind, OutgoingFrame, ProcessInfo, Wire};
+use crate::mcp::protocol_warning::ProtocolWarning;
+use crate::mcp::wire::{Arrival, FrameKind, LaneOpener, OutgoingFrame, ProcessInfo, Wire};
 use crate::model::{Era, Error};
 use crate::net::{client, errors};
 
@@ -77,7 +78,7 @@ struct HttpShared {
     client: reqwest::Client,
     /// The headers of the entry, which the client adds to every request.
     entry_headers: HeaderMap,
-    /// Certificates are not checked.
+    /// Whether any TLS certificate is accepted.
     insecure: bool,
     /// The request that began the session, to begin another when the server forgot it.
     initialize_frame: Mutex<Option<OutgoingFrame>>,
@@ -159,11 +160,11 @@ impl HttpShared {
     }
 
     /// Leaves a warning if there is room. What `send` waits for must not wait for `receive`.
-    fn try_warn(&self, text: &str) {
-        self.arrival_sender.try_warn(self.redactor.redact(text));
+    fn try_warn(&self, warning: ProtocolWarning) {
+        self.arrival_sender.try_warn(self.redactor.redact_warning(warning));
     }
 
-    /// Why no response came.
+    /// The error of a request to `url` that got no response.
     fn no_response(&self, error: &reqwest::Error, url: &Url) -> Error {
         let connect = self.limits.connect;
         match &self.socket {
@@ -247,7 +248,7 @@ impl Wire for HttpWire {
         ProcessInfo::default()
     }
 
-    fn as_http(&self) -> Option<&HttpWire> {
+    fn lane_opener(&self) -> Option<&dyn LaneOpener> {
         Some(self)
     }
 

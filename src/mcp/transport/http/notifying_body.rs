@@ -15,7 +15,7 @@ pub(super) struct NotifyingBody<F> {
 }
 
 impl<F: FnOnce() + Send + Sync + Unpin + 'static> NotifyingBody<F> {
-    /// `bytes` as a body.
+    /// `bytes` as a body that calls `departed` when it is first asked for.
     pub(super) fn body(bytes: Bytes, departed: F) -> reqwest::Body {
         reqwest::Body::wrap(Self { bytes: Some(bytes), on_first_poll: Some(departed) })
     }

@@ -22,6 +22,7 @@ use super::exchanges::{ExchangeStage, HttpExchange, locked};
 use super::headers;
 use super::notifying_body::{NotifyingBody, mcp_path_guess};
 use super::status::{HttpRefusal, session_lost};
+use crate::mcp::protocol_warning::ProtocolWarning;
 use crate::mcp::wire::{Arrival, FrameKind, OutgoingFrame};
 use crate::model::{CallId, Era, Error};
 use crate::net::address::display_url;
@@ -33,11 +34,11 @@ use crate::util::units::show_duration;
 
 /// What came back for a POST.
 pub(super) enum PostResponse {
-    /// A success status.
+    /// A response with a status of success, unread.
     Success(Response),
     /// An error status whose body is a JSON-RPC error.
     Error(Bytes, Error),
-    /// An error status.
+    /// An error status without a message, and the error it means.
     Refused(StatusCode, Error),
 }
 
@@ -45,7 +46,7 @@ pub(super) enum PostResponse {
 enum AcceptedBody {
     /// A JSON body, the beginning of which may have been read.
     Json(ResponseBody, Bytes),
-    /// An event stream.
+    /// A stream of events, in which the answer comes.
     Events(ResponseBody),
     /// An error message, and what its status means.
     Error(Bytes, Error),
@@ -198,7 +199,7 @@ impl HttpShared {
         let Some(id) = headers.get(&headers::SESSION) else { return };
         let noted = locked(&self.session).set_id(id);
         if let Err(warning) = noted {
-            self.try_warn(&warning);
+            self.try_warn(warning);
         }
     }
 
@@ -228,7 +229,7 @@ impl HttpShared {
                 match first {
                     None => Err(empty_body_error()),
                     Some(b'{' | b'[') if kind != "text/html" => {
-                        self.try_warn(&format!("JSON labelled as {shown}"));
+                        self.try_warn(ProtocolWarning::MislabelledJson(shown.to_owned()));
                         Ok(AcceptedBody::Json(body, begun))
                     }
                     Some(_) => {
@@ -306,13 +307,9 @@ impl HttpShared {
                 Ok(PostResponse::Refused(status, error.with_detail(tried)))
             }
             (_, second) => {
-                let warning = format!(
-                    "nothing at {}, but at {}: write that into the entry's url",
-                    display_url(&url),
-                    display_url(&guess)
-                );
+                let (configured, found) = (display_url(&url), display_url(&guess));
                 *locked(&self.url) = guess;
-                self.try_warn(&warning);
+                self.try_warn(ProtocolWarning::FoundElsewhere { configured, found });
                 second
             }
         }

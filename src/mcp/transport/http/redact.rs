@@ -7,6 +7,7 @@ use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 
 use secrecy::{ExposeSecret as _, SecretString};
 
+use crate::mcp::protocol_warning::ProtocolWarning;
 use crate::mcp::wire::Arrival;
 use crate::model::Error;
 
@@ -54,22 +55,22 @@ impl Redactor {
         if self.secrets().is_empty() {
             return error;
         }
-        let mut clean = Error::new(error.kind(), self.redact(error.message()))
-            .with_retry_advice(error.retry_advice())
-            .with_details(error.details().iter().map(|line| self.redact(line)));
-        if let Some(hint) = error.hint() {
-            clean = clean.with_hint(self.redact(hint));
-        }
-        match error.data() {
-            Some(data) => clean.with_data(data.clone()),
-            None => clean,
+        error.map_text(&|text| self.redact(text))
+    }
+
+    /// The warning without the secrets.
+    pub(super) fn redact_warning(&self, warning: ProtocolWarning) -> ProtocolWarning {
+        if self.secrets().is_empty() {
+            warning
+        } else {
+            warning.map_text(&|text| self.redact(text))
         }
     }
 
     /// The arrival without the secrets, as far as its text is ours.
     pub(super) fn redact_arrival(&self, arrival: Arrival) -> Arrival {
         match arrival {
-            Arrival::Warning(text) => Arrival::Warning(self.redact(&text)),
+            Arrival::Warning(warning) => Arrival::Warning(self.redact_warning(warning)),
             Arrival::Failed { id, error } => {
                 Arrival::Failed { id, error: self.redact_error(error) }
             }

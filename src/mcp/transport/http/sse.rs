@@ -7,10 +7,12 @@ use std::time::Duration;
 
 use bytes::{Buf as _, Bytes, BytesMut};
 
+use crate::net::excerpt::lossy;
+
 /// One event that was complete, or one instruction of the stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum SseItem {
-    /// A dispatched event.
+    /// An event that ended with an empty line.
     Event(SseEvent),
     /// The server asked to wait this long before connecting again.
     Retry(Duration),
@@ -127,7 +129,9 @@ impl SseParser {
         let (name, mut value) = match memchr::memchr(b':', &line) {
             Some(0) => {
                 if self.comments {
-                    out.push(SseItem::Comment(lossy(line.get(1..).unwrap_or_default())));
+                    out.push(SseItem::Comment(
+                        lossy(line.get(1..).unwrap_or_default()).into_owned(),
+                    ));
                 }
                 return;
             }
@@ -150,8 +154,8 @@ impl SseParser {
                 // The usual event has one data line: its buffer is taken over, not copied.
                 none => *none = Some(value),
             },
-            b"event" => self.kind = Some(lossy(&value)),
-            b"id" if !value.contains(&0) => self.id = Some(lossy(&value)),
+            b"event" => self.kind = Some(lossy(&value).into_owned()),
+            b"id" if !value.contains(&0) => self.id = Some(lossy(&value).into_owned()),
             b"retry" => out.extend(milliseconds(&value).map(SseItem::Retry)),
             _ => {}
         }
@@ -164,10 +168,6 @@ impl SseParser {
             out.push(SseItem::Event(SseEvent { id, kind, data }));
         }
     }
-}
-
-fn lossy(value: &[u8]) -> String {
-    String::from_utf8_lossy(value).into_owned()
 }
 
 /// Only digits count; what does not fit is the longest wait there is.

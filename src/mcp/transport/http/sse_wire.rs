@@ -25,6 +25,7 @@ use super::sse::{SseEvent, SseItem};
 use super::status::HttpRefusal;
 use super::target::HttpTarget;
 use super::{HttpShared, closed_error, headers};
+use crate::mcp::protocol_warning::ProtocolWarning;
 use crate::mcp::wire::{Arrival, FrameKind, OutgoingFrame, ProcessInfo, Wire};
 use crate::model::{Era, Error};
 use crate::net::address::display_url;
@@ -56,7 +57,7 @@ enum SseState {
     Opening,
     /// Messages are posted to this address.
     Open(Url),
-    /// It has ended.
+    /// The event stream has ended, and why.
     Gone(Error),
 }
 
@@ -105,7 +106,7 @@ impl SseShared {
                 Err(error) => return error,
             };
             if event.kind.as_deref() == Some("endpoint") {
-                self.shared.try_warn("a second endpoint event; the first one counts");
+                self.shared.try_warn(ProtocolWarning::SecondEndpoint);
                 continue;
             }
             let Some(bytes) = event.message() else { continue };

@@ -5,25 +5,18 @@
 
 use reqwest::StatusCode;
 use reqwest::header::{HeaderMap, HeaderName, RETRY_AFTER, WWW_AUTHENTICATE};
-use serde_json::json;
 use url::Url;
 
-use crate::model::Error;
+use crate::model::{Error, ErrorCause};
 use crate::net::address::display_url;
 use crate::net::excerpt::{lossy, server_message, truncate};
 
-/// The message by which a lost session is recognised.
-const SESSION_LOST_MESSAGE: &str = "the server forgot the session";
-
-/// Whether a request failed because the server no longer knows the session (legacy era): the
-/// layer above may connect anew.
-pub fn is_session_lost(error: &Error) -> bool {
-    error.message() == SESSION_LOST_MESSAGE
-}
-
-/// The error for a 404 to a request that carried a session id.
+/// The error for a 404 to a request that carried a session id (legacy era): the layer above may
+/// connect anew.
 pub(super) fn session_lost(status: StatusCode) -> Error {
-    with_status(Error::unreachable(SESSION_LOST_MESSAGE), status)
+    Error::unreachable("the server forgot the session")
+        .with_http_status(status.as_u16())
+        .with_cause(ErrorCause::SessionLost)
         .with_hint("it was restarted, or the session timed out")
 }
 
@@ -59,7 +52,7 @@ impl HttpRefusal<'_> {
             Some(when) => error.with_detail(format!("retry-after: {when}")),
             None => error,
         };
-        with_status(error.with_details(server_message(self.body)), status)
+        error.with_details(server_message(self.body)).with_http_status(status.as_u16())
     }
 
     fn unauthorized(&self) -> Error {
@@ -85,10 +78,6 @@ impl HttpRefusal<'_> {
     fn header(&self, name: &HeaderName) -> Option<String> {
         self.headers.get(name).map(|value| truncate(&lossy(value.as_bytes())))
     }
-}
-
-fn with_status(error: Error, status: StatusCode) -> Error {
-    error.with_data(json!({ "http_status": status.as_u16() }))
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ use url::Url;
 use super::redact::Redactor;
 use crate::config::secrets::names_secret;
 use crate::mcp::credentials::{self, Credentials};
+use crate::mcp::protocol_warning::ProtocolWarning;
 use crate::mcp::tracer::Tracer;
 use crate::mcp::wire::MESSAGE_LIMIT;
 use crate::model::Error;
@@ -101,10 +102,10 @@ impl Default for HttpLimits {
 pub(super) struct CheckedTarget {
     /// The user's headers and the token, marked sensitive.
     pub headers: HeaderMap,
-    /// The secrets among them.
+    /// Takes the secrets among the headers out of texts.
     pub secrets: Redactor,
     /// Something the user should know.
-    pub warning: Option<String>,
+    pub warning: Option<ProtocolWarning>,
 }
 
 impl HttpTarget {
@@ -138,11 +139,10 @@ impl HttpTarget {
                 ))
                 .with_hint("use https, or 'insecure: true' in your own configuration directory"));
             }
-            warning =
-                Some(format!("{place} is plain http: anyone on the way can read and change it"));
+            warning = Some(ProtocolWarning::Unencrypted(place));
         }
         if self.insecure && self.url.scheme() == "https" {
-            warning = Some(format!("the certificate of {} is not checked", display_url(&self.url)));
+            warning = Some(ProtocolWarning::CertificateUnchecked(display_url(&self.url)));
         }
         Ok(CheckedTarget { headers, secrets, warning })
     }

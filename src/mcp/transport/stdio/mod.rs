@@ -24,7 +24,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::mcp::message::trim_bytes;
 use crate::mcp::tracer::{StderrLines, Tracer};
-use crate::mcp::wire::{Arrival, MESSAGE_LIMIT, OutgoingFrame, ProcessInfo, Wire};
+use crate::mcp::wire::{Arrival, MESSAGE_LIMIT, OutgoingFrame, PipeLender, ProcessInfo, Wire};
 use crate::model::{Era, Error};
 use crate::util::confine::{Confinement, LimitCause};
 use crate::util::process::{Process, Program, ShutdownTimeouts, StartError, show_exit};
@@ -257,7 +257,7 @@ fn count_nuls(nuls: &mut usize, line: &[u8]) {
     }
 }
 
-/// What woke the reader.
+/// What ended the reader's wait.
 enum ReaderWake {
     Closing,
     Read(std::io::Result<usize>),
@@ -317,7 +317,7 @@ impl Wire for StdioWire {
         None
     }
 
-    fn as_stdio(&self) -> Option<&StdioWire> {
+    fn pipe_lender(&self) -> Option<&dyn PipeLender> {
         Some(self)
     }
 

@@ -7,58 +7,52 @@
 //! Reading is lent for as long as the loan lasts. The way to the server is only held while lines
 //! are on it, so that whoever else has something to say gets a turn between them.
 
+use async_trait::async_trait;
 use bytes::{Buf as _, Bytes};
+use futures_util::future::BoxFuture;
 use tokio::io::AsyncWriteExt as _;
 use tokio::sync::MutexGuard;
 
 use super::{StdinPipe, StdioWire, StdoutReader, count_nuls, line_end, stdin_not_read_error};
+use crate::mcp::wire::{PipeLender, PipeLoan, PipeReader, PipeWriter};
 use crate::model::{CallId, Error};
 
-/// Both directions of a wire.
-pub struct PipeLoan<'a> {
-    /// What comes from the server.
-    pub incoming: LoanReader<'a>,
-    /// What goes to it.
-    pub outgoing: LoanWriter<'a>,
-}
-
-impl StdioWire {
-    /// Lends the pipes. Whoever waits in [`receive`](crate::mcp::wire::Wire::receive) has to let go
-    /// first.
-    pub async fn lend(&self) -> PipeLoan<'_> {
-        PipeLoan {
-            incoming: LoanReader { wire: self, reader: self.reader.lock().await },
-            outgoing: LoanWriter {
-                wire: self,
-                stdin: None,
-                lines: Vec::new(),
-                written: 0,
-                inherited_len: 0,
-                has_written: false,
-            },
-        }
+impl PipeLender for StdioWire {
+    fn lend(&self) -> BoxFuture<'_, PipeLoan<'_>> {
+        Box::pin(async {
+            let reader = self.reader.lock().await;
+            PipeLoan {
+                incoming: Box::new(LoanReader { wire: self, reader }),
+                outgoing: Box::new(LoanWriter {
+                    wire: self,
+                    stdin: None,
+                    lines: Vec::new(),
+                    written: 0,
+                    inherited_len: 0,
+                    has_written: false,
+                }),
+            }
+        })
     }
 }
 
-/// What comes from the server.
-pub struct LoanReader<'a> {
+/// The lent stdout of a server, with what was read of it and not taken yet.
+struct LoanReader<'a> {
     wire: &'a StdioWire,
     reader: MutexGuard<'a, StdoutReader>,
 }
 
-impl LoanReader<'_> {
-    /// Waits until more has come or the wire is closed. Cancel-safe.
-    pub async fn wait_for_input(&mut self) {
+#[async_trait]
+impl PipeReader for LoanReader<'_> {
+    async fn wait_for_input(&mut self) {
         self.wire.wait_for_input(&mut self.reader).await;
     }
 
-    /// Why nothing will come any more.
-    pub fn close_reason(&self) -> Option<&Error> {
+    fn close_reason(&self) -> Option<&Error> {
         self.reader.close_reason.as_ref()
     }
 
-    /// Takes out every line that has come whole, and the last one of a server that is gone.
-    pub fn each_line(&mut self, mut take: impl FnMut(&[u8])) {
+    fn each_line(&mut self, take: &mut dyn FnMut(&[u8])) {
         let tracer = &self.wire.tracer;
         let reader = &mut *self.reader;
         let mut from = 0;
@@ -81,8 +75,8 @@ impl LoanReader<'_> {
     }
 }
 
-/// What goes to the server.
-pub struct LoanWriter<'a> {
+/// The lent stdin of a server, with what waits to be written.
+struct LoanWriter<'a> {
     wire: &'a StdioWire,
     /// Held from the first byte of `lines` to the last.
     stdin: Option<MutexGuard<'a, Option<StdinPipe>>>,
@@ -95,28 +89,6 @@ pub struct LoanWriter<'a> {
 }
 
 impl LoanWriter<'_> {
-    /// How many bytes wait to be written.
-    pub fn waiting(&self) -> usize {
-        self.lines.len() - self.written
-    }
-
-    /// Whether something was begun and is not written to its end.
-    pub fn is_under_way(&self) -> bool {
-        self.written > 0 || self.inherited_len > 0
-    }
-
-    /// Whether anything was written since this was asked last.
-    pub fn take_has_written(&mut self) -> bool {
-        std::mem::take(&mut self.has_written)
-    }
-
-    /// Forgets what waits behind a line that was begun.
-    pub fn discard_unsent(&mut self) {
-        if self.is_under_way() {
-            self.lines.truncate(self.unfinished_line_end());
-        }
-    }
-
     /// Where the line ends that was begun and is not written to its end.
     fn unfinished_line_end(&self) -> usize {
         if self.written < self.inherited_len {
@@ -130,9 +102,29 @@ impl LoanWriter<'_> {
             }
         }
     }
+}
 
-    /// Adds one line, which `write` appends without its end; says how long it is.
-    pub fn line(&mut self, call: Option<&CallId>, write: impl FnOnce(&mut Vec<u8>)) -> usize {
+#[async_trait]
+impl PipeWriter for LoanWriter<'_> {
+    fn waiting(&self) -> usize {
+        self.lines.len() - self.written
+    }
+
+    fn is_under_way(&self) -> bool {
+        self.written > 0 || self.inherited_len > 0
+    }
+
+    fn take_has_written(&mut self) -> bool {
+        std::mem::take(&mut self.has_written)
+    }
+
+    fn discard_unsent(&mut self) {
+        if self.is_under_way() {
+            self.lines.truncate(self.unfinished_line_end());
+        }
+    }
+
+    fn line(&mut self, call: Option<&CallId>, write: &mut dyn FnMut(&mut Vec<u8>)) -> usize {
         let from = self.lines.len();
         write(&mut self.lines);
         let tracer = &self.wire.tracer;
@@ -144,11 +136,7 @@ impl LoanWriter<'_> {
         self.lines.len() - from
     }
 
-    /// Writes all that waits. Given up in between, it goes on where it was.
-    ///
-    /// # Errors
-    /// When the server does not take anything any more.
-    pub async fn write(&mut self) -> Result<(), Error> {
+    async fn write(&mut self) -> Result<(), Error> {
         if self.lines.is_empty() {
             return Ok(());
         }

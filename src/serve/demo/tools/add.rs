@@ -44,7 +44,7 @@ impl DemoTool for Add {
     ) -> Result<CallToolResponse, ErrorData> {
         let Arguments { a, b } = match call.arguments() {
             Ok(arguments) => arguments,
-            Err(reason) => return Ok(super::error_result(reason)),
+            Err(reason) => return Ok(super::error_result(reason.to_string())),
         };
         Ok(match sum(&a, &b) {
             Some(sum) => CallToolResult::structured(json!({ "sum": Value::Number(sum) })).into(),

@@ -51,7 +51,7 @@ impl DemoTool for DeleteNote {
     ) -> Result<CallToolResponse, ErrorData> {
         let Arguments { name } = match call.arguments() {
             Ok(arguments) => arguments,
-            Err(reason) => return Ok(super::error_result(reason)),
+            Err(reason) => return Ok(super::error_result(reason.to_string())),
         };
         Ok(if server.notes.delete(&name) {
             super::text(format!("deleted {name}"))

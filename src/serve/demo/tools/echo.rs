@@ -34,7 +34,7 @@ impl DemoTool for Echo {
     ) -> Result<CallToolResponse, ErrorData> {
         Ok(match call.arguments::<Arguments>() {
             Ok(arguments) => super::text(arguments.message),
-            Err(reason) => super::error_result(reason),
+            Err(reason) => super::error_result(reason.to_string()),
         })
     }
 }

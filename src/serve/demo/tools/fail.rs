@@ -37,7 +37,7 @@ impl DemoTool for Fail {
             Ok(Arguments { message }) => {
                 super::error_result(message.unwrap_or_else(|| "this tool always fails".to_owned()))
             }
-            Err(reason) => super::error_result(reason),
+            Err(reason) => super::error_result(reason.to_string()),
         })
     }
 }

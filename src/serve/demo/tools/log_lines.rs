@@ -60,7 +60,7 @@ impl DemoTool for LogLines {
     ) -> Result<CallToolResponse, ErrorData> {
         let Arguments { count, level } = match call.arguments() {
             Ok(arguments) => arguments,
-            Err(reason) => return Ok(super::error_result(reason)),
+            Err(reason) => return Ok(super::error_result(reason.to_string())),
         };
         if count > MAX_LINES {
             return Ok(super::error_result(format!("'count' must be between 0 and {MAX_LINES}")));

@@ -42,7 +42,7 @@ pub(super) trait DemoTool: Send + Sync {
     /// The definition as it is listed.
     fn definition(&self) -> Tool;
 
-    /// Runs one call.
+    /// Runs one call of the tool.
     async fn call(
         &self,
         server: &DemoServer,
@@ -65,15 +65,22 @@ impl DemoCall {
         }
     }
 
-    /// The arguments as `T`; the error is what the caller gets to read.
-    fn arguments<T: DeserializeOwned>(&self) -> Result<T, String> {
+    /// The arguments as `T`.
+    ///
+    /// # Errors
+    /// When they are not those of the tool; the caller gets to read why.
+    fn arguments<T: DeserializeOwned>(&self) -> Result<T, WrongArguments> {
         let arguments = self.request.arguments.clone().unwrap_or_default();
-        serde_json::from_value(Value::Object(arguments))
-            .map_err(|error| format!("wrong arguments: {error}"))
+        Ok(serde_json::from_value(Value::Object(arguments))?)
     }
 }
 
-/// All definitions.
+/// Arguments that do not fit a tool, and what the parser says of them.
+#[derive(Debug, thiserror::Error)]
+#[error("wrong arguments: {0}")]
+struct WrongArguments(#[from] serde_json::Error);
+
+/// The definitions of all tools of the demo.
 pub(super) fn definitions() -> Vec<Tool> {
     TOOLS.iter().map(|tool| tool.definition()).collect()
 }
@@ -105,7 +112,7 @@ fn text(text: impl Into<String>) -> CallToolResponse {
     CallToolResult::success(vec![ContentBlock::text(text.into())]).into()
 }
 
-/// A well-formed no.
+/// A result with `isError` and this text.
 fn error_result(reason: impl Into<String>) -> CallToolResponse {
     CallToolResult::error(vec![ContentBlock::text(reason.into())]).into()
 }

@@ -59,7 +59,7 @@ impl DemoTool for Slow {
     ) -> Result<CallToolResponse, ErrorData> {
         let Arguments { seconds } = match call.arguments() {
             Ok(arguments) => arguments,
-            Err(reason) => return Ok(super::error_result(reason)),
+            Err(reason) => return Ok(super::error_result(reason.to_string())),
         };
         if !(0.0..=MAX_SECONDS).contains(&seconds) {
             return Ok(super::error_result("'seconds' must be between 0 and 30"));

@@ -90,7 +90,7 @@ impl DemoTool for WeatherReport {
     ) -> Result<CallToolResponse, ErrorData> {
         let Arguments { city, units } = match call.arguments() {
             Ok(arguments) => arguments,
-            Err(reason) => return Ok(super::error_result(reason)),
+            Err(reason) => return Ok(super::error_result(reason.to_string())),
         };
         let (city, sky, celsius) = city.weather();
         let (temperature, units) = match units {

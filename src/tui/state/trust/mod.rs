@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use super::AppContext;
 use crate::config::consent::TrustRequest;
-use crate::model::Error;
+use crate::model::{Error, ErrorCause};
 use crate::tui::event::AppEffect;
 use crate::tui::event::trust::{TrustEffect, TrustEvent, TrustStatus};
 use crate::tui::keys::{Action, KeyContext, KeyPress};
@@ -129,7 +129,11 @@ impl ProjectTrust {
     /// A call or a server failed; when that is because the project is not what was trusted, the
     /// difference is looked for.
     pub fn failed(&mut self, error: &Error) -> Vec<AppEffect> {
-        if error.is_trust_outdated() && self.window.is_none() { self.check() } else { Vec::new() }
+        if error.cause() == ErrorCause::TrustOutdated && self.window.is_none() {
+            self.check()
+        } else {
+            Vec::new()
+        }
     }
 
     /// Takes in what came of a effect; says what is to be done.

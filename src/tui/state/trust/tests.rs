@@ -333,7 +333,8 @@ fn a_call_of_something_that_changed_brings_the_difference() {
     };
     let effects = state.update(ended(Error::denied("by a rule")));
     assert!(!effects.contains(&AppEffect::Trust(TrustEffect::Check)), "{effects:?}");
-    let effects = state.update(ended(Error::denied("changed").with_trust_outdated()));
+    let effects =
+        state.update(ended(Error::denied("changed").with_cause(ErrorCause::TrustOutdated)));
     assert!(effects.contains(&AppEffect::Trust(TrustEffect::Check)), "{effects:?}");
     let status = untrusted(bundle(1, "2"), Some(bundle(1, "1")));
     assert_eq!(hear(&mut state, TrustEvent::Checked(status)), []);
@@ -343,7 +344,7 @@ fn a_call_of_something_that_changed_brings_the_difference() {
     assert_eq!(agreed(&press(&mut state, &["y"])).0.bundle, bundle(1, "2"));
     // What becomes again what it was needs no answer.
     let mut state = opened(trusted(bundle(1, "1")));
-    state.update(ended(Error::denied("changed").with_trust_outdated()));
+    state.update(ended(Error::denied("changed").with_cause(ErrorCause::TrustOutdated)));
     hear(&mut state, TrustEvent::Checked(untrusted(bundle(1, "2"), Some(bundle(1, "1")))));
     hear(&mut state, TrustEvent::StoreChanged);
     assert_eq!(hear(&mut state, TrustEvent::Checked(trusted(bundle(1, "1")))), []);
@@ -353,7 +354,10 @@ fn a_call_of_something_that_changed_brings_the_difference() {
 #[test]
 fn a_server_that_is_not_what_was_trusted_brings_the_difference() {
     let error = || {
-        Error::denied("changed").with_trust_outdated().with_server("web").context("cannot start")
+        Error::denied("changed")
+            .with_cause(ErrorCause::TrustOutdated)
+            .with_server("web")
+            .context("cannot start")
     };
     let state_of_server =
         Told::ServerStateChanged { server: "web".into(), state: ServerState::Failed(error()) };

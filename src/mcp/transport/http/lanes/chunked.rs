@@ -7,7 +7,7 @@ use httparse::{Status, parse_chunk_size};
 
 /// Bytes of one chunk's size line, extensions included.
 const MAX_SIZE_LINE: usize = 4 << 10;
-/// Bytes of all trailers.
+/// Bytes that all trailers together may have.
 const MAX_TRAILERS: usize = 64 << 10;
 
 /// How far a chunked body is.

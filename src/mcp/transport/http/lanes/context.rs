@@ -16,7 +16,7 @@ use crate::model::Error;
 use crate::net::address::display_url;
 use crate::net::dial::Dialer;
 
-/// What lanes share.
+/// What the lanes to one server share.
 pub(super) struct LaneContext {
     pub(super) shared: Arc<HttpShared>,
     pub(super) dialer: Dialer,
@@ -46,7 +46,7 @@ impl LaneContext {
         self.in_session
     }
 
-    /// Whether requests carry credentials.
+    /// Whether the requests of the lanes carry credentials.
     pub(super) fn sent_credentials(&self) -> bool {
         self.shared.credential_gate.sent_credentials()
     }
@@ -56,7 +56,7 @@ impl LaneContext {
         self.shared.with_socket(error)
     }
 
-    /// The error without secrets.
+    /// The error with the secrets taken out of its texts.
     pub(super) fn redact(&self, error: Error) -> Error {
         self.shared.redactor.redact_error(error)
     }

@@ -90,12 +90,12 @@ pub(super) struct LaneCall {
     pub(super) deadline: Instant,
 }
 
-/// Where an answer lies.
+/// Where the text of the last answer lies.
 enum AnswerLocation {
     None,
-    /// In the input.
+    /// Between these two places of the input.
     InInput(usize, usize),
-    /// On its own.
+    /// In a buffer of its own.
     Owned(Vec<u8>),
 }
 
@@ -109,13 +109,13 @@ struct InputBuffer {
 /// What became of a lane.
 #[derive(Debug)]
 pub(super) enum LaneEvent {
-    /// It can be used.
+    /// The lane can take the next call.
     Free,
     /// The answer is here; `free` when nothing more has to come.
     Answered { free: bool },
     /// The call has no answer. The lane connects anew where it has to.
     Failed { error: Error, free: bool },
-    /// The credentials were refused.
+    /// The credentials were refused; a renewal decides what follows.
     Refused { status: u16, fields: Box<reqwest::header::HeaderMap>, error: Error },
     /// The refusal of the credentials stands.
     RefusalFinal,
@@ -374,7 +374,7 @@ impl HttpLane {
         }
     }
 
-    /// Takes what came.
+    /// Reads on in what came of the response to the call `id`.
     fn advance(&mut self, id: i64, context: &LaneContext) -> Result<ReadProgress, Error> {
         if self.reply.is_none() {
             let Some((reply, size)) = response_reader::read_head(self.input.unread(), context)?

@@ -26,6 +26,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
+use async_trait::async_trait;
 use bytes::Bytes;
 use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 use serde_json::Value;
@@ -35,14 +36,17 @@ use self::lane::{HttpLane, LaneCall, LaneEvent};
 use self::ready::ReadyLanes;
 use self::renewal::LaneRenewal;
 use self::request_head::RequestHead;
+pub use self::request_head::param_header_lines;
 use super::answer_match::{AnswerMatch, match_answer};
 use super::exchanges::locked;
 use super::post::{empty_body_error, unexpected_answer};
-use super::status::is_session_lost;
 use super::{HttpShared, HttpWire};
-use crate::mcp::repeat::{answer, call_template};
-use crate::mcp::wire::{FrameKind, OutgoingFrame};
-use crate::model::{Era, Error};
+use crate::mcp::call_template;
+use crate::mcp::repeat::answer;
+use crate::mcp::wire::{
+    CallCompletion, CallLanes, FrameKind, LaneAnswer, LaneOpener, LanePoolEvent, OutgoingFrame,
+};
+use crate::model::{Era, Error, ErrorCause};
 use crate::util::clock::{Clock as _, SystemClock};
 use crate::util::units::show_duration;
 
@@ -75,48 +79,23 @@ pub struct LanePool {
     last_error: Option<Error>,
 }
 
-/// How a call ended.
-#[derive(Debug)]
-pub struct CallCompletion {
-    /// The ticket it was sent with.
-    pub ticket: u64,
-    /// When it was sent.
-    pub sent: Instant,
-    /// Bytes of its request.
-    pub bytes_out: u64,
-    /// Bytes of its response.
-    pub bytes_in: u64,
-    /// What came.
-    pub answer: Result<LaneAnswer, Error>,
-}
-
-/// An answer.
-#[derive(Debug, Clone, Copy)]
-pub struct LaneAnswer {
-    /// It is plainly a result that is no error; otherwise it has to be read.
-    pub is_plain: bool,
-    lane: usize,
-}
-
-/// Something happened on the lanes.
-#[derive(Debug)]
-pub enum LanePoolEvent {
-    /// A call ended.
-    Completed(CallCompletion),
-    /// A lane can be used that could not before.
-    Free,
-    /// There is no connection left, and none can be made. No call is under way any more.
-    Closed(Error),
+#[async_trait]
+impl LaneOpener for HttpWire {
+    async fn open_lanes(
+        &self,
+        tool: &str,
+        request: call_template::ToolCallTemplate,
+        count: usize,
+        limit: Duration,
+    ) -> Result<Option<Box<dyn CallLanes>>, Error> {
+        let lanes = self.lane_pool(tool, request, count, limit).await?;
+        Ok(lanes.map(|lanes| Box::new(lanes) as Box<dyn CallLanes>))
+    }
 }
 
 impl HttpWire {
-    /// Opens `count` connections for calls of `tool`, each of which is given `limit`. `None` where
-    /// the ordinary way has to be gone: somebody looks at what crosses the wire, or the credentials
-    /// are made for one request each.
-    ///
-    /// # Errors
-    /// When not all connections can be made.
-    pub async fn lanes(
+    /// See [`LaneOpener::open_lanes`].
+    async fn lane_pool(
         &self,
         tool: &str,
         request: call_template::ToolCallTemplate,
@@ -164,22 +143,12 @@ impl HttpWire {
     }
 }
 
-impl LanePool {
-    /// The lines of a call's own headers, to be sent with it.
-    ///
-    /// # Errors
-    /// When one has a name that a tool may not name.
-    pub fn own_headers(pairs: &[(String, String)]) -> Result<Vec<u8>, Error> {
-        request_head::param_header_lines(pairs)
-    }
-
-    /// Whether a call can be sent now.
-    pub fn has_idle(&self) -> bool {
+impl CallLanes for LanePool {
+    fn has_idle(&self) -> bool {
         !self.idle.is_empty() && !self.renewal.is_running()
     }
 
-    /// Sends a call; false when no connection stands any more, and the call has to wait.
-    pub fn send(&mut self, ticket: u64, arguments: &str, own: &[u8], now: Instant) -> bool {
+    fn send(&mut self, ticket: u64, arguments: &str, own: &[u8], now: Instant) -> bool {
         if self.renewal.is_running() {
             return false;
         }
@@ -220,13 +189,11 @@ impl LanePool {
         false
     }
 
-    /// What the answer says. It stays until anything else is done with the lanes.
-    pub fn answer(&self, came: LaneAnswer) -> &[u8] {
+    fn answer(&self, came: LaneAnswer) -> &[u8] {
         self.lanes.get(came.lane).map(HttpLane::answer).unwrap_or_default()
     }
 
-    /// The next thing that happens.
-    pub fn poll(&mut self, cx: &mut Context<'_>) -> Poll<LanePoolEvent> {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<LanePoolEvent> {
         if let Poll::Ready(renewed) = self.renewal.poll(cx) {
             self.handle_renewal(renewed);
             return Poll::Ready(LanePoolEvent::Free);
@@ -257,14 +224,11 @@ impl LanePool {
         Poll::Pending
     }
 
-    /// When [`expire`](Self::expire) has something to do, at the soonest.
-    pub fn next_deadline(&self) -> Option<Instant> {
+    fn next_deadline(&self) -> Option<Instant> {
         self.next_deadline
     }
 
-    /// Ends one call whose time is over; its connection is closed, and another one is made. To be
-    /// called until it returns `None`.
-    pub fn expire(&mut self, now: Instant) -> Option<CallCompletion> {
+    fn expire(&mut self, now: Instant) -> Option<CallCompletion> {
         if self.next_deadline.is_none_or(|soonest| now < soonest) {
             return None;
         }
@@ -286,24 +250,23 @@ impl LanePool {
         None
     }
 
-    /// The calls that are under way, as their tickets and when they were sent; they are given up.
-    pub fn abandon(&mut self) -> Vec<(u64, Instant)> {
+    fn abandon(&mut self) -> Vec<(u64, Instant)> {
         let call = |lane: &mut HttpLane| {
             std::mem::take(&mut lane.is_busy).then_some((lane.call.ticket, lane.call.sent))
         };
         self.lanes.iter_mut().filter_map(call).collect()
     }
 
-    /// Whether a call is under way.
-    pub fn is_busy(&self) -> bool {
+    fn is_busy(&self) -> bool {
         self.lanes.iter().any(|lane| lane.is_busy)
     }
 
-    /// What was odd, for people.
-    pub fn protocol_warnings(&self) -> Vec<String> {
+    fn protocol_warnings(&self) -> Vec<String> {
         self.context.warnings().lines()
     }
+}
 
+impl LanePool {
     /// What an event means for a call, or for who waits for a lane.
     fn handle_event(&mut self, index: usize, event: LaneEvent) -> Option<LanePoolEvent> {
         match event {
@@ -329,7 +292,7 @@ impl LanePool {
                 Some(LanePoolEvent::Completed(ended))
             }
             LaneEvent::Failed { error, free } => {
-                if is_session_lost(&error) && self.is_current(index) {
+                if error.cause() == ErrorCause::SessionLost && self.is_current(index) {
                     self.renewal.renew_session(&self.context, &self.tool);
                 }
                 let ended = self.complete(index, Err(error))?;

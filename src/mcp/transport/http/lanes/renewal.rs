@@ -7,8 +7,9 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use futures_util::future::BoxFuture;
-use reqwest::header::{HeaderMap, HeaderName, HeaderValue, WWW_AUTHENTICATE};
+use reqwest::header::{HeaderMap, HeaderValue, WWW_AUTHENTICATE};
 
+use super::super::headers::DPOP_NONCE;
 use super::context::LaneContext;
 use super::request_head::RequestHead;
 use crate::mcp::credentials::{AuthHeaders, Challenge, ChallengeOutcome};
@@ -19,7 +20,6 @@ use crate::net::excerpt::lossy;
 const MAX_CHALLENGES: usize = 5;
 /// Characters of one challenge that are read.
 const CHALLENGE_CHARS: usize = 8 << 10;
-const NONCE: HeaderName = HeaderName::from_static("dpop-nonce");
 
 /// The renewals of a run.
 #[derive(Default)]
@@ -67,7 +67,7 @@ impl LaneRenewal {
         };
         let asked: Vec<String> =
             fields.get_all(WWW_AUTHENTICATE).iter().take(MAX_CHALLENGES).map(text).collect();
-        let nonce = fields.get(&NONCE).map(text);
+        let nonce = fields.get(&DPOP_NONCE).map(text);
         self.running = Some(Box::pin(async move {
             // Somebody else may have renewed it since.
             let newest = RequestHead::new(&context.shared, &tool).await?;

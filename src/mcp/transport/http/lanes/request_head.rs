@@ -20,7 +20,7 @@ use crate::model::Error;
 pub(super) struct RequestHead {
     /// Everything up to the headers that differ.
     fixed_lines: Vec<u8>,
-    /// The credentials in it.
+    /// The credentials that stand in the head.
     pub(super) auth_headers: Option<AuthHeaders>,
     /// The session of the legacy era goes along.
     pub(super) in_session: bool,
@@ -57,7 +57,7 @@ impl RequestHead {
         self.auth_headers.as_ref().map(text) != refused.map(text)
     }
 
-    /// Writes a whole request.
+    /// Writes head, own headers and body of one request.
     pub(super) fn write(&self, own: &[u8], body: &[u8], out: &mut Vec<u8>) {
         out.extend_from_slice(&self.fixed_lines);
         out.extend_from_slice(own);
@@ -73,7 +73,7 @@ impl RequestHead {
 ///
 /// # Errors
 /// When one has a name that a tool may not name.
-pub(super) fn param_header_lines(pairs: &[(String, String)]) -> Result<Vec<u8>, Error> {
+pub fn param_header_lines(pairs: &[(String, String)]) -> Result<Vec<u8>, Error> {
     let mut out = Vec::new();
     for (name, value) in pairs {
         line(&headers::parameter_name(name)?, &headers::header_value(value)?, &mut out);

@@ -6,7 +6,7 @@
 use httparse::{EMPTY_HEADER, Header, Response, Status};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 
-/// Lines of response headers.
+/// How many lines of response headers are read.
 const MAX_HEADER_LINES: usize = 100;
 /// The longest content type that is kept, in characters.
 const MAX_CONTENT_TYPE: usize = 80;
@@ -14,11 +14,11 @@ const MAX_CONTENT_TYPE: usize = 80;
 /// What was said before the body.
 #[derive(Debug)]
 pub(super) struct ResponseHead {
-    /// The HTTP status.
+    /// The HTTP status, as the status line says.
     pub status: u16,
-    /// Where the body ends.
+    /// How the end of the body is found.
     pub length: BodyLength,
-    /// What the body is.
+    /// The kind of body, by its media type.
     pub kind: BodyKind,
     /// The connection can be used again.
     pub is_reusable: bool,
@@ -28,23 +28,23 @@ pub(super) struct ResponseHead {
     pub headers: HeaderMap,
 }
 
-/// Where a body ends.
+/// How the end of a body is found.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum BodyLength {
-    /// After so many bytes.
+    /// After so many bytes (`Content-Length`).
     Exactly(u64),
-    /// Where its coding says.
+    /// After its last chunk (`Transfer-Encoding: chunked`).
     Chunked,
-    /// With the connection.
+    /// When the server closes the connection.
     ToEnd,
 }
 
-/// What a body is.
+/// The kinds of bodies that lanes tell apart.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum BodyKind {
-    /// `application/json`.
+    /// One message or a batch (`application/json`).
     Json,
-    /// `text/event-stream`.
+    /// A stream of events (`text/event-stream`).
     Events,
     /// Something else: its media type, empty when there is none.
     Other(String),

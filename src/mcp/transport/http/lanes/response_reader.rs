@@ -33,13 +33,13 @@ pub(super) struct ResponseReader {
     sink: BodySink,
     /// An answer to something else, or what is no JSON.
     unmatched_response: Option<AnswerMatch>,
-    /// The answer came.
+    /// Whether the answer to the call came already.
     is_answered: bool,
     /// Events carry ids: an ordinary call could go on where the stream ended.
     is_resumable: bool,
 }
 
-/// Where a body goes.
+/// What the bytes of a body are collected for.
 enum BodySink {
     /// It is the answer, whole.
     Whole(Vec<u8>),
@@ -52,7 +52,7 @@ enum BodySink {
 /// How far a response is.
 #[derive(Debug)]
 pub(super) enum ReadProgress {
-    /// More has to come.
+    /// The response is not whole yet.
     More,
     /// The answer is here. Events may follow it.
     Answer(Vec<u8>),
@@ -126,7 +126,7 @@ impl ResponseReader {
         self.head.is_reusable
     }
 
-    /// The HTTP status.
+    /// The HTTP status of the response being read.
     pub(super) fn status(&self) -> u16 {
         self.head.status
     }

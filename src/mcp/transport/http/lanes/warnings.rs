@@ -21,14 +21,14 @@ pub(super) struct LaneWarnings {
     pub mislabelled: u64,
     /// Connections that could not be made again.
     pub unreachable: u64,
-    /// Logins that were renewed.
+    /// How often the login was renewed.
     pub logins: u64,
     /// Sessions that the server forgot.
     pub sessions: u64,
 }
 
 impl LaneWarnings {
-    /// One line for each.
+    /// A line for each kind that came, with its count.
     pub(super) fn lines(&self) -> Vec<String> {
         [
             (self.closed, "answers after which the server closed the connection; making the next one is in no call's time"),

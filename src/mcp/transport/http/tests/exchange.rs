@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use secrecy::SecretString;
 use serde_json::json;
 
-use super::super::{HttpWire, is_session_lost};
+use super::super::HttpWire;
 use super::{
     JSON, ask, ask_status, call, initialized, legacy, modern, request, target, wire, wire_to,
 };
@@ -15,7 +15,7 @@ use crate::mcp::credentials::{
     self, AuthHeaders, Challenge, ChallengeOutcome, CredentialRequest, Credentials,
 };
 use crate::mcp::wire::{Arrival, FrameKind, Wire as _};
-use crate::model::{Era, Error, ErrorKind};
+use crate::model::{Era, Error, ErrorCause, ErrorKind};
 use crate::net::test_server::{TestRequest, TestResponse, TestServer, answer, head};
 
 #[tokio::test]
@@ -309,7 +309,8 @@ async fn a_status_has_its_kind_and_its_words() {
     let error = outcome.error(ErrorKind::Auth, "169.254.169.254");
     assert!(error.hint().unwrap().contains("token_env_var"));
     let outcome = ask_status("404 Not Found", &[], "").await;
-    assert!(!is_session_lost(outcome.error(ErrorKind::Unreachable, "nothing at")));
+    let error = outcome.error(ErrorKind::Unreachable, "nothing at");
+    assert_eq!(error.cause(), ErrorCause::Http { status: 404 });
 }
 
 #[tokio::test]
@@ -338,7 +339,8 @@ async fn a_forgotten_session_is_recognised() {
     call(&wire, 0, "initialize").await;
     wire.set_agreement(Era::Legacy, "2025-11-25");
     let outcome = call(&wire, 1, "tools/list").await;
-    assert!(is_session_lost(outcome.error(ErrorKind::Unreachable, "forgot the session")));
+    let error = outcome.error(ErrorKind::Unreachable, "forgot the session");
+    assert_eq!(error.cause(), ErrorCause::SessionLost);
     assert_eq!(outcome.messages, [] as [&str; 0]);
 }
 

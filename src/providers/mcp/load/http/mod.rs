@@ -25,12 +25,13 @@ use super::RootsGuard;
 use super::response_classifier::ResponseClassifier;
 use crate::config::environment::Environment;
 use crate::config::spec::Endpoint;
+use crate::mcp::call_template::ToolCallTemplate;
 use crate::mcp::calling;
 use crate::mcp::connection::Connection;
 use crate::mcp::headers;
 use crate::mcp::repeat::answer;
-use crate::mcp::repeat::call_template::ToolCallTemplate;
-use crate::mcp::transport::http::lanes::{CallCompletion, LanePool, LanePoolEvent};
+use crate::mcp::transport::http::lanes::param_header_lines;
+use crate::mcp::wire::{CallCompletion, CallLanes, LanePoolEvent};
 use crate::model::{Era, Error, ErrorKind, Signal};
 use crate::net::address::is_loopback;
 use crate::provider::load::{
@@ -47,7 +48,7 @@ const PROXIES: [&str; 6] =
 
 /// Carries calls over connections of their own.
 pub(super) struct HttpExecutor {
-    lanes: LanePool,
+    lanes: Box<dyn CallLanes>,
     connection: Arc<Connection>,
     cancel: CancellationToken,
     roots_guard: Option<RootsGuard>,
@@ -75,8 +76,8 @@ impl McpProvider {
                 return Ok(None);
             }
             let request = ToolCallTemplate::new(tool, &connection.request_meta(self.log_level()));
-            let Some(wire) = connection.http() else { return Ok(None) };
-            let lanes = wire.lanes(tool, request, job.concurrency, job.timeout).await;
+            let Some(opener) = connection.lane_opener() else { return Ok(None) };
+            let lanes = opener.open_lanes(tool, request, job.concurrency, job.timeout).await;
             let Some(lanes) = lanes.map_err(|error| error.with_server(&self.spec.name))? else {
                 return Ok(None);
             };
@@ -126,7 +127,7 @@ impl ArgumentHeaders {
     fn of(&mut self, arguments: &Arc<EncodedArguments>) -> Result<&[u8], Error> {
         let Some(schema) = &self.schema else { return Ok(&[]) };
         if !self.of.as_ref().is_some_and(|known| Arc::ptr_eq(known, arguments)) {
-            self.lines = LanePool::own_headers(&headers::for_call(schema, &arguments.object))?;
+            self.lines = param_header_lines(&headers::for_call(schema, &arguments.object))?;
             self.of = Some(Arc::clone(arguments));
         }
         Ok(&self.lines)

@@ -83,7 +83,7 @@ async fn server(
                 "capabilities":{{"tools":{{}}}},"serverInfo":{{"name":"x","version":"1"}}}}}}"#
             ));
         }
-        answer(id.as_i64().unwrap() - crate::mcp::repeat::call_template::FIRST_ID, heard)
+        answer(id.as_i64().unwrap() - crate::mcp::call_template::FIRST_ID, heard)
     })
     .await
 }

@@ -7,7 +7,7 @@ use super::*;
 use crate::model::ErrorPhase;
 
 async fn lanes_or_error(wire: &HttpWire) -> Result<Option<LanePool>, Error> {
-    wire.lanes("echo", ToolCallTemplate::new("echo", &JsonObject::new()), 2, LIMIT).await
+    wire.lane_pool("echo", ToolCallTemplate::new("echo", &JsonObject::new()), 2, LIMIT).await
 }
 
 #[tokio::test]

@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 
 use super::super::HttpWire;
 use super::super::tests::{legacy, modern};
-use super::{CallCompletion, LaneAnswer, LanePool, LanePoolEvent};
-use crate::mcp::repeat::call_template::{FIRST_ID, ToolCallTemplate};
-use crate::mcp::wire::{Arrival, FrameKind, OutgoingFrame, Wire as _};
+use super::{CallCompletion, LaneAnswer, LanePool, LanePoolEvent, param_header_lines};
+use crate::mcp::call_template::{FIRST_ID, ToolCallTemplate};
+use crate::mcp::wire::{Arrival, CallLanes as _, FrameKind, OutgoingFrame, Wire as _};
 use crate::model::{Error, ErrorKind, JsonObject};
 use crate::net::test_server::{EVENTS, TestRequest, TestResponse, TestServer, chunk, head};
 use crate::util::clock::{Clock as _, SystemClock};
@@ -22,7 +22,7 @@ const LIMIT: Duration = Duration::from_hours(1);
 
 async fn lanes_of(wire: &HttpWire, count: usize) -> LanePool {
     let request = ToolCallTemplate::new("echo", &JsonObject::new());
-    wire.lanes("echo", request, count, LIMIT).await.unwrap().unwrap()
+    wire.lane_pool("echo", request, count, LIMIT).await.unwrap().unwrap()
 }
 
 /// A result for whatever was asked.
@@ -108,7 +108,7 @@ async fn the_headers_are_those_of_an_ordinary_call() {
         ordinary(&wire, own.clone()).await;
         let mut lanes = lanes_of(&wire, 1).await;
         let is_modern = peer.requests()[0].header("mcp-method").is_some();
-        let lines = LanePool::own_headers(&own).unwrap();
+        let lines = param_header_lines(&own).unwrap();
         let lines = if is_modern { &lines[..] } else { b"" };
         assert!(lanes.send(0, "{}", lines, SystemClock.now()));
         ended(&mut lanes).await.answer.unwrap();

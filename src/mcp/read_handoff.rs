@@ -64,7 +64,7 @@ impl<M> ReadHandoff<M> {
         self.message_added.notify_one();
     }
 
-    /// Takes the next message.
+    /// Takes the oldest message that waits for the session.
     pub fn pop(&self) -> Option<M> {
         let message = self.lock().pop_front();
         if message.is_some() {
@@ -90,7 +90,7 @@ impl<M> ReadHandoff<M> {
     }
 }
 
-/// The right to run.
+/// The right to run calls over a connection; one holder at a time.
 #[derive(Debug)]
 pub struct SessionPermit<M> {
     handoff: Arc<ReadHandoff<M>>,

@@ -4,23 +4,28 @@
 //! bounded in size, and reports every oddity it sees as an [`Arrival`] instead of hiding it. It
 //! never parses what is inside a message, and knows ids only to say which request failed.
 
+mod call_lanes;
+mod pipes;
+
 use async_trait::async_trait;
 use bytes::Bytes;
 use serde_json::Value;
 
-use super::transport::http::HttpWire;
-use super::transport::stdio::StdioWire;
+pub use call_lanes::{CallCompletion, CallLanes, LaneAnswer, LaneOpener, LanePoolEvent};
+pub use pipes::{PipeLender, PipeLoan, PipeReader, PipeWriter};
+
+use super::protocol_warning::ProtocolWarning;
 use crate::model::{CallId, Era, Error};
 
 /// The largest message a server may send, after decompression.
 pub const MESSAGE_LIMIT: usize = 16 * 1024 * 1024;
 
-/// One message to send.
+/// One message to send, already as JSON.
 #[derive(Debug, Clone)]
 pub struct OutgoingFrame {
     /// The message as one line of JSON, without the newline.
     pub bytes: Bytes,
-    /// What it is.
+    /// What the message is, for transports with headers.
     pub kind: FrameKind,
     /// The tool call it is part of, for the trace.
     pub call: Option<CallId>,
@@ -31,18 +36,18 @@ pub struct OutgoingFrame {
 pub enum FrameKind {
     /// A request that will be answered.
     Request {
-        /// Its id.
+        /// The request's id, as sent.
         id: Value,
-        /// Its method.
+        /// The method that is asked for.
         method: String,
         /// The tool, prompt or resource it names (`Mcp-Name`).
         name: Option<String>,
-        /// Further headers (`Mcp-Param-*`).
+        /// Further headers by name and value (`Mcp-Param-*`).
         headers: Vec<(String, String)>,
     },
-    /// A notification.
+    /// A notification, which gets no answer.
     Notification {
-        /// Its method.
+        /// The method that is told.
         method: String,
         /// The request it cancels, when it is a cancellation.
         cancels: Option<Value>,
@@ -54,7 +59,7 @@ pub enum FrameKind {
 /// Something that came from the server.
 #[derive(Debug, Clone)]
 pub enum Arrival {
-    /// One message.
+    /// One message, or what stands in its place.
     Message {
         /// Its bytes, exactly as sent (line end removed); not checked to be JSON.
         bytes: Bytes,
@@ -62,13 +67,13 @@ pub enum Arrival {
         stream_of: Option<Value>,
     },
     /// Something that is not a message but can be lived with (a banner on stdout, a wrong
-    /// content type): one line for the warnings.
-    Warning(String),
+    /// content type).
+    Warning(ProtocolWarning),
     /// No answer will come to this request, and why.
     Failed {
-        /// The request.
+        /// The id of the request.
         id: Value,
-        /// Why.
+        /// Why no answer will come.
         error: Error,
     },
     /// The wire is gone; nothing will come any more.
@@ -111,16 +116,16 @@ pub trait Wire: Send + Sync + 'static {
     /// "response headers", "the rest of the answer").
     fn waiting_for(&self, id: &Value) -> Option<String>;
 
-    /// The wire itself, when it is one of pipes: these can be lent.
-    fn as_stdio(&self) -> Option<&StdioWire> {
+    /// The pipes of this wire, where it has some that can be lent.
+    fn pipe_lender(&self) -> Option<&dyn PipeLender> {
         None
     }
 
     /// What can be told about the other side.
     fn process_info(&self) -> ProcessInfo;
 
-    /// The same as a wire over Streamable HTTP, if it is one.
-    fn as_http(&self) -> Option<&HttpWire> {
+    /// The opener of connections for many calls, where this transport can have them.
+    fn lane_opener(&self) -> Option<&dyn LaneOpener> {
         None
     }
 

@@ -1,0 +1,321 @@
+//! What can be wrong with a peer that one can go on with all the same.
+//!
+//! Owns: every such oddity, its words, and a bounded list of those of one server. Never does:
+//! decide what follows of one. What ends a request or a connection is an error.
+
+use super::notifications::NotificationFlaw;
+use super::questions::QuestionRejection;
+use crate::util::text::truncate;
+
+/// How many different warnings about a server's traffic are kept.
+const MAX_WARNINGS: usize = 20;
+/// How much of a warning is kept, in characters: it may quote what the server made up.
+pub(super) const WARNING_CHARS: usize = 300;
+
+/// One oddity of a server.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum ProtocolWarning {
+    // The text of messages.
+    /// Bytes of a message are no UTF-8.
+    #[error("a message is not valid UTF-8; the bad bytes are shown as \u{fffd}")]
+    InvalidUtf8,
+    /// `\uD800` to `\uDFFF` without its other half.
+    #[error("a string holds half of a surrogate pair; shown as \u{fffd}")]
+    LoneSurrogate,
+    /// NUL bytes that JSON never holds.
+    #[error("raw NUL bytes stand between messages; ignored")]
+    NulBytes,
+    /// An array of messages, as JSON-RPC has it and MCP does not.
+    #[error("messages came as a batch array, which no supported revision sends")]
+    BatchArray,
+    /// So many messages without a line end between them.
+    #[error("{0} messages came on one line")]
+    SharedLine(usize),
+    /// A member of the envelope that stands there more than once.
+    #[error("a message has the key \"{0}\" twice; the last one counts")]
+    DuplicateKey(&'static str),
+    /// Another version of JSON-RPC, as its JSON text.
+    #[error("\"jsonrpc\" is {0}, not \"2.0\"")]
+    OtherRpcVersion(String),
+    /// A message that names no version of JSON-RPC.
+    #[error("the message has no \"jsonrpc\": \"2.0\"")]
+    NoRpcVersion,
+    /// A line of stdout that is no message.
+    #[error("non-protocol line on stdout: {0}")]
+    NonProtocolLine(String),
+    /// An event or a body that is no message, and its beginning when that can be quoted.
+    #[error("an event is not JSON{}", quoted(.0.as_deref()))]
+    EventNotJson(Option<String>),
+
+    // Answers and their ids.
+    /// A second answer to one request.
+    #[error("a request was answered twice; the first answer counts")]
+    AnsweredTwice,
+    /// The answer to a request that was given up.
+    #[error("an answer came after its request was given up; ignored")]
+    LateAnswer,
+    /// A number that came back written in another way.
+    #[error("the id {sent} came back as {came}")]
+    IdRewritten {
+        /// The id that was sent.
+        sent: i64,
+        /// The same id in the JSON that came.
+        came: String,
+    },
+    /// The same in a run of many calls, where ids are made up in advance.
+    #[error("an id came back written otherwise than it was sent")]
+    RunIdRewritten,
+    /// A refusal of nobody knows what, in its own words.
+    #[error("an error without an id: {0}")]
+    ErrorWithoutId(String),
+    /// An answer to nothing that was asked, as the JSON of its id.
+    #[error("an answer to unknown id {0}")]
+    UnknownId(String),
+    /// Too many messages before both sides agreed on a version.
+    #[error("it talks too much before the handshake is over; not all was heard")]
+    TooMuchBeforeHandshake,
+
+    // What the server asks and tells.
+    /// A request whose id is neither text nor a whole number.
+    #[error("a {method} request has the id {id}; it gets no answer")]
+    UnusableRequestId {
+        /// The method of the request.
+        method: String,
+        /// The id as its JSON text.
+        id: String,
+    },
+    /// A request whose parameters cannot be read.
+    #[error("a {method} request could not be read: {reason}")]
+    UnreadableRequest {
+        /// The method of the request.
+        method: String,
+        /// The message of the error.
+        reason: String,
+    },
+    /// A request that nobody is asked about.
+    #[error("a {method} request gets no answer: {reason}")]
+    RejectedRequest {
+        /// The method of the request.
+        method: String,
+        /// The limit that the request breaks.
+        reason: QuestionRejection,
+    },
+    /// A notification whose parameters cannot be read.
+    #[error("a {0} notification could not be read")]
+    UnreadableNotification(String),
+    /// A notification that lacks what it is about.
+    #[error("a {method} notification {flaw}")]
+    FlawedNotification {
+        /// The method of the notification.
+        method: String,
+        /// What the notification lacks.
+        flaw: NotificationFlaw,
+    },
+
+    // Lists, completions and subscriptions.
+    /// A list that is there although its capability is not declared.
+    #[error("it does not declare the {0} capability")]
+    UndeclaredCapability(&'static str),
+    /// Two items of one name in one list.
+    #[error("it lists the {item} \"{key}\" twice; the first one counts")]
+    ListedTwice {
+        /// The kind of item, in one word.
+        item: &'static str,
+        /// What no two items may share.
+        key: String,
+    },
+    /// Something that it says it has and cannot list.
+    #[error("its {list} cannot be listed: {reason}")]
+    NotListed {
+        /// What cannot be listed, in the plural.
+        list: &'static str,
+        /// The message of the error.
+        reason: String,
+    },
+    /// More values for an argument than the specification allows.
+    #[error("it completes with {count} values; {kept} are kept")]
+    TooManyValues {
+        /// How many values there were.
+        count: usize,
+        /// How many of them are shown.
+        kept: usize,
+    },
+    /// So many changes were dropped before a subscriber took them.
+    #[error("it told {0} changes faster than they could be taken")]
+    ChangesLost(u64),
+    /// A second acknowledgement of one subscription.
+    #[error("it acknowledged a subscription twice")]
+    AcknowledgedTwice,
+    /// A change of a subscription that is not acknowledged.
+    #[error("it told changes before it acknowledged the subscription")]
+    ChangeBeforeAcknowledgement,
+    /// A change of a list that was not subscribed to.
+    #[error("it told a change of its {0}, unasked")]
+    UnaskedChange(&'static str),
+    /// A change of a subscription that it does not name.
+    #[error("it told a change without naming the subscription")]
+    ChangeWithoutSubscription,
+    /// The end of a subscription that it does not name.
+    #[error("it ended a subscription without naming it")]
+    EndWithoutSubscription,
+    /// A level of log lines that it refuses, with its reason.
+    #[error("it does not take a log level: {0}")]
+    LogLevelRefused(String),
+    /// A tool that is not what was listed, where the entry lets that pass.
+    #[error("{0} (`drift: warn` lets it pass)")]
+    DefinitionChanged(DefinitionDrift),
+    /// One line of the difference between both definitions.
+    #[error("{0}")]
+    DefinitionDifference(String),
+
+    // HTTP.
+    /// A session id of so many bytes.
+    #[error("a session id of {0} bytes is not used")]
+    SessionIdTooLong(usize),
+    /// A session id that no header can carry.
+    #[error("a session id that is not visible ASCII is not used")]
+    SessionIdNotAscii,
+    /// JSON with this content type.
+    #[error("JSON labelled as {0}")]
+    MislabelledJson(String),
+    /// A server at another path than its entry says.
+    #[error("nothing at {configured}, but at {found}: write that into the entry's url")]
+    FoundElsewhere {
+        /// The address of the entry.
+        configured: String,
+        /// The address that answers as a server.
+        found: String,
+    },
+    /// The stream of what the server says on its own is broken, and why.
+    #[error("the server's event stream is no longer read: {0}")]
+    EventStreamLost(String),
+    /// The same stream ended so many times.
+    #[error(
+        "the server ended its event stream {0} times: what it says on its own no longer arrives"
+    )]
+    EventStreamEnded(u32),
+    /// The transport before Streamable HTTP names its address once.
+    #[error("a second endpoint event; the first one counts")]
+    SecondEndpoint,
+    /// The address of a server that is reached without encryption.
+    #[error("{0} is plain http: anyone on the way can read and change it")]
+    Unencrypted(String),
+    /// The address of a server whose certificate is not looked at.
+    #[error("the certificate of {0} is not checked")]
+    CertificateUnchecked(String),
+    /// Only the transport before Streamable HTTP is spoken.
+    #[error("it speaks the older HTTP+SSE only: write type: sse into its entry")]
+    OlderTransport,
+}
+
+/// A tool whose definition changed between being listed and being called.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("drift: the tool '{tool}' changed after it was listed ({parts})")]
+pub struct DefinitionDrift {
+    /// The tool's full name, as it is called.
+    pub tool: String,
+    /// The parts that changed, with commas between them.
+    pub parts: String,
+}
+
+fn quoted(text: Option<&str>) -> String {
+    text.map(|text| format!(": {text}")).unwrap_or_default()
+}
+
+impl ProtocolWarning {
+    /// The same warning with what HTTP brought into it rewritten, to take secrets out.
+    #[must_use]
+    pub(super) fn map_text(self, rewrite: &dyn Fn(&str) -> String) -> Self {
+        match self {
+            Self::MislabelledJson(kind) => Self::MislabelledJson(rewrite(&kind)),
+            Self::FoundElsewhere { configured, found } => {
+                Self::FoundElsewhere { configured: rewrite(&configured), found: rewrite(&found) }
+            }
+            Self::EventStreamLost(reason) => Self::EventStreamLost(rewrite(&reason)),
+            Self::Unencrypted(place) => Self::Unencrypted(rewrite(&place)),
+            Self::CertificateUnchecked(place) => Self::CertificateUnchecked(rewrite(&place)),
+            other => other,
+        }
+    }
+}
+
+/// The warnings about one server: each with how often it came, in order of first appearance.
+#[derive(Debug, Default)]
+pub struct WarningList {
+    /// The text, because a server could fill memory with what its messages quote.
+    known: Vec<(String, u64)>,
+    dropped: u64,
+}
+
+impl WarningList {
+    /// Adds a warning; equal ones are counted.
+    pub fn add(&mut self, warning: &ProtocolWarning) {
+        let text = truncate(&warning.to_string(), WARNING_CHARS);
+        if let Some((_, count)) = self.known.iter_mut().find(|(known, _)| *known == text) {
+            *count += 1;
+        } else if self.known.len() < MAX_WARNINGS {
+            self.known.push((text, 1));
+        } else {
+            self.dropped += 1;
+        }
+    }
+
+    /// Adds a warning if there is none like it and there is room: what is said over and over
+    /// before the handshake is over counts once.
+    pub fn add_once(&mut self, warning: &ProtocolWarning) {
+        let text = truncate(&warning.to_string(), WARNING_CHARS);
+        if self.known.len() < MAX_WARNINGS && !self.known.iter().any(|(known, _)| *known == text) {
+            self.known.push((text, 1));
+        }
+    }
+
+    /// Whether no warning was added yet.
+    pub fn is_empty(&self) -> bool {
+        self.known.is_empty()
+    }
+
+    /// The warnings for people, a line each.
+    pub fn lines(&self) -> Vec<String> {
+        let known = self.known.iter().map(|(text, count)| match count {
+            1 => text.clone(),
+            times => format!("{text} ({times} times)"),
+        });
+        let dropped = (self.dropped > 0).then(|| format!("and {} more oddities", self.dropped));
+        known.chain(dropped).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_warnings_are_counted_and_other_ones_are_bounded() {
+        let mut list = WarningList::default();
+        assert!(list.is_empty());
+        list.add_once(&ProtocolWarning::NulBytes);
+        list.add_once(&ProtocolWarning::NulBytes);
+        assert_eq!(list.lines(), ["raw NUL bytes stand between messages; ignored"]);
+        list.add(&ProtocolWarning::NulBytes);
+        assert_eq!(list.lines(), ["raw NUL bytes stand between messages; ignored (2 times)"]);
+        for count in 0..30 {
+            list.add(&ProtocolWarning::SharedLine(count));
+        }
+        assert_eq!(list.lines().len(), MAX_WARNINGS + 1);
+        assert_eq!(list.lines().last().unwrap(), "and 11 more oddities");
+    }
+
+    #[test]
+    fn what_a_server_made_up_is_cut() {
+        let mut list = WarningList::default();
+        list.add(&ProtocolWarning::NonProtocolLine("x".repeat(10_000)));
+        assert_eq!(list.lines()[0].chars().count(), WARNING_CHARS + 1);
+    }
+
+    #[test]
+    fn secrets_are_taken_out_of_what_http_brought() {
+        let warning = ProtocolWarning::MislabelledJson("hunter2".to_owned());
+        let shown = warning.map_text(&|text| text.replace("hunter2", "***")).to_string();
+        assert_eq!(shown, "JSON labelled as ***");
+    }
+}

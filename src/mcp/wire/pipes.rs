@@ -1,0 +1,62 @@
+//! What a wire of pipes can do beside moving messages: lend its pipes.
+//!
+//! Owns: the port between a run of many calls and the pipes of a server. Never does: know how they
+//! are made, or look inside a line.
+
+use async_trait::async_trait;
+use futures_util::future::BoxFuture;
+
+use crate::model::{CallId, Error};
+
+/// A wire whose pipes can be lent.
+pub trait PipeLender: Send + Sync {
+    /// Lends the pipes. Whoever waits in [`receive`](super::Wire::receive) has to let go first.
+    fn lend(&self) -> BoxFuture<'_, PipeLoan<'_>>;
+}
+
+/// Both directions of a wire, until they are dropped.
+pub struct PipeLoan<'a> {
+    /// What comes from the server.
+    pub incoming: Box<dyn PipeReader + 'a>,
+    /// What goes to the server.
+    pub outgoing: Box<dyn PipeWriter + 'a>,
+}
+
+/// The lent way from a server, read in lines.
+#[async_trait]
+pub trait PipeReader: Send + Sync {
+    /// Waits until more has come or the wire is closed. Cancel-safe.
+    async fn wait_for_input(&mut self);
+
+    /// Why nothing will come any more; none while the wire is open.
+    fn close_reason(&self) -> Option<&Error>;
+
+    /// Takes out every line that has come whole, and the last one of a server that is gone.
+    fn each_line(&mut self, take: &mut dyn FnMut(&[u8]));
+}
+
+/// The lent way to a server, held only while lines are on it.
+#[async_trait]
+pub trait PipeWriter: Send + Sync {
+    /// How many bytes wait to be written.
+    fn waiting(&self) -> usize;
+
+    /// Whether a line was begun and is not written to its end.
+    fn is_under_way(&self) -> bool;
+
+    /// Whether anything was written since the last call of this function.
+    fn take_has_written(&mut self) -> bool;
+
+    /// Forgets what waits behind a line that was begun.
+    fn discard_unsent(&mut self);
+
+    /// Adds one line, which `write` appends without its end. Returns its length in bytes, the end
+    /// included.
+    fn line(&mut self, call: Option<&CallId>, write: &mut dyn FnMut(&mut Vec<u8>)) -> usize;
+
+    /// Writes all that waits. Given up in between, it goes on where it was.
+    ///
+    /// # Errors
+    /// When the server does not take anything any more.
+    async fn write(&mut self) -> Result<(), Error>;
+}

@@ -1,0 +1,28 @@
+//! What went wrong, as far as a caller decides something by it.
+//!
+//! Owns: the causes that change what happens next. Never does: choose words; an error's message is
+//! for people and is never compared.
+
+/// The cause of an [`Error`](super::Error), for the callers that go on in another way because of
+/// it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ErrorCause {
+    /// Nobody decides by the cause; the error's kind is all there is.
+    #[default]
+    Unspecified,
+    /// The peer answered with a JSON-RPC error.
+    Rpc {
+        /// The error's `code`.
+        code: i64,
+    },
+    /// The peer answered with an HTTP status that means failure.
+    Http {
+        /// The status, 300 to 599.
+        status: u16,
+    },
+    /// The server no longer knows the session (HTTP 404, legacy era): a new one may do.
+    SessionLost,
+    /// Code or a program changed since a person trusted it: trust has to be asked for again before
+    /// another attempt makes sense.
+    TrustOutdated,
+}
