@@ -17,6 +17,7 @@ mod untrusted;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::audit::log::AuditedProcess;
 use crate::audit::{self, AuditLog, Masker};
 use crate::config;
 use crate::config::discover::LoadRequest;
@@ -317,7 +318,10 @@ fn recorders(
     };
     let audit = &configuration.audit;
     let keep = SegmentRetention::for_age(audit.retention);
-    let audit = place(audit, audit::log::FILE).map(|at| AuditLog::new(at, audit.sync, keep));
+    let user = environment.var("USER").or_else(|| environment.var("LOGNAME"));
+    let process = AuditedProcess { pid: std::process::id(), user };
+    let audit =
+        place(audit, audit::log::FILE).map(|at| AuditLog::new(at, process, audit.sync, keep));
     let stats = &configuration.stats;
     let keep = stats::spool::segment_retention(stats.retention);
     let spool = stats_place(stats, state_dir.as_deref()).filter(|_| stats.enabled);
@@ -326,9 +330,8 @@ fn recorders(
     let keep = SegmentRetention::for_age(history.retention);
     let past = place(history, history::log::FILE);
     let past = past.map(|at| HistoryLog::new(at, history.sync, keep));
-    let kept = RecordStores { audit, spool, history: past };
-    let user = environment.var("USER").or_else(|| environment.var("LOGNAME"));
-    RecorderSet::new(kept, Arc::new(SystemClock), events.clone(), user)
+    let stores = RecordStores { audit, spool, history: past };
+    RecorderSet::new(stores, Arc::new(SystemClock), events.clone())
 }
 
 /// Where the statistics are kept, whether they are switched on or not; `None` without a place to

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::model::JsonObject;
+use crate::model::{CallRecord, JsonObject, RecordedOutcome};
 use crate::util::append::{AppendError, RecordLocation};
 use crate::util::json_line::JsonLineWriter;
 use crate::util::segments::{SegmentRetention, SegmentedLog};
@@ -26,93 +26,39 @@ const ARGUMENTS_HEAD: usize = 4 * 1024;
 /// Any other text of a row is cut to this many bytes.
 const TEXT_LIMIT: usize = 2 * 1024;
 
-/// A call is about to be dispatched.
-#[derive(Debug, Clone, Copy)]
-pub struct IntentRow<'a> {
-    /// The call's identity.
-    pub call: &'a str,
-    /// The call it is part of, when it is nested in one.
-    pub parent: Option<&'a str>,
-    /// The process that makes the call.
+/// The process that makes the calls, as every row names it.
+#[derive(Debug, Clone)]
+pub struct AuditedProcess {
+    /// The process identifier.
     pub pid: u32,
-    /// The user it runs as.
-    pub user: Option<&'a str>,
-    /// The session.
-    pub session: &'a str,
-    /// The full tool name.
-    pub tool: &'a str,
-    /// The server, for MCP tools.
-    pub server: Option<&'a str>,
-    /// `internal` or `mcp`.
-    pub source: &'a str,
-    /// What was decided and why.
-    pub decision: &'a str,
-    /// The arguments, secrets masked.
-    pub arguments: &'a JsonObject,
-}
-
-/// A call ended, or was refused.
-#[derive(Debug, Clone, Copy)]
-pub struct OutcomeRow<'a> {
-    /// The call's identity.
-    pub call: &'a str,
-    /// The call it is part of, when it is nested in one.
-    pub parent: Option<&'a str>,
-    /// The process that made the call.
-    pub pid: u32,
-    /// The user it runs as.
-    pub user: Option<&'a str>,
-    /// The full tool name.
-    pub tool: &'a str,
-    /// The server, for MCP tools.
-    pub server: Option<&'a str>,
-    /// `ok`, or the word of the failure's kind.
-    pub result: &'a str,
-    /// The failure in words.
-    pub message: Option<&'a str>,
-    /// From first attempt to answer.
-    pub duration: Duration,
-    /// Attempts made; 0 when refused.
-    pub attempts: u32,
-    /// Bytes of the result as JSON.
-    pub bytes: u64,
-    /// What was asked on the way; never what was said.
-    pub questions: &'a [QuestionRow],
-    /// What was refused: such a call has no intent that would tell it.
-    pub refused: Option<RefusedRow<'a>>,
+    /// The name of the user it runs as, when the environment tells it.
+    pub user: Option<String>,
 }
 
 /// A question that came up during a call.
-#[derive(Debug, Clone, Copy, Serialize)]
-pub struct QuestionRow {
-    /// `form`, `url` or `sampling`.
-    pub kind: &'static str,
-    /// `accepted`, `declined`, `cancelled`, or `nobody` was there.
-    pub verdict: &'static str,
-}
-
-/// A call that was refused before it began.
-#[derive(Debug, Clone, Copy)]
-pub struct RefusedRow<'a> {
-    /// `internal` or `mcp`.
-    pub source: &'a str,
-    /// The session.
-    pub session: &'a str,
-    /// The arguments, secrets masked.
-    pub arguments: &'a JsonObject,
+#[derive(Debug, Serialize)]
+struct QuestionRow {
+    kind: &'static str,
+    verdict: &'static str,
 }
 
 /// Where rows are appended; opened with the first one.
 #[derive(Debug)]
 pub struct AuditLog {
     file: SegmentedLog,
+    process: AuditedProcess,
 }
 
 impl AuditLog {
-    /// The log at `location`. With `sync` each row is forced to the disk; `keep` says when a file
+    /// The log of `process` at `location`. With `sync` each row is forced to the disk; `keep` says when a file
     /// is set aside and which are removed.
-    pub fn new(location: RecordLocation, sync: bool, keep: SegmentRetention) -> Self {
-        Self { file: SegmentedLog::new(location, sync, keep) }
+    pub fn new(
+        location: RecordLocation,
+        process: AuditedProcess,
+        sync: bool,
+        keep: SegmentRetention,
+    ) -> Self {
+        Self { file: SegmentedLog::new(location, sync, keep), process }
     }
 
     /// Where the rows go.
@@ -120,40 +66,48 @@ impl AuditLog {
         self.file.path()
     }
 
-    /// Appends an intent; `now` is the time since the Unix epoch.
+    /// Appends an intent: the call is about to be dispatched. `now` is the time since the Unix epoch.
     ///
     /// # Errors
     /// When the file is not safe to write to, or the system refuses.
-    pub fn append_intent(&self, now: Duration, row: &IntentRow<'_>) -> Result<(), AppendError> {
-        let mut line = start_row("intent", now);
-        line.text("call", row.call).text_if("parent", row.parent).value("pid", &row.pid);
-        line.text_or_null("user", row.user).text("session", &truncate(row.session));
-        line.text("tool", &truncate(row.tool))
-            .text_or_null("server", row.server.map(truncate).as_deref());
-        line.text("source", row.source).text("decision", &truncate(row.decision));
-        arguments(&mut line, row.arguments);
+    pub fn append_intent(&self, now: Duration, call: &CallRecord) -> Result<(), AppendError> {
+        let mut line = self.start_row("intent", now, call);
+        line.text("session", &truncate(&call.session)).text("tool", &truncate(&call.tool));
+        line.text_or_null("server", call.server().map(truncate).as_deref());
+        line.text("source", call.source());
+        line.text("decision", &truncate(call.decision.as_deref().unwrap_or_default()));
+        arguments(&mut line, &call.arguments);
         self.file.append(now, &line.finish())
     }
 
-    /// Appends an outcome; `now` is the time since the Unix epoch.
+    /// Appends an outcome: the call ended or was refused. `now` is the time since the Unix epoch.
     ///
     /// # Errors
     /// When the file is not safe to write to, or the system refuses.
-    pub fn append_outcome(&self, now: Duration, row: &OutcomeRow<'_>) -> Result<(), AppendError> {
-        let mut line = start_row("outcome", now);
-        line.text("call", row.call).text_if("parent", row.parent).value("pid", &row.pid);
-        line.text_or_null("user", row.user).text("tool", &truncate(row.tool));
-        line.text_or_null("server", row.server.map(truncate).as_deref()).text("result", row.result);
-        line.text_or_null("message", row.message.map(truncate).as_deref());
-        let duration = u64::try_from(row.duration.as_micros()).unwrap_or(u64::MAX);
-        line.value("duration_us", &duration).value("attempts", &row.attempts);
-        line.value("bytes", &row.bytes);
-        if !row.questions.is_empty() {
-            line.value("questions", &row.questions);
+    pub fn append_outcome(
+        &self,
+        now: Duration,
+        call: &CallRecord,
+        outcome: &RecordedOutcome,
+    ) -> Result<(), AppendError> {
+        let mut line = self.start_row("outcome", now, call);
+        line.text("tool", &truncate(&call.tool));
+        line.text_or_null("server", call.server().map(truncate).as_deref());
+        line.text("result", outcome.word());
+        line.text_or_null("message", outcome.message.as_deref().map(truncate).as_deref());
+        line.value("duration_us", &outcome.micros()).value("attempts", &outcome.attempts);
+        line.value("bytes", &outcome.result_bytes);
+        if !outcome.questions.is_empty() {
+            let questions = outcome.questions.iter().map(|question| QuestionRow {
+                kind: question.kind,
+                verdict: question.verdict.as_str(),
+            });
+            line.value("questions", &questions.collect::<Vec<_>>());
         }
-        if let Some(refused) = row.refused {
-            line.text("source", refused.source).text("session", &truncate(refused.session));
-            arguments(&mut line, refused.arguments);
+        // A refused call has no intent that would say these.
+        if call.decision.is_none() {
+            line.text("source", call.source()).text("session", &truncate(&call.session));
+            arguments(&mut line, &call.arguments);
         }
         self.file.append(now, &line.finish())
     }
@@ -162,18 +116,20 @@ impl AuditLog {
     pub fn take_notes(&self) -> Vec<String> {
         self.file.take_notes()
     }
-}
 
-/// A row with its event and time: seconds since the Unix epoch for programs, RFC 3339 with
-/// microseconds for people.
-fn start_row(event: &'static str, now: Duration) -> JsonLineWriter {
-    let micros = i64::try_from(now.as_micros()).unwrap_or(i64::MAX);
-    let time = jiff::Timestamp::from_microsecond(micros)
-        .map(|time| format!("{time:.6}"))
-        .unwrap_or_default();
-    let mut line = JsonLineWriter::new();
-    line.text("event", event).value("unix", &now.as_secs_f64()).text("time", &time);
-    line
+    /// A row with what both kinds begin with: the event, its time (seconds since the Unix epoch for
+    /// programs, RFC 3339 with microseconds for people), the call and the process.
+    fn start_row(&self, event: &'static str, now: Duration, call: &CallRecord) -> JsonLineWriter {
+        let micros = i64::try_from(now.as_micros()).unwrap_or(i64::MAX);
+        let time = jiff::Timestamp::from_microsecond(micros)
+            .map(|time| format!("{time:.6}"))
+            .unwrap_or_default();
+        let mut line = JsonLineWriter::new();
+        line.text("event", event).value("unix", &now.as_secs_f64()).text("time", &time);
+        line.text("call", &call.id.0).text_if("parent", call.parent());
+        line.value("pid", &self.process.pid).text_or_null("user", self.process.user.as_deref());
+        line
+    }
 }
 
 /// The arguments, or what fits of them inside a marker that is valid JSON too.
@@ -194,23 +150,41 @@ fn truncate(text: &str) -> Cow<'_, str> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::model::{
+        CallId, ErrorKind, Origin, QuestionOutcome, QuestionRecord, ToolDefinition, ToolName,
+        ToolSource,
+    };
 
-    fn intent(arguments: &JsonObject) -> IntentRow<'_> {
-        IntentRow {
-            call: "id-1",
+    fn call(arguments: JsonObject) -> CallRecord {
+        CallRecord {
+            id: CallId("id-1".into()),
             parent: None,
-            pid: 7,
-            user: Some("ada"),
-            session: "s",
-            tool: "notes-read",
-            server: None,
-            source: "internal",
-            decision: "allowed",
+            tool: "notes-read".into(),
+            definition: Arc::new(ToolDefinition::new(
+                ToolName::of("notes", "read"),
+                ToolSource::Internal,
+                "storage",
+                Origin::Program,
+            )),
+            session: "s".into(),
+            protocol: None,
             arguments,
+            decision: Some("allowed".into()),
         }
+    }
+
+    fn log(root: &Path) -> AuditLog {
+        AuditLog::new(
+            RecordLocation::own(root, FILE),
+            AuditedProcess { pid: 7, user: Some("ada".into()) },
+            false,
+            SegmentRetention::default(),
+        )
     }
 
     fn object(value: &Value) -> JsonObject {
@@ -224,32 +198,20 @@ mod tests {
     #[test]
     fn an_intent_and_an_outcome_are_one_line_each() {
         let root = tempfile::tempdir().unwrap();
-        let log = AuditLog::new(
-            RecordLocation::own(root.path(), FILE),
-            false,
-            SegmentRetention::default(),
-        );
+        let log = log(root.path());
         let now = Duration::from_millis(1_700_000_000_500);
-        log.append_intent(now, &intent(&object(&json!({"key": "a\nb"})))).unwrap();
-        log.append_outcome(
-            now,
-            &OutcomeRow {
-                call: "id-1",
-                parent: Some("id-0"),
-                pid: 7,
-                user: Some("ada"),
-                tool: "notes-read",
-                server: None,
-                result: "timeout",
-                message: Some("too late"),
-                duration: Duration::from_millis(3),
-                attempts: 2,
-                bytes: 0,
-                questions: &[QuestionRow { kind: "form", verdict: "declined" }],
-                refused: None,
-            },
-        )
-        .unwrap();
+        let call = call(object(&json!({"key": "a\nb"})));
+        log.append_intent(now, &call).unwrap();
+        let nested = CallRecord { parent: Some(CallId("id-0".into())), ..call };
+        let outcome = RecordedOutcome {
+            failure: Some(ErrorKind::Timeout),
+            message: Some("too late".into()),
+            duration: Duration::from_millis(3),
+            attempts: 2,
+            result_bytes: 0,
+            questions: vec![QuestionRecord { kind: "form", verdict: QuestionOutcome::Declined }],
+        };
+        log.append_outcome(now, &nested, &outcome).unwrap();
         insta::assert_snapshot!(lines(&log).join("\n"), @r#"
         {"event":"intent","unix":1700000000.5,"time":"2023-11-14T22:13:20.500000Z","call":"id-1","pid":7,"user":"ada","session":"s","tool":"notes-read","server":null,"source":"internal","decision":"allowed","arguments":{"key":"a\nb"}}
         {"event":"outcome","unix":1700000000.5,"time":"2023-11-14T22:13:20.500000Z","call":"id-1","parent":"id-0","pid":7,"user":"ada","tool":"notes-read","server":null,"result":"timeout","message":"too late","duration_us":3000,"attempts":2,"bytes":0,"questions":[{"kind":"form","verdict":"declined"}]}
@@ -259,14 +221,10 @@ mod tests {
     #[test]
     fn a_row_is_bounded_and_stays_json() {
         let root = tempfile::tempdir().unwrap();
-        let log = AuditLog::new(
-            RecordLocation::own(root.path(), FILE),
-            false,
-            SegmentRetention::default(),
-        );
+        let log = log(root.path());
         let large = object(&json!({ "text": "é\"\n".repeat(100_000) }));
-        let tool = "é".repeat(50_000);
-        log.append_intent(Duration::ZERO, &IntentRow { tool: &tool, ..intent(&large) }).unwrap();
+        let call = CallRecord { tool: "é".repeat(50_000), ..call(large) };
+        log.append_intent(Duration::ZERO, &call).unwrap();
         let lines = lines(&log);
         assert_eq!(lines.len(), 1);
         assert!(lines[0].len() < 32 * 1024);

@@ -8,5 +8,5 @@ pub mod mask;
 pub mod read;
 pub mod trace;
 
-pub use log::{AuditLog, IntentRow, OutcomeRow};
+pub use log::AuditLog;
 pub use mask::Masker;

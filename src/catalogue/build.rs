@@ -58,15 +58,15 @@ pub fn build(version: u64, local: Vec<Contribution>, servers: Vec<Contribution>)
 pub fn sort_by_location(tools: &mut [Arc<ToolDefinition>]) {
     let mut files: HashMap<Arc<PathBuf>, usize> = HashMap::new();
     for tool in tools.iter() {
-        if let Origin::File(place) = &tool.origin {
+        if let Origin::File(location) = &tool.origin {
             let next = files.len();
-            files.entry(Arc::clone(&place.file)).or_insert(next);
+            files.entry(Arc::clone(&location.file)).or_insert(next);
         }
     }
     tools.sort_by_key(|tool| match &tool.origin {
-        Origin::File(place) => {
-            let file = files.get(&place.file).copied().unwrap_or(usize::MAX);
-            (file, place.line, place.column)
+        Origin::File(location) => {
+            let file = files.get(&location.file).copied().unwrap_or(usize::MAX);
+            (file, location.line, location.column)
         }
         Origin::Server(_) | Origin::Program => (usize::MAX, 0, 0),
     });
@@ -97,7 +97,7 @@ fn duplicate_name(name: &str, first: &ToolDefinition, later: &ToolDefinition) ->
     .with_hint("give one of the two another name, or exclude it")
     .with_entry(name);
     match &later.origin {
-        Origin::File(place) => diagnostic.with_location(place.clone()),
+        Origin::File(location) => diagnostic.with_location(location.clone()),
         Origin::Server(_) | Origin::Program => diagnostic,
     }
 }
@@ -105,8 +105,8 @@ fn duplicate_name(name: &str, first: &ToolDefinition, later: &ToolDefinition) ->
 /// Where a definition was read, as the end of a phrase: `with_location tools.yaml:3:5`, `of server 'x'`.
 pub fn describe_origin(origin: &Origin) -> String {
     match origin {
-        Origin::File(place) => {
-            format!("at {}:{}:{}", place.file.display(), place.line, place.column)
+        Origin::File(location) => {
+            format!("at {}:{}:{}", location.file.display(), location.line, location.column)
         }
         Origin::Server(name) => format!("of server '{name}'"),
         Origin::Program => "registered by this program".to_owned(),
@@ -119,7 +119,7 @@ mod tests {
     use crate::model::{SourceLocation, ToolName, ToolSource};
 
     fn in_file(name: &str, line: u32) -> ToolDefinition {
-        let place = SourceLocation {
+        let location = SourceLocation {
             file: Arc::new("tools.yaml".into()),
             line,
             column: 5,
@@ -129,7 +129,7 @@ mod tests {
             ToolName::plain(name),
             ToolSource::Internal,
             "builtin",
-            Origin::File(place),
+            Origin::File(location),
         )
     }
 

@@ -3,13 +3,15 @@
 //! Owns: the order of the look-up and the record of where it looked. Never does: read a file's
 //! content, or decide what wins inside.
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use thiserror::Error;
+
 use super::environment::Environment;
 use super::read;
-use super::spec::{FileRole, Layer};
-use crate::model::Diagnostic;
+use crate::model::{Diagnostic, Layer};
 
 /// The tutorial files at the top of the repository, used when nothing else is found.
 pub const EMBEDDED_TOOLS: &str = include_str!("../../tools.yaml");
@@ -35,6 +37,15 @@ pub struct LoadRequest {
     /// Look for the project in this directory alone; `None` looks from the working directory
     /// upwards.
     pub project: Option<PathBuf>,
+}
+
+/// What a file declares.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum FileRole {
+    /// Internal tools.
+    Tools,
+    /// MCP servers.
+    Servers,
 }
 
 /// A file to read.
@@ -95,8 +106,10 @@ impl DiscoveredFiles {
                 if let Some(taken) = &taken {
                     let name = taken.file_name().unwrap_or_default().to_string_lossy();
                     self.diagnostics.push(
-                        Diagnostic::warning(format!("ignored, because {name} stands beside it"))
-                            .with_location(read::file_location(&path)),
+                        Diagnostic::warning(format!(
+                            "ignored, because {name} is in the same directory"
+                        ))
+                        .with_location(read::file_location(&path)),
                     );
                 } else {
                     self.add(path.clone(), role, layer);
@@ -170,13 +183,28 @@ pub fn find(request: &LoadRequest, environment: &dyn Environment) -> DiscoveredF
     found
 }
 
+/// Why the files of a `discover:` directory cannot be listed.
+#[derive(Debug, Error)]
+pub enum DiscoverError {
+    /// The system refuses to open or to list the directory.
+    #[error("cannot read {}: {}", directory.display(), read::reason(error))]
+    Unreadable {
+        /// The directory as it was resolved.
+        directory: PathBuf,
+        /// What the system said.
+        error: io::Error,
+    },
+    /// The directory holds more tool files than are read.
+    #[error("{} holds more than {MAX_DIRECTORY_FILES} files", .0.display())]
+    TooManyFiles(PathBuf),
+}
+
 /// The tool files of a `discover:` directory, by name; not its subdirectories.
 ///
 /// # Errors
 /// When the directory cannot be read or holds more than a thousand files.
-pub fn directory(dir: &Path) -> Result<Vec<PathBuf>, String> {
-    let failed =
-        |why: std::io::Error| format!("cannot read {}: {}", dir.display(), read::reason(&why));
+pub fn directory(dir: &Path) -> Result<Vec<PathBuf>, DiscoverError> {
+    let failed = |error| DiscoverError::Unreadable { directory: dir.to_owned(), error };
     let mut files = Vec::new();
     for entry in std::fs::read_dir(dir).map_err(failed)? {
         let path = entry.map_err(failed)?.path();
@@ -184,10 +212,7 @@ pub fn directory(dir: &Path) -> Result<Vec<PathBuf>, String> {
         let extension = path.extension().and_then(|e| e.to_str());
         if !hidden && matches!(extension, Some("yaml" | "yml" | "json" | "jsonc")) {
             if files.len() == MAX_DIRECTORY_FILES {
-                return Err(format!(
-                    "{} holds more than {MAX_DIRECTORY_FILES} files",
-                    dir.display()
-                ));
+                return Err(DiscoverError::TooManyFiles(dir.to_owned()));
             }
             files.push(path);
         }
@@ -263,7 +288,10 @@ mod tests {
         }
         let found = find(&LoadRequest::default(), &environment);
         assert_eq!(found.files.len(), 1);
-        assert_eq!(found.diagnostics[0].message, "ignored, because tools.yaml stands beside it");
+        assert_eq!(
+            found.diagnostics[0].message,
+            "ignored, because tools.yaml is in the same directory"
+        );
     }
 
     #[test]
@@ -274,6 +302,7 @@ mod tests {
         }
         let files = directory(dir.path()).unwrap();
         assert_eq!(files, [dir.path().join("a.yml"), dir.path().join("b.yaml")]);
-        assert!(directory(&dir.path().join("none")).unwrap_err().contains("no such file"));
+        let error = directory(&dir.path().join("none")).unwrap_err();
+        assert!(matches!(error, DiscoverError::Unreadable { .. }), "{error}");
     }
 }

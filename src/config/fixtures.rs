@@ -133,12 +133,13 @@ fn shown(configuration: &Configuration, base: &Path) -> String {
         }
     }
     for diagnostic in &configuration.diagnostics {
-        let place = diagnostic
+        let location = diagnostic
             .location
             .as_ref()
             .map_or_else(String::new, |p| format!("{}:{}:{}", p.file.display(), p.line, p.column));
         let entry = diagnostic.entry.as_deref().map_or_else(String::new, |e| format!("[{e}] "));
-        write!(out, "{place}: {:?}: {entry}{}", diagnostic.severity, diagnostic.message).unwrap();
+        write!(out, "{location}: {:?}: {entry}{}", diagnostic.severity, diagnostic.message)
+            .unwrap();
         if let Some(hint) = &diagnostic.hint {
             write!(out, " ({hint})").unwrap();
         }

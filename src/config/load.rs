@@ -12,7 +12,8 @@ use super::node::{ConfigNode, NodeValue};
 use super::parse;
 use super::resolve::settings::{self, SettingsLayers};
 use super::resolve::{ConfigurationBuilder, EntryDiagnostics, FileContext, servers, tools};
-use super::sources::{ConfigSources, SourceFile};
+use super::source_file::SourceFile;
+use super::sources::ConfigSources;
 use super::spec::{Configuration, FileRole, KindDescriptor, Layer, LoadedFile};
 use crate::model::Diagnostic;
 
@@ -112,7 +113,8 @@ impl<'a> Loader<'a> {
                 if source.is_discovered
                     && let Some(node) = root.get("discover").filter(|node| !node.is_null())
                 {
-                    let diagnostic = Diagnostic::warning("a discovered file cannot discover more");
+                    let diagnostic =
+                        Diagnostic::warning("'discover' is not allowed in a discovered file");
                     self.add_diagnostic(diagnostic.with_location(node.location()));
                 }
                 self.tools(root, &mut file);
@@ -238,9 +240,9 @@ impl<'a> Loader<'a> {
 fn sort_diagnostics(configuration: &mut Configuration) {
     let files = &configuration.files;
     configuration.diagnostics.sort_by_key(|diagnostic| {
-        let place = diagnostic.location.as_ref();
-        let file = place.and_then(|p| files.iter().position(|f| f.path == **p.file));
-        (file.unwrap_or(files.len()), place.map(|p| (p.line, p.column)))
+        let location = diagnostic.location.as_ref();
+        let file = location.and_then(|p| files.iter().position(|f| f.path == **p.file));
+        (file.unwrap_or(files.len()), location.map(|p| (p.line, p.column)))
     });
 }
 
@@ -248,8 +250,7 @@ fn check_version(node: &ConfigNode, entry_diagnostics: &mut EntryDiagnostics) {
     if let Some(text) = entry_diagnostics.ok_or_report(node.as_scalar_text())
         && text != "1"
     {
-        let diagnostic =
-            Diagnostic::error(format!("version {text} of this file's form is not known"));
+        let diagnostic = Diagnostic::error(format!("unsupported configuration version {text}"));
         entry_diagnostics.diagnostics.push(
             diagnostic.with_hint("this build reads version 1").with_location(node.location()),
         );

@@ -9,8 +9,8 @@
 
 pub mod consent;
 pub mod discover;
+mod entries;
 pub mod environment;
-pub mod expand;
 pub mod expanded;
 pub mod keys;
 pub mod load;
@@ -18,11 +18,13 @@ pub mod node;
 pub mod parse;
 pub mod plain_http;
 pub mod read;
+pub mod references;
 mod resolve;
 pub mod sandbox;
 pub mod schema;
 pub mod secrets;
 pub mod show;
+mod source_file;
 mod sources;
 pub mod spec;
 pub mod unix_socket;

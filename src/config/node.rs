@@ -147,7 +147,7 @@ impl ConfigNode {
     /// A diagnostic that points here: "expected …, found …".
     pub fn expected(&self, what: &str) -> Diagnostic {
         let found = match &self.value {
-            NodeValue::Text(text) if text.is_empty() => "an empty text",
+            NodeValue::Text(text) if text.is_empty() => "an empty string",
             _ => self.kind(),
         };
         Diagnostic::error(format!("expected {what}, found {found}")).with_location(self.location())
@@ -283,8 +283,8 @@ mod tests {
     #[test]
     fn places_in_one_line_share_its_text() {
         let source = SourceText::new("f", "{a: 1, b: 2}\n");
-        let place = |column| location_in(&source, TextPosition { line: 1, column });
-        assert_eq!(&*place(2).text, "{a: 1, b: 2}");
-        assert!(Arc::ptr_eq(&place(2).text, &place(8).text));
+        let location = |column| location_in(&source, TextPosition { line: 1, column });
+        assert_eq!(&*location(2).text, "{a: 1, b: 2}");
+        assert!(Arc::ptr_eq(&location(2).text, &location(8).text));
     }
 }

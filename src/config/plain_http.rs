@@ -20,9 +20,11 @@ pub fn insecure(entry: &ConfigNode, origin: Option<&EntryOrigin>) -> Result<bool
     let Some(node) = entry.get(INSECURE).filter(|node| !node.is_null()) else { return Ok(false) };
     let insecure = node.as_bool()?;
     if insecure && origin.is_none_or(|origin| origin.layer != Layer::User) {
-        return Err(Diagnostic::error("'insecure' belongs into your own configuration directory")
-            .with_hint("a file of a project cannot allow credentials over plain http; use https")
-            .with_location(node.location()));
+        return Err(Diagnostic::error(
+            "'insecure' is only allowed in your own configuration directory",
+        )
+        .with_hint("a file of a project cannot allow credentials over plain http; use https")
+        .with_location(node.location()));
     }
     Ok(insecure)
 }

@@ -115,7 +115,7 @@ fn not_utf8(path: &Path, error: &std::string::FromUtf8Error) -> Diagnostic {
     let valid = String::from_utf8_lossy(valid);
     let line = valid.rsplit('\n').next().unwrap_or_default();
     let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
-    let place = SourceLocation {
+    let location = SourceLocation {
         file: Arc::new(path.to_path_buf()),
         line: count(valid.matches('\n').count() + 1),
         column: count(line.chars().count() + 1),
@@ -123,7 +123,7 @@ fn not_utf8(path: &Path, error: &std::string::FromUtf8Error) -> Diagnostic {
     };
     Diagnostic::error("this byte is not UTF-8")
         .with_hint("save the file as UTF-8")
-        .with_location(place)
+        .with_location(location)
 }
 
 /// The place of a whole file.
@@ -152,8 +152,8 @@ mod tests {
 
     #[test]
     fn a_byte_that_is_not_utf8_is_pointed_at() {
-        let place = refused(b"a: 1\nb: \xc3\xa9\xff\n", 0o600).location.unwrap();
-        assert_eq!((place.line, place.column), (2, 5));
+        let location = refused(b"a: 1\nb: \xc3\xa9\xff\n", 0o600).location.unwrap();
+        assert_eq!((location.line, location.column), (2, 5));
     }
 
     #[test]

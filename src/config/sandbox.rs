@@ -86,7 +86,7 @@ pub struct SandboxSpec {
 
 impl SandboxSpec {
     /// One that says no more than its level.
-    pub fn plain(level: SandboxLevel, place: SourceLocation) -> Self {
+    pub fn plain(level: SandboxLevel, location: SourceLocation) -> Self {
         Self {
             level,
             read: None,
@@ -98,7 +98,7 @@ impl SandboxSpec {
             processes: None,
             file_size: None,
             open_files: None,
-            location: place,
+            location,
         }
     }
 
@@ -235,8 +235,10 @@ fn level(node: &ConfigNode) -> Result<SandboxLevel, Diagnostic> {
     let word = node.as_text()?;
     SandboxLevel::parse(word).ok_or_else(|| {
         let words = ["none", "auto", "limits", "landlock", "namespaces", "bwrap"];
-        let diagnostic =
-            Diagnostic::error(format!("'{word}' is no sandbox; it is one of {}", words.join(", ")));
+        let diagnostic = Diagnostic::error(format!(
+            "unknown sandbox '{word}'; expected one of {}",
+            words.join(", ")
+        ));
         match keys::suggestion(word, words.into_iter()) {
             Some(meant) => diagnostic.with_hint(format!("did you mean '{meant}'?")),
             None => diagnostic,
@@ -269,8 +271,10 @@ fn count(node: &ConfigNode) -> Result<u64, Diagnostic> {
 fn seconds(node: &ConfigNode) -> Result<Duration, Diagnostic> {
     let time = node.as_duration()?;
     if time.is_zero() || time.subsec_nanos() != 0 {
-        return Err(Diagnostic::error("a limit of processor time is in whole seconds, 1 or more")
-            .with_location(node.location()));
+        return Err(Diagnostic::error(
+            "a CPU time limit must be a whole number of seconds, at least 1",
+        )
+        .with_location(node.location()));
     }
     Ok(time)
 }
@@ -318,12 +322,12 @@ mod tests {
         let diagnostics = |yaml| of(yaml).1.join("\n");
         assert_eq!(
             diagnostics("landlok"),
-            "'landlok' is no sandbox; it is one of none, auto, limits, landlock, namespaces, bwrap (did you mean 'landlock'?)"
+            "unknown sandbox 'landlok'; expected one of none, auto, limits, landlock, namespaces, bwrap (did you mean 'landlock'?)"
         );
         assert_eq!(diagnostics("{ memry: 1MiB }"), "unknown key 'memry' (did you mean 'memory'?)");
         assert_eq!(
             diagnostics("{ cpu: 500ms }"),
-            "a limit of processor time is in whole seconds, 1 or more"
+            "a CPU time limit must be a whole number of seconds, at least 1"
         );
         assert_eq!(diagnostics("{ memory: lots }"), "expected a size such as 256MiB, found text");
         assert_eq!(

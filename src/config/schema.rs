@@ -145,17 +145,17 @@ fn check_tool(
         let Some(schema) = schema else { continue };
         let Err(why) = jsonschema::meta::validate(schema) else { continue };
         let pointer = why.instance_path().to_string();
-        let place = match entry.and_then(|e| e.get_any(keys)) {
+        let location = match entry.and_then(|e| e.get_any(keys)) {
             Some((_, node)) => Some(at_pointer(node, &pointer).location()),
             None => match &tool.origin {
-                crate::model::Origin::File(place) => Some(place.clone()),
+                crate::model::Origin::File(location) => Some(location.clone()),
                 crate::model::Origin::Server(_) | crate::model::Origin::Program => None,
             },
         };
         let spot = if pointer.is_empty() { String::new() } else { format!(" at {pointer}") };
         let message = format!("the schema of the {what} is not valid{spot}: {why}");
         let mut diagnostic = Diagnostic::error(message).with_entry(tool.name.to_string());
-        diagnostic.location = place;
+        diagnostic.location = location;
         diagnostics.push(diagnostic);
     }
 }
@@ -249,8 +249,8 @@ mod tests {
         let configuration = load(&request, &KINDS, &FixedEnvironment::default());
         assert!(configuration.diagnostics.is_empty(), "start-up does not look");
         let diagnostics = check_schemas(&configuration);
-        let place = diagnostics[0].location.as_ref().unwrap();
-        assert_eq!((place.line, place.column), (6, 20), "{}", diagnostics[0].message);
+        let location = diagnostics[0].location.as_ref().unwrap();
+        assert_eq!((location.line, location.column), (6, 20), "{}", diagnostics[0].message);
         assert!(
             diagnostics[0].message.contains("at /properties/b/type"),
             "{}",

@@ -5,8 +5,8 @@
 
 use std::sync::Arc;
 
-use super::expand::has_reference;
 use super::node::{ConfigNode, NodeValue};
+use super::references::has_reference;
 use crate::model::Diagnostic;
 
 /// How tokens of well-known services begin.
@@ -91,10 +91,8 @@ impl LiteralSecrets {
                 if literal || looks_secret(text) {
                     self.0.push(text.clone());
                     diagnostics.push(
-                        Diagnostic::warning(format!("'{path}' looks like a secret written out"))
-                            .with_hint(
-                                "write a reference instead: ${VAR}, ${file:PATH}, or env_keys",
-                            )
+                        Diagnostic::warning(format!("'{path}' looks like a hard-coded secret"))
+                            .with_hint("use a reference instead: ${VAR}, ${file:PATH}, or env_keys")
                             .with_location(node.location()),
                     );
                 }
@@ -114,11 +112,11 @@ impl LiteralSecrets {
         if let Some(hint) = &mut diagnostic.hint {
             self.replace_secrets(hint);
         }
-        if let Some(place) = &mut diagnostic.location {
-            let mut text = place.text.to_string();
+        if let Some(location) = &mut diagnostic.location {
+            let mut text = location.text.to_string();
             self.replace_secrets(&mut text);
-            if *text != *place.text {
-                place.text = Arc::from(text);
+            if *text != *location.text {
+                location.text = Arc::from(text);
             }
         }
     }

@@ -109,13 +109,13 @@ impl ValueListing {
                     }
                     _ => node.to_json().to_string(),
                 };
-                let mut place = node.location();
+                let mut location = node.location();
                 // The line may hold a secret beside this value.
-                place.text = std::sync::Arc::from("");
+                location.text = std::sync::Arc::from("");
                 self.values.push(ConfigValue {
                     path: path.to_owned(),
                     value,
-                    location: place,
+                    location,
                     layer,
                     is_shadowed: shadowed,
                 });

@@ -5,48 +5,18 @@
 
 use std::path::{Path, PathBuf};
 
-use super::consent::{Grant, is_literal};
+use super::consent::Grant;
 use super::discover::{
-    self, ConfigFileCandidate, DiscoveredFiles, EMBEDDED_SERVERS, EMBEDDED_TOOLS,
+    self, ConfigFileCandidate, DiscoveredFiles, EMBEDDED_SERVERS, EMBEDDED_TOOLS, FileRole,
 };
 use super::environment::Environment;
-use super::expand::AllowedReferences;
 use super::expanded::ExpandedValues;
 use super::node::SourceText;
-use super::parse::{self, ParsedFile};
+use super::parse;
 use super::read;
-use super::spec::{FileRole, Layer};
-use crate::model::Diagnostic;
-
-/// One file that was read and parsed.
-#[derive(Debug)]
-pub(super) struct SourceFile {
-    pub candidate: ConfigFileCandidate,
-    pub parsed: ParsedFile,
-    /// Whether its text is that of the embedded default, which is trusted wherever it lies.
-    pub is_embedded: bool,
-    /// Whether a `discover:` directory gave it.
-    pub is_discovered: bool,
-}
-
-impl SourceFile {
-    /// Whether it belongs to a project that a person has to agree to.
-    pub fn is_project(&self) -> bool {
-        self.candidate.layer == Layer::Project && !self.is_embedded
-    }
-
-    /// The directory that relative paths in it begin at.
-    pub fn base_dir(&self, cwd: &Path) -> PathBuf {
-        match self.candidate.layer {
-            Layer::Embedded => cwd.to_path_buf(),
-            _ if self.candidate.inline_text.is_some() => cwd.to_path_buf(),
-            _ => {
-                let parent = self.candidate.path.parent();
-                parent.map_or_else(|| cwd.to_path_buf(), Path::to_path_buf)
-            }
-        }
-    }
-}
+use super::references::{AllowedReferences, is_literal};
+use super::source_file::SourceFile;
+use crate::model::{Diagnostic, Layer};
 
 /// All files of one load, those that win first.
 #[derive(Debug, Default)]
@@ -100,9 +70,10 @@ impl ConfigSources {
         let base_dir = file.base_dir(&environment.cwd());
         if file.is_project() {
             if !is_literal(&node) {
-                let diagnostic =
-                    Diagnostic::error("'discover' of a project names plain directories")
-                        .with_hint("variables are filled in only after the project was trusted");
+                let diagnostic = Diagnostic::error(
+                    "'discover' in a project's file must name literal directories",
+                )
+                .with_hint("variables are filled in only after the project was trusted");
                 self.diagnostics.push(diagnostic.with_location(node.location()));
                 return Vec::new();
             }
@@ -125,7 +96,7 @@ impl ConfigSources {
         let root = file.is_project().then(|| base_dir.canonicalize().unwrap_or(base_dir.clone()));
         let directory = |text: String| Directory {
             path: base_dir.join(text).components().collect(),
-            place: node.location(),
+            location: node.location(),
             root: root.clone(),
         };
         texts.into_iter().map(directory).collect()
@@ -134,17 +105,18 @@ impl ConfigSources {
     fn discovered(&mut self, directory: &Directory, from: &ConfigFileCandidate) {
         self.searched.push(directory.path.clone());
         if !directory.may_be_read(&directory.path) {
-            let diagnostic =
-                Diagnostic::error("'discover' of a project stays below its own directory")
-                    .with_hint("name the files with --tools, or 'discover' them from your own");
-            self.diagnostics.push(diagnostic.with_location(directory.place.clone()));
+            let diagnostic = Diagnostic::error(
+                "'discover' in a project's file must stay below the project's directory",
+            )
+            .with_hint("name the files with --tools, or 'discover' them from your own");
+            self.diagnostics.push(diagnostic.with_location(directory.location.clone()));
             return;
         }
         let paths = match discover::directory(&directory.path) {
             Ok(paths) => paths,
-            Err(why) => {
-                self.diagnostics
-                    .push(Diagnostic::error(why).with_location(directory.place.clone()));
+            Err(error) => {
+                let diagnostic = Diagnostic::error(error.to_string());
+                self.diagnostics.push(diagnostic.with_location(directory.location.clone()));
                 return;
             }
         };
@@ -152,7 +124,7 @@ impl ConfigSources {
             paths.into_iter().partition(|path| directory.may_be_read(path));
         for path in outside {
             let diagnostic =
-                Diagnostic::error("a link that leads out of the project is not followed");
+                Diagnostic::error("not followed: a symbolic link leads out of the project");
             self.diagnostics.push(diagnostic.with_location(read::file_location(&path)));
         }
         let candidates: Vec<ConfigFileCandidate> =
@@ -172,7 +144,7 @@ impl ConfigSources {
 /// A directory of more files.
 struct Directory {
     path: PathBuf,
-    place: crate::model::SourceLocation,
+    location: crate::model::SourceLocation,
     /// The root that a project's directories stay below, links resolved.
     root: Option<PathBuf>,
 }

@@ -4,14 +4,16 @@
 //! can check them; each keeps its place. Never does: open, start or contact anything.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use secrecy::SecretString;
 
 use super::consent::store::ProjectRecord;
-use super::consent::{EntryEffect, EntrySite, Grant, Seal, TrustRequest};
+pub use super::consent::{CodeFilesFn, KindClaim, KindDescriptor};
+use super::consent::{Grant, Seal, TrustRequest};
+pub use super::discover::FileRole;
 use super::expanded::ExpandedValues;
 use super::node::ConfigNode;
 use super::sandbox::SandboxSpec;
@@ -66,15 +68,6 @@ pub struct LoadedFile {
     pub role: FileRole,
     /// How it was found.
     pub layer: Layer,
-}
-
-/// What a file declares.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum FileRole {
-    /// Internal tools.
-    Tools,
-    /// MCP servers.
-    Servers,
 }
 
 /// An entry out of service.
@@ -133,50 +126,6 @@ impl UntrustedEntry {
             .with_hint(format!("see what it would do and allow it: {}", self.trust_command))
     }
 }
-
-/// How files speak of one kind of internal tool. The registry of kinds hands these to the config
-/// compiler, which so never has to know a kind.
-#[derive(Debug, Clone, Copy)]
-pub struct KindDescriptor {
-    /// The type key, as in `kind: command`.
-    pub key: &'static str,
-    /// Other words for it in `kind`, `provider_type` and `type`.
-    pub aliases: &'static [&'static str],
-    /// Keys of an entry that this kind understands, beside the common ones.
-    pub keys: &'static [&'static str],
-    /// Those of `keys` (and of their children) in which `${VAR}` and `~` are expanded, beside the
-    /// list that holds for every entry.
-    pub expand: &'static [&'static str],
-    /// Whether an entry that names no kind is one of these; the path is the directory of its file.
-    pub claims: fn(&ConfigNode, &Path) -> KindClaim,
-    /// What an entry would do, told from the entry as it is written. A person reads it before the
-    /// entry acts; an entry without effects reaches nothing and acts at once.
-    pub effects: fn(&ConfigNode, &EntrySite<'_>) -> Vec<EntryEffect>,
-    /// For kinds that load code by themselves: the files they would load, to be bound by content.
-    /// Called only when a person is asked.
-    pub code: Option<CodeFilesFn>,
-}
-
-/// How sure a kind is that an entry which names no kind is its own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum KindClaim {
-    /// It is not.
-    No,
-    /// It is, unless some kind is certain.
-    Fallback,
-    /// It is. Of several such kinds the first registered has the entry.
-    Certain,
-}
-
-impl KindClaim {
-    /// Certain when `holds`.
-    pub fn certain_if(holds: bool) -> Self {
-        if holds { Self::Certain } else { Self::No }
-    }
-}
-
-/// Lists the code that an entry would load.
-pub type CodeFilesFn = fn(&ConfigNode, &EntrySite<'_>) -> Result<Vec<PathBuf>, Diagnostic>;
 
 /// One internal tool, ready for its kind.
 #[derive(Debug, Clone)]

@@ -67,7 +67,7 @@ pub fn read(
     let url = Url::parse(&format!("http://localhost{asked}"));
     match url.map(|url| UnixSocketAddress { socket, url }) {
         Ok(address) => Ok(address),
-        Err(why) => Err((format!("this is no path to ask for: {why}"), FORMS)),
+        Err(why) => Err((format!("invalid request path: {why}"), FORMS)),
     }
 }
 

@@ -11,9 +11,9 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::read::StoredResult;
-use crate::model::{JsonObject, ToolResult};
+use crate::model::{CallRecord, RecordedOutcome, ToolResult};
 use crate::util::append::{AppendError, RecordLocation};
-use crate::util::json_line::JsonLineWriter as Line;
+use crate::util::json_line::JsonLineWriter;
 use crate::util::segments::{SegmentRetention, SegmentedLog};
 
 /// The file's name in the state directory.
@@ -30,41 +30,6 @@ const TEXT_LIMIT: usize = 4 * 1024;
 
 /// The most kinds of content that are named.
 const MAX_KINDS: usize = 100;
-
-/// One call and what came of it.
-#[derive(Debug, Clone, Copy)]
-pub struct HistoryRow<'a> {
-    /// The call's identity.
-    pub id: &'a str,
-    /// The full tool name.
-    pub tool: &'a str,
-    /// The server, for MCP tools.
-    pub server: Option<&'a str>,
-    /// `internal` or `mcp`.
-    pub source: &'a str,
-    /// The session.
-    pub session: &'a str,
-    /// The call this one was part of.
-    pub parent: Option<&'a str>,
-    /// The protocol revision, for MCP tools.
-    pub protocol: Option<&'a str>,
-    /// The fingerprint of the definition that was called.
-    pub fingerprint: &'a str,
-    /// What was decided and why.
-    pub decision: &'a str,
-    /// The arguments, secrets replaced.
-    pub arguments: &'a JsonObject,
-    /// From first attempt to answer.
-    pub duration: Duration,
-    /// Attempts made.
-    pub attempts: u32,
-    /// The word of the failure's kind, and the failure in words.
-    pub error: Option<(&'a str, &'a str)>,
-    /// What the tool gave, when it gave anything.
-    pub result: Option<&'a ToolResult>,
-    /// Bytes of the result as JSON.
-    pub bytes: u64,
-}
 
 /// Where rows are appended; opened with the first one.
 #[derive(Debug)]
@@ -84,28 +49,38 @@ impl HistoryLog {
         self.file.path()
     }
 
-    /// Appends a row; `now` is the time since the Unix epoch at which the call ended.
+    /// Appends a call that ended at `now`, the time since the Unix epoch; `fingerprint` is that of
+    /// its definition, `result` what the tool returned.
     ///
     /// # Errors
     /// When the file is not safe to write to, or the system refuses.
-    pub fn append(&self, now: Duration, row: &HistoryRow<'_>) -> Result<(), AppendError> {
-        let mut line = Line::new();
+    pub fn append(
+        &self,
+        now: Duration,
+        call: &CallRecord,
+        fingerprint: &str,
+        outcome: &RecordedOutcome,
+        result: Option<&ToolResult>,
+    ) -> Result<(), AppendError> {
+        let mut line = JsonLineWriter::new();
+        let began = now.saturating_sub(outcome.duration);
         // The identity stands first, so that a line can be told by its beginning.
-        line.text("id", row.id).value("unix", &now.saturating_sub(row.duration).as_secs_f64());
-        line.text("tool", truncate(row.tool)).text_if("server", row.server.map(truncate));
-        line.text("source", row.source).text("session", truncate(row.session));
-        line.text_if("parent", row.parent.map(truncate))
-            .text_if("protocol", row.protocol.map(truncate));
-        line.text("fingerprint", row.fingerprint).text("decision", truncate(row.decision));
-        let duration = u64::try_from(row.duration.as_micros()).unwrap_or(u64::MAX);
-        line.value("duration_us", &duration).value("attempts", &row.attempts);
+        line.text("id", &call.id.0).value("unix", &began.as_secs_f64());
+        line.text("tool", truncate(&call.tool)).text_if("server", call.server().map(truncate));
+        line.text("source", call.source()).text("session", truncate(&call.session));
+        line.text_if("parent", call.parent().map(truncate))
+            .text_if("protocol", call.protocol.as_deref().map(truncate));
+        line.text("fingerprint", fingerprint);
+        line.text("decision", truncate(call.decision.as_deref().unwrap_or_default()));
+        line.value("duration_us", &outcome.micros()).value("attempts", &outcome.attempts);
         // `null` when they were too large to keep.
-        line.value_bounded("arguments", row.arguments, ARGUMENTS_LIMIT, |_| ());
-        if let Some((kind, message)) = row.error {
-            line.value("fault", &ErrorLine { kind, message: truncate(message) });
+        line.value_bounded("arguments", &call.arguments, ARGUMENTS_LIMIT, |_| ());
+        if let Some(kind) = outcome.failure {
+            let message = truncate(outcome.message.as_deref().unwrap_or_default());
+            line.value("fault", &ErrorLine { kind: kind.as_str(), message });
         }
-        if let Some(result) = row.result {
-            line.value("result", &ResultLine::of(result, row.bytes));
+        if let Some(result) = result {
+            line.value("result", &ResultLine::of(result, outcome.result_bytes));
         }
         self.file.append(now, &line.finish())
     }
@@ -209,38 +184,52 @@ fn truncate(text: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use serde_json::json;
 
     use super::*;
+    use crate::model::{CallId, ErrorKind, Origin, ToolDefinition, ToolName, ToolSource};
 
-    fn row<'a>(arguments: &'a JsonObject, result: Option<&'a ToolResult>) -> HistoryRow<'a> {
-        HistoryRow {
-            id: "id-1",
-            tool: "notes-read",
-            server: None,
-            source: "internal",
-            session: "s",
+    fn call(arguments: &Value, name: ToolName, source: ToolSource) -> CallRecord {
+        CallRecord {
+            id: CallId("id-1".into()),
             parent: None,
+            tool: "notes-read".into(),
+            definition: Arc::new(ToolDefinition::new(name, source, "storage", Origin::Program)),
+            session: "s".into(),
             protocol: None,
-            fingerprint: "sha256:00",
-            decision: "allowed",
-            arguments,
-            duration: Duration::from_millis(3),
-            attempts: 1,
-            error: None,
-            result,
-            bytes: 7,
+            arguments: arguments.as_object().cloned().unwrap(),
+            decision: Some("allowed".into()),
         }
     }
 
-    fn written(row: &HistoryRow<'_>) -> String {
+    fn own_call(arguments: &Value) -> CallRecord {
+        call(arguments, ToolName::of("notes", "read"), ToolSource::Internal)
+    }
+
+    fn ended() -> RecordedOutcome {
+        RecordedOutcome {
+            duration: Duration::from_millis(3),
+            attempts: 1,
+            result_bytes: 7,
+            ..RecordedOutcome::default()
+        }
+    }
+
+    fn written(
+        call: &CallRecord,
+        outcome: &RecordedOutcome,
+        result: Option<&ToolResult>,
+    ) -> String {
         let root = tempfile::tempdir().unwrap();
         let log = HistoryLog::new(
             RecordLocation::own(root.path(), FILE),
             false,
             SegmentRetention::default(),
         );
-        log.append(Duration::from_millis(1_700_000_000_503), row).unwrap();
+        let now = Duration::from_millis(1_700_000_000_503);
+        log.append(now, call, "sha256:00", outcome, result).unwrap();
         std::fs::read_to_string(log.path()).unwrap()
     }
 
@@ -248,21 +237,21 @@ mod tests {
     fn a_call_is_one_line() {
         let arguments = json!({ "key": "a\nb", "n": 1.10 });
         let result = ToolResult::text("hi");
-        insta::assert_snapshot!(written(&row(arguments.as_object().unwrap(), Some(&result))), @r#"{"id":"id-1","unix":1700000000.5,"tool":"notes-read","source":"internal","session":"s","fingerprint":"sha256:00","decision":"allowed","duration_us":3000,"attempts":1,"arguments":{"key":"a\nb","n":1.1},"result":{"success":true,"bytes":7,"kinds":["text"],"output":"hi"}}"#);
-        let failed = HistoryRow {
-            error: Some(("timeout", "too late")),
-            server: Some("s"),
-            ..row(arguments.as_object().unwrap(), None)
+        insta::assert_snapshot!(written(&own_call(&arguments), &ended(), Some(&result)), @r#"{"id":"id-1","unix":1700000000.5,"tool":"notes-read","source":"internal","session":"s","fingerprint":"sha256:00","decision":"allowed","duration_us":3000,"attempts":1,"arguments":{"key":"a\nb","n":1.1},"result":{"success":true,"bytes":7,"kinds":["text"],"output":"hi"}}"#);
+        let of_server = call(&arguments, ToolName::of("s", "read"), ToolSource::Mcp);
+        let failed = RecordedOutcome {
+            failure: Some(ErrorKind::Timeout),
+            message: Some("too late".into()),
+            ..ended()
         };
-        insta::assert_snapshot!(written(&failed), @r#"{"id":"id-1","unix":1700000000.5,"tool":"notes-read","server":"s","source":"internal","session":"s","fingerprint":"sha256:00","decision":"allowed","duration_us":3000,"attempts":1,"arguments":{"key":"a\nb","n":1.1},"fault":{"kind":"timeout","message":"too late"}}"#);
+        insta::assert_snapshot!(written(&of_server, &failed, None), @r#"{"id":"id-1","unix":1700000000.5,"tool":"notes-read","server":"s","source":"mcp","session":"s","fingerprint":"sha256:00","decision":"allowed","duration_us":3000,"attempts":1,"arguments":{"key":"a\nb","n":1.1},"fault":{"kind":"timeout","message":"too late"}}"#);
     }
 
     #[test]
     fn a_large_result_is_cut_and_the_line_stays_json() {
-        let arguments = JsonObject::new();
         for output in [json!("é\"\n".repeat(200_000)), json!(vec!["x"; 200_000])] {
             let result = ToolResult { output, ..ToolResult::default() };
-            let line = written(&row(&arguments, Some(&result)));
+            let line = written(&own_call(&json!({})), &ended(), Some(&result));
             assert!(line.len() < RESULT_HEAD * 3, "{}", line.len());
             let line: Value = serde_json::from_str(&line).unwrap();
             assert_eq!(line["result"]["cut"], true);
@@ -274,7 +263,7 @@ mod tests {
     fn arguments_are_kept_whole_or_not_at_all() {
         let large = json!({ "text": "x".repeat(ARGUMENTS_LIMIT) });
         let line: Value =
-            serde_json::from_str(&written(&row(large.as_object().unwrap(), None))).unwrap();
+            serde_json::from_str(&written(&own_call(&large), &ended(), None)).unwrap();
         assert_eq!(line["arguments"], Value::Null);
     }
 }

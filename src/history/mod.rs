@@ -8,5 +8,5 @@ pub mod json;
 pub mod log;
 pub mod read;
 
-pub use log::{HistoryLog, HistoryRow};
+pub use log::HistoryLog;
 pub use read::HistoryEntry;

@@ -48,7 +48,7 @@ pub struct HistoryEntry {
     pub attempts: u32,
     /// The arguments, secrets replaced; `None` when they were too large to keep.
     pub arguments: Option<JsonObject>,
-    /// Why it failed, when it did.
+    /// Why the call failed; `None` when it did not.
     #[serde(rename = "fault")]
     pub error: Option<StoredError>,
     /// What the tool gave, when it gave anything.

@@ -7,39 +7,64 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::ToolHost;
-use super::nested::Nesting;
-use super::questions::CallQuestions as Answers;
-use super::recorder::{ExchangeRecord, IntentRecord, OutcomeRecord, RecordError, RefusedCall};
+use super::questions::CallQuestions;
+use super::recorder::RecordError;
 use crate::model::{
-    CallId, Error, ErrorKind, HostEvent, JsonObject, Signal, ToolDefinition, ToolResult, ToolSource,
+    CallId, CallRecord, Error, ErrorKind, HostEvent, JsonObject, RecordedOutcome, Signal,
+    ToolDefinition, ToolResult,
 };
 
 /// An open entry: the intent is written, the outcome is not.
 pub(super) struct ActiveCallRecord<'a> {
     host: &'a ToolHost,
-    tool: Arc<super::listings::ListedTool>,
-    name: String,
-    pub(super) call_id: CallId,
-    parent: Option<CallId>,
+    pub(super) call: CallRecord,
     pub(super) started: Instant,
     pub(super) attempts: u32,
-    /// The protocol revision, for MCP tools.
-    pub(super) protocol: Option<String>,
     /// What the tool asked a person on the way.
-    pub(super) call_questions: Answers,
-    /// What was asked, for a recorder that keeps it.
-    request: Option<RecordedRequest>,
+    pub(super) call_questions: CallQuestions,
     /// What is wrong with the records of this call.
     pub(super) warnings: Vec<String>,
     is_open: bool,
 }
 
-/// What was asked.
-struct RecordedRequest {
-    session: String,
-    /// Secrets masked.
-    arguments: JsonObject,
-    decision: String,
+/// The record of a call of a tool; `decision` is `None` when it was refused.
+pub(super) fn new_call_record(
+    host: &ToolHost,
+    definition: &Arc<ToolDefinition>,
+    id: &CallId,
+    parent: Option<&CallId>,
+    (session, arguments): (&str, &JsonObject),
+    decision: Option<&str>,
+) -> CallRecord {
+    CallRecord {
+        id: id.clone(),
+        parent: parent.cloned(),
+        tool: definition.name.full(),
+        definition: Arc::clone(definition),
+        session: session.to_owned(),
+        protocol: None,
+        arguments: host.masker.arguments(arguments, &definition.input_schema),
+        decision: decision.map(str::to_owned),
+    }
+}
+
+/// Writes the intent of a call. Returns what is wrong with the record, if the call may go on.
+///
+/// # Errors
+/// When the record is unsafe to write, or required and cannot be written.
+pub(super) fn record_intent(host: &ToolHost, call: &CallRecord) -> Result<Vec<String>, Error> {
+    match host.recorder.record_intent(call) {
+        Ok(()) => Ok(Vec::new()),
+        Err(RecordError::Unsafe(why)) => {
+            Err(Error::denied(format!("'{}' was not run: {why}", call.tool))
+                .with_hint("look who made it, and remove it"))
+        }
+        Err(RecordError::Lost(why)) if host.require_record => {
+            Err(Error::internal(format!("'{}' was not run: {why}", call.tool))
+                .with_hint("a record of every call is required (--require-record)"))
+        }
+        Err(RecordError::Lost(why)) => Ok(vec![format!("not recorded: {why}")]),
+    }
 }
 
 impl<'a> ActiveCallRecord<'a> {
@@ -47,96 +72,33 @@ impl<'a> ActiveCallRecord<'a> {
     ///
     /// # Errors
     /// When the record is unsafe to write, or required and cannot be written.
-    pub(super) fn open(
-        host: &'a ToolHost,
-        tool: Arc<super::listings::ListedTool>,
-        call_id: CallId,
-        nesting: &Nesting,
-        session: &str,
-        arguments: &JsonObject,
-        decision: &str,
-    ) -> Result<Self, Error> {
-        let definition = &tool.definition;
-        let name = definition.name.full();
-        let masked = host.masker.arguments(arguments, &definition.input_schema);
-        let written = host.recorder.record_intent(&IntentRecord {
-            call_id: &call_id,
-            parent: nesting.parent.as_ref(),
-            tool: &name,
-            server: server_of(definition),
-            source: definition.source,
-            session,
-            arguments: &masked,
-            decision,
-        });
-        let mut warnings = Vec::new();
-        match written {
-            Ok(()) => {}
-            Err(RecordError::Unsafe(why)) => {
-                return Err(Error::denied(format!("'{name}' was not run: {why}"))
-                    .with_hint("look who made it, and remove it"));
-            }
-            Err(RecordError::Lost(why)) if host.require_record => {
-                return Err(Error::internal(format!("'{name}' was not run: {why}"))
-                    .with_hint("a record of every call is required (--require-record)"));
-            }
-            Err(RecordError::Lost(why)) => warnings.push(format!("not recorded: {why}")),
-        }
-        let parent = nesting.parent.clone();
+    pub(super) fn open(host: &'a ToolHost, call: CallRecord) -> Result<Self, Error> {
+        let warnings = record_intent(host, &call)?;
         host.events.emit(HostEvent::CallStarted {
-            call_id: call_id.clone(),
-            tool: name.clone(),
-            parent: parent.clone(),
+            call_id: call.id.clone(),
+            tool: call.tool.clone(),
+            parent: call.parent.clone(),
         });
         let started = host.clock.now();
-        let asked = host.recorder.keeps_exchanges().then(|| RecordedRequest {
-            session: session.to_owned(),
-            arguments: masked,
-            decision: decision.to_owned(),
-        });
         Ok(Self {
             host,
-            tool,
-            name,
-            call_id,
-            parent,
+            call,
             started,
             attempts: 0,
-            protocol: None,
-            call_questions: Answers::default(),
-            request: asked,
+            call_questions: CallQuestions::default(),
             warnings,
             is_open: true,
         })
     }
 
-    /// Writes the outcome of a call that was refused before it had an intent; `asked` is its session
-    /// and its arguments.
-    pub(super) fn record_refusal(
-        host: &ToolHost,
-        tool: &ToolDefinition,
-        call_id: &CallId,
-        nesting: &Nesting,
-        asked: (&str, &JsonObject),
-        error: &Error,
-    ) {
-        let (session, arguments) = asked;
-        let masked = host.masker.arguments(arguments, &tool.input_schema);
-        let message = host.masker.text(error.message());
-        let written = host.recorder.record_outcome(&OutcomeRecord {
-            call_id,
-            parent: nesting.parent.as_ref(),
-            tool: &tool.name.full(),
-            server: server_of(tool),
+    /// Writes the outcome of a call that was refused before it had an intent.
+    pub(super) fn record_refusal(host: &ToolHost, call: &CallRecord, error: &Error) {
+        let outcome = RecordedOutcome {
             failure: Some(error.kind()),
-            message: Some(&message),
-            duration: std::time::Duration::ZERO,
-            attempts: 0,
-            result_bytes: 0,
-            questions: &[],
-            refusal: Some(RefusedCall { source: tool.source, session, arguments: &masked }),
-        });
-        if let Err(cause) = written {
+            message: Some(host.masker.text(error.message())),
+            ..RecordedOutcome::default()
+        };
+        if let Err(cause) = host.recorder.record_outcome(call, &outcome, None) {
             host.events.emit(HostEvent::Warning { text: format!("not recorded: {cause}") });
         }
     }
@@ -166,62 +128,38 @@ impl<'a> ActiveCallRecord<'a> {
     }
 
     fn write_outcome(
-        &self,
+        &mut self,
         error: Option<&Error>,
         result: Option<&ToolResult>,
         bytes: u64,
     ) -> Result<(), RecordError> {
-        let duration = self.host.clock.now().saturating_duration_since(self.started);
-        let message = error.map(|error| self.host.masker.text(error.message()));
-        let outcome = OutcomeRecord {
-            call_id: &self.call_id,
-            parent: self.parent.as_ref(),
-            tool: &self.name,
-            server: server_of(&self.tool.definition),
+        let outcome = RecordedOutcome {
             failure: error.map(Error::kind),
-            message: message.as_deref(),
-            duration,
+            message: error.map(|error| self.host.masker.text(error.message())),
+            duration: self.host.clock.now().saturating_duration_since(self.started),
             attempts: self.attempts,
             result_bytes: bytes,
-            questions: &self.call_questions.questions,
-            refusal: None,
+            questions: std::mem::take(&mut self.call_questions.questions),
         };
-        let written = self.host.recorder.record_outcome(&outcome);
-        let kept = self.request.as_ref().map_or(Ok(()), |asked| {
-            self.host.recorder.record_exchange(&ExchangeRecord {
-                call_id: &self.call_id,
-                parent: self.parent.as_ref().map(|parent| parent.0.as_str()),
-                definition: &self.tool.definition,
-                session: &asked.session,
-                protocol: self.protocol.as_deref(),
-                arguments: &asked.arguments,
-                decision: &asked.decision,
-                outcome: &outcome,
-                result,
-            })
-        });
+        let written = self.host.recorder.record_outcome(&self.call, &outcome, result);
         self.host.events.emit(HostEvent::CallFinished {
-            call_id: self.call_id.clone(),
-            tool: self.name.clone(),
+            call_id: self.call.id.clone(),
+            tool: self.call.tool.clone(),
             success: error.is_none(),
-            duration,
+            duration: outcome.duration,
         });
-        written.and(kept)
+        written
     }
 }
 
 impl Drop for ActiveCallRecord<'_> {
     fn drop(&mut self) {
         if self.is_open {
-            self.call_questions = self.host.questions.end_call(&self.call_id);
+            self.call_questions = self.host.questions.end_call(&self.call.id);
             let kind = ErrorKind::Interrupted(Signal::Interrupt);
             let error = Error::new(kind, "the caller went away");
             // Nobody is left who could be told.
             let _unheard = self.write_outcome(Some(&error), None, 0);
         }
     }
-}
-
-fn server_of(tool: &ToolDefinition) -> Option<&str> {
-    tool.name.component().filter(|_| tool.source == ToolSource::Mcp)
 }

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::approval::{self, Approval, ApprovalRequest};
 use super::attempt::Attempt;
-use super::call_record::ActiveCallRecord;
+use super::call_record::{ActiveCallRecord, new_call_record};
 use super::failover::is_unsent;
 use super::limits::{self, CallLimits};
 use super::listings::ListedTool;
@@ -21,9 +21,10 @@ use super::router::{Route, Search};
 use super::{ToolHost, arguments, coerce, content, output_check, retry, variables};
 use crate::model::{
     CallId, CallMetadata, Error, ErrorKind, HostEvent, JsonObject, Signal, SkippedServer, ToolCall,
-    ToolContext, ToolDefinition, ToolResult, map_json,
+    ToolContext, ToolDefinition, ToolResult,
 };
 use crate::provider::Preview;
+use crate::util::json::map_json;
 use crate::util::units::show_duration;
 
 /// A call whose tool is found and whose arguments are ready.
@@ -90,7 +91,9 @@ impl ToolHost {
                 Err(error) => {
                     let session = request.session.as_deref().unwrap_or(&self.session);
                     let asked = (session, &prepared.call.arguments);
-                    ActiveCallRecord::record_refusal(self, tool, &call_id, nesting, asked, &error);
+                    let parent = nesting.parent.as_ref();
+                    let refused = new_call_record(self, tool, &call_id, parent, asked, None);
+                    ActiveCallRecord::record_refusal(self, &refused, &error);
                     return Err(error);
                 }
             };
@@ -103,16 +106,12 @@ impl ToolHost {
         };
         let tool = Arc::clone(&route.tool);
         let session = request.session.as_deref().unwrap_or(&self.session);
-        let mut record = ActiveCallRecord::open(
-            self,
-            Arc::clone(&tool),
-            call_id.clone(),
-            nesting,
-            session,
-            &call.arguments,
-            &decision,
-        )?;
-        record.protocol.clone_from(&route.protocol);
+        let asked = (session, &call.arguments);
+        let parent = nesting.parent.as_ref();
+        let mut recorded =
+            new_call_record(self, &tool.definition, &call_id, parent, asked, Some(&decision));
+        recorded.protocol.clone_from(&route.protocol);
+        let mut record = ActiveCallRecord::open(self, recorded)?;
         // Refusals ended the call before; what is left are warnings.
         record.warnings.extend(self.check_pin(&tool.definition).unwrap_or_default());
         record.warnings.extend(route.warnings.iter().cloned());
@@ -298,12 +297,12 @@ impl ToolHost {
             record.attempts += 1;
             let ended = CancellationToken::new();
             let _ends_what_it_calls = ended.clone().drop_guard();
-            let owner = (record.call_id.clone(), call.name.full());
+            let owner = (record.call.id.clone(), call.name.full());
             let caller = HostCaller::new(self, request, nesting, owner, ended);
             let context = ToolContext {
                 caller: Some(Arc::new(caller)),
                 ancestors: nesting.chain.clone(),
-                ..self.context(request, record.call_id.clone(), definition, &limits)
+                ..self.context(request, record.call.id.clone(), definition, &limits)
             };
             let outcome = attempt.run(context, total.as_mut()).await;
             if let Some(server) = &route.provider.server {
@@ -323,7 +322,7 @@ impl ToolHost {
                 return no_time_for_retry(outcome, delay, left);
             }
             self.events.emit(HostEvent::AttemptFailed {
-                call_id: record.call_id.clone(),
+                call_id: record.call.id.clone(),
                 attempt: record.attempts,
                 error: error.clone(),
                 delay,

@@ -12,11 +12,11 @@ use serde_json::{Value, json};
 use super::ToolHost;
 use super::approval::{Approval, ApprovalRequest, Approver};
 use super::builder::ToolHostBuilder;
-use super::recorder::{IntentRecord, OutcomeRecord, RecordError, Recorder};
+use super::recorder::{RecordError, Recorder};
 use super::request::{CallArguments, CallRequest};
 use crate::model::{
-    CallId, CircuitState, Error, Origin, ServerState, ServerStatus, SourceLocation, ToolCall,
-    ToolContext, ToolDefinition, ToolName, ToolResult, ToolSource,
+    CallId, CallRecord, CircuitState, Error, Origin, RecordedOutcome, ServerState, ServerStatus,
+    SourceLocation, ToolCall, ToolContext, ToolDefinition, ToolName, ToolResult, ToolSource,
 };
 use crate::provider::{ManagedServer, Preview, ToolListing, ToolProvider};
 use crate::util::ids::CountingIds;
@@ -241,24 +241,29 @@ impl MemoryRecorder {
 }
 
 impl Recorder for MemoryRecorder {
-    fn record_intent(&self, intent: &IntentRecord<'_>) -> Result<(), RecordError> {
+    fn record_intent(&self, call: &CallRecord) -> Result<(), RecordError> {
         self.lines.lock().unwrap().push(format!(
             "intent {} {} {}{}",
-            intent.tool,
-            Value::Object(intent.arguments.clone()),
-            intent.decision,
-            part_of(intent.parent)
+            call.tool,
+            Value::Object(call.arguments.clone()),
+            call.decision.as_deref().unwrap_or("?"),
+            part_of(call.parent.as_ref())
         ));
         self.error.clone().map_or(Ok(()), Err)
     }
 
-    fn record_outcome(&self, outcome: &OutcomeRecord<'_>) -> Result<(), RecordError> {
-        let result = outcome.failure.map_or("ok", crate::model::ErrorKind::as_str);
+    fn record_outcome(
+        &self,
+        call: &CallRecord,
+        outcome: &RecordedOutcome,
+        _result: Option<&ToolResult>,
+    ) -> Result<(), RecordError> {
         self.lines.lock().unwrap().push(format!(
-            "outcome {} {result} after {}{}",
-            outcome.tool,
+            "outcome {} {} after {}{}",
+            call.tool,
+            outcome.word(),
             outcome.attempts,
-            part_of(outcome.parent)
+            part_of(call.parent.as_ref())
         ));
         self.error.clone().or_else(|| self.lost.clone()).map_or(Ok(()), Err)
     }

@@ -1,11 +1,8 @@
 //! The port through which every call is recorded, before and after.
 
-use std::time::Duration;
-
 use thiserror::Error;
 
-use super::questions::QuestionRecord;
-use crate::model::{CallId, ErrorKind, JsonObject, ToolDefinition, ToolResult, ToolSource};
+use crate::model::{CallRecord, RecordedOutcome, ToolResult};
 
 /// Why a record was not kept.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -20,135 +17,55 @@ pub enum RecordError {
     Lost(String),
 }
 
-/// A call that is about to be dispatched.
-#[derive(Debug, Clone)]
-pub struct IntentRecord<'a> {
-    /// The call's identity.
-    pub call_id: &'a CallId,
-    /// The call it is part of, when it is nested in one.
-    pub parent: Option<&'a CallId>,
-    /// The full tool name.
-    pub tool: &'a str,
-    /// The server, for MCP tools.
-    pub server: Option<&'a str>,
-    /// Internal or MCP.
-    pub source: ToolSource,
-    /// The session.
-    pub session: &'a str,
-    /// The arguments, secrets masked.
-    pub arguments: &'a JsonObject,
-    /// What was decided and by which rule: `allowed`, `approved by a person`, `--yes`, …
-    pub decision: &'a str,
-}
-
-/// How a call ended (or that it was refused, which has no intent).
-#[derive(Debug, Clone)]
-pub struct OutcomeRecord<'a> {
-    /// The call's identity.
-    pub call_id: &'a CallId,
-    /// The call it is part of, when it is nested in one.
-    pub parent: Option<&'a CallId>,
-    /// The full tool name.
-    pub tool: &'a str,
-    /// The server, for MCP tools.
-    pub server: Option<&'a str>,
-    /// `None` is success.
-    pub failure: Option<ErrorKind>,
-    /// The failure in words.
-    pub message: Option<&'a str>,
-    /// From first attempt to answer.
-    pub duration: Duration,
-    /// Attempts made; 0 when refused.
-    pub attempts: u32,
-    /// Bytes of the result as JSON.
-    pub result_bytes: u64,
-    /// What its server asked on the way, and what came of it.
-    pub questions: &'a [QuestionRecord],
-    /// What was refused: such a call has no intent that would tell it.
-    pub refusal: Option<RefusedCall<'a>>,
-}
-
-/// A call that was refused before it began.
-#[derive(Debug, Clone, Copy)]
-pub struct RefusedCall<'a> {
-    /// Internal or MCP.
-    pub source: ToolSource,
-    /// The session.
-    pub session: &'a str,
-    /// The arguments, secrets masked.
-    pub arguments: &'a JsonObject,
-}
-
-/// What was asked and what came of it, whole: told after the outcome, to those who keep it.
-#[derive(Debug, Clone)]
-pub struct ExchangeRecord<'a> {
-    /// The call's identity.
-    pub call_id: &'a CallId,
-    /// The call this one was part of.
-    pub parent: Option<&'a str>,
-    /// The tool as it was called.
-    pub definition: &'a ToolDefinition,
-    /// The session.
-    pub session: &'a str,
-    /// The protocol revision, for MCP tools.
-    pub protocol: Option<&'a str>,
-    /// The arguments, secrets masked.
-    pub arguments: &'a JsonObject,
-    /// What was decided and by which rule.
-    pub decision: &'a str,
-    /// How it ended.
-    pub outcome: &'a OutcomeRecord<'a>,
-    /// What the tool gave, known secrets masked; `None` when nothing came.
-    pub result: Option<&'a ToolResult>,
-}
-
-/// Keeps records. Called by dispatch itself, so nothing is lost; must not wait for anybody.
+/// Keeps records. Dispatch calls a recorder directly, so nothing is lost; a recorder must not wait
+/// for another process.
 pub trait Recorder: Send + Sync {
-    /// Writes the intent.
+    /// Writes what is about to be dispatched.
     ///
     /// # Errors
     /// Why the record could not be written.
-    fn record_intent(&self, intent: &IntentRecord<'_>) -> Result<(), RecordError>;
+    fn record_intent(&self, call: &CallRecord) -> Result<(), RecordError>;
 
-    /// Writes the outcome.
+    /// Writes how a call ended; `result` is what the tool returned, secrets masked.
     ///
     /// # Errors
     /// Why the record could not be written.
-    fn record_outcome(&self, outcome: &OutcomeRecord<'_>) -> Result<(), RecordError>;
+    fn record_outcome(
+        &self,
+        call: &CallRecord,
+        outcome: &RecordedOutcome,
+        result: Option<&ToolResult>,
+    ) -> Result<(), RecordError>;
 
-    /// Writes the one outcome of many calls, whose number stands for the attempts. It is no part of
-    /// statistics: nobody used the tool.
+    /// Writes the one outcome of many calls, whose number stands for the attempts. A benchmark is
+    /// neither part of the statistics nor of the history: nobody used the tool.
     ///
     /// # Errors
     /// Why the record could not be written.
-    fn record_batch_outcome(&self, outcome: &OutcomeRecord<'_>) -> Result<(), RecordError> {
-        self.record_outcome(outcome)
-    }
-
-    /// Whether it keeps arguments and results, so that it is told them.
-    fn keeps_exchanges(&self) -> bool {
-        false
-    }
-
-    /// Keeps arguments and result.
-    ///
-    /// # Errors
-    /// Why they could not be kept.
-    fn record_exchange(&self, _exchange: &ExchangeRecord<'_>) -> Result<(), RecordError> {
-        Ok(())
+    fn record_batch_outcome(
+        &self,
+        call: &CallRecord,
+        outcome: &RecordedOutcome,
+    ) -> Result<(), RecordError> {
+        self.record_outcome(call, outcome, None)
     }
 }
 
-/// Keeps nothing.
+/// The recorder of a host that was built without one: keeps nothing.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct NoRecorder;
 
 impl Recorder for NoRecorder {
-    fn record_intent(&self, _intent: &IntentRecord<'_>) -> Result<(), RecordError> {
+    fn record_intent(&self, _call: &CallRecord) -> Result<(), RecordError> {
         Ok(())
     }
 
-    fn record_outcome(&self, _outcome: &OutcomeRecord<'_>) -> Result<(), RecordError> {
+    fn record_outcome(
+        &self,
+        _call: &CallRecord,
+        _outcome: &RecordedOutcome,
+        _result: Option<&ToolResult>,
+    ) -> Result<(), RecordError> {
         Ok(())
     }
 }

@@ -1,6 +1,7 @@
 //! The recorder of a real run: audit log, statistics and history behind one port.
 //!
-//! Owns: turning intents, outcomes and exchanges into rows. Never does: mask (dispatch did) or wait.
+//! Owns: which record is written of which call, and fingerprints of what was called. Never does:
+//! know how a line is written, mask (dispatch did) or wait.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,13 +10,12 @@ use std::time::Duration;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::recorder::{ExchangeRecord, IntentRecord, OutcomeRecord, RecordError, Recorder};
-use crate::audit::log::{QuestionRow, RefusedRow};
-use crate::audit::{AuditLog, IntentRow, OutcomeRow};
+use super::recorder::{RecordError, Recorder};
+use crate::audit::AuditLog;
 use crate::catalogue::fingerprint;
-use crate::history::{HistoryLog, HistoryRow};
-use crate::model::{EventSink, HostEvent, ToolDefinition};
-use crate::stats::{self, Spool};
+use crate::history::HistoryLog;
+use crate::model::{CallRecord, EventSink, HostEvent, RecordedOutcome, ToolDefinition, ToolResult};
+use crate::stats::{Spool, SpoolRow};
 use crate::util::append::AppendError;
 use crate::util::clock::Clock;
 
@@ -40,21 +40,12 @@ pub struct RecorderSet {
     fingerprints: Mutex<HashMap<String, CachedFingerprint>>,
     clock: Arc<dyn Clock>,
     events: EventSink,
-    pid: u32,
-    user: Option<String>,
 }
 
 impl RecorderSet {
-    /// Keeps the records that are given. `user` is the name the process runs under; what had to
-    /// be put right about a file is told to `events`.
-    pub fn new(
-        kept: RecordStores,
-        clock: Arc<dyn Clock>,
-        events: EventSink,
-        user: Option<String>,
-    ) -> Self {
-        let fingerprints = Mutex::default();
-        Self { stores: kept, fingerprints, clock, events, pid: std::process::id(), user }
+    /// Writes to `stores`; what had to be repaired in one of their files is a warning in `events`.
+    pub fn new(stores: RecordStores, clock: Arc<dyn Clock>, events: EventSink) -> Self {
+        Self { stores, fingerprints: Mutex::default(), clock, events }
     }
 
     fn fingerprint(&self, tool: &ToolDefinition) -> String {
@@ -74,37 +65,42 @@ impl RecorderSet {
     fn write_audit_outcome(
         &self,
         now: Duration,
-        result: &str,
-        outcome: &OutcomeRecord<'_>,
+        call: &CallRecord,
+        outcome: &RecordedOutcome,
     ) -> Result<(), RecordError> {
         let Some(audit) = &self.stores.audit else { return Ok(()) };
-        let questions = outcome
-            .questions
-            .iter()
-            .map(|asked| QuestionRow { kind: asked.kind, verdict: asked.verdict.as_str() });
-        let questions: Vec<QuestionRow> = questions.collect();
-        let row = OutcomeRow {
-            call: &outcome.call_id.0,
-            parent: outcome.parent.map(|id| id.0.as_str()),
-            pid: self.pid,
-            user: self.user.as_deref(),
-            tool: outcome.tool,
-            server: outcome.server,
-            result,
-            message: outcome.message,
-            duration: outcome.duration,
-            attempts: outcome.attempts,
-            bytes: outcome.result_bytes,
-            questions: &questions,
-            refused: outcome.refusal.map(|refused| RefusedRow {
-                source: refused.source.as_str(),
-                session: refused.session,
-                arguments: refused.arguments,
-            }),
-        };
-        let written = audit.append_outcome(now, &row);
+        let written = audit.append_outcome(now, call, outcome);
         self.emit_warnings(audit.take_notes());
         written.map_err(|error| store_error("audit log", error))
+    }
+
+    /// A refused call says nothing about how the tool performs, so it is not counted.
+    fn write_spool(
+        &self,
+        now: Duration,
+        call: &CallRecord,
+        outcome: &RecordedOutcome,
+    ) -> Result<(), RecordError> {
+        let spool = self.stores.spool.as_ref().filter(|_| outcome.attempts > 0);
+        let Some(spool) = spool else { return Ok(()) };
+        let written = spool.append(&SpoolRow::new(now, call, outcome));
+        self.emit_warnings(spool.take_notes());
+        written.map_err(|error| store_error("statistics", error))
+    }
+
+    /// A refused call was never made, so there is nothing to look at or to make again.
+    fn write_history(
+        &self,
+        call: &CallRecord,
+        outcome: &RecordedOutcome,
+        result: Option<&ToolResult>,
+    ) -> Result<(), RecordError> {
+        let history = self.stores.history.as_ref().filter(|_| call.decision.is_some());
+        let Some(history) = history else { return Ok(()) };
+        let fingerprint = self.fingerprint(&call.definition);
+        let written = history.append(self.clock.unix(), call, &fingerprint, outcome, result);
+        self.emit_warnings(history.take_notes());
+        written.map_err(|error| store_error("history", error))
     }
 
     fn emit_warnings(&self, notes: Vec<String>) {
@@ -115,81 +111,33 @@ impl RecorderSet {
 }
 
 impl Recorder for RecorderSet {
-    fn record_intent(&self, intent: &IntentRecord<'_>) -> Result<(), RecordError> {
+    fn record_intent(&self, call: &CallRecord) -> Result<(), RecordError> {
         let Some(audit) = &self.stores.audit else { return Ok(()) };
-        let row = IntentRow {
-            call: &intent.call_id.0,
-            parent: intent.parent.map(|id| id.0.as_str()),
-            pid: self.pid,
-            user: self.user.as_deref(),
-            session: intent.session,
-            tool: intent.tool,
-            server: intent.server,
-            source: intent.source.as_str(),
-            decision: intent.decision,
-            arguments: intent.arguments,
-        };
-        let written = audit.append_intent(self.clock.unix(), &row);
+        let written = audit.append_intent(self.clock.unix(), call);
         self.emit_warnings(audit.take_notes());
         written.map_err(|error| store_error("audit log", error))
     }
 
-    fn record_outcome(&self, outcome: &OutcomeRecord<'_>) -> Result<(), RecordError> {
+    fn record_outcome(
+        &self,
+        call: &CallRecord,
+        outcome: &RecordedOutcome,
+        result: Option<&ToolResult>,
+    ) -> Result<(), RecordError> {
         let now = self.clock.unix();
-        let result = outcome.failure.map_or("ok", crate::model::ErrorKind::as_str);
-        let audited = self.write_audit_outcome(now, result, outcome);
-        // A refused call says nothing about how the tool performs.
-        let counted =
-            self.stores.spool.as_ref().filter(|_| outcome.attempts > 0).map_or(Ok(()), |spool| {
-                let written = spool.append(&stats::SpoolRow {
-                    t: u64::try_from(now.as_millis()).unwrap_or(u64::MAX),
-                    id: outcome.call_id.0.clone(),
-                    tool: outcome.tool.to_owned(),
-                    server: outcome.server.map(str::to_owned),
-                    k: result.to_owned(),
-                    us: micros(outcome.duration),
-                    n: outcome.attempts,
-                    b: outcome.result_bytes,
-                });
-                self.emit_warnings(spool.take_notes());
-                written.map_err(|error| store_error("statistics", error))
-            });
-        audited.and(counted)
+        // One record that fails does not cost the others.
+        let audited = self.write_audit_outcome(now, call, outcome);
+        let counted = self.write_spool(now, call, outcome);
+        let kept = self.write_history(call, outcome, result);
+        audited.and(counted).and(kept)
     }
 
-    fn record_batch_outcome(&self, outcome: &OutcomeRecord<'_>) -> Result<(), RecordError> {
-        let result = outcome.failure.map_or("ok", crate::model::ErrorKind::as_str);
-        self.write_audit_outcome(self.clock.unix(), result, outcome)
-    }
-
-    fn keeps_exchanges(&self) -> bool {
-        self.stores.history.is_some()
-    }
-
-    fn record_exchange(&self, exchange: &ExchangeRecord<'_>) -> Result<(), RecordError> {
-        let Some(history) = &self.stores.history else { return Ok(()) };
-        let outcome = exchange.outcome;
-        let fingerprint = self.fingerprint(exchange.definition);
-        let row = HistoryRow {
-            id: &exchange.call_id.0,
-            tool: outcome.tool,
-            server: outcome.server,
-            source: exchange.definition.source.as_str(),
-            session: exchange.session,
-            parent: exchange.parent,
-            protocol: exchange.protocol,
-            fingerprint: &fingerprint,
-            decision: exchange.decision,
-            arguments: exchange.arguments,
-            duration: outcome.duration,
-            attempts: outcome.attempts,
-            error: outcome.failure.map(|kind| (kind.as_str(), outcome.message.unwrap_or(""))),
-            result: exchange.result,
-            bytes: outcome.result_bytes,
-        };
-        let written = history.append(self.clock.unix(), &row);
-        self.emit_warnings(history.take_notes());
-        written.map_err(|error| store_error("history", error))
+    fn record_batch_outcome(
+        &self,
+        call: &CallRecord,
+        outcome: &RecordedOutcome,
+    ) -> Result<(), RecordError> {
+        self.write_audit_outcome(self.clock.unix(), call, outcome)
     }
 }
 
@@ -223,10 +171,6 @@ impl CachedFingerprint {
     }
 }
 
-fn micros(duration: Duration) -> u64 {
-    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
-}
-
 fn store_error(what: &str, error: AppendError) -> RecordError {
     match error {
         AppendError::Unsafe(why) => RecordError::Unsafe(format!("{what}: {why}")),
@@ -236,88 +180,141 @@ fn store_error(what: &str, error: AppendError) -> RecordError {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+    use std::time::Instant;
+
     use super::*;
-    use crate::model::{CallId, ErrorKind, JsonObject, ToolSource};
+    use crate::audit::log::AuditedProcess;
+    use crate::model::{
+        CallId, ErrorKind, Origin, QuestionOutcome, QuestionRecord, ToolName, ToolSource,
+    };
     use crate::util::append::RecordLocation;
     use crate::util::clock::SystemClock;
     use crate::util::segments::SegmentRetention;
 
-    fn audit(location: RecordLocation) -> AuditLog {
-        AuditLog::new(location, false, SegmentRetention::default())
+    const AUDIT: &str = crate::audit::log::FILE;
+    const SPOOL: &str = crate::stats::spool::FILE;
+    const HISTORY: &str = crate::history::log::FILE;
+
+    struct FixedUnixClock;
+
+    impl Clock for FixedUnixClock {
+        fn now(&self) -> Instant {
+            SystemClock.now()
+        }
+
+        fn unix(&self) -> Duration {
+            Duration::from_micros(1_700_000_000_123_456)
+        }
     }
 
-    fn outcome(id: &CallId, attempts: u32) -> OutcomeRecord<'_> {
-        OutcomeRecord {
-            call_id: id,
+    fn recorder(root: &Path, audit: RecordLocation) -> RecorderSet {
+        let at = |file: &str| RecordLocation::own(root, file);
+        let process = AuditedProcess { pid: 7, user: Some("ada".into()) };
+        let stores = RecordStores {
+            audit: Some(AuditLog::new(audit, process, false, SegmentRetention::default())),
+            spool: Some(Spool::new(at(SPOOL), false, SegmentRetention::default())),
+            history: Some(HistoryLog::new(at(HISTORY), false, SegmentRetention::default())),
+        };
+        RecorderSet::new(stores, Arc::new(FixedUnixClock), EventSink::discard())
+    }
+
+    fn call(decision: Option<&str>) -> CallRecord {
+        let name = ToolName::of("notes", "read");
+        let arguments = serde_json::json!({ "key": "a\nb", "n": 1.5 });
+        CallRecord {
+            id: CallId("id-1".into()),
             parent: None,
-            tool: "t",
-            server: None,
-            failure: Some(ErrorKind::Denied),
-            message: None,
-            duration: Duration::ZERO,
-            attempts,
-            result_bytes: 0,
-            questions: &[],
-            refusal: None,
+            tool: name.full(),
+            definition: Arc::new(ToolDefinition::new(
+                name,
+                ToolSource::Mcp,
+                "mcp",
+                Origin::Server("notes".into()),
+            )),
+            session: "s".into(),
+            protocol: Some("2025-06-18".into()),
+            arguments: arguments.as_object().cloned().unwrap(),
+            decision: decision.map(str::to_owned),
         }
+    }
+
+    fn outcome(failure: Option<(ErrorKind, &str)>, attempts: u32) -> RecordedOutcome {
+        RecordedOutcome {
+            failure: failure.map(|(kind, _)| kind),
+            message: failure.map(|(_, message)| message.to_owned()),
+            duration: Duration::from_micros(1_250),
+            attempts,
+            result_bytes: 42,
+            questions: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn the_lines_of_a_call_keep_their_members_and_their_order() {
+        let root = tempfile::tempdir().unwrap();
+        let set = recorder(root.path(), RecordLocation::own(root.path(), AUDIT));
+        let nested = CallRecord { parent: Some(CallId("id-0".into())), ..call(Some("allowed")) };
+        set.record_intent(&nested).unwrap();
+        let question = QuestionRecord { kind: "form", verdict: QuestionOutcome::Unattended };
+        let ok = RecordedOutcome { questions: vec![question], ..outcome(None, 2) };
+        set.record_outcome(&nested, &ok, Some(&ToolResult::text("hi"))).unwrap();
+        let late = outcome(Some((ErrorKind::Timeout, "too late")), 2);
+        set.record_outcome(&nested, &late, None).unwrap();
+        let batch = RecordedOutcome {
+            message: Some("9 calls: 9 answered, 0 failed".into()),
+            duration: Duration::from_secs(3),
+            result_bytes: 0,
+            ..outcome(None, 9)
+        };
+        set.record_batch_outcome(&call(Some("allowed")), &batch).unwrap();
+        let refused = RecordedOutcome {
+            duration: Duration::ZERO,
+            result_bytes: 0,
+            ..outcome(Some((ErrorKind::Denied, "no")), 0)
+        };
+        set.record_outcome(&call(None), &refused, None).unwrap();
+        let text = |file: &str| std::fs::read_to_string(root.path().join(file)).unwrap();
+        insta::assert_snapshot!(text(AUDIT), @r#"
+        {"event":"intent","unix":1700000000.123456,"time":"2023-11-14T22:13:20.123456Z","call":"id-1","parent":"id-0","pid":7,"user":"ada","session":"s","tool":"notes-read","server":"notes","source":"mcp","decision":"allowed","arguments":{"key":"a\nb","n":1.5}}
+        {"event":"outcome","unix":1700000000.123456,"time":"2023-11-14T22:13:20.123456Z","call":"id-1","parent":"id-0","pid":7,"user":"ada","tool":"notes-read","server":"notes","result":"ok","message":null,"duration_us":1250,"attempts":2,"bytes":42,"questions":[{"kind":"form","verdict":"nobody"}]}
+        {"event":"outcome","unix":1700000000.123456,"time":"2023-11-14T22:13:20.123456Z","call":"id-1","parent":"id-0","pid":7,"user":"ada","tool":"notes-read","server":"notes","result":"timeout","message":"too late","duration_us":1250,"attempts":2,"bytes":42}
+        {"event":"outcome","unix":1700000000.123456,"time":"2023-11-14T22:13:20.123456Z","call":"id-1","pid":7,"user":"ada","tool":"notes-read","server":"notes","result":"ok","message":"9 calls: 9 answered, 0 failed","duration_us":3000000,"attempts":9,"bytes":0}
+        {"event":"outcome","unix":1700000000.123456,"time":"2023-11-14T22:13:20.123456Z","call":"id-1","pid":7,"user":"ada","tool":"notes-read","server":"notes","result":"denied","message":"no","duration_us":0,"attempts":0,"bytes":0,"source":"mcp","session":"s","arguments":{"key":"a\nb","n":1.5}}
+        "#);
+        insta::assert_snapshot!(text(SPOOL), @r#"
+        {"t":1700000000123,"id":"id-1","tool":"notes-read","server":"notes","k":"ok","us":1250,"n":2,"b":42}
+        {"t":1700000000123,"id":"id-1","tool":"notes-read","server":"notes","k":"timeout","us":1250,"n":2,"b":42}
+        "#);
+        let value = fingerprint::fingerprint(&call(None).definition);
+        let history = text(HISTORY).replace(&value, "FINGERPRINT");
+        insta::assert_snapshot!(history, @r#"
+        {"id":"id-1","unix":1700000000.122206,"tool":"notes-read","server":"notes","source":"mcp","session":"s","parent":"id-0","protocol":"2025-06-18","fingerprint":"FINGERPRINT","decision":"allowed","duration_us":1250,"attempts":2,"arguments":{"key":"a\nb","n":1.5},"result":{"success":true,"bytes":42,"kinds":["text"],"output":"hi"}}
+        {"id":"id-1","unix":1700000000.122206,"tool":"notes-read","server":"notes","source":"mcp","session":"s","parent":"id-0","protocol":"2025-06-18","fingerprint":"FINGERPRINT","decision":"allowed","duration_us":1250,"attempts":2,"arguments":{"key":"a\nb","n":1.5},"fault":{"kind":"timeout","message":"too late"}}
+        "#);
     }
 
     #[test]
     fn one_call_is_two_audit_lines_and_one_statistics_line() {
         let root = tempfile::tempdir().unwrap();
-        let set = RecorderSet::new(
-            RecordStores {
-                audit: Some(audit(RecordLocation::own(root.path(), crate::audit::log::FILE))),
-                spool: Some(Spool::new(
-                    RecordLocation::own(root.path(), stats::spool::FILE),
-                    false,
-                    SegmentRetention::default(),
-                )),
-                history: None,
-            },
-            Arc::new(SystemClock),
-            EventSink::discard(),
-            None,
-        );
-        let id = CallId("id-1".into());
-        set.record_intent(&IntentRecord {
-            call_id: &id,
-            parent: None,
-            tool: "t",
-            server: None,
-            source: ToolSource::Internal,
-            session: "s",
-            arguments: &JsonObject::new(),
-            decision: "allowed",
-        })
-        .unwrap();
-        set.record_outcome(&outcome(&id, 1)).unwrap();
-        set.record_outcome(&outcome(&id, 0)).unwrap();
+        let set = recorder(root.path(), RecordLocation::own(root.path(), AUDIT));
+        set.record_intent(&call(Some("allowed"))).unwrap();
+        let denied = Some((ErrorKind::Denied, "no"));
+        set.record_outcome(&call(Some("allowed")), &outcome(denied, 1), None).unwrap();
+        set.record_outcome(&call(None), &outcome(denied, 0), None).unwrap();
         let lines =
             |name: &str| std::fs::read_to_string(root.path().join(name)).unwrap().lines().count();
-        assert_eq!(lines(crate::audit::log::FILE), 3);
-        assert_eq!(lines(crate::stats::spool::FILE), 1);
+        assert_eq!((lines(AUDIT), lines(SPOOL), lines(HISTORY)), (3, 1, 1));
     }
 
     #[test]
     fn one_record_that_fails_does_not_cost_the_other() {
         let root = tempfile::tempdir().unwrap();
         std::fs::write(root.path().join("a-file"), "").unwrap();
-        let set = RecorderSet::new(
-            RecordStores {
-                audit: Some(audit(RecordLocation::named(root.path().join("a-file/audit.jsonl")))),
-                spool: Some(Spool::new(
-                    RecordLocation::own(root.path(), stats::spool::FILE),
-                    false,
-                    SegmentRetention::default(),
-                )),
-                history: None,
-            },
-            Arc::new(SystemClock),
-            EventSink::discard(),
-            None,
-        );
-        assert!(set.record_outcome(&outcome(&CallId("id-1".into()), 1)).is_err());
-        assert!(root.path().join(crate::stats::spool::FILE).exists());
+        let audit = RecordLocation::named(root.path().join("a-file/audit.jsonl"));
+        let set = recorder(root.path(), audit);
+        let written = set.record_outcome(&call(Some("allowed")), &outcome(None, 1), None);
+        assert!(written.is_err());
+        assert!(root.path().join(SPOOL).exists() && root.path().join(HISTORY).exists());
     }
 }

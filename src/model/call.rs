@@ -9,20 +9,11 @@ use async_trait::async_trait;
 use tokio_util::sync::CancellationToken;
 
 use super::JsonObject;
+use super::call_id::CallId;
 use super::error::Error;
 use super::event::EventSink;
 use super::name::ToolName;
 use super::result::ToolResult;
-
-/// The identity of one call, in every record of it.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct CallId(pub String);
-
-impl std::fmt::Display for CallId {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
-    }
-}
 
 /// Run this tool with these arguments.
 #[derive(Debug, Clone)]

@@ -64,8 +64,8 @@ impl Diagnostic {
 
     /// Says where it stands.
     #[must_use]
-    pub fn with_location(mut self, place: SourceLocation) -> Self {
-        self.location = Some(place);
+    pub fn with_location(mut self, location: SourceLocation) -> Self {
+        self.location = Some(location);
         self
     }
 

@@ -253,8 +253,8 @@ impl Error {
 
     /// Points at the spot in a file.
     #[must_use]
-    pub fn with_location(self, place: SourceLocation) -> Self {
-        self.update(|b| b.location = Some(place))
+    pub fn with_location(self, location: SourceLocation) -> Self {
+        self.update(|b| b.location = Some(location))
     }
 
     /// Attaches machine-readable evidence (a JSON-RPC error's `with_data`, the offending value).
@@ -295,7 +295,7 @@ impl Error {
             b.message = rewrite(&b.message);
             b.hint = b.hint.as_deref().map(rewrite);
             b.details = b.details.iter().map(|line| rewrite(line)).collect();
-            b.data = b.data.as_ref().map(|data| super::result::map_json(data, rewrite));
+            b.data = b.data.as_ref().map(|data| crate::util::json::map_json(data, rewrite));
         })
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::call::CallId;
+use super::call_id::CallId;
 use super::error::Error;
 use super::offering::ListKind;
 use super::question::QuestionOutcome;

@@ -3,6 +3,8 @@
 //! Owns: the vocabulary. Never does: input or output, waiting, locking, parsing of files.
 
 pub mod call;
+pub mod call_id;
+pub mod call_record;
 pub mod definition;
 pub mod diagnostic;
 pub mod entry;
@@ -18,7 +20,9 @@ pub mod server;
 pub mod tool_listing;
 pub mod traffic;
 
-pub use call::{CallId, NestedCall, ToolCall, ToolCaller, ToolContext};
+pub use call::{NestedCall, ToolCall, ToolCaller, ToolContext};
+pub use call_id::CallId;
+pub use call_record::{CallRecord, QuestionRecord, RecordedOutcome};
 pub use definition::{
     Annotations, Origin, PinState, Safety, Speed, ToolDefinition, ToolScope, ToolSource, ToolStatus,
 };
@@ -28,7 +32,7 @@ pub use error::{Error, ErrorKind, ErrorPhase, RetryAdvice, Signal};
 pub use error_cause::ErrorCause;
 pub use event::{EventSink, HostEvent, ListOwner, LogLevel};
 pub use login::{AuthorizationRequest, Browser, LoginReport};
-pub use name::{ToolName, check_name};
+pub use name::{InvalidNameError, ToolName, check_name};
 pub use offering::{
     Completion, CompletionQuery, CompletionReference, Freshness, ListKind, OfferingListing, Prompt,
     PromptArgument, PromptMessages, Resource, ResourceContents, ResourceTemplate,
@@ -37,7 +41,7 @@ pub use offering::{
 pub use question::{
     NoQuestionHandler, Question, QuestionBody, QuestionHandler, QuestionOutcome, QuestionReply,
 };
-pub use result::{CallMetadata, Routing, SkippedServer, ToolResult, map_json};
+pub use result::{CallMetadata, Routing, SkippedServer, ToolResult};
 pub use server::{CircuitState, Era, PastError, ServerState, ServerStatus};
 pub use tool_listing::ToolListing;
 pub use traffic::{TraceGate, Traffic, TrafficSink};

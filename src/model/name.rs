@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use thiserror::Error;
+
 /// The full name of a tool.
 ///
 /// A tool declared in `tools.yaml` has no component and keeps its name; a tool of a component or
@@ -49,14 +51,19 @@ impl fmt::Display for ToolName {
     }
 }
 
+/// A text that cannot be the name of a tool, component or server.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("invalid name '{0}': use 1 to 128 letters, digits, '_', '.' or '-'")]
+pub struct InvalidNameError(String);
+
 /// Checks a name that a person gives to a tool, component or server.
 ///
 /// # Errors
-/// What a name may hold, in words.
-pub fn check_name(text: &str) -> Result<(), String> {
+/// When it is empty, too long or has a character that a name must not have.
+pub fn check_name(text: &str) -> Result<(), InvalidNameError> {
     let fits = |c: char| c.is_ascii_alphanumeric() || "_.-".contains(c);
     if text.is_empty() || text.len() > 128 || !text.chars().all(fits) {
-        return Err(format!("'{text}' is no name: 1 to 128 letters, digits, '_', '.' or '-'"));
+        return Err(InvalidNameError(text.to_owned()));
     }
     Ok(())
 }

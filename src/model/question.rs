@@ -5,7 +5,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde_json::Value;
 
-use super::call::CallId;
+use super::call_id::CallId;
 
 /// A question of a server.
 #[derive(Debug, Clone)]

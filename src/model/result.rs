@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::call::CallId;
+use super::call_id::CallId;
 use super::error::Error;
+use crate::util::json::map_json;
 
 /// The outcome of a call that reached its tool.
 #[derive(Debug, Clone, Default)]
@@ -79,18 +80,6 @@ impl ToolResult {
             warnings: self.warnings.iter().map(|line| rewrite(line)).collect(),
             meta: self.meta.as_ref().map(|value| map_json(value, rewrite)),
         }
-    }
-}
-
-/// A JSON value with every text in it, keys included, rewritten.
-pub fn map_json(value: &Value, rewrite: &dyn Fn(&str) -> String) -> Value {
-    match value {
-        Value::String(text) => Value::String(rewrite(text)),
-        Value::Array(items) => items.iter().map(|item| map_json(item, rewrite)).collect(),
-        Value::Object(map) => Value::Object(
-            map.iter().map(|(key, value)| (rewrite(key), map_json(value, rewrite))).collect(),
-        ),
-        other => other.clone(),
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use serde_json::Value;
 
-use super::call::CallId;
+use super::call_id::CallId;
 use crate::util::pattern;
 
 /// One thing that crossed a wire, or happened to it, in the order in which it did.

@@ -136,7 +136,8 @@ pub(super) fn component(spec: &ToolSpec) -> Result<String, Diagnostic> {
         return Ok(spec.definition.name.full());
     };
     let text = node.as_scalar_text()?;
-    check_name(&text).map_err(|why| Diagnostic::error(why).with_location(node.location()))?;
+    check_name(&text)
+        .map_err(|error| Diagnostic::error(error.to_string()).with_location(node.location()))?;
     Ok(text)
 }
 
@@ -183,7 +184,8 @@ fn read_item(
     };
     let offer = find_tool(word, at, offers)?;
     let name = named.map_or(Ok(word.to_owned()), ConfigNode::as_scalar_text)?;
-    check_name(&name).map_err(|why| Diagnostic::error(why).with_location(item.location()))?;
+    check_name(&name)
+        .map_err(|error| Diagnostic::error(error.to_string()).with_location(item.location()))?;
     let text = |key| item.get(key).map(ConfigNode::as_scalar_text).transpose();
     Ok(SelectedTool {
         original: offer,

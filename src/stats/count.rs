@@ -187,13 +187,13 @@ struct CountedCall {
 impl SpoolBatch {
     /// Takes a row in.
     pub fn add(&mut self, row: SpoolRow) {
-        let time = row.t.min(LAST_SECOND * 1_000);
+        let time = row.ended_at_ms.min(LAST_SECOND * 1_000);
         let minute = Granularity::Minute.floor(i64::try_from(time / 1_000).unwrap_or(i64::MAX));
         let call = CountedCall {
             duration: row.duration(),
-            kind: if row.k == "ok" { Box::default() } else { row.k.into_boxed_str() },
-            attempts: row.n,
-            bytes: row.b,
+            kind: if row.outcome == "ok" { Box::default() } else { row.outcome.into_boxed_str() },
+            attempts: row.attempts,
+            bytes: row.bytes,
         };
         let tool = ToolKey { name: row.tool, server: row.server };
         let calls = self.tools.entry(tool).or_insert_with(|| ToolCalls {
@@ -264,14 +264,14 @@ mod tests {
 
     fn row(t: u64, kind: &str, ms: u64, attempts: u32) -> SpoolRow {
         SpoolRow {
-            t,
+            ended_at_ms: t,
             id: format!("id-{t}"),
             tool: "t".into(),
             server: None,
-            k: kind.into(),
-            us: ms * 1_000,
-            n: attempts,
-            b: 10,
+            outcome: kind.into(),
+            duration_us: ms * 1_000,
+            attempts,
+            bytes: 10,
         }
     }
 

@@ -46,8 +46,8 @@ mod tests {
             ("/x/calls", "/x/calls", "/x/calls.spool"),
             ("/x/calls.spool", "/x/calls.db", "/x/calls.spool"),
         ] {
-            let place = StatsLocation::named(PathBuf::from(path));
-            assert_eq!((place.store.path, place.spool.path), (store.into(), spool.into()));
+            let location = StatsLocation::named(PathBuf::from(path));
+            assert_eq!((location.store.path, location.spool.path), (store.into(), spool.into()));
         }
     }
 }

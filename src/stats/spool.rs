@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::model::{CallRecord, RecordedOutcome};
 use crate::util::append::{AppendError, RecordLocation};
 use crate::util::segments::{SegmentRetention, SegmentedLog};
 
@@ -23,7 +24,8 @@ pub fn segment_retention(age: Duration) -> SegmentRetention {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SpoolRow {
     /// When it ended: milliseconds since the Unix epoch.
-    pub t: u64,
+    #[serde(rename = "t")]
+    pub ended_at_ms: u64,
     /// The call's identity, by which readers tell repeated lines.
     pub id: String,
     /// The full tool name.
@@ -32,16 +34,34 @@ pub struct SpoolRow {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<String>,
     /// `ok`, or the word of the failure's kind (`tool`, `timeout`, …).
-    pub k: String,
+    #[serde(rename = "k")]
+    pub outcome: String,
     /// Duration in microseconds.
-    pub us: u64,
+    #[serde(rename = "us")]
+    pub duration_us: u64,
     /// Attempts made.
-    pub n: u32,
+    #[serde(rename = "n")]
+    pub attempts: u32,
     /// Bytes of the result as JSON.
-    pub b: u64,
+    #[serde(rename = "b")]
+    pub bytes: u64,
 }
 
 impl SpoolRow {
+    /// The row of a call that ended at `now`, the time since the Unix epoch.
+    pub fn new(now: Duration, call: &CallRecord, outcome: &RecordedOutcome) -> Self {
+        Self {
+            ended_at_ms: u64::try_from(now.as_millis()).unwrap_or(u64::MAX),
+            id: call.id.0.clone(),
+            tool: call.tool.clone(),
+            server: call.server().map(str::to_owned),
+            outcome: outcome.word().to_owned(),
+            duration_us: outcome.micros(),
+            attempts: outcome.attempts,
+            bytes: outcome.result_bytes,
+        }
+    }
+
     /// Reads one line; `None` for a torn or foreign one.
     pub fn parse(line: &str) -> Option<Self> {
         serde_json::from_str(line).ok()
@@ -49,7 +69,7 @@ impl SpoolRow {
 
     /// The duration.
     pub fn duration(&self) -> Duration {
-        Duration::from_micros(self.us)
+        Duration::from_micros(self.duration_us)
     }
 }
 
@@ -73,7 +93,7 @@ impl Spool {
     pub fn append(&self, row: &SpoolRow) -> Result<(), AppendError> {
         let line =
             serde_json::to_string(row).map_err(|error| AppendError::Failed(error.to_string()))?;
-        self.file.append(Duration::from_millis(row.t), &line)
+        self.file.append(Duration::from_millis(row.ended_at_ms), &line)
     }
 
     /// What was put right when the file was opened; each note is handed out once.
@@ -92,14 +112,14 @@ mod tests {
         let spool =
             Spool::new(RecordLocation::own(root.path(), FILE), false, SegmentRetention::default());
         let row = SpoolRow {
-            t: 1_700_000_000_123,
+            ended_at_ms: 1_700_000_000_123,
             id: "id-1".into(),
             tool: "notes-read".into(),
             server: None,
-            k: "ok".into(),
-            us: 1_250,
-            n: 1,
-            b: 42,
+            outcome: "ok".into(),
+            duration_us: 1_250,
+            attempts: 1,
+            bytes: 42,
         };
         spool.append(&row).unwrap();
         let text = std::fs::read_to_string(root.path().join(FILE)).unwrap();

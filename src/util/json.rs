@@ -22,6 +22,18 @@ pub fn pretty(value: &impl Serialize) -> String {
     write(value, PrettyFormatter::new())
 }
 
+/// A JSON value with every text in it, keys included, rewritten.
+pub fn map_json(value: &Value, rewrite: &dyn Fn(&str) -> String) -> Value {
+    match value {
+        Value::String(text) => Value::String(rewrite(text)),
+        Value::Array(items) => items.iter().map(|item| map_json(item, rewrite)).collect(),
+        Value::Object(map) => Value::Object(
+            map.iter().map(|(key, value)| (rewrite(key), map_json(value, rewrite))).collect(),
+        ),
+        other => other.clone(),
+    }
+}
+
 /// The members of an object on one line, as far as there is room: `key=value key=value`.
 pub fn short(arguments: &Map<String, Value>) -> String {
     let mut line = String::new();

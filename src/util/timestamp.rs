@@ -6,14 +6,15 @@ use std::time::Duration;
 
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, civil};
+use thiserror::Error;
 
 use super::units;
 
 /// Reads a point in time: `7d` ago, a date, a date with a time (local unless it says otherwise).
 ///
 /// # Errors
-/// What is understood, in words.
-pub fn parse_since(text: &str) -> Result<Since, String> {
+/// When the text has none of these forms, or is a local time that never was.
+pub fn parse_since(text: &str) -> Result<Since, ParseSinceError> {
     if let Some(ago) = units::duration(text) {
         return Ok(Since::Ago(ago));
     }
@@ -24,9 +25,14 @@ pub fn parse_since(text: &str) -> Result<Since, String> {
     let local = text.parse::<civil::DateTime>().ok();
     match local.and_then(|time| time.to_zoned(TimeZone::system()).ok()) {
         Some(zoned) => Ok(Since::At(zoned.timestamp())),
-        None => Err("expected a time such as 30m, 7d, 2026-11-01 or 2026-11-01T12:00".to_owned()),
+        None => Err(ParseSinceError),
     }
 }
+
+/// A text that is not a point in time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[error("expected a time such as 30m, 7d, 2026-11-01 or 2026-11-01T12:00")]
+pub struct ParseSinceError;
 
 /// A point in time as a person says it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

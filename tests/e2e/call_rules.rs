@@ -174,7 +174,7 @@ fn credentials_do_not_travel_in_the_clear() {
         let allowed = format!("tools: [{{ name: api, {entry}, insecure: true }}]\n");
         std::fs::remove_file(room.path("config/toolhost/tools.yaml")).unwrap();
         room.file("tools.yaml", &allowed);
-        let told = "'insecure' belongs into your own configuration directory";
+        let told = "'insecure' is only allowed in your own configuration directory";
         run(&["--trust", "call", "api"]).exits(9).says(&[told]);
         run(&["--tools", "tools.yaml", "call", "api"]).exits(9).says(&[told]);
         assert!(heard.lock().unwrap().is_empty(), "{entry}");

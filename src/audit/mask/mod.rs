@@ -18,12 +18,12 @@ use serde_json::value::RawValue;
 pub use self::names::{is_marked, names_secret};
 use self::names::{is_maskable, resolve};
 use self::search::SecretSearch;
-use crate::model::result::map_json;
 use crate::model::traffic::{MessageInfo, TrafficKind};
 use crate::model::{
     Diagnostic, Error, EventSink, HostEvent, JsonObject, ServerState, ServerStatus, ToolDefinition,
     ToolResult, Traffic, TrafficSink,
 };
+use crate::util::json::map_json;
 
 /// What stands for an argument that its schema or its name calls secret.
 pub const MASK: &str = "‹secret›";
@@ -195,9 +195,9 @@ impl Masker {
     }
 
     /// A finding without known values.
-    pub fn diagnostic(&self, problem: &mut Diagnostic) {
-        problem.message = self.text(&problem.message);
-        problem.hint = problem.hint.take().map(|hint| self.text(&hint));
+    pub fn diagnostic(&self, diagnostic: &mut Diagnostic) {
+        diagnostic.message = self.text(&diagnostic.message);
+        diagnostic.hint = diagnostic.hint.take().map(|hint| self.text(&hint));
     }
 
     /// A sink that hands on every event without known values.

@@ -3,7 +3,7 @@
 //! Owns: the bounds, and what is said about a file that is no trace. Never does: judge what
 //! crossed the wire.
 
-use std::io::{BufRead, BufReader, Read as _};
+use std::io::{self, BufRead, BufReader, Read as _};
 use std::path::Path;
 
 use super::{TraceHeader, TraceRow, VERSION};
@@ -46,13 +46,26 @@ pub fn read_file(path: &Path) -> Result<TraceRecording, Error> {
 /// Where such files come from.
 const HINT: &str = "recordings are written by record, and by --trace-save of every command";
 
-fn lines(mut input: impl BufRead) -> Result<TraceRecording, String> {
+/// Why the content of a file is not read as a trace.
+#[derive(Debug, thiserror::Error)]
+enum TraceFileError {
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    #[error("it has version {0} of the format, not {VERSION}")]
+    UnknownVersion(u32),
+    #[error("it does not begin as a trace does")]
+    NoHeader,
+    #[error("it is empty")]
+    Empty,
+}
+
+fn lines(mut input: impl BufRead) -> Result<TraceRecording, TraceFileError> {
     let mut read = TraceRecording::default();
     let (mut line, mut bytes) = (Vec::new(), 0);
     loop {
         line.clear();
         let count = input.by_ref().take(MAX_LINE_BYTES).read_until(b'\n', &mut line);
-        let count = count.map_err(|error| error.to_string())?;
+        let count = count?;
         bytes += count;
         if count == 0 {
             break;
@@ -66,12 +79,11 @@ fn lines(mut input: impl BufRead) -> Result<TraceRecording, String> {
         }
         if let Ok(header) = serde_json::from_slice::<TraceHeader>(&line) {
             if header.toolhost_trace != VERSION {
-                let version = header.toolhost_trace;
-                return Err(format!("it has version {version} of the format, not {VERSION}"));
+                return Err(TraceFileError::UnknownVersion(header.toolhost_trace));
             }
             read.runs += 1;
         } else if read.runs == 0 {
-            return Err("it does not begin as a trace does".to_owned());
+            return Err(TraceFileError::NoHeader);
         } else {
             match serde_json::from_slice::<TraceRow>(&line).ok().and_then(TraceRow::traffic) {
                 Some(item) => read.items.push(item),
@@ -79,7 +91,7 @@ fn lines(mut input: impl BufRead) -> Result<TraceRecording, String> {
             }
         }
     }
-    if read.runs == 0 { Err("it is empty".to_owned()) } else { Ok(read) }
+    if read.runs == 0 { Err(TraceFileError::Empty) } else { Ok(read) }
 }
 
 #[cfg(test)]

@@ -156,9 +156,13 @@ impl PinnedEntry {
 
     /// The entry in one line.
     pub fn describe(&self) -> String {
-        let place = [self.layer.as_deref(), self.directory.as_deref()];
-        let place = place.into_iter().flatten().collect::<Vec<_>>().join(" ");
-        if place.is_empty() { self.written.clone() } else { format!("{place}: {}", self.written) }
+        let location = [self.layer.as_deref(), self.directory.as_deref()];
+        let location = location.into_iter().flatten().collect::<Vec<_>>().join(" ");
+        if location.is_empty() {
+            self.written.clone()
+        } else {
+            format!("{location}: {}", self.written)
+        }
     }
 }
 
@@ -202,8 +206,8 @@ pub fn fingerprint_of_text(text: &str) -> String {
 /// What an internal tool may touch. The directory of its file is written as `.`, so that a project
 /// may stand anywhere.
 pub fn touches(tool: &ToolDefinition) -> Vec<String> {
-    let Origin::File(place) = &tool.origin else { return Vec::new() };
-    let base = place.file.parent().and_then(Path::to_str).filter(|base| base.len() > 1);
+    let Origin::File(location) = &tool.origin else { return Vec::new() };
+    let base = location.file.parent().and_then(Path::to_str).filter(|base| base.len() > 1);
     let relative =
         |line: &String| base.map_or_else(|| line.clone(), |base| line.replace(base, "."));
     tool.touches.iter().map(relative).collect()

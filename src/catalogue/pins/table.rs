@@ -127,7 +127,7 @@ impl Pins {
             return self.servers.get(server)?.tools.get(tool.name.tool());
         }
         let file = match &tool.origin {
-            Origin::File(place) => self.context.files.get(&*place.file),
+            Origin::File(location) => self.context.files.get(&*location.file),
             Origin::Server(_) | Origin::Program => None,
         };
         let all = self.tools.get(&tool.name.full())?;

@@ -25,10 +25,11 @@ fn remote(name: &str, description: &str) -> ToolDefinition {
 }
 
 fn local(file: &str, touches: &str) -> ToolDefinition {
-    let place =
+    let location =
         SourceLocation { file: Arc::new(PathBuf::from(file)), line: 1, column: 1, text: "".into() };
     let name = ToolName::plain("log");
-    let mut tool = ToolDefinition::new(name, ToolSource::Internal, "command", Origin::File(place));
+    let mut tool =
+        ToolDefinition::new(name, ToolSource::Internal, "command", Origin::File(location));
     tool.touches = vec![touches.to_owned()];
     tool
 }

@@ -5,14 +5,15 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::grant::Grant;
+use super::kind::KindDescriptor;
 use super::seal::{BoundFile, BoundProgram, Seal};
 use super::store::{ProjectRecord, TrustStore};
 use super::survey::{self, EntryKey, EntrySurvey, UserEntryName, UserEntryNames};
 use super::trust_request::TrustRequest;
+use crate::config::discover::FileRole;
 use crate::config::environment::Environment;
-use crate::config::sources::SourceFile;
-use crate::config::spec::{FileRole, KindDescriptor, Layer};
-use crate::model::Diagnostic;
+use crate::config::source_file::SourceFile;
+use crate::model::{Diagnostic, Layer};
 
 /// What may act, and what a person would have to be asked.
 #[derive(Debug, Default)]
@@ -50,8 +51,8 @@ impl Consent {
     /// What an entry that may not act yet would do, in lines for people.
     pub(in crate::config) fn effects_of(&self, name: &str) -> Vec<String> {
         let records = self.request.as_ref().map(|request| &request.bundle.entries);
-        let place = self.request_index.get(name).copied();
-        let record = records.zip(place).and_then(|(records, place)| records.get(place));
+        let index = self.request_index.get(name).copied();
+        let record = records.zip(index).and_then(|(records, index)| records.get(index));
         record.map(|record| record.lines.clone()).unwrap_or_default()
     }
 
@@ -124,7 +125,7 @@ pub(in crate::config) fn decide(
     let refused = store.is_refused(&survey.root, &survey.bundle.digest());
     consent.harmless = survey.harmless;
     let names = survey.bundle.entries.iter().map(|entry| entry.name.clone());
-    consent.request_index = names.enumerate().map(|(place, name)| (name, place)).collect();
+    consent.request_index = names.enumerate().map(|(index, name)| (name, index)).collect();
     consent.request = Some(TrustRequest {
         root: survey.root,
         bundle: survey.bundle,

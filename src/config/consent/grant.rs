@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use super::expander::Expander;
 use super::store::ProjectRecord;
 use crate::config::environment::Environment;
-use crate::config::expand::Expander;
 use crate::config::expanded::ExpandedValues;
 
 /// Proof that a person agreed to a file. Only this module's parent makes one, and it is the only

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use crate::config::environment::Environment;
-use crate::config::expand::{ReferencePiece, pieces, variable};
+use crate::config::references::{ReferencePiece, pieces, variable};
 
 /// A text without references, or the references that decide it.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 //!
 //! Owns: the survey of a project's bundle, its comparison with what was trusted, the [`Grant`]
 //! without which nothing of a file is expanded, and the [`Seal`] that is checked again just before
-//! something starts. Never does: ask (front ends do), expand a reference, or start anything.
+//! something starts. Never does: ask (front ends do), or start anything.
 //!
 //! A bundle is every configuration file that was read for a project, the code its entries would
 //! run and the documents they name. It is trusted as a whole, by content. There is no list of keys
@@ -12,10 +12,11 @@ mod bundle;
 mod command_files;
 mod decision;
 mod effect;
+mod expander;
 mod grant;
+mod kind;
 mod local_value;
 mod program;
-mod references;
 mod seal;
 mod server;
 pub mod store;
@@ -26,9 +27,11 @@ pub use bundle::{Bundle, EntryRecord};
 pub use decision::Consent;
 pub(super) use decision::decide;
 pub use effect::{EntryEffect, EntrySite, ProgramEffect};
+pub use expander::{ExpandError, Expander};
 pub use grant::{EnvironmentAccess, Grant};
+pub(super) use kind::kind_of;
+pub use kind::{CodeFilesFn, KindClaim, KindDescriptor};
 pub use program::shell_quoted;
-pub use references::is_literal;
 pub use seal::{BoundFile, Seal};
 pub(super) use server::interpreter_of;
 pub use trust_request::{TrustRequest, TrustRequestLine};

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use super::effect::{EntryEffect, EntrySite, ProgramEffect};
+use crate::config::entries::URL_KEYS;
 use crate::config::node::{ConfigNode, NodeValue};
-use crate::config::resolve::endpoint::URL_KEYS;
 
 /// The effects of a server's entry.
 pub(super) fn effects(entry: &ConfigNode, site: &EntrySite<'_>) -> Vec<EntryEffect> {

@@ -1,5 +1,6 @@
 //! The record of what a person trusted: `trust.json` in the state directory, readable and 0600.
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,6 +19,25 @@ const MAX_BYTES: u64 = 64 << 20;
 const VERSION: u32 = 2;
 /// How many refusals are remembered.
 const MAX_REFUSALS: usize = 1_000;
+
+/// Why the record cannot be read or written.
+#[derive(Debug, thiserror::Error)]
+enum TrustFileError {
+    #[error("{}", reason(.0))]
+    Io(#[from] io::Error),
+    #[error("it is not a regular file")]
+    NotAFile,
+    #[error("others may write to it")]
+    WritableByOthers,
+    #[error("it is too large")]
+    TooLarge,
+    #[error("it would be too large")]
+    WouldBeTooLarge,
+    #[error(transparent)]
+    Json(#[from] serde_json::Error),
+    #[error("its version {0} is not known to this build")]
+    UnknownVersion(u32),
+}
 
 /// A project that was trusted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -153,47 +173,52 @@ impl TrustStore {
             return Err(Error::config("there is no state directory to remember this in")
                 .with_hint("set HOME, or use --trust for one run"));
         };
-        let failed = |why: String| Error::config(format!("cannot write {}: {why}", path.display()));
-        let lock = atomic_file::lock(&path).map_err(|why| failed(reason(&why)))?;
-        let mut content = read(&path).map_err(failed)?;
-        change(&mut content);
-        content.version = VERSION;
-        let text = serde_json::to_string(&content).map_err(|why| failed(why.to_string()))?;
-        if text.len() as u64 > MAX_BYTES {
-            return Err(failed("it would be too large".to_owned()));
-        }
-        private_file::replace(&path, (text + "\n").as_bytes())
-            .map_err(|why| failed(reason(&why)))?;
-        drop(lock);
-        self.content = content;
+        self.content = rewrite(&path, change)
+            .map_err(|error| Error::config(format!("cannot write {}: {error}", path.display())))?;
         Ok(())
     }
 }
 
-fn read(path: &Path) -> Result<TrustFileContent, String> {
+/// Reads the record, changes it and writes it, while other processes wait. Gives what was written.
+fn rewrite(
+    path: &Path,
+    change: impl FnOnce(&mut TrustFileContent),
+) -> Result<TrustFileContent, TrustFileError> {
+    let _lock = atomic_file::lock(path)?;
+    let mut content = read(path)?;
+    change(&mut content);
+    content.version = VERSION;
+    let text = serde_json::to_string(&content)?;
+    if text.len() as u64 > MAX_BYTES {
+        return Err(TrustFileError::WouldBeTooLarge);
+    }
+    private_file::replace(path, (text + "\n").as_bytes())?;
+    Ok(content)
+}
+
+fn read(path: &Path) -> Result<TrustFileContent, TrustFileError> {
     use std::os::unix::fs::MetadataExt as _;
     let meta = match std::fs::symlink_metadata(path) {
         Ok(meta) => meta,
-        Err(why) if why.kind() == std::io::ErrorKind::NotFound => {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
             return Ok(TrustFileContent::default());
         }
-        Err(why) => return Err(reason(&why)),
+        Err(error) => return Err(error.into()),
     };
     if !meta.is_file() {
-        return Err("it is not a regular file".to_owned());
+        return Err(TrustFileError::NotAFile);
     }
     if meta.mode() & 0o022 != 0 || meta.uid() != rustix::process::geteuid().as_raw() {
-        return Err("others may write to it".to_owned());
+        return Err(TrustFileError::WritableByOthers);
     }
     if meta.len() > MAX_BYTES {
-        return Err("it is too large".to_owned());
+        return Err(TrustFileError::TooLarge);
     }
-    let text = std::fs::read_to_string(path).map_err(|why| reason(&why))?;
-    let content: TrustFileContent = serde_json::from_str(&text).map_err(|why| why.to_string())?;
+    let content: TrustFileContent = serde_json::from_str(&std::fs::read_to_string(path)?)?;
     match content.version {
         VERSION => Ok(content),
         1 => Ok(TrustFileContent::default()),
-        other => Err(format!("its version {other} is not known to this build")),
+        other => Err(TrustFileError::UnknownVersion(other)),
     }
 }
 

@@ -8,15 +8,16 @@ use std::path::{Path, PathBuf};
 
 use super::bundle::{Bundle, EntryRecord, digest_of};
 use super::effect::{EntryEffect, EntrySite};
-use super::references::{self, is_literal};
+use super::kind::{KindDescriptor, kind_of};
 use super::seal::{BoundFile, BoundProgram};
 use super::{program, server, trust_request};
+use crate::config::discover::FileRole;
+use crate::config::entries;
 use crate::config::environment::Environment;
 use crate::config::keys::{SERVERS_FILE, TOOLS_FILE, canonical};
 use crate::config::node::{ConfigNode, NodeValue};
-use crate::config::resolve::{servers, tools};
-use crate::config::sources::SourceFile;
-use crate::config::spec::{FileRole, KindDescriptor};
+use crate::config::references::{self, is_literal};
+use crate::config::source_file::SourceFile;
 use crate::model::{Diagnostic, SourceLocation};
 
 /// An entry by what it is and its name.
@@ -37,10 +38,10 @@ pub(super) struct WrittenEntry<'n> {
 pub(super) fn entries<'n>(root: &'n ConfigNode, role: FileRole) -> Vec<WrittenEntry<'n>> {
     match role {
         FileRole::Servers => {
-            let server = |(name, place, node): (String, SourceLocation, &'n ConfigNode)| {
-                WrittenEntry { role, name, location: place, node, is_component: true }
+            let server = |(name, location, node): (String, SourceLocation, &'n ConfigNode)| {
+                WrittenEntry { role, name, location, node, is_component: true }
             };
-            servers::entries_as_written(root).into_iter().map(server).collect()
+            entries::servers_as_written(root).into_iter().map(server).collect()
         }
         FileRole::Tools => {
             let mut found = Vec::new();
@@ -51,8 +52,8 @@ pub(super) fn entries<'n>(root: &'n ConfigNode, role: FileRole) -> Vec<WrittenEn
                     continue;
                 }
                 for node in items {
-                    let Some(name) = tools::written_name(node) else { continue };
-                    let is_component = tools::may_be_component(node, &key.text);
+                    let Some(name) = entries::written_name(node) else { continue };
+                    let is_component = entries::may_be_component(node, &key.text);
                     found.push(WrittenEntry {
                         role,
                         name,
@@ -190,7 +191,7 @@ pub(super) fn list_loaded_code(
             if entry.role != FileRole::Tools || is_off(entry.node) {
                 continue;
             }
-            let kind = tools::kind(entry.node, &base_dir, kinds).ok();
+            let kind = kind_of(entry.node, &base_dir, kinds).ok();
             let Some(list) = kind.and_then(|words| words.code) else { continue };
             match list(entry.node, &site) {
                 Ok(paths) => {
@@ -224,7 +225,7 @@ fn effects(
 ) -> Vec<EntryEffect> {
     match entry.role {
         FileRole::Servers => server::effects(entry.node, site),
-        FileRole::Tools => match tools::kind(entry.node, site.base_dir, kinds) {
+        FileRole::Tools => match kind_of(entry.node, site.base_dir, kinds) {
             Ok(words) => (words.effects)(entry.node, site),
             // Nobody knows what it is, so it does nothing; the reason is told when it is resolved.
             Err(_) => Vec::new(),
@@ -337,12 +338,8 @@ fn settings(tree: &ConfigNode, role: FileRole, file: &str) -> Option<EntryRecord
         for (reference, places) in references::of(value) {
             let places: Vec<String> = places
                 .iter()
-                .map(|place| {
-                    if place.is_empty() {
-                        key.text.clone()
-                    } else {
-                        format!("{}.{place}", key.text)
-                    }
+                .map(|path| {
+                    if path.is_empty() { key.text.clone() } else { format!("{}.{path}", key.text) }
                 })
                 .collect();
             lines.push(format!("uses {reference} in {}", places.join(", ")));
@@ -451,8 +448,8 @@ impl UserEntryNames {
         let mut names = Vec::new();
         for file in files {
             for entry in entries(&file.parsed.root, file.candidate.role) {
-                let WrittenEntry { name, role, is_component, location: place, .. } = entry;
-                names.push(UserEntryName { name, role, is_component, location: place });
+                let WrittenEntry { name, role, is_component, location, .. } = entry;
+                names.push(UserEntryName { name, role, is_component, location });
             }
         }
         Self(names)

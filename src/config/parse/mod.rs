@@ -122,7 +122,7 @@ impl TreeBuilder {
             let diagnostic = self.diagnostic(
                 key.position,
                 format!(
-                    "the key '{}' stands twice, first at line {} column {}",
+                    "duplicate key '{}', first defined at line {} column {}",
                     key.text, first.line, first.column
                 ),
             );
@@ -143,8 +143,8 @@ mod tests {
 
     fn message(name: &str, text: &str) -> String {
         let diagnostic = tree(name, text).expect_err("should be refused");
-        let place = diagnostic.location.expect("has a place");
-        format!("{}:{}: {}", place.line, place.column, diagnostic.message)
+        let location = diagnostic.location.expect("has a place");
+        format!("{}:{}: {}", location.line, location.column, diagnostic.message)
     }
 
     #[test]
@@ -218,7 +218,7 @@ mod tests {
         insta::assert_snapshot!(message("t.yaml", "a: !!python/object:os.system x"), @"1:30: the tag !!python/object:os.system is not allowed here");
         insta::assert_snapshot!(message("t.yaml", "a: 1\n---\nb: 2\n"), @"3:1: a second document starts here");
         insta::assert_snapshot!(message("t.yaml", "a: *nowhere\n"), @"1:4: while parsing node, found unknown anchor");
-        insta::assert_snapshot!(message("t.yaml", "a: &x [*x]\n"), @"1:8: the alias refers to a value it stands in");
+        insta::assert_snapshot!(message("t.yaml", "a: &x [*x]\n"), @"1:8: the alias refers to a value that contains it");
         insta::assert_snapshot!(message("t.yaml", "a: [1, 2\nb: 3\n"), @"2:2: illegal placement of ':' indicator");
         insta::assert_snapshot!(message("t.yaml", "a: .inf\n"), @"1:4: .inf: infinities and NaN have no meaning here");
         insta::assert_snapshot!(message("t.yaml", "a:\n\t- b\n"), @"2:2: tabs disallowed within this context (block indentation)");

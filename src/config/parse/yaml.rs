@@ -145,7 +145,9 @@ impl<'a> Composer<'a> {
             return Err(self.builder.diagnostic(at, format!("more than {MAX_ALIASES} aliases")));
         }
         let Some(anchored) = self.anchors.get(&id) else {
-            return Err(self.builder.diagnostic(at, "the alias refers to a value it stands in"));
+            return Err(self
+                .builder
+                .diagnostic(at, "the alias refers to a value that contains it"));
         };
         // Counted before it is copied, so that a bomb costs nothing.
         self.copied += anchored.size;
@@ -259,7 +261,7 @@ impl<'a> Composer<'a> {
         if fits {
             Ok(value)
         } else {
-            Err(self.builder.diagnostic(at, format!("'{text}' does not fit its tag")))
+            Err(self.builder.diagnostic(at, format!("'{text}' does not match its tag")))
         }
     }
 

@@ -4,7 +4,7 @@ use secrecy::SecretString;
 use url::Url;
 
 use super::EntryDiagnostics;
-use crate::config::expand::Expander;
+use crate::config::consent::Expander;
 use crate::config::keys::AUTH;
 use crate::config::node::{ConfigNode, NodeValue};
 use crate::config::secrets::looks_secret;
@@ -22,13 +22,13 @@ pub fn headers(
         let is_token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
         if key.text.is_empty() || !key.text.bytes().all(is_token) {
             entry_diagnostics
-                .error(node.location_of(key), format!("'{}' is no header name", key.text));
+                .error(node.location_of(key), format!("invalid header name '{}'", key.text));
             continue;
         }
         let Some(text) = entry_diagnostics.ok_or_report(value.as_scalar_text()) else { continue };
         if text.bytes().any(|b| b.is_ascii_control() && b != b'\t') {
             let message =
-                format!("the value of the header '{}' holds a control character", key.text);
+                format!("the value of the header '{}' contains a control character", key.text);
             entry_diagnostics.error(value.location(), message);
             continue;
         }
@@ -51,7 +51,7 @@ pub fn resolve(
     if let NodeValue::Text(word) = &node.value {
         if word != "none" {
             entry_diagnostics.diagnostics.push(
-                Diagnostic::error(format!("'{word}' is no way to authenticate"))
+                Diagnostic::error(format!("unknown authentication '{word}'"))
                     .with_hint("write auth: { type: bearer, token_env_var: NAME }")
                     .with_location(node.location()),
             );
@@ -84,10 +84,10 @@ pub fn resolve(
         "oauth" => login(node),
         "client_credentials" => program(node),
         other => {
-            let place = node.get("type").unwrap_or(node).location();
+            let location = node.get("type").unwrap_or(node).location();
             let known = "bearer, none, oauth, client_credentials";
-            Err(Diagnostic::error(format!("'{other}' is no auth type; it is one of {known}"))
-                .with_location(place))
+            Err(Diagnostic::error(format!("unknown auth type '{other}'; expected one of {known}"))
+                .with_location(location))
         }
     };
     entry_diagnostics.ok_or_report(read).unwrap_or(AuthSpec::None)
@@ -106,9 +106,8 @@ fn login(node: &ConfigNode) -> Result<AuthSpec, Diagnostic> {
         Some(node) => match u16::try_from(node.as_count()?) {
             Ok(port) if port > 0 => Some(port),
             _ => {
-                return Err(
-                    Diagnostic::error("a port is 1 to 65535").with_location(node.location())
-                );
+                return Err(Diagnostic::error("a port must be between 1 and 65535")
+                    .with_location(node.location()));
             }
         },
     };
@@ -144,8 +143,8 @@ fn program(node: &ConfigNode) -> Result<AuthSpec, Diagnostic> {
     if let Some(algorithm) = find(node, "algorithm")
         && !["ES256", "RS256", "EdDSA"].contains(&algorithm.as_text()?)
     {
-        let known = "it is one of ES256, RS256, EdDSA";
-        return Err(Diagnostic::error(format!("this is no algorithm; {known}"))
+        let known = "expected one of ES256, RS256, EdDSA";
+        return Err(Diagnostic::error(format!("unknown algorithm; {known}"))
             .with_location(algorithm.location()));
     }
     let token_url = address(node, "token_url")?;
@@ -191,7 +190,7 @@ fn address(node: &ConfigNode, name: &str) -> Result<Option<Url>, Diagnostic> {
         Ok(url) if matches!(url.scheme(), "http" | "https") && url.host().is_some() => {
             Ok(Some(url))
         }
-        _ => Err(Diagnostic::error(format!("'{name}' is no http or https address"))
+        _ => Err(Diagnostic::error(format!("'{name}' must be an http or https URL"))
             .with_location(found.location())),
     }
 }

@@ -45,7 +45,7 @@ pub fn resolve(
                     if !schemas::accepts_object(&schema) {
                         entry_diagnostics.warn(
                             value.location(),
-                            "arguments are always an object, this schema says otherwise",
+                            "arguments are always an object, but this schema does not accept one",
                         );
                     }
                     tool.input_schema = Arc::new(schema);
@@ -129,7 +129,7 @@ pub fn one_of<T>(
     let text = node.as_text()?;
     parse(text).ok_or_else(|| {
         let mut diagnostic =
-            Diagnostic::error(format!("'{text}' is no {what}; it is one of {words}"));
+            Diagnostic::error(format!("unknown {what} '{text}'; expected one of {words}"));
         if let Some(meant) = crate::config::keys::suggestion(text, words.split(", ")) {
             diagnostic = diagnostic.with_hint(format!("did you mean '{meant}'?"));
         }

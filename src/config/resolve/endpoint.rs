@@ -8,15 +8,12 @@ use secrecy::SecretString;
 use url::Url;
 
 use super::{EntryDiagnostics, FileContext, auth};
-use crate::config::consent::interpreter_of;
-use crate::config::expand::Expander;
+use crate::config::consent::{Expander, interpreter_of};
+use crate::config::entries::URL_KEYS;
 use crate::config::node::ConfigNode;
 use crate::config::spec::{AuthSpec, Endpoint, HttpTransport};
 use crate::config::{plain_http, unix_socket};
 use crate::model::{Diagnostic, EntryOrigin};
-
-/// The spellings of `url`.
-pub const URL_KEYS: [&str; 4] = ["url", "baseUrl", "serverUrl", "httpUrl"];
 
 /// What resolving one server's entry needs beside the entry.
 pub struct EntryContext<'a> {
@@ -39,11 +36,11 @@ pub fn resolve(
     let program = entry.get_any(&["command", "server_path"]).map(|(_, node)| node);
     match (url, program) {
         (Some(url), Some(_)) => {
-            entry_diagnostics.error(url.location(), "'url' and 'command' exclude each other");
+            entry_diagnostics.error(url.location(), "'url' and 'command' cannot be used together");
             None
         }
         (None, None) => {
-            let message = "nothing says how to reach this server";
+            let message = "this server has neither a command nor a URL";
             let diagnostic = Diagnostic::error(message).with_hint("add 'command' or 'url'");
             entry_diagnostics.diagnostics.push(diagnostic.with_location(entry.location()));
             None
@@ -96,7 +93,7 @@ fn transport(
         }
         "sse" => Ok(Some(TransportChoice::Http(HttpTransport::Sse))),
         other => {
-            let message = format!("'{other}' is no transport; it is one of stdio, http, sse");
+            let message = format!("unknown transport '{other}'; expected one of stdio, http, sse");
             entry_diagnostics.error(node.location(), message);
             Err(ReportedError)
         }
@@ -113,7 +110,7 @@ fn http(
     let text = entry_diagnostics.ok_or_report(node.as_text())?;
     let (url, socket) = address(text, node, transport, context.file, entry_diagnostics)?;
     if !url.username().is_empty() || url.password().is_some() {
-        let diagnostic = Diagnostic::error("a URL must not carry a user name or a password");
+        let diagnostic = Diagnostic::error("a URL must not contain a user name or password");
         entry_diagnostics.diagnostics.push(
             diagnostic
                 .with_hint("use headers or auth: URLs are shown and logged")
@@ -123,7 +120,7 @@ fn http(
     }
     for key in ["args", "env", "env_keys", "cwd"] {
         if let Some(key) = entry.key(key) {
-            let message = format!("'{}' has no meaning beside 'url'", key.text);
+            let message = format!("'{}' has no effect together with 'url'", key.text);
             entry_diagnostics.warn(entry.location_of(key), message);
         }
     }
@@ -163,7 +160,7 @@ fn address(
     let url = match Url::parse(text) {
         Ok(url) => url,
         Err(why) => {
-            entry_diagnostics.error(node.location(), format!("this is no URL: {why}"));
+            entry_diagnostics.error(node.location(), format!("invalid URL: {why}"));
             return None;
         }
     };
@@ -172,7 +169,7 @@ fn address(
         other => {
             entry_diagnostics.error(
                 node.location(),
-                format!("the scheme '{other}' is not spoken; use http, https or unix"),
+                format!("unsupported URL scheme '{other}'; use http, https or unix"),
             );
             None
         }
@@ -208,12 +205,12 @@ fn stdio(
         command = normalize_path(&file.base_dir.join(command)).to_string_lossy().into_owned();
     } else if command.contains(char::is_whitespace) {
         let mut diagnostic =
-            Diagnostic::warning("the command is one program, it is not split at blanks");
+            Diagnostic::warning("the command must be a single program; it is not split at spaces");
         diagnostic.hint = Some("write a list, or use 'args'".to_owned());
         entry_diagnostics.diagnostics.push(diagnostic.with_location(program.location()));
     }
     if std::iter::once(&command).chain(&args).any(|text| text.contains('\0')) {
-        entry_diagnostics.error(program.location(), "a command cannot hold a NUL character");
+        entry_diagnostics.error(program.location(), "a command cannot contain a NUL character");
         return None;
     }
     let cwd = match entry.get("cwd").filter(|n| !n.is_null()) {
@@ -224,7 +221,7 @@ fn stdio(
     };
     for key in ["headers", "auth", "oauth"] {
         if let Some(key) = entry.key(key) {
-            let message = format!("'{}' has no meaning beside 'command'", key.text);
+            let message = format!("'{}' has no effect together with 'command'", key.text);
             entry_diagnostics.warn(entry.location_of(key), message);
         }
     }
@@ -245,8 +242,10 @@ fn variables(
     for (key, value) in entry_diagnostics.ok_or_report(node.as_map()).unwrap_or_default() {
         let Some(text) = entry_diagnostics.ok_or_report(value.as_scalar_text()) else { continue };
         if key.text.is_empty() || key.text.contains(['=', '\0']) || text.contains('\0') {
-            entry_diagnostics
-                .error(node.location_of(key), format!("'{}' cannot be a variable", key.text));
+            entry_diagnostics.error(
+                node.location_of(key),
+                format!("invalid variable name or value: '{}'", key.text),
+            );
             continue;
         }
         variables.insert(key.text.clone(), SecretString::from(text));

@@ -17,8 +17,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::consent::{Consent, EnvironmentAccess};
-use super::expand::Expander;
+use super::consent::{Consent, EnvironmentAccess, Expander};
 use super::keys::{self, KeySpec};
 use super::node::{ConfigKey, ConfigNode};
 use super::parse::DuplicateKey;
@@ -117,7 +116,7 @@ impl<'a> ConfigurationBuilder<'a> {
     fn is_users_name(
         &mut self,
         (name, is_component): (&str, bool),
-        place: &SourceLocation,
+        location: &SourceLocation,
         file: &FileContext<'_>,
     ) -> bool {
         let kept = if file.is_project {
@@ -126,12 +125,11 @@ impl<'a> ConfigurationBuilder<'a> {
             None
         };
         let Some(own) = kept else { return false };
-        let diagnostic =
-            Diagnostic::warning(format!("left out: it would take the place of your own {own}"))
-                .with_hint("'toolhost trust' shows what a project would replace, and allows it");
+        let diagnostic = Diagnostic::warning(format!("ignored: it would replace your own {own}"))
+            .with_hint("'toolhost trust' shows what a project would replace, and allows it");
         self.configuration
             .diagnostics
-            .push(diagnostic.with_location(place.clone()).with_entry(name));
+            .push(diagnostic.with_location(location.clone()).with_entry(name));
         true
     }
 
@@ -152,9 +150,9 @@ impl<'a> ConfigurationBuilder<'a> {
     }
 
     /// Puts an entry out of service without calling that a diagnostic.
-    fn add_switched_off(&mut self, name: &str, role: FileRole, place: SourceLocation) {
+    fn add_switched_off(&mut self, name: &str, role: FileRole, location: SourceLocation) {
         let diagnostic =
-            Diagnostic::warning("switched off in the file").with_location(place).with_entry(name);
+            Diagnostic::warning("disabled in the file").with_location(location).with_entry(name);
         let (name, declares) = (name.to_owned(), Vec::new());
         self.configuration.disabled.push(DisabledEntry {
             name,
@@ -181,28 +179,28 @@ enum NameClaim {
 }
 
 impl NameTable {
-    fn claim(&mut self, name: &str, place: SourceLocation, layer: Layer) -> NameClaim {
+    fn claim(&mut self, name: &str, location: SourceLocation, layer: Layer) -> NameClaim {
         match self.0.get(name) {
             None => {
-                self.0.insert(name.to_owned(), (place, layer));
+                self.0.insert(name.to_owned(), (location, layer));
                 NameClaim::Claimed
             }
             Some((_, owner)) if *owner != layer => NameClaim::Shadowed,
             Some((first, _)) => NameClaim::Taken(
                 Diagnostic::error(format!(
-                    "the name '{name}' is taken: first used at {}:{}:{}",
+                    "duplicate name '{name}': first defined at {}:{}:{}",
                     first.file.display(),
                     first.line,
                     first.column
                 ))
                 .with_hint("rename one of them")
-                .with_location(place),
+                .with_location(location),
             ),
         }
     }
 
     fn owner(&self, name: &str) -> Option<&SourceLocation> {
-        self.0.get(name).map(|(place, _)| place)
+        self.0.get(name).map(|(location, _)| location)
     }
 }
 
@@ -218,12 +216,12 @@ impl EntryDiagnostics {
         result.map_err(|diagnostic| self.diagnostics.push(diagnostic)).ok()
     }
 
-    pub fn error(&mut self, place: SourceLocation, message: impl Into<String>) {
-        self.diagnostics.push(Diagnostic::error(message).with_location(place));
+    pub fn error(&mut self, location: SourceLocation, message: impl Into<String>) {
+        self.diagnostics.push(Diagnostic::error(message).with_location(location));
     }
 
-    pub fn warn(&mut self, place: SourceLocation, message: impl Into<String>) {
-        self.diagnostics.push(Diagnostic::warning(message).with_location(place));
+    pub fn warn(&mut self, location: SourceLocation, message: impl Into<String>) {
+        self.diagnostics.push(Diagnostic::warning(message).with_location(location));
     }
 
     /// Warns about a key that nobody reads. Keys that begin with `x-` are for other programs.
@@ -277,7 +275,8 @@ fn retries(node: &ConfigNode) -> Result<u32, Diagnostic> {
     const MOST: u64 = 100;
     let count = node.as_count()?;
     u32::try_from(count).ok().filter(|_| count <= MOST).ok_or_else(|| {
-        Diagnostic::error(format!("at most {MOST} retries")).with_location(node.location())
+        Diagnostic::error(format!("at most {MOST} retries are allowed are allowed"))
+            .with_location(node.location())
     })
 }
 
@@ -286,7 +285,7 @@ fn limit(node: &ConfigNode) -> Result<std::time::Duration, Diagnostic> {
     let value = node.as_duration()?;
     if value.is_zero() {
         return Err(
-            Diagnostic::error("a limit has to be more than 0").with_location(node.location())
+            Diagnostic::error("a limit must be greater than 0").with_location(node.location())
         );
     }
     Ok(value)

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::endpoint::URL_KEYS;
 use super::{EntryDiagnostics, FileContext};
+use crate::config::entries::URL_KEYS;
 use crate::config::node::{ConfigNode, NodeValue};
 use crate::config::variables::{decides_code, is_name};
 use crate::model::{Diagnostic, EntryOrigin, Layer};
@@ -64,7 +64,7 @@ pub fn context_env(value: &ConfigNode, entry_diagnostics: &mut EntryDiagnostics)
         } else if is_name(name) {
             continue;
         } else {
-            Diagnostic::error(format!("'{name}' is not the name of a variable"))
+            Diagnostic::error(format!("invalid variable name '{name}'"))
         };
         entry_diagnostics.diagnostics.push(diagnostic.with_location(value.location()));
     }

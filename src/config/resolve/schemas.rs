@@ -6,6 +6,7 @@
 use std::path::{Component, Path};
 
 use serde_json::{Map, Value};
+use thiserror::Error;
 
 use super::FileContext;
 use crate::config::node::{ConfigNode, NodeValue};
@@ -14,6 +15,21 @@ use crate::model::Diagnostic;
 
 /// How many files one schema may pull in.
 const MAX_FILES: usize = 32;
+
+/// Why a reference to a schema file cannot be followed.
+#[derive(Debug, Error)]
+enum SchemaReferenceError {
+    #[error("{path} contains nothing at '#{fragment}'")]
+    NoFragment { path: String, fragment: String },
+    #[error("'$ref' to {0}: only files in or below the directory of this file can be used")]
+    OutsideDirectory(String),
+    #[error("'$ref' to {0}: a symbolic link leads out of the project")]
+    OutsideProject(String),
+    #[error("more than {MAX_FILES} schema files")]
+    TooManyFiles,
+    #[error("'$ref' to {path}: {}", diagnostic.message)]
+    Unreadable { path: String, diagnostic: Box<Diagnostic> },
+}
 
 /// The schema at `node`, complete.
 pub fn inline(node: &ConfigNode, file: &FileContext<'_>) -> Result<Value, Diagnostic> {
@@ -25,7 +41,7 @@ pub fn inline(node: &ConfigNode, file: &FileContext<'_>) -> Result<Value, Diagno
         return Ok(schema);
     }
     complete(schema, &file.base_dir, file.is_project.then_some(file.root))
-        .map_err(|why| Diagnostic::error(why).with_location(node.location()))
+        .map_err(|error| Diagnostic::error(error.to_string()).with_location(node.location()))
 }
 
 /// The schema that `node` names under the file's `schemas`.
@@ -70,7 +86,11 @@ fn refers_to_files(schema: &Value) -> bool {
 }
 
 /// `within` is the directory that a project's files stay in, links resolved.
-fn complete(schema: Value, base: &Path, within: Option<&Path>) -> Result<Value, String> {
+fn complete(
+    schema: Value,
+    base: &Path,
+    within: Option<&Path>,
+) -> Result<Value, SchemaReferenceError> {
     let mut files = SchemaFiles { base, within, loaded: Vec::new() };
     let root = match schema.get("$ref").and_then(Value::as_str).and_then(file_part) {
         Some((path, fragment)) => {
@@ -106,8 +126,8 @@ fn def_name(index: usize) -> String {
     format!("file{index}")
 }
 
-fn nothing_at(path: &str, fragment: &str) -> String {
-    format!("{path} has nothing at '#{fragment}'")
+fn nothing_at(path: &str, fragment: &str) -> SchemaReferenceError {
+    SchemaReferenceError::NoFragment { path: path.to_owned(), fragment: fragment.to_owned() }
 }
 
 struct SchemaFiles<'a> {
@@ -127,7 +147,11 @@ struct SchemaFile {
 
 impl SchemaFiles<'_> {
     /// Makes every reference point into the finished schema. `owner` is the file `value` is from.
-    fn rewrite(&mut self, value: Value, owner: Option<usize>) -> Result<Value, String> {
+    fn rewrite(
+        &mut self,
+        value: Value,
+        owner: Option<usize>,
+    ) -> Result<Value, SchemaReferenceError> {
         Ok(match value {
             Value::Object(map) => {
                 let mut out = Map::with_capacity(map.len());
@@ -149,7 +173,11 @@ impl SchemaFiles<'_> {
         })
     }
 
-    fn reference(&mut self, text: String, owner: Option<usize>) -> Result<String, String> {
+    fn reference(
+        &mut self,
+        text: String,
+        owner: Option<usize>,
+    ) -> Result<String, SchemaReferenceError> {
         let (index, fragment) = match (file_part(&text), owner, text.strip_prefix('#')) {
             (Some((path, fragment)), ..) => {
                 let index = self.load(path)?;
@@ -166,7 +194,7 @@ impl SchemaFiles<'_> {
     }
 
     /// Reads a file beside the configuration, once.
-    fn load(&mut self, path: &str) -> Result<usize, String> {
+    fn load(&mut self, path: &str) -> Result<usize, SchemaReferenceError> {
         if let Some(index) = self.loaded.iter().position(|file| file.path == path) {
             return Ok(index);
         }
@@ -174,19 +202,22 @@ impl SchemaFiles<'_> {
             .components()
             .all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
         if !inside {
-            return Err(format!("'$ref' to {path}: only files beside this one can be used"));
+            return Err(SchemaReferenceError::OutsideDirectory(path.to_owned()));
         }
         if self.loaded.len() == MAX_FILES {
-            return Err(format!("more than {MAX_FILES} schema files"));
+            return Err(SchemaReferenceError::TooManyFiles);
         }
         let whole = self.base.join(path);
         let leaves = |root| whole.canonicalize().is_ok_and(|real| !real.starts_with(root));
         if self.within.is_some_and(leaves) {
-            return Err(format!("'$ref' to {path}: a link that leads out of the project"));
+            return Err(SchemaReferenceError::OutsideProject(path.to_owned()));
         }
-        let message = |diagnostic: Diagnostic| format!("'$ref' to {path}: {}", diagnostic.message);
-        let (source, text) = read::read(&whole, false).map_err(message)?;
-        let document = parse::parse(&source, &text).map_err(message)?.root.to_json();
+        let unreadable = |diagnostic| SchemaReferenceError::Unreadable {
+            path: path.to_owned(),
+            diagnostic: Box::new(diagnostic),
+        };
+        let (source, text) = read::read(&whole, false).map_err(unreadable)?;
+        let document = parse::parse(&source, &text).map_err(unreadable)?.root.to_json();
         self.loaded.push(SchemaFile {
             path: path.to_owned(),
             document,
@@ -203,7 +234,7 @@ mod tests {
 
     use super::*;
 
-    fn completed(schema: Value, files: &[(&str, &str)]) -> Result<Value, String> {
+    fn completed(schema: Value, files: &[(&str, &str)]) -> Result<Value, SchemaReferenceError> {
         let dir = tempfile::tempdir().unwrap();
         for (name, text) in files {
             std::fs::write(dir.path().join(name), text).unwrap();
@@ -237,7 +268,7 @@ mod tests {
     fn nothing_outside_the_directory_is_read() {
         for path in ["../x.json", "/etc/passwd", "a/../../x.json"] {
             let why = completed(json!({"$ref": path}), &[]).unwrap_err();
-            assert!(why.contains("only files beside"), "{why}");
+            assert!(matches!(why, SchemaReferenceError::OutsideDirectory(_)), "{why}");
         }
         assert!(!refers_to_files(&json!({"$ref": "https://example.com/x.json"})));
         assert!(!refers_to_files(&json!({"$ref": "#/$defs/x"})));

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use super::definition::{self, SERVER_KIND, one_of};
-use super::endpoint::{self, EntryContext, URL_KEYS};
+use super::endpoint::{self, EntryContext};
 use super::{
     ConfigurationBuilder, EntryDiagnostics, FileContext, NameClaim, is_off, limit, origin, retries,
 };
+use crate::config::entries;
 use crate::config::keys::{SERVER, SERVERS_FILE, canonical};
 use crate::config::node::{ConfigNode, NodeValue};
 use crate::config::sandbox::{self, SandboxLevel, SandboxSpec};
@@ -28,7 +29,7 @@ pub fn file(root: ConfigNode, file: &mut FileContext<'_>, builder: &mut Configur
         builder.configuration.diagnostics.push(diagnostic);
         return;
     }
-    if is_bare(&root) {
+    if entries::is_bare(&root) {
         entries(root, file, builder);
         return;
     }
@@ -44,17 +45,6 @@ pub fn file(root: ConfigNode, file: &mut FileContext<'_>, builder: &mut Configur
         }
     }
     builder.configuration.diagnostics.extend(entry_diagnostics.diagnostics);
-}
-
-/// Whether the file is a map of servers without a key around it.
-fn is_bare(root: &ConfigNode) -> bool {
-    let entries = root.entries();
-    let describes_a_server = |node: &ConfigNode| {
-        ["command", "server_path"].iter().chain(&URL_KEYS).any(|key| node.get(key).is_some())
-    };
-    !entries.is_empty()
-        && !entries.iter().any(|(key, _)| canonical(SERVERS_FILE, &key.text).is_some())
-        && entries.iter().all(|(_, value)| describes_a_server(value))
 }
 
 fn entries(node: ConfigNode, file: &mut FileContext<'_>, builder: &mut ConfigurationBuilder<'_>) {
@@ -81,7 +71,7 @@ fn clients(node: ConfigNode, file: &mut FileContext<'_>, builder: &mut Configura
         let named =
             item.get_any(&["client_id", "name"]).map(|(_, n)| (n.as_scalar_text(), n.location()));
         match named {
-            Some((Ok(name), place)) => server(&name, place, item, file, builder),
+            Some((Ok(name), location)) => server(&name, location, item, file, builder),
             Some((Err(diagnostic), _)) => {
                 let entry_diagnostics = EntryDiagnostics { diagnostics: vec![diagnostic] };
                 builder.report_entry(
@@ -106,22 +96,22 @@ fn clients(node: ConfigNode, file: &mut FileContext<'_>, builder: &mut Configura
 
 fn server(
     name: &str,
-    place: SourceLocation,
+    location: SourceLocation,
     mut entry: ConfigNode,
     file: &mut FileContext<'_>,
     builder: &mut ConfigurationBuilder<'_>,
 ) {
     let mut entry_diagnostics = EntryDiagnostics::default();
     entry_diagnostics.duplicates(&entry, &mut file.duplicates);
-    if let Err(why) = crate::model::check_name(name) {
-        entry_diagnostics.error(place.clone(), why);
+    if let Err(error) = crate::model::check_name(name) {
+        entry_diagnostics.error(location.clone(), error.to_string());
         builder.report_entry(name, FileRole::Servers, entry_diagnostics);
         return;
     }
-    if builder.is_users_name((name, true), &place, file) {
+    if builder.is_users_name((name, true), &location, file) {
         return;
     }
-    match builder.servers.claim(name, place.clone(), file.layer) {
+    match builder.servers.claim(name, location.clone(), file.layer) {
         NameClaim::Claimed => {}
         NameClaim::Shadowed => return,
         NameClaim::Taken(diagnostic) => {
@@ -135,19 +125,19 @@ fn server(
         return;
     }
     if is_off(&entry, &mut entry_diagnostics) && entry_diagnostics.diagnostics.is_empty() {
-        builder.add_switched_off(name, FileRole::Servers, place);
+        builder.add_switched_off(name, FileRole::Servers, location);
         builder.record_declared_tools(declared_names(&entry));
         return;
     }
     builder.literals.inspect(&entry, &mut entry_diagnostics.diagnostics);
     let origin = origin::of_server(&entry, file);
     let Some(expander) = file.expander() else {
-        untrusted(name, &entry, (place, origin), file, builder, entry_diagnostics);
+        untrusted(name, &entry, (location, origin), file, builder, entry_diagnostics);
         return;
     };
     expander.entry(&mut entry, &[], &mut entry_diagnostics.diagnostics);
     let context = EntryContext { file, expander: &expander, origin: &origin };
-    let spec = resolve(name, &entry, place, &context, builder, &mut entry_diagnostics);
+    let spec = resolve(name, &entry, location, &context, builder, &mut entry_diagnostics);
     if builder.report_entry(name, FileRole::Servers, entry_diagnostics) {
         builder.configuration.servers.extend(spec);
     } else {
@@ -159,7 +149,7 @@ fn server(
 fn untrusted(
     name: &str,
     entry: &ConfigNode,
-    (place, origin): (SourceLocation, Arc<EntryOrigin>),
+    (location, origin): (SourceLocation, Arc<EntryOrigin>),
     file: &FileContext<'_>,
     builder: &mut ConfigurationBuilder<'_>,
     mut entry_diagnostics: EntryDiagnostics,
@@ -190,7 +180,7 @@ fn untrusted(
             effects,
             trust_command: allowed_by,
             has_changed,
-            location: place,
+            location,
         });
     } else {
         builder.record_declared_tools(declared_names(entry));
@@ -216,7 +206,7 @@ fn declared_names(entry: &ConfigNode) -> Vec<String> {
 fn resolve(
     name: &str,
     entry: &ConfigNode,
-    place: SourceLocation,
+    location: SourceLocation,
     context: &EntryContext<'_>,
     builder: &mut ConfigurationBuilder<'_>,
     entry_diagnostics: &mut EntryDiagnostics,
@@ -243,7 +233,7 @@ fn resolve(
         sandbox: None,
         context_env: Arc::default(),
         origin: Arc::clone(context.origin),
-        location: place,
+        location,
         seal: builder.consent.seal(FileRole::Servers, name),
     };
     let mut declared = None;
@@ -343,7 +333,7 @@ fn sandbox(
     }
     if matches!(endpoint, Endpoint::Http { .. }) {
         entry_diagnostics
-            .error(node.location(), "only a program started here can be confined, not a 'url'");
+            .error(node.location(), "'sandbox' needs a server with a 'command', not a 'url'");
         return None;
     }
     Some(spec)
@@ -385,7 +375,7 @@ fn roots(
         match uri {
             Ok(uri) => roots.push(uri.as_str().trim_end_matches('/').to_owned()),
             Err(why) => {
-                entry_diagnostics.error(named.location(), format!("'{text}' is no root: {why}"))
+                entry_diagnostics.error(named.location(), format!("invalid root '{text}': {why}"))
             }
         }
     }
@@ -430,7 +420,7 @@ fn declared_tool(
     // A server may use names that a file may not: MCP allows '/' too.
     let tool = entry_diagnostics.ok_or_report(name.as_scalar_text())?;
     if tool.is_empty() || tool.len() > 128 {
-        entry_diagnostics.error(name.location(), "a tool's name has 1 to 128 characters");
+        entry_diagnostics.error(name.location(), "a tool name must have 1 to 128 characters");
         return None;
     }
     let full = ToolName::of(server, tool);
@@ -477,37 +467,4 @@ fn declared_tool(
         tool.retries = shared.retries;
     }
     Some(tool)
-}
-
-/// Every entry of a file with its name, as [`file()`] would find them.
-pub fn entries_as_written(root: &ConfigNode) -> Vec<(String, SourceLocation, &ConfigNode)> {
-    let of_map = |node: &'_ ConfigNode| -> Vec<(String, SourceLocation)> {
-        node.entries().iter().map(|(key, _)| (key.text.clone(), node.location_of(key))).collect()
-    };
-    let pairs = |node| {
-        let names = of_map(node);
-        names
-            .into_iter()
-            .zip(node.entries())
-            .map(|((name, place), (_, value))| (name, place, value))
-    };
-    if is_bare(root) {
-        return pairs(root).collect();
-    }
-    let mut found = Vec::new();
-    for (key, value) in root.entries() {
-        match (canonical(SERVERS_FILE, &key.text), &value.value) {
-            (Some("mcp_servers"), NodeValue::Map(_)) => found.extend(pairs(value)),
-            (Some("clients"), NodeValue::List(items)) => {
-                for item in items {
-                    let named = item.get_any(&["client_id", "name"]);
-                    if let Some((_, Ok(name))) = named.map(|(k, n)| (k, n.as_scalar_text())) {
-                        found.push((name, item.location(), item));
-                    }
-                }
-            }
-            _ => {}
-        }
-    }
-    found
 }

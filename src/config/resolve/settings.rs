@@ -8,11 +8,10 @@ use std::path::{Path, PathBuf};
 
 use super::definition::one_of;
 use super::{EntryDiagnostics, FileContext, limit};
-use crate::config::consent::is_literal;
 use crate::config::environment::Environment;
-use crate::config::expand::AllowedReferences;
 use crate::config::keys::{DEFAULTS, PROFILE, RECORD, RULE, canonical};
 use crate::config::node::ConfigNode;
+use crate::config::references::{AllowedReferences, is_literal};
 use crate::config::spec::{Layer, PolicyAction, PolicyRule, ProfileSpec, RecordSpec};
 use crate::model::{Diagnostic, Safety};
 use crate::util::units;
@@ -121,7 +120,7 @@ impl SettingsLayers {
             }
             for word in profile.safety.iter().filter(|word| Safety::parse(word).is_none()) {
                 let message =
-                    format!("'{word}' is no safety; it is one of native, sandboxed, external");
+                    format!("unknown safety '{word}'; expected one of native, sandboxed, external");
                 entry_diagnostics.error(value.location(), message);
             }
             // A view of the user's stays the user's.
@@ -153,8 +152,8 @@ impl SettingsLayers {
                     entry_diagnostics.diagnostics.push(diagnostic);
                     if let Some(Ok(pattern)) = item.get("match").map(ConfigNode::as_text) {
                         let action = PolicyAction::Deny;
-                        let (pattern, place) = (pattern.to_owned(), item.location());
-                        let rule = PolicyRule { pattern, action, project: None, location: place };
+                        let (pattern, location) = (pattern.to_owned(), item.location());
+                        let rule = PolicyRule { pattern, action, project: None, location };
                         self.rules.push((layer, rule));
                     }
                 }

@@ -7,15 +7,14 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use crate::host::ToolHost;
+use crate::host::call_record::{new_call_record, record_intent};
 use crate::host::listings::ListedTool;
-use crate::host::recorder::{IntentRecord, OutcomeRecord, RecordError};
-use crate::model::{CallId, Error, ErrorKind, JsonObject, ToolSource};
+use crate::model::{CallId, CallRecord, Error, ErrorKind, JsonObject, RecordedOutcome};
 
 /// An open record: the intent is written. Whoever drops it leaves a call without an outcome.
 pub struct LoadRunRecord {
     host: Arc<ToolHost>,
-    tool: Arc<ListedTool>,
-    call_id: CallId,
+    call: CallRecord,
     started: Instant,
     warnings: Vec<String>,
 }
@@ -23,58 +22,29 @@ pub struct LoadRunRecord {
 impl LoadRunRecord {
     pub(super) fn open(
         host: &Arc<ToolHost>,
-        tool: Arc<ListedTool>,
-        call_id: CallId,
-        (session, arguments): (&str, &JsonObject),
+        tool: &ListedTool,
+        call_id: &CallId,
+        asked: (&str, &JsonObject),
         decision: &str,
     ) -> Result<Self, Error> {
-        let definition = &tool.definition;
-        let name = definition.name.full();
-        let masked = host.masker.arguments(arguments, &definition.input_schema);
-        let written = host.recorder.record_intent(&IntentRecord {
-            call_id: &call_id,
-            parent: None,
-            tool: &name,
-            server: server_of(&tool),
-            source: definition.source,
-            session,
-            arguments: &masked,
-            decision,
-        });
-        let warnings = match written {
-            Ok(()) => Vec::new(),
-            Err(RecordError::Unsafe(why)) => {
-                return Err(Error::denied(format!("'{name}' was not run: {why}"))
-                    .with_hint("look who made it, and remove it"));
-            }
-            Err(RecordError::Lost(why)) if host.require_record => {
-                return Err(Error::internal(format!("'{name}' was not run: {why}"))
-                    .with_hint("a record of every call is required (--require-record)"));
-            }
-            Err(RecordError::Lost(why)) => vec![format!("not recorded: {why}")],
-        };
+        let call = new_call_record(host, &tool.definition, call_id, None, asked, Some(decision));
+        let warnings = record_intent(host, &call)?;
         let started = host.clock.now();
-        Ok(Self { host: Arc::clone(host), tool, call_id, started, warnings })
+        Ok(Self { host: Arc::clone(host), call, started, warnings })
     }
 
     /// Writes what became of the calls: how many were `made`, and of those that count how many were
     /// answered (`ok`) and how many were not. Returns what is wrong with the record, and the error of
     /// the run when a record was required and is lost.
     pub fn close(mut self, made: u64, ok: u64, failed: u64) -> (Vec<String>, Option<Error>) {
-        let words = format!("{made} calls: {ok} answered, {failed} failed");
-        let written = self.host.recorder.record_batch_outcome(&OutcomeRecord {
-            call_id: &self.call_id,
-            parent: None,
-            tool: &self.tool.definition.name.full(),
-            server: server_of(&self.tool),
+        let outcome = RecordedOutcome {
             failure: (ok == 0 && failed > 0).then_some(ErrorKind::Tool),
-            message: Some(&words),
+            message: Some(format!("{made} calls: {ok} answered, {failed} failed")),
             duration: self.host.clock.now().saturating_duration_since(self.started),
             attempts: u32::try_from(made).unwrap_or(u32::MAX).max(1),
-            result_bytes: 0,
-            questions: &[],
-            refusal: None,
-        });
+            ..RecordedOutcome::default()
+        };
+        let written = self.host.recorder.record_batch_outcome(&self.call, &outcome);
         let mut lost = None;
         if let Err(error) = written {
             let warning = format!("not recorded: {error}");
@@ -85,8 +55,4 @@ impl LoadRunRecord {
         }
         (self.warnings, lost)
     }
-}
-
-fn server_of(tool: &ListedTool) -> Option<&str> {
-    tool.definition.name.component().filter(|_| tool.definition.source == ToolSource::Mcp)
 }

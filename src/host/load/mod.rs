@@ -246,9 +246,9 @@ impl LoadTarget {
     /// As for a call: when the record is unsafe to write, or required and cannot be written.
     pub fn record(&self, arguments: &JsonObject, planned: &str) -> Result<LoadRunRecord, Error> {
         let decision = format!("{}; {planned}", self.decision);
-        let tool = Arc::clone(&self.route.tool);
         let session = self.call.session.as_deref().unwrap_or(&self.host.session);
-        LoadRunRecord::open(&self.host, tool, self.call_id.clone(), (session, arguments), &decision)
+        let asked = (session, arguments);
+        LoadRunRecord::open(&self.host, &self.route.tool, &self.call_id, asked, &decision)
     }
 
     fn context(&self) -> ToolContext {

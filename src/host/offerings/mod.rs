@@ -16,9 +16,10 @@ use crate::catalogue::{ServerListing, naming, query};
 use crate::model::{
     Completion, CompletionQuery, Diagnostic, Error, ErrorKind, Freshness, JsonObject,
     OfferingListing, Origin, Prompt, PromptMessages, Resource, ResourceContents, ResourceTemplate,
-    Signal, ToolDefinition, ToolName, ToolSource, map_json,
+    Signal, ToolDefinition, ToolName, ToolSource,
 };
 use crate::provider::OfferingSupport;
+use crate::util::json::map_json;
 use crate::util::units::show_duration;
 
 pub use watch::ServerChange;

@@ -16,9 +16,10 @@ use async_trait::async_trait;
 use crate::audit::Masker;
 use crate::model::{
     CallId, NoQuestionHandler, Question, QuestionBody, QuestionHandler, QuestionOutcome,
-    QuestionReply, map_json,
+    QuestionRecord, QuestionReply,
 };
 use crate::util::clock::{Clock, SystemClock};
+use crate::util::json::map_json;
 
 /// How many questions of one call are recorded.
 const RECORDED: usize = 64;
@@ -42,15 +43,6 @@ pub struct CallQuestions {
     pub questions: Vec<QuestionRecord>,
     /// When the call is out of time.
     deadline: Option<Instant>,
-}
-
-/// One question, as the records tell it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct QuestionRecord {
-    /// `form`, `url` or `sampling`.
-    pub kind: &'static str,
-    /// What came of it.
-    pub verdict: QuestionOutcome,
 }
 
 impl Default for QuestionQueue {

@@ -86,7 +86,7 @@ impl ToolHost {
         definition.origin = Origin::Program;
         definition.source = ToolSource::Internal;
         for name in std::iter::once(&definition.name).chain(&definition.aliases) {
-            check_name(&name.full()).map_err(Error::usage)?;
+            check_name(&name.full()).map_err(|error| Error::usage(error.to_string()))?;
             if let Some(taken) = self.name_conflict(name) {
                 return Err(taken);
             }

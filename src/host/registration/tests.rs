@@ -77,7 +77,7 @@ async fn no_name_is_taken_twice() {
     );
     host.find("s-live", &[]).await.unwrap();
     assert!(refused("s-live").is_err());
-    assert!(refused("no name").unwrap_err().contains("is no name"));
+    assert!(refused("no name").unwrap_err().contains("invalid name"));
     let mut aliased = definition("other");
     aliased.aliases = vec![ToolName::plain("twice")];
     assert!(host.register(aliased, twice).is_err());

@@ -69,6 +69,6 @@ async fn query(context: &ToolContext, arguments: BuiltinArguments<'_>) -> Functi
             ToolResult::json(results.pop().unwrap_or_default())
         }
         Ok(results) => ToolResult::json(Value::Array(results)),
-        Err(message) => ToolResult::failure(message),
+        Err(error) => ToolResult::failure(error.to_string()),
     })
 }

@@ -7,7 +7,8 @@
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::Value;
 
-use crate::config::expand::{AllowedReferences, Expander, ReferencePiece, pieces, variable};
+use crate::config::consent::Expander;
+use crate::config::references::{AllowedReferences, ReferencePiece, pieces, variable};
 use crate::config::secrets::names_secret;
 use crate::model::{Error, JsonObject, ToolContext};
 

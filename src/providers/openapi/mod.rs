@@ -134,8 +134,8 @@ fn operations(
 
 /// Whether a value hands out something of the user's.
 fn has_credentials(node: &ConfigNode) -> bool {
-    use crate::config::expand::has_reference;
     use crate::config::node::NodeValue;
+    use crate::config::references::has_reference;
     match &node.value {
         NodeValue::Text(text) => has_reference(text),
         NodeValue::List(items) => items.iter().any(has_credentials),

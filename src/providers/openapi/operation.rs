@@ -40,8 +40,9 @@ impl ToolNaming {
         };
         let prefix = node.as_text()?;
         if !prefix.is_empty() {
-            check_name(prefix)
-                .map_err(|why| Diagnostic::error(why).with_location(node.location()))?;
+            check_name(prefix).map_err(|error| {
+                Diagnostic::error(error.to_string()).with_location(node.location())
+            })?;
         }
         Ok(match prefix.strip_suffix('-').filter(|component| !component.is_empty()) {
             Some(component) => Self::Component(component.to_owned()),

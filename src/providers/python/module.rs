@@ -70,8 +70,8 @@ impl ToolProvider for PythonModuleProvider {
             listing.diagnostics.push(self.place(Diagnostic::warning(message)));
         }
         for function in told.functions {
-            if let Err(why) = check_name(&function.name) {
-                listing.diagnostics.push(self.place(Diagnostic::warning(why)));
+            if let Err(error) = check_name(&function.name) {
+                listing.diagnostics.push(self.place(Diagnostic::warning(error.to_string())));
                 continue;
             }
             let mut definition = self.template.clone();

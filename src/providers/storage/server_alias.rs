@@ -41,8 +41,9 @@ pub fn server_alias(spec: &ToolSpec) -> Option<Result<ServerAlias, Diagnostic>> 
         .with_location(spec.location.clone()))),
         (true, Some(node)) => Some((|| {
             let server = node.as_scalar_text()?;
-            check_name(&server)
-                .map_err(|why| Diagnostic::error(why).with_location(node.location()))?;
+            check_name(&server).map_err(|error| {
+                Diagnostic::error(error.to_string()).with_location(node.location())
+            })?;
             Ok(ServerAlias { component: component(spec)?, server })
         })()),
     }

@@ -56,9 +56,9 @@ pub struct Statistics {
 
 impl Statistics {
     /// Names the place; nothing is opened yet. What is older than `retention` is let go.
-    pub fn new(place: StatsLocation, retention: Duration, budget: ReadBudget) -> Self {
+    pub fn new(location: StatsLocation, retention: Duration, budget: ReadBudget) -> Self {
         Self {
-            location: place,
+            location,
             retention,
             budget,
             store: None,

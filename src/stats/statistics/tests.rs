@@ -55,14 +55,14 @@ impl Room {
         self.next.set(self.next.get() + 1);
         self.spool
             .append(&SpoolRow {
-                t: (NOW - ago) * 1_000,
+                ended_at_ms: (NOW - ago) * 1_000,
                 id: format!("id-{}", self.next.get()),
                 tool: tool.to_owned(),
                 server: None,
-                k: kind.to_owned(),
-                us: millis * 1_000,
-                n: 1,
-                b: 3,
+                outcome: kind.to_owned(),
+                duration_us: millis * 1_000,
+                attempts: 1,
+                bytes: 3,
             })
             .unwrap();
     }
@@ -230,17 +230,17 @@ fn calls_dated_in_the_future_are_in_no_window_and_told() {
     let room = Room::new();
     room.call("a", 5, "ok", 5);
     let mut row = SpoolRow {
-        t: (NOW + 365 * DAY) * 1_000,
+        ended_at_ms: (NOW + 365 * DAY) * 1_000,
         id: "ahead".to_owned(),
         tool: "a".to_owned(),
         server: None,
-        k: "ok".to_owned(),
-        us: 1,
-        n: 1,
-        b: 0,
+        outcome: "ok".to_owned(),
+        duration_us: 1,
+        attempts: 1,
+        bytes: 0,
     };
     room.spool.append(&row).unwrap();
-    row.t = u64::MAX;
+    row.ended_at_ms = u64::MAX;
     row.id = "far ahead".to_owned();
     room.spool.append(&row).unwrap();
     let (summary, _) = room.read_since(Some(3_600));

@@ -171,7 +171,7 @@ fn make(
         database::set_journaling(db, Durability::Full, place.journal_mode())?;
         SCHEMA.create(db)
     };
-    place.make(lock_timeout, fill).map_err(StoreError::Failed)
+    place.make(lock_timeout, fill).map_err(|error| StoreError::Failed(error.to_string()))
 }
 
 enum Unwritable {

@@ -19,13 +19,18 @@
 
 mod coverage;
 mod limits;
+mod prepared;
 mod scratch;
 mod system_paths;
 
 #[cfg(target_os = "linux")]
 mod bwrap;
 #[cfg(target_os = "linux")]
+mod child_namespaces;
+#[cfg(target_os = "linux")]
 mod denied_syscalls;
+#[cfg(target_os = "linux")]
+mod enter;
 #[cfg(target_os = "linux")]
 mod filter;
 #[cfg(target_os = "linux")]
@@ -33,7 +38,7 @@ mod landlock;
 #[cfg(target_os = "linux")]
 mod namespaces;
 #[cfg(target_os = "linux")]
-mod prepared;
+mod prepare;
 #[cfg(target_os = "linux")]
 mod subject;
 #[cfg(target_os = "linux")]
@@ -50,16 +55,13 @@ use std::path::{Path, PathBuf};
 pub use coverage::coverage;
 pub use coverage::{Coverage, Protection};
 pub use limits::{LimitCause, ResourceLimits, is_superuser};
-#[cfg(target_os = "linux")]
-pub(in crate::util) use namespaces::NamespaceSetup;
-#[cfg(target_os = "linux")]
 pub use prepared::PreparedConfinement;
 pub use scratch::ScratchDir;
 #[cfg(target_os = "linux")]
 pub use support::{available, check};
 pub use system_paths::{contains, program_paths};
 #[cfg(not(target_os = "linux"))]
-pub use unsupported::{Cage, available, check, coverage};
+pub use unsupported::{available, check, coverage};
 
 /// By what a child is confined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

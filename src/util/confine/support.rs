@@ -1,15 +1,19 @@
 //! What this system can keep: the version of Landlock, whether namespaces can be made, and whether
 //! bubblewrap works.
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use thiserror::Error;
+
+use super::child_namespaces::try_namespaces;
+use super::enter::query_landlock_abi;
 use super::namespaces::NamespaceSetup;
 use super::{ConfinementError, ConfinementLevel};
 use crate::util::orphans::AwaitedChild;
-use crate::util::process::{query_landlock_abi, try_namespaces};
 
 /// The least version of Landlock that keeps files: from 2 on a rename cannot carry a file out, from
 /// 3 on a file cannot be cut short.
@@ -32,7 +36,7 @@ pub(super) trait SystemSupport {
     /// The version of Landlock's interface; `None` when the kernel has none or it is switched off.
     fn landlock_abi(&self) -> Option<u32>;
     /// Whether this user can make mount, process, IPC and network namespaces; else what failed.
-    fn namespaces(&self) -> Result<(), String>;
+    fn namespaces(&self) -> Result<(), Arc<io::Error>>;
     /// Where bubblewrap is installed.
     fn bwrap(&self) -> Option<PathBuf>;
 }
@@ -49,9 +53,9 @@ impl SystemSupport for ThisSystem {
 
     /// Distributions forbid them in several ways, and some only when they are used: so they are
     /// made once, in a child that ends at once.
-    fn namespaces(&self) -> Result<(), String> {
-        static WORKING: OnceLock<Result<(), String>> = OnceLock::new();
-        let attempt = || try_namespaces(NamespaceSetup::trial()).map_err(|why| why.to_string());
+    fn namespaces(&self) -> Result<(), Arc<io::Error>> {
+        static WORKING: OnceLock<Result<(), Arc<io::Error>>> = OnceLock::new();
+        let attempt = || try_namespaces(NamespaceSetup::trial()).map_err(Arc::new);
         WORKING.get_or_init(attempt).clone()
     }
 
@@ -140,15 +144,27 @@ pub(super) fn unsupported(
 /// # Errors
 /// When it is not installed, or what it said when it failed.
 pub(super) fn working_bwrap() -> Result<PathBuf, ConfinementError> {
-    static WORKING: OnceLock<Result<(), String>> = OnceLock::new();
+    static WORKING: OnceLock<Result<(), BwrapTrialError>> = OnceLock::new();
     check(ConfinementLevel::Bwrap)?;
     let path = ThisSystem.bwrap().ok_or_else(|| unsupported("bubblewrap is not installed", ""))?;
-    WORKING.get_or_init(|| trial(&path)).clone().map(|()| path).map_err(|why| {
+    WORKING.get_or_init(|| trial(&path)).as_ref().map(|()| path).map_err(|why| {
         unsupported(format!("bubblewrap does not work here: {why}"), "use 'level: landlock'")
     })
 }
 
-fn trial(bwrap: &Path) -> Result<(), String> {
+/// Why the trial of bubblewrap did not succeed.
+#[derive(Debug, Error)]
+enum BwrapTrialError {
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    /// Bubblewrap ended with an error; the first line of its standard error, if there is one.
+    #[error("{}", .0.as_deref().unwrap_or("it failed without a word"))]
+    Failed(Option<String>),
+    #[error("it did not end within {} s", TRIAL_TIMEOUT.as_secs())]
+    Timeout,
+}
+
+fn trial(bwrap: &Path) -> Result<(), BwrapTrialError> {
     let mut command = Command::new(bwrap);
     command
         .args(["--die-with-parent", "--unshare-pid", "--unshare-ipc", "--unshare-uts"])
@@ -159,29 +175,27 @@ fn trial(bwrap: &Path) -> Result<(), String> {
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::piped());
-    let (mut child, _awaited) = AwaitedChild::start(|| command.spawn(), std::process::Child::id)
-        .map_err(|why| why.to_string())?;
+    let (mut child, _awaited) = AwaitedChild::start(|| command.spawn(), std::process::Child::id)?;
     // No clock is needed: the steps are counted.
     for _ in 0..TRIAL_TIMEOUT.as_millis() {
-        match child.try_wait() {
-            Ok(Some(status)) if status.success() => return Ok(()),
-            Ok(Some(_)) => return Err(first_line(&mut child)),
-            Ok(None) => std::thread::sleep(TRIAL_POLL_INTERVAL),
-            Err(why) => return Err(why.to_string()),
+        match child.try_wait()? {
+            Some(status) if status.success() => return Ok(()),
+            Some(_) => return Err(BwrapTrialError::Failed(first_line(&mut child))),
+            None => std::thread::sleep(TRIAL_POLL_INTERVAL),
         }
     }
     let _gone = child.kill();
     let _reaped = child.wait();
-    Err(format!("it did not end within {} s", TRIAL_TIMEOUT.as_secs()))
+    Err(BwrapTrialError::Timeout)
 }
 
 /// What a child that has ended wrote to stderr, the beginning of it.
-fn first_line(child: &mut std::process::Child) -> String {
+fn first_line(child: &mut std::process::Child) -> Option<String> {
     use std::io::Read as _;
     let mut text = Vec::new();
     if let Some(stderr) = child.stderr.take() {
         let _unreadable = stderr.take(4096).read_to_end(&mut text);
     }
     let text = String::from_utf8_lossy(&text);
-    text.lines().next().unwrap_or("it failed without a word").to_owned()
+    text.lines().next().map(str::to_owned)
 }

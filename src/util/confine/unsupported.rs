@@ -1,46 +1,48 @@
 //! Systems without Landlock and bubblewrap: everything is refused.
 
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::Path;
 
-use super::{Confinement, Coverage, Level, Refusal, Scratch};
+use super::{Confinement, ConfinementError, ConfinementLevel, Coverage, PreparedConfinement};
 
-/// Never made here.
-#[derive(Debug)]
-pub struct Cage {
-    pub(in crate::util) env: Vec<(&'static str, PathBuf)>,
-    pub(in crate::util) scratch: Option<Scratch>,
-}
-
-impl Cage {
-    pub(super) fn build(_: &Confinement, _: &Path, _: &Path) -> Result<Self, Refusal> {
+impl PreparedConfinement {
+    pub(super) fn build(_: &Confinement, _: &Path, _: &Path) -> Result<Self, ConfinementError> {
         Err(refusal())
+    }
+
+    /// Nothing was made ready that could be entered.
+    ///
+    /// # Errors
+    /// Always.
+    pub(in crate::util) fn enter(&mut self) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
     }
 }
 
-fn refusal() -> Refusal {
-    Refusal::Unsupported {
+fn refusal() -> ConfinementError {
+    ConfinementError::Unsupported {
         missing: "programs can be confined on Linux only".into(),
         remedy: "run toolhost on Linux, or in a container".into(),
     }
 }
 
-/// No level is available.
+/// The strongest level of this system, which has none.
 ///
 /// # Errors
 /// Always.
-pub fn available() -> Result<Level, Refusal> {
+pub fn available() -> Result<ConfinementLevel, ConfinementError> {
     Err(refusal())
 }
 
-/// No level can be kept.
+/// Whether a level can be kept here, which none can.
 ///
 /// # Errors
 /// Always.
-pub fn check(_: Level) -> Result<(), Refusal> {
+pub fn check(_: ConfinementLevel) -> Result<(), ConfinementError> {
     Err(refusal())
 }
 
-/// Nothing is kept.
+/// What a confinement protects from here: nothing.
 pub fn coverage(confinement: &Confinement) -> Coverage {
     Coverage {
         level: confinement.level.as_str(),

@@ -4,7 +4,6 @@
 //! file without content in that place is always the trace of damage.
 
 use std::ffi::{OsStr, OsString};
-use std::fmt::Display;
 use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -13,6 +12,7 @@ use std::time::Duration;
 use rusqlite::{Connection, OpenFlags};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawMode};
 use rustix::io::Errno;
+use thiserror::Error;
 
 use super::connect;
 use crate::util::ids::{Ids as _, RandomIds};
@@ -27,6 +27,23 @@ pub struct DatabasePath {
     /// Where the directory really is.
     real: PathBuf,
     name: OsString,
+}
+
+/// Why a database file cannot be made.
+#[derive(Debug, Error)]
+pub enum CreateDatabaseError {
+    /// The system refuses a step outside of the database.
+    #[error(transparent)]
+    System(#[from] io::Error),
+    /// `SQLite` refuses to open or to fill the file.
+    #[error(transparent)]
+    Sqlite(#[from] rusqlite::Error),
+}
+
+impl From<Errno> for CreateDatabaseError {
+    fn from(errno: Errno) -> Self {
+        Self::System(errno.into())
+    }
 }
 
 /// What stands at a place.
@@ -114,37 +131,33 @@ impl DatabasePath {
     /// somebody else was faster, theirs stays.
     ///
     /// # Errors
-    /// What went wrong, in words; then nothing of it is left.
+    /// When the system or `SQLite` refuses; then no file is left.
     pub fn make(
         &self,
         lock_timeout: Duration,
         fill: impl FnOnce(&Connection) -> rusqlite::Result<()>,
-    ) -> Result<(), String> {
-        fn words(error: impl Display) -> String {
-            error.to_string()
-        }
+    ) -> Result<(), CreateDatabaseError> {
         let name = self.draft(&RandomIds.next());
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         let private = Mode::RUSR | Mode::WUSR;
-        let system = |errno: Errno| words(io::Error::from(errno));
-        let draft = rustix::fs::openat(&self.directory, &name, flags, private).map_err(system)?;
+        let draft = rustix::fs::openat(&self.directory, &name, flags, private)?;
         // The logs that SQLite makes beside the file get its permissions.
-        rustix::fs::fchmod(&draft, private).map_err(system)?;
+        rustix::fs::fchmod(&draft, private)?;
         drop(draft);
         let made = connect(&self.real.join(&name), OpenFlags::SQLITE_OPEN_READ_WRITE, lock_timeout)
             .and_then(|db| fill(&db))
-            .map_err(words);
+            .map_err(CreateDatabaseError::from);
         let linked = made.and_then(|()| {
             let dir = self.directory.as_fd();
             match rustix::fs::linkat(dir, &name, dir, &self.name, AtFlags::empty()) {
                 Ok(()) | Err(Errno::EXIST) => Ok(()),
-                Err(errno) => Err(system(errno)),
+                Err(errno) => Err(errno.into()),
             }
         });
         let _gone = rustix::fs::unlinkat(&self.directory, &name, AtFlags::empty());
         linked?;
         // The name itself has to survive a power cut too.
-        rustix::fs::fsync(&self.directory).map_err(system)
+        Ok(rustix::fs::fsync(&self.directory)?)
     }
 
     /// Removes what was left of making a file by a process that was killed: drafts that nobody

@@ -8,6 +8,7 @@ use jaq_core::native::{Fun, bome, run, v};
 use jaq_core::{Cv, DataT, Exn, Lut, ValXs, data::HasLut};
 use jaq_json::Val;
 
+use super::JqError;
 use crate::util::clock::{Clock as _, SystemClock};
 
 /// What one run may spend.
@@ -64,7 +65,7 @@ pub(super) struct JqBudget<'l> {
     next_clock_check: Cell<u64>,
     start: Instant,
     stack_base: usize,
-    reason: RefCell<Option<String>>,
+    reason: RefCell<Option<JqError>>,
 }
 
 impl<'l> JqBudget<'l> {
@@ -81,7 +82,7 @@ impl<'l> JqBudget<'l> {
     }
 
     /// Why the run was ended, when it was.
-    pub(super) fn exceeded(&self) -> Option<String> {
+    pub(super) fn exceeded(&self) -> Option<JqError> {
         self.reason.borrow().clone()
     }
 
@@ -90,13 +91,13 @@ impl<'l> JqBudget<'l> {
         let spent = self.steps.get().saturating_add(steps);
         self.steps.set(spent);
         let over = if spent > self.limits.steps {
-            Some(format!("the filter takes more than {} steps", self.limits.steps))
+            Some(JqError::TooManySteps(self.limits.steps))
         } else if self.stack_base.abs_diff(stack_position()) > self.limits.stack {
-            Some("the filter recurses too deeply".to_owned())
+            Some(JqError::TooDeep)
         } else if spent >= self.next_clock_check.get() {
             self.next_clock_check.set(spent + CLOCK_EVERY);
             let late = SystemClock.now().duration_since(self.start) > self.limits.time;
-            late.then(|| format!("the filter takes longer than {} s", self.limits.time.as_secs()))
+            late.then_some(JqError::TooSlow(self.limits.time))
         } else {
             None
         };

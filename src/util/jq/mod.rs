@@ -12,13 +12,16 @@ mod budget;
 mod instrument;
 mod value;
 
+use std::fmt;
 use std::sync::OnceLock;
+use std::time::Duration;
 
 use jaq_core::load::lex::Lexer;
 use jaq_core::load::parse::{Def, Parser, Term};
 use jaq_core::load::{Arena, File, Loader};
 use jaq_core::{Compiler, Ctx, Vars};
 use serde_json::Value;
+use thiserror::Error;
 
 use budget::{JqBudget, JqEngine, JqLimits, JqRunData};
 use instrument::InstrumentedDef;
@@ -34,23 +37,92 @@ const STACK: usize = 512 << 20;
 /// Definitions that would reach out of the query.
 const FORBIDDEN_DEFINITIONS: [&str; 4] = ["halt", "halt_error", "env", "input_line_number"];
 
+/// Why a filter gives no results.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum JqError {
+    /// The filter is longer than is parsed.
+    #[error("the filter is longer than {LONGEST_FILTER} bytes")]
+    FilterTooLong,
+    /// The filter has no text.
+    #[error("the filter is empty: '.' stands for the whole input")]
+    EmptyFilter,
+    /// The text is not a jq expression.
+    #[error("the filter is wrong{}", .0.as_ref().map(ToString::to_string).unwrap_or_default())]
+    Syntax(Option<JqSyntaxError>),
+    /// The filter names functions or variables that do not exist, each with its sort.
+    #[error("{}", undefined_words(.0))]
+    Undefined(Vec<(&'static str, String)>),
+    /// The engine refuses the definitions that the filter needs.
+    #[error("the filter cannot be loaded")]
+    NotLoaded,
+    /// The filter ended with an error of its own, in the engine's words.
+    #[error("{0}")]
+    Runtime(String),
+    /// The filter takes more steps than this.
+    #[error("the filter takes more than {0} steps")]
+    TooManySteps(u64),
+    /// The filter needs more stack than it is given.
+    #[error("the filter recurses too deeply")]
+    TooDeep,
+    /// The filter takes more time than this.
+    #[error("the filter takes longer than {} s", .0.as_secs())]
+    TooSlow(Duration),
+    /// The filter gives more results than are collected.
+    #[error("the filter gives more than {MOST_RESULTS} results")]
+    TooManyResults,
+    /// A result nests deeper than readers of JSON accept.
+    #[error("the result nests more than {} levels deep", value::DEEPEST)]
+    ResultTooDeep,
+    /// A result is an object with a key that JSON cannot have.
+    #[error("the result has a key that is not text")]
+    KeyIsNotText,
+    /// The system gives no thread to run on.
+    #[error("no thread for the filter: {0}")]
+    NoThread(std::io::ErrorKind),
+    /// The engine itself panicked.
+    #[error("the filter made the jq engine fail")]
+    EnginePanicked,
+}
+
+/// Where a filter stops being a jq expression.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JqSyntaxError {
+    /// The column in characters, from 1; `None` is the end of the filter.
+    column: Option<usize>,
+    expected: String,
+}
+
+impl fmt::Display for JqSyntaxError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.column {
+            Some(column) => write!(f, " at column {column}: expected {}", self.expected),
+            None => write!(f, " at the end: expected {}", self.expected),
+        }
+    }
+}
+
+fn undefined_words(names: &[(&'static str, String)]) -> String {
+    let words = names.iter().map(|(sort, name)| format!("there is no {sort} '{name}'"));
+    words.collect::<Vec<_>>().join("; ")
+}
+
 /// Runs a jq expression over a value and returns its results.
 ///
 /// A filter may take 2 million steps and 5 seconds, give 10,000 results, and nest its results 128
 /// levels deep. It sees its input and nothing else: no modules, no `env`, `input` or `halt`.
 ///
 /// # Errors
-/// A message for people: where the filter is wrong, what it ran into, or which limit it passed.
-pub fn query(filter: &str, input: &Value) -> Result<Vec<Value>, String> {
+/// When the filter is wrong, fails by itself, or passes a limit.
+pub fn query(filter: &str, input: &Value) -> Result<Vec<Value>, JqError> {
     query_within(filter, input, &JqLimits::default())
 }
 
-fn query_within(filter: &str, input: &Value, limits: &JqLimits) -> Result<Vec<Value>, String> {
+fn query_within(filter: &str, input: &Value, limits: &JqLimits) -> Result<Vec<Value>, JqError> {
     if filter.len() > LONGEST_FILTER {
-        return Err(format!("the filter is longer than {LONGEST_FILTER} bytes"));
+        return Err(JqError::FilterTooLong);
     }
     if filter.trim().is_empty() {
-        return Err("the filter is empty: '.' stands for the whole input".to_owned());
+        return Err(JqError::EmptyFilter);
     }
     // A thread of its own makes the depth of recursion a known quantity. A panic of the engine
     // costs the query and not the program.
@@ -59,30 +131,28 @@ fn query_within(filter: &str, input: &Value, limits: &JqLimits) -> Result<Vec<Va
             .name("jq".to_owned())
             .stack_size(STACK)
             .spawn_scoped(scope, || run(filter, input, limits))
-            .map_err(|error| format!("no thread for the filter: {error}"))?
+            .map_err(|error| JqError::NoThread(error.kind()))?
             .join()
-            .unwrap_or_else(|_| Err("the filter made the jq engine fail".to_owned()))
+            .unwrap_or(Err(JqError::EnginePanicked))
     })
 }
 
-fn run(filter: &str, input: &Value, limits: &JqLimits) -> Result<Vec<Value>, String> {
+fn run(filter: &str, input: &Value, limits: &JqLimits) -> Result<Vec<Value>, JqError> {
     let input = value::from_json(input);
     let main = Def { name: MAIN, args: Vec::new(), body: parse(filter)? };
     let arena = Arena::default();
     let modules = Loader::new(with_prelude(instrument::definition(main)))
         .load(&arena, File { code: MAIN, path: () })
-        .map_err(|_| "the filter cannot be loaded".to_owned())?;
+        .map_err(|_| JqError::NotLoaded)?;
     let natives = jaq_core::funs()
         .chain(jaq_std::funs())
         .chain(jaq_json::funs())
         .filter(|(name, _, _)| !FORBIDDEN_DEFINITIONS.contains(name))
         .chain(budget::natives());
     let program = Compiler::default().with_funs(natives).compile(modules).map_err(|errors| {
-        let names = errors.iter().flat_map(|(_, undefined)| undefined).map(|(name, what)| {
-            let name = name.trim_start_matches('!');
-            format!("there is no {} '{name}'", what.as_str())
-        });
-        names.collect::<Vec<_>>().join("; ")
+        let names = errors.iter().flat_map(|(_, undefined)| undefined);
+        let name = |name: &str| name.trim_start_matches('!').to_owned();
+        JqError::Undefined(names.map(|(text, sort)| (sort.as_str(), name(text))).collect())
     })?;
 
     let budget = JqBudget::start(limits);
@@ -93,9 +163,10 @@ fn run(filter: &str, input: &Value, limits: &JqLimits) -> Result<Vec<Value>, Str
         if let Some(reason) = budget.exceeded() {
             return Err(reason);
         }
-        let item = jaq_core::unwrap_valr(item).map_err(|error| error.to_string())?;
+        let item =
+            jaq_core::unwrap_valr(item).map_err(|error| JqError::Runtime(error.to_string()))?;
         if results.len() == MOST_RESULTS {
-            return Err(format!("the filter gives more than {MOST_RESULTS} results"));
+            return Err(JqError::TooManyResults);
         }
         results.push(value::to_json(&item)?);
     }
@@ -137,27 +208,25 @@ fn prelude() -> &'static [InstrumentedDef<'static>] {
     })
 }
 
-fn parse(filter: &str) -> Result<Term<&str>, String> {
-    let at = |part: &str| match part.as_ptr().addr().checked_sub(filter.as_ptr().addr()) {
-        Some(offset) if offset < filter.len() => {
-            let before = filter.get(..offset).unwrap_or_default();
-            format!("at column {}", before.chars().count() + 1)
-        }
-        _ => "at the end".to_owned(),
+fn parse(filter: &str) -> Result<Term<&str>, JqError> {
+    let syntax = |found: Option<&str>, expected: &str| {
+        let offset = found
+            .and_then(|part| part.as_ptr().addr().checked_sub(filter.as_ptr().addr()))
+            .filter(|offset| *offset < filter.len());
+        let before = offset.map(|offset| filter.get(..offset).unwrap_or_default());
+        let column = before.map(|before| before.chars().count() + 1);
+        JqSyntaxError { column, expected: expected.to_owned() }
     };
-    let tokens = Lexer::new(filter).lex().map_err(|errors| match errors.first() {
-        Some((expected, found)) => {
-            format!("the filter is wrong {}: expected {}", at(found), expected.as_str())
-        }
-        None => "the filter is wrong".to_owned(),
+    let tokens = Lexer::new(filter).lex().map_err(|errors| {
+        let first = errors.first();
+        JqError::Syntax(first.map(|(expected, found)| syntax(Some(found), expected.as_str())))
     })?;
-    let result = Parser::new(&tokens).parse(Parser::term);
-    result.map_err(|errors| match errors.first() {
-        Some((expected, found)) => {
-            let spot = found.map_or_else(|| "at the end".to_owned(), |token| at(token.as_str()));
-            format!("the filter is wrong {spot}: expected {}", expected.as_str())
-        }
-        None => "the filter is wrong".to_owned(),
+    Parser::new(&tokens).parse(Parser::term).map_err(|errors| {
+        JqError::Syntax(
+            errors.first().map(|(expected, found)| {
+                syntax(found.map(|token| token.as_str()), expected.as_str())
+            }),
+        )
     })
 }
 

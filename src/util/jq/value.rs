@@ -3,8 +3,10 @@
 use jaq_json::{Num, Rc, Val};
 use serde_json::Value;
 
+use super::JqError;
+
 /// How deep a result may nest; what readers of JSON accept.
-const DEEPEST: usize = 128;
+pub(super) const DEEPEST: usize = 128;
 
 /// A JSON value for the engine. The caller bounds its depth (every reader of JSON here does).
 pub(super) fn from_json(value: &Value) -> Val {
@@ -32,13 +34,13 @@ pub(super) fn from_json(value: &Value) -> Val {
 ///
 /// # Errors
 /// When it nests too deeply or has a key that is not text.
-pub(super) fn to_json(value: &Val) -> Result<Value, String> {
+pub(super) fn to_json(value: &Val) -> Result<Value, JqError> {
     convert(value, 0)
 }
 
-fn convert(value: &Val, depth: usize) -> Result<Value, String> {
+fn convert(value: &Val, depth: usize) -> Result<Value, JqError> {
     if depth > DEEPEST {
-        return Err(format!("the result nests more than {DEEPEST} levels deep"));
+        return Err(JqError::ResultTooDeep);
     }
     Ok(match value {
         Val::Null => Value::Null,
@@ -54,7 +56,7 @@ fn convert(value: &Val, depth: usize) -> Result<Value, String> {
             let mut object = serde_json::Map::new();
             for (key, value) in entries.iter() {
                 let Val::TStr(key) = key else {
-                    return Err("the result has a key that is not text".to_owned());
+                    return Err(JqError::KeyIsNotText);
                 };
                 object
                     .insert(String::from_utf8_lossy(key).into_owned(), convert(value, depth + 1)?);

@@ -1,5 +1,8 @@
 //! What is chosen and refused on systems that lack something, and what is said about each level.
 
+use std::io;
+use std::sync::Arc;
+
 use super::super::coverage::coverage_on;
 use super::super::support::{SystemSupport, available_on, check_on};
 use super::*;
@@ -19,8 +22,9 @@ impl SystemSupport for Other {
         self.landlock
     }
 
-    fn namespaces(&self) -> Result<(), String> {
-        if self.namespaces { Ok(()) } else { Err("Operation not permitted".into()) }
+    fn namespaces(&self) -> Result<(), Arc<io::Error>> {
+        let refusal = || Arc::new(io::ErrorKind::PermissionDenied.into());
+        if self.namespaces { Ok(()) } else { Err(refusal()) }
     }
 
     fn bwrap(&self) -> Option<PathBuf> {

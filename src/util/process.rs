@@ -13,9 +13,6 @@
 //! limits, namespaces, powers, no new privileges, Landlock, seccomp.
 #![expect(unsafe_code, reason = "a session of one's own can only be made between fork and exec")]
 
-#[cfg(target_os = "linux")]
-mod namespaces;
-
 use std::collections::BTreeMap;
 use std::io;
 use std::mem::ManuallyDrop;
@@ -32,9 +29,6 @@ use super::confine::{
     Confinement, ConfinementError, LimitCause, PreparedConfinement, ResourceLimits, ScratchDir,
 };
 use super::orphans::AwaitedChild;
-
-#[cfg(target_os = "linux")]
-pub(super) use namespaces::try_namespaces;
 
 /// The descriptor at which a child finds the write end of its events pipe, when it has one. It is
 /// a single digit because a POSIX shell can redirect to no other (`>&3`).
@@ -166,7 +160,7 @@ impl Process {
                     return Err(why);
                 }
                 events.as_ref().map_or(Ok(()), install_events_fd)?;
-                prepared.as_mut().map_or(Ok(()), enter_confinement)
+                prepared.as_mut().map_or(Ok(()), PreparedConfinement::enter)
             });
         }
         let (mut child, awaited) =
@@ -277,7 +271,7 @@ fn events_pipe() -> io::Result<(pipe::Receiver, OwnedFd)> {
 
 /// The command of a child: its program, or what wraps it.
 fn command(program: &Program, prepared: Option<&PreparedConfinement>) -> tokio::process::Command {
-    let mut command = match wrapper(prepared) {
+    let mut command = match prepared.and_then(|prepared| prepared.wrapper.as_ref()) {
         Some((wrapper, arguments)) => {
             let mut command = tokio::process::Command::new(wrapper);
             command.args(arguments);
@@ -301,97 +295,6 @@ fn command(program: &Program, prepared: Option<&PreparedConfinement>) -> tokio::
         .stderr(Stdio::piped())
         .kill_on_drop(true);
     command
-}
-
-#[cfg(target_os = "linux")]
-fn wrapper(prepared: Option<&PreparedConfinement>) -> Option<&(PathBuf, Vec<std::ffi::OsString>)> {
-    prepared.and_then(|prepared| prepared.wrapper.as_ref())
-}
-
-#[cfg(not(target_os = "linux"))]
-fn wrapper(_: Option<&PreparedConfinement>) -> Option<&(PathBuf, Vec<std::ffi::OsString>)> {
-    None
-}
-
-/// Runs in the child between fork and exec: enters its prepared.
-///
-/// The order matters. Limits first, as long as nothing stands in their way; but namespaces need
-/// descriptors, and a user namespace counts processes by the limit it was made under. Then powers
-/// go, since the superuser could undo all that. Landlock and seccomp ask for the promise of no new
-/// privileges; seccomp is last because it could deny what the others need.
-#[cfg(target_os = "linux")]
-fn enter_confinement(prepared: &mut PreparedConfinement) -> io::Result<()> {
-    use rustix::process::Resource;
-    use rustix::thread::{CapabilitySet, set_capabilities, set_no_new_privs};
-    let set_limits = |of_files: bool| {
-        let some =
-            prepared.resources.iter().filter(|(of, _)| (*of == Resource::Nofile) == of_files);
-        some.into_iter().try_for_each(|(of, limit)| rustix::process::setrlimit(*of, *limit))
-    };
-    set_limits(false)?;
-    if let Some(namespaces) = &mut prepared.namespaces {
-        namespaces::make(namespaces)?;
-    }
-    set_limits(true)?;
-    if prepared.limits_are_final {
-        let power = CapabilitySet::SYS_RESOURCE;
-        rustix::thread::remove_capability_from_bounding_set(power)?;
-        let mut left = rustix::thread::capabilities(None)?;
-        left.effective.remove(power);
-        left.permitted.remove(power);
-        left.inheritable.remove(power);
-        set_capabilities(None, left)?;
-    }
-    if let Some(left) = prepared.capabilities {
-        set_capabilities(None, left)?;
-    }
-    if prepared.namespaces.is_some() {
-        namespaces::become_program()?;
-    }
-    if let Some(fd) = &prepared.inherited {
-        rustix::io::fcntl_setfd(fd, rustix::io::FdFlags::empty())?;
-    }
-    if let Some(ruleset) = &prepared.ruleset {
-        set_no_new_privs(true)?;
-        // SAFETY: the call takes a descriptor, which is open for as long as `prepared` is borrowed, and
-        // flags; it reads and writes no memory of this process.
-        let entered =
-            unsafe { libc::syscall(libc::SYS_landlock_restrict_self, ruleset.as_raw_fd(), 0_u32) };
-        if entered != 0 {
-            return Err(io::Error::last_os_error());
-        }
-    }
-    if let Some(filter) = &prepared.filter {
-        // One `prctl` and one `seccomp`; an error is not turned into text here.
-        seccompiler::apply_filter(filter).map_err(|error| match error {
-            seccompiler::Error::Prctl(why) | seccompiler::Error::Seccomp(why) => why,
-            _ => io::Error::from(io::ErrorKind::PermissionDenied),
-        })?;
-    }
-    Ok(())
-}
-
-#[cfg(not(target_os = "linux"))]
-fn enter(_: &mut PreparedConfinement) -> io::Result<()> {
-    Err(io::Error::from(io::ErrorKind::Unsupported))
-}
-
-/// The version of Landlock's interface; `None` when the kernel has none or it is switched off.
-#[cfg(target_os = "linux")]
-pub(super) fn query_landlock_abi() -> Option<u32> {
-    /// The flag that asks for the version instead of making rules.
-    const VERSION: u32 = 1;
-    // SAFETY: with this flag the call takes no memory (a null pointer and a size of zero) and makes
-    // no descriptor; it returns a number.
-    let abi = unsafe {
-        libc::syscall(
-            libc::SYS_landlock_create_ruleset,
-            std::ptr::null::<libc::c_void>(),
-            0_usize,
-            VERSION,
-        )
-    };
-    u32::try_from(abi).ok().filter(|abi| *abi > 0)
 }
 
 /// Runs in the child between fork and exec.

@@ -9,6 +9,8 @@
 //! Everything here runs in a copy of a process with several threads: system calls only, nothing
 //! that allocates or takes a lock.
 
+#![expect(unsafe_code, reason = "namespaces can only be made between fork and exec")]
+
 use std::ffi::CStr;
 use std::io;
 use std::os::unix::process::CommandExt as _;
@@ -18,8 +20,8 @@ use rustix::fs::{CWD, Mode, OFlags};
 use rustix::mount::{MountPropagationFlags, MoveMountFlags, OpenTreeFlags};
 use rustix::process::{DumpableBehavior, Pid, PidfdFlags, Signal, WaitOptions};
 
-use super::super::confine::NamespaceSetup;
-use super::super::orphans::AwaitedChild;
+use super::namespaces::NamespaceSetup;
+use crate::util::orphans::AwaitedChild;
 
 /// The system error by which a trial says that all went well.
 const TRIAL_SUCCEEDED: i32 = libc::ECANCELED;
@@ -28,7 +30,7 @@ const TRIAL_SUCCEEDED: i32 = libc::ECANCELED;
 ///
 /// # Errors
 /// What the system said to one of the steps.
-pub(in crate::util) fn try_namespaces(namespaces: NamespaceSetup) -> io::Result<()> {
+pub(super) fn try_namespaces(namespaces: NamespaceSetup) -> io::Result<()> {
     let mut namespaces = namespaces;
     // It is never started: the last step before is an error.
     let mut command = std::process::Command::new("/");

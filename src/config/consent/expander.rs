@@ -1,6 +1,6 @@
 //! `${VAR}` and `~` in the places where they mean something.
 //!
-//! Owns: the syntax of references and where each is allowed. A value is expanded once and never
+//! Owns: replacing references by their values. A value is expanded once and never
 //! again: what a variable holds is never looked at. Every value that is put in is recorded in the
 //! [`ExpandedValues`] that an expander cannot be made without. Never does: write an expanded value
 //! into a message.
@@ -16,35 +16,18 @@
 
 use std::path::Path;
 
-use super::consent::Grant;
-use super::environment::Environment;
-use super::expanded::ExpandedValues;
-use super::node::{ConfigNode, NodeValue};
+use super::grant::Grant;
+use crate::config::environment::Environment;
+use crate::config::expanded::ExpandedValues;
+use crate::config::node::{ConfigNode, NodeValue};
+use crate::config::references::{
+    AllowedReferences, ReferencePiece, allowed_in, holds_references, needs_expansion, pieces,
+};
 use crate::model::Diagnostic;
 use crate::util::regular_file;
 
 /// The most bytes a `${file:…}` may hold.
 const MAX_SECRET_BYTES: u64 = 64 << 10;
-
-/// Which references a value may hold.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AllowedReferences {
-    /// Variables and `~`.
-    Variables,
-    /// Those and `${file:…}`: values that are secrets.
-    Secrets,
-}
-
-/// What a key's children may hold, from the list that holds for every entry.
-pub fn allowed_in(key: &str) -> Option<AllowedReferences> {
-    match key {
-        "headers" | "auth" | "oauth" | "env" => Some(AllowedReferences::Secrets),
-        "command" | "args" | "cwd" | "url" | "baseUrl" | "serverUrl" | "httpUrl"
-        | "endpoint_url" | "base_url" | "root_dir" | "scopes" | "path" | "paths" | "discover"
-        | "server_path" | "roots" | "sandbox" => Some(AllowedReferences::Variables),
-        _ => None,
-    }
-}
 
 /// The only way from a reference to its value. A [`Grant`] makes it, so there is none for a file
 /// that nobody agreed to.
@@ -140,8 +123,9 @@ impl<'a> Expander<'a> {
                     self.reference(reference, allowed, &mut out)?
                 }
                 ReferencePiece::Unclosed => {
-                    return Err(ExpandError::new("a '${' without its '}'")
-                        .hint("write '$${' for a literal '${'"));
+                    return Err(
+                        ExpandError::new("unclosed '${'").hint("write '$${' for a literal '${'")
+                    );
                 }
             }
         }
@@ -170,7 +154,7 @@ impl<'a> Expander<'a> {
     ) -> Result<(), ExpandError> {
         if let Some(path) = reference.strip_prefix("file:") {
             if allowed != AllowedReferences::Secrets {
-                return Err(ExpandError::new("${file:…} is allowed in headers, auth and env only"));
+                return Err(ExpandError::new("${file:…} is only allowed in headers, auth and env"));
             }
             out.push_str(&self.file(path)?);
             return Ok(());
@@ -189,7 +173,7 @@ impl<'a> Expander<'a> {
         let well_formed = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
             && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
         if !well_formed {
-            return Err(ExpandError::new(format!("'${{{reference}}}' is no reference")).hint(
+            return Err(ExpandError::new(format!("unsupported variable '${{{reference}}}'")).hint(
                 "use ${VAR}, ${VAR:-default}, ${env:VAR} or ${file:PATH}; '$${' is a literal '${'",
             ));
         }
@@ -202,7 +186,7 @@ impl<'a> Expander<'a> {
             (Some(value), Some(_)) if !value.is_empty() => out.push_str(&value),
             (_, Some(default)) => {
                 if default.contains("${") {
-                    return Err(ExpandError::new("a default cannot hold another '${…}'"));
+                    return Err(ExpandError::new("a default cannot contain another '${…}'"));
                 }
                 let rest = if out.is_empty() { self.tilde(default, out)? } else { default };
                 out.push_str(rest);
@@ -230,16 +214,6 @@ impl<'a> Expander<'a> {
     }
 }
 
-/// Whether a text at or below `node` would be expanded.
-fn holds_references(node: &ConfigNode) -> bool {
-    match &node.value {
-        NodeValue::Text(text) => needs_expansion(text),
-        NodeValue::List(items) => items.iter().any(holds_references),
-        NodeValue::Map(pairs) => pairs.iter().any(|(_, value)| holds_references(value)),
-        _ => false,
-    }
-}
-
 /// Why a text could not be expanded. Never holds a value.
 #[derive(Debug, PartialEq, Eq)]
 pub struct ExpandError {
@@ -258,64 +232,6 @@ impl ExpandError {
         self.hint = Some(hint.into());
         self
     }
-}
-
-/// A piece of a text that may hold references.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ReferencePiece<'t> {
-    /// Text that stands for itself.
-    Text(&'t str),
-    /// `$${`, which stands for `${`.
-    Escaped,
-    /// What stands between `${` and `}`.
-    Reference(&'t str),
-    /// A `${` without its `}`; nothing comes after it.
-    Unclosed,
-}
-
-/// The pieces of a text, in order.
-pub fn pieces(text: &str) -> Vec<ReferencePiece<'_>> {
-    let mut pieces = Vec::new();
-    let mut rest = text;
-    while let Some((before, after)) = rest.split_once("${") {
-        let (before, escaped) = match before.strip_suffix('$') {
-            Some(before) => (before, true),
-            None => (before, false),
-        };
-        if !before.is_empty() {
-            pieces.push(ReferencePiece::Text(before));
-        }
-        if escaped {
-            pieces.push(ReferencePiece::Escaped);
-            rest = after;
-        } else if let Some((reference, tail)) = after.split_once('}') {
-            pieces.push(ReferencePiece::Reference(reference));
-            rest = tail;
-        } else {
-            pieces.push(ReferencePiece::Unclosed);
-            return pieces;
-        }
-    }
-    if !rest.is_empty() {
-        pieces.push(ReferencePiece::Text(rest));
-    }
-    pieces
-}
-
-/// The variable that a reference names, if it names one.
-pub fn variable(reference: &str) -> Option<&str> {
-    let named = reference.strip_prefix("env:").unwrap_or(reference);
-    let name = named.split_once(":-").map_or(named, |(name, _)| name);
-    (!name.contains(':')).then_some(name)
-}
-
-/// Whether a text holds a reference: it depends on where it is loaded.
-pub fn has_reference(text: &str) -> bool {
-    text.contains("${")
-}
-
-fn needs_expansion(text: &str) -> bool {
-    has_reference(text) || text.starts_with('~')
 }
 
 #[cfg(test)]
@@ -368,14 +284,14 @@ mod tests {
     fn what_cannot_be_expanded_says_why() {
         let why = |text| expand(text, &[], AllowedReferences::Variables).unwrap_err().message;
         assert_eq!(why("${NOPE}"), "the variable NOPE is not set");
-        assert_eq!(why("${NOPE"), "a '${' without its '}'");
-        assert_eq!(why("${input:id}"), "'${input:id}' is no reference");
+        assert_eq!(why("${NOPE"), "unclosed '${'");
+        assert_eq!(why("${input:id}"), "unsupported variable '${input:id}'");
         assert_eq!(
             why("${file:/etc/hostname}"),
-            "${file:…} is allowed in headers, auth and env only"
+            "${file:…} is only allowed in headers, auth and env"
         );
         assert!(why("${keyring:x}").contains("does not have"));
-        assert_eq!(why("${A:-${B}}"), "a default cannot hold another '${…}'");
+        assert_eq!(why("${A:-${B}}"), "a default cannot contain another '${…}'");
     }
 
     #[test]

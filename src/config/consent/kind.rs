@@ -1,0 +1,114 @@
+//! Kinds of internal tools as files speak of them, and which kind an entry is of.
+
+use std::path::{Path, PathBuf};
+
+use super::effect::{EntryEffect, EntrySite};
+use crate::config::keys::suggestion;
+use crate::config::node::ConfigNode;
+use crate::model::{Diagnostic, SourceLocation};
+
+/// Kinds that other builds have, to tell a typing error from a missing ability.
+const UNAVAILABLE_KINDS: [&str; 1] = ["openapi"];
+
+/// How files speak of one kind of internal tool. The registry of kinds hands these to the config
+/// compiler, which so never has to know a kind.
+#[derive(Debug, Clone, Copy)]
+pub struct KindDescriptor {
+    /// The type key, as in `kind: command`.
+    pub key: &'static str,
+    /// Other words for it in `kind`, `provider_type` and `type`.
+    pub aliases: &'static [&'static str],
+    /// Keys of an entry that this kind understands, beside the common ones.
+    pub keys: &'static [&'static str],
+    /// Those of `keys` (and of their children) in which `${VAR}` and `~` are expanded, beside the
+    /// list that holds for every entry.
+    pub expand: &'static [&'static str],
+    /// Whether an entry that names no kind is one of these; the path is the directory of its file.
+    pub claims: fn(&ConfigNode, &Path) -> KindClaim,
+    /// What an entry would do, told from the entry as it is written. A person reads it before the
+    /// entry acts; an entry without effects reaches nothing and acts at once.
+    pub effects: fn(&ConfigNode, &EntrySite<'_>) -> Vec<EntryEffect>,
+    /// For kinds that load code by themselves: the files they would load, to be bound by content.
+    /// Called only when a person is asked.
+    pub code: Option<CodeFilesFn>,
+}
+
+/// How sure a kind is that an entry which names no kind is its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KindClaim {
+    /// It is not.
+    No,
+    /// It is, unless some kind is certain.
+    Fallback,
+    /// It is. Of several such kinds the first registered has the entry.
+    Certain,
+}
+
+impl KindClaim {
+    /// Certain when `holds`.
+    pub fn certain_if(holds: bool) -> Self {
+        if holds { Self::Certain } else { Self::No }
+    }
+}
+
+/// Lists the code that an entry would load.
+pub type CodeFilesFn = fn(&ConfigNode, &EntrySite<'_>) -> Result<Vec<PathBuf>, Diagnostic>;
+
+/// The kind of an entry: by its word, else by whoever claims it.
+pub fn kind_of<'k>(
+    entry: &ConfigNode,
+    base_dir: &Path,
+    kinds: &'k [KindDescriptor],
+) -> Result<&'k KindDescriptor, Diagnostic> {
+    let known = || kinds.iter().map(|k| k.key).collect::<Vec<_>>().join(", ");
+    if let Some((_, node)) = entry.get_any(&["kind", "provider_type", "type"]) {
+        let word = node.as_text()?;
+        if let Some(found) = kinds.iter().find(|k| k.key == word || k.aliases.contains(&word)) {
+            return Ok(found);
+        }
+        return Err(unknown(word, &known(), node.location(), kinds));
+    }
+    let claims: Vec<_> = kinds.iter().map(|k| ((k.claims)(entry, base_dir), k)).collect();
+    let first = |wanted| claims.iter().find(|(claim, _)| *claim == wanted).map(|(_, kind)| *kind);
+    if let Some(found) = first(KindClaim::Certain).or_else(|| first(KindClaim::Fallback)) {
+        return Ok(found);
+    }
+    let guess = [("openapi", "openapi")]
+        .into_iter()
+        .find(|(key, kind)| entry.get(key).is_some() && !kinds.iter().any(|k| k.key == *kind));
+    Err(match guess {
+        Some((key, kind)) => {
+            let location =
+                entry.key(key).map_or_else(|| entry.location(), |k| entry.location_of(k));
+            Diagnostic::error(format!(
+                "the key '{key}' makes this a tool of the kind '{kind}', which is not available in this version; known kinds: {}",
+                known()
+            ))
+            .with_location(location)
+        }
+        None => {
+            Diagnostic::error(format!("the kind of this tool is missing; known kinds: {}", known()))
+                .with_hint("add 'command', 'module' and 'function', or 'kind'")
+                .with_location(entry.location())
+        }
+    })
+}
+
+fn unknown(
+    word: &str,
+    known: &str,
+    location: SourceLocation,
+    kinds: &[KindDescriptor],
+) -> Diagnostic {
+    let message = if UNAVAILABLE_KINDS.contains(&word) {
+        format!("the kind '{word}' is not available in this version; known kinds: {known}")
+    } else {
+        format!("unknown kind '{word}'; known kinds: {known}")
+    };
+    let mut diagnostic = Diagnostic::error(message).with_location(location);
+    let words = kinds.iter().flat_map(|k| std::iter::once(k.key).chain(k.aliases.iter().copied()));
+    if let Some(meant) = suggestion(word, words) {
+        diagnostic = diagnostic.with_hint(format!("did you mean '{meant}'?"));
+    }
+    diagnostic
+}

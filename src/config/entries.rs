@@ -1,0 +1,86 @@
+//! Entries as they are written: where they stand in a file, and what they are called.
+//!
+//! Owns: what resolving an entry and showing it before anybody agreed to it have to see alike.
+//! Never does: expand, or report what is wrong with an entry.
+
+use super::keys::{SERVERS_FILE, canonical};
+use super::node::{ConfigNode, NodeValue};
+use crate::model::{Diagnostic, SourceLocation, check_name};
+
+/// The keys of a server's entry that may hold its address.
+pub const URL_KEYS: [&str; 4] = ["url", "baseUrl", "serverUrl", "httpUrl"];
+
+/// What names an entry, the best first: one tool of a toolkit may go by the name it has there.
+pub const NAMES: [&str; 3] = ["name", "tool_name", "original_tool_name"];
+
+/// Whether tools may be named after an entry of this list, as far as the entry tells.
+pub fn may_be_component(entry: &ConfigNode, list: &str) -> bool {
+    matches!(list, "components" | "toolkits")
+        || entry.get_any(&["kind", "provider_type", "type", "openapi"]).is_some()
+}
+
+/// The name of an entry as it is written, when it has one that can be used.
+pub fn written_name(entry: &ConfigNode) -> Option<String> {
+    name(entry).ok()
+}
+
+/// The name of a tool's entry.
+///
+/// # Errors
+/// When the entry is no mapping, or its name is missing or cannot be used.
+pub fn name(entry: &ConfigNode) -> Result<String, Diagnostic> {
+    entry.as_map()?;
+    let Some((_, node)) = entry.get_any(&NAMES) else {
+        return Err(Diagnostic::error("this entry has no name")
+            .with_hint("add 'name: …'")
+            .with_location(entry.location()));
+    };
+    let name = node.as_scalar_text()?;
+    check_name(&name)
+        .map_err(|error| Diagnostic::error(error.to_string()).with_location(node.location()))?;
+    Ok(name)
+}
+
+/// Whether the file is a map of servers without a key around it.
+pub fn is_bare(root: &ConfigNode) -> bool {
+    let entries = root.entries();
+    let describes_a_server = |node: &ConfigNode| {
+        ["command", "server_path"].iter().chain(&URL_KEYS).any(|key| node.get(key).is_some())
+    };
+    !entries.is_empty()
+        && !entries.iter().any(|(key, _)| canonical(SERVERS_FILE, &key.text).is_some())
+        && entries.iter().all(|(_, value)| describes_a_server(value))
+}
+
+/// Every entry of a file with its name, as the resolver finds them.
+pub fn servers_as_written(root: &ConfigNode) -> Vec<(String, SourceLocation, &ConfigNode)> {
+    let of_map = |node: &'_ ConfigNode| -> Vec<(String, SourceLocation)> {
+        node.entries().iter().map(|(key, _)| (key.text.clone(), node.location_of(key))).collect()
+    };
+    let pairs = |node| {
+        let names = of_map(node);
+        names
+            .into_iter()
+            .zip(node.entries())
+            .map(|((name, location), (_, value))| (name, location, value))
+    };
+    if is_bare(root) {
+        return pairs(root).collect();
+    }
+    let mut found = Vec::new();
+    for (key, value) in root.entries() {
+        match (canonical(SERVERS_FILE, &key.text), &value.value) {
+            (Some("mcp_servers"), NodeValue::Map(_)) => found.extend(pairs(value)),
+            (Some("clients"), NodeValue::List(items)) => {
+                for item in items {
+                    let named = item.get_any(&["client_id", "name"]);
+                    if let Some((_, Ok(name))) = named.map(|(k, n)| (k, n.as_scalar_text())) {
+                        found.push((name, item.location(), item));
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    found
+}

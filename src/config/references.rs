@@ -1,0 +1,175 @@
+//! References to variables and files in values: their syntax, and where each is allowed.
+//!
+//! Owns: finding references in a text or an entry. Never does: replace one by its value; that is
+//! what [`consent::Expander`](super::consent::Expander) is for.
+
+use std::collections::BTreeMap;
+
+use super::node::{ConfigNode, NodeValue};
+
+/// Which references a value may hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AllowedReferences {
+    /// Variables and `~`.
+    Variables,
+    /// Those and `${file:…}`: values that are secrets.
+    Secrets,
+}
+
+/// What a key's children may hold, from the list that holds for every entry.
+pub fn allowed_in(key: &str) -> Option<AllowedReferences> {
+    match key {
+        "headers" | "auth" | "oauth" | "env" => Some(AllowedReferences::Secrets),
+        "command" | "args" | "cwd" | "url" | "baseUrl" | "serverUrl" | "httpUrl"
+        | "endpoint_url" | "base_url" | "root_dir" | "scopes" | "path" | "paths" | "discover"
+        | "server_path" | "roots" | "sandbox" => Some(AllowedReferences::Variables),
+        _ => None,
+    }
+}
+
+/// A piece of a text that may hold references.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReferencePiece<'t> {
+    /// Text that stands for itself.
+    Text(&'t str),
+    /// `$${`, which stands for `${`.
+    Escaped,
+    /// What stands between `${` and `}`.
+    Reference(&'t str),
+    /// A `${` without its `}`; nothing comes after it.
+    Unclosed,
+}
+
+/// The pieces of a text, in order.
+pub fn pieces(text: &str) -> Vec<ReferencePiece<'_>> {
+    let mut pieces = Vec::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("${") {
+        let (before, escaped) = match before.strip_suffix('$') {
+            Some(before) => (before, true),
+            None => (before, false),
+        };
+        if !before.is_empty() {
+            pieces.push(ReferencePiece::Text(before));
+        }
+        if escaped {
+            pieces.push(ReferencePiece::Escaped);
+            rest = after;
+        } else if let Some((reference, tail)) = after.split_once('}') {
+            pieces.push(ReferencePiece::Reference(reference));
+            rest = tail;
+        } else {
+            pieces.push(ReferencePiece::Unclosed);
+            return pieces;
+        }
+    }
+    if !rest.is_empty() {
+        pieces.push(ReferencePiece::Text(rest));
+    }
+    pieces
+}
+
+/// The variable that a reference names, if it names one.
+pub fn variable(reference: &str) -> Option<&str> {
+    let named = reference.strip_prefix("env:").unwrap_or(reference);
+    let name = named.split_once(":-").map_or(named, |(name, _)| name);
+    (!name.contains(':')).then_some(name)
+}
+
+/// Whether a text holds a reference: it depends on where it is loaded.
+pub fn has_reference(text: &str) -> bool {
+    text.contains("${")
+}
+
+/// Whether expanding a text could change it: it holds a reference or begins with `~`.
+pub fn needs_expansion(text: &str) -> bool {
+    has_reference(text) || text.starts_with('~')
+}
+
+/// Whether a text at or below `node` would be expanded.
+pub fn holds_references(node: &ConfigNode) -> bool {
+    match &node.value {
+        NodeValue::Text(text) => needs_expansion(text),
+        NodeValue::List(items) => items.iter().any(holds_references),
+        NodeValue::Map(pairs) => pairs.iter().any(|(_, value)| holds_references(value)),
+        _ => false,
+    }
+}
+
+/// Whether nothing in the value depends on where it is loaded: no reference, no `~`.
+pub fn is_literal(node: &ConfigNode) -> bool {
+    match &node.value {
+        NodeValue::Text(text) => !text.contains("${") && !text.starts_with('~'),
+        NodeValue::List(items) => items.iter().all(is_literal),
+        NodeValue::Map(pairs) => pairs.iter().all(|(_, value)| is_literal(value)),
+        _ => true,
+    }
+}
+
+/// Every reference at or below `node` with the paths of the keys it stands in. Names of variables
+/// that stand without `${}` (`…_env_var`, `env_keys`) are among them.
+pub fn of(node: &ConfigNode) -> BTreeMap<String, Vec<String>> {
+    let mut found = BTreeMap::new();
+    walk(node, &mut String::new(), &mut found);
+    found
+}
+
+fn walk(node: &ConfigNode, path: &mut String, found: &mut BTreeMap<String, Vec<String>>) {
+    match &node.value {
+        NodeValue::Text(text) => {
+            let mut add = |reference: String| {
+                let places = found.entry(reference).or_default();
+                if places.last().is_none_or(|last| last != path) {
+                    places.push(path.clone());
+                }
+            };
+            for piece in pieces(text) {
+                if let ReferencePiece::Reference(reference) = piece {
+                    add(format!("${{{reference}}}"));
+                }
+            }
+            let key = path.rsplit('.').next().unwrap_or_default();
+            if key.ends_with("_env_var") || key == "env_keys" {
+                add(format!("${{{text}}}"));
+            }
+        }
+        NodeValue::List(items) => items.iter().for_each(|item| walk(item, path, found)),
+        NodeValue::Map(pairs) => {
+            for (key, value) in pairs {
+                let before = path.len();
+                if before > 0 {
+                    path.push('.');
+                }
+                path.push_str(&key.text);
+                walk(value, path, found);
+                path.truncate(before);
+            }
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::node::SourceText;
+    use crate::config::parse::parse;
+
+    #[test]
+    fn references_are_found_wherever_they_stand() {
+        let text = "roots: ['https://x/${A}']\nauth: { token_env_var: B }\nenv_keys: [C, D]\n\
+                    x: { y: { z: 'a${A}b${file:f}' } }\nplain: '$${E}'\n";
+        let node = parse(&SourceText::new("f", text), text).unwrap().root;
+        let found: Vec<(String, String)> =
+            of(&node).into_iter().map(|(name, places)| (name, places.join(" "))).collect();
+        let expected = [
+            ("${A}", "roots x.y.z"),
+            ("${B}", "auth.token_env_var"),
+            ("${C}", "env_keys"),
+            ("${D}", "env_keys"),
+            ("${file:f}", "x.y.z"),
+        ];
+        assert_eq!(found, expected.map(|(a, b)| (a.to_owned(), b.to_owned())));
+        assert!(!is_literal(&node));
+    }
+}

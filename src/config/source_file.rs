@@ -1,0 +1,37 @@
+//! One configuration file after parsing, before anything in it is given a meaning.
+
+use std::path::{Path, PathBuf};
+
+use super::discover::ConfigFileCandidate;
+use super::parse::ParsedFile;
+use crate::model::Layer;
+
+/// One file that was read and parsed.
+#[derive(Debug)]
+pub struct SourceFile {
+    pub candidate: ConfigFileCandidate,
+    pub parsed: ParsedFile,
+    /// Whether its text is that of the embedded default, which is trusted wherever it lies.
+    pub is_embedded: bool,
+    /// Whether a `discover:` directory gave it.
+    pub is_discovered: bool,
+}
+
+impl SourceFile {
+    /// Whether it belongs to a project that a person has to agree to.
+    pub fn is_project(&self) -> bool {
+        self.candidate.layer == Layer::Project && !self.is_embedded
+    }
+
+    /// The directory that relative paths in it begin at.
+    pub fn base_dir(&self, cwd: &Path) -> PathBuf {
+        match self.candidate.layer {
+            Layer::Embedded => cwd.to_path_buf(),
+            _ if self.candidate.inline_text.is_some() => cwd.to_path_buf(),
+            _ => {
+                let parent = self.candidate.path.parent();
+                parent.map_or_else(|| cwd.to_path_buf(), Path::to_path_buf)
+            }
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! The identity of a call.
+
+use std::fmt;
+
+/// The identity of one call, in every record of it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct CallId(pub String);
+
+impl fmt::Display for CallId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}

@@ -1,0 +1,87 @@
+//! One call as the records tell it: filled once by the host, and written by the audit log, the
+//! statistics and the history, each in its own shape.
+//!
+//! Owns: which facts about a call are recorded. Never does: mask (the arguments and the message are
+//! masked before they get here), or know how a line is written.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::{CallId, ErrorKind, JsonObject, QuestionOutcome, ToolDefinition, ToolSource};
+
+/// A call that is about to be dispatched, or that was refused.
+#[derive(Debug, Clone)]
+pub struct CallRecord {
+    /// The identity that joins all records of the call.
+    pub id: CallId,
+    /// The call this one is nested in; `None` for one that a front end made.
+    pub parent: Option<CallId>,
+    /// The tool's full name, as [`ToolName::full`](super::ToolName::full) spells it.
+    pub tool: String,
+    /// The tool's definition at the time of the call.
+    pub definition: Arc<ToolDefinition>,
+    /// The session the call was made in.
+    pub session: String,
+    /// The protocol revision spoken with the server; `None` for tools that are not of a server.
+    pub protocol: Option<String>,
+    /// The arguments after coercion, secrets masked.
+    pub arguments: JsonObject,
+    /// What allowed the call (`allowed`, `approved by a person`, `--yes`, …); `None` when it was
+    /// refused, which leaves an outcome without an intent.
+    pub decision: Option<String>,
+}
+
+impl CallRecord {
+    /// The server that the tool belongs to; `None` for internal tools.
+    pub fn server(&self) -> Option<&str> {
+        self.definition.name.component().filter(|_| self.definition.source == ToolSource::Mcp)
+    }
+
+    /// `internal` or `mcp`, as the records spell it.
+    pub fn source(&self) -> &'static str {
+        self.definition.source.as_str()
+    }
+
+    /// The identity of the call this one is nested in, as the records spell it.
+    pub fn parent(&self) -> Option<&str> {
+        self.parent.as_ref().map(|id| id.0.as_str())
+    }
+}
+
+/// How a recorded call ended.
+#[derive(Debug, Clone, Default)]
+pub struct RecordedOutcome {
+    /// The kind of the failure; `None` is success.
+    pub failure: Option<ErrorKind>,
+    /// The failure in words, secrets masked; for many calls recorded as one, their counts.
+    pub message: Option<String>,
+    /// From the intent to the answer, waiting for a person included.
+    pub duration: Duration,
+    /// Attempts made; 0 when the call was refused or ended before its first attempt.
+    pub attempts: u32,
+    /// The size of the result as JSON, in bytes; 0 without a result.
+    pub result_bytes: u64,
+    /// What the server asked during the call and what came of each question.
+    pub questions: Vec<QuestionRecord>,
+}
+
+impl RecordedOutcome {
+    /// `ok`, or the word of the failure's kind.
+    pub fn word(&self) -> &'static str {
+        self.failure.map_or("ok", ErrorKind::as_str)
+    }
+
+    /// The duration in whole microseconds, as all records store it.
+    pub fn micros(&self) -> u64 {
+        u64::try_from(self.duration.as_micros()).unwrap_or(u64::MAX)
+    }
+}
+
+/// One question of a server during a call; never what was answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct QuestionRecord {
+    /// `form`, `url` or `sampling`.
+    pub kind: &'static str,
+    /// What came of the question.
+    pub verdict: QuestionOutcome,
+}

@@ -1,0 +1,91 @@
+//! Entering a confinement that was made ready, in the child between fork and exec: system calls
+//! only, nothing that allocates or takes a lock.
+
+#![expect(unsafe_code, reason = "the kernel's interface to Landlock has no wrapper")]
+
+use std::io;
+use std::os::fd::AsRawFd as _;
+
+use rustix::process::Resource;
+use rustix::thread::{CapabilitySet, set_capabilities, set_no_new_privs};
+
+use super::PreparedConfinement;
+use super::child_namespaces;
+
+impl PreparedConfinement {
+    /// Runs in the child between fork and exec.
+    ///
+    /// The order matters. Limits first, as long as nothing stands in their way; but namespaces need
+    /// descriptors, and a user namespace counts processes by the limit it was made under. Then powers
+    /// go, since the superuser could undo all that. Landlock and seccomp ask for the promise of no new
+    /// privileges; seccomp is last because it could deny what the others need.
+    ///
+    /// # Errors
+    /// What the system said to one of the steps.
+    pub(in crate::util) fn enter(&mut self) -> io::Result<()> {
+        let set_limits = |of_files: bool| {
+            let some =
+                self.resources.iter().filter(|(of, _)| (*of == Resource::Nofile) == of_files);
+            some.into_iter().try_for_each(|(of, limit)| rustix::process::setrlimit(*of, *limit))
+        };
+        set_limits(false)?;
+        if let Some(namespaces) = &mut self.namespaces {
+            child_namespaces::make(namespaces)?;
+        }
+        set_limits(true)?;
+        if self.limits_are_final {
+            let power = CapabilitySet::SYS_RESOURCE;
+            rustix::thread::remove_capability_from_bounding_set(power)?;
+            let mut left = rustix::thread::capabilities(None)?;
+            left.effective.remove(power);
+            left.permitted.remove(power);
+            left.inheritable.remove(power);
+            set_capabilities(None, left)?;
+        }
+        if let Some(left) = self.capabilities {
+            set_capabilities(None, left)?;
+        }
+        if self.namespaces.is_some() {
+            child_namespaces::become_program()?;
+        }
+        if let Some(fd) = &self.inherited {
+            rustix::io::fcntl_setfd(fd, rustix::io::FdFlags::empty())?;
+        }
+        if let Some(ruleset) = &self.ruleset {
+            set_no_new_privs(true)?;
+            // SAFETY: the call takes a descriptor, which is open for as long as `self` is borrowed, and
+            // flags; it reads and writes no memory of this process.
+            let entered = unsafe {
+                libc::syscall(libc::SYS_landlock_restrict_self, ruleset.as_raw_fd(), 0_u32)
+            };
+            if entered != 0 {
+                return Err(io::Error::last_os_error());
+            }
+        }
+        if let Some(filter) = &self.filter {
+            // One `prctl` and one `seccomp`; an error is not turned into text here.
+            seccompiler::apply_filter(filter).map_err(|error| match error {
+                seccompiler::Error::Prctl(why) | seccompiler::Error::Seccomp(why) => why,
+                _ => io::Error::from(io::ErrorKind::PermissionDenied),
+            })?;
+        }
+        Ok(())
+    }
+}
+
+/// The version of Landlock's interface; `None` when the kernel has none or it is switched off.
+pub(super) fn query_landlock_abi() -> Option<u32> {
+    /// The flag that asks for the version instead of making rules.
+    const VERSION: u32 = 1;
+    // SAFETY: with this flag the call takes no memory (a null pointer and a size of zero) and makes
+    // no descriptor; it returns a number.
+    let abi = unsafe {
+        libc::syscall(
+            libc::SYS_landlock_create_ruleset,
+            std::ptr::null::<libc::c_void>(),
+            0_usize,
+            VERSION,
+        )
+    };
+    u32::try_from(abi).ok().filter(|abi| *abi > 0)
+}

@@ -1,0 +1,152 @@
+//! Making ready what one confined child needs, before it is forked.
+
+use std::io::Write as _;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::path::Path;
+
+use rustix::thread::{CapabilitySet, CapabilitySets, capabilities};
+
+use super::namespaces::NamespaceSetup;
+use super::support::{SystemSupport, check_on, working_bwrap};
+use super::{
+    Confinement, ConfinementError, ConfinementLevel, HomeDir, PreparedConfinement, ScratchDir,
+    bwrap, filter, landlock,
+};
+
+/// Descriptors of ours are moved up here, out of the way of those a child is given by number.
+const FIRST_FD: i32 = 10;
+
+/// Processes of ours that stay beside a program in its namespaces.
+const HELPERS: u64 = 2;
+
+impl PreparedConfinement {
+    pub(super) fn build(
+        system: &dyn SystemSupport,
+        confinement: &Confinement,
+        program: &Path,
+        cwd: &Path,
+    ) -> Result<Self, ConfinementError> {
+        check_on(system, confinement.level)?;
+        let mut prepared = Self {
+            resources: confinement.limits.resources(match confinement.level {
+                ConfinementLevel::Namespaces => HELPERS,
+                ConfinementLevel::Limits | ConfinementLevel::Landlock | ConfinementLevel::Bwrap => {
+                    0
+                }
+            })?,
+            capabilities: None,
+            limits_are_final: false,
+            ruleset: None,
+            namespaces: None,
+            filter: None,
+            inherited: None,
+            wrapper: None,
+            env: Vec::new(),
+            scratch: None,
+        };
+        match confinement.level {
+            ConfinementLevel::Limits => {
+                prepared.limits_are_final =
+                    remaining_capabilities()?.permitted.contains(CapabilitySet::SYS_RESOURCE);
+            }
+            ConfinementLevel::Landlock => prepared.landlock(system, confinement)?,
+            ConfinementLevel::Namespaces => {
+                prepared.landlock(system, confinement)?;
+                prepared.namespaces(confinement, cwd)?;
+            }
+            ConfinementLevel::Bwrap => prepared.bwrap(confinement, program, cwd)?,
+        }
+        Ok(prepared)
+    }
+
+    fn landlock(
+        &mut self,
+        system: &dyn SystemSupport,
+        confinement: &Confinement,
+    ) -> Result<(), ConfinementError> {
+        let scratch = ScratchDir::make(&confinement.scratch).map_err(|why| {
+            ConfinementError::Path { path: confinement.scratch.clone(), why: why.to_string() }
+        })?;
+        let abi = system.landlock_abi().unwrap_or_default();
+        let rules = landlock::ruleset(confinement, scratch.path(), abi)?;
+        self.ruleset = Some(move_fd_up(&rules)?);
+        self.filter = Some(filter::program(confinement)?);
+        // The superuser could load modules, set the clock or raise its limits. It keeps the power
+        // over files of others, since the rules say which.
+        let had = remaining_capabilities()?;
+        let left = CapabilitySets {
+            effective: had.effective & CapabilitySet::DAC_OVERRIDE,
+            permitted: had.permitted & CapabilitySet::DAC_OVERRIDE,
+            inheritable: CapabilitySet::empty(),
+        };
+        self.capabilities = (left != had).then_some(left);
+        self.variables(confinement, scratch.path());
+        self.scratch = Some(scratch);
+        Ok(())
+    }
+
+    fn namespaces(
+        &mut self,
+        confinement: &Confinement,
+        cwd: &Path,
+    ) -> Result<(), ConfinementError> {
+        let scratch = self.scratch.as_ref().map_or(Path::new("/"), ScratchDir::path);
+        let namespaces = NamespaceSetup::of(confinement, scratch, cwd)?;
+        if namespaces.maps.is_some() {
+            // Whoever makes a user namespace has all powers in it.
+            self.capabilities = Some(CapabilitySets {
+                effective: CapabilitySet::empty(),
+                permitted: CapabilitySet::empty(),
+                inheritable: CapabilitySet::empty(),
+            });
+        }
+        self.namespaces = Some(namespaces);
+        Ok(())
+    }
+
+    fn bwrap(
+        &mut self,
+        confinement: &Confinement,
+        program: &Path,
+        cwd: &Path,
+    ) -> Result<(), ConfinementError> {
+        use std::os::fd::AsRawFd as _;
+        let bwrap = working_bwrap()?;
+        let filter = memfd(&filter::bytes(&filter::program(confinement)?))?;
+        let mut arguments = bwrap::arguments(confinement, cwd, filter.as_raw_fd())?;
+        arguments.push(program.into());
+        self.wrapper = Some((bwrap, arguments));
+        self.inherited = Some(filter);
+        self.variables(confinement, Path::new(bwrap::TMP));
+        Ok(())
+    }
+
+    fn variables(&mut self, confinement: &Confinement, temporary: &Path) {
+        self.env.push(("TMPDIR", temporary.to_path_buf()));
+        match &confinement.home {
+            HomeDir::Inherited => {}
+            HomeDir::Temporary => self.env.push(("HOME", temporary.to_path_buf())),
+            HomeDir::At(home) => self.env.push(("HOME", home.clone())),
+        }
+    }
+}
+
+fn remaining_capabilities() -> Result<CapabilitySets, ConfinementError> {
+    capabilities(None).map_err(|why| ConfinementError::Failed(format!("capabilities: {why}")))
+}
+
+fn move_fd_up(fd: &OwnedFd) -> Result<OwnedFd, ConfinementError> {
+    rustix::io::fcntl_dupfd_cloexec(fd.as_fd(), FIRST_FD)
+        .map_err(|why| ConfinementError::Failed(format!("a descriptor: {why}")))
+}
+
+/// A file without a name that holds `bytes`, to be read from its start.
+fn memfd(bytes: &[u8]) -> Result<OwnedFd, ConfinementError> {
+    let failed = |why: std::io::Error| ConfinementError::Failed(format!("a file in memory: {why}"));
+    let fd = rustix::fs::memfd_create("filter", rustix::fs::MemfdFlags::CLOEXEC)
+        .map_err(|why| failed(why.into()))?;
+    let mut file = std::fs::File::from(fd);
+    file.write_all(bytes).map_err(failed)?;
+    std::io::Seek::rewind(&mut file).map_err(failed)?;
+    move_fd_up(&file.into())
+}
