@@ -58,8 +58,8 @@ impl<'a> ActiveCallRecord<'a> {
     ) -> Result<Self, Error> {
         let definition = &tool.definition;
         let name = definition.name.full();
-        let masked = host.masker.arguments(arguments, &definition.input_schema);
-        let written = host.recorder.record_intent(&IntentRecord {
+        let masked = host.pipeline.masked_arguments(arguments, &definition.input_schema);
+        let written = host.pipeline.recorder.record_intent(&IntentRecord {
             call_id: &call_id,
             parent: nesting.parent.as_ref(),
             tool: &name,
@@ -76,20 +76,20 @@ impl<'a> ActiveCallRecord<'a> {
                 return Err(Error::denied(format!("'{name}' was not run: {why}"))
                     .with_hint("look who made it, and remove it"));
             }
-            Err(RecordError::Lost(why)) if host.require_record => {
+            Err(RecordError::Lost(why)) if host.pipeline.require_record => {
                 return Err(Error::internal(format!("'{name}' was not run: {why}"))
                     .with_hint("a record of every call is required (--require-record)"));
             }
             Err(RecordError::Lost(why)) => warnings.push(format!("not recorded: {why}")),
         }
         let parent = nesting.parent.clone();
-        host.events.emit(HostEvent::CallStarted {
+        host.sessions.events.emit(HostEvent::CallStarted {
             call_id: call_id.clone(),
             tool: name.clone(),
             parent: parent.clone(),
         });
-        let started = host.clock.now();
-        let asked = host.recorder.keeps_exchanges().then(|| RecordedRequest {
+        let started = host.pipeline.clock.now();
+        let asked = host.pipeline.recorder.keeps_exchanges().then(|| RecordedRequest {
             session: session.to_owned(),
             arguments: masked,
             decision: decision.to_owned(),
@@ -121,9 +121,9 @@ impl<'a> ActiveCallRecord<'a> {
         error: &Error,
     ) {
         let (session, arguments) = asked;
-        let masked = host.masker.arguments(arguments, &tool.input_schema);
-        let message = host.masker.text(error.message());
-        let written = host.recorder.record_outcome(&OutcomeRecord {
+        let masked = host.pipeline.masked_arguments(arguments, &tool.input_schema);
+        let message = host.pipeline.masker.text(error.message());
+        let written = host.pipeline.recorder.record_outcome(&OutcomeRecord {
             call_id,
             parent: nesting.parent.as_ref(),
             tool: &tool.name.full(),
@@ -137,7 +137,9 @@ impl<'a> ActiveCallRecord<'a> {
             refusal: Some(RefusedCall { source: tool.source, session, arguments: &masked }),
         });
         if let Err(cause) = written {
-            host.events.emit(HostEvent::Warning { text: format!("not recorded: {cause}") });
+            host.sessions
+                .events
+                .emit(HostEvent::Warning { text: format!("not recorded: {cause}") });
         }
     }
 
@@ -148,7 +150,7 @@ impl<'a> ActiveCallRecord<'a> {
         let written = self.write_outcome(error, result.as_ref().ok(), bytes);
         if let Err(cause) = written {
             let warning = format!("not recorded: {cause}");
-            if self.host.require_record {
+            if self.host.pipeline.require_record {
                 // Too late to refuse: the result stays, and the exit code says what happened.
                 if let Ok(result) = result {
                     result.error = Some(Error::internal(warning.clone()));
@@ -171,8 +173,8 @@ impl<'a> ActiveCallRecord<'a> {
         result: Option<&ToolResult>,
         bytes: u64,
     ) -> Result<(), RecordError> {
-        let duration = self.host.clock.now().saturating_duration_since(self.started);
-        let message = error.map(|error| self.host.masker.text(error.message()));
+        let duration = self.host.pipeline.clock.now().saturating_duration_since(self.started);
+        let message = error.map(|error| self.host.pipeline.masker.text(error.message()));
         let outcome = OutcomeRecord {
             call_id: &self.call_id,
             parent: self.parent.as_ref(),
@@ -186,9 +188,9 @@ impl<'a> ActiveCallRecord<'a> {
             questions: &self.call_questions.questions,
             refusal: None,
         };
-        let written = self.host.recorder.record_outcome(&outcome);
+        let written = self.host.pipeline.recorder.record_outcome(&outcome);
         let kept = self.request.as_ref().map_or(Ok(()), |asked| {
-            self.host.recorder.record_exchange(&ExchangeRecord {
+            self.host.pipeline.recorder.record_exchange(&ExchangeRecord {
                 call_id: &self.call_id,
                 parent: self.parent.as_ref().map(|parent| parent.0.as_str()),
                 definition: &self.tool.definition,
@@ -200,7 +202,7 @@ impl<'a> ActiveCallRecord<'a> {
                 result,
             })
         });
-        self.host.events.emit(HostEvent::CallFinished {
+        self.host.sessions.events.emit(HostEvent::CallFinished {
             call_id: self.call_id.clone(),
             tool: self.name.clone(),
             success: error.is_none(),
@@ -213,7 +215,7 @@ impl<'a> ActiveCallRecord<'a> {
 impl Drop for ActiveCallRecord<'_> {
     fn drop(&mut self) {
         if self.is_open {
-            self.call_questions = self.host.questions.end_call(&self.call_id);
+            self.call_questions = self.host.pipeline.questions.end_call(&self.call_id);
             let kind = ErrorKind::Interrupted(Signal::Interrupt);
             let error = Error::new(kind, "the caller went away");
             // Nobody is left who could be told.

@@ -30,8 +30,8 @@ impl LoadRunRecord {
     ) -> Result<Self, Error> {
         let definition = &tool.definition;
         let name = definition.name.full();
-        let masked = host.masker.arguments(arguments, &definition.input_schema);
-        let written = host.recorder.record_intent(&IntentRecord {
+        let masked = host.pipeline.masked_arguments(arguments, &definition.input_schema);
+        let written = host.pipeline.recorder.record_intent(&IntentRecord {
             call_id: &call_id,
             parent: None,
             tool: &name,
@@ -47,13 +47,13 @@ impl LoadRunRecord {
                 return Err(Error::denied(format!("'{name}' was not run: {why}"))
                     .with_hint("look who made it, and remove it"));
             }
-            Err(RecordError::Lost(why)) if host.require_record => {
+            Err(RecordError::Lost(why)) if host.pipeline.require_record => {
                 return Err(Error::internal(format!("'{name}' was not run: {why}"))
                     .with_hint("a record of every call is required (--require-record)"));
             }
             Err(RecordError::Lost(why)) => vec![format!("not recorded: {why}")],
         };
-        let started = host.clock.now();
+        let started = host.pipeline.clock.now();
         Ok(Self { host: Arc::clone(host), tool, call_id, started, warnings })
     }
 
@@ -62,14 +62,14 @@ impl LoadRunRecord {
     /// the run when a record was required and is lost.
     pub fn close(mut self, made: u64, ok: u64, failed: u64) -> (Vec<String>, Option<Error>) {
         let words = format!("{made} calls: {ok} answered, {failed} failed");
-        let written = self.host.recorder.record_batch_outcome(&OutcomeRecord {
+        let written = self.host.pipeline.recorder.record_batch_outcome(&OutcomeRecord {
             call_id: &self.call_id,
             parent: None,
             tool: &self.tool.definition.name.full(),
             server: server_of(&self.tool),
             failure: (ok == 0 && failed > 0).then_some(ErrorKind::Tool),
             message: Some(&words),
-            duration: self.host.clock.now().saturating_duration_since(self.started),
+            duration: self.host.pipeline.clock.now().saturating_duration_since(self.started),
             attempts: u32::try_from(made).unwrap_or(u32::MAX).max(1),
             result_bytes: 0,
             questions: &[],
@@ -78,7 +78,7 @@ impl LoadRunRecord {
         let mut lost = None;
         if let Err(error) = written {
             let warning = format!("not recorded: {error}");
-            lost = self.host.require_record.then(|| Error::internal(warning.clone()));
+            lost = self.host.pipeline.require_record.then(|| Error::internal(warning.clone()));
             if !self.warnings.contains(&warning) {
                 self.warnings.push(warning);
             }
