@@ -12,6 +12,7 @@ pub mod pins;
 pub mod recording;
 mod secrets;
 mod server_aliases;
+mod start_scope;
 mod untrusted;
 
 use std::path::{Path, PathBuf};
@@ -30,7 +31,6 @@ use crate::history::{self, HistoryLog};
 use crate::host::ToolHost;
 use crate::host::approval::{Approver, NoApprover};
 use crate::host::builder::ToolHostBuilder;
-use crate::host::listings::ListWatch;
 use crate::host::questions::QuestionQueue;
 use crate::host::recorder_set::{RecordStores, RecorderSet};
 use crate::mcp::era_cache::EraCache;
@@ -44,6 +44,8 @@ use crate::util::clock::SystemClock;
 use crate::util::orphans;
 use crate::util::private_file;
 use crate::util::segments::SegmentRetention;
+
+pub use start_scope::{StartScope, untrusted_entries};
 
 /// What the command line says about the whole run.
 #[derive(Debug, Clone, Default)]
@@ -136,6 +138,30 @@ pub fn load(request: &LoadRequest, environment: &dyn Environment) -> (Configurat
     (configuration, masker)
 }
 
+/// A configuration that a host can be built from: servers have the names under which their tools are
+/// listed.
+pub struct LoadedConfiguration {
+    /// What was loaded.
+    pub configuration: Configuration,
+    /// Takes values that must not be shown out of whatever is written.
+    pub masker: Masker,
+    profile: Option<ProfileSpec>,
+}
+
+/// Reads the configuration that a host is to be built from.
+///
+/// # Errors
+/// An unknown profile.
+pub fn read(
+    options: &AssemblyOptions,
+    environment: &dyn Environment,
+) -> Result<LoadedConfiguration, Error> {
+    let (mut configuration, masker) = load(&options.files, environment);
+    server_aliases::apply(&mut configuration);
+    let profile = profile(options.profile.as_deref(), &configuration)?;
+    Ok(LoadedConfiguration { configuration, masker, profile })
+}
+
 /// Reads the configuration and builds the host. Starts nothing.
 ///
 /// # Errors
@@ -145,19 +171,29 @@ pub fn assemble(
     environment: &Arc<dyn Environment>,
     front_end: FrontEnd,
 ) -> Result<Assembly, Error> {
-    let (mut configuration, masker) = load(&options.files, environment.as_ref());
-    server_aliases::apply(&mut configuration);
-    let profile = profile(options.profile.as_deref(), &configuration)?;
+    build(read(options, environment.as_ref())?, options, environment, front_end)
+}
+
+/// Builds the host from what was read. Starts nothing.
+///
+/// # Errors
+/// Pins that cannot be used.
+pub fn build(
+    loaded: LoadedConfiguration,
+    options: &AssemblyOptions,
+    environment: &Arc<dyn Environment>,
+    front_end: FrontEnd,
+) -> Result<Assembly, Error> {
+    let LoadedConfiguration { mut configuration, masker, profile } = loaded;
     if let Some(cache) = environment.cache_dir() {
         // One that older versions made for everybody. What cannot be changed is no worse than before.
         let _as_it_was = private_file::restrict_directory(&cache);
     }
     // Whatever a server or tool leaves behind becomes ours to end.
     orphans::become_subreaper();
-    let watch = ListWatch::default();
     let pins = pins::load(&configuration, environment.as_ref(), &masker)
         .map_err(|error| masker.error(error))?;
-    let events = watch.sink(masker.events(front_end.events.clone()));
+    let events = masker.events(front_end.events.clone());
     let traffic = masker.traffic(front_end.traffic.clone());
     let questions = Arc::new(QuestionQueue::new(front_end.inbox, masker.clone()));
     let inbox: Arc<dyn QuestionHandler> = Arc::clone(&questions) as _;
@@ -182,7 +218,6 @@ pub fn assemble(
         .require_record(options.require_record)
         .cwd(environment.cwd())
         .events(events)
-        .watch(watch)
         .build();
     Ok(Assembly { host, configuration, masker })
 }

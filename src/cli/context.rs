@@ -9,22 +9,23 @@ use tokio_util::sync::CancellationToken;
 
 use super::answers::{AnswerRules, AnsweringInbox};
 use super::args::GlobalOptions;
-use super::entry_checks::is_entry_or_tool;
 use super::named_files;
 use super::output::{CommandError, Format, Output};
 use super::progress::ProgressDisplay;
 use super::prompt::{self, TerminalApprover, TerminalInbox, TrustAnswer};
 use super::trace::TraceOutputs;
-use crate::assembly::{self, Assembly, AssemblyOptions, FrontEnd};
+use crate::assembly::{self, Assembly, AssemblyOptions, FrontEnd, LoadedConfiguration};
 use crate::config::LoadRequest;
 use crate::config::consent::TrustRequest;
 use crate::config::consent::store::TrustStore;
 use crate::config::environment::Environment;
-use crate::config::spec::{Configuration, FileRole, UntrustedEntry};
+use crate::config::spec::Configuration;
 use crate::host::ToolHost;
-use crate::model::{Diagnostic, Error, ErrorKind, EventSink, QuestionHandler};
+use crate::model::{Diagnostic, Error, EventSink, QuestionHandler};
 use crate::util::clock::{Clock as _, SystemClock};
 use crate::util::regular_file;
+
+pub use crate::assembly::StartScope;
 
 /// What every command is given.
 pub struct CommandContext {
@@ -46,18 +47,6 @@ pub struct CommandContext {
     answers: OnceLock<Arc<AnswerRules>>,
     /// The host that was built last, so that it can be closed however the command ends.
     host: Mutex<Option<Arc<ToolHost>>>,
-}
-
-/// Which of the things that were never allowed a command may start, so that a person is asked
-/// about those and no others.
-#[derive(Debug, Clone, Copy)]
-pub enum StartScope<'a> {
-    /// None.
-    Nothing,
-    /// Every server, or those named.
-    Servers(&'a [String]),
-    /// What the tool or server of this name needs.
-    Named(&'a str, &'a [String]),
 }
 
 impl CommandContext {
@@ -138,28 +127,39 @@ impl CommandContext {
             .with_hint(format!("it can print {}", words.join(", "))))
     }
 
-    /// Reads the configuration and builds the host; asks about what was never allowed.
+    /// Reads the configuration, asks a person about the project when `starts` needs an entry of it
+    /// that nobody trusted yet, and builds the host.
     ///
     /// # Errors
     /// What is wrong with the configuration as a whole, and with `--strict` any problem in it.
     pub async fn assemble(&self, starts: StartScope<'_>) -> Result<Assembly, Error> {
-        let assembly = self.build()?;
-        self.require_readable(&assembly.configuration)?;
+        let mut loaded = self.read()?;
+        self.require_readable(&loaded.configuration)?;
+        self.require_flawless(&loaded.configuration)?;
+        if self.ask_trust_if_needed(&loaded.configuration, starts).await? {
+            loaded = self.read()?;
+            if loaded.configuration.trust_request.is_some() {
+                self.output.warn("the project changed while the question stood; it is not trusted");
+            }
+        }
+        let assembly = self.build_from(loaded, self.front_end()?)?;
         self.report_diagnostics(&assembly.configuration)?;
-        let Some(request) = &assembly.configuration.trust_request else { return Ok(assembly) };
-        let needed = needs_consent(&assembly.configuration, starts);
-        if !needed || request.was_refused || !prompt::is_possible() {
-            return Ok(assembly);
+        Ok(assembly)
+    }
+
+    /// Asks about the project when a person can be asked and did not refuse it before; whether it is
+    /// trusted since.
+    async fn ask_trust_if_needed(
+        &self,
+        configuration: &Configuration,
+        starts: StartScope<'_>,
+    ) -> Result<bool, Error> {
+        let Some(request) = &configuration.trust_request else { return Ok(false) };
+        let needed = assembly::untrusted_entries(configuration, starts);
+        if needed.is_empty() || request.was_refused || !prompt::is_possible() {
+            return Ok(false);
         }
-        if !self.ask_trust(request).await? {
-            return Ok(assembly);
-        }
-        // Nothing was started yet, so building again is all it takes to see the answer.
-        let again = self.build()?;
-        if again.configuration.trust_request.is_some() {
-            self.output.warn("the project changed while the question stood; it is not trusted");
-        }
-        Ok(again)
+        self.ask_trust(request).await
     }
 
     /// Ends when a file that was named on the command line cannot be read.
@@ -174,8 +174,9 @@ impl CommandContext {
     /// # Errors
     /// What is wrong with the configuration as a whole, and with `--strict` any problem in it.
     pub fn assemble_for(&self, front_end: FrontEnd) -> Result<Assembly, Error> {
-        let assembly = self.build_for(front_end)?;
-        self.require_readable(&assembly.configuration)?;
+        let loaded = self.read()?;
+        self.require_readable(&loaded.configuration)?;
+        let assembly = self.build_from(loaded, front_end)?;
         self.report_diagnostics(&assembly.configuration)?;
         Ok(assembly)
     }
@@ -193,30 +194,38 @@ impl CommandContext {
         }
     }
 
-    /// Reads the configuration and builds the host, without a word about problems.
+    /// Reads the configuration and builds the host without reporting problems.
     ///
     /// # Errors
     /// What is wrong with the configuration as a whole.
     pub fn build(&self) -> Result<Assembly, Error> {
-        let approver = TerminalApprover::new(Arc::clone(&self.output));
-        let traffic = self.trace_outputs.sink(&self.output)?;
-        self.build_for(FrontEnd {
-            approver: Arc::new(approver),
-            inbox: self.inbox(),
-            events: self.events(),
-            traffic,
-        })
+        self.build_from(self.read()?, self.front_end()?)
     }
 
-    /// As [`CommandContext::build`], for another front end.
-    ///
-    /// # Errors
-    /// What is wrong with the configuration as a whole.
-    fn build_for(&self, front_end: FrontEnd) -> Result<Assembly, Error> {
-        let assembly = assembly::assemble(&self.options(), &self.environment, front_end)?;
-        self.output.set_masker(assembly.masker.clone());
+    fn read(&self) -> Result<LoadedConfiguration, Error> {
+        let loaded = assembly::read(&self.options(), &*self.environment)?;
+        self.output.set_masker(loaded.masker.clone());
+        Ok(loaded)
+    }
+
+    fn build_from(
+        &self,
+        loaded: LoadedConfiguration,
+        front_end: FrontEnd,
+    ) -> Result<Assembly, Error> {
+        let assembly = assembly::build(loaded, &self.options(), &self.environment, front_end)?;
         self.keep_host(Arc::clone(&assembly.host));
         Ok(assembly)
+    }
+
+    /// The terminal as a front end, with whatever looks at the wires.
+    fn front_end(&self) -> Result<FrontEnd, Error> {
+        Ok(FrontEnd {
+            approver: Arc::new(TerminalApprover::new(Arc::clone(&self.output))),
+            inbox: self.inbox(),
+            events: self.events(),
+            traffic: self.trace_outputs.sink(&self.output)?,
+        })
     }
 
     /// Remembers that a person trusts a project as `request` shows it.
@@ -333,25 +342,32 @@ impl CommandContext {
         EventSink::new(move |event| progress.show(&event))
     }
 
-    /// One line about problems in the files, or with `--strict` the end.
+    /// Does nothing without `--strict`.
+    ///
+    /// # Errors
+    /// With `--strict`, the first problem of the configuration.
+    fn require_flawless(&self, configuration: &Configuration) -> Result<(), Error> {
+        let Some(first) = configuration.diagnostics.first().filter(|_| self.global.strict) else {
+            return Ok(());
+        };
+        let error = Error::config(first.message.clone())
+            .with_hint("--strict was given; 'toolhost config check' lists every problem");
+        Err(match &first.location {
+            Some(location) => error.with_location(location.clone()),
+            None => error,
+        })
+    }
+
+    /// Writes one line about problems in the files.
+    ///
+    /// # Errors
+    /// As [`CommandContext::require_flawless`].
     fn report_diagnostics(&self, configuration: &Configuration) -> Result<(), Error> {
         let (errors, warnings) = count_diagnostics(configuration);
         if self.global.insecure {
             self.output.warn("--insecure: TLS certificates are not verified in this run");
         }
-        if self.global.strict && errors + warnings > 0 {
-            let place = configuration.diagnostics.first().and_then(|p| p.location.clone());
-            let message = match configuration.diagnostics.first() {
-                Some(first) => first.message.clone(),
-                None => "the configuration has problems".to_owned(),
-            };
-            let mut error = Error::new(ErrorKind::Config, message)
-                .with_hint("--strict was given; 'toolhost config check' lists every problem");
-            if let Some(place) = place {
-                error = error.with_location(place);
-            }
-            return Err(error);
-        }
+        self.require_flawless(configuration)?;
         if errors > 0 && self.output.verbosity() > 0 {
             self.output.warn(&format!(
                 "{} out of service, see 'toolhost config check'",
@@ -385,80 +401,12 @@ pub fn plural(count: usize, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
 }
 
-/// Whether a command needs an entry that nobody agreed to yet.
-fn needs_consent(configuration: &Configuration, starts: StartScope<'_>) -> bool {
-    let untrusted = &configuration.untrusted;
-    let is_server = |entry: &&UntrustedEntry| entry.role == FileRole::Servers;
-    match starts {
-        StartScope::Nothing => false,
-        StartScope::Servers([]) => !untrusted.is_empty(),
-        StartScope::Servers(names) => untrusted.iter().any(|entry| names.contains(&entry.name)),
-        StartScope::Named(name, servers) => {
-            let owned = untrusted.iter().any(|entry| is_entry_or_tool(&entry.name, name));
-            let servers_known = configuration.servers.iter().map(|server| server.name.as_str());
-            let tools = configuration.tools.iter().map(|tool| tool.definition.name.tool());
-            let known = servers_known.chain(tools).any(|entry| is_entry_or_tool(entry, name));
-            // A bare name may be that of a tool of any server.
-            let may_have =
-                |entry: &UntrustedEntry| servers.is_empty() || servers.contains(&entry.name);
-            owned || (!known && untrusted.iter().filter(is_server).any(may_have))
-        }
-    }
-}
-
 /// What a command gives back.
 pub type CommandResult = Result<(), CommandError>;
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::SourceLocation;
-
-    fn untrusted(name: &str, role: FileRole) -> UntrustedEntry {
-        UntrustedEntry {
-            name: name.to_owned(),
-            role,
-            kind: "command",
-            description: None,
-            definitions: Vec::new(),
-            effects: Vec::new(),
-            trust_command: String::new(),
-            has_changed: false,
-            location: SourceLocation {
-                file: Arc::default(),
-                line: 1,
-                column: 1,
-                text: Arc::from(""),
-            },
-        }
-    }
-
-    fn needs(starts: StartScope<'_>) -> bool {
-        let configuration = Configuration {
-            untrusted: vec![
-                untrusted("github", FileRole::Servers),
-                untrusted("log", FileRole::Tools),
-            ],
-            ..Configuration::default()
-        };
-        needs_consent(&configuration, starts)
-    }
-
-    #[test]
-    fn a_command_asks_only_when_it_needs_what_is_not_trusted() {
-        let (git, github) = (["git".to_owned()], ["github".to_owned()]);
-        assert!(!needs(StartScope::Nothing));
-        assert!(needs(StartScope::Servers(&[])));
-        assert!(needs(StartScope::Servers(&github)) && !needs(StartScope::Servers(&git)));
-        assert!(needs(StartScope::Named("github-search", &[])));
-        assert!(needs(StartScope::Named("log", &[])));
-        // A bare name may be that of a tool of any server.
-        assert!(needs(StartScope::Named("search", &[])));
-        assert!(
-            needs(StartScope::Named("search", &github))
-                && !needs(StartScope::Named("search", &git))
-        );
-    }
 
     #[test]
     fn an_entry_with_several_errors_is_one_entry() {

@@ -62,17 +62,6 @@ fn with_entry_details(mut error: Error, entry: &DisabledEntry) -> Error {
     }
 }
 
-/// Whether `name` is the entry itself or one of its tools, with any of the separators.
-pub fn is_entry_or_tool(entry: &str, name: &str) -> bool {
-    match name.strip_prefix(entry) {
-        Some("") => !entry.is_empty(),
-        Some(rest) if !entry.is_empty() => {
-            rest.starts_with(['-', '.', '/', ':']) || rest.starts_with("__")
-        }
-        _ => false,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -88,17 +77,6 @@ mod tests {
             refusal: None,
         };
         Configuration { disabled: vec![entry], ..Configuration::default() }
-    }
-
-    #[test]
-    fn an_entry_owns_its_tools_with_every_separator() {
-        for name in ["github", "github-search", "github.search", "github/x", "github__search"] {
-            assert!(is_entry_or_tool("github", name), "{name}");
-        }
-        for name in ["git", "githubber", "search", ""] {
-            assert!(!is_entry_or_tool("github", name), "{name}");
-        }
-        assert!(!is_entry_or_tool("", "-x"));
     }
 
     #[test]

@@ -29,7 +29,7 @@ impl PinSelection {
     /// What a command about these names may have to start.
     pub fn start_scope<'a>(names: &'a [String], servers: &'a [String]) -> StartScope<'a> {
         match names {
-            [name] => StartScope::Named(name, servers),
+            [_] => StartScope::Named(names, servers),
             _ => StartScope::Servers(servers),
         }
     }

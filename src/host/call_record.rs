@@ -43,7 +43,7 @@ pub(super) fn new_call_record(
         definition: Arc::clone(definition),
         session: session.to_owned(),
         protocol: None,
-        arguments: host.masker.arguments(arguments, &definition.input_schema),
+        arguments: host.pipeline.masker.arguments(arguments, &definition.input_schema),
         decision: decision.map(str::to_owned),
     }
 }
@@ -53,13 +53,13 @@ pub(super) fn new_call_record(
 /// # Errors
 /// When the record is unsafe to write, or required and cannot be written.
 pub(super) fn record_intent(host: &ToolHost, call: &CallRecord) -> Result<Vec<String>, Error> {
-    match host.recorder.record_intent(call) {
+    match host.pipeline.recorder.record_intent(call) {
         Ok(()) => Ok(Vec::new()),
         Err(RecordError::Unsafe(why)) => {
             Err(Error::denied(format!("'{}' was not run: {why}", call.tool))
                 .with_hint("look who made it, and remove it"))
         }
-        Err(RecordError::Lost(why)) if host.require_record => {
+        Err(RecordError::Lost(why)) if host.pipeline.require_record => {
             Err(Error::internal(format!("'{}' was not run: {why}", call.tool))
                 .with_hint("a record of every call is required (--require-record)"))
         }
@@ -74,12 +74,12 @@ impl<'a> ActiveCallRecord<'a> {
     /// When the record is unsafe to write, or required and cannot be written.
     pub(super) fn open(host: &'a ToolHost, call: CallRecord) -> Result<Self, Error> {
         let warnings = record_intent(host, &call)?;
-        host.events.emit(HostEvent::CallStarted {
+        host.sessions.events.emit(HostEvent::CallStarted {
             call_id: call.id.clone(),
             tool: call.tool.clone(),
             parent: call.parent.clone(),
         });
-        let started = host.clock.now();
+        let started = host.pipeline.clock.now();
         Ok(Self {
             host,
             call,
@@ -95,11 +95,11 @@ impl<'a> ActiveCallRecord<'a> {
     pub(super) fn record_refusal(host: &ToolHost, call: &CallRecord, error: &Error) {
         let outcome = RecordedOutcome {
             failure: Some(error.kind()),
-            message: Some(host.masker.text(error.message())),
+            message: Some(host.pipeline.masker.text(error.message())),
             ..RecordedOutcome::default()
         };
-        if let Err(cause) = host.recorder.record_outcome(call, &outcome, None) {
-            host.events.emit(HostEvent::Warning { text: format!("not recorded: {cause}") });
+        if let Err(cause) = host.pipeline.recorder.record_outcome(call, &outcome, None) {
+            host.sessions.events.emit(HostEvent::Warning { text: format!("not recorded: {cause}") });
         }
     }
 
@@ -110,7 +110,7 @@ impl<'a> ActiveCallRecord<'a> {
         let written = self.write_outcome(error, result.as_ref().ok(), bytes);
         if let Err(cause) = written {
             let warning = format!("not recorded: {cause}");
-            if self.host.require_record {
+            if self.host.pipeline.require_record {
                 // Too late to refuse: the result stays, and the exit code says what happened.
                 if let Ok(result) = result {
                     result.error = Some(Error::internal(warning.clone()));
@@ -135,14 +135,14 @@ impl<'a> ActiveCallRecord<'a> {
     ) -> Result<(), RecordError> {
         let outcome = RecordedOutcome {
             failure: error.map(Error::kind),
-            message: error.map(|error| self.host.masker.text(error.message())),
-            duration: self.host.clock.now().saturating_duration_since(self.started),
+            message: error.map(|error| self.host.pipeline.masker.text(error.message())),
+            duration: self.host.pipeline.clock.now().saturating_duration_since(self.started),
             attempts: self.attempts,
             result_bytes: bytes,
             questions: std::mem::take(&mut self.call_questions.questions),
         };
-        let written = self.host.recorder.record_outcome(&self.call, &outcome, result);
-        self.host.events.emit(HostEvent::CallFinished {
+        let written = self.host.pipeline.recorder.record_outcome(&self.call, &outcome, result);
+        self.host.sessions.events.emit(HostEvent::CallFinished {
             call_id: self.call.id.clone(),
             tool: self.call.tool.clone(),
             success: error.is_none(),
@@ -155,7 +155,7 @@ impl<'a> ActiveCallRecord<'a> {
 impl Drop for ActiveCallRecord<'_> {
     fn drop(&mut self) {
         if self.is_open {
-            self.call_questions = self.host.questions.end_call(&self.call.id);
+            self.call_questions = self.host.pipeline.questions.end_call(&self.call.id);
             let kind = ErrorKind::Interrupted(Signal::Interrupt);
             let error = Error::new(kind, "the caller went away");
             // Nobody is left who could be told.

@@ -15,7 +15,7 @@ use super::failover::is_unsent;
 use super::limits::{self, CallLimits};
 use super::listings::ListedTool;
 use super::nested::{HostCaller, Nesting};
-use super::policy::{self, Decision};
+use super::policy::Decision;
 use super::request::{CallArguments, CallOutcome, CallRequest, DryRun};
 use super::router::{Route, Search};
 use super::{ToolHost, arguments, coerce, content, output_check, retry, variables};
@@ -44,11 +44,11 @@ impl ToolHost {
             let prepared = self.prepare(request, &Nesting::default(), &search).await?;
             let PreparedCall { route, call } = prepared;
             let tool = &route.tool.definition;
-            let masked = self.masker.arguments(&call.arguments, &tool.input_schema);
+            let masked = self.pipeline.masked_arguments(&call.arguments, &tool.input_schema);
             Ok(DryRun {
                 definition: Arc::clone(tool),
                 preview: self.masked_preview(&route, &masked).await?,
-                decision: policy::decide(&self.policy, tool),
+                decision: self.pipeline.decision(tool),
                 warnings: [self.check_pin(tool)?, route.warnings, self.nested_call_warnings(tool)]
                     .concat(),
             })
@@ -71,7 +71,7 @@ impl ToolHost {
 
     /// A name for a call that is about to be made.
     pub fn new_call_id(&self) -> CallId {
-        CallId(self.ids.next())
+        self.pipeline.new_call_id()
     }
 
     /// One call to one server. Whether another one could have taken it stands beside the outcome.
@@ -89,7 +89,7 @@ impl ToolHost {
             let decision = match self.decide(&prepared, request, nesting).await {
                 Ok(decision) => decision,
                 Err(error) => {
-                    let session = request.session.as_deref().unwrap_or(&self.session);
+                    let session = self.sessions.session_of(request);
                     let asked = (session, &prepared.call.arguments);
                     let parent = nesting.parent.as_ref();
                     let refused = new_call_record(self, tool, &call_id, parent, asked, None);
@@ -105,7 +105,7 @@ impl ToolHost {
             ready = before => ready?,
         };
         let tool = Arc::clone(&route.tool);
-        let session = request.session.as_deref().unwrap_or(&self.session);
+        let session = self.sessions.session_of(request);
         let asked = (session, &call.arguments);
         let parent = nesting.parent.as_ref();
         let mut recorded =
@@ -121,21 +121,21 @@ impl ToolHost {
             record.warnings.push("not repeated: it is not marked safe to repeat".into());
         }
         let total = CallLimits::of(&tool.definition, request.timeout).total;
-        self.questions.begin_call(&call_id, total);
+        self.pipeline.questions.begin_call(&call_id, total);
         let mut result = self.run(request, nesting, &route, &call, &mut record).await;
-        record.call_questions = self.questions.end_call(&call_id);
+        record.call_questions = self.pipeline.questions.end_call(&call_id);
         if let Ok(result) = &mut result {
             output_check::check_output(&tool, result, request.validate).await;
         }
-        let mut result = self.masker.result(result);
+        let mut result = self.pipeline.masker.result(result);
         let metadata = CallMetadata {
             call_id,
-            duration: self.clock.now().saturating_duration_since(record.started),
+            duration: self.pipeline.clock.now().saturating_duration_since(record.started),
             question_wait: record.call_questions.waited,
             connect: route.connect,
             attempts: record.attempts,
             protocol: route.protocol.clone(),
-            routing: route.routing.clone().map(|routing| self.masked_routing(routing)),
+            routing: route.routing.clone().map(|routing| self.pipeline.masked_routing(routing)),
         };
         let bytes = result.as_ref().map_or(0, content::size);
         record.close(&mut result, bytes);
@@ -150,8 +150,8 @@ impl ToolHost {
         nesting: &Nesting,
         search: &Search<'_>,
     ) -> Result<PreparedCall, Error> {
-        let route = self.route(search).await;
-        let mut route = route.map_err(|error| self.masker.error(error))?;
+        let route = self.directory.route(search).await;
+        let mut route = route.map_err(|error| self.pipeline.masker.error(error))?;
         nesting.check_nesting(&route.tool.definition.name.full())?;
         if let Some(error) = &route.tool.definition.unavailable_reason {
             return Err(error.clone());
@@ -189,12 +189,8 @@ impl ToolHost {
         let call = ToolCall { name, arguments: masked.clone() };
         let preview = route.provider.inner.preview(&call);
         match tokio::time::timeout(limits::LISTING_TIMEOUT, preview).await {
-            Ok(Ok(preview)) => {
-                let mask = |text: &str| self.masker.text(text);
-                let request = map_json(&preview.request, &mask);
-                Ok(Preview { summary: mask(&preview.summary), request })
-            }
-            Ok(Err(error)) => Err(self.masker.error(error)),
+            Ok(Ok(preview)) => Ok(self.pipeline.masked_preview(&preview)),
+            Ok(Err(error)) => Err(self.pipeline.masker.error(error)),
             Err(_elapsed) => Err(Error::timeout(format!(
                 "the request to '{}' takes too long to build",
                 call.name
@@ -213,7 +209,7 @@ impl ToolHost {
         let tool = &ready.route.tool.definition;
         let name = &tool.name;
         self.check_pin(tool)?;
-        let reason = match policy::decide(&self.policy, tool) {
+        let reason = match self.pipeline.decision(tool) {
             Decision::Allow(why) => return Ok(why),
             Decision::Deny(why) => {
                 return Err(Error::denied(format!("'{name}' is refused by {why}")));
@@ -224,21 +220,19 @@ impl ToolHost {
             let flag = if nesting.is_nested() { "--yes-nested" } else { "--yes" };
             return Ok(format!("approved with {flag}: {reason}"));
         }
-        let masked = self.masker.arguments(&ready.call.arguments, &tool.input_schema);
+        let masked = self.pipeline.masked_arguments(&ready.call.arguments, &tool.input_schema);
         let preview = self.masked_preview(&ready.route, &masked).await;
         let mut shown = Arc::clone(tool);
-        self.masker.definition(&mut shown);
+        self.pipeline.masker.definition(&mut shown);
         let asked = ApprovalRequest {
             definition: &shown,
             arguments: &masked,
-            reason: self.masker.text(&reason),
+            reason: self.pipeline.masker.text(&reason),
             preview,
             identity: approval::identity(tool, &ready.call.arguments),
             call: request.id.clone(),
         };
-        // One question at a time: calls that are made of others may ask several at once.
-        let _prompt_lock = self.questions.lock_prompt().await;
-        match self.approver.ask(&asked).await {
+        match self.pipeline.approve(&asked).await {
             Approval::Granted => Ok(format!("approved by a person: {reason}")),
             Approval::Refused => {
                 Err(Error::denied(format!("a person refused the call of '{name}'")))
@@ -274,7 +268,7 @@ impl ToolHost {
         let permit = tokio::select! {
             biased;
             () = request.cancel.cancelled() => return Err(interrupted_error(&request.name)),
-            permit = self.permits.acquire(definition, nesting.chain.len()) => permit,
+            permit = self.pipeline.permits.acquire(definition, nesting.chain.len()) => permit,
             () = &mut total => None,
         };
         let Some(_permit) = permit else {
@@ -285,7 +279,7 @@ impl ToolHost {
             )));
         };
         // What was waited for a turn is no time of the tool's.
-        record.started = self.clock.now();
+        record.started = self.pipeline.clock.now();
         let attempt = Attempt {
             provider: &*route.provider.inner,
             definition,
@@ -302,11 +296,11 @@ impl ToolHost {
             let context = ToolContext {
                 caller: Some(Arc::new(caller)),
                 ancestors: nesting.chain.clone(),
-                ..self.context(request, record.call.id.clone(), definition, &limits)
+                ..self.sessions.context(request, record.call.id.clone(), definition, &limits)
             };
             let outcome = attempt.run(context, total.as_mut()).await;
             if let Some(server) = &route.provider.server {
-                self.circuits.record_outcome(server, outcome.as_ref());
+                self.directory.circuits.record_outcome(server, outcome.as_ref());
             }
             if route.has_alternatives() && outcome.as_ref().err().is_some_and(is_unsent) {
                 return outcome;
@@ -315,13 +309,13 @@ impl ToolHost {
             if record.attempts > further || total.is_elapsed() {
                 return outcome;
             }
-            let jitter = retry::jitter(&self.ids.next());
+            let jitter = retry::jitter(&self.pipeline.ids.next());
             let delay = retry::delay(&error, definition, record.attempts, jitter);
             let left = total.deadline().saturating_duration_since(tokio::time::Instant::now());
             if delay >= left {
                 return no_time_for_retry(outcome, delay, left);
             }
-            self.events.emit(HostEvent::AttemptFailed {
+            self.sessions.events.emit(HostEvent::AttemptFailed {
                 call_id: record.call.id.clone(),
                 attempt: record.attempts,
                 error: error.clone(),
@@ -335,39 +329,6 @@ impl ToolHost {
                 }
                 () = tokio::time::sleep(delay) => {}
             }
-        }
-    }
-
-    pub(super) fn context(
-        &self,
-        request: &CallRequest,
-        call_id: CallId,
-        tool: &ToolDefinition,
-        limits: &CallLimits,
-    ) -> ToolContext {
-        let session_id = request.session.clone().unwrap_or_else(|| self.session.clone());
-        let mut environment = self.environment.clone();
-        let mut metadata = self.metadata.clone();
-        let mut cwd = self.cwd.clone();
-        if let Some(session) = self.sessions.info(&session_id) {
-            environment.extend(session.environment.clone());
-            metadata.extend(session.metadata.clone());
-            cwd.clone_from(&session.cwd);
-        }
-        environment.extend(request.environment.clone());
-        variables::retain(&mut environment, tool);
-        metadata.extend(request.metadata.clone());
-        ToolContext {
-            call_id,
-            session_id,
-            cwd,
-            environment,
-            metadata,
-            cancel: request.cancel.clone(),
-            events: self.events.clone(),
-            idle_limit: limits.attempt,
-            caller: None,
-            ancestors: Vec::new(),
         }
     }
 }

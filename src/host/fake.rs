@@ -1,7 +1,7 @@
 //! Providers, people and records made up for tests.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use crate::model::{
     CallId, CallRecord, CircuitState, Error, Origin, RecordedOutcome, ServerState, ServerStatus,
     SourceLocation, ToolCall, ToolContext, ToolDefinition, ToolName, ToolResult, ToolSource,
 };
-use crate::provider::{ManagedServer, Preview, ToolListing, ToolProvider};
+use crate::provider::{ManagedServer, Preview, ToolListVersion, ToolListing, ToolProvider};
 use crate::util::ids::CountingIds;
 
 type FakeAnswer = Box<
@@ -33,6 +33,8 @@ pub(super) struct FakeProvider {
     pub(super) lists: AtomicUsize,
     pub(super) calls: AtomicUsize,
     pub(super) closed: AtomicUsize,
+    /// How often it told that its tools changed.
+    pub(super) changes: AtomicU64,
     /// What it tells models, as a server.
     pub(super) instructions: Option<String>,
     pub(super) answer: FakeAnswer,
@@ -48,6 +50,7 @@ impl FakeProvider {
             lists: AtomicUsize::new(0),
             calls: AtomicUsize::new(0),
             closed: AtomicUsize::new(0),
+            changes: AtomicU64::new(0),
             instructions: None,
             answer: Box::new(|_, call| {
                 Box::pin(async move { Ok(ToolResult::json(Value::Object(call.arguments))) })
@@ -83,6 +86,11 @@ impl FakeProvider {
         self.lists.load(Ordering::Relaxed)
     }
 
+    /// What a server does when it tells that its tools changed.
+    pub(super) fn announce_change(&self) {
+        self.changes.fetch_add(1, Ordering::Relaxed);
+    }
+
     pub(super) fn ended(&self) -> usize {
         self.closed.load(Ordering::Relaxed)
     }
@@ -104,6 +112,11 @@ impl ToolProvider for FakeProvider {
 
     fn is_remote(&self) -> bool {
         self.server.is_some()
+    }
+
+    fn list_version(&self) -> ToolListVersion {
+        let change = self.changes.load(Ordering::Relaxed);
+        ToolListVersion { change, ..ToolListVersion::default() }
     }
 
     async fn list(&self) -> Result<ToolListing, Error> {

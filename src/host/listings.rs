@@ -1,10 +1,9 @@
-//! What each provider offers, asked for once and remembered until it changes.
+//! What each provider offers, asked for once and kept until the provider's version of it changes.
 //!
-//! Owns: the remembered lists, comparison with declarations, compiled schemas. Never does: choose
+//! Owns: the kept lists, comparison with declarations, compiled schemas. Never does: choose
 //! between providers.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -15,46 +14,9 @@ use super::validate::{SchemaChecker, complexity};
 use crate::catalogue::build::Contribution;
 use crate::catalogue::drift;
 use crate::catalogue::pins::Pins;
-use crate::model::{
-    Diagnostic, Error, ErrorPhase, EventSink, HostEvent, ListKind, ListOwner, ServerState,
-    ToolDefinition, ToolStatus,
-};
-use crate::provider::{ManagedServer, ToolProvider};
+use crate::model::{Diagnostic, Error, ErrorPhase, ToolDefinition, ToolStatus};
+use crate::provider::{ManagedServer, ToolListVersion, ToolProvider};
 use crate::util::units::show_duration;
-
-/// Notices that lists have changed. The assembly sends the events of the providers through
-/// [`ListWatch::sink`] and gives the watch to the host.
-#[derive(Debug, Clone, Default)]
-pub struct ListWatch(Arc<Mutex<HashMap<String, Arc<AtomicU64>>>>);
-
-impl ListWatch {
-    /// A sink that notices changes of lists and hands every event on to `next`.
-    pub fn sink(&self, next: EventSink) -> EventSink {
-        let watch = self.clone();
-        EventSink::new(move |event| {
-            match &event {
-                HostEvent::ListChanged {
-                    owner: ListOwner::Server(server),
-                    list: ListKind::Tools,
-                }
-                | HostEvent::ServerStateChanged {
-                    server,
-                    state: ServerState::Failed(_) | ServerState::Closed,
-                } => {
-                    watch.counter(server).fetch_add(1, Ordering::Release);
-                }
-                _ => {}
-            }
-            next.emit(event);
-        })
-    }
-
-    fn counter(&self, server: &str) -> Arc<AtomicU64> {
-        // Names of servers come from the configuration, which bounds the map.
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        Arc::clone(all.entry(server.to_owned()).or_default())
-    }
-}
 
 /// One tool of a list, with its schemas compiled at first use.
 #[derive(Debug)]
@@ -90,7 +52,7 @@ pub(super) struct ToolListSnapshot {
     pub(super) connect: Option<Duration>,
     /// The protocol revision, for servers.
     pub(super) protocol: Option<String>,
-    generation: u64,
+    version: ToolListVersion,
 }
 
 impl ToolListSnapshot {
@@ -130,7 +92,6 @@ pub(super) struct RegisteredProvider {
     /// The server's name, when the provider is one.
     pub(super) server: Option<String>,
     pins: Arc<Pins>,
-    changes: Arc<AtomicU64>,
     declared: Mutex<Option<Arc<ToolListSnapshot>>>,
     cached: Mutex<Option<Arc<ToolListSnapshot>>>,
     /// Held while listing, so that callers at the same time ask only once.
@@ -138,14 +99,12 @@ pub(super) struct RegisteredProvider {
 }
 
 impl RegisteredProvider {
-    pub(super) fn new(provider: Arc<dyn ToolProvider>, watch: &ListWatch, pins: Arc<Pins>) -> Self {
+    pub(super) fn new(provider: Arc<dyn ToolProvider>, pins: Arc<Pins>) -> Self {
         let server = provider.as_server().and_then(|_| provider.component()).map(str::to_owned);
-        let changes = server.as_deref().map_or_else(Arc::default, |name| watch.counter(name));
         Self {
             inner: provider,
             server,
             pins,
-            changes,
             declared: Mutex::default(),
             cached: Mutex::default(),
             listing_lock: tokio::sync::Mutex::default(),
@@ -160,10 +119,10 @@ impl RegisteredProvider {
     /// What is known without contacting anything.
     pub(super) fn declared(&self) -> Arc<ToolListSnapshot> {
         // What a server declares stands in a file; what is local may change.
-        let generation = self.changes.load(Ordering::Acquire);
+        let version = self.inner.list_version();
         let mut declared = self.declared.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = &*declared
-            && (self.is_remote() || known.generation == generation)
+            && (self.is_remote() || known.version == version)
         {
             return Arc::clone(known);
         }
@@ -178,14 +137,9 @@ impl RegisteredProvider {
         if !self.is_remote() {
             self.pins.mark_tools(&mut tools, None);
         }
-        let fresh = Arc::new(ToolListSnapshot { generation, ..ToolListSnapshot::new(tools) });
+        let fresh = Arc::new(ToolListSnapshot { version, ..ToolListSnapshot::new(tools) });
         *declared = Some(Arc::clone(&fresh));
         fresh
-    }
-
-    /// Notes that the provider's tools are others now.
-    pub(super) fn mark_changed(&self) {
-        self.changes.fetch_add(1, Ordering::Release);
     }
 
     /// The remembered list, or a fresh one. The flag says that it is fresh.
@@ -247,8 +201,8 @@ impl RegisteredProvider {
     /// The list as it was asked for last, unless it changed since.
     pub(super) fn cached_snapshot(&self) -> Option<Arc<ToolListSnapshot>> {
         let listed = self.cached.lock().unwrap_or_else(PoisonError::into_inner);
-        let now = self.changes.load(Ordering::Acquire);
-        listed.as_ref().filter(|snapshot| snapshot.generation == now).map(Arc::clone)
+        let now = self.inner.list_version();
+        listed.as_ref().filter(|snapshot| snapshot.version == now).map(Arc::clone)
     }
 
     async fn with_timeout<T>(
@@ -273,7 +227,7 @@ impl RegisteredProvider {
 
     async fn list(&self) -> Result<Arc<ToolListSnapshot>, Error> {
         // A change that comes while listing makes this list old already.
-        let generation = self.changes.load(Ordering::Acquire);
+        let version = self.inner.list_version();
         let server = self.inner.as_server();
         let was_ready = server.is_some_and(|server| server.connection_summary().is_ready);
         let listing = self.inner.list().await?;
@@ -291,7 +245,7 @@ impl RegisteredProvider {
             partial: listing.is_partial,
             connect: known.connect.filter(|_| !was_ready),
             protocol: known.protocol,
-            generation,
+            version,
             ..ToolListSnapshot::new(tools)
         });
         *self.cached.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&snapshot));

@@ -36,11 +36,14 @@ mod attempt;
 mod balancer;
 mod call_record;
 mod circuit;
+mod directory;
 mod dispatch;
 mod failover;
 mod output_check;
+mod pipeline;
 mod registration;
 mod router;
+mod session_manager;
 mod variables;
 
 #[cfg(test)]
@@ -48,67 +51,31 @@ mod fake;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, HashMap};
-use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use futures_util::future::join_all;
 
-use crate::audit::Masker;
-use crate::catalogue::build::{self, Contribution};
-use crate::catalogue::pins::Pins;
-use crate::catalogue::{Catalogue, ServerListing, naming, query};
-use crate::config::spec::{DisabledEntry, PolicyRule, ProfileSpec};
+use crate::catalogue::Catalogue;
 use crate::model::{
-    Browser, Error, ErrorKind, EventSink, JsonObject, LoginReport, ServerState, ServerStatus,
-    ToolDefinition, ToolResult,
+    Browser, Error, JsonObject, LoginReport, ServerState, ServerStatus, ToolDefinition, ToolResult,
 };
 use crate::provider::LoginSupport;
-use crate::util::clock::Clock;
-use crate::util::ids::Ids;
-use approval::Approver;
-use balancer::Balancer;
 use builder::ToolHostBuilder;
-use circuit::Circuits;
-use limits::CallPermits;
-use listings::RegisteredProvider;
+use directory::ToolDirectory;
+use pipeline::CallPipeline;
 use policy::Decision;
-use questions::QuestionQueue;
-use recorder::Recorder;
-use registry::ToolRegistry;
 use request::ListScope;
 use router::Search;
-use sessions::Sessions;
+use session_manager::SessionManager;
 
-/// The single gateway to all tools.
+/// The single gateway to all tools: the public face of its three parts.
 pub struct ToolHost {
-    providers: Vec<Arc<RegisteredProvider>>,
-    pins: Arc<Pins>,
-    policy: Vec<PolicyRule>,
-    approver: Arc<dyn Approver>,
-    recorder: Arc<dyn Recorder>,
-    masker: Masker,
-    clock: Arc<dyn Clock>,
-    ids: Arc<dyn Ids>,
-    events: EventSink,
-    profile: Option<ProfileSpec>,
-    require_record: bool,
-    cwd: PathBuf,
-    environment: BTreeMap<String, String>,
-    metadata: JsonObject,
-    session: String,
-    routing_weights: HashMap<String, f64>,
-    balance: Balancer,
-    circuits: Circuits,
-    disabled: Vec<DisabledEntry>,
-    permits: CallPermits,
-    questions: Arc<QuestionQueue>,
-    registry: Arc<ToolRegistry>,
-    /// The registry's place among the providers.
-    registry_provider: Arc<RegisteredProvider>,
-    sessions: Arc<Sessions>,
-    version: AtomicU64,
+    /// Which tools there are and who owns them.
+    directory: ToolDirectory,
+    /// What every call passes through.
+    pipeline: CallPipeline,
+    /// Whose calls they are, and who watches.
+    sessions: SessionManager,
     /// This host, for the calls that tools make.
     weak_self: Weak<Self>,
 }
@@ -121,61 +88,30 @@ impl ToolHost {
 
     /// The session that calls belong to unless they name another.
     pub fn session(&self) -> &str {
-        &self.session
+        &self.sessions.base.session_id
     }
 
     /// One list of everything; contacts what `scope` says, all at once. One bad server costs only
     /// itself: its declared tools stay, marked unavailable. The host's profile is applied.
     pub async fn catalogue(&self, scope: &ListScope) -> Catalogue {
-        let asked = |provider: &RegisteredProvider| match (scope, &provider.server) {
-            (ListScope::Declared, _) => !provider.is_remote(),
-            (ListScope::Everything, _) | (ListScope::Servers(_), None) => true,
-            (ListScope::Servers(names), Some(server)) => names.contains(server),
-        };
-        let parts = join_all(self.providers.iter().map(|provider| async {
-            if asked(provider) {
-                Some(provider.contribute().await)
-            } else if *scope == ListScope::Declared {
-                Some(provider.contribute_declared())
-            } else {
-                None
-            }
-        }))
-        .await;
-        let mut local = Vec::new();
-        let mut servers: Vec<Contribution> = Vec::new();
-        for (provider, part) in self.providers.iter().zip(parts) {
-            match part {
-                Some(part) if provider.server.is_some() => servers.push(part),
-                Some(part) => local.push(part),
-                None => {}
-            }
-        }
-        let version = self.version.fetch_add(1, Ordering::Relaxed) + 1;
-        let mut catalogue = build::build(version, local, servers);
+        let mut catalogue = self.directory.catalogue(scope).await;
         for server in &mut catalogue.servers {
-            server.error = server.error.take().map(|error| self.masker.error(error));
+            server.error = server.error.take().map(|error| self.pipeline.masker.error(error));
         }
         for failure in &mut catalogue.failures {
-            failure.error = self.masker.error(failure.error.clone());
+            failure.error = self.pipeline.masker.error(failure.error.clone());
         }
         for tool in &mut catalogue.tools {
             if tool.unavailable_reason.is_some() {
                 let tool = Arc::make_mut(tool);
                 tool.unavailable_reason =
-                    tool.unavailable_reason.take().map(|error| self.masker.error(error));
+                    tool.unavailable_reason.take().map(|error| self.pipeline.masker.error(error));
             }
         }
-        catalogue.diagnostics.iter_mut().for_each(|problem| self.masker.diagnostic(problem));
-        if let Some(profile) = &self.profile {
-            catalogue.tools.retain(|tool| query::is_in_profile(profile, tool));
-        }
-        if let ListScope::Servers(names) = scope {
-            catalogue.servers.extend(names.iter().filter(|n| !self.has_server(n)).map(|name| {
-                let error = Error::usage(format!("unknown server '{name}'"));
-                ServerListing { name: name.clone(), error: Some(error), is_partial: false }
-            }));
-        }
+        catalogue
+            .diagnostics
+            .iter_mut()
+            .for_each(|problem| self.pipeline.masker.diagnostic(problem));
         catalogue
     }
 
@@ -184,7 +120,7 @@ impl ToolHost {
     pub fn masked_definitions(&self, tools: &[Arc<ToolDefinition>]) -> Vec<Arc<ToolDefinition>> {
         let mut tools = tools.to_vec();
         for tool in &mut tools {
-            self.masker.definition(tool);
+            self.pipeline.masker.definition(tool);
         }
         tools
     }
@@ -196,55 +132,30 @@ impl ToolHost {
     /// Unknown and ambiguous names (with suggestions), and what finding out ran into.
     pub async fn find(&self, name: &str, servers: &[String]) -> Result<ToolDefinition, Error> {
         let search = Search { servers, ..Search::of(name, limits::LISTING_TIMEOUT) };
-        let route = match self.route(&search).await {
+        let route = match self.directory.route(&search).await {
             Ok(route) => route,
             Err(error) => {
-                let error = self.masker.error(error);
-                return self.declared_fallback(name, &error).ok_or(error);
+                let error = self.pipeline.masker.error(error);
+                return self.directory.declared_fallback(name, &error).ok_or(error);
             }
         };
         let mut tool = ToolDefinition::clone(&route.tool.definition);
         tool.unavailable_reason =
-            tool.unavailable_reason.take().map(|error| self.masker.error(error));
+            tool.unavailable_reason.take().map(|error| self.pipeline.masker.error(error));
         tool.warnings.extend(self.nested_call_warnings(&route.tool.definition));
         Ok(tool)
-    }
-
-    /// What a file declares of a tool whose server did not answer: enough to read about, with the
-    /// reason why it cannot be called.
-    fn declared_fallback(&self, name: &str, error: &Error) -> Option<ToolDefinition> {
-        let unanswered = matches!(
-            error.kind(),
-            ErrorKind::Unreachable | ErrorKind::Timeout | ErrorKind::Auth | ErrorKind::Protocol
-        );
-        let server = error.server().filter(|_| unanswered)?;
-        let provider = self.providers.iter().find(|m| m.server.as_deref() == Some(server))?;
-        let mut tool = ToolDefinition::clone(&provider.declared().find(name)?.definition);
-        tool.mark_unavailable(error.clone());
-        Some(tool)
     }
 
     /// What is known beforehand about the tools that a tool calls: which are asked about or
     /// refused, and which nobody declares. Contacts nobody.
     fn nested_call_warnings(&self, tool: &ToolDefinition) -> Vec<String> {
-        let remote = || self.providers.iter().filter(|provider| provider.is_remote());
-        let known = |name: &str| {
-            let lists =
-                self.providers.iter().flat_map(|m| [Some(m.declared()), m.cached_snapshot()]);
-            lists.flatten().find_map(|list| list.find(name).map(Arc::clone))
-        };
-        let may_be_remote = |name: &str| {
-            let all: Vec<&str> = remote().filter_map(|m| m.inner.component()).collect();
-            let owned = !naming::components(name, all.iter().copied()).is_empty();
-            owned || (!all.is_empty() && !name.contains(['-', '.', '/', ':']))
-        };
-        let warning = |name: &String| match known(name) {
-            Some(called) => match policy::decide(&self.policy, &called.definition) {
+        let warning = |name: &String| match self.directory.known_tool(name) {
+            Some(called) => match self.pipeline.decision(&called.definition) {
                 Decision::Allow(_) => None,
                 Decision::Ask(why) => Some(format!("calls '{name}', which asks first: {why}")),
                 Decision::Deny(why) => Some(format!("calls '{name}', which is refused by {why}")),
             },
-            None if may_be_remote(name) => None,
+            None if self.directory.may_be_remote(name) => None,
             None => Some(format!("calls '{name}', which is no known tool")),
         };
         tool.calls.iter().filter_map(warning).collect()
@@ -252,26 +163,27 @@ impl ToolHost {
 
     /// Whether a call of this tool may run, would be asked about, or is refused.
     pub fn decision(&self, tool: &ToolDefinition) -> policy::Decision {
-        policy::decide(&self.policy, tool)
+        self.pipeline.decision(tool)
     }
 
     /// Arguments as they are recorded: what is secret, by its value, its name or the schema, is
     /// replaced.
     pub fn mask_arguments(&self, arguments: &JsonObject, schema: &serde_json::Value) -> JsonObject {
-        self.masker.arguments(arguments, schema)
+        self.pipeline.masked_arguments(arguments, schema)
     }
 
     /// The servers, as far as known without asking.
     pub fn servers(&self) -> Vec<ServerStatus> {
-        let servers = self.providers.iter().filter_map(|provider| provider.inner.as_server());
+        let servers =
+            self.directory.providers.iter().filter_map(|provider| provider.inner.as_server());
         servers.map(|server| self.with_host_state(server.status())).collect()
     }
 
     /// A server's status with what the host knows of it.
     fn with_host_state(&self, mut status: ServerStatus) -> ServerStatus {
-        status.weight = self.routing_weights.get(&status.name).copied();
-        status.circuit = self.circuits.state(&status.name);
-        self.masker.status(status)
+        status.weight = self.directory.weights.get(&status.name).copied();
+        status.circuit = self.directory.circuits.state(&status.name);
+        self.pipeline.masker.status(status)
     }
 
     /// Logs in to a server, whatever login there was. `scopes` is asked for beside what its entry
@@ -286,7 +198,7 @@ impl ToolHost {
         scopes: &[String],
     ) -> Result<LoginReport, Error> {
         let login = self.login_at(server)?.login(browser, scopes).await;
-        login.map_err(|error| self.masker.error(error))
+        login.map_err(|error| self.pipeline.masker.error(error))
     }
 
     /// Forgets the logins at a server; says how many there were.
@@ -298,7 +210,7 @@ impl ToolHost {
     }
 
     fn login_at(&self, server: &str) -> Result<&dyn LoginSupport, Error> {
-        let provider = self.providers.iter().find(|m| m.server.as_deref() == Some(server));
+        let provider = self.directory.server(server);
         let login = provider.and_then(|provider| provider.inner.as_login());
         login.ok_or_else(|| {
             Error::usage(format!("'{server}' is no server that somebody can log in to"))
@@ -307,7 +219,7 @@ impl ToolHost {
 
     /// Asks the named servers (all when empty) for a sign of life, all at once.
     pub async fn check_servers(&self, names: &[String]) -> Vec<ServerStatus> {
-        let wanted = self.providers.iter().filter(|provider| {
+        let wanted = self.directory.providers.iter().filter(|provider| {
             names.is_empty() || provider.server.as_ref().is_some_and(|name| names.contains(name))
         });
         let checks = wanted.filter_map(|provider| provider.inner.as_server()).map(|server| async {
@@ -326,10 +238,10 @@ impl ToolHost {
             // A sign of life is as good as an answered call.
             match &status.state {
                 ServerState::Ready => {
-                    self.circuits.record_outcome(&status.name, Ok(&ToolResult::default()))
+                    self.directory.circuits.record_outcome(&status.name, Ok(&ToolResult::default()))
                 }
                 ServerState::Failed(error) => {
-                    self.circuits.record_outcome(&status.name, Err(error))
+                    self.directory.circuits.record_outcome(&status.name, Err(error))
                 }
                 _ => {}
             }
@@ -340,12 +252,8 @@ impl ToolHost {
     /// Ends everything that was started, all providers at once. Idempotent.
     pub async fn close(&self) {
         // Each provider bounds its shutdown; the bound here is for one that does not.
-        let all = join_all(self.providers.iter().map(|provider| provider.inner.close()));
+        let all = join_all(self.directory.providers.iter().map(|provider| provider.inner.close()));
         let _elapsed = tokio::time::timeout(limits::STOP_GRACE_PERIOD * 2, all).await;
-        self.sessions.clear();
-    }
-
-    fn has_server(&self, name: &str) -> bool {
-        self.providers.iter().any(|provider| provider.server.as_deref() == Some(name))
+        self.sessions.live.clear();
     }
 }

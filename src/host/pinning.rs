@@ -12,7 +12,7 @@ use crate::model::{Error, ToolDefinition};
 impl ToolHost {
     /// The pins that hold.
     pub fn pins(&self) -> &Pins {
-        &self.pins
+        &self.directory.pins
     }
 
     /// Compares a listing with pins: the host's own, or others.
@@ -22,32 +22,37 @@ impl ToolHost {
         let tools = report.tools.iter_mut().flat_map(|tool| &mut tool.changes);
         for change in servers.chain(tools) {
             for side in [&mut change.before, &mut change.after] {
-                *side = side.take().map(|text| self.masker.text(&text));
+                *side = side.take().map(|text| self.pipeline.masker.text(&text));
             }
         }
-        report.failures = report.failures.into_iter().map(|f| self.masker.error(f)).collect();
+        report.failures =
+            report.failures.into_iter().map(|f| self.pipeline.masker.error(f)).collect();
         report
     }
 
     /// A pin of the tool as it is now.
     pub fn pin(&self, tool: &ToolDefinition) -> Pin {
-        Pin::of(tool, &|text| self.masker.text(text))
+        Pin::of(tool, &|text| self.pipeline.masker.text(text))
     }
 
     /// What a connected server tells models, to be pinned.
     pub fn pin_instructions(&self, server: &str) -> Option<PinnedText> {
-        Some(PinnedText::of(&self.instructions(server)?, &|text| self.masker.text(text)))
+        Some(PinnedText::of(&self.instructions(server)?, &|text| self.pipeline.masker.text(text)))
     }
 
     /// What a connected server tells models, with whatever secrets are in it.
     fn instructions(&self, server: &str) -> Option<String> {
-        let provider = self.providers.iter().find(|m| m.server.as_deref() == Some(server))?;
+        let provider = self.directory.server(server)?;
         provider.inner.as_server()?.status().instructions
     }
 
     /// Whether a tool may be called as far as its pin goes. Gives what to warn about.
     pub(super) fn check_pin(&self, tool: &ToolDefinition) -> Result<Vec<String>, Error> {
-        let warnings = self.pins.check_call(tool).map_err(|error| self.masker.error(error))?;
-        Ok(warnings.iter().map(|line| self.masker.text(line)).collect())
+        let warnings = self
+            .directory
+            .pins
+            .check_call(tool)
+            .map_err(|error| self.pipeline.masker.error(error))?;
+        Ok(warnings.iter().map(|line| self.pipeline.masker.text(line)).collect())
     }
 }

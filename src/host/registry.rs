@@ -15,7 +15,7 @@ use super::sessions::{SessionInfo, Sessions};
 use crate::model::{
     Error, JsonObject, ToolCall, ToolContext, ToolDefinition, ToolName, ToolResult,
 };
-use crate::provider::{Preview, ToolListing, ToolProvider};
+use crate::provider::{Preview, ToolListVersion, ToolListing, ToolProvider};
 
 /// The code behind a registered tool. Every async function of this shape is one:
 /// `async fn(JsonObject, ToolContext) -> Result<ToolResult, Error>`.
@@ -73,6 +73,8 @@ pub(super) struct ToolRegistry {
 struct ToolTable {
     by_name: HashMap<String, Arc<RegisteredTool>>,
     next: u64,
+    /// How often a tool was added or removed.
+    changes: u64,
 }
 
 impl ToolRegistry {
@@ -103,6 +105,7 @@ impl ToolRegistry {
         }
         let at = tools.next;
         tools.next += 1;
+        tools.changes += 1;
         let full = definition.name.full();
         tools.by_name.insert(
             full,
@@ -115,6 +118,7 @@ impl ToolRegistry {
     pub(super) fn remove(&self, full: &str) -> bool {
         let mut tools = self.tools.write().unwrap_or_else(PoisonError::into_inner);
         let removed = tools.by_name.remove(full);
+        tools.changes += u64::from(removed.is_some());
         drop(tools);
         self.sessions.drop_tool(full);
         removed.is_some()
@@ -145,6 +149,11 @@ impl ToolProvider for ToolRegistry {
 
     fn declared(&self) -> Vec<Arc<ToolDefinition>> {
         self.definitions()
+    }
+
+    fn list_version(&self) -> ToolListVersion {
+        let tools = self.tools.read().unwrap_or_else(PoisonError::into_inner);
+        ToolListVersion { change: tools.changes, ..ToolListVersion::default() }
     }
 
     async fn list(&self) -> Result<ToolListing, Error> {

@@ -10,10 +10,9 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 
-use super::ToolHost;
+use super::directory::ToolDirectory;
 use super::listings::{ListedTool, RegisteredProvider, ToolListSnapshot};
 use crate::catalogue::naming::{self, NameResolution};
-use crate::catalogue::query;
 use crate::config::spec::{DisabledEntry, FileRole};
 use crate::model::{Error, Origin, Routing, SkippedServer, ToolName};
 
@@ -81,7 +80,7 @@ struct ProviderListings {
 /// A tool and the list it is on.
 pub(super) type ToolCandidate<'a> = (&'a ProviderListing, &'a Arc<ListedTool>);
 
-impl ToolHost {
+impl ToolDirectory {
     /// Finds the one tool that is meant.
     pub(super) async fn route(&self, search: &Search<'_>) -> Result<Route, Error> {
         let Search { name, servers, limit, .. } = *search;
@@ -207,10 +206,6 @@ impl ToolHost {
             .collect()
     }
 
-    fn remote_providers(&self) -> impl Iterator<Item = &Arc<RegisteredProvider>> {
-        self.providers.iter().filter(|provider| provider.is_remote())
-    }
-
     fn components(&self, local: &[ProviderListing]) -> Vec<String> {
         let remote = self.remote_providers().filter_map(|m| m.inner.component()).map(str::to_owned);
         let local = candidates(local)
@@ -250,7 +245,7 @@ impl ToolHost {
         bad: &[(Arc<RegisteredProvider>, Error)],
     ) -> Result<Option<RoutedCandidate<'a>>, Error> {
         let visible: Vec<ToolCandidate<'a>> =
-            pool.iter().copied().filter(|(_, tool)| self.shows(tool)).collect();
+            pool.iter().copied().filter(|(_, tool)| self.shows(&tool.definition)).collect();
         for pool in [visible.as_slice(), pool] {
             // What is listed comes first: another spelling never makes a name ambiguous.
             let listed = pool.iter().map(|found| (*found, &found.1.definition.name));
@@ -279,16 +274,12 @@ impl ToolHost {
         Ok(None)
     }
 
-    fn shows(&self, tool: &ListedTool) -> bool {
-        self.profile.as_ref().is_none_or(|profile| query::is_in_profile(profile, &tool.definition))
-    }
-
     fn build_route(
         &self,
         ((answer, tool), routing): RoutedCandidate<'_>,
         warnings: Vec<String>,
     ) -> Result<Route, Error> {
-        if !self.shows(tool) {
+        if !self.shows(&tool.definition) {
             let name = &tool.definition.name;
             return Err(Error::denied(format!("'{name}' is not part of the profile in use")));
         }
@@ -360,7 +351,7 @@ impl ToolHost {
         }
         let names: Vec<&ToolName> = pool
             .iter()
-            .filter(|(_, tool)| self.shows(tool))
+            .filter(|(_, tool)| self.shows(&tool.definition))
             .map(|(_, tool)| &tool.definition.name)
             .collect();
         let near = naming::suggest(name, &names);

@@ -35,7 +35,7 @@ impl ToolHost {
             }
         };
         if matches!(status.state, ServerState::Ready) {
-            self.circuits.record_outcome(name, Ok(&ToolResult::default()));
+            self.directory.circuits.record_outcome(name, Ok(&ToolResult::default()));
         }
         Ok(self.with_host_state(status))
     }
@@ -50,12 +50,11 @@ impl ToolHost {
         let Some(offers) = provider.as_offerings() else {
             return Err(Error::usage(format!("'{name}' takes no log level")));
         };
-        offers.set_log_level(level).await.map_err(|error| self.masker.error(error))
+        offers.set_log_level(level).await.map_err(|error| self.pipeline.masker.error(error))
     }
 
     fn find_server(&self, name: &str) -> Result<(&dyn ToolProvider, &dyn ManagedServer), Error> {
-        let provider =
-            self.providers.iter().find(|provider| provider.server.as_deref() == Some(name));
+        let provider = self.directory.server(name);
         let found = provider.and_then(|m| Some((&*m.inner, m.inner.as_server()?)));
         found.ok_or_else(|| self.unknown_server(name))
     }

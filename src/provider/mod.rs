@@ -55,6 +55,13 @@ pub trait ToolProvider: Send + Sync {
         Ok(ToolListing { tools: self.declared(), ..ToolListing::default() })
     }
 
+    /// Which state of the tools [`ToolProvider::list`] would show, as far as known without asking.
+    /// The host keeps a list until the version is another one. Of tools that never change while the
+    /// provider lives there is one version.
+    fn list_version(&self) -> ToolListVersion {
+        ToolListVersion::default()
+    }
+
     /// Runs one attempt of a call. `call.name` is one of this provider's names.
     ///
     /// An answer that says "no" is an `Ok` whose `success` is false; `Err` means that no usable
@@ -92,6 +99,16 @@ pub trait ToolProvider: Send + Sync {
     fn as_load(&self) -> Option<&dyn LoadSupport> {
         None
     }
+}
+
+/// Tells two states of a provider's tools apart. Versions are compared, never ordered.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ToolListVersion {
+    /// How many connections were lost or closed: what one server process listed says nothing about
+    /// the next.
+    pub connection: u64,
+    /// How often the tools changed since then.
+    pub change: u64,
 }
 
 /// An ability of providers whose server may want a person to log in.

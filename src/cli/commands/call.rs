@@ -1,6 +1,7 @@
 //! `toolhost call`.
 
 use std::path::{Path, PathBuf};
+use std::slice::from_ref;
 use std::time::Duration;
 
 use clap::Args;
@@ -144,7 +145,7 @@ pub async fn run(args: &CallArgs, context: &CommandContext) -> CommandResult {
         context.set_answers(AnswerRules::read(given)?);
     }
     let request = request(args, context).await?;
-    let assembly = context.assemble(StartScope::Named(&args.name, &args.server)).await?;
+    let assembly = context.assemble(StartScope::Named(from_ref(&args.name), &args.server)).await?;
     perform(args, context, format, &assembly, request).await
 }
 

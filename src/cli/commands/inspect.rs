@@ -1,5 +1,6 @@
 //! `toolhost inspect`.
 
+use std::slice::from_ref;
 use std::sync::Arc;
 
 use clap::Args;
@@ -34,7 +35,7 @@ pub struct InspectArgs {
 pub async fn run(args: &InspectArgs, context: &CommandContext) -> CommandResult {
     use Format::{Json, Names, Table, Text, Yaml};
     let format = context.format(&[Text, Table, Json, Yaml, Names])?;
-    let assembly = context.assemble(StartScope::Named(&args.name, &args.server)).await?;
+    let assembly = context.assemble(StartScope::Named(from_ref(&args.name), &args.server)).await?;
     let host = &assembly.host;
     let output = &context.output;
     if host.servers().iter().any(|server| server.name == args.name) {

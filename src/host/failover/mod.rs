@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use super::ToolHost;
 use super::balancer::{self, ServerCandidate};
+use super::directory::ToolDirectory;
 use super::listings::RegisteredProvider;
 use super::nested::Nesting;
 use super::request::{CallOutcome, CallRequest};
@@ -50,7 +51,9 @@ impl ToolHost {
             earlier = Some(outcome);
         }
     }
+}
 
+impl ToolDirectory {
     /// Of several servers with a weight each, the one whose turn it is; otherwise the name is
     /// ambiguous.
     pub(super) fn choose_weighted<'a>(
@@ -141,17 +144,9 @@ impl ToolHost {
         Routing { server: String::new(), others: Vec::new(), skipped }
     }
 
-    /// What is told of a choice: reasons quote servers, which may say anything.
-    pub(super) fn masked_routing(&self, mut routing: Routing) -> Routing {
-        for skipped in &mut routing.skipped {
-            skipped.reason = self.masker.text(&skipped.reason);
-        }
-        routing
-    }
-
     /// The share of calls that the file gives a server.
     pub(super) fn weight(&self, provider: &RegisteredProvider) -> Option<f64> {
-        self.routing_weights.get(provider.server.as_deref()?).copied()
+        self.weights.get(provider.server.as_deref()?).copied()
     }
 
     /// Whether a server is left alone, unless it is asked for by its name.

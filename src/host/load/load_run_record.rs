@@ -29,7 +29,7 @@ impl LoadRunRecord {
     ) -> Result<Self, Error> {
         let call = new_call_record(host, &tool.definition, call_id, None, asked, Some(decision));
         let warnings = record_intent(host, &call)?;
-        let started = host.clock.now();
+        let started = host.pipeline.clock.now();
         Ok(Self { host: Arc::clone(host), call, started, warnings })
     }
 
@@ -40,15 +40,15 @@ impl LoadRunRecord {
         let outcome = RecordedOutcome {
             failure: (ok == 0 && failed > 0).then_some(ErrorKind::Tool),
             message: Some(format!("{made} calls: {ok} answered, {failed} failed")),
-            duration: self.host.clock.now().saturating_duration_since(self.started),
+            duration: self.host.pipeline.clock.now().saturating_duration_since(self.started),
             attempts: u32::try_from(made).unwrap_or(u32::MAX).max(1),
             ..RecordedOutcome::default()
         };
-        let written = self.host.recorder.record_batch_outcome(&self.call, &outcome);
+        let written = self.host.pipeline.recorder.record_batch_outcome(&self.call, &outcome);
         let mut lost = None;
         if let Err(error) = written {
             let warning = format!("not recorded: {error}");
-            lost = self.host.require_record.then(|| Error::internal(warning.clone()));
+            lost = self.host.pipeline.require_record.then(|| Error::internal(warning.clone()));
             if !self.warnings.contains(&warning) {
                 self.warnings.push(warning);
             }

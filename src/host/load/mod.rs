@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::limits::{self, CallLimits};
 use super::nested::{HostCaller, Nesting};
-use super::policy::{self, Decision};
+use super::policy::Decision;
 use super::request::{CallArguments, CallRequest};
 use super::router::{Route, Search};
 use super::{ToolHost, dispatch, variables};
@@ -96,7 +96,11 @@ impl ToolHost {
             is_call: true,
             ..Search::of(&request.name, limits::LISTING_TIMEOUT)
         };
-        let route = self.route(&search).await.map_err(|error| self.masker.error(error))?;
+        let route = self
+            .directory
+            .route(&search)
+            .await
+            .map_err(|error| self.pipeline.masker.error(error))?;
         let tool = &route.tool.definition;
         if let Some(error) = &tool.unavailable_reason {
             return Err(error.clone());
@@ -108,7 +112,7 @@ impl ToolHost {
             Err(Error::denied(format!("'{name}' is not called many times: {why}"))
                 .with_hint("--allow-writes does it all the same"))
         };
-        let decision = match policy::decide(&self.policy, tool) {
+        let decision = match self.pipeline.decision(tool) {
             Decision::Deny(why) => {
                 return Err(Error::denied(format!("'{name}' is refused by {why}")));
             }
@@ -136,7 +140,7 @@ impl ToolHost {
             cancel: request.cancel.clone(),
             ..CallRequest::new(name.full(), CallArguments::Object(JsonObject::new()))
         };
-        let (call_id, inspect_every) = (CallId(self.ids.next()), request.inspect_every);
+        let (call_id, inspect_every) = (self.pipeline.new_call_id(), request.inspect_every);
         let has_sibling = false;
         Ok(LoadTarget {
             host,
@@ -225,7 +229,7 @@ impl LoadTarget {
             Some(repeat) => repeat.executor(&job).await,
             None => Ok(None),
         };
-        let own = own.map_err(|error| self.host.masker.error(error))?;
+        let own = own.map_err(|error| self.host.pipeline.masker.error(error))?;
         Ok(own.unwrap_or_else(|| Box::new(AttemptExecutor::new(Arc::clone(provider), job))))
     }
 
@@ -236,7 +240,7 @@ impl LoadTarget {
 
     /// The text with every known secret taken out.
     pub fn masked(&self, text: &str) -> String {
-        self.host.masker.text(text)
+        self.host.pipeline.masker.text(text)
     }
 
     /// Writes down that calls are about to be made: `planned` says how many, `arguments` are those
@@ -246,7 +250,7 @@ impl LoadTarget {
     /// As for a call: when the record is unsafe to write, or required and cannot be written.
     pub fn record(&self, arguments: &JsonObject, planned: &str) -> Result<LoadRunRecord, Error> {
         let decision = format!("{}; {planned}", self.decision);
-        let session = self.call.session.as_deref().unwrap_or(&self.host.session);
+        let session = self.host.sessions.session_of(&self.call);
         let asked = (session, arguments);
         LoadRunRecord::open(&self.host, &self.route.tool, &self.call_id, asked, &decision)
     }
@@ -257,7 +261,12 @@ impl LoadTarget {
         let caller = HostCaller::new(&self.host, &self.call, &Nesting::default(), owner, ended);
         ToolContext {
             caller: Some(Arc::new(caller)),
-            ..self.host.context(&self.call, self.call_id.clone(), self.definition(), &self.limits)
+            ..self.host.sessions.context(
+                &self.call,
+                self.call_id.clone(),
+                self.definition(),
+                &self.limits,
+            )
         }
     }
 }

@@ -89,7 +89,7 @@ impl HostCaller {
         Self {
             host: host.weak_self.clone(),
             nesting: outer.child(id, name),
-            session: request.session.clone().unwrap_or_else(|| host.session.clone()),
+            session: host.sessions.session_of(request).to_owned(),
             environment: request.environment.clone(),
             metadata: request.metadata.clone(),
             assume_yes: request.assume_yes_nested,

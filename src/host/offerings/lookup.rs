@@ -22,7 +22,7 @@ impl ToolHost {
         servers: &[String],
     ) -> Result<String, Error> {
         // A profile hides by names, which only a list tells.
-        if let ([server], None) = (servers, &self.profile) {
+        if let ([server], None) = (servers, &self.directory.profile) {
             self.offerings_of(server)?;
             return Ok(server.clone());
         }
@@ -56,7 +56,8 @@ impl ToolHost {
         name: &str,
         servers: &[String],
     ) -> Result<Prompt, Error> {
-        if let Some(unknown) = servers.iter().find(|server| !self.has_server(server)) {
+        if let Some(unknown) = servers.iter().find(|server| self.directory.server(server).is_none())
+        {
             return Err(self.unknown_server(unknown));
         }
         let scope = self.candidate_servers(name, servers);
@@ -86,7 +87,7 @@ impl ToolHost {
 
     /// The servers that a name may belong to: those it begins with, otherwise all that are allowed.
     fn candidate_servers(&self, name: &str, servers: &[String]) -> Vec<String> {
-        let known = self.providers.iter().filter_map(|provider| provider.server.as_deref());
+        let known = self.directory.server_names();
         let allowed = known.filter(|s| servers.is_empty() || servers.iter().any(|name| name == s));
         let begins = naming::components(name, allowed);
         if begins.is_empty() {
@@ -130,7 +131,7 @@ impl ToolHost {
     }
 
     pub(in crate::host) fn unknown_server(&self, name: &str) -> Error {
-        let known = self.providers.iter().filter_map(|provider| provider.server.as_deref());
+        let known = self.directory.server_names();
         let error = Error::usage(format!("unknown server '{name}'"));
         match naming::nearest(name, known) {
             Some(near) => error.with_hint(format!("did you mean '{near}'?")),

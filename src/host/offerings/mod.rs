@@ -93,7 +93,7 @@ impl ToolHost {
         warnings: &mut [String],
     ) {
         for text in title.iter_mut().chain(description).chain(warnings) {
-            *text = self.masker.text(text);
+            *text = self.pipeline.masker.text(text);
         }
     }
 
@@ -111,9 +111,10 @@ impl ToolHost {
             let server = self.resource_owner(uri, servers).await?;
             self.offerings_of(&server)?.read(uri, cancel).await
         };
-        let mut read = with_cancellation(work, cancel).await.map_err(|f| self.masker.error(f))?;
-        if !self.masker.is_empty() {
-            let rewrite = |text: &str| self.masker.text(text);
+        let mut read =
+            with_cancellation(work, cancel).await.map_err(|f| self.pipeline.masker.error(f))?;
+        if !self.pipeline.masker.is_empty() {
+            let rewrite = |text: &str| self.pipeline.masker.text(text);
             read.contents.iter_mut().for_each(|part| *part = map_json(part, &rewrite));
             read.meta = read.meta.map(|meta| map_json(&meta, &rewrite));
         }
@@ -125,7 +126,7 @@ impl ToolHost {
     /// # Errors
     /// Unknown and ambiguous names (with suggestions), and what finding out ran into.
     pub async fn find_prompt(&self, name: &str, servers: &[String]) -> Result<Prompt, Error> {
-        self.lookup_prompt(name, servers).await.map_err(|error| self.masker.error(error))
+        self.lookup_prompt(name, servers).await.map_err(|error| self.pipeline.masker.error(error))
     }
 
     /// Fills in a prompt. Its arguments are checked before anything is sent.
@@ -145,9 +146,10 @@ impl ToolHost {
             let server = prompt.name.component().unwrap_or_default();
             self.offerings_of(server)?.prompt(prompt.name.tool(), arguments, cancel).await
         };
-        let mut filled = with_cancellation(work, cancel).await.map_err(|f| self.masker.error(f))?;
-        if !self.masker.is_empty() {
-            let rewrite = |text: &str| self.masker.text(text);
+        let mut filled =
+            with_cancellation(work, cancel).await.map_err(|f| self.pipeline.masker.error(f))?;
+        if !self.pipeline.masker.is_empty() {
+            let rewrite = |text: &str| self.pipeline.masker.text(text);
             filled.messages.iter_mut().for_each(|m| *m = map_json(m, &rewrite));
             filled.description = filled.description.as_deref().map(rewrite);
             filled.meta = filled.meta.map(|meta| map_json(&meta, &rewrite));
@@ -171,8 +173,9 @@ impl ToolHost {
             let (server, query) = self.resolve_completion(query, servers).await?;
             self.offerings_of(&server)?.complete(&query, cancel).await
         };
-        let done = with_cancellation(work, cancel).await.map_err(|f| self.masker.error(f))?;
-        let values = done.values.iter().map(|value| self.masker.text(value)).collect();
+        let done =
+            with_cancellation(work, cancel).await.map_err(|f| self.pipeline.masker.error(f))?;
+        let values = done.values.iter().map(|value| self.pipeline.masker.text(value)).collect();
         Ok(Completion { values, ..done })
     }
 
@@ -185,7 +188,7 @@ impl ToolHost {
             &'a dyn OfferingSupport,
         ) -> BoxFuture<'a, Result<OfferingListing<T>, Error>>,
     ) -> Offerings<T> {
-        let asked = self.providers.iter().filter_map(|provider| {
+        let asked = self.directory.providers.iter().filter_map(|provider| {
             let name = provider.server.as_ref()?;
             let wanted = servers.is_empty() || servers.contains(name);
             Some((name, provider.inner.as_offerings().filter(|_| wanted)?))
@@ -205,7 +208,7 @@ impl ToolHost {
                     offerings.freshness.push((name.clone(), offered.freshness));
                     (None, offered.is_partial)
                 }
-                Err(error) => (Some(self.masker.error(error.with_server(name))), false),
+                Err(error) => (Some(self.pipeline.masker.error(error.with_server(name))), false),
             };
             offerings.servers.push(ServerListing {
                 name: name.clone(),
@@ -213,17 +216,19 @@ impl ToolHost {
                 is_partial: partial,
             });
         }
-        for name in servers.iter().filter(|name| !self.has_server(name)) {
+        for name in servers.iter().filter(|name| self.directory.server(name).is_none()) {
             let error = Some(self.unknown_server(name));
             offerings.servers.push(ServerListing { name: name.clone(), error, is_partial: false });
         }
-        offerings.diagnostics.iter_mut().for_each(|problem| self.masker.diagnostic(problem));
+        offerings
+            .diagnostics
+            .iter_mut()
+            .for_each(|problem| self.pipeline.masker.diagnostic(problem));
         offerings
     }
 
     fn offerings_of(&self, server: &str) -> Result<&dyn OfferingSupport, Error> {
-        let provider =
-            self.providers.iter().find(|provider| provider.server.as_deref() == Some(server));
+        let provider = self.directory.server(server);
         provider
             .and_then(|provider| provider.inner.as_offerings())
             .ok_or_else(|| self.unknown_server(server))
@@ -231,7 +236,7 @@ impl ToolHost {
 
     /// Whether the host's profile shows something of a server.
     fn is_visible(&self, name: &ToolName) -> bool {
-        self.profile.as_ref().is_none_or(|profile| {
+        self.directory.profile.as_ref().is_none_or(|profile| {
             let origin = Origin::Server(name.component().unwrap_or_default().to_owned());
             query::is_in_profile(
                 profile,

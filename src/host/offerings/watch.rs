@@ -52,7 +52,9 @@ impl ToolHost {
             }
             Ok(())
         };
-        with_cancellation(owners, cancel).await.map_err(|error| self.masker.error(error))?;
+        with_cancellation(owners, cancel)
+            .await
+            .map_err(|error| self.pipeline.masker.error(error))?;
         self.watch_servers(wanted, updates, cancel).await
     }
 
@@ -71,7 +73,7 @@ impl ToolHost {
                 Ok(offers) => self.watch_server(server, offers, wanted, updates, cancel).await,
                 Err(error) => Err(error),
             };
-            let error = outcome.err().map(|error| self.masker.error(error));
+            let error = outcome.err().map(|error| self.pipeline.masker.error(error));
             if let Some(error) = &error
                 && is_worth_reporting(error)
             {
@@ -105,7 +107,7 @@ impl ToolHost {
             while let Some(change) = changes.recv().await {
                 let change = match change {
                     SubscriptionEvent::Interrupted(error) => {
-                        SubscriptionEvent::Interrupted(self.masker.error(error))
+                        SubscriptionEvent::Interrupted(self.pipeline.masker.error(error))
                     }
                     other => other,
                 };

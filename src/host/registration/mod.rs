@@ -4,14 +4,12 @@
 //! keep the tools (`registry`) or the sessions (`sessions`).
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use super::ToolHost;
 use super::registry::{HandlerSource, ToolHandler};
 use super::sessions::SessionInfo;
-use crate::catalogue::build::describe_origin;
 use crate::model::{
-    Error, HostEvent, ListKind, ListOwner, Origin, ToolDefinition, ToolName, ToolScope, ToolSource,
+    Error, HostEvent, ListKind, ListOwner, Origin, ToolDefinition, ToolScope, ToolSource,
     check_name,
 };
 
@@ -52,7 +50,7 @@ impl ToolHost {
     /// Takes a registered tool away, by its full name; calls that run go on. `false` when no such
     /// tool is registered: tools of files and servers cannot be taken away.
     pub fn unregister(&self, name: &str) -> bool {
-        let removed = self.registry.remove(name);
+        let removed = self.directory.unregister(name);
         if removed {
             self.notify_list_changed();
         }
@@ -61,7 +59,7 @@ impl ToolHost {
 
     /// The registered tools, in the order in which they were registered.
     pub fn registered(&self) -> Vec<Arc<ToolDefinition>> {
-        self.registry.definitions()
+        self.directory.registry.definitions()
     }
 
     /// Begins a session, or gives one that lives a new context. Every call that names the session
@@ -74,12 +72,12 @@ impl ToolHost {
     /// # Errors
     /// A usage error when [`MAX_SESSIONS`](super::sessions::MAX_SESSIONS) live and none is idle.
     pub fn open_session(&self, info: SessionInfo) -> Result<(), Error> {
-        self.sessions.open(info)
+        self.sessions.live.open(info)
     }
 
     /// Ends a session and drops the tools made for it. Whether there was one.
     pub fn end_session(&self, id: &str) -> bool {
-        self.sessions.end(id)
+        self.sessions.live.end(id)
     }
 
     fn add(&self, mut definition: ToolDefinition, code: HandlerSource) -> Result<(), Error> {
@@ -87,37 +85,15 @@ impl ToolHost {
         definition.source = ToolSource::Internal;
         for name in std::iter::once(&definition.name).chain(&definition.aliases) {
             check_name(&name.full()).map_err(|error| Error::usage(error.to_string()))?;
-            if let Some(taken) = self.name_conflict(name) {
-                return Err(taken);
-            }
         }
-        self.registry
-            .add(definition, code)
-            .map_err(|name| Error::usage(format!("a tool '{name}' is registered already")))?;
+        self.directory.register(definition, code)?;
         self.notify_list_changed();
         Ok(())
     }
 
-    /// The error for a name that another provider has.
-    fn name_conflict(&self, name: &ToolName) -> Option<Error> {
-        let full = name.full();
-        let others = self
-            .providers
-            .iter()
-            .filter(|provider| !Arc::ptr_eq(provider, &self.registry_provider));
-        let found = others
-            .flat_map(|provider| [Some(provider.declared()), provider.cached_snapshot()])
-            .flatten()
-            .find_map(|list| list.find(&full).map(Arc::clone))?;
-        let whose = describe_origin(&found.definition.origin);
-        Some(Error::usage(format!("the name '{full}' is taken by the tool {whose}")))
-    }
-
     fn notify_list_changed(&self) {
-        self.registry_provider.mark_changed();
-        self.version.fetch_add(1, Ordering::Relaxed);
         let (owner, list) = (ListOwner::Program, ListKind::Tools);
-        self.events.emit(HostEvent::ListChanged { owner, list });
+        self.sessions.events.emit(HostEvent::ListChanged { owner, list });
     }
 }
 

@@ -12,15 +12,14 @@ use super::builder::ToolHostBuilder;
 use super::fake::{
     FakeApprover, FakeProvider, MemoryRecorder, call, host, internal, of_server, variables,
 };
-use super::listings::ListWatch;
 use super::policy::Decision;
 use super::recorder::RecordError;
 use super::request::{ArgumentWord, CallArguments, CallRequest, ListScope};
 use crate::audit::Masker;
 use crate::config::spec::{DisabledEntry, FileRole, PolicyAction, PolicyRule, ProfileSpec};
 use crate::model::{
-    Diagnostic, Error, ErrorKind, EventSink, HostEvent, ListKind, ListOwner, Origin,
-    SourceLocation, ToolName, ToolResult, ToolStatus,
+    Diagnostic, Error, ErrorKind, EventSink, HostEvent, Origin, SourceLocation, ToolName,
+    ToolResult, ToolStatus,
 };
 
 fn words(pairs: &[(&str, &str)]) -> CallArguments {
@@ -80,14 +79,11 @@ mod routing {
     #[tokio::test]
     async fn a_changed_list_is_asked_for_again() {
         let server = Arc::new(FakeProvider::server("s", &["echo"]));
-        let watch = ListWatch::default();
-        let sink = watch.sink(EventSink::discard());
-        let host = host(&[&server]).watch(watch).build();
+        let host = host(&[&server]).build();
         host.find("s-echo", &[]).await.unwrap();
         *server.live.lock().unwrap() = Ok(vec![of_server("s", "new")]);
         assert!(host.find("s-new", &[]).await.is_err());
-        let owner = ListOwner::Server("s".into());
-        sink.emit(HostEvent::ListChanged { owner, list: ListKind::Tools });
+        server.announce_change();
         assert!(host.find("s-new", &[]).await.is_ok());
         assert_eq!(server.listed(), 2);
     }

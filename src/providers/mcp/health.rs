@@ -82,6 +82,7 @@ pub(super) fn watch_for_disconnect(
                 return;
             }
             known.state = Some(state.clone());
+            known.losses += 1;
             known.health.record_failure(&error);
         }
         events.emit(HostEvent::ServerStateChanged { server, state });

@@ -42,7 +42,8 @@ use crate::model::{
 };
 use crate::provider::load::LoadSupport;
 use crate::provider::{
-    LoginSupport, ManagedServer, OfferingSupport, Preview, ToolProvider, verify_trust,
+    LoginSupport, ManagedServer, OfferingSupport, Preview, ToolListVersion, ToolProvider,
+    verify_trust,
 };
 use crate::util::pattern;
 use auth::ServerAuth;
@@ -110,9 +111,11 @@ struct CachedServerState {
     /// What the connection before the newest offered.
     previous_listing: Option<VersionedListing>,
     health: Health,
+    /// How many connections were lost, refused or closed.
+    losses: u64,
 }
 
-/// A listing and the moment it was true.
+/// The definitions that calls are made by: what a connection listed last, and when it was true.
 #[derive(Clone)]
 struct VersionedListing {
     /// The connection's count of list changes when it was asked.
@@ -147,6 +150,7 @@ impl McpProvider {
         if let ServerState::Failed(error) = &state {
             known.health.record_failure(error);
         }
+        known.losses += u64::from(matches!(state, ServerState::Failed(_) | ServerState::Closed));
         drop(known);
         self.setup
             .events
@@ -275,6 +279,15 @@ impl ToolProvider for McpProvider {
 
     fn is_remote(&self) -> bool {
         true
+    }
+
+    fn list_version(&self) -> ToolListVersion {
+        let known = self.known();
+        let live = known.connection.as_ref().filter(|c| c.close_reason().is_none());
+        ToolListVersion {
+            connection: known.losses,
+            change: live.map_or(0, |connection| connection.tool_list_version()),
+        }
     }
 
     async fn list(&self) -> Result<ToolListing, Error> {

@@ -39,11 +39,8 @@ pub async fn run(args: &BenchArgs, context: &CommandContext) -> CommandResult {
     files::check(args, &context.environment.cwd())?;
     let demands = acceptance_criteria(args)?;
     let wanted = targets::target_specs(args, context).await?;
-    // Whatever has to be asked about is asked about before anything is started.
-    let mut assembly = context.assemble(StartScope::Named(&args.name, &args.server)).await?;
-    for other in wanted.iter().filter(|other| other.name != args.name) {
-        assembly = context.assemble(StartScope::Named(&other.name, &args.server)).await?;
-    }
+    let names: Vec<String> = wanted.iter().map(|target| target.name.clone()).collect();
+    let assembly = context.assemble(StartScope::Named(&names, &args.server)).await?;
     let abort = CancellationToken::new();
     let found = targets::resolve(wanted, args, context, &assembly.host, &abort, plan.seed).await?;
     if let Some(path) = &args.export_locust {

@@ -1,5 +1,6 @@
 //! `toolhost history replay`: a call of the past once more.
 
+use std::slice::from_ref;
 use std::time::Duration;
 
 use clap::Args;
@@ -85,7 +86,7 @@ pub(super) async fn prepare(
     };
     let given = parse_overrides(words, context)?;
     let arguments = merge_arguments(recorded, given, context).await?;
-    let assembly = context.assemble(StartScope::Named(&entry.tool, &[])).await?;
+    let assembly = context.assemble(StartScope::Named(from_ref(&entry.tool), &[])).await?;
     warn_if_changed(entry, &assembly, context).await?;
     let mut request = CallRequest::new(&entry.tool, arguments);
     request.cancel = context.cancel.clone();

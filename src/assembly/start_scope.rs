@@ -1,0 +1,137 @@
+//! Which entries of the configuration a request needs, found out from the configuration alone.
+//!
+//! Owns: this question, so that a person is asked about a project before a host is built and only
+//! when the request needs one of its entries. The rules of names are those of `catalogue::naming`.
+//! Never does: ask, or load anything.
+
+use crate::catalogue::naming;
+use crate::config::spec::{Configuration, FileRole, UntrustedEntry};
+
+/// What a command may have to start.
+#[derive(Debug, Clone, Copy)]
+pub enum StartScope<'a> {
+    /// Nothing.
+    Nothing,
+    /// These servers; all entries when the list is empty.
+    Servers(&'a [String]),
+    /// What the tools or servers with these names need. The second list is `--server`: only tools of
+    /// these servers are meant, of all when it is empty.
+    Named(&'a [String], &'a [String]),
+}
+
+/// The entries that a request needs and that nobody trusted yet.
+pub fn untrusted_entries<'a>(
+    configuration: &'a Configuration,
+    scope: StartScope<'_>,
+) -> Vec<&'a UntrustedEntry> {
+    let is_needed = |entry: &&UntrustedEntry| match scope {
+        StartScope::Nothing => false,
+        StartScope::Servers(names) => names.is_empty() || names.contains(&entry.name),
+        StartScope::Named(names, servers) => {
+            names.iter().any(|name| needs(configuration, entry, name, servers))
+        }
+    };
+    configuration.untrusted.iter().filter(is_needed).collect()
+}
+
+/// Whether finding and calling the tool `name` needs `entry`: it is the entry's own, or a bare name
+/// that may be that of a tool of any server.
+fn needs(
+    configuration: &Configuration,
+    entry: &UntrustedEntry,
+    name: &str,
+    servers: &[String],
+) -> bool {
+    if is_entry_or_tool(&entry.name, name) {
+        return true;
+    }
+    let other_owners = configuration.untrusted.iter().map(|entry| entry.name.as_str());
+    let trusted_servers = configuration.servers.iter().map(|server| server.name.as_str());
+    let tools = configuration.tools.iter().map(|tool| tool.definition.name.tool());
+    let is_owned =
+        other_owners.chain(trusted_servers).chain(tools).any(|owner| is_entry_or_tool(owner, name));
+    !is_owned
+        && entry.role == FileRole::Servers
+        && (servers.is_empty() || servers.contains(&entry.name))
+}
+
+/// Whether `name` is the entry itself or one of its tools, with any of the separators.
+fn is_entry_or_tool(entry: &str, name: &str) -> bool {
+    !entry.is_empty() && (name == entry || naming::after_component(name, entry).is_some())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::slice::from_ref;
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::model::SourceLocation;
+
+    fn untrusted(name: &str, role: FileRole) -> UntrustedEntry {
+        UntrustedEntry {
+            name: name.to_owned(),
+            role,
+            kind: "command",
+            description: None,
+            definitions: Vec::new(),
+            effects: Vec::new(),
+            trust_command: String::new(),
+            has_changed: false,
+            location: SourceLocation {
+                file: Arc::default(),
+                line: 1,
+                column: 1,
+                text: Arc::from(""),
+            },
+        }
+    }
+
+    fn needed(scope: StartScope<'_>) -> Vec<String> {
+        let configuration = Configuration {
+            untrusted: vec![
+                untrusted("github", FileRole::Servers),
+                untrusted("log", FileRole::Tools),
+            ],
+            ..Configuration::default()
+        };
+        untrusted_entries(&configuration, scope).iter().map(|entry| entry.name.clone()).collect()
+    }
+
+    fn named(name: &str, servers: &[String]) -> Vec<String> {
+        needed(StartScope::Named(from_ref(&name.to_owned()), servers))
+    }
+
+    #[test]
+    fn a_request_needs_only_the_entries_it_may_start() {
+        let (git, github) = (["git".to_owned()], ["github".to_owned()]);
+        assert!(needed(StartScope::Nothing).is_empty());
+        assert_eq!(needed(StartScope::Servers(&[])), ["github", "log"]);
+        assert_eq!(needed(StartScope::Servers(&github)), ["github"]);
+        assert!(needed(StartScope::Servers(&git)).is_empty());
+        assert_eq!(named("github-search", &[]), ["github"]);
+        assert_eq!(named("log", &[]), ["log"]);
+        // A bare name may be that of a tool of any server.
+        assert_eq!(named("search", &[]), ["github"]);
+        assert_eq!(named("search", &github), ["github"]);
+        assert!(named("search", &git).is_empty());
+    }
+
+    #[test]
+    fn several_targets_need_what_any_of_them_needs() {
+        let targets = ["log".to_owned(), "github-search".to_owned()];
+        assert_eq!(needed(StartScope::Named(&targets, &[])), ["github", "log"]);
+        assert!(needed(StartScope::Named(&[], &[])).is_empty());
+    }
+
+    #[test]
+    fn an_entry_owns_its_tools_with_every_separator() {
+        for name in ["github", "github-search", "github.search", "github/x", "github__search"] {
+            assert!(is_entry_or_tool("github", name), "{name}");
+        }
+        for name in ["git", "githubber", "search", ""] {
+            assert!(!is_entry_or_tool("github", name), "{name}");
+        }
+        assert!(!is_entry_or_tool("", "-x"));
+    }
+}

@@ -1,0 +1,91 @@
+//! What every call passes through on its way: the rules, the person who approves, the permits, the
+//! records, and what takes secrets out of them.
+//!
+//! Owns: these parts, the decision of the policy, and the lock that lets one prompt through at a
+//! time. Never does: find a tool, or run one.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::approval::{Approval, ApprovalRequest, Approver, NoApprover};
+use super::limits::CallPermits;
+use super::policy::{self, Decision};
+use super::questions::QuestionQueue;
+use super::recorder::{NoRecorder, Recorder};
+use crate::audit::Masker;
+use crate::config::spec::PolicyRule;
+use crate::model::{CallId, JsonObject, Routing, ToolDefinition, map_json};
+use crate::provider::Preview;
+use crate::util::clock::{Clock, SystemClock};
+use crate::util::ids::{Ids, RandomIds};
+
+/// What a call passes through. The default asks nobody, records nothing and allows what the hints of
+/// a tool allow.
+pub(super) struct CallPipeline {
+    /// The rules about calls, in order: the first that matches decides.
+    pub(super) policy: Vec<PolicyRule>,
+    pub(super) approver: Arc<dyn Approver>,
+    pub(super) permits: CallPermits,
+    pub(super) questions: Arc<QuestionQueue>,
+    pub(super) recorder: Arc<dyn Recorder>,
+    /// Refuse a call whose intent cannot be recorded.
+    pub(super) require_record: bool,
+    pub(super) masker: Masker,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) ids: Arc<dyn Ids>,
+}
+
+impl Default for CallPipeline {
+    fn default() -> Self {
+        Self {
+            policy: Vec::new(),
+            approver: Arc::new(NoApprover),
+            permits: CallPermits::default(),
+            questions: Arc::default(),
+            recorder: Arc::new(NoRecorder),
+            require_record: false,
+            masker: Masker::default(),
+            clock: Arc::new(SystemClock),
+            ids: Arc::new(RandomIds),
+        }
+    }
+}
+
+impl CallPipeline {
+    /// Whether a call of this tool may run, has to be approved, or is refused.
+    pub(super) fn decision(&self, tool: &ToolDefinition) -> Decision {
+        policy::decide(&self.policy, tool)
+    }
+
+    /// A fresh identity for a call.
+    pub(super) fn new_call_id(&self) -> CallId {
+        CallId(self.ids.next())
+    }
+
+    /// Asks a person about a call. Calls that are made of others may ask several at once, so each
+    /// waits until the prompt before it is answered.
+    pub(super) async fn approve(&self, request: &ApprovalRequest<'_>) -> Approval {
+        let _prompt_lock = self.questions.lock_prompt().await;
+        self.approver.ask(request).await
+    }
+
+    /// The arguments with secrets replaced, as they are recorded and shown.
+    pub(super) fn masked_arguments(&self, arguments: &JsonObject, schema: &Value) -> JsonObject {
+        self.masker.arguments(arguments, schema)
+    }
+
+    /// A preview without secrets: a provider may add some that are no arguments.
+    pub(super) fn masked_preview(&self, preview: &Preview) -> Preview {
+        let mask = |text: &str| self.masker.text(text);
+        Preview { summary: mask(&preview.summary), request: map_json(&preview.request, &mask) }
+    }
+
+    /// What is shown of a choice between servers: its reasons quote them, and they may say anything.
+    pub(super) fn masked_routing(&self, mut routing: Routing) -> Routing {
+        for skipped in &mut routing.skipped {
+            skipped.reason = self.masker.text(&skipped.reason);
+        }
+        routing
+    }
+}
