@@ -179,8 +179,8 @@ fn json_result(entry: &HttpEntry, answer: &HttpResponse) -> Result<ToolResult, E
     let Some(path) = &entry.response_path else { return Ok(ToolResult::json(value)) };
     Ok(match pointer::follow(&value, path) {
         Ok(part) => ToolResult::json(part),
-        Err(why) => {
-            let mut result = ToolResult::failure(why);
+        Err(error) => {
+            let mut result = ToolResult::failure(error.to_string());
             result.content.push(json!({ "type": "text", "text": value.to_string() }));
             result
         }

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use super::error::OperationError;
 use crate::config::spec::ToolSpec;
 use crate::config::{parse, read};
 use crate::model::Diagnostic;
@@ -71,25 +72,30 @@ impl OpenApiDocument {
     ///
     /// # Errors
     /// When it leads out of the document, or nowhere.
-    pub(super) fn lookup(&self, reference: &str) -> Result<&Value, String> {
+    pub(super) fn lookup(&self, reference: &str) -> Result<&Value, OperationError> {
         let Some(pointer) = reference.strip_prefix('#') else {
-            return Err(format!("'{reference}' leads out of the document"));
+            return Err(OperationError::ReferenceOutside(reference.to_owned()));
         };
-        self.root.pointer(pointer).ok_or_else(|| format!("there is nothing at '{reference}'"))
+        self.root
+            .pointer(pointer)
+            .ok_or_else(|| OperationError::ReferenceMissing(reference.to_owned()))
     }
 
     /// What a value means that may be a reference.
     ///
     /// # Errors
     /// When references lead nowhere or in a circle.
-    pub(super) fn resolved<'a>(&'a self, mut value: &'a Value) -> Result<&'a Value, String> {
+    pub(super) fn resolved<'a>(
+        &'a self,
+        mut value: &'a Value,
+    ) -> Result<&'a Value, OperationError> {
         for _ in 0..MAX_REFERENCES {
             match value.get("$ref").and_then(Value::as_str) {
                 Some(reference) => value = self.lookup(reference)?,
                 None => return Ok(value),
             }
         }
-        Err("references lead in a circle".to_owned())
+        Err(OperationError::ReferenceCycle)
     }
 
     /// All operations, in the order of the document.

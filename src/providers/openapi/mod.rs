@@ -6,6 +6,7 @@
 //! or send a request; what is built here are entries, and `http` does the rest.
 
 mod document;
+mod error;
 mod include;
 mod operation;
 mod schema;
@@ -120,9 +121,9 @@ fn operations(
     for (operation, place) in chosen {
         match operation::entry(spec, &document, &operation, &naming, &base) {
             Ok(entry) => made.push(entry),
-            Err(why) => diagnostics.push(
+            Err(error) => diagnostics.push(
                 Diagnostic::error(format!(
-                    "the operation '{}' cannot be a tool: {why}",
+                    "the operation '{}' cannot be a tool: {error}",
                     operation.id
                 ))
                 .with_location(place),

@@ -5,10 +5,11 @@
 
 use serde_json::Value;
 
-use super::scope::ScopeView;
+use super::scope::{ReferenceError, ScopeView};
 use super::template::{Embedding, LocatedReference, PipelineTemplate};
 use crate::config::node::{ConfigNode, NodeValue};
 use crate::model::Diagnostic;
+use crate::providers::hinted_error::HintedError as _;
 
 /// A condition.
 #[derive(Debug, Clone, PartialEq)]
@@ -58,10 +59,8 @@ impl StepCondition {
                 references.extend(found.map(|r| (r.clone(), node.location(), how)));
                 Some(template)
             }
-            Err((message, hint)) => {
-                diagnostics.push(
-                    Diagnostic::error(message).with_hint(hint).with_location(node.location()),
-                );
+            Err(error) => {
+                diagnostics.push(error.diagnostic(node));
                 None
             }
         };
@@ -80,8 +79,8 @@ impl StepCondition {
     /// Whether it holds.
     ///
     /// # Errors
-    /// In words, what is not there.
-    pub(super) fn holds(&self, view: &ScopeView<'_>) -> Result<bool, String> {
+    /// The first reference that leads to nothing.
+    pub(super) fn holds(&self, view: &ScopeView<'_>) -> Result<bool, ReferenceError> {
         let left = self.left.fill(view)?.unwrap_or_default();
         let holds = match &self.right {
             None => is_truthy(&left),

@@ -120,15 +120,18 @@ impl PythonRunner {
 
 /// Adds to an exception what the sandbox has to do with it.
 fn with_sandbox_hint(mut reply: WorkerReply, sandbox: &Sandbox) -> WorkerReply {
-    let Some(complaint) = reply.error.as_mut() else { return reply };
-    let is = |exception: &str| complaint.message.split(':').next() == Some(exception);
-    if let (true, Some(limit)) = (is("MemoryError"), sandbox.memory_limit()) {
-        complaint.message = format!("{} ({limit})", complaint.message);
-        let hint = "'memory' of 'sandbox' in the entry says how much it may use";
-        complaint.hint.get_or_insert_with(|| hint.to_owned());
-    } else if is("PermissionError") && sandbox.confines() {
-        let hint = "its sandbox may be why: 'toolhost inspect' shows what it may touch";
-        complaint.hint.get_or_insert_with(|| hint.to_owned());
+    let Some(error) = reply.error.as_mut() else { return reply };
+    match (error.exception.as_deref(), sandbox.memory_limit()) {
+        (Some("MemoryError"), Some(limit)) => {
+            error.message = format!("{} ({limit})", error.message);
+            let hint = "'memory' of 'sandbox' in the entry says how much it may use";
+            error.hint.get_or_insert_with(|| hint.to_owned());
+        }
+        (Some("PermissionError"), _) if sandbox.confines() => {
+            let hint = "its sandbox may be why: 'toolhost inspect' shows what it may touch";
+            error.hint.get_or_insert_with(|| hint.to_owned());
+        }
+        _ => {}
     }
     reply
 }

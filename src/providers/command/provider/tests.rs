@@ -460,7 +460,7 @@ fn wrong_entries_are_refused_with_their_reason() {
         (
             json!({ "command": ["a", "{print $1}"] }),
             &[],
-            "the '{' in '{print $1}' belongs to no placeholder",
+            "the '{' at column 1 of '{print $1}' belongs to no placeholder",
         ),
         (
             json!({ "command": ["a"], "shell": true }),

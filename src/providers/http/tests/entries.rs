@@ -34,7 +34,7 @@ fn everything_that_is_wrong_is_told_at_once() {
     3:19 error: an argument cannot choose scheme, host or port (placeholders may stand in the path and in the query)
     5:16 error: the header 'host' belongs to HTTP itself (leave it out; it is set as it has to be)
     5:25 error: 'a b' is no header name (-)
-    5:40 error: the '{' in '{' belongs to no placeholder (write {name} for an argument, and {{ or }} for a brace itself)
+    5:40 error: the '{' at column 1 of '{' belongs to no placeholder (write {name} for an argument, and {{ or }} for a brace itself)
     6:19 error: 'oauth' is no auth type; it is one of bearer, basic, header, none (write auth: { type: bearer, token_env_var: NAME })
     5:50 error: '{b}' is no property of the schema (did you mean 'a'?)
     7:15 error: 'nope' is no property of the schema (the schema has a)

@@ -128,7 +128,7 @@ impl ToolProvider for PipelineProvider {
         let scope = Scope::of(arguments(definition, &call.arguments), None, ids);
         let fill = |template: &PipelineTemplate| match template.fill(&scope.view()) {
             Ok(value) => value.unwrap_or_default(),
-            Err(why) => Value::String(format!("({why})")),
+            Err(error) => Value::String(format!("({error})")),
         };
         let steps: Vec<Value> = plan.steps().map(|step| step::show(step, &fill)).collect();
         let mut request = json!({ "steps": steps });

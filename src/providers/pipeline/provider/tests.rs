@@ -228,7 +228,7 @@ fn everything_that_can_be_told_is_told_at_once() {
         "the step 'a' names no tool",
         "'item' means something else in a template",
         "the tool itself cannot come from a value",
-        "the '{' in '{' belongs to no placeholder",
+        "the '{' at column 1 of '{' belongs to no placeholder",
         "'on_error' is fail, continue, or { default: value }",
         "'parallel' as a number belongs to a step with 'each'",
         "'args' has to be a mapping",

@@ -19,6 +19,7 @@ use self::driver::WorkerDriver;
 use super::wire::{self, MAX_LINE_BYTES, WorkerError, WorkerRequest};
 use crate::model::{CallId, Error, ErrorKind, ErrorPhase, EventSink, Signal, ToolContext};
 use crate::providers::confinement::not_started;
+use crate::providers::lines::LimitedEvents;
 use crate::util::confine::Confinement;
 use crate::util::process::{Process, Program, StartError};
 use crate::util::units::show_duration;
@@ -45,8 +46,7 @@ struct WorkerCall {
     reply: oneshot::Sender<Result<WorkerReply, Error>>,
     call: CallId,
     origin: String,
-    sink: EventSink,
-    events: u32,
+    events: LimitedEvents,
 }
 
 /// A running interpreter.
@@ -176,8 +176,7 @@ impl PythonWorker {
             reply,
             call: context.call_id.clone(),
             origin: origin.to_owned(),
-            sink: context.events.clone(),
-            events: 0,
+            events: LimitedEvents::new(context.events.clone()),
         };
         self.shared.calls().insert(id, waiting);
         let entry = WorkerCallGuard { worker: self, id };
