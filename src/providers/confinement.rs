@@ -41,7 +41,7 @@ const LONG_LIVED_LIMITS: ResourceLimits = ResourceLimits {
 /// How long a program lives that is to be confined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ProgramLifetime {
-    /// Started for one call.
+    /// One process for each call, which ends with it.
     PerCall,
     /// Started once for many calls, as a worker is.
     LongLived,

@@ -50,27 +50,27 @@ pub(super) enum CommandInput {
     StdinText(String),
     /// Each as a variable `TOOLHOST_ARG_{NAME}`.
     Env,
-    /// By the template only.
+    /// In the elements of the template and nowhere else.
     Args,
-    /// Not at all.
+    /// Not at all: the program is the same for every call.
     None,
 }
 
 /// What the program writes to stdout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CommandOutput {
-    /// Text.
+    /// Text, without the newline that ends it.
     Text,
-    /// One JSON value.
+    /// One JSON value; anything else is a protocol error.
     Json,
 }
 
-/// A checked entry.
+/// An entry of kind `command`, checked without looking for the program.
 #[derive(Debug, Clone)]
 pub(super) struct CommandEntry {
     /// The program as written: a bare name or a path.
     pub(super) program: String,
-    /// The arguments.
+    /// The elements after the program; each becomes one argument or none.
     pub(super) arguments: Vec<TextTemplate<CommandPlaceholder>>,
     /// The working directory; `None` is the one the call is made in.
     pub(super) cwd: Option<PathBuf>,
@@ -78,11 +78,11 @@ pub(super) struct CommandEntry {
     pub(super) base_dir: PathBuf,
     /// Variables set by the entry.
     pub(super) env: BTreeMap<String, String>,
-    /// Variables passed through.
+    /// Variables of our own environment that the program gets too.
     pub(super) env_keys: Vec<String>,
-    /// How arguments get in.
+    /// How the program gets the arguments of a call, beside its elements.
     pub(super) input: CommandInput,
-    /// What comes out.
+    /// How its standard output is read.
     pub(super) output: CommandOutput,
     /// How much of it is kept, in bytes.
     pub(super) max_output: u64,

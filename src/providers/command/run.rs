@@ -48,13 +48,13 @@ impl ProgramLimits {
 /// What a program left behind.
 #[derive(Debug)]
 pub(super) struct ProgramExit {
-    /// How it ended.
+    /// The exit code, or the signal that ended it.
     pub(super) status: ExitStatus,
     /// All it wrote to stdout.
     pub(super) stdout: Vec<u8>,
     /// The end of what it wrote to stderr.
     pub(super) stderr: Vec<String>,
-    /// Doubts about the run.
+    /// Warnings for the result, such as output that may be incomplete.
     pub(super) warnings: Vec<String>,
     /// What its end says about the limits it ran under.
     pub(super) cause: Option<LimitCause>,

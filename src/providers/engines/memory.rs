@@ -14,7 +14,7 @@ use super::{
 use crate::model::Error;
 use crate::util::clock::Clock;
 
-/// Values in this process.
+/// An engine whose values live as long as this process.
 pub(super) struct MemoryEngine {
     clock: Arc<dyn Clock>,
     inner: Mutex<MemoryState>,
@@ -37,7 +37,7 @@ struct MemoryEntry {
 }
 
 impl MemoryEngine {
-    /// An empty one.
+    /// An engine that holds nothing; `clock` decides when values expire.
     pub(super) fn new(clock: Arc<dyn Clock>) -> Self {
         Self { clock, inner: Mutex::default(), write_notify: Notify::new() }
     }

@@ -67,7 +67,7 @@ static LANGCHAIN: [ToolkitTool; 7] = [
 ];
 
 impl Vocabulary {
-    /// All tools.
+    /// All tools under the names of this vocabulary.
     pub(super) fn tools(self) -> &'static [ToolkitTool] {
         match self {
             Self::Plain => &PLAIN,
@@ -112,7 +112,7 @@ impl FileOperation {
         })
     }
 
-    /// Its short name.
+    /// The name of the operation in files and as the last part of a tool's name.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Read => "read",
@@ -128,7 +128,7 @@ impl FileOperation {
         }
     }
 
-    /// Whether it changes anything.
+    /// Whether it may change something on disk.
     pub(super) fn writes(self) -> bool {
         !matches!(self, Self::Read | Self::List | Self::Search | Self::Info)
     }

@@ -43,7 +43,7 @@ pub(super) struct FileReplacement<'a> {
     temporary: OsString,
     /// The directory itself, locked and open for synchronising; `None` when it cannot be.
     lock: Option<OwnedFd>,
-    /// What stands there now.
+    /// The file that the new one will take the place of; `None` when there is none.
     existing: Option<Metadata>,
 }
 
@@ -102,7 +102,7 @@ impl<'a> FileReplacement<'a> {
         Ok(Self { job, path, parent, name, temporary, lock: turn, existing: before })
     }
 
-    /// What stands there now.
+    /// The file that is replaced; `None` when there is none yet.
     pub(super) fn existing(&self) -> Option<&Metadata> {
         self.existing.as_ref()
     }

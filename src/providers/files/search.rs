@@ -30,7 +30,7 @@ const CONTEXT_CHARS: usize = 60;
 /// The longest pattern, in bytes.
 const MAX_PATTERN_BYTES: usize = 4 << 10;
 
-/// What is looked for.
+/// The compiled arguments of a search: a pattern of names, a text, or both.
 struct SearchQuery {
     glob: Option<NamePattern>,
     text: Option<Regex>,
@@ -55,7 +55,7 @@ struct SearchResults {
     full: bool,
 }
 
-/// Runs one call.
+/// Answers a call of `search`, up to the limits of matches and of bytes read.
 pub(super) fn run(job: &FileJob, arguments: &FileArguments<'_>) -> Result<ToolResult, Error> {
     let path = job.directory(arguments)?;
     let query = SearchQuery::read(arguments)?;

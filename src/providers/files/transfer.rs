@@ -1,4 +1,4 @@
-//! Copying, moving and deleting.
+//! The tools `copy`, `move` and `delete`, and what they refuse to overwrite.
 
 use std::ffi::OsStr;
 use std::io;

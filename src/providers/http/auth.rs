@@ -21,7 +21,7 @@ use crate::model::Diagnostic;
 use crate::providers::template::{TemplatePart, TextTemplate};
 use crate::util::base64;
 
-/// The keys of `auth`.
+/// All keys that `auth` may have, whatever its type.
 const KEYS: [&str; 10] = [
     "type",
     "token",

@@ -13,14 +13,14 @@ use crate::model::{Diagnostic, Error};
 use crate::providers::hinted_error::HintedError as _;
 use crate::providers::template::{TextTemplate, value_text};
 
-/// How a body travels.
+/// The encoding of a body, which the key `body_type` names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum BodyType {
-    /// As JSON.
+    /// As one JSON value, with a type of its own for each argument.
     Json,
     /// As the fields of a form, URL-encoded.
     Form,
-    /// As text.
+    /// As UTF-8 text without further encoding.
     Text,
 }
 
@@ -35,7 +35,7 @@ impl BodyType {
         }
     }
 
-    /// The media type.
+    /// The `Content-Type` of the encoding, for requests whose entry sets none.
     pub(super) fn content_type(self) -> &'static str {
         match self {
             Self::Json => "application/json",
@@ -70,11 +70,11 @@ impl BodyType {
 /// A template of a value.
 #[derive(Debug, Clone)]
 pub(super) enum BodyTemplate {
-    /// A value without placeholders.
+    /// A number, truth value or null of the file, sent as it is.
     Fixed(Value),
-    /// A text with placeholders.
+    /// A text; one that is a single argument keeps the argument's type.
     Text(TextTemplate<HttpPlaceholder>),
-    /// A list.
+    /// A list, without the items whose argument is absent.
     List(Vec<Self>),
     /// An object; names have no placeholders.
     Object(Vec<(String, Self)>),
@@ -105,7 +105,7 @@ impl BodyTemplate {
         })
     }
 
-    /// All templates in it.
+    /// Every text in it, in the order of the file.
     pub(super) fn templates(&self) -> Vec<&TextTemplate<HttpPlaceholder>> {
         match self {
             Self::Fixed(_) => Vec::new(),

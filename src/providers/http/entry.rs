@@ -73,20 +73,20 @@ const RESERVED_HEADERS: [&str; 9] = [
     "keep-alive",
 ];
 
-/// A checked entry.
+/// An entry of kind `http` with every key checked and every reference expanded.
 #[derive(Debug, Clone)]
 pub(super) struct HttpEntry {
-    /// The method.
+    /// The method of every request; POST or GET when the entry names none.
     pub(super) method: Method,
-    /// The URL.
+    /// Where requests go: the origin is fixed, path and query may have placeholders.
     pub(super) url: UrlTemplate,
-    /// Headers of every request.
+    /// Headers of every request, that of `auth` included.
     pub(super) headers: Vec<(HeaderName, TextTemplate<HttpPlaceholder>)>,
     /// Query parameters of every request, beside those in the URL.
     pub(super) query: Vec<(String, Vec<TextTemplate<HttpPlaceholder>>)>,
-    /// The body's template.
+    /// The template of the body; `None` when arguments alone make it, if anything.
     pub(super) body: Option<BodyTemplate>,
-    /// How the body travels.
+    /// How the body is encoded, from `body_type`.
     pub(super) body_type: BodyType,
     /// Whether a request has a body even when no argument is given.
     pub(super) sends_body: bool,
@@ -100,13 +100,13 @@ pub(super) struct HttpEntry {
     pub(super) response_path: Option<String>,
     /// How much of an answer is kept, in bytes.
     pub(super) max_response: usize,
-    /// What may be repeated.
+    /// Which failures may be repeated, from `retry`.
     pub(super) retry: RetryPolicy,
     /// Repeating a request does no harm.
     pub(super) is_repeatable: bool,
     /// Link-local addresses may be asked.
     pub(super) link_local: bool,
-    /// Requests carry credentials.
+    /// Whether requests carry credentials, so that they need TLS or this machine.
     pub(super) has_credentials: bool,
     /// References whose values are handed out, and where: `(WEATHER_TOKEN, the header x)`.
     pub(super) exposed_secrets: BTreeSet<(String, String)>,

@@ -63,7 +63,7 @@ pub(super) struct PointerNotFound {
     pointer: String,
     /// The longest beginning of the pointer that leads somewhere, in quotes; `None` is the whole.
     reached: Option<String>,
-    /// What is there.
+    /// What stands at the place that was reached, in a few words.
     summary: String,
 }
 

@@ -31,13 +31,13 @@ pub(super) enum HttpPlaceholder {
 /// What a placeholder can take from the context of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ContextField {
-    /// `{context.session_id}`
+    /// `{context.session_id}`: the session the call belongs to.
     SessionId,
-    /// `{context.cwd}`
+    /// `{context.cwd}`: the directory the call was made in.
     Cwd,
-    /// `{context.metadata.NAME}`
+    /// `{context.metadata.NAME}`: what the caller attached under this name.
     Metadata(String),
-    /// `{context.environment.NAME}`
+    /// `{context.environment.NAME}`: a variable that the call carries.
     Environment(String),
 }
 

@@ -21,14 +21,14 @@ const MAX_OPERATIONS: usize = 10_000;
 /// The members of a path that are operations.
 const METHODS: [&str; 7] = ["get", "put", "post", "delete", "options", "head", "patch"];
 
-/// A document.
+/// A parsed document of version 3.0 or 3.1.
 pub(super) struct OpenApiDocument {
     root: Value,
     /// The version is 3.0, whose schemas differ from JSON Schema.
     pub(super) is_v3_0: bool,
 }
 
-/// One operation.
+/// A method of a path of the document, which can become a tool.
 #[derive(Debug, Clone)]
 pub(super) struct OpenApiOperation {
     /// Its `operationId`, else one made of method and path.
@@ -36,7 +36,7 @@ pub(super) struct OpenApiOperation {
     pub(super) method: &'static str,
     pub(super) path: String,
     pub(super) tags: Vec<String>,
-    /// The operation itself.
+    /// The object of the operation as the document has it.
     pub(super) value: Value,
     /// The parameters of its path.
     pub(super) shared: Vec<Value>,

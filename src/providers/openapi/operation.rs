@@ -24,9 +24,9 @@ const IGNORED_HEADERS: [&str; 3] = ["accept", "content-type", "authorization"];
 
 /// How the tools of an entry are named.
 pub(super) enum ToolNaming {
-    /// `{component}-{operation}`.
+    /// `{component}-{operation}`: the tools share a component.
     Component(String),
-    /// `{prefix}{operation}`.
+    /// `{prefix}{operation}`: plain names without a component.
     Prefix(String),
 }
 
@@ -75,7 +75,7 @@ impl ToolNaming {
 struct OperationArguments {
     properties: Map<String, Value>,
     required: Vec<Value>,
-    /// `params` of the entry.
+    /// Where each goes in the request: the key `params` of the entry.
     params: Map<String, Value>,
     warnings: Vec<String>,
 }

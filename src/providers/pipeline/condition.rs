@@ -11,14 +11,14 @@ use crate::config::node::{ConfigNode, NodeValue};
 use crate::model::Diagnostic;
 use crate::providers::hinted_error::HintedError as _;
 
-/// A condition.
+/// A comparison, or a test whether a value counts as true.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct StepCondition {
     left: PipelineTemplate,
     /// What it is compared with; without it, it has to be something.
     right: Option<PipelineTemplate>,
     negated: bool,
-    /// As it is written.
+    /// The condition as the file has it, for previews.
     pub(super) text: String,
 }
 

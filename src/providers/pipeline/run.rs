@@ -35,7 +35,7 @@ const MAX_ARGUMENT_BYTES: usize = 16 << 20;
 /// How many warnings of steps are passed on.
 const MAX_WARNINGS: usize = 20;
 
-/// A run under way.
+/// One call of a pipeline, from its first step to its result.
 pub(super) struct PipelineRun<'a> {
     pub(super) name: String,
     pub(super) plan: &'a PipelinePlan,

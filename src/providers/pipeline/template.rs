@@ -22,15 +22,15 @@ pub(super) enum PipelineTemplate {
     Fixed(Value),
     /// Exactly one placeholder: the value keeps its type.
     Whole(ValueReference),
-    /// Text around placeholders.
+    /// A text with more in it than one placeholder: it stays text.
     Text(TextTemplate<ValueReference>),
-    /// A list of templates.
+    /// A list, without the items for which nothing was given.
     List(Vec<Self>),
     /// An object of templates. Keys are never templates.
     Map(Vec<(String, Self)>),
 }
 
-/// What stands between braces.
+/// A placeholder: a name, and the way into its value.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct ValueReference {
     /// An argument, a step, or one of the words `args`, `context`, `item`, `index`.
@@ -123,7 +123,7 @@ impl PipelineTemplate {
         })
     }
 
-    /// Everything it refers to.
+    /// Every reference in it, in the order of the file.
     pub(super) fn references(&self) -> Vec<&ValueReference> {
         match self {
             Self::Fixed(_) => Vec::new(),

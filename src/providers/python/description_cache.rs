@@ -47,7 +47,7 @@ struct CachedDescription {
 
 type CachedDescriptions = BTreeMap<String, CachedDescription>;
 
-/// The memory.
+/// Descriptions of functions by the code they belong to, in memory and in a file.
 pub(super) struct DescriptionCache {
     file: Option<PathBuf>,
     entries: Mutex<Option<CachedDescriptions>>,

@@ -17,7 +17,7 @@ use crate::provider::{ProviderDeps, verify_trust};
 use crate::providers::confinement::Sandbox;
 use crate::providers::program_env;
 
-/// Runs what entries name.
+/// Finds or starts the worker of an entry and sends it requests.
 pub(super) struct PythonRunner {
     workers: WorkerPool,
     environment: Arc<dyn Environment>,
@@ -112,7 +112,7 @@ impl PythonRunner {
         })
     }
 
-    /// Ends all workers.
+    /// Ends all workers and waits for them, bounded in time.
     pub(super) async fn close(&self) {
         self.workers.close().await;
     }

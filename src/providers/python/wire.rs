@@ -17,9 +17,9 @@ pub(super) const MAX_LINE_BYTES: usize = 16 << 20;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum WorkerOp {
-    /// Call a function.
+    /// Call a function with the arguments of the request.
     Call,
-    /// Tell a function's schema.
+    /// Describe one function: its description and the schema of its arguments.
     Describe,
     /// Tell all typed functions of a module, with their schemas.
     Functions,
@@ -28,9 +28,9 @@ pub(super) enum WorkerOp {
 /// A request, before it has a number.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct WorkerRequest<'a> {
-    /// What to do.
+    /// What the worker is to do with the module.
     pub(super) op: WorkerOp,
-    /// With which module.
+    /// The module as Python imports it.
     pub(super) module: &'a str,
     /// And with which function of it.
     pub(super) function: Option<&'a str>,
@@ -97,20 +97,20 @@ pub(super) struct WorkerMessage<'a> {
     pub(super) hello: Option<WorkerHello>,
     /// Progress, in the function's own measure.
     pub(super) progress: Option<f64>,
-    /// The measure's end.
+    /// The value of `progress` at which the call is done, when that is known.
     pub(super) total: Option<f64>,
-    /// What goes on.
+    /// What the function is doing at this progress.
     pub(super) message: Option<String>,
     /// The severity of a line of a log.
     pub(super) level: Option<String>,
-    /// That line.
+    /// The text of a line of a log.
     pub(super) text: Option<String>,
     /// Why there is no result.
     pub(super) error: Option<WorkerError>,
     /// The result, as text. A result of `null` is none here, too.
     #[serde(borrow)]
     pub(super) result: Option<&'a RawValue>,
-    /// Doubts about the result.
+    /// Warnings about the result, such as values that became text.
     #[serde(default)]
     pub(super) warnings: Vec<String>,
 }
@@ -130,9 +130,9 @@ pub(super) struct WorkerError {
     /// The class of the exception that the function raised, without its module.
     #[serde(default)]
     pub(super) exception: Option<String>,
-    /// What happened.
+    /// The cause as one line; for an exception its class and message.
     pub(super) message: String,
-    /// What to do next.
+    /// What a person can do about it.
     #[serde(default)]
     pub(super) hint: Option<String>,
     /// Lines of evidence, such as a traceback.
@@ -152,7 +152,7 @@ pub(super) enum WorkerErrorKind {
     Entry,
     /// The result passes the limit.
     TooLarge,
-    /// The call was cancelled.
+    /// The function was stopped because its call was cancelled.
     Stopped,
     /// It would have loaded code that is not the code that was trusted.
     Denied,

@@ -9,7 +9,7 @@ pub(in crate::providers) enum TemplateError {
     #[error("the '{brace}' at column {column} of '{text}' belongs to no placeholder")]
     UnmatchedBrace {
         brace: char,
-        /// In characters, from 1.
+        /// The place of the brace in the text, in characters from 1.
         column: usize,
         /// The whole text, as it is written.
         text: String,

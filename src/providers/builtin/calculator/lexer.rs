@@ -10,12 +10,12 @@ pub(super) struct ExprToken<'a> {
     pub(super) column: usize,
 }
 
-/// What a token is.
+/// The sort of a token, with its value.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum ExprTokenKind<'a> {
-    /// A literal.
+    /// A literal, already converted.
     Number(Number),
-    /// A function or constant.
+    /// The name of a function or constant; the parser tells which.
     Name(&'a str),
     /// An operator, bracket or comma.
     Symbol(&'static str),

@@ -12,9 +12,9 @@ use super::error::CalculatorError;
 pub(super) enum Number {
     /// The result of a comparison.
     Bool(bool),
-    /// An exact integer.
+    /// An integer of at most 38 digits, exact.
     Int(i128),
-    /// A finite float.
+    /// A float that is neither infinite nor NaN.
     Float(f64),
 }
 

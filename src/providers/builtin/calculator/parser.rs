@@ -13,7 +13,7 @@ pub(super) const MAX_DEPTH: usize = 100;
 /// One step of the stack machine.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Instruction<'a> {
-    /// Push a number.
+    /// Push this number on the stack.
     Push(Number),
     /// Push the value of a constant.
     Constant(&'a str),

@@ -15,7 +15,7 @@ const MAX_BATCH: usize = 64;
 
 /// Something to do in a transaction. It may be done more than once, when a transaction fails.
 pub(super) trait DiskJob: Send {
-    /// Whether it changes anything.
+    /// Whether it changes the file, so that it needs the writing transaction.
     fn writes(&self) -> bool;
     /// Whether somebody still waits for it.
     fn is_wanted(&self) -> bool;

@@ -20,18 +20,18 @@ const DESCRIBE_TIMEOUT: Duration = Duration::from_mins(1);
 /// The typed functions of a module.
 #[derive(Debug, Deserialize)]
 pub(super) struct ModuleFunctions {
-    /// Those that become tools.
+    /// The public functions whose arguments have type hints; they become tools.
     pub(super) functions: Vec<TypedFunction>,
     /// Public ones that do not, with the reason.
     pub(super) left_out: Vec<String>,
 }
 
-/// One of them.
+/// A function that becomes a tool.
 #[derive(Debug, Deserialize)]
 pub(super) struct TypedFunction {
-    /// Its name.
+    /// The name of the function, and the last part of the tool's.
     pub(super) name: String,
-    /// What it says.
+    /// Its schema and texts, made of its signature and docstring.
     #[serde(flatten)]
     pub(super) described: FunctionDescription,
 }

@@ -83,7 +83,7 @@ pub(super) struct WorkerDriver {
     unreadable_lines: u64,
 }
 
-/// How listening ended.
+/// Why the driver stopped listening to the process.
 enum DriverExit {
     Exited(std::io::Result<ExitStatus>),
     Killed,

@@ -35,13 +35,13 @@ const QUEUE_CAPACITY: usize = 64;
 pub(super) struct WorkerReply {
     /// The result, as JSON text; absent for `null`.
     pub(super) result: Option<Box<RawValue>>,
-    /// Why there is none.
+    /// Why there is no result; `None` when there is one.
     pub(super) error: Option<WorkerError>,
-    /// Doubts.
+    /// Warnings about the result, passed on to the caller.
     pub(super) warnings: Vec<String>,
 }
 
-/// A call that waits.
+/// A request without an answer, by its id in the state of the worker.
 struct WorkerCall {
     reply: oneshot::Sender<Result<WorkerReply, Error>>,
     call: CallId,
@@ -49,7 +49,7 @@ struct WorkerCall {
     events: LimitedEvents,
 }
 
-/// A running interpreter.
+/// A handle on a running interpreter, shared by all calls of its key.
 pub(super) struct PythonWorker {
     shared: Arc<WorkerState>,
     requests: mpsc::Sender<Vec<u8>>,
