@@ -1,4 +1,4 @@
-//! Entries that give several tools: which of them, under which names, and what is said about each.
+//! Entries that give several tools: which of them, under which names and with which definitions.
 //!
 //! Owns: selecting from what a kind offers (`tools`, `selected_tools`, `original_tool_name`), the
 //! names `{component}-{tool}`, and overrides of name, title, description and approval. Never does:
@@ -23,7 +23,7 @@ pub(super) const KEYS: [&str; 5] =
 /// A tool that a kind can give.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct ToolkitTool {
-    /// Its name in the kind, and the last part of the full name when nothing else is said.
+    /// Its name in the kind, and the last part of the full name unless the entry sets another.
     pub(super) name: &'static str,
     /// Other spellings of the name that files may use.
     pub(super) aliases: &'static [&'static str],
@@ -42,7 +42,7 @@ pub(super) struct SelectedTool {
     pub(super) original: &'static ToolkitTool,
     /// The name under which the host lists and calls it.
     pub(super) name: ToolName,
-    /// What the entry said about approval of this tool; `None` leaves it to the kind.
+    /// Whether the entry requires approval of this tool; `None` leaves it to the kind.
     pub(super) approval: Option<bool>,
     title: Option<String>,
     description: Option<String>,
@@ -51,7 +51,7 @@ pub(super) struct SelectedTool {
 
 impl SelectedTool {
     /// The definition from the common keys of the entry and the overrides. Description and schemas
-    /// are `None` or the entry's where nobody said anything: the kind fills them.
+    /// are `None` or the entry's where the item sets none: the kind fills them.
     pub(super) fn definition(&self, spec: &ToolSpec) -> ToolDefinition {
         ToolDefinition {
             name: self.name.clone(),

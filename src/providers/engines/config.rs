@@ -59,9 +59,9 @@ pub(in crate::providers) struct EngineLimits {
 
 /// The most of what has no bound of its own.
 const UNBOUNDED: u64 = u64::MAX >> 1;
-/// The longest value that can be asked for: arguments of a call are not longer either.
+/// The largest `max_value_bytes`: arguments of a call are not longer either.
 const MAX_VALUE_BYTES: u64 = 16 << 20;
-/// The longest key that can be asked for.
+/// The largest `max_key_bytes`.
 const MAX_KEY_BYTES: u64 = 4 << 10;
 
 /// The place of an engine, by which entries share one.

@@ -49,7 +49,7 @@ const DEFAULT_SHOWN_BYTES: u64 = 1 << 20;
 /// What may be done without being selected by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FileAccess {
-    /// Reading, because nothing was said.
+    /// The key is absent: reading, and whatever else the entry selects by name.
     Unspecified,
     /// Only the tools that read; selecting another one is an error.
     Read,

@@ -41,7 +41,7 @@ const TYPES: [&str; 4] = ["bearer", "basic", "header", "none"];
 pub(super) type AuthHeader = (reqwest::header::HeaderName, TextTemplate<HttpPlaceholder>);
 
 /// The header that the `auth` of an entry asks for. `written` is the same node before variables
-/// were filled in; doubts are added to `diagnostics`.
+/// were filled in; warnings are added to `diagnostics`.
 ///
 /// # Errors
 /// When it cannot be sent as it is: an unknown type, a missing key or variable.
@@ -120,7 +120,7 @@ struct AuthReader<'a> {
 }
 
 impl AuthReader<'_> {
-    /// The type; what is not said follows from the other keys.
+    /// The type; without the key `type` it follows from the other keys.
     fn kind(&mut self) -> Result<&str, Diagnostic> {
         match self.node.get("type") {
             Some(node) => node.as_text(),

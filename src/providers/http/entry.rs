@@ -1,6 +1,7 @@
 //! What an entry of kind `http` says, checked as far as it can be without sending anything.
 //!
-//! Owns: the keys, and what of them follows from what. All diagnostics of an entry are told at once.
+//! Owns: the keys, and what of them follows from what. All diagnostics of an entry are reported at
+//! once.
 //! Never does: send, or look up a name.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -30,7 +31,7 @@ use crate::providers::properties::SchemaProperties;
 use crate::providers::template::{TemplatePart, TextTemplate};
 use crate::util::units;
 
-/// How much of a response is kept when nothing else is said, in bytes.
+/// The default of `max_response_bytes`.
 pub(super) const DEFAULT_RESPONSE_BYTES: u64 = 256 << 10;
 
 /// The most that can be kept of one, in bytes.
@@ -158,7 +159,7 @@ pub(super) fn read(
     (environment, expanded): (&dyn Environment, &ExpandedValues),
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<HttpEntry> {
-    // Entries of this kind contact somebody, so there is none without a grant.
+    // Entries of this kind contact a server, so there is none without a grant.
     let Some(grant) = &spec.grant else {
         diagnostics.push(Diagnostic::error("not trusted yet").with_location(spec.location.clone()));
         return None;
@@ -588,8 +589,8 @@ impl<'a> EntryParser<'a> {
             (None, _) => {}
         }
         definition.backoff = retry.backoff;
-        let asked = own.or_else(|| self.get("retry"));
-        if let Some(node) = asked
+        let node = own.or_else(|| self.get("retry"));
+        if let Some(node) = node
             && !repeatable
             && !retry.is_explicit()
             && definition.retries > 0

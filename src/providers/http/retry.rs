@@ -108,19 +108,19 @@ impl RetryPolicy {
         self.on.is_some()
     }
 
-    /// Whether a failure may be repeated. Without a word of the entry a request that is `harmless`
+    /// Whether a failure may be repeated. Without a word of the entry a request that is `is_repeatable`
     /// to repeat is, after everything that may pass; any other only when nothing was sent.
     pub(super) fn verdict(
         &self,
         failure: HttpFailure,
-        harmless: bool,
+        is_repeatable: bool,
         asks: Option<Duration>,
     ) -> RetryAdvice {
         let standard = DEFAULT_CONDITIONS.iter().filter_map(|word| RetryCondition::parse(word));
         let covered = failure == HttpFailure::Connect
             || match &self.on {
                 Some(on) => on.iter().any(|on| on.covers(failure)),
-                None => harmless && standard.into_iter().any(|on| on.covers(failure)),
+                None => is_repeatable && standard.into_iter().any(|on| on.covers(failure)),
             };
         match asks {
             _ if !covered => RetryAdvice::Never,

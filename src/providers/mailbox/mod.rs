@@ -6,7 +6,7 @@
 //!
 //! A message is handed to exactly one receiver, whoever else receives at the same time, and in the
 //! order in which messages were accepted. It is gone with that: a receiver that dies with it loses
-//! it (at most once). A mailbox exists while it holds a message; nobody has to make it.
+//! it (at most once). A mailbox exists while it holds a message and needs no creation.
 //!
 //! | key | says | default |
 //! |---|---|---|

@@ -17,7 +17,7 @@ use crate::model::{Diagnostic, SourceLocation};
 /// How many calls of one pipeline run at the same time.
 pub(super) const MAX_PARALLEL: usize = 8;
 
-/// The most retries that can be asked for.
+/// The largest value of the key `retries`.
 const MAX_RETRIES: u64 = 100;
 
 const KEYS: [&str; 11] = [
