@@ -19,10 +19,12 @@ pub mod storage;
 
 mod confinement;
 mod engines;
+mod hinted_error;
+mod lines;
 mod program_env;
-mod toolkit;
-
 mod properties;
+mod template;
+mod toolkit;
 
 #[cfg(test)]
 mod harness;

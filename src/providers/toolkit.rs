@@ -1,4 +1,4 @@
-//! Entries that give several tools: which of them, under which names, and what is said about each.
+//! Entries that give several tools: which of them, under which names and with which definitions.
 //!
 //! Owns: selecting from what a kind offers (`tools`, `selected_tools`, `original_tool_name`), the
 //! names `{component}-{tool}`, and overrides of name, title, description and approval. Never does:
@@ -23,9 +23,9 @@ pub(super) const KEYS: [&str; 5] =
 /// A tool that a kind can give.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct ToolkitTool {
-    /// Its name in the kind, and the last part of the full name when nothing else is said.
+    /// Its name in the kind, and the last part of the full name unless the entry sets another.
     pub(super) name: &'static str,
-    /// Other spellings in files.
+    /// Other spellings of the name that files may use.
     pub(super) aliases: &'static [&'static str],
 }
 
@@ -40,9 +40,9 @@ impl ToolkitTool {
 pub(super) struct SelectedTool {
     /// Which of the kind's tools.
     pub(super) original: &'static ToolkitTool,
-    /// Its full name.
+    /// The name under which the host lists and calls it.
     pub(super) name: ToolName,
-    /// What the entry said about approval of this tool; `None` leaves it to the kind.
+    /// Whether the entry requires approval of this tool; `None` leaves it to the kind.
     pub(super) approval: Option<bool>,
     title: Option<String>,
     description: Option<String>,
@@ -51,7 +51,7 @@ pub(super) struct SelectedTool {
 
 impl SelectedTool {
     /// The definition from the common keys of the entry and the overrides. Description and schemas
-    /// are `None` or the entry's where nobody said anything: the kind fills them.
+    /// are `None` or the entry's where the item sets none: the kind fills them.
     pub(super) fn definition(&self, spec: &ToolSpec) -> ToolDefinition {
         ToolDefinition {
             name: self.name.clone(),
@@ -64,22 +64,24 @@ impl SelectedTool {
     }
 }
 
-/// The tools that an entry asks for out of `offers`, in the order it names them.
+/// The tools that an entry asks for out of `available`, in the order it names them.
 ///
 /// # Errors
 /// All at once: unknown tools, names that are none, names given twice.
 pub(super) fn choose(
     spec: &ToolSpec,
-    offers: &'static [ToolkitTool],
+    available: impl IntoIterator<Item = &'static ToolkitTool>,
 ) -> Result<Vec<SelectedTool>, Vec<Diagnostic>> {
+    let available: Vec<&'static ToolkitTool> = available.into_iter().collect();
+    let available = available.as_slice();
     let entry = &spec.entry;
     let mut diagnostics = Vec::new();
     let mut chosen = Vec::new();
     let component = component(spec).map_err(|diagnostic| vec![diagnostic])?;
     if let Some(node) = entry.get("original_tool_name") {
-        match node.as_text().and_then(|word| find_tool(word, node, offers)) {
-            Ok(offer) => chosen.push(SelectedTool {
-                original: offer,
+        match node.as_text().and_then(|word| find_tool(word, node, available)) {
+            Ok(original) => chosen.push(SelectedTool {
+                original,
                 name: spec.definition.name.clone(),
                 approval: None,
                 title: spec.definition.title.clone(),
@@ -97,7 +99,7 @@ pub(super) fn choose(
             ),
             Ok(items) => {
                 for item in items {
-                    match read_item(item, &component, offers) {
+                    match read_item(item, &component, available) {
                         Ok(tool) => chosen.push(tool),
                         Err(diagnostic) => diagnostics.push(diagnostic),
                     }
@@ -106,9 +108,9 @@ pub(super) fn choose(
             Err(diagnostic) => diagnostics.push(diagnostic),
         }
     } else {
-        chosen.extend(offers.iter().map(|offer| SelectedTool {
-            original: offer,
-            name: ToolName::of(&component, offer.name),
+        chosen.extend(available.iter().map(|original| SelectedTool {
+            original,
+            name: ToolName::of(&component, original.name),
             approval: None,
             title: None,
             description: None,
@@ -124,7 +126,7 @@ pub(super) fn choose(
             );
         }
     }
-    if let Err(more) = approval(entry, &mut chosen, offers) {
+    if let Err(more) = approval(entry, &mut chosen, available) {
         diagnostics.extend(more);
     }
     if diagnostics.is_empty() { Ok(chosen) } else { Err(diagnostics) }
@@ -149,12 +151,12 @@ const ITEM_KEYS: [&str; 6] =
 fn read_item(
     item: &ConfigNode,
     component: &str,
-    offers: &'static [ToolkitTool],
+    available: &[&'static ToolkitTool],
 ) -> Result<SelectedTool, Diagnostic> {
     if let NodeValue::Text(word) = &item.value {
-        let offer = find_tool(word, item, offers)?;
+        let original = find_tool(word, item, available)?;
         return Ok(SelectedTool {
-            original: offer,
+            original,
             name: ToolName::of(component, word.as_str()),
             approval: None,
             title: None,
@@ -182,13 +184,13 @@ fn read_item(
                 .with_location(item.location()));
         }
     };
-    let offer = find_tool(word, at, offers)?;
+    let original = find_tool(word, at, available)?;
     let name = named.map_or(Ok(word.to_owned()), ConfigNode::as_scalar_text)?;
     check_name(&name)
         .map_err(|error| Diagnostic::error(error.to_string()).with_location(item.location()))?;
     let text = |key| item.get(key).map(ConfigNode::as_scalar_text).transpose();
     Ok(SelectedTool {
-        original: offer,
+        original,
         name: ToolName::of(component, name),
         approval: item.get("requires_approval").map(ConfigNode::as_bool).transpose()?,
         title: text("title")?,
@@ -200,12 +202,12 @@ fn read_item(
 fn find_tool(
     word: &str,
     at: &ConfigNode,
-    offers: &'static [ToolkitTool],
+    available: &[&'static ToolkitTool],
 ) -> Result<&'static ToolkitTool, Diagnostic> {
-    offers.iter().find(|offer| offer.has_name(word)).ok_or_else(|| {
-        let names: Vec<&str> = offers.iter().map(|offer| offer.name).collect();
+    available.iter().copied().find(|tool| tool.has_name(word)).ok_or_else(|| {
+        let names: Vec<&str> = available.iter().map(|tool| tool.name).collect();
         let all =
-            offers.iter().flat_map(|o| std::iter::once(o.name).chain(o.aliases.iter().copied()));
+            available.iter().flat_map(|o| std::iter::once(o.name).chain(o.aliases.iter().copied()));
         let diagnostic = Diagnostic::error(format!("there is no tool '{word}' to select"));
         match suggestion(word, all) {
             Some(meant) => diagnostic.with_hint(format!("did you mean '{meant}'?")),
@@ -219,7 +221,7 @@ fn find_tool(
 fn approval(
     entry: &ConfigNode,
     chosen: &mut [SelectedTool],
-    offers: &'static [ToolkitTool],
+    available: &[&'static ToolkitTool],
 ) -> Result<(), Vec<Diagnostic>> {
     let Some(node) = entry.get("requires_approval").filter(|node| !node.is_null()) else {
         return Ok(());
@@ -252,7 +254,7 @@ fn approval(
             }
         }
         if !found {
-            match find_tool(word, item, offers) {
+            match find_tool(word, item, available) {
                 Err(diagnostic) => diagnostics.push(diagnostic),
                 Ok(_) => diagnostics.push(
                     Diagnostic::error(format!("'{word}' is not among the selected tools"))

@@ -77,6 +77,15 @@ mod tests {
     }
 
     #[test]
+    fn a_long_line_is_cut_and_the_next_one_is_not() {
+        let mut tail = LineTail::default();
+        tail.push(&vec![b'x'; 3 * MAX_LINE_BYTES]);
+        tail.push(b"\nshort\n");
+        let shown = format!("{}…", "x".repeat(MAX_LINE_BYTES));
+        assert_eq!(tail.last(usize::MAX), [shown.as_str(), "short"]);
+    }
+
+    #[test]
     fn memory_is_bounded_however_much_comes() {
         let mut tail = LineTail::default();
         for _ in 0..1000 {

@@ -50,13 +50,13 @@ struct BuiltinFunction {
     output: Option<fn() -> Value>,
     /// Whether the same arguments always give the same result. Every built-in is read-only.
     idempotent: bool,
-    /// The function itself.
+    /// The code of the function.
     run: FunctionBody,
 }
 
-/// How a function runs.
+/// The code of a function: blocking for an instant, or asynchronous.
 enum FunctionBody {
-    /// At once.
+    /// Computes its result without waiting for anything.
     Sync(fn(&dyn Clock, BuiltinArguments<'_>) -> FunctionResult),
     /// Over time, with progress and cancellation.
     Async(for<'a> fn(&'a ToolContext, BuiltinArguments<'a>) -> FunctionFuture<'a>),

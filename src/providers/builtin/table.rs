@@ -1,6 +1,8 @@
 //! Which built-in functions there are, and how files name them.
 
 use super::{BuiltinFunction, calculator, digest, echo, fail, json, text, time, uuid, wait};
+use crate::config::keys::suggestion;
+use crate::providers::hinted_error::HintedError;
 
 /// Every built-in function, in the order in which they are listed to people.
 pub(super) static FUNCTIONS: [&BuiltinFunction; 10] = [
@@ -25,55 +27,71 @@ pub(super) fn is_builtin(module: &str, function: Option<&str>) -> bool {
         })
 }
 
+/// Why an entry names no built-in function.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) enum FunctionLookupError {
+    #[error("there is no module '{0}'")]
+    UnknownModule(String),
+    /// The entry names no function, and the module has more than one.
+    #[error("'{0}' has several functions")]
+    SeveralFunctions(String),
+    #[error("'{module}' has no function '{function}'")]
+    UnknownFunction { module: String, function: String },
+}
+
+impl HintedError for FunctionLookupError {
+    fn hint(&self) -> Option<String> {
+        let (name, known) = match self {
+            Self::UnknownModule(module) => {
+                let mut modules: Vec<&str> = FUNCTIONS.iter().map(|row| row.module).collect();
+                modules.dedup();
+                (module.as_str(), modules)
+            }
+            Self::SeveralFunctions(module) => ("", function_names(module)),
+            Self::UnknownFunction { module, function } => {
+                (function.as_str(), function_names(module))
+            }
+        };
+        let all = format!("known are {}", known.join(", "));
+        Some(match suggestion(name, known.into_iter()) {
+            Some(meant) => format!("did you mean '{meant}'? {all}"),
+            None => all,
+        })
+    }
+}
+
+fn function_names(module: &str) -> Vec<&'static str> {
+    FUNCTIONS.iter().filter(|row| row.module == module).map(|row| row.name).collect()
+}
+
 /// Finds the function an entry names. A module with a single function needs no `function`.
 ///
 /// # Errors
-/// What is wrong and which names there are, as message and hint.
+/// When no function is meant by these names, or more than one.
 pub(super) fn find(
     module: &str,
     function: Option<&str>,
-) -> Result<&'static BuiltinFunction, (String, String)> {
+) -> Result<&'static BuiltinFunction, FunctionLookupError> {
     if let Some(function) = function
         && let Some(row) = FUNCTIONS.iter().find(|row| row.aliases.contains(&(module, function)))
     {
         return Ok(row);
     }
-    let of_module: Vec<&BuiltinFunction> =
-        FUNCTIONS.iter().copied().filter(|row| row.module == module).collect();
-    if of_module.is_empty() {
-        let mut modules: Vec<&str> = FUNCTIONS.iter().map(|row| row.module).collect();
-        modules.dedup();
-        return Err((format!("there is no module '{module}'"), advice(module, &modules)));
+    let mut of_module = FUNCTIONS.iter().copied().filter(|row| row.module == module).peekable();
+    if of_module.peek().is_none() {
+        return Err(FunctionLookupError::UnknownModule(module.to_owned()));
     }
-    match (function, of_module.as_slice()) {
-        (None, [only]) => Ok(only),
-        (None, _) => {
-            Err((format!("'{module}' has several functions"), advice("", &names(&of_module))))
-        }
-        (Some(function), rows) => {
-            rows.iter().copied().find(|row| row.name == function).ok_or_else(|| {
-                (format!("'{module}' has no function '{function}'"), advice(function, &names(rows)))
-            })
-        }
+    if let Some(function) = function {
+        return of_module.find(|row| row.name == function).ok_or_else(|| {
+            FunctionLookupError::UnknownFunction {
+                module: module.to_owned(),
+                function: function.to_owned(),
+            }
+        });
     }
-}
-
-fn names(rows: &[&BuiltinFunction]) -> Vec<&'static str> {
-    rows.iter().map(|row| row.name).collect()
-}
-
-fn advice(given: &str, known: &[&str]) -> String {
-    let near = known
-        .iter()
-        .map(|name| (strsim::jaro_winkler(given, name), name))
-        .max_by(|a, b| a.0.total_cmp(&b.0))
-        .filter(|(likeness, _)| *likeness > 0.85);
-    match near {
-        // Modules share the prefix `builtin.`, so likeness alone would always suggest one.
-        Some((_, name)) if strsim::levenshtein(given, name) <= 3 => {
-            format!("did you mean '{name}'? known are {}", known.join(", "))
-        }
-        _ => format!("known are {}", known.join(", ")),
+    match (of_module.next(), of_module.next()) {
+        (Some(only), None) => Ok(only),
+        _ => Err(FunctionLookupError::SeveralFunctions(module.to_owned())),
     }
 }
 
@@ -95,33 +113,28 @@ mod tests {
     #[test]
     fn a_module_with_one_function_needs_no_function() {
         assert_eq!(find("builtin.echo", None).unwrap().name, "echo");
-        insta::assert_debug_snapshot!(find("builtin.text", None).err(), @r#"
-        Some(
-            (
-                "'builtin.text' has several functions",
-                "known are count, transform",
-            ),
-        )
-        "#);
+        let (message, hint) = refusal("builtin.text", None);
+        assert_eq!(message, "'builtin.text' has several functions");
+        assert_eq!(hint, "known are count, transform");
+    }
+
+    fn refusal(module: &str, function: Option<&str>) -> (String, String) {
+        let error = find(module, function).err().unwrap();
+        (error.to_string(), error.hint().unwrap_or_default())
     }
 
     #[test]
     fn a_near_miss_is_suggested() {
-        insta::assert_debug_snapshot!(find("builtin.calculater", None).err(), @r#"
-        Some(
-            (
-                "there is no module 'builtin.calculater'",
-                "did you mean 'builtin.calculator'? known are builtin.calculator, builtin.time, builtin.text, builtin.hash, builtin.json, builtin.uuid, builtin.echo, builtin.wait, builtin.fail",
-            ),
-        )
-        "#);
-        insta::assert_debug_snapshot!(find("builtin.calculator", Some("compute")).err(), @r#"
-        Some(
-            (
-                "'builtin.calculator' has no function 'compute'",
-                "known are calculate",
-            ),
-        )
-        "#);
+        let (message, hint) = refusal("builtin.calculater", None);
+        assert_eq!(message, "there is no module 'builtin.calculater'");
+        assert_eq!(
+            hint,
+            "did you mean 'builtin.calculator'? known are builtin.calculator, builtin.time, \
+             builtin.text, builtin.hash, builtin.json, builtin.uuid, builtin.echo, builtin.wait, \
+             builtin.fail"
+        );
+        let (message, hint) = refusal("builtin.calculator", Some("compute"));
+        assert_eq!(message, "'builtin.calculator' has no function 'compute'");
+        assert_eq!(hint, "known are calculate");
     }
 }

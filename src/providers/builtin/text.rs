@@ -42,7 +42,7 @@ pub(super) const COUNT: BuiltinFunction = BuiltinFunction {
     }),
 };
 
-/// The changes `transform` knows.
+/// The words that the argument `operation` of `transform` may have.
 const OPERATIONS: [&str; 12] = [
     "upper",
     "lower",

@@ -1,4 +1,4 @@
-//! `builtin.uuid`: fresh identifiers.
+//! `builtin.uuid`: fresh random or time-ordered identifiers.
 
 use serde_json::json;
 use uuid::Uuid;

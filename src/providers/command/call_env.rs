@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use super::entry::{CommandEntry, CommandInput, variable};
-use super::template::show;
 use crate::config::environment::Environment;
 use crate::config::expanded::ExpandedValues;
 use crate::config::variables::decides_code;
 use crate::model::{Error, JsonObject, ToolContext};
 use crate::providers::program_env::{build_env, is_variable};
+use crate::providers::template::value_text;
 use crate::util::process::EVENTS_FD;
 
 /// The variables that do not depend on the call: the allow-list, `env_keys`, the entry's `env`.
@@ -33,7 +33,7 @@ pub(super) fn add_arguments(
         return Ok(());
     }
     for (name, value) in arguments {
-        let Some(value) = show(value) else { continue };
+        let Some(value) = value_text(value) else { continue };
         if value.contains('\0') {
             return Err(Error::usage(format!("'{name}' holds a NUL byte"))
                 .with_hint("a variable of a program cannot hold one"));

@@ -9,15 +9,17 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use super::template::CommandArgument;
+use super::argument::CommandPlaceholder;
 use crate::config::consent::Seal;
 use crate::config::environment::Environment;
 use crate::config::node::{ConfigNode, NodeValue};
 use crate::config::spec::ToolSpec;
 use crate::model::Diagnostic;
 use crate::providers::confinement::{self, ProgramLifetime, Sandbox};
+use crate::providers::hinted_error::HintedError as _;
 use crate::providers::program_env;
 use crate::providers::properties::SchemaProperties;
+use crate::providers::template::TextTemplate;
 use crate::util::units;
 
 /// The most output that is kept, in bytes, and the default.
@@ -48,39 +50,39 @@ pub(super) enum CommandInput {
     StdinText(String),
     /// Each as a variable `TOOLHOST_ARG_{NAME}`.
     Env,
-    /// By the template only.
+    /// In the elements of the template and nowhere else.
     Args,
-    /// Not at all.
+    /// Not at all: the program is the same for every call.
     None,
 }
 
 /// What the program writes to stdout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CommandOutput {
-    /// Text.
+    /// Text, without the newline that ends it.
     Text,
-    /// One JSON value.
+    /// One JSON value; anything else is a protocol error.
     Json,
 }
 
-/// A checked entry.
+/// An entry of kind `command`, checked without looking for the program.
 #[derive(Debug, Clone)]
 pub(super) struct CommandEntry {
     /// The program as written: a bare name or a path.
     pub(super) program: String,
-    /// The arguments.
-    pub(super) arguments: Vec<CommandArgument>,
+    /// The elements after the program; each becomes one argument or none.
+    pub(super) arguments: Vec<TextTemplate<CommandPlaceholder>>,
     /// The working directory; `None` is the one the call is made in.
     pub(super) cwd: Option<PathBuf>,
     /// What a program with a slash in it is relative to.
     pub(super) base_dir: PathBuf,
     /// Variables set by the entry.
     pub(super) env: BTreeMap<String, String>,
-    /// Variables passed through.
+    /// Variables of our own environment that the program gets too.
     pub(super) env_keys: Vec<String>,
-    /// How arguments get in.
+    /// How the program gets the arguments of a call, beside its elements.
     pub(super) input: CommandInput,
-    /// What comes out.
+    /// How its standard output is read.
     pub(super) output: CommandOutput,
     /// How much of it is kept, in bytes.
     pub(super) max_output: u64,
@@ -113,9 +115,8 @@ pub(super) fn read(
     let properties = SchemaProperties::of(&spec.definition.input_schema);
     let mut arguments = Vec::new();
     for (text, node) in elements {
-        let element = CommandArgument::parse(&text).map_err(|(message, hint)| {
-            Diagnostic::error(message).with_hint(hint).with_location(node.location())
-        })?;
+        let element: TextTemplate<CommandPlaceholder> =
+            TextTemplate::parse(&text).map_err(|error| error.diagnostic(node))?;
         properties.check(&element, node, warnings)?;
         arguments.push(element);
     }
@@ -192,7 +193,8 @@ pub(super) fn command(entry: &ConfigNode) -> Result<(String, Vec<RawElement<'_>>
             .with_location(node.location()));
     }
     let (first, node) = elements.remove(0);
-    let program = CommandArgument::parse(&first).ok().and_then(|e| e.literal().map(str::to_owned));
+    let element = TextTemplate::<CommandPlaceholder>::parse(&first).ok();
+    let program = element.and_then(|element| element.literal().map(str::to_owned));
     match program {
         Some(program) if program.trim().is_empty() => Err(node.expected("the name of a program")),
         Some(program) if program.contains(' ') && !program.contains('/') => {
@@ -209,7 +211,7 @@ pub(super) fn command(entry: &ConfigNode) -> Result<(String, Vec<RawElement<'_>>
 
 fn input(
     entry: &ConfigNode,
-    arguments: &[CommandArgument],
+    arguments: &[TextTemplate<CommandPlaceholder>],
     properties: &SchemaProperties,
 ) -> Result<CommandInput, Diagnostic> {
     let property = entry.get("input_property").map(ConfigNode::as_text).transpose()?;
@@ -278,11 +280,11 @@ impl SchemaProperties {
 
     fn check(
         &self,
-        element: &CommandArgument,
+        element: &TextTemplate<CommandPlaceholder>,
         node: &ConfigNode,
         warnings: &mut Vec<Diagnostic>,
     ) -> Result<(), Diagnostic> {
-        for name in element.placeholders() {
+        for CommandPlaceholder(name) in element.placeholders() {
             if !self.has(name) {
                 return Err(Diagnostic::error(format!(
                     "'{{{name}}}' is no property of the schema"
@@ -290,7 +292,10 @@ impl SchemaProperties {
                 .with_hint(self.advice(name))
                 .with_location(node.location()));
             }
-            if !self.is_required(name) && !self.allows_additional && !element.is_placeholder() {
+            if !self.is_required(name)
+                && !self.allows_additional
+                && element.sole_placeholder().is_none()
+            {
                 warnings.push(
                     Diagnostic::warning(format!("calls without '{name}' will be refused"))
                         .with_hint("make it required, give it a default, or an element of its own")
@@ -301,8 +306,16 @@ impl SchemaProperties {
         Ok(())
     }
 
-    fn unused(&self, arguments: &[CommandArgument], spec: &ToolSpec) -> Option<Diagnostic> {
-        let used: Vec<&str> = arguments.iter().flat_map(CommandArgument::placeholders).collect();
+    fn unused(
+        &self,
+        arguments: &[TextTemplate<CommandPlaceholder>],
+        spec: &ToolSpec,
+    ) -> Option<Diagnostic> {
+        let used: Vec<&str> = arguments
+            .iter()
+            .flat_map(TextTemplate::placeholders)
+            .map(|CommandPlaceholder(name)| name.as_str())
+            .collect();
         let unused: Vec<&str> =
             self.names.iter().map(String::as_str).filter(|name| !used.contains(name)).collect();
         (!unused.is_empty()).then(|| {

@@ -1,79 +1,70 @@
 //! What a running command says about itself on its events pipe: NDJSON, one event a line.
 //!
 //! `{"progress": 3, "total": 10, "message": "…"}` or `{"level": "info", "text": "…"}`. Bounded: a
-//! line of [`MAX_LINE_BYTES`] bytes, [`MAX_EVENTS`] events a call; what is beyond is counted.
+//! line of [`MAX_LINE_BYTES`] bytes, and the events of a call; what is beyond is counted.
 
 use serde_json::Value;
 
 use crate::model::{CallId, EventSink, HostEvent, LogLevel};
+use crate::providers::lines::{LimitedEvents, LineSplitter, SplitLine};
 
 /// The longest line, in bytes.
 const MAX_LINE_BYTES: usize = 8 * 1024;
-/// The most events of one call.
-const MAX_EVENTS: u32 = 10_000;
 
 /// Turns bytes of the pipe into events.
 pub(super) struct CommandEventReader<'a> {
-    call: &'a CallId,
-    origin: String,
-    sink: &'a EventSink,
-    line: Vec<u8>,
-    /// The line under way is longer than the limit and is being skipped.
-    skipping: bool,
-    events: u32,
+    lines: LineSplitter,
+    parser: EventParser<'a>,
+    events: LimitedEvents,
     bad_lines: u32,
+}
+
+/// What every event of one call says beside its line.
+struct EventParser<'a> {
+    call: &'a CallId,
+    /// The name of the tool.
+    origin: String,
 }
 
 impl<'a> CommandEventReader<'a> {
     /// A reader whose events belong to `call` of the tool `origin`.
-    pub(super) fn new(call: &'a CallId, origin: String, sink: &'a EventSink) -> Self {
-        Self { call, origin, sink, line: Vec::new(), skipping: false, events: 0, bad_lines: 0 }
+    pub(super) fn new(call: &'a CallId, origin: String, sink: &EventSink) -> Self {
+        Self {
+            lines: LineSplitter::new(MAX_LINE_BYTES),
+            parser: EventParser { call, origin },
+            events: LimitedEvents::new(sink.clone()),
+            bad_lines: 0,
+        }
     }
 
     /// Takes the next bytes of the pipe.
     pub(super) fn feed(&mut self, bytes: &[u8]) {
-        for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
-            let (text, ends) = match piece.split_last() {
-                Some((b'\n', text)) => (text, true),
-                _ => (piece, false),
-            };
-            if self.line.len() + text.len() > MAX_LINE_BYTES {
-                self.skipping = true;
-            } else if !self.skipping {
-                self.line.extend_from_slice(text);
-            }
-            if ends {
-                self.end_line();
-            }
-        }
+        let Self { lines, parser, events, bad_lines } = self;
+        lines.feed(bytes, |line| parser.handle(line, events, bad_lines));
     }
 
-    /// What to tell about the pipe when it is over; a last line may lack its newline.
+    /// The warning about lines that became no events, once the pipe is at its end. A last line may
+    /// lack its newline.
     pub(super) fn finish(mut self) -> Option<String> {
-        if !self.line.is_empty() || self.skipping {
-            self.end_line();
-        }
-        match (self.bad_lines, self.events.saturating_sub(MAX_EVENTS)) {
+        let Self { lines, parser, events, bad_lines } = &mut self;
+        lines.finish(|line| parser.handle(line, events, bad_lines));
+        match (self.bad_lines, self.events.dropped()) {
             (0, 0) => None,
             (bad, 0) => Some(format!("{bad} lines on the events pipe could not be read")),
             (bad, over) => Some(format!("{} lines on the events pipe were dropped", bad + over)),
         }
     }
+}
 
-    fn end_line(&mut self) {
-        let line = std::mem::take(&mut self.line);
-        if std::mem::take(&mut self.skipping) {
-            self.bad_lines += 1;
-        } else if !line.iter().all(u8::is_ascii_whitespace) {
-            match self.parse(&line) {
-                Some(event) => {
-                    self.events = self.events.saturating_add(1);
-                    if self.events <= MAX_EVENTS {
-                        self.sink.emit(event);
-                    }
-                }
-                None => self.bad_lines = self.bad_lines.saturating_add(1),
-            }
+impl EventParser<'_> {
+    fn handle(&self, line: SplitLine<'_>, events: &mut LimitedEvents, bad_lines: &mut u32) {
+        match line {
+            SplitLine::Whole(line) if line.iter().all(u8::is_ascii_whitespace) => {}
+            SplitLine::Whole(line) => match self.parse(line) {
+                Some(event) => events.emit(event),
+                None => *bad_lines = bad_lines.saturating_add(1),
+            },
+            SplitLine::TooLong => *bad_lines = bad_lines.saturating_add(1),
         }
     }
 
@@ -104,6 +95,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::providers::lines::MAX_EVENTS;
 
     fn read(chunks: &[&[u8]]) -> (Vec<String>, Option<String>) {
         let seen = Arc::new(Mutex::new(Vec::new()));

@@ -1,17 +1,16 @@
 //! Command tools: a program with an argument template, JSON or text in and out, and no shell.
 //!
-//! Owns: what an entry may say (`entry`), filling the template (`template`), the environment
-//! (`surroundings`), one run (`run`, `events`, `tail`) and its result (`result`). Never does:
+//! Owns: what an entry may say (`entry`), filling an element of the template (`argument`), the
+//! environment (`call_env`), one run (`run`, `events`) and its result (`result`). Never does:
 //! split or quote anything; an argument of a call becomes one argument of the program or none.
 
+mod argument;
 mod call_env;
 mod entry;
 mod events;
 mod provider;
 mod result;
 mod run;
-mod tail;
-mod template;
 
 use crate::config::consent::{EntryEffect, EntrySite, ProgramEffect};
 use crate::config::node::ConfigNode;

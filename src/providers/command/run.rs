@@ -12,11 +12,11 @@ use tokio::process::ChildStdin;
 use tokio_util::sync::CancellationToken;
 
 use super::events::CommandEventReader;
-use super::tail::StderrTail;
 use crate::model::error::Signal;
 use crate::model::{Error, ErrorKind, ErrorPhase};
 use crate::util::confine::LimitCause;
 use crate::util::process::{Process, ShutdownTimeouts};
+use crate::util::tail::LineTail;
 use crate::util::units;
 
 /// The limits of one run.
@@ -48,13 +48,13 @@ impl ProgramLimits {
 /// What a program left behind.
 #[derive(Debug)]
 pub(super) struct ProgramExit {
-    /// How it ended.
+    /// The exit code, or the signal that ended it.
     pub(super) status: ExitStatus,
     /// All it wrote to stdout.
     pub(super) stdout: Vec<u8>,
     /// The end of what it wrote to stderr.
     pub(super) stderr: Vec<String>,
-    /// Doubts about the run.
+    /// Warnings for the result, such as output that may be incomplete.
     pub(super) warnings: Vec<String>,
     /// What its end says about the limits it ran under.
     pub(super) cause: Option<LimitCause>,
@@ -74,13 +74,13 @@ pub(super) async fn run_to_end(
     let (stdin, out, err) = (process.stdin.take(), process.stdout.take(), process.stderr.take());
     let pipe = process.events.take();
     let mut stdout = Vec::new();
-    let mut stderr = StderrTail::default();
+    let mut stderr = LineTail::default();
     let outcome = {
         let pumps = async {
             tokio::try_join!(
                 write(stdin, input, limits.write_timeout),
                 collect(out, &mut stdout, limits.stdout),
-                read_chunks(err, |bytes| stderr.feed(bytes)),
+                read_chunks(err, |bytes| stderr.push(bytes)),
                 read_chunks(pipe, |bytes| events.feed(bytes)),
             )
         };
@@ -89,7 +89,7 @@ pub(super) async fn run_to_end(
     let mut warnings: Vec<String> = events.finish().into_iter().collect();
     match outcome {
         Ok((status, drained)) => {
-            let stderr = stderr.lines();
+            let stderr = stderr.last(usize::MAX);
             let cause = process.exit_cause(status, &stderr);
             // What it left running in its group ends now, without a warning: nobody waits for it.
             // It is waited for briefly, only so that it does not stay as a zombie of ours.
@@ -110,7 +110,7 @@ pub(super) async fn run_to_end(
         }
         Err(error) => {
             process.shut_down(limits.grace).await;
-            Err(error.with_phase(ErrorPhase::Call).with_details(stderr.lines()))
+            Err(error.with_phase(ErrorPhase::Call).with_details(stderr.last(usize::MAX)))
         }
     }
 }

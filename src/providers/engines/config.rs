@@ -59,23 +59,23 @@ pub(in crate::providers) struct EngineLimits {
 
 /// The most of what has no bound of its own.
 const UNBOUNDED: u64 = u64::MAX >> 1;
-/// The longest value that can be asked for: arguments of a call are not longer either.
+/// The largest `max_value_bytes`: arguments of a call are not longer either.
 const MAX_VALUE_BYTES: u64 = 16 << 20;
-/// The longest key that can be asked for.
+/// The largest `max_key_bytes`.
 const MAX_KEY_BYTES: u64 = 4 << 10;
 
-/// Where values are kept.
+/// The place of an engine, by which entries share one.
 #[derive(Debug, Clone)]
 pub(in crate::providers) enum EngineLocation {
-    /// In this process.
+    /// In this process: values are gone when it ends.
     Memory,
-    /// In a file.
+    /// In a SQLite file, which other processes may have open too.
     Disk(disk::StoreFile),
-    /// In a Redis server.
+    /// In a Redis server, under keys of the component's own.
     Redis {
         /// The address, with whatever credentials it holds.
         url: SecretString,
-        /// Host and port.
+        /// Host and port without credentials, for messages and `touches`.
         host: String,
     },
 }
@@ -83,9 +83,9 @@ pub(in crate::providers) enum EngineLocation {
 /// What an entry says about its engine.
 #[derive(Debug, Clone)]
 pub(in crate::providers) struct EngineConfig {
-    /// Where.
+    /// The place, which decides the sort of engine.
     pub(in crate::providers) location: EngineLocation,
-    /// How much.
+    /// How much the engine may hold, and how long keys and values may be.
     pub(in crate::providers) limits: EngineLimits,
     /// How long values are kept, in milliseconds; `None` is for ever.
     pub(in crate::providers) ttl: Option<u64>,

@@ -1,10 +1,11 @@
 //! Engines: where the values of stores and the messages of mailboxes are kept.
 //!
-//! Owns: the contract [`Engine`], the engines themselves (`memory`, `disk`, `remote`) and what an
-//! entry may say about them (`config`). Never does: know what a tool is, or what a value means.
+//! Owns: the contract [`Engine`], the engines themselves (`memory`, `disk`, `remote`), what an entry
+//! may say about them (`config`), and what the kinds over them share (`kind`, `provider`). Never
+//! does: know what a value means.
 //!
 //! An engine keeps *spaces*; a space maps keys to texts. Every write gets a version that no other
-//! write of the engine ever had, so that a version tells whether somebody else came in between.
+//! write of the engine ever had, so that a version tells whether another write came in between.
 //! Keys sort by their bytes. Each operation is atomic, whoever else works on the same engine, and
 //! an operation that was answered has happened.
 
@@ -12,7 +13,9 @@ pub(super) mod config;
 #[cfg(test)]
 mod conformance;
 pub(super) mod disk;
+pub(super) mod kind;
 mod memory;
+pub(super) mod provider;
 #[cfg(feature = "redis")]
 pub(super) mod remote;
 
@@ -57,7 +60,7 @@ pub(super) trait Engine: Send + Sync {
     /// `limit`, each with its number of keys (those that have expired may be counted still).
     async fn spaces(&self, prefix: &str, limit: usize) -> Result<Vec<(String, u64)>, Error>;
 
-    /// Woken after every write, when nobody outside of this process can write.
+    /// Woken after every write; `None` when other processes can write too.
     fn write_notify(&self) -> Option<&tokio::sync::Notify> {
         None
     }
@@ -67,23 +70,23 @@ pub(super) trait Engine: Send + Sync {
     async fn close(&self) {}
 }
 
-/// What a key holds.
+/// The value of a key together with the version of its last write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct StoredValue {
-    /// The text.
+    /// The value as it was written; the engine never looks into it.
     pub(super) value: String,
     /// The version of the write that put it there.
     pub(super) version: u64,
 }
 
-/// A write that is asked for.
+/// One write with its conditions and limits.
 #[derive(Debug, Clone)]
 pub(super) struct WriteRequest {
-    /// The space.
+    /// The space in which the key is written; it need not exist before.
     pub(super) space: String,
     /// The key; `None` makes one from the version, so that such keys sort in order of writing.
     pub(super) key: Option<String>,
-    /// The text.
+    /// The value to keep, as text.
     pub(super) value: String,
     /// What has to hold for the write to happen.
     pub(super) condition: WriteCondition,
@@ -103,9 +106,9 @@ impl WriteRequest {
 /// What has to hold for a write to happen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum WriteCondition {
-    /// Nothing.
+    /// Write whatever the key holds.
     Any,
-    /// The key holds nothing.
+    /// Write only while the key holds nothing, or something that has expired.
     Absent,
     /// The key holds this version.
     Version(u64),
@@ -125,7 +128,7 @@ impl WriteCondition {
 /// How much an engine may hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Quota {
-    /// Keys of one space.
+    /// The most keys of one space; others do not count.
     pub(super) keys: u64,
     /// Bytes of all spaces together: names, keys and values.
     pub(super) bytes: u64,
@@ -142,10 +145,10 @@ impl Quota {
     }
 }
 
-/// How a write ended.
+/// The outcome of a write; all but `Done` changed nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum WriteOutcome {
-    /// It happened.
+    /// The value is kept; the answer came after the commit.
     Done {
         /// The key, made up or given.
         key: String,
@@ -165,27 +168,27 @@ pub(super) enum WriteOutcome {
 pub(super) enum TakeOutcome {
     /// It was there, and is not any more.
     Removed(StoredValue),
-    /// There was nothing.
+    /// The key held nothing, so nothing was removed.
     Absent,
-    /// It holds another version.
+    /// The key holds this version and not the expected one; it was kept.
     Conflict(u64),
 }
 
 /// A part of the keys of a space.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct KeyPage {
-    /// The keys.
+    /// The keys of the page, sorted by their bytes.
     pub(super) items: Vec<KeyInfo>,
     /// Whether there are more after them.
     pub(super) more: bool,
 }
 
-/// One key.
+/// A key with what is known of its value without reading it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct KeyInfo {
-    /// The key.
+    /// The key as it was written, or as the engine numbered it.
     pub(super) key: String,
-    /// The version it holds.
+    /// The version of the write that put its value there.
     pub(super) version: u64,
     /// The length of its value.
     pub(super) bytes: u64,

@@ -49,22 +49,22 @@ const DEFAULT_SHOWN_BYTES: u64 = 1 << 20;
 /// What may be done without being selected by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FileAccess {
-    /// Reading, because nothing was said.
+    /// The key is absent: reading, and whatever else the entry selects by name.
     Unspecified,
-    /// Reading and nothing else.
+    /// Only the tools that read; selecting another one is an error.
     Read,
-    /// Everything.
+    /// All tools, those that change files included.
     Write,
 }
 
-/// A checked entry.
+/// An entry of kind `files` with every key checked; nothing was opened yet.
 #[derive(Debug)]
 pub(super) struct FilesEntry {
-    /// The directory, absolute.
+    /// The absolute path of the directory that the tools are confined to.
     pub(super) directory: PathBuf,
     /// Whether it is made when it is first used.
     pub(super) create: bool,
-    /// What may be done.
+    /// Which tools the entry gives, from `access`.
     pub(super) access: FileAccess,
     /// The most of a file that one answer holds, in bytes.
     pub(super) max_bytes: u64,

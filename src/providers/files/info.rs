@@ -8,7 +8,7 @@ use super::job::FileJob;
 use super::open;
 use crate::model::{Error, ToolResult};
 
-/// Runs one call.
+/// Answers a call of `info`: what kind of file it is, its size and times.
 pub(super) fn run(job: &FileJob, arguments: &FileArguments<'_>) -> Result<ToolResult, Error> {
     let path = job.path(arguments, &["path", "file_path"])?;
     let dir = job.dir()?;

@@ -1,4 +1,4 @@
-//! Listing a directory.
+//! The tool `list`: the entries of a directory, with or without those below.
 
 use serde_json::json;
 
@@ -10,7 +10,7 @@ use crate::model::{Error, ToolResult};
 use crate::util::text::safe_line;
 use crate::util::units;
 
-/// Runs one call.
+/// Answers a call of `list`, up to the limit of entries.
 pub(super) fn run(job: &FileJob, arguments: &FileArguments<'_>) -> Result<ToolResult, Error> {
     let path = job.directory(arguments)?;
     let recursive = arguments.flag("recursive")?;

@@ -1,4 +1,4 @@
-//! The operations, their names in both vocabularies, and what is said about each.
+//! The operations: their names in both vocabularies, descriptions, schemas and annotations.
 //!
 //! One operation has two sets of names: the short ones of components, and those of `LangChain`'s
 //! `FileManagementToolkit`, which the documents' entries and the models trained on it use. Tools
@@ -67,7 +67,7 @@ static LANGCHAIN: [ToolkitTool; 7] = [
 ];
 
 impl Vocabulary {
-    /// All tools.
+    /// All tools under the names of this vocabulary.
     pub(super) fn tools(self) -> &'static [ToolkitTool] {
         match self {
             Self::Plain => &PLAIN,
@@ -78,9 +78,8 @@ impl Vocabulary {
     /// The tools that change nothing.
     pub(super) fn read_only_tools(self) -> &'static [ToolkitTool] {
         let all = self.tools();
-        let writes = |offer: &ToolkitTool| {
-            FileOperation::named(offer.name).is_some_and(FileOperation::writes)
-        };
+        let writes =
+            |tool: &ToolkitTool| FileOperation::named(tool.name).is_some_and(FileOperation::writes);
         let end = all.iter().position(writes).unwrap_or(all.len());
         all.get(..end).unwrap_or(all)
     }
@@ -112,7 +111,7 @@ impl FileOperation {
         })
     }
 
-    /// Its short name.
+    /// The name of the operation in files and as the last part of a tool's name.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Read => "read",
@@ -128,7 +127,7 @@ impl FileOperation {
         }
     }
 
-    /// Whether it changes anything.
+    /// Whether it may change something on disk.
     pub(super) fn writes(self) -> bool {
         !matches!(self, Self::Read | Self::List | Self::Search | Self::Info)
     }

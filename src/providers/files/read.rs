@@ -19,7 +19,7 @@ use crate::util::{base64, units};
 /// How much of a file is looked at to tell text from something else, in bytes.
 const SNIFF_BYTES: usize = 8 << 10;
 
-/// Runs one call.
+/// Answers a call of `read`: the text of a file or a part of it.
 pub(super) fn run(job: &FileJob, arguments: &FileArguments<'_>) -> Result<ToolResult, Error> {
     let path = job.path(arguments, &["path", "file_path"])?;
     let line = arguments.count("offset", 1)?;

@@ -16,11 +16,11 @@ const MAX_NAMES: usize = 100_000;
 /// How often the call is asked whether it should stop, and told about, in entries.
 const PROGRESS_INTERVAL: u64 = 512;
 
-/// What was met.
+/// One entry that the walk came to.
 pub(super) struct WalkEntry<'a> {
     /// The directory it stands in.
     pub(super) dir: &'a Dir,
-    /// Its name there.
+    /// Its name in that directory, the last part of its path.
     pub(super) name: &'a OsStr,
     /// Its path relative to the topmost directory.
     pub(super) path: &'a Path,
@@ -37,21 +37,21 @@ pub(super) enum WalkControl {
     Continue,
     /// Go on, but not into it.
     SkipChildren,
-    /// That was all.
+    /// End the walk; the rest is not visited.
     Stop,
 }
 
 /// A walk, and what it could not see.
 pub(super) struct Walk<'a> {
     job: &'a FileJob,
-    /// Entries met so far.
+    /// How many entries were visited, which bounds the walk.
     visited: u64,
     /// Directories that could not be read, or not wholly.
     pub(super) unreadable: Vec<String>,
 }
 
 impl<'a> Walk<'a> {
-    /// A walk for `job`.
+    /// A walk under the rules of `job`; nothing is read before `for_each`.
     pub(super) fn new(job: &'a FileJob) -> Self {
         Self { job, visited: 0, unreadable: Vec::new() }
     }

@@ -10,7 +10,7 @@
 use secrecy::SecretString;
 
 use super::entry::header_name;
-use super::template::{HttpTemplate, HttpTemplatePart};
+use super::template::HttpPlaceholder;
 use crate::config::environment::Environment;
 use crate::config::expanded::ExpandedValues;
 use crate::config::keys::suggestion;
@@ -18,9 +18,10 @@ use crate::config::node::{ConfigNode, NodeValue};
 use crate::config::references::{ReferencePiece, pieces, variable};
 use crate::config::secrets::looks_secret;
 use crate::model::Diagnostic;
+use crate::providers::template::{TemplatePart, TextTemplate};
 use crate::util::base64;
 
-/// The keys of `auth`.
+/// All keys that `auth` may have, whatever its type.
 const KEYS: [&str; 10] = [
     "type",
     "token",
@@ -37,10 +38,10 @@ const KEYS: [&str; 10] = [
 const TYPES: [&str; 4] = ["bearer", "basic", "header", "none"];
 
 /// A header and what it holds.
-pub(super) type AuthHeader = (reqwest::header::HeaderName, HttpTemplate);
+pub(super) type AuthHeader = (reqwest::header::HeaderName, TextTemplate<HttpPlaceholder>);
 
 /// The header that the `auth` of an entry asks for. `written` is the same node before variables
-/// were filled in; doubts are added to `diagnostics`.
+/// were filled in; warnings are added to `diagnostics`.
 ///
 /// # Errors
 /// When it cannot be sent as it is: an unknown type, a missing key or variable.
@@ -68,13 +69,7 @@ pub(super) fn read(
         "none" => return Ok(None),
         "bearer" => {
             let (token, name) = auth.value("token")?;
-            let token = HttpTemplatePart::Secret(SecretString::from(token.trim().to_owned()), name);
-            (
-                authorization,
-                HttpTemplate {
-                    parts: vec![HttpTemplatePart::Literal("Bearer ".to_owned()), token],
-                },
-            )
+            (authorization, secret_after("Bearer ", token.trim().to_owned(), name))
         }
         "basic" => {
             let (user, user_name) = auth.value("username")?;
@@ -84,12 +79,7 @@ pub(super) fn read(
                     .with_location(node.location()));
             }
             let both = base64::encode(format!("{user}:{password}").as_bytes());
-            let both =
-                HttpTemplatePart::Secret(SecretString::from(both), format!("{user_name}:{name}"));
-            (
-                authorization,
-                HttpTemplate { parts: vec![HttpTemplatePart::Literal("Basic ".to_owned()), both] },
-            )
+            (authorization, secret_after("Basic ", both, format!("{user_name}:{name}")))
         }
         "header" => {
             let Some(named) = node.get("name") else {
@@ -99,11 +89,17 @@ pub(super) fn read(
             };
             let header = header_name(named.as_text()?, &named.location())?;
             let (value, name) = auth.value("value")?;
-            let value = SecretString::from(value.trim().to_owned());
-            (header, HttpTemplate { parts: vec![HttpTemplatePart::Secret(value, name)] })
+            (header, secret_after("", value.trim().to_owned(), name))
         }
         other => return Err(unknown(other, node.get("type").unwrap_or(node))),
     }))
+}
+
+/// A text that is `scheme` and then the secret `value`, which is shown as `name`.
+fn secret_after(scheme: &str, value: String, name: String) -> TextTemplate<HttpPlaceholder> {
+    let secret = HttpPlaceholder::Secret(SecretString::from(value), name);
+    let literal = (!scheme.is_empty()).then(|| TemplatePart::Literal(scheme.to_owned()));
+    TextTemplate { parts: literal.into_iter().chain([TemplatePart::Placeholder(secret)]).collect() }
 }
 
 fn unknown(word: &str, at: &ConfigNode) -> Diagnostic {
@@ -124,7 +120,7 @@ struct AuthReader<'a> {
 }
 
 impl AuthReader<'_> {
-    /// The type; what is not said follows from the other keys.
+    /// The type; without the key `type` it follows from the other keys.
     fn kind(&mut self) -> Result<&str, Diagnostic> {
         match self.node.get("type") {
             Some(node) => node.as_text(),

@@ -7,20 +7,20 @@
 use serde_json::{Map, Value};
 use url::form_urlencoded;
 
-use super::template::{
-    ContextField, HttpTemplate, HttpTemplatePart, TemplateReader, TemplateValues, show,
-};
+use super::template::{ContextField, HttpPlaceholder, TemplateReader, TemplateValues};
 use crate::config::node::{ConfigNode, NodeValue};
 use crate::model::{Diagnostic, Error};
+use crate::providers::hinted_error::HintedError as _;
+use crate::providers::template::{TextTemplate, value_text};
 
-/// How a body travels.
+/// The encoding of a body, which the key `body_type` names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum BodyType {
-    /// As JSON.
+    /// As one JSON value, with a type of its own for each argument.
     Json,
     /// As the fields of a form, URL-encoded.
     Form,
-    /// As text.
+    /// As UTF-8 text without further encoding.
     Text,
 }
 
@@ -35,7 +35,7 @@ impl BodyType {
         }
     }
 
-    /// The media type.
+    /// The `Content-Type` of the encoding, for requests whose entry sets none.
     pub(super) fn content_type(self) -> &'static str {
         match self {
             Self::Json => "application/json",
@@ -55,11 +55,13 @@ impl BodyType {
                         Value::Array(items) => items.as_slice(),
                         other => std::slice::from_ref(other),
                     };
-                    form.extend_pairs(values.iter().filter_map(show).map(|text| (name, text)));
+                    form.extend_pairs(
+                        values.iter().filter_map(value_text).map(|text| (name, text)),
+                    );
                 }
                 form.finish().into_bytes()
             }
-            (Self::Text, body) => show(body).unwrap_or_default().into_bytes(),
+            (Self::Text, body) => value_text(body).unwrap_or_default().into_bytes(),
             (_, body) => body.to_string().into_bytes(),
         }
     }
@@ -68,11 +70,11 @@ impl BodyType {
 /// A template of a value.
 #[derive(Debug, Clone)]
 pub(super) enum BodyTemplate {
-    /// A value without placeholders.
+    /// A number, truth value or null of the file, sent as it is.
     Fixed(Value),
-    /// A text with placeholders.
-    Text(HttpTemplate),
-    /// A list.
+    /// A text; one that is a single argument keeps the argument's type.
+    Text(TextTemplate<HttpPlaceholder>),
+    /// A list, without the items whose argument is absent.
     List(Vec<Self>),
     /// An object; names have no placeholders.
     Object(Vec<(String, Self)>),
@@ -86,12 +88,7 @@ impl BodyTemplate {
     pub(super) fn read(node: &ConfigNode, reader: &TemplateReader<'_>) -> Result<Self, Diagnostic> {
         Ok(match &node.value {
             NodeValue::Text(text) => {
-                let template = reader.read(text).map_err(|wrong| {
-                    Diagnostic::error(wrong.message)
-                        .with_hint(wrong.hint)
-                        .with_location(node.location())
-                })?;
-                Self::Text(template)
+                Self::Text(reader.read(text).map_err(|error| error.diagnostic(node))?)
             }
             NodeValue::List(items) => Self::List(
                 items.iter().map(|item| Self::read(item, reader)).collect::<Result<_, _>>()?,
@@ -108,8 +105,8 @@ impl BodyTemplate {
         })
     }
 
-    /// All templates in it.
-    pub(super) fn templates(&self) -> Vec<&HttpTemplate> {
+    /// Every text in it, in the order of the file.
+    pub(super) fn templates(&self) -> Vec<&TextTemplate<HttpPlaceholder>> {
         match self {
             Self::Fixed(_) => Vec::new(),
             Self::Text(template) => vec![template],
@@ -124,29 +121,29 @@ impl BodyTemplate {
     ///
     /// # Errors
     /// A usage error when something is absent within a larger text.
-    pub(super) fn fill(&self, filling: &TemplateValues<'_>) -> Result<Option<Value>, Error> {
+    pub(super) fn fill(&self, values: &TemplateValues<'_>) -> Result<Option<Value>, Error> {
         Ok(match self {
             Self::Fixed(value) => Some(value.clone()),
-            Self::Text(template) => match (template.as_placeholder(), filling.context) {
-                (Some(HttpTemplatePart::Argument(name)), _) => {
-                    filling.arguments.get(name).filter(|value| !value.is_null()).cloned()
+            Self::Text(template) => match (template.sole_placeholder(), values.context) {
+                (Some(HttpPlaceholder::Argument(name)), _) => {
+                    values.arguments.get(name).filter(|value| !value.is_null()).cloned()
                 }
-                (Some(HttpTemplatePart::Context(ContextField::Metadata(key))), Some(context)) => {
+                (Some(HttpPlaceholder::Context(ContextField::Metadata(key))), Some(context)) => {
                     context.metadata.get(key).filter(|value| !value.is_null()).cloned()
                 }
-                _ => filling.text(template)?.map(Value::String),
+                _ => values.text(template)?.map(Value::String),
             },
             Self::List(items) => {
                 let mut list = Vec::new();
                 for item in items {
-                    list.extend(item.fill(filling)?);
+                    list.extend(item.fill(values)?);
                 }
                 Some(Value::Array(list))
             }
             Self::Object(members) => {
                 let mut object = Map::new();
                 for (name, shape) in members {
-                    if let Some(value) = shape.fill(filling)? {
+                    if let Some(value) = shape.fill(values)? {
                         object.insert(name.clone(), value);
                     }
                 }

@@ -1,6 +1,7 @@
 //! What an entry of kind `http` says, checked as far as it can be without sending anything.
 //!
-//! Owns: the keys, and what of them follows from what. All diagnostics of an entry are told at once.
+//! Owns: the keys, and what of them follows from what. All diagnostics of an entry are reported at
+//! once.
 //! Never does: send, or look up a name.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,7 +13,7 @@ use serde_json::{Map, Value, json};
 use super::body::{BodyTemplate, BodyType};
 use super::params::{self, ArgumentLocation};
 use super::retry::RetryPolicy;
-use super::template::{HttpTemplate, TemplateError, TemplateReader};
+use super::template::{HttpPlaceholder, TemplateReader};
 use super::url_template::UrlTemplate;
 use super::{auth, pointer};
 use crate::config::consent::Grant;
@@ -23,12 +24,14 @@ use crate::config::node::{ConfigNode, NodeValue};
 use crate::config::plain_http;
 use crate::config::secrets::names_secret;
 use crate::config::spec::ToolSpec;
-use crate::model::{Diagnostic, SourceLocation as Spot, ToolDefinition};
+use crate::model::{Diagnostic, SourceLocation, ToolDefinition};
 use crate::net::address::{is_link_local, literal_ip};
+use crate::providers::hinted_error::HintedError as _;
 use crate::providers::properties::SchemaProperties;
+use crate::providers::template::{TemplatePart, TextTemplate};
 use crate::util::units;
 
-/// How much of a response is kept when nothing else is said, in bytes.
+/// The default of `max_response_bytes`.
 pub(super) const DEFAULT_RESPONSE_BYTES: u64 = 256 << 10;
 
 /// The most that can be kept of one, in bytes.
@@ -71,20 +74,20 @@ const RESERVED_HEADERS: [&str; 9] = [
     "keep-alive",
 ];
 
-/// A checked entry.
+/// An entry of kind `http` with every key checked and every reference expanded.
 #[derive(Debug, Clone)]
 pub(super) struct HttpEntry {
-    /// The method.
+    /// The method of every request; POST or GET when the entry names none.
     pub(super) method: Method,
-    /// The URL.
+    /// Where requests go: the origin is fixed, path and query may have placeholders.
     pub(super) url: UrlTemplate,
-    /// Headers of every request.
-    pub(super) headers: Vec<(HeaderName, HttpTemplate)>,
+    /// Headers of every request, that of `auth` included.
+    pub(super) headers: Vec<(HeaderName, TextTemplate<HttpPlaceholder>)>,
     /// Query parameters of every request, beside those in the URL.
-    pub(super) query: Vec<(String, Vec<HttpTemplate>)>,
-    /// The body's template.
+    pub(super) query: Vec<(String, Vec<TextTemplate<HttpPlaceholder>>)>,
+    /// The template of the body; `None` when arguments alone make it, if anything.
     pub(super) body: Option<BodyTemplate>,
-    /// How the body travels.
+    /// How the body is encoded, from `body_type`.
     pub(super) body_type: BodyType,
     /// Whether a request has a body even when no argument is given.
     pub(super) sends_body: bool,
@@ -98,13 +101,13 @@ pub(super) struct HttpEntry {
     pub(super) response_path: Option<String>,
     /// How much of an answer is kept, in bytes.
     pub(super) max_response: usize,
-    /// What may be repeated.
+    /// Which failures may be repeated, from `retry`.
     pub(super) retry: RetryPolicy,
     /// Repeating a request does no harm.
     pub(super) is_repeatable: bool,
     /// Link-local addresses may be asked.
     pub(super) link_local: bool,
-    /// Requests carry credentials.
+    /// Whether requests carry credentials, so that they need TLS or this machine.
     pub(super) has_credentials: bool,
     /// References whose values are handed out, and where: `(WEATHER_TOKEN, the header x)`.
     pub(super) exposed_secrets: BTreeSet<(String, String)>,
@@ -136,7 +139,7 @@ fn default_location(method: &Method, name: &str) -> ArgumentLocation {
 ///
 /// # Errors
 /// When it is no name, or belongs to HTTP itself.
-pub(super) fn header_name(text: &str, place: &Spot) -> Result<HeaderName, Diagnostic> {
+pub(super) fn header_name(text: &str, place: &SourceLocation) -> Result<HeaderName, Diagnostic> {
     let name = HeaderName::try_from(text).map_err(|_| {
         Diagnostic::error(format!("'{text}' is no header name")).with_location(place.clone())
     })?;
@@ -156,7 +159,7 @@ pub(super) fn read(
     (environment, expanded): (&dyn Environment, &ExpandedValues),
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<HttpEntry> {
-    // Entries of this kind contact somebody, so there is none without a grant.
+    // Entries of this kind contact a server, so there is none without a grant.
     let Some(grant) = &spec.grant else {
         diagnostics.push(Diagnostic::error("not trusted yet").with_location(spec.location.clone()));
         return None;
@@ -169,8 +172,8 @@ pub(super) fn read(
 
 /// A text of the entry with placeholders, and where it stands.
 struct TemplatedText {
-    template: HttpTemplate,
-    spot: Spot,
+    template: TextTemplate<HttpPlaceholder>,
+    location: SourceLocation,
     in_path: bool,
     in_header: bool,
 }
@@ -202,13 +205,17 @@ impl<'a> EntryParser<'a> {
         TemplateReader { expander, all_secret }
     }
 
-    fn template(&mut self, node: &ConfigNode, all_secret: bool) -> Option<HttpTemplate> {
+    fn template(
+        &mut self,
+        node: &ConfigNode,
+        all_secret: bool,
+    ) -> Option<TextTemplate<HttpPlaceholder>> {
         let text = self.ok_or_report(node.as_scalar_text())?;
         let read = self.reader(all_secret).read(&text);
-        let template = self.ok_or_report(read.map_err(|wrong| template_diagnostic(wrong, node)))?;
+        let template = self.ok_or_report(read.map_err(|error| error.diagnostic(node)))?;
         self.texts.push(TemplatedText {
             template: template.clone(),
-            spot: node.location(),
+            location: node.location(),
             in_path: false,
             in_header: all_secret,
         });
@@ -247,8 +254,8 @@ impl<'a> EntryParser<'a> {
         let any_into_body = properties.names.iter().any(goes_into_body);
         self.check_body(&method, body.as_ref(), any_into_body, body_type);
         let idempotent = [Method::GET, Method::HEAD, Method::PUT, Method::DELETE, Method::OPTIONS];
-        let harmless = idempotent.contains(&method) || definition.is_repeatable;
-        self.check_retry(&retry, harmless, definition);
+        let repeatable = idempotent.contains(&method) || definition.is_repeatable;
+        self.check_retry(&retry, repeatable, definition);
         let authorized = auth.is_some()
             || headers.iter().any(|(name, template)| {
                 names_secret(name.as_str()) || template.secrets().next().is_some()
@@ -283,7 +290,7 @@ impl<'a> EntryParser<'a> {
             response_path,
             max_response,
             retry,
-            is_repeatable: harmless,
+            is_repeatable: repeatable,
             link_local,
             has_credentials: authorized,
         })
@@ -300,14 +307,14 @@ impl<'a> EntryParser<'a> {
         };
         let text = self.ok_or_report(node.as_text())?;
         let read = self.reader(false).read(text);
-        let template = self.ok_or_report(read.map_err(|wrong| template_diagnostic(wrong, node)))?;
+        let template = self.ok_or_report(read.map_err(|error| error.diagnostic(node)))?;
         let defaults = self.spec.defaults.as_ref().and_then(|defaults| defaults.get("base_url"));
         let base = match self.get("base_url").or(defaults) {
             Some(node) => Some(self.ok_or_report(node.as_text())?),
             None => None,
         };
         let read = UrlTemplate::read(template, base);
-        let target = self.ok_or_report(read.map_err(|wrong| template_diagnostic(wrong, node)))?;
+        let target = self.ok_or_report(read.map_err(|error| error.diagnostic(node)))?;
         if target.path_has_context() {
             self.diagnostics.push(
                 Diagnostic::error("the path takes arguments only, nothing of the context")
@@ -316,12 +323,11 @@ impl<'a> EntryParser<'a> {
             );
         }
         for name in target.path_arguments() {
-            let template = HttpTemplate {
-                parts: vec![super::template::HttpTemplatePart::Argument(name.to_owned())],
-            };
+            let argument = HttpPlaceholder::Argument(name.to_owned());
+            let template = TextTemplate { parts: vec![TemplatePart::Placeholder(argument)] };
             self.texts.push(TemplatedText {
                 template,
-                spot: node.location(),
+                location: node.location(),
                 in_path: true,
                 in_header: false,
             });
@@ -330,7 +336,7 @@ impl<'a> EntryParser<'a> {
             let template = template.clone();
             self.texts.push(TemplatedText {
                 template,
-                spot: node.location(),
+                location: node.location(),
                 in_path: false,
                 in_header: false,
             });
@@ -338,8 +344,8 @@ impl<'a> EntryParser<'a> {
         Some(target)
     }
 
-    fn headers(&mut self) -> Vec<(HeaderName, HttpTemplate)> {
-        let mut headers: Vec<(HeaderName, HttpTemplate)> = Vec::new();
+    fn headers(&mut self) -> Vec<(HeaderName, TextTemplate<HttpPlaceholder>)> {
+        let mut headers: Vec<(HeaderName, TextTemplate<HttpPlaceholder>)> = Vec::new();
         let Some(node) = self.written("headers") else { return headers };
         for (key, value) in self.ok_or_report(node.as_map()).unwrap_or_default() {
             let place = node.location_of(key);
@@ -351,10 +357,8 @@ impl<'a> EntryParser<'a> {
                 continue;
             }
             let control = template.parts.iter().any(|part| match part {
-                super::template::HttpTemplatePart::Literal(text) => {
-                    text.chars().any(|c| c.is_control() && c != '\t')
-                }
-                super::template::HttpTemplatePart::Secret(value, _) => {
+                TemplatePart::Literal(text) => text.chars().any(|c| c.is_control() && c != '\t'),
+                TemplatePart::Placeholder(HttpPlaceholder::Secret(value, _)) => {
                     use secrecy::ExposeSecret as _;
                     value.expose_secret().chars().any(|c| c.is_control() && c != '\t')
                 }
@@ -375,7 +379,10 @@ impl<'a> EntryParser<'a> {
         headers
     }
 
-    fn auth(&mut self, headers: &[(HeaderName, HttpTemplate)]) -> Option<auth::AuthHeader> {
+    fn auth(
+        &mut self,
+        headers: &[(HeaderName, TextTemplate<HttpPlaceholder>)],
+    ) -> Option<auth::AuthHeader> {
         let node = self.get("auth")?;
         let mut warnings = Vec::new();
         let read = auth::read(
@@ -393,7 +400,7 @@ impl<'a> EntryParser<'a> {
         Some((name, template))
     }
 
-    fn query(&mut self) -> Vec<(String, Vec<HttpTemplate>)> {
+    fn query(&mut self) -> Vec<(String, Vec<TextTemplate<HttpPlaceholder>>)> {
         let mut query = Vec::new();
         let Some(node) = self.written("query") else { return query };
         for (key, value) in self.ok_or_report(node.as_map()).unwrap_or_default() {
@@ -415,7 +422,7 @@ impl<'a> EntryParser<'a> {
             let template = template.clone();
             self.texts.push(TemplatedText {
                 template,
-                spot: node.location(),
+                location: node.location(),
                 in_path: false,
                 in_header: false,
             });
@@ -431,26 +438,26 @@ impl<'a> EntryParser<'a> {
             return SchemaProperties::of(&definition.input_schema);
         }
         let properties = SchemaProperties::of(&definition.input_schema);
-        let mut told = BTreeSet::new();
+        let mut warned = BTreeSet::new();
         for text in &self.texts {
             for name in text.template.arguments() {
-                let needed = text.in_path || text.template.as_placeholder().is_none();
+                let needed = text.in_path || !text.template.is_call_value();
                 let always = properties.is_required(name);
                 if !properties.has(name) {
                     self.diagnostics.push(
                         Diagnostic::error(format!("'{{{name}}}' is no property of the schema"))
                             .with_hint(properties.advice(name))
-                            .with_location(text.spot.clone()),
+                            .with_location(text.location.clone()),
                     );
                 } else if needed
                     && !always
                     && !properties.allows_additional
-                    && told.insert(name.to_owned())
+                    && warned.insert(name.to_owned())
                 {
                     self.diagnostics.push(
                         Diagnostic::warning(format!("calls without '{name}' will be refused"))
                             .with_hint("make it required, or give it a default")
-                            .with_location(text.spot.clone()),
+                            .with_location(text.location.clone()),
                     );
                 }
             }
@@ -464,7 +471,7 @@ impl<'a> EntryParser<'a> {
             for name in text.template.arguments() {
                 let shape = if text.in_path { json!({ "type": "string" }) } else { json!({}) };
                 properties.entry(name.to_owned()).or_insert(shape);
-                let needed = text.in_path || text.template.as_placeholder().is_none();
+                let needed = text.in_path || !text.template.is_call_value();
                 if needed && !required.contains(&name) {
                     required.push(name);
                 }
@@ -504,7 +511,7 @@ impl<'a> EntryParser<'a> {
 
     fn body_type(&mut self, body: Option<&BodyTemplate>) -> BodyType {
         let Some(node) = self.get("body_type") else {
-            return if matches!(body, Some(BodyTemplate::Text(template)) if template.as_placeholder().is_none())
+            return if matches!(body, Some(BodyTemplate::Text(template)) if !template.is_call_value())
             {
                 BodyType::Text
             } else {
@@ -565,7 +572,7 @@ impl<'a> EntryParser<'a> {
     fn check_retry(
         &mut self,
         retry: &RetryPolicy,
-        harmless: bool,
+        repeatable: bool,
         definition: &mut ToolDefinition,
     ) {
         let own = self.get("retries");
@@ -582,9 +589,9 @@ impl<'a> EntryParser<'a> {
             (None, _) => {}
         }
         definition.backoff = retry.backoff;
-        let asked = own.or_else(|| self.get("retry"));
-        if let Some(node) = asked
-            && !harmless
+        let node = own.or_else(|| self.get("retry"));
+        if let Some(node) = node
+            && !repeatable
             && !retry.is_explicit()
             && definition.retries > 0
         {
@@ -596,7 +603,7 @@ impl<'a> EntryParser<'a> {
                 .with_location(node.location()),
             );
         }
-        definition.is_repeatable |= harmless || retry.is_explicit();
+        definition.is_repeatable |= repeatable || retry.is_explicit();
     }
 
     /// Credentials go over TLS or to this machine, unless the user's own entry says otherwise.
@@ -614,7 +621,7 @@ impl<'a> EntryParser<'a> {
     fn response_path(&mut self) -> Option<String> {
         let node = self.get("response_path")?;
         let text = self.ok_or_report(node.as_text())?;
-        self.ok_or_report(pointer::check(text).map_err(|wrong| template_diagnostic(wrong, node)))
+        self.ok_or_report(pointer::check(text).map_err(|error| error.diagnostic(node)))
     }
 
     fn max_response(&mut self) -> usize {
@@ -657,11 +664,6 @@ impl<'a> EntryParser<'a> {
 
 fn in_body(places: &BTreeMap<String, ArgumentLocation>) -> bool {
     places.values().any(|place| matches!(place, ArgumentLocation::Body(_)))
-}
-
-fn template_diagnostic(wrong: TemplateError, node: &ConfigNode) -> Diagnostic {
-    let diagnostic = Diagnostic::error(wrong.message).with_location(node.location());
-    if wrong.hint.is_empty() { diagnostic } else { diagnostic.with_hint(wrong.hint) }
 }
 
 /// Whether a header is one with which requests authenticate.

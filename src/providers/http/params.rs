@@ -18,14 +18,14 @@ use crate::config::node::{ConfigNode, NodeValue};
 use crate::model::Diagnostic;
 use crate::providers::properties::SchemaProperties;
 
-/// Where an argument goes.
+/// The part of a request that an argument becomes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ArgumentLocation {
     /// Where its placeholder stands in the path.
     Path,
     /// Into the query, under this name.
     Query(String),
-    /// Into this header.
+    /// Into the header of this name, as one line of text.
     Header(HeaderName),
     /// Into the body's object, under this name.
     Body(String),

@@ -2,45 +2,76 @@
 
 use serde_json::Value;
 
-use super::template::TemplateError;
+use crate::providers::hinted_error::HintedError;
 
 /// The most names that are listed of what is there instead.
 const MAX_LISTED_NAMES: usize = 12;
 
+/// Why a text is no JSON Pointer.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) enum PointerSyntaxError {
+    /// It begins with `$`, as a JSONPath does.
+    #[error("'{0}' is a JSONPath")]
+    JsonPath(String),
+    #[error("'{0}' does not begin with '/'")]
+    NoSlash(String),
+    #[error("the '~' in '{0}' is followed by neither 0 nor 1")]
+    Tilde(String),
+}
+
+impl HintedError for PointerSyntaxError {
+    fn hint(&self) -> Option<String> {
+        let meant = match self {
+            Self::JsonPath(text) => {
+                let path = text.trim_start_matches('$').trim_start_matches('.');
+                let path = path.replace(['.', '['], "/").replace(']', "");
+                format!("/{}", path.trim_matches('/'))
+            }
+            Self::NoSlash(text) => format!("/{}", text.replace('.', "/")),
+            Self::Tilde(_) => "~0 is '~'".to_owned(),
+        };
+        Some(format!("write it as a JSON Pointer: {meant}"))
+    }
+}
+
 /// Checks a pointer as it stands in an entry.
 ///
 /// # Errors
-/// What is wrong, and the pointer that was probably meant.
-pub(super) fn check(text: &str) -> Result<String, TemplateError> {
-    let wrong = |message: String, meant: &str| {
-        Err(TemplateError { message, hint: format!("write it as a JSON Pointer: {meant}") })
-    };
-    if let Some(path) = text.strip_prefix('$') {
-        let path = path.trim_start_matches('.').replace(['.', '['], "/").replace(']', "");
-        return wrong(format!("'{text}' is a JSONPath"), &format!("/{}", path.trim_matches('/')));
+/// What is wrong; the hint is the pointer that was probably meant.
+pub(super) fn check(text: &str) -> Result<String, PointerSyntaxError> {
+    if text.starts_with('$') {
+        return Err(PointerSyntaxError::JsonPath(text.to_owned()));
     }
     if !text.is_empty() && !text.starts_with('/') {
-        let meant = text.replace('.', "/");
-        return wrong(format!("'{text}' does not begin with '/'"), &format!("/{meant}"));
+        return Err(PointerSyntaxError::NoSlash(text.to_owned()));
     }
     let mut rest = text;
     while let Some((_, after)) = rest.split_once('~') {
         if !after.starts_with(['0', '1']) {
-            return wrong(
-                format!("the '~' in '{text}' is followed by neither 0 nor 1"),
-                "~0 is '~'",
-            );
+            return Err(PointerSyntaxError::Tilde(text.to_owned()));
         }
         rest = after;
     }
     Ok(text.to_owned())
 }
 
+/// A pointer leads to nothing in an answer.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the answer has nothing at '{pointer}': {} {summary}", .reached.as_deref().unwrap_or("the answer"))]
+pub(super) struct PointerNotFound {
+    /// The pointer as the entry has it.
+    pointer: String,
+    /// The longest beginning of the pointer that leads somewhere, in quotes; `None` is the whole.
+    reached: Option<String>,
+    /// What stands at the place that was reached, in a few words.
+    summary: String,
+}
+
 /// The value a pointer leads to.
 ///
 /// # Errors
 /// How far it leads, and what is there.
-pub(super) fn follow(document: &Value, pointer: &str) -> Result<Value, String> {
+pub(super) fn follow(document: &Value, pointer: &str) -> Result<Value, PointerNotFound> {
     if let Some(value) = document.pointer(pointer) {
         return Ok(value.clone());
     }
@@ -52,8 +83,8 @@ pub(super) fn follow(document: &Value, pointer: &str) -> Result<Value, String> {
             None => break,
         }
     }
-    let place = if walked.is_empty() { "the answer".to_owned() } else { format!("'{walked}'") };
-    Err(format!("the answer has nothing at '{pointer}': {place} {}", about(here)))
+    let reached = (!walked.is_empty()).then(|| format!("'{walked}'"));
+    Err(PointerNotFound { pointer: pointer.to_owned(), reached, summary: about(here) })
 }
 
 fn about(value: &Value) -> String {
@@ -82,7 +113,7 @@ mod tests {
 
     #[test]
     fn other_spellings_are_refused_with_the_pointer_that_was_meant() {
-        let meant = |text| check(text).unwrap_err().hint;
+        let meant = |text| check(text).unwrap_err().hint().unwrap_or_default();
         assert!(meant("$.a.b[0].c").ends_with(": /a/b/0/c"), "{}", meant("$.a.b[0].c"));
         assert!(meant("a.b").ends_with(": /a/b"));
         assert!(check("/a~2").is_err() && check("/a~").is_err());
@@ -95,7 +126,7 @@ mod tests {
     fn a_pointer_that_leads_nowhere_says_how_far_it_came() {
         let document = json!({ "data": { "items": [1, 2], "next": null }, "ok": true });
         assert_eq!(follow(&document, "/data/items/1"), Ok(json!(2)));
-        let why = |pointer| follow(&document, pointer).unwrap_err();
+        let why = |pointer| follow(&document, pointer).unwrap_err().to_string();
         assert_eq!(why("/date"), "the answer has nothing at '/date': the answer has data, ok");
         assert_eq!(
             why("/data/items/2"),

@@ -10,10 +10,11 @@ use url::Url;
 
 use super::entry::{HttpEntry, is_authorization};
 use super::params::ArgumentLocation;
-use super::template::{TemplateValues, show};
+use super::template::TemplateValues;
 use crate::model::{Error, JsonObject, ToolContext};
+use crate::providers::template::value_text;
 
-/// What is asked for when the entry does not say.
+/// The header `Accept` of entries that set none.
 const DEFAULT_ACCEPT: HeaderValue =
     HeaderValue::from_static("application/json, text/*;q=0.9, */*;q=0.5");
 
@@ -33,29 +34,33 @@ pub(super) struct HttpRequest {
 /// A usage error when an argument cannot stand where it has to.
 pub(super) fn prepare(
     entry: &HttpEntry,
-    given: &JsonObject,
+    call_arguments: &JsonObject,
     context: Option<&ToolContext>,
 ) -> Result<HttpRequest, Error> {
-    let mut arguments = given.clone();
+    let mut arguments = call_arguments.clone();
     for (name, value) in &entry.defaults {
         if !arguments.contains_key(name) {
             arguments.insert(name.clone(), value.clone());
         }
     }
-    let filling = TemplateValues { arguments: &arguments, context, masked: context.is_none() };
+    let values = TemplateValues { arguments: &arguments, context, masked: context.is_none() };
     let mut headers = HeaderMap::new();
     headers.insert(ACCEPT, DEFAULT_ACCEPT);
     for (name, template) in &entry.headers {
-        if let Some(text) = filling.text(template)? {
-            let mut value = header_value(name, &text)?;
-            value.set_sensitive(is_authorization(name) || template.secrets().next().is_some());
+        if let Some(text) = values.text(template)? {
+            let has_reference = template.secrets().next().is_some();
+            let is_sensitive = is_authorization(name) || has_reference;
+            // A literal in the file has no reference that could stand for it.
+            let is_hidden = values.masked && is_sensitive && !has_reference;
+            let mut value = header_value(name, if is_hidden { "***" } else { &text })?;
+            value.set_sensitive(is_sensitive);
             headers.insert(name.clone(), value);
         }
     }
     let mut query = Vec::new();
     for (name, templates) in &entry.query {
         for template in templates {
-            query.extend(filling.text(template)?.map(|text| (name.clone(), text)));
+            query.extend(values.text(template)?.map(|text| (name.clone(), text)));
         }
     }
     let mut members = Map::new();
@@ -63,14 +68,14 @@ pub(super) fn prepare(
         match entry.location_of(name) {
             None | Some(ArgumentLocation::Path) => {}
             Some(ArgumentLocation::Query(name)) => {
-                let values = match value {
+                let items = match value {
                     Value::Array(items) => items.as_slice(),
                     other => std::slice::from_ref(other),
                 };
-                query.extend(values.iter().filter_map(show).map(|text| (name.clone(), text)));
+                query.extend(items.iter().filter_map(value_text).map(|text| (name.clone(), text)));
             }
             Some(ArgumentLocation::Header(header)) => {
-                let text = show(value).unwrap_or_default();
+                let text = value_text(value).unwrap_or_default();
                 let value = header_value(&header, &text)?;
                 headers.insert(header, value);
             }
@@ -79,13 +84,13 @@ pub(super) fn prepare(
             }
         }
     }
-    let body = body(entry, &filling, members)?;
+    let body = body(entry, &values, members)?;
     if body.is_some() && !headers.contains_key(CONTENT_TYPE) {
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(entry.body_type.content_type()));
     }
     Ok(HttpRequest {
         method: entry.method.clone(),
-        url: entry.url.fill(&filling, &query)?,
+        url: entry.url.fill(&values, &query)?,
         headers,
         body: body.map(|body| Bytes::from(entry.body_type.encode(&body))),
     })
@@ -93,11 +98,11 @@ pub(super) fn prepare(
 
 fn body(
     entry: &HttpEntry,
-    filling: &TemplateValues<'_>,
+    values: &TemplateValues<'_>,
     members: JsonObject,
 ) -> Result<Option<Value>, Error> {
     let template = match &entry.body {
-        Some(shape) => shape.fill(filling)?,
+        Some(shape) => shape.fill(values)?,
         None => None,
     };
     Ok(match template {
@@ -131,12 +136,6 @@ impl HttpRequest {
         let mut headers = Map::new();
         for (name, value) in &self.headers {
             let text = String::from_utf8_lossy(value.as_bytes()).into_owned();
-            // A literal in the file has no reference that could stand for it.
-            let text = if value.is_sensitive() && !text.contains("***(") {
-                "***".to_owned()
-            } else {
-                text
-            };
             headers.insert(name.as_str().to_owned(), Value::String(text));
         }
         let body = self.body.as_ref().map(|bytes| {

@@ -16,7 +16,7 @@ use crate::model::{Diagnostic, RetryAdvice};
 /// How often is repeated when `retry` does not say.
 const DEFAULT_RETRIES: u32 = 2;
 
-/// A way to fail.
+/// The cause of a failed request, as far as repeating depends on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum HttpFailure {
     /// No connection could be made: nothing was sent.
@@ -29,7 +29,7 @@ pub(super) enum HttpFailure {
     Status(u16),
 }
 
-/// One word of `retry.on`.
+/// One word of `retry.on`: a cause, or a class of statuses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum RetryCondition {
     Failure(HttpFailure),
@@ -66,7 +66,7 @@ const KEYS: [&str; 3] = ["max", "on", "backoff"];
 pub(super) struct RetryPolicy {
     /// How often; `None` leaves it to `retries`.
     pub(super) max: Option<u32>,
-    /// The first pause.
+    /// The pause before the first repetition; the host doubles it for each further one.
     pub(super) backoff: Option<Duration>,
     on: Option<Vec<RetryCondition>>,
 }
@@ -108,19 +108,19 @@ impl RetryPolicy {
         self.on.is_some()
     }
 
-    /// Whether a failure may be repeated. Without a word of the entry a request that is `harmless`
+    /// Whether a failure may be repeated. Without a word of the entry a request that is `is_repeatable`
     /// to repeat is, after everything that may pass; any other only when nothing was sent.
     pub(super) fn verdict(
         &self,
         failure: HttpFailure,
-        harmless: bool,
+        is_repeatable: bool,
         asks: Option<Duration>,
     ) -> RetryAdvice {
         let standard = DEFAULT_CONDITIONS.iter().filter_map(|word| RetryCondition::parse(word));
         let covered = failure == HttpFailure::Connect
             || match &self.on {
                 Some(on) => on.iter().any(|on| on.covers(failure)),
-                None => harmless && standard.into_iter().any(|on| on.covers(failure)),
+                None => is_repeatable && standard.into_iter().any(|on| on.covers(failure)),
             };
         match asks {
             _ if !covered => RetryAdvice::Never,

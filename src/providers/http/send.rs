@@ -21,7 +21,7 @@ use crate::util::units::show_size;
 /// Bounds name lookup, TCP and TLS together.
 pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What came back.
+/// The response to a request, its body read up to the entry's limit.
 #[derive(Debug)]
 pub(super) struct HttpResponse {
     pub(super) status: StatusCode,
@@ -30,7 +30,7 @@ pub(super) struct HttpResponse {
     pub(super) url: Url,
     /// The body, up to the limit.
     pub(super) body: Bytes,
-    /// Whether there was more.
+    /// Whether the body was longer than the limit, so that its end is missing.
     pub(super) is_truncated: bool,
     /// The announced length, when there was one.
     pub(super) expected: Option<u64>,
@@ -40,7 +40,7 @@ pub(super) struct HttpResponse {
 #[derive(Debug)]
 pub(super) struct DownloadProgress(AtomicUsize);
 
-/// No response headers yet.
+/// Stands for a response whose headers have not come yet.
 const NO_HEADERS: usize = usize::MAX;
 
 impl DownloadProgress {

@@ -1,54 +1,89 @@
-//! Texts with placeholders: `{name}` for an argument, `{context.…}` for the context of a call,
-//! `${VAR}` for what the user's environment holds.
+//! Texts of a request: `{name}` for an argument, `{context.…}` for the context of a call, `${VAR}`
+//! for what the user's environment holds.
 //!
-//! Owns: reading such a text and filling it in. A value is put in as it is and never looked at
-//! again. Never does: encode; whoever uses the text knows where it goes.
+//! Owns: what may stand between the braces, and reading the two syntaxes together. Never does:
+//! encode; the caller knows where in the request the text goes.
 
 use secrecy::{ExposeSecret as _, SecretString};
-use serde_json::Value;
 
 use crate::config::consent::Expander;
-use crate::config::references::{AllowedReferences, ReferencePiece, pieces, variable};
+use crate::config::references::{AllowedReferences, ExpandError, ReferencePiece, pieces, variable};
 use crate::config::secrets::names_secret;
 use crate::model::{Error, JsonObject, ToolContext};
+use crate::providers::hinted_error::HintedError;
+use crate::providers::template::{
+    Placeholder, TemplateBuilder, TemplateError, TemplatePart, TextTemplate, is_argument_name,
+    value_text,
+};
 
-/// A text with placeholders.
-#[derive(Debug, Clone, Default)]
-pub(super) struct HttpTemplate {
-    pub(super) parts: Vec<HttpTemplatePart>,
-}
-
-/// A part of a template.
+/// What is put into a text of a request.
 #[derive(Debug, Clone)]
-pub(super) enum HttpTemplatePart {
-    /// Text that stands for itself.
-    Literal(String),
+pub(super) enum HttpPlaceholder {
     /// What a reference of the entry led to, and the reference. It is sent and not shown.
     Secret(SecretString, String),
-    /// An argument of the call.
+    /// The argument of the call with this name.
     Argument(String),
-    /// Something of the call's context.
+    /// A part of the call's context.
     Context(ContextField),
 }
 
 /// What a placeholder can take from the context of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ContextField {
-    /// `{context.session_id}`
+    /// `{context.session_id}`: the session the call belongs to.
     SessionId,
-    /// `{context.cwd}`
+    /// `{context.cwd}`: the directory the call was made in.
     Cwd,
-    /// `{context.metadata.NAME}`
+    /// `{context.metadata.NAME}`: what the caller attached under this name.
     Metadata(String),
-    /// `{context.environment.NAME}`
+    /// `{context.environment.NAME}`: a variable that the call carries.
     Environment(String),
 }
 
-/// What is wrong with a text, and what to write instead. Holds no value of a reference.
-#[derive(Debug)]
-pub(super) struct TemplateError {
-    pub(super) message: String,
-    pub(super) hint: String,
+/// The parts of the context as placeholders name them.
+const CONTEXT_FIELDS: [&str; 4] =
+    ["context.session_id", "context.cwd", "context.metadata.NAME", "context.environment.NAME"];
+
+/// Why a text of an entry cannot be read. Holds no value of a reference.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum HttpTextError {
+    #[error(transparent)]
+    Template(#[from] TemplateError),
+    /// A reference leads nowhere, or is not allowed where it stands.
+    #[error("{}", .0.message)]
+    Reference(ExpandError),
+}
+
+impl HintedError for HttpTextError {
+    fn hint(&self) -> Option<String> {
+        match self {
+            Self::Template(error) => error.hint(),
+            Self::Reference(error) => error.hint.clone(),
+        }
+    }
+}
+
+impl Placeholder for HttpPlaceholder {
+    fn parse(inside: &str) -> Result<Option<Self>, TemplateError> {
+        if !is_argument_name(inside) {
+            return Ok(None);
+        }
+        let Some(path) = inside.strip_prefix("context.") else {
+            return Ok(Some(Self::Argument(inside.to_owned())));
+        };
+        Ok(Some(Self::Context(match path.split_once('.') {
+            None if path == "session_id" => ContextField::SessionId,
+            None if path == "cwd" => ContextField::Cwd,
+            Some(("metadata", key)) => ContextField::Metadata(key.to_owned()),
+            Some(("environment", key)) => ContextField::Environment(key.to_owned()),
+            _ => {
+                return Err(TemplateError::UnknownContextField {
+                    placeholder: inside.to_owned(),
+                    known: &CONTEXT_FIELDS,
+                });
+            }
+        })))
+    }
 }
 
 /// How the texts of an entry are read.
@@ -65,118 +100,44 @@ impl TemplateReader<'_> {
     ///
     /// # Errors
     /// When a brace belongs to no placeholder, or a reference leads nowhere.
-    pub(super) fn read(&self, written: &str) -> Result<HttpTemplate, TemplateError> {
-        let mut parts =
-            TemplateBuilder { template: HttpTemplate::default(), written, literal_braces: 0 };
+    pub(super) fn read(
+        &self,
+        written: &str,
+    ) -> Result<TextTemplate<HttpPlaceholder>, HttpTextError> {
+        let mut builder = TemplateBuilder::new(written);
         for piece in pieces(written) {
             match piece {
-                ReferencePiece::Text(text) => parts.text(text)?,
+                ReferencePiece::Text(text) => builder.read(text)?,
                 ReferencePiece::Escaped => {
-                    parts.push_literal("${");
-                    parts.literal_braces += 1;
+                    builder.open_literal_brace("${");
+                    builder.advance("$${".len());
                 }
                 ReferencePiece::Reference(reference) => {
-                    parts.template.parts.push(self.reference(reference)?);
+                    builder.part(self.reference(reference)?);
+                    builder.advance("${}".len() + reference.len());
                 }
-                ReferencePiece::Unclosed => return Err(brace('{', written)),
+                ReferencePiece::Unclosed => {
+                    builder.advance("$".len());
+                    return Err(builder.unmatched('{').into());
+                }
             }
         }
-        Ok(parts.template)
+        Ok(builder.finish())
     }
 
-    fn reference(&self, reference: &str) -> Result<HttpTemplatePart, TemplateError> {
+    fn reference(&self, reference: &str) -> Result<TemplatePart<HttpPlaceholder>, HttpTextError> {
         let allowed =
             if self.all_secret { AllowedReferences::Secrets } else { AllowedReferences::Variables };
-        let value = self.expander.text(&format!("${{{reference}}}"), allowed).map_err(|wrong| {
-            TemplateError { message: wrong.message, hint: wrong.hint.unwrap_or_default() }
-        })?;
+        let value = self
+            .expander
+            .text(&format!("${{{reference}}}"), allowed)
+            .map_err(HttpTextError::Reference)?;
         let name = variable(reference).unwrap_or(reference).to_owned();
         Ok(if self.all_secret || names_secret(&name) {
-            HttpTemplatePart::Secret(SecretString::from(value), name)
+            TemplatePart::Placeholder(HttpPlaceholder::Secret(SecretString::from(value), name))
         } else {
-            HttpTemplatePart::Literal(value)
+            TemplatePart::Literal(value)
         })
-    }
-}
-
-struct TemplateBuilder<'t> {
-    template: HttpTemplate,
-    written: &'t str,
-    /// How many `$${` still wait for the brace that closes them.
-    literal_braces: u32,
-}
-
-impl TemplateBuilder<'_> {
-    fn push_literal(&mut self, text: &str) {
-        if text.is_empty() {
-            return;
-        }
-        match self.template.parts.last_mut() {
-            Some(HttpTemplatePart::Literal(literal)) => literal.push_str(text),
-            _ => self.template.parts.push(HttpTemplatePart::Literal(text.to_owned())),
-        }
-    }
-
-    fn text(&mut self, text: &str) -> Result<(), TemplateError> {
-        let mut rest = text;
-        while let Some(at) = rest.find(['{', '}']) {
-            let (before, from) = rest.split_at(at);
-            self.push_literal(before);
-            rest = if let Some(after) = from.strip_prefix("{{") {
-                self.push_literal("{");
-                after
-            } else if let Some(after) = from.strip_prefix("}}") {
-                self.push_literal("}");
-                after
-            } else if let Some(after) = from.strip_prefix('}') {
-                if self.literal_braces == 0 {
-                    return Err(brace('}', self.written));
-                }
-                self.literal_braces -= 1;
-                self.push_literal("}");
-                after
-            } else {
-                let inside = from.strip_prefix('{').and_then(|from| from.split_once('}'));
-                let Some((name, after)) = inside.filter(|(name, _)| is_name(name)) else {
-                    return Err(brace('{', self.written));
-                };
-                self.template.parts.push(placeholder(name)?);
-                after
-            };
-        }
-        self.push_literal(rest);
-        Ok(())
-    }
-}
-
-fn placeholder(name: &str) -> Result<HttpTemplatePart, TemplateError> {
-    let Some(path) = name.strip_prefix("context.") else {
-        return Ok(HttpTemplatePart::Argument(name.to_owned()));
-    };
-    Ok(HttpTemplatePart::Context(match path.split_once('.') {
-        None if path == "session_id" => ContextField::SessionId,
-        None if path == "cwd" => ContextField::Cwd,
-        Some(("metadata", key)) => ContextField::Metadata(key.to_owned()),
-        Some(("environment", key)) => ContextField::Environment(key.to_owned()),
-        _ => {
-            return Err(TemplateError {
-                message: format!("'{{{name}}}' is nothing a call is surrounded by"),
-                hint: "there are context.session_id, context.cwd, context.metadata.NAME and \
-                       context.environment.NAME"
-                    .to_owned(),
-            });
-        }
-    }))
-}
-
-fn is_name(name: &str) -> bool {
-    !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.'))
-}
-
-fn brace(brace: char, text: &str) -> TemplateError {
-    TemplateError {
-        message: format!("the '{brace}' in '{text}' belongs to no placeholder"),
-        hint: "write {name} for an argument, and {{ or }} for a brace itself".to_owned(),
     }
 }
 
@@ -185,32 +146,29 @@ fn brace(brace: char, text: &str) -> TemplateError {
 pub(super) struct TemplateValues<'a> {
     /// The arguments, with the schema's defaults.
     pub(super) arguments: &'a JsonObject,
-    /// The context; without them their placeholders stay as they are written.
+    /// The context; without one its placeholders stay as they are written.
     pub(super) context: Option<&'a ToolContext>,
     /// Whether secrets are left out, for showing.
     pub(super) masked: bool,
 }
 
 impl TemplateValues<'_> {
-    /// The text of a part; `None` when it is absent.
-    pub(super) fn part(&self, part: &HttpTemplatePart) -> Option<String> {
-        match part {
-            HttpTemplatePart::Literal(text) => Some(text.clone()),
-            HttpTemplatePart::Secret(_, name) if self.masked => Some(format!("***({name})")),
-            HttpTemplatePart::Secret(value, _) => Some(value.expose_secret().to_owned()),
-            HttpTemplatePart::Argument(name) => self.arguments.get(name).and_then(show),
-            HttpTemplatePart::Context(context_field) => self.context_field(context_field),
+    /// The value of a placeholder as text; `None` when it is absent.
+    pub(super) fn value(&self, placeholder: &HttpPlaceholder) -> Option<String> {
+        match placeholder {
+            HttpPlaceholder::Secret(_, name) if self.masked => Some(format!("***({name})")),
+            HttpPlaceholder::Secret(value, _) => Some(value.expose_secret().to_owned()),
+            HttpPlaceholder::Argument(name) => self.arguments.get(name).and_then(value_text),
+            HttpPlaceholder::Context(field) => self.context_field(field),
         }
     }
 
-    fn context_field(&self, context_field: &ContextField) -> Option<String> {
-        let Some(context) = self.context else {
-            return Some(format!("{{{}}}", context_field.name()));
-        };
-        match context_field {
+    fn context_field(&self, field: &ContextField) -> Option<String> {
+        let Some(context) = self.context else { return Some(format!("{{{}}}", field.name())) };
+        match field {
             ContextField::SessionId => Some(context.session_id.clone()),
             ContextField::Cwd => Some(context.cwd.display().to_string()),
-            ContextField::Metadata(key) => context.metadata.get(key).and_then(show),
+            ContextField::Metadata(key) => context.metadata.get(key).and_then(value_text),
             ContextField::Environment(key) => context.environment.get(key).cloned(),
         }
     }
@@ -219,16 +177,11 @@ impl TemplateValues<'_> {
     ///
     /// # Errors
     /// A usage error when something is absent within a larger text.
-    pub(super) fn text(&self, template: &HttpTemplate) -> Result<Option<String>, Error> {
-        let mut filled = String::new();
-        for part in &template.parts {
-            match self.part(part) {
-                Some(text) => filled.push_str(&text),
-                None if template.as_placeholder().is_some() => return Ok(None),
-                None => return Err(missing_value_error(part)),
-            }
-        }
-        Ok(Some(filled))
+    pub(super) fn text(
+        &self,
+        template: &TextTemplate<HttpPlaceholder>,
+    ) -> Result<Option<String>, Error> {
+        template.render(|placeholder| Ok(self.value(placeholder)), missing_value_error)
     }
 }
 
@@ -244,12 +197,12 @@ impl ContextField {
     }
 }
 
-/// The error for a part that a larger text needs.
-pub(super) fn missing_value_error(part: &HttpTemplatePart) -> Error {
-    match part {
-        HttpTemplatePart::Context(context_field) => {
-            let error = Error::usage(format!("the call has no {}", context_field.name()));
-            match context_field {
+/// The error for a placeholder that is absent although a larger text needs it.
+pub(super) fn missing_value_error(placeholder: &HttpPlaceholder) -> Error {
+    match placeholder {
+        HttpPlaceholder::Context(field) => {
+            let error = Error::usage(format!("the call has no {}", field.name()));
+            match field {
                 ContextField::Environment(key) => {
                     let declared = format!("context_env: [{key}]");
                     error.with_hint(format!(
@@ -259,47 +212,36 @@ pub(super) fn missing_value_error(part: &HttpTemplatePart) -> Error {
                 _ => error,
             }
         }
-        HttpTemplatePart::Argument(name) => {
+        HttpPlaceholder::Argument(name) => {
             Error::usage(format!("'{name}' is missing: the request needs it inside a text"))
         }
-        HttpTemplatePart::Literal(_) | HttpTemplatePart::Secret(..) => {
-            Error::internal("a text of the entry is absent")
-        }
+        HttpPlaceholder::Secret(..) => Error::internal("a text of the entry is absent"),
     }
 }
 
-impl HttpTemplate {
+impl TextTemplate<HttpPlaceholder> {
     /// The names of the arguments in it.
     pub(super) fn arguments(&self) -> impl Iterator<Item = &str> {
-        self.parts.iter().filter_map(|part| match part {
-            HttpTemplatePart::Argument(name) => Some(name.as_str()),
+        self.placeholders().filter_map(|placeholder| match placeholder {
+            HttpPlaceholder::Argument(name) => Some(name.as_str()),
             _ => None,
         })
     }
 
-    /// The one part it consists of, when that is a placeholder.
-    pub(super) fn as_placeholder(&self) -> Option<&HttpTemplatePart> {
-        match self.parts.as_slice() {
-            [part @ (HttpTemplatePart::Argument(_) | HttpTemplatePart::Context(_))] => Some(part),
-            _ => None,
-        }
+    /// Whether the whole text is one value of the call, which then keeps its type.
+    pub(super) fn is_call_value(&self) -> bool {
+        matches!(
+            self.sole_placeholder(),
+            Some(HttpPlaceholder::Argument(_) | HttpPlaceholder::Context(_))
+        )
     }
 
     /// The names of the references whose values it hands out.
     pub(super) fn secrets(&self) -> impl Iterator<Item = &str> {
-        self.parts.iter().filter_map(|part| match part {
-            HttpTemplatePart::Secret(_, name) => Some(name.as_str()),
+        self.placeholders().filter_map(|placeholder| match placeholder {
+            HttpPlaceholder::Secret(_, name) => Some(name.as_str()),
             _ => None,
         })
-    }
-}
-
-/// A value as it stands in a text; `None` is absent.
-pub(super) fn show(value: &Value) -> Option<String> {
-    match value {
-        Value::Null => None,
-        Value::String(text) => Some(text.clone()),
-        other => Some(other.to_string()),
     }
 }
 
@@ -308,14 +250,14 @@ mod tests {
     use std::path::Path;
 
     use proptest::prelude::*;
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
     use crate::config::consent::Grant;
     use crate::config::environment::FixedEnvironment;
     use crate::config::expanded::ExpandedValues;
 
-    fn read(text: &str) -> Result<HttpTemplate, String> {
+    fn read(text: &str) -> Result<TextTemplate<HttpPlaceholder>, HttpTextError> {
         let environment = FixedEnvironment {
             vars: [("API_TOKEN", "s{x}t"), ("HOST", "h{y}")]
                 .map(|(k, v)| (k.to_owned(), v.to_owned()))
@@ -325,13 +267,14 @@ mod tests {
         let expanded = ExpandedValues::default();
         let grant = Grant::for_tests();
         let expander = grant.expander(&environment, Path::new("/"), &expanded);
-        TemplateReader { expander, all_secret: false }.read(text).map_err(|wrong| wrong.message)
+        TemplateReader { expander, all_secret: false }.read(text)
     }
 
     fn fill(text: &str, arguments: Value, masked: bool) -> Result<Option<String>, String> {
         let Value::Object(arguments) = arguments else { panic!("not an object") };
-        let filling = TemplateValues { arguments: &arguments, context: None, masked };
-        filling.text(&read(text)?).map_err(|error| error.to_string())
+        let values = TemplateValues { arguments: &arguments, context: None, masked };
+        let template = read(text).map_err(|error| error.to_string())?;
+        values.text(&template).map_err(|error| error.to_string())
     }
 
     #[test]
@@ -362,19 +305,20 @@ mod tests {
     #[test]
     fn what_is_no_placeholder_is_refused_without_the_value_of_a_variable() {
         for text in ["{", "}", "{}", "{a b}", "a}", "${API_TOKEN", "${API_TOKEN}{"] {
-            let why = read(text).unwrap_err();
+            let why = read(text).unwrap_err().to_string();
             assert!(why.contains("belongs to no"), "{why}");
             assert!(!why.contains("s{x}t"), "{why}");
         }
-        assert!(read("{context.home}").unwrap_err().contains("surrounded"));
-        assert!(read("${NOPE}").unwrap_err().contains("NOPE is not set"));
+        let why = read("{context.home}").unwrap_err().to_string();
+        assert_eq!(why, "the context has no '{context.home}'");
+        assert!(read("${NOPE}").unwrap_err().to_string().contains("NOPE is not set"));
     }
 
     proptest! {
         #[test]
         fn any_text_is_read_or_refused(text in "[{}$a-c.:-]{0,14}") {
             if let Ok(template) = read(&text) {
-                prop_assert!(template.arguments().all(is_name));
+                prop_assert!(template.arguments().all(is_argument_name));
             }
         }
     }

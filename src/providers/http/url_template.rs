@@ -10,11 +10,11 @@ use secrecy::ExposeSecret as _;
 use url::{Url, form_urlencoded};
 
 use super::encode::percent;
-use super::template::{
-    HttpTemplate, HttpTemplatePart, TemplateError, TemplateValues, missing_value_error,
-};
+use super::template::{HttpPlaceholder, TemplateValues, missing_value_error};
+use super::url_error::UrlTemplateError;
 use crate::model::Error;
 use crate::net::address::display_url;
+use crate::providers::template::{TemplatePart, TextTemplate};
 
 /// A URL with placeholders in its path and query.
 #[derive(Debug, Clone)]
@@ -22,7 +22,7 @@ pub(super) struct UrlTemplate {
     /// Scheme, host and port; no path and no query.
     origin: Url,
     /// The path's segments; literal parts are encoded already.
-    segments: Vec<HttpTemplate>,
+    segments: Vec<TextTemplate<HttpPlaceholder>>,
     query: Vec<QueryPart>,
 }
 
@@ -32,7 +32,7 @@ enum QueryPart {
     /// Without placeholders, as it is written.
     Literal(String),
     /// With a placeholder in its value.
-    Templated(String, HttpTemplate),
+    Templated(String, TextTemplate<HttpPlaceholder>),
 }
 
 impl UrlTemplate {
@@ -40,17 +40,17 @@ impl UrlTemplate {
     ///
     /// # Errors
     /// When it is no URL of the web, or a placeholder stands where none may be.
-    pub(super) fn read(written: HttpTemplate, base: Option<&str>) -> Result<Self, TemplateError> {
+    pub(super) fn read(
+        written: TextTemplate<HttpPlaceholder>,
+        base: Option<&str>,
+    ) -> Result<Self, UrlTemplateError> {
         let parts = joined(written, base)?;
         let mark = mark(&parts);
         let (text, marked) = marked(&parts, &mark)?;
         let url = parse(&text, &mark)?;
         let markers = |text: &str| text.matches(&mark).count();
         if markers(url.path()) + url.query().map_or(0, markers) != marked {
-            return Err(template_error(
-                "a '..' in the path takes a placeholder away",
-                "write the path without it",
-            ));
+            return Err(UrlTemplateError::LostPlaceholder);
         }
         let template = |text: &str| template_from_marked(text, &mark, &parts);
         let segments = url.path_segments().into_iter().flatten().map(template).collect();
@@ -70,10 +70,7 @@ impl UrlTemplate {
             QueryPart::Literal(name) | QueryPart::Templated(name, _) => name.contains(&mark),
         };
         if query.iter().any(in_name) {
-            return Err(template_error(
-                "an argument cannot be the name of a query parameter",
-                "write name={argument}",
-            ));
+            return Err(UrlTemplateError::PlaceholderInQueryName);
         }
         let mut origin = url;
         origin.set_path("");
@@ -88,16 +85,16 @@ impl UrlTemplate {
 
     /// The arguments its path needs.
     pub(super) fn path_arguments(&self) -> impl Iterator<Item = &str> {
-        self.segments.iter().flat_map(HttpTemplate::arguments)
+        self.segments.iter().flat_map(TextTemplate::arguments)
     }
 
     /// The references whose values stand in its path.
     pub(super) fn path_secrets(&self) -> impl Iterator<Item = &str> {
-        self.segments.iter().flat_map(HttpTemplate::secrets)
+        self.segments.iter().flat_map(TextTemplate::secrets)
     }
 
     /// The templates of its query.
-    pub(super) fn query_templates(&self) -> impl Iterator<Item = &HttpTemplate> {
+    pub(super) fn query_templates(&self) -> impl Iterator<Item = &TextTemplate<HttpPlaceholder>> {
         self.query.iter().filter_map(|pair| match pair {
             QueryPart::Templated(_, template) => Some(template),
             QueryPart::Literal(_) => None,
@@ -106,8 +103,10 @@ impl UrlTemplate {
 
     /// Whether its path takes something from the context of a call.
     pub(super) fn path_has_context(&self) -> bool {
-        let parts = || self.segments.iter().flat_map(|segment| &segment.parts);
-        parts().any(|part| matches!(part, HttpTemplatePart::Context(_)))
+        self.segments
+            .iter()
+            .flat_map(TextTemplate::placeholders)
+            .any(|placeholder| matches!(placeholder, HttpPlaceholder::Context(_)))
     }
 
     /// How it is shown: with its placeholders, without its query.
@@ -119,11 +118,15 @@ impl UrlTemplate {
             for part in &segment.parts {
                 // Writing to a String cannot fail.
                 let _ignored = match part {
-                    HttpTemplatePart::Literal(text) => shown.write_str(text),
-                    HttpTemplatePart::Argument(name) => write!(shown, "{{{name}}}"),
-                    HttpTemplatePart::Secret(_, name) => write!(shown, "***({name})"),
-                    HttpTemplatePart::Context(context_field) => {
-                        write!(shown, "{{{}}}", context_field.name())
+                    TemplatePart::Literal(text) => shown.write_str(text),
+                    TemplatePart::Placeholder(HttpPlaceholder::Argument(name)) => {
+                        write!(shown, "{{{name}}}")
+                    }
+                    TemplatePart::Placeholder(HttpPlaceholder::Secret(_, name)) => {
+                        write!(shown, "***({name})")
+                    }
+                    TemplatePart::Placeholder(HttpPlaceholder::Context(field)) => {
+                        write!(shown, "{{{}}}", field.name())
                     }
                 };
             }
@@ -137,20 +140,20 @@ impl UrlTemplate {
     /// A usage error when a value cannot be a path segment, or one that is needed is absent.
     pub(super) fn fill(
         &self,
-        filling: &TemplateValues<'_>,
+        values: &TemplateValues<'_>,
         more: &[(String, String)],
     ) -> Result<Url, Error> {
         let mut path = String::new();
         for segment in &self.segments {
             path.push('/');
-            path.push_str(&fill_segment(segment, filling)?);
+            path.push_str(&fill_segment(segment, values)?);
         }
         let mut pairs = Vec::new();
         for pair in &self.query {
             match pair {
                 QueryPart::Literal(text) => pairs.push(text.clone()),
                 QueryPart::Templated(name, template) => {
-                    let value = filling.text(template)?;
+                    let value = values.text(template)?;
                     pairs.extend(value.map(|value| format!("{name}={}", percent(&value))));
                 }
             }
@@ -169,39 +172,28 @@ impl UrlTemplate {
     }
 }
 
-fn fill_segment(segment: &HttpTemplate, filling: &TemplateValues<'_>) -> Result<String, Error> {
-    let mut filled = String::new();
-    for part in &segment.parts {
-        match part {
-            HttpTemplatePart::Literal(text) => filled.push_str(text),
-            HttpTemplatePart::Argument(name) => {
-                let value = filling.arguments.get(name);
-                if value.is_some_and(|value| value.is_array() || value.is_object()) {
-                    return Err(Error::usage(format!(
-                        "'{name}' stands in the path, which takes one value"
-                    )));
-                }
-                match filling.part(part).as_deref() {
-                    None => {
-                        return Err(Error::usage(format!(
-                            "'{name}' is missing: it stands in the path"
-                        )));
-                    }
-                    Some("") => {
-                        return Err(Error::usage(format!(
-                            "'{name}' is empty, but it stands in the path"
-                        )));
-                    }
-                    Some(value) => filled.push_str(&percent(value)),
-                }
-            }
-            HttpTemplatePart::Secret(..) | HttpTemplatePart::Context(_) => {
-                filled.push_str(&percent(
-                    &filling.part(part).ok_or_else(|| missing_value_error(part))?,
-                ));
-            }
+fn fill_segment(
+    segment: &TextTemplate<HttpPlaceholder>,
+    values: &TemplateValues<'_>,
+) -> Result<String, Error> {
+    let value = |placeholder: &HttpPlaceholder| {
+        let value = values.value(placeholder);
+        if let HttpPlaceholder::Argument(name) = placeholder {
+            let given = values.arguments.get(name);
+            let wrong = if given.is_some_and(|given| given.is_array() || given.is_object()) {
+                "stands in the path, which takes one value"
+            } else if value.is_none() {
+                "is missing: it stands in the path"
+            } else if value.as_deref() == Some("") {
+                "is empty, but it stands in the path"
+            } else {
+                return Ok(value.as_deref().map(percent));
+            };
+            return Err(Error::usage(format!("'{name}' {wrong}")));
         }
-    }
+        value.ok_or_else(|| missing_value_error(placeholder)).map(|value| Some(percent(&value)))
+    };
+    let filled = segment.render(value, missing_value_error)?.unwrap_or_default();
     if is_dots(&filled) {
         let names: Vec<&str> = segment.arguments().collect();
         return Err(Error::usage(format!(
@@ -217,90 +209,65 @@ fn is_dots(segment: &str) -> bool {
     matches!(segment.to_ascii_lowercase().replace("%2e", ".").as_str(), "." | "..")
 }
 
-fn template_error(message: impl Into<String>, hint: impl Into<String>) -> TemplateError {
-    TemplateError { message: message.into(), hint: hint.into() }
-}
-
 /// The parts of the absolute URL.
 fn joined(
-    written: HttpTemplate,
+    written: TextTemplate<HttpPlaceholder>,
     base: Option<&str>,
-) -> Result<Vec<HttpTemplatePart>, TemplateError> {
+) -> Result<Vec<TemplatePart<HttpPlaceholder>>, UrlTemplateError> {
     let mut parts = written.parts;
     // With a NUL for each placeholder: does one stand before the end of a scheme?
     let flat: String = parts
         .iter()
         .map(|part| match part {
-            HttpTemplatePart::Literal(text) => text.as_str(),
-            _ => "\0",
+            TemplatePart::Literal(text) => text.as_str(),
+            TemplatePart::Placeholder(_) => "\0",
         })
         .collect();
     if flat
         .split_once("://")
         .is_some_and(|(scheme, _)| scheme.contains('\0') && !scheme.contains(['/', '?', '#']))
     {
-        return Err(placeholder_in_origin());
+        return Err(UrlTemplateError::PlaceholderInOrigin);
     }
     let lead: String = parts
         .iter()
         .map_while(|part| match part {
-            HttpTemplatePart::Literal(text) => Some(text.as_str()),
-            _ => None,
+            TemplatePart::Literal(text) => Some(text.as_str()),
+            TemplatePart::Placeholder(_) => None,
         })
         .collect();
     if lead.contains("://") {
         return Ok(parts);
     }
     if lead.starts_with("//") {
-        return Err(template_error("this names a host without a scheme", "begin it with https://"));
+        return Err(UrlTemplateError::NoScheme);
     }
-    let Some(base) = base else {
-        return Err(template_error(
-            "a relative endpoint_url needs a base_url",
-            "set base_url in the entry or in defaults, or write the whole URL",
-        ));
-    };
+    let base = base.ok_or(UrlTemplateError::NoBase)?;
     if base.contains(['{', '}']) {
-        return Err(template_error(
-            "a base_url takes no placeholders",
-            "put them into endpoint_url",
-        ));
+        return Err(UrlTemplateError::PlaceholderInBase);
     }
     if base.contains(['?', '#']) {
-        return Err(template_error(
-            "a base_url has neither query nor fragment",
-            "put the query into 'query'",
-        ));
+        return Err(UrlTemplateError::QueryInBase);
     }
     if !base.contains("://") {
-        return Err(template_error(
-            format!("the base_url '{base}' is no URL"),
-            "begin it with http:// or https://",
-        ));
+        return Err(UrlTemplateError::InvalidBase(base.to_owned()));
     }
     let base = base.trim_end_matches('/');
-    if let Some(HttpTemplatePart::Literal(first)) = parts.first_mut() {
+    if let Some(TemplatePart::Literal(first)) = parts.first_mut() {
         *first = first.strip_prefix('/').unwrap_or(first).to_owned();
     }
     let slash = if lead.starts_with('?') { "" } else { "/" };
-    parts.insert(0, HttpTemplatePart::Literal(format!("{base}{slash}")));
+    parts.insert(0, TemplatePart::Literal(format!("{base}{slash}")));
     Ok(parts)
 }
 
-fn placeholder_in_origin() -> TemplateError {
-    template_error(
-        "an argument cannot choose scheme, host or port",
-        "placeholders may stand in the path and in the query",
-    )
-}
-
 /// A word that no text of the URL holds, to find placeholders again after it was parsed.
-fn mark(parts: &[HttpTemplatePart]) -> String {
+fn mark(parts: &[TemplatePart<HttpPlaceholder>]) -> String {
     let mut mark = "zq".to_owned();
     let taken = |mark: &str| {
         parts.iter().any(|part| match part {
-            HttpTemplatePart::Literal(text) => text.to_ascii_lowercase().contains(mark),
-            HttpTemplatePart::Secret(value, _) => {
+            TemplatePart::Literal(text) => text.to_ascii_lowercase().contains(mark),
+            TemplatePart::Placeholder(HttpPlaceholder::Secret(value, _)) => {
                 value.expose_secret().to_ascii_lowercase().contains(mark)
             }
             _ => false,
@@ -313,18 +280,21 @@ fn mark(parts: &[HttpTemplatePart]) -> String {
 }
 
 /// The text with marks in place of placeholders, and how many there are.
-fn marked(parts: &[HttpTemplatePart], mark: &str) -> Result<(String, usize), TemplateError> {
+fn marked(
+    parts: &[TemplatePart<HttpPlaceholder>],
+    mark: &str,
+) -> Result<(String, usize), UrlTemplateError> {
     let mut text = String::new();
     let mut marked = 0;
     for (index, part) in parts.iter().enumerate() {
         let after_authority =
             text.split_once("://").is_some_and(|(_, rest)| rest.contains(['/', '?', '#', '\\']));
         match part {
-            HttpTemplatePart::Literal(literal) => text.push_str(literal),
-            HttpTemplatePart::Secret(value, _) if !after_authority => {
+            TemplatePart::Literal(literal) => text.push_str(literal),
+            TemplatePart::Placeholder(HttpPlaceholder::Secret(value, _)) if !after_authority => {
                 text.push_str(value.expose_secret())
             }
-            _ if !after_authority => return Err(placeholder_in_origin()),
+            _ if !after_authority => return Err(UrlTemplateError::PlaceholderInOrigin),
             _ => {
                 // Writing to a String cannot fail.
                 let _ignored = write!(text, "{mark}{index}z");
@@ -335,40 +305,36 @@ fn marked(parts: &[HttpTemplatePart], mark: &str) -> Result<(String, usize), Tem
     Ok((text, marked))
 }
 
-fn parse(text: &str, mark: &str) -> Result<Url, TemplateError> {
-    let url = Url::parse(text).map_err(|why| {
-        template_error(format!("this is no URL: {why}"), "begin it with http:// or https://")
-    })?;
+fn parse(text: &str, mark: &str) -> Result<Url, UrlTemplateError> {
+    let url = Url::parse(text)?;
     if !matches!(url.scheme(), "http" | "https") || url.host().is_none() {
-        return Err(template_error(
-            format!("the scheme '{}' is not spoken", url.scheme()),
-            "use http or https",
-        ));
+        return Err(UrlTemplateError::Scheme(url.scheme().to_owned()));
     }
     if !url.username().is_empty() || url.password().is_some() {
-        return Err(template_error(
-            "a URL must not carry a user name or a password",
-            "use headers or auth: URLs are shown and logged",
-        ));
+        return Err(UrlTemplateError::Credentials);
     }
     if let Some(fragment) = url.fragment() {
-        let what = if fragment.contains(mark) { "a placeholder" } else { "text" };
-        return Err(template_error(
-            format!("{what} after '#' is never sent"),
-            "write %23 for a '#' itself",
-        ));
+        return Err(if fragment.contains(mark) {
+            UrlTemplateError::PlaceholderInFragment
+        } else {
+            UrlTemplateError::Fragment
+        });
     }
     Ok(url)
 }
 
 /// The template of a piece of the parsed URL.
-fn template_from_marked(text: &str, mark: &str, parts: &[HttpTemplatePart]) -> HttpTemplate {
-    let mut template = HttpTemplate::default();
+fn template_from_marked(
+    text: &str,
+    mark: &str,
+    parts: &[TemplatePart<HttpPlaceholder>],
+) -> TextTemplate<HttpPlaceholder> {
+    let mut template = TextTemplate { parts: Vec::new() };
     let mut rest = text;
     while let Some((before, after)) = rest.split_once(mark) {
         let (index, after) = after.split_once('z').unwrap_or((after, ""));
         if !before.is_empty() {
-            template.parts.push(HttpTemplatePart::Literal(before.to_owned()));
+            template.parts.push(TemplatePart::Literal(before.to_owned()));
         }
         template
             .parts
@@ -376,7 +342,7 @@ fn template_from_marked(text: &str, mark: &str, parts: &[HttpTemplatePart]) -> H
         rest = after;
     }
     if !rest.is_empty() {
-        template.parts.push(HttpTemplatePart::Literal(rest.to_owned()));
+        template.parts.push(TemplatePart::Literal(rest.to_owned()));
     }
     template
 }
@@ -395,7 +361,7 @@ mod tests {
     use crate::config::expanded::ExpandedValues;
     use crate::model::JsonObject;
 
-    fn read(text: &str, base: Option<&str>) -> Result<UrlTemplate, String> {
+    fn read(text: &str, base: Option<&str>) -> Result<UrlTemplate, UrlTemplateError> {
         let environment = FixedEnvironment {
             vars: [("BOT_TOKEN", "12:a/b"), ("API", "https://api.example.com/v1")]
                 .map(|(k, v)| (k.to_owned(), v.to_owned()))
@@ -406,13 +372,13 @@ mod tests {
         let grant = Grant::for_tests();
         let expander = grant.expander(&environment, Path::new("/"), &expanded);
         let template = TemplateReader { expander, all_secret: false }.read(text).unwrap();
-        UrlTemplate::read(template, base).map_err(|wrong| wrong.message)
+        UrlTemplate::read(template, base)
     }
 
     fn fill(target: &UrlTemplate, arguments: Value) -> Result<String, String> {
         let Value::Object(arguments) = arguments else { panic!("not an object") };
-        let filling = TemplateValues { arguments: &arguments, context: None, masked: false };
-        target.fill(&filling, &[]).map(String::from).map_err(|error| error.to_string())
+        let values = TemplateValues { arguments: &arguments, context: None, masked: false };
+        target.fill(&values, &[]).map(String::from).map_err(|error| error.to_string())
     }
 
     fn filled(text: &str, arguments: Value) -> String {
@@ -459,8 +425,11 @@ mod tests {
             "https://{x}@h/",
             "https://h:8{x}",
         ] {
-            let why = read(text, None).unwrap_err();
-            assert!(why.contains("cannot choose scheme, host or port"), "{text}: {why}");
+            assert_eq!(
+                read(text, None).err(),
+                Some(UrlTemplateError::PlaceholderInOrigin),
+                "{text}"
+            );
         }
     }
 
@@ -483,8 +452,10 @@ mod tests {
             let read = read(text, None);
             assert!(read.is_err() || text.contains(" y"), "{text}: {read:?}");
         }
-        assert!(read("/x", Some("localhost:8000")).unwrap_err().contains("is no URL"));
-        assert!(read("/x", Some("http://h/{a}")).unwrap_err().contains("no placeholders"));
+        let base = |base| read("/x", Some(base)).err();
+        let no_url = UrlTemplateError::InvalidBase("localhost:8000".to_owned());
+        assert_eq!(base("localhost:8000"), Some(no_url));
+        assert_eq!(base("http://h/{a}"), Some(UrlTemplateError::PlaceholderInBase));
     }
 
     #[test]
@@ -527,8 +498,8 @@ mod tests {
                 ("a".to_owned(), Value::String(a.clone())),
                 ("b".to_owned(), Value::String(b.clone())),
             ]);
-            let filling = TemplateValues { arguments: &arguments, context: None, masked: false };
-            match target.fill(&filling, &[(a.clone(), b.clone())]) {
+            let values = TemplateValues { arguments: &arguments, context: None, masked: false };
+            match target.fill(&values, &[(a.clone(), b.clone())]) {
                 Ok(url) => {
                     prop_assert_eq!(url.scheme(), "https");
                     prop_assert_eq!(url.host_str(), Some("api.example.com"));

@@ -27,7 +27,7 @@ pub(super) fn mailbox<'a>(
     Ok(name)
 }
 
-/// What is kept of a message: what the sender said, and when.
+/// The JSON that is kept of a message: its parts, and when it was sent.
 ///
 /// # Errors
 /// A usage error when it says nothing, says it twice, or is too long.
@@ -44,29 +44,29 @@ pub(super) fn encode_message(
         }
         _ => {}
     }
-    let mut letter: Map<String, Value> = ["from", "topic", "text", "message"]
+    let mut stored: Map<String, Value> = ["from", "topic", "text", "message"]
         .into_iter()
         .filter_map(|name| Some((name.to_owned(), arguments.get(name)?.clone())))
         .collect();
-    letter.insert("sent".to_owned(), sent.into());
-    let letter = Value::Object(letter).to_string();
-    if letter.len() as u64 > limits.max_value_bytes {
+    stored.insert("sent".to_owned(), sent.into());
+    let stored = Value::Object(stored).to_string();
+    if stored.len() as u64 > limits.max_value_bytes {
         return Err(Error::usage(format!(
             "the message has {} as JSON; a message here has at most {}",
-            show_size(letter.len() as u64),
+            show_size(stored.len() as u64),
             show_size(limits.max_value_bytes)
         ))
         .with_hint("'max_value_bytes' of the entry says how long a message may be"));
     }
-    Ok(letter)
+    Ok(stored)
 }
 
 /// A kept message for its receiver.
 ///
 /// # Errors
 /// A protocol error when it is no message.
-pub(super) fn decode_message(id: &str, mailbox: &str, letter: &str) -> Result<Value, Error> {
-    let kept: Map<String, Value> = serde_json::from_str(letter).map_err(|error| {
+pub(super) fn decode_message(id: &str, mailbox: &str, stored: &str) -> Result<Value, Error> {
+    let kept: Map<String, Value> = serde_json::from_str(stored).map_err(|error| {
         Error::protocol(format!("message {id} of the mailbox '{mailbox}' is damaged: {error}"))
     })?;
     let mut message = Map::new();

@@ -1,12 +1,12 @@
 //! Mailboxes: an entry becomes the tools `{component}-send`, `-receive` and `-list`, by which
 //! agents leave messages for each other.
 //!
-//! Owns: what a message is (`message`), which tools an entry gives (`tools`), sending, receiving
-//! and waiting (`operations`). Never does: keep a message (see `engines`), or look into one.
+//! Owns: what a message is (`message`), the table of the tools (`tools`), and what they do
+//! (`operations`). Never does: keep a message (see `engines`), or look into one.
 //!
 //! A message is handed to exactly one receiver, whoever else receives at the same time, and in the
 //! order in which messages were accepted. It is gone with that: a receiver that dies with it loses
-//! it (at most once). A mailbox exists while it holds a message; nobody has to make it.
+//! it (at most once). A mailbox exists while it holds a message and needs no creation.
 //!
 //! | key | says | default |
 //! |---|---|---|
@@ -18,14 +18,17 @@
 
 mod message;
 mod operations;
-mod provider;
 #[cfg(test)]
 mod tests;
 mod tools;
 
+use serde_json::{Value, json};
+
 use crate::config::spec::{KindClaim, KindDescriptor};
-use crate::provider::ProviderKind;
-use crate::providers::engines::config;
+use crate::provider::{Preview, ProviderKind};
+use crate::providers::engines::config::{self, EngineLimits};
+use crate::providers::engines::kind::EngineKind;
+use crate::providers::engines::{Quota, provider};
 use crate::providers::toolkit;
 
 /// All keys of an entry: those of selecting tools and those of engines.
@@ -40,6 +43,33 @@ const KEYS: [&str; toolkit::KEYS.len() + config::KEYS.len()] = {
     keys
 };
 
+/// What is common to the tools of all mailboxes.
+static MAILBOX: EngineKind = EngineKind {
+    noun: "mailbox",
+    space: "box",
+    defaults: EngineLimits {
+        quota: Quota { keys: 1000, bytes: 64 << 20 },
+        max_key_bytes: 128,
+        max_value_bytes: 256 << 10,
+    },
+    tools: &tools::TOOLS,
+    may_write: |_| Ok(true),
+    memory_notice: "keeps messages in memory: they are gone when toolhost ends; \
+                    'storage_type: disk' keeps them",
+    session_note: "each session has mailboxes of its own",
+    has_aliases: false,
+    is_instant_in_memory: false,
+    cancelled: None,
+    preview: |summary, place, arguments| Preview {
+        summary: format!("{summary} {place}"),
+        request: json!({
+            "operation": summary,
+            "mailboxes": place,
+            "arguments": Value::Object(arguments.clone()),
+        }),
+    },
+};
+
 /// The row of the registry of kinds.
 pub fn kind() -> ProviderKind {
     ProviderKind {
@@ -52,6 +82,6 @@ pub fn kind() -> ProviderKind {
             effects: config::effects,
             code: None,
         },
-        build: provider::build,
+        build: |specs, context| provider::build(&MAILBOX, specs, context),
     }
 }

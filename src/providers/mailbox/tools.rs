@@ -1,14 +1,13 @@
-//! The tools of a mailbox, and what is said about them.
+//! The tools of a mailbox: their definitions, and the functions that run them.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::config::spec::ToolSpec;
-use crate::model::{ToolDefinition, ToolScope};
-use crate::providers::engines::config::{EngineConfig, EngineLimits};
-use crate::providers::toolkit::{SelectedTool, ToolkitTool};
+use super::operations;
+use crate::providers::engines::config::EngineLimits;
+use crate::providers::engines::kind::{DestructiveHint, EngineTool};
+use crate::providers::toolkit::ToolkitTool;
 
 /// How many messages one call may receive.
 pub(super) const MAX_MESSAGES: u64 = 100;
@@ -21,104 +20,60 @@ pub(super) const MAX_WAIT_SECONDS: u64 = 240;
 const RECEIVE_TIMEOUT: Duration = Duration::from_secs(MAX_WAIT_SECONDS + 20);
 
 /// What a mailbox can do.
-pub(super) const TOOLS: &[ToolkitTool] = &[
-    ToolkitTool { name: "send", aliases: &["post"] },
-    ToolkitTool { name: "receive", aliases: &["take"] },
-    ToolkitTool { name: "list", aliases: &[] },
-];
-
-/// Which tools make up a mailbox, as an enum of [`TOOLS`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum MailboxOperation {
-    Send,
-    Receive,
-    List,
-}
-
-impl MailboxOperation {
-    /// What an offer does.
-    pub(super) fn of(offer: &ToolkitTool) -> Self {
-        match offer.name {
-            "send" => Self::Send,
-            "receive" => Self::Receive,
-            _ => Self::List,
-        }
-    }
-}
-
-/// The whole definition of a tool.
-pub(super) fn define(
-    spec: &ToolSpec,
-    tool: &SelectedTool,
-    config: &EngineConfig,
-) -> ToolDefinition {
-    let operation = MailboxOperation::of(tool.original);
-    let mut definition = tool.definition(spec);
-    let place = config.location.kind();
-    definition.description.get_or_insert_with(|| match operation {
-        MailboxOperation::Send => format!(
-            "Leaves a message in somebody's mailbox ({place}): a text, or any JSON value as \
-             message."
-        ),
-        MailboxOperation::Receive => format!(
-            "Takes the oldest messages out of a mailbox ({place}), each for one receiver only. \
-             With wait it waits that many seconds for one, with keep the messages stay."
-        ),
-        MailboxOperation::List => format!("Lists the mailboxes that hold messages ({place})."),
-    });
-    definition.input_schema = Arc::new(input(operation, &config.limits));
-    definition.output_schema = Some(Arc::new(output(operation)));
-    let said = &mut definition.annotations;
-    said.read_only = Some(operation == MailboxOperation::List);
-    said.idempotent = Some(operation == MailboxOperation::List);
-    said.open_world = Some(false);
-    definition.is_repeatable = definition.is_repeatable && operation == MailboxOperation::List;
-    if operation == MailboxOperation::Receive && definition.timeout.is_none() {
-        definition.timeout = Some(RECEIVE_TIMEOUT);
-    }
-    definition.touches.push(config.location.touches(operation != MailboxOperation::List));
-    if definition.scope == ToolScope::Session {
-        definition.touches.push("each session has mailboxes of its own".to_owned());
-    }
-    definition
-}
-
-fn input(operation: MailboxOperation, limits: &EngineLimits) -> Value {
-    let name = |about: &str| {
-        json!({ "type": "string", "minLength": 1, "maxLength": limits.max_key_bytes.min(128),
-                "pattern": "^[A-Za-z0-9_.-]+$", "description": about })
-    };
-    let short = |about: &str| json!({ "type": "string", "maxLength": 256, "description": about });
-    let (properties, required) = match operation {
-        MailboxOperation::Send => (
-            json!({
-                "to": name("the mailbox"),
+pub(super) static TOOLS: [EngineTool; 3] = [
+    EngineTool {
+        tool: ToolkitTool { name: "send", aliases: &["post"] },
+        is_default: true,
+        changes: true,
+        keeps: true,
+        is_idempotent: false,
+        destructive: DestructiveHint::AsWritten,
+        timeout: None,
+        description: |_, sort| {
+            format!(
+                "Leaves a message in somebody's mailbox ({sort}): a text, or any JSON value as \
+                 message."
+            )
+        },
+        input: |limits| {
+            let properties = json!({
+                "to": mailbox_name(limits),
                 "text": { "type": "string", "maxLength": limits.max_value_bytes, "description": "what to say, as text" },
                 "message": { "description": "what to say, as any JSON value" },
-                "from": short("who says it"),
-                "topic": short("what it is about"),
-            }),
-            vec!["to"],
-        ),
-        MailboxOperation::Receive => (
-            json!({
-                "name": name("the mailbox"),
+                "from": short_text("who says it"),
+                "topic": short_text("what it is about"),
+            });
+            (properties, &["to"])
+        },
+        output: || json!({ "id": text_schema(), "to": text_schema() }),
+        summary: |_| "leaves a message in a mailbox",
+        run: |call| Box::pin(operations::send(call)),
+    },
+    EngineTool {
+        tool: ToolkitTool { name: "receive", aliases: &["take"] },
+        is_default: true,
+        changes: true,
+        keeps: false,
+        is_idempotent: false,
+        destructive: DestructiveHint::AsWritten,
+        timeout: Some(RECEIVE_TIMEOUT),
+        description: |_, sort| {
+            format!(
+                "Takes the oldest messages out of a mailbox ({sort}), each for one receiver only. \
+                 With wait it waits that many seconds for one, with keep the messages stay."
+            )
+        },
+        input: |limits| {
+            let properties = json!({
+                "name": mailbox_name(limits),
                 "limit": { "type": "integer", "minimum": 1, "maximum": MAX_MESSAGES, "default": 1, "description": "the most messages to take" },
                 "wait": { "type": "number", "minimum": 0, "maximum": MAX_WAIT_SECONDS, "default": 0, "description": "how many seconds to wait for a message" },
                 "keep": { "type": "boolean", "default": false, "description": "leave the messages where they are" },
-            }),
-            vec!["name"],
-        ),
-        MailboxOperation::List => (json!({}), vec![]),
-    };
-    json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false })
-}
-
-fn output(operation: MailboxOperation) -> Value {
-    let text = json!({ "type": "string" });
-    let (properties, required) = match operation {
-        MailboxOperation::Send => (json!({ "id": text, "to": text }), vec!["id", "to"]),
-        MailboxOperation::Receive => (
+            });
+            (properties, &["name"])
+        },
+        output: || {
+            let text = text_schema();
             json!({ "messages": { "type": "array", "items": {
                 "type": "object",
                 "properties": {
@@ -126,20 +81,51 @@ fn output(operation: MailboxOperation) -> Value {
                     "sent": { "type": "string", "description": "the sender's time, RFC 3339" },
                 },
                 "required": ["id", "to", "sent"],
-            } } }),
-            vec!["messages"],
-        ),
-        MailboxOperation::List => (
+            } } })
+        },
+        summary: |arguments| {
+            if arguments.get("keep").and_then(Value::as_bool).unwrap_or_default() {
+                "reads messages of a mailbox"
+            } else {
+                "takes messages out of a mailbox"
+            }
+        },
+        run: |call| Box::pin(operations::receive(call)),
+    },
+    EngineTool {
+        tool: ToolkitTool { name: "list", aliases: &[] },
+        is_default: true,
+        changes: false,
+        keeps: false,
+        is_idempotent: true,
+        destructive: DestructiveHint::AsWritten,
+        timeout: None,
+        description: |_, sort| format!("Lists the mailboxes that hold messages ({sort})."),
+        input: |_| (json!({}), &[]),
+        output: || {
             json!({
                 "mailboxes": { "type": "array", "items": {
                     "type": "object",
-                    "properties": { "name": text, "messages": { "type": "integer" } },
+                    "properties": { "name": text_schema(), "messages": { "type": "integer" } },
                     "required": ["name", "messages"],
                 } },
                 "more": { "type": "boolean", "description": "whether there are more than are listed" },
-            }),
-            vec!["mailboxes", "more"],
-        ),
-    };
-    json!({ "type": "object", "properties": properties, "required": required })
+            })
+        },
+        summary: |_| "lists the mailboxes",
+        run: |call| Box::pin(operations::list(call)),
+    },
+];
+
+fn mailbox_name(limits: &EngineLimits) -> Value {
+    json!({ "type": "string", "minLength": 1, "maxLength": limits.max_key_bytes.min(128),
+            "pattern": "^[A-Za-z0-9_.-]+$", "description": "the mailbox" })
+}
+
+fn short_text(about: &str) -> Value {
+    json!({ "type": "string", "maxLength": 256, "description": about })
+}
+
+fn text_schema() -> Value {
+    json!({ "type": "string" })
 }

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use super::error::OperationError;
 use crate::config::spec::ToolSpec;
 use crate::config::{parse, read};
 use crate::model::Diagnostic;
@@ -20,14 +21,14 @@ const MAX_OPERATIONS: usize = 10_000;
 /// The members of a path that are operations.
 const METHODS: [&str; 7] = ["get", "put", "post", "delete", "options", "head", "patch"];
 
-/// A document.
+/// A parsed document of version 3.0 or 3.1.
 pub(super) struct OpenApiDocument {
     root: Value,
     /// The version is 3.0, whose schemas differ from JSON Schema.
     pub(super) is_v3_0: bool,
 }
 
-/// One operation.
+/// A method of a path of the document, which can become a tool.
 #[derive(Debug, Clone)]
 pub(super) struct OpenApiOperation {
     /// Its `operationId`, else one made of method and path.
@@ -35,7 +36,7 @@ pub(super) struct OpenApiOperation {
     pub(super) method: &'static str,
     pub(super) path: String,
     pub(super) tags: Vec<String>,
-    /// The operation itself.
+    /// The object of the operation as the document has it.
     pub(super) value: Value,
     /// The parameters of its path.
     pub(super) shared: Vec<Value>,
@@ -71,25 +72,30 @@ impl OpenApiDocument {
     ///
     /// # Errors
     /// When it leads out of the document, or nowhere.
-    pub(super) fn lookup(&self, reference: &str) -> Result<&Value, String> {
+    pub(super) fn lookup(&self, reference: &str) -> Result<&Value, OperationError> {
         let Some(pointer) = reference.strip_prefix('#') else {
-            return Err(format!("'{reference}' leads out of the document"));
+            return Err(OperationError::ReferenceOutside(reference.to_owned()));
         };
-        self.root.pointer(pointer).ok_or_else(|| format!("there is nothing at '{reference}'"))
+        self.root
+            .pointer(pointer)
+            .ok_or_else(|| OperationError::ReferenceMissing(reference.to_owned()))
     }
 
     /// What a value means that may be a reference.
     ///
     /// # Errors
     /// When references lead nowhere or in a circle.
-    pub(super) fn resolved<'a>(&'a self, mut value: &'a Value) -> Result<&'a Value, String> {
+    pub(super) fn resolved<'a>(
+        &'a self,
+        mut value: &'a Value,
+    ) -> Result<&'a Value, OperationError> {
         for _ in 0..MAX_REFERENCES {
             match value.get("$ref").and_then(Value::as_str) {
                 Some(reference) => value = self.lookup(reference)?,
                 None => return Ok(value),
             }
         }
-        Err("references lead in a circle".to_owned())
+        Err(OperationError::ReferenceCycle)
     }
 
     /// All operations, in the order of the document.

@@ -59,12 +59,12 @@ pub(super) fn choose(
                     continue;
                 }
             };
-            let found: Vec<&OpenApiOperation> =
+            let matching: Vec<&OpenApiOperation> =
                 all.iter().filter(|one| matches(one, word, text)).collect();
-            if found.is_empty() {
+            if matching.is_empty() {
                 diagnostics.push(unknown(&all, word, text).with_location(item.location()));
             }
-            for operation in found {
+            for operation in matching {
                 if !chosen.iter().any(|(other, _)| is_same_operation(other, operation)) {
                     chosen.push((operation.clone(), item.location()));
                 }

@@ -6,6 +6,7 @@
 //! or send a request; what is built here are entries, and `http` does the rest.
 
 mod document;
+mod error;
 mod include;
 mod operation;
 mod schema;
@@ -72,12 +73,14 @@ fn build(specs: &[&ToolSpec], context: &ProviderDeps) -> BuiltProviders {
     let mut made = Vec::new();
     for spec in specs {
         let name = spec.definition.name.full();
-        let mut found = Vec::new();
-        match operations(spec, &mut found) {
+        let mut own_diagnostics = Vec::new();
+        match operations(spec, &mut own_diagnostics) {
             Ok(more) => made.extend(more),
-            Err(diagnostic) => found.push(diagnostic),
+            Err(diagnostic) => own_diagnostics.push(diagnostic),
         }
-        diagnostics.extend(found.into_iter().map(|diagnostic| diagnostic.with_entry(name.clone())));
+        diagnostics.extend(
+            own_diagnostics.into_iter().map(|diagnostic| diagnostic.with_entry(name.clone())),
+        );
     }
     let mut built = http::build(&made.iter().collect::<Vec<_>>(), context);
     diagnostics.append(&mut built.diagnostics);
@@ -120,9 +123,9 @@ fn operations(
     for (operation, place) in chosen {
         match operation::entry(spec, &document, &operation, &naming, &base) {
             Ok(entry) => made.push(entry),
-            Err(why) => diagnostics.push(
+            Err(error) => diagnostics.push(
                 Diagnostic::error(format!(
-                    "the operation '{}' cannot be a tool: {why}",
+                    "the operation '{}' cannot be a tool: {error}",
                     operation.id
                 ))
                 .with_location(place),

@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::HTTP_KEYS;
 use super::document::{OpenApiDocument, OpenApiOperation};
+use super::error::OperationError;
 use super::schema::SchemaBundler;
 use crate::config::node::{ConfigKey, ConfigNode, NodeValue};
 use crate::config::spec::ToolSpec;
@@ -23,9 +24,9 @@ const IGNORED_HEADERS: [&str; 3] = ["accept", "content-type", "authorization"];
 
 /// How the tools of an entry are named.
 pub(super) enum ToolNaming {
-    /// `{component}-{operation}`.
+    /// `{component}-{operation}`: the tools share a component.
     Component(String),
-    /// `{prefix}{operation}`.
+    /// `{prefix}{operation}`: plain names without a component.
     Prefix(String),
 }
 
@@ -75,7 +76,7 @@ impl ToolNaming {
 struct OperationArguments {
     properties: Map<String, Value>,
     required: Vec<Value>,
-    /// `params` of the entry.
+    /// Where each goes in the request: the key `params` of the entry.
     params: Map<String, Value>,
     warnings: Vec<String>,
 }
@@ -102,9 +103,9 @@ pub(super) fn entry(
     operation: &OpenApiOperation,
     naming: &ToolNaming,
     base: &str,
-) -> Result<ToolSpec, String> {
+) -> Result<ToolSpec, OperationError> {
     if operation.path.contains(['?', '#']) {
-        return Err("its path holds more than a path".to_owned());
+        return Err(OperationError::PathWithQuery);
     }
     let mut schemas = SchemaBundler::of(document);
     let mut arguments = OperationArguments::default();
@@ -148,7 +149,7 @@ fn parameters(
     operation: &OpenApiOperation,
     schemas: &mut SchemaBundler<'_>,
     arguments: &mut OperationArguments,
-) -> Result<(), String> {
+) -> Result<(), OperationError> {
     let own = operation.value.get("parameters").and_then(Value::as_array);
     // An operation's own parameters come last, and so replace those of its path.
     for parameter in operation.shared.iter().chain(own.into_iter().flatten()) {
@@ -161,7 +162,7 @@ fn parameters(
         }
         if place == "cookie" {
             if required {
-                return Err(format!("it needs the cookie '{name}', and cookies are not sent"));
+                return Err(OperationError::RequiredCookie(name.to_owned()));
             }
             continue;
         }
@@ -194,7 +195,7 @@ fn body(
     operation: &OpenApiOperation,
     schemas: &mut SchemaBundler<'_>,
     arguments: &mut OperationArguments,
-) -> Result<Vec<(&'static str, Value)>, String> {
+) -> Result<Vec<(&'static str, Value)>, OperationError> {
     let Some(body) = operation.value.get("requestBody") else { return Ok(Vec::new()) };
     let body = document.resolved(body)?;
     let required = body.get("required") == Some(&Value::Bool(true));
@@ -212,8 +213,8 @@ fn body(
     } else if let Some((_, media)) = find(&|kind| kind.starts_with("text/")) {
         ("text", media)
     } else {
-        let kinds: Vec<&str> = content.iter().map(|(kind, _)| kind.as_str()).collect();
-        return Err(format!("its body is {}; JSON, forms and text are sent", kinds.join(" or ")));
+        let kinds = content.iter().map(|(kind, _)| (*kind).clone()).collect();
+        return Err(OperationError::BodyType(kinds));
     };
     let any = json!({});
     let schema = media.get("schema").unwrap_or(&any);
@@ -237,7 +238,7 @@ fn body(
         }
         _ => {
             if arguments.properties.contains_key("body") {
-                return Err("a parameter and its body are both called 'body'".to_owned());
+                return Err(OperationError::BodyNameTaken);
             }
             arguments.add("body", schemas.rewrite(schema, 0)?, required, None);
             Ok(vec![how, ("body", json!("{body}"))])
@@ -249,7 +250,7 @@ fn body(
 fn output(
     document: &OpenApiDocument,
     operation: &OpenApiOperation,
-) -> Result<Option<Value>, String> {
+) -> Result<Option<Value>, OperationError> {
     let responses = operation.value.get("responses");
     for status in ["200", "201", "2XX"] {
         let Some(response) = responses.and_then(|all| all.get(status)) else { continue };

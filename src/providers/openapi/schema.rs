@@ -8,12 +8,13 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use super::document::OpenApiDocument;
+use super::error::OperationError;
 
 /// The most schemas one tool may refer to.
-const MAX_DEFS: usize = 500;
+pub(super) const MAX_DEFS: usize = 500;
 
 /// How deep one schema may be.
-const MAX_DEPTH: usize = 64;
+pub(super) const MAX_DEPTH: usize = 64;
 
 /// Keys whose value is a map of schemas under names that are not keywords.
 const SCHEMA_MAP_KEYS: [&str; 4] = ["properties", "patternProperties", "$defs", "dependentSchemas"];
@@ -39,9 +40,13 @@ impl<'a> SchemaBundler<'a> {
     ///
     /// # Errors
     /// When a reference leads out of the document or nowhere, or there are too many.
-    pub(super) fn rewrite(&mut self, schema: &Value, depth: usize) -> Result<Value, String> {
+    pub(super) fn rewrite(
+        &mut self,
+        schema: &Value,
+        depth: usize,
+    ) -> Result<Value, OperationError> {
         if depth > MAX_DEPTH {
-            return Err(format!("a schema is deeper than {MAX_DEPTH}"));
+            return Err(OperationError::SchemaTooDeep);
         }
         let Value::Object(map) = schema else { return Ok(schema.clone()) };
         let mut out = Map::new();
@@ -72,13 +77,13 @@ impl<'a> SchemaBundler<'a> {
         Ok(Value::Object(out))
     }
 
-    fn reference_to_def(&mut self, reference: &str) -> Result<String, String> {
+    fn reference_to_def(&mut self, reference: &str) -> Result<String, OperationError> {
         if let Some(name) = self.names.get(reference) {
             return Ok(format!("#/$defs/{name}"));
         }
         self.document.lookup(reference)?;
         if self.names.len() == MAX_DEFS {
-            return Err(format!("more than {MAX_DEFS} schemas are referred to"));
+            return Err(OperationError::TooManySchemas);
         }
         let last = reference.rsplit('/').next().unwrap_or_default();
         let fits = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
@@ -95,7 +100,7 @@ impl<'a> SchemaBundler<'a> {
     ///
     /// # Errors
     /// As [`SchemaBundler::rewrite`].
-    pub(super) fn attach_defs(mut self, mut root: Value) -> Result<Value, String> {
+    pub(super) fn attach_defs(mut self, mut root: Value) -> Result<Value, OperationError> {
         let mut defs = Map::new();
         while let Some(reference) = self.pending.pop() {
             let schema = self.rewrite(self.document.lookup(&reference)?, 0)?;

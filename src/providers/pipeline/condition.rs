@@ -5,19 +5,20 @@
 
 use serde_json::Value;
 
-use super::scope::ScopeView;
+use super::scope::{ReferenceError, ScopeView};
 use super::template::{Embedding, LocatedReference, PipelineTemplate};
 use crate::config::node::{ConfigNode, NodeValue};
 use crate::model::Diagnostic;
+use crate::providers::hinted_error::HintedError as _;
 
-/// A condition.
+/// A comparison, or a test whether a value counts as true.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct StepCondition {
     left: PipelineTemplate,
     /// What it is compared with; without it, it has to be something.
     right: Option<PipelineTemplate>,
     negated: bool,
-    /// As it is written.
+    /// The condition as the file has it, for previews.
     pub(super) text: String,
 }
 
@@ -54,14 +55,12 @@ impl StepCondition {
         };
         let mut part = |text: &str, how| match PipelineTemplate::parse(text) {
             Ok(template) => {
-                let found = template.references().into_iter();
-                references.extend(found.map(|r| (r.clone(), node.location(), how)));
+                let located = template.references().into_iter();
+                references.extend(located.map(|r| (r.clone(), node.location(), how)));
                 Some(template)
             }
-            Err((message, hint)) => {
-                diagnostics.push(
-                    Diagnostic::error(message).with_hint(hint).with_location(node.location()),
-                );
+            Err(error) => {
+                diagnostics.push(error.diagnostic(node));
                 None
             }
         };
@@ -80,8 +79,8 @@ impl StepCondition {
     /// Whether it holds.
     ///
     /// # Errors
-    /// In words, what is not there.
-    pub(super) fn holds(&self, view: &ScopeView<'_>) -> Result<bool, String> {
+    /// The first reference that leads to nothing.
+    pub(super) fn holds(&self, view: &ScopeView<'_>) -> Result<bool, ReferenceError> {
         let left = self.left.fill(view)?.unwrap_or_default();
         let holds = match &self.right {
             None => is_truthy(&left),

@@ -10,7 +10,7 @@ use crate::model::Diagnostic;
 /// The most steps of one pipeline, those in groups counted one by one.
 const MAX_STEPS: usize = 100;
 
-/// A checked pipeline.
+/// A pipeline in which every reference leads to an earlier step or an argument.
 #[derive(Debug, Clone)]
 pub(super) struct PipelinePlan {
     /// What runs one after the other.
@@ -29,7 +29,7 @@ pub(super) struct PipelineStage {
 }
 
 impl PipelinePlan {
-    /// All steps, in order.
+    /// All steps in the order of the file, those of a group one by one.
     pub(super) fn steps(&self) -> impl Iterator<Item = &PipelineStep> {
         self.stages.iter().flat_map(|stage| &stage.steps)
     }

@@ -4,6 +4,7 @@
 //! does: wait, repeat or stop by itself; each step is a call of the host, which ends when this
 //! call ends.
 
+use std::fmt::Display;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -34,7 +35,7 @@ const MAX_ARGUMENT_BYTES: usize = 16 << 20;
 /// How many warnings of steps are passed on.
 const MAX_WARNINGS: usize = 20;
 
-/// A run under way.
+/// One call of a pipeline, from its first step to its result.
 pub(super) struct PipelineRun<'a> {
     pub(super) name: String,
     pub(super) plan: &'a PipelinePlan,
@@ -49,7 +50,7 @@ pub(super) struct PipelineRun<'a> {
 struct StepOutcome {
     /// What later steps see of it.
     state: Value,
-    /// What is told about it beside the result.
+    /// Its row under `steps` in the result's `_meta`.
     report: Value,
     /// The result of its call, when it was one call.
     result: Option<ToolResult>,
@@ -105,7 +106,7 @@ impl PipelineRun<'_> {
             None => last,
             Some(template) => {
                 let value = template.fill(&scope.view());
-                let value = value.map_err(|why| Error::tool(format!("the result: {why}")))?;
+                let value = value.map_err(|error| Error::tool(format!("the result: {error}")))?;
                 ToolResult::json(value.unwrap_or_default())
             }
         };
@@ -117,9 +118,8 @@ impl PipelineRun<'_> {
 
     async fn step(&self, step: &PipelineStep, view: ScopeView<'_>) -> Result<StepOutcome, Error> {
         let started = self.clock.now();
-        let bad = |why: String| Error::tool(format!("{}: {why}", title(step)));
-        let runs = step.when.as_ref().map_or(Ok(true), |when| when.holds(&view)).map_err(bad)?;
-        if !runs {
+        let runs = step.when.as_ref().map_or(Ok(true), |when| when.holds(&view));
+        if !runs.map_err(|error| step_error(step, None, &error))? {
             self.finished_steps.fetch_add(1, Ordering::Relaxed);
             self.log("debug", format!("{}: skipped", title(step)));
             return Ok(StepOutcome {
@@ -169,11 +169,10 @@ impl PipelineRun<'_> {
         list: &PipelineTemplate,
         view: ScopeView<'_>,
     ) -> Result<StepOutcome, Error> {
-        let bad = |why: String| Error::tool(format!("{}: {why}", title(step)));
-        let items = match list.fill(&view).map_err(bad)? {
+        let items = match list.fill(&view).map_err(|error| step_error(step, None, &error))? {
             Some(Value::Array(items)) => items,
             Some(Value::Null) | None => Vec::new(),
-            Some(_) => return Err(bad("what 'each' names is no list".to_owned())),
+            Some(_) => return Err(step_error(step, None, &"what 'each' names is no list")),
         };
         let count = items.len();
         if count > MAX_ITEMS {
@@ -226,12 +225,10 @@ impl PipelineRun<'_> {
         item: Option<usize>,
     ) -> StepCallResult {
         let filled = step.args.fill(&view);
-        let arguments = match filled.map_err(|why| Error::tool(step_message(step, item, &why)))? {
+        let arguments = match filled.map_err(|error| step_error(step, item, &error))? {
             Some(Value::Object(arguments)) => arguments,
             None => JsonObject::new(),
-            Some(_) => {
-                return Err(Error::tool(step_message(step, item, "'args' became no object")));
-            }
+            Some(_) => return Err(step_error(step, item, &"'args' became no object")),
         };
         if arguments.values().map(approximate_size).sum::<usize>() > MAX_ARGUMENT_BYTES {
             let size = MAX_ARGUMENT_BYTES >> 20;
@@ -279,9 +276,7 @@ impl PipelineRun<'_> {
             OnError::Continue => Value::Null,
             OnError::Default(value) => {
                 let value = value.fill(&view);
-                value
-                    .map_err(|why| Error::tool(step_message(step, item, &why)))?
-                    .unwrap_or_default()
+                value.map_err(|error| step_error(step, item, &error))?.unwrap_or_default()
             }
         };
         let words = failure_text(&error);
@@ -321,6 +316,11 @@ fn failure_text(error: &Error) -> String {
     let lines: Vec<&str> =
         error.details().iter().take(MAX_DETAIL_LINES).map(String::as_str).collect();
     if lines.is_empty() { error.to_string() } else { format!("{error}: {}", lines.join("; ")) }
+}
+
+/// The failure of a step because of its own texts, before or beside its call.
+fn step_error(step: &PipelineStep, item: Option<usize>, cause: &dyn Display) -> Error {
+    Error::tool(step_message(step, item, &cause.to_string()))
 }
 
 fn step_message(step: &PipelineStep, item: Option<usize>, why: &str) -> String {

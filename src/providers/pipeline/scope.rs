@@ -20,7 +20,7 @@ const MAX_LISTED_KEYS: usize = 10;
 /// Everything that is known so far.
 pub(super) struct Scope {
     arguments: Value,
-    /// `None` before a call, when nobody knows it.
+    /// `None` for a preview, which belongs to no call.
     context: Option<Value>,
     steps: BTreeSet<String>,
     done: BTreeMap<String, Value>,
@@ -41,6 +41,61 @@ pub(super) enum ReferenceValue<'a> {
     NotGiven,
     /// A step that has not run, or a context that is not there yet.
     NotYetKnown,
+}
+
+/// Why a reference has no value.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub(super) enum ReferenceError {
+    /// A step or item does not have what the reference names.
+    #[error("'{reference}' is not there: {reached}")]
+    Missing { reference: ValueReference, reached: ReachedValue },
+    /// The caller did not say, and the reference stands inside a larger text.
+    #[error("'{0}' was not given, and stands inside a text")]
+    NotGiven(ValueReference),
+}
+
+/// The last value on the way of a reference that leads to nothing.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub(super) enum ReachedValue {
+    #[error("the object is empty")]
+    EmptyObject,
+    #[error("it has {}{}", .keys.join(", "), .more)]
+    Object {
+        /// Its first keys, in quotes.
+        keys: Vec<String>,
+        /// Says that there are others; else empty.
+        more: &'static str,
+    },
+    #[error("the list has 1 item")]
+    SingleItem,
+    #[error("the list has {0} items")]
+    List(usize),
+    #[error("that value is text")]
+    Text,
+    #[error("that value is a number")]
+    Number,
+    #[error("that value is true or false")]
+    Bool,
+    #[error("there is nothing")]
+    Null,
+}
+
+impl ReachedValue {
+    fn of(value: &Value) -> Self {
+        match value {
+            Value::Object(map) if map.is_empty() => Self::EmptyObject,
+            Value::Object(map) => Self::Object {
+                keys: map.keys().take(MAX_LISTED_KEYS).map(|key| format!("'{key}'")).collect(),
+                more: if map.len() > MAX_LISTED_KEYS { " and more" } else { "" },
+            },
+            Value::Array(items) if items.len() == 1 => Self::SingleItem,
+            Value::Array(items) => Self::List(items.len()),
+            Value::String(_) => Self::Text,
+            Value::Number(_) => Self::Number,
+            Value::Bool(_) => Self::Bool,
+            Value::Null => Self::Null,
+        }
+    }
 }
 
 /// The context of a call, as templates see it.
@@ -89,9 +144,12 @@ impl<'a> ScopeView<'a> {
     /// What a reference stands for.
     ///
     /// # Errors
-    /// In words, what a step or item does not have. An argument or a part of the context that is
+    /// When a step or item does not have what is named. An argument or a part of the context that is
     /// not there was not given, which is no error by itself.
-    pub(super) fn find(&self, reference: &ValueReference) -> Result<ReferenceValue<'a>, String> {
+    pub(super) fn find(
+        &self,
+        reference: &ValueReference,
+    ) -> Result<ReferenceValue<'a>, ReferenceError> {
         let ValueReference { root, path } = reference;
         let (value, lenient) = match root.as_str() {
             "args" => (&self.scope.arguments, true),
@@ -121,14 +179,17 @@ impl<'a> ScopeView<'a> {
         match walk(value, path) {
             Ok(value) => Ok(ReferenceValue::Value(Cow::Borrowed(value))),
             Err(_) if lenient => Ok(ReferenceValue::NotGiven),
-            Err(why) => Err(format!("'{reference}' is not there: {why}")),
+            Err(last) => {
+                let reached = ReachedValue::of(last);
+                Err(ReferenceError::Missing { reference: reference.clone(), reached })
+            }
         }
     }
 }
 
 /// The value at the end of a path. Nothing is in nothing: a step that was skipped has no parts to
-/// miss.
-fn walk<'v>(mut value: &'v Value, path: &[PathSegment]) -> Result<&'v Value, String> {
+/// miss. The error is the last value on the way.
+fn walk<'v>(mut value: &'v Value, path: &[PathSegment]) -> Result<&'v Value, &'v Value> {
     for segment in path {
         let next = match (value, segment) {
             (Value::Null, _) => return Ok(value),
@@ -140,25 +201,7 @@ fn walk<'v>(mut value: &'v Value, path: &[PathSegment]) -> Result<&'v Value, Str
             }
             _ => None,
         };
-        value = next.ok_or_else(|| describe(value))?;
+        value = next.ok_or(value)?;
     }
     Ok(value)
-}
-
-fn describe(value: &Value) -> String {
-    match value {
-        Value::Object(map) if map.is_empty() => "the object is empty".to_owned(),
-        Value::Object(map) => {
-            let keys: Vec<String> =
-                map.keys().take(MAX_LISTED_KEYS).map(|key| format!("'{key}'")).collect();
-            let more = if map.len() > MAX_LISTED_KEYS { " and more" } else { "" };
-            format!("it has {}{more}", keys.join(", "))
-        }
-        Value::Array(items) if items.len() == 1 => "the list has 1 item".to_owned(),
-        Value::Array(items) => format!("the list has {} items", items.len()),
-        Value::String(_) => "that value is text".to_owned(),
-        Value::Number(_) => "that value is a number".to_owned(),
-        Value::Bool(_) => "that value is true or false".to_owned(),
-        Value::Null => "there is nothing".to_owned(),
-    }
 }

@@ -17,7 +17,7 @@ use crate::model::{Diagnostic, SourceLocation};
 /// How many calls of one pipeline run at the same time.
 pub(super) const MAX_PARALLEL: usize = 8;
 
-/// The most retries that can be asked for.
+/// The largest value of the key `retries`.
 const MAX_RETRIES: u64 = 100;
 
 const KEYS: [&str; 11] = [
@@ -34,7 +34,7 @@ const KEYS: [&str; 11] = [
     "retries",
 ];
 
-/// A checked step.
+/// A step whose keys are checked; its references are checked with the pipeline.
 #[derive(Debug, Clone)]
 pub(super) struct PipelineStep {
     /// By which others refer to it.
@@ -60,11 +60,11 @@ pub(super) struct PipelineStep {
 /// What a failed step comes to.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum OnError {
-    /// The pipeline fails.
+    /// The pipeline fails with the error of the step; the default.
     Fail,
-    /// The output is nothing.
+    /// The pipeline goes on, and the output of the step is null.
     Continue,
-    /// The output is this.
+    /// The pipeline goes on, and the output of the step is this value.
     Default(PipelineTemplate),
 }
 

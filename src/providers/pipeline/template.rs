@@ -1,17 +1,19 @@
 //! Values with places to fill in: `{topic}`, `{find.output.items[0]}`, `{context.session_id}`.
 //!
-//! Owns: the syntax, and how a value takes its place. A text that is one placeholder and nothing
-//! else becomes the value itself, with its type; inside a larger text a value stands as text. `{{`
-//! and `}}` are braces. Never does: know what a name means (`scope`) or whether there is such a
+//! Owns: the way into a value that a placeholder names, and how a value takes its place. A text that
+//! is one placeholder and nothing else becomes the value itself, with its type; inside a larger text
+//! a value stands as text. Never does: know what a name means (`scope`) or whether there is such a
 //! name (`check`).
 
 use std::fmt;
 
 use serde_json::Value;
 
-use super::scope::{ReferenceValue, ScopeView};
+use super::scope::{ReferenceError, ReferenceValue, ScopeView};
 use crate::config::node::{ConfigNode, NodeValue};
 use crate::model::{Diagnostic, JsonObject, SourceLocation};
+use crate::providers::hinted_error::HintedError as _;
+use crate::providers::template::{Placeholder, TemplateError, TextTemplate, value_text};
 
 /// A value with places to fill in.
 #[derive(Debug, Clone, PartialEq)]
@@ -20,21 +22,15 @@ pub(super) enum PipelineTemplate {
     Fixed(Value),
     /// Exactly one placeholder: the value keeps its type.
     Whole(ValueReference),
-    /// Text around placeholders.
-    Text(Vec<PipelineTemplatePart>),
-    /// A list of templates.
+    /// A text with more in it than one placeholder: it stays text.
+    Text(TextTemplate<ValueReference>),
+    /// A list, without the items for which nothing was given.
     List(Vec<Self>),
     /// An object of templates. Keys are never templates.
     Map(Vec<(String, Self)>),
 }
 
-#[derive(Debug, Clone, PartialEq)]
-pub(super) enum PipelineTemplatePart {
-    Literal(String),
-    Reference(ValueReference),
-}
-
-/// What stands between braces.
+/// A placeholder: a name, and the way into its value.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct ValueReference {
     /// An argument, a step, or one of the words `args`, `context`, `item`, `index`.
@@ -90,14 +86,12 @@ impl PipelineTemplate {
                         Self::Whole(_) => Embedding::Whole,
                         _ => Embedding::InText,
                     };
-                    let found = template.references().into_iter();
-                    references.extend(found.map(|r| (r.clone(), node.location(), how)));
+                    let located = template.references().into_iter();
+                    references.extend(located.map(|r| (r.clone(), node.location(), how)));
                     template
                 }
-                Err((message, hint)) => {
-                    diagnostics.push(
-                        Diagnostic::error(message).with_hint(hint).with_location(node.location()),
-                    );
+                Err(error) => {
+                    diagnostics.push(error.diagnostic(node));
                     Self::Fixed(Value::Null)
                 }
             },
@@ -119,59 +113,22 @@ impl PipelineTemplate {
     /// Reads a text.
     ///
     /// # Errors
-    /// What is wrong with a brace, and what to write instead.
-    pub(super) fn parse(text: &str) -> Result<Self, (String, String)> {
-        let mut parts = Vec::new();
-        let mut literal = String::new();
-        let mut rest = text;
-        while let Some(at) = rest.find(['{', '}']) {
-            let (before, brace) = rest.split_at(at);
-            literal.push_str(before);
-            if let Some(after) = brace.strip_prefix("{{") {
-                literal.push('{');
-                rest = after;
-            } else if let Some(after) = brace.strip_prefix("}}") {
-                literal.push('}');
-                rest = after;
-            } else {
-                let inside = brace.strip_prefix('{').and_then(|after| after.split_once('}'));
-                let Some((reference, after)) = inside
-                    .and_then(|(inside, after)| Some((ValueReference::parse(inside)?, after)))
-                else {
-                    return Err(unmatched_brace(brace, text));
-                };
-                if !literal.is_empty() {
-                    parts.push(PipelineTemplatePart::Literal(std::mem::take(&mut literal)));
-                }
-                parts.push(PipelineTemplatePart::Reference(reference));
-                rest = after;
-            }
-        }
-        literal.push_str(rest);
-        if parts.is_empty() {
-            return Ok(Self::Fixed(Value::String(literal)));
-        }
-        if !literal.is_empty() {
-            parts.push(PipelineTemplatePart::Literal(literal));
-        }
-        Ok(match parts.as_slice() {
-            [PipelineTemplatePart::Reference(only)] => Self::Whole(only.clone()),
-            _ => Self::Text(parts),
+    /// A brace that belongs to no placeholder.
+    pub(super) fn parse(text: &str) -> Result<Self, TemplateError> {
+        let template = TextTemplate::<ValueReference>::parse(text)?;
+        Ok(match (template.literal(), template.sole_placeholder()) {
+            (Some(literal), _) => Self::Fixed(Value::String(literal.to_owned())),
+            (None, Some(only)) => Self::Whole(only.clone()),
+            (None, None) => Self::Text(template),
         })
     }
 
-    /// Everything it refers to.
+    /// Every reference in it, in the order of the file.
     pub(super) fn references(&self) -> Vec<&ValueReference> {
         match self {
             Self::Fixed(_) => Vec::new(),
             Self::Whole(reference) => vec![reference],
-            Self::Text(parts) => parts
-                .iter()
-                .filter_map(|part| match part {
-                    PipelineTemplatePart::Reference(reference) => Some(reference),
-                    PipelineTemplatePart::Literal(_) => None,
-                })
-                .collect(),
+            Self::Text(template) => template.placeholders().collect(),
             Self::List(items) => items.iter().flat_map(Self::references).collect(),
             Self::Map(entries) => entries.iter().flat_map(|(_, t)| t.references()).collect(),
         }
@@ -181,8 +138,8 @@ impl PipelineTemplate {
     /// was not given. An entry of an object or list for which nothing was given is left out.
     ///
     /// # Errors
-    /// In words, what is not there.
-    pub(super) fn fill(&self, view: &ScopeView<'_>) -> Result<Option<Value>, String> {
+    /// The first reference that leads to nothing.
+    pub(super) fn fill(&self, view: &ScopeView<'_>) -> Result<Option<Value>, ReferenceError> {
         Ok(match self {
             Self::Fixed(value) => Some(value.clone()),
             Self::Whole(reference) => match view.find(reference)? {
@@ -190,7 +147,20 @@ impl PipelineTemplate {
                 ReferenceValue::NotGiven => None,
                 ReferenceValue::NotYetKnown => Some(Value::String(format!("{{{reference}}}"))),
             },
-            Self::Text(parts) => Some(Value::String(fill_text(parts, view)?)),
+            Self::Text(template) => {
+                let value = |reference: &ValueReference| {
+                    Ok(match view.find(reference)? {
+                        ReferenceValue::Value(value) => {
+                            Some(value_text(&value).unwrap_or_default())
+                        }
+                        ReferenceValue::NotYetKnown => Some(format!("{{{reference}}}")),
+                        ReferenceValue::NotGiven => None,
+                    })
+                };
+                let missing =
+                    |reference: &ValueReference| ReferenceError::NotGiven(reference.clone());
+                template.render(value, missing)?.map(Value::String)
+            }
             Self::List(items) => {
                 let mut filled = Vec::with_capacity(items.len());
                 for item in items {
@@ -211,32 +181,15 @@ impl PipelineTemplate {
     }
 }
 
-fn fill_text(parts: &[PipelineTemplatePart], view: &ScopeView<'_>) -> Result<String, String> {
-    use fmt::Write as _;
-    let mut text = String::new();
-    for part in parts {
-        match part {
-            PipelineTemplatePart::Literal(literal) => text.push_str(literal),
-            PipelineTemplatePart::Reference(reference) => match view.find(reference)? {
-                ReferenceValue::Value(value) => match value.as_ref() {
-                    Value::Null => {}
-                    Value::String(value) => text.push_str(value),
-                    // Writing to a String cannot fail.
-                    other => drop(write!(text, "{other}")),
-                },
-                ReferenceValue::NotYetKnown => drop(write!(text, "{{{reference}}}")),
-                ReferenceValue::NotGiven => {
-                    return Err(format!("'{reference}' was not given, and stands inside a text"));
-                }
-            },
-        }
+impl Placeholder for ValueReference {
+    fn parse(inside: &str) -> Result<Option<Self>, TemplateError> {
+        Ok(Self::read(inside))
     }
-    Ok(text)
 }
 
 impl ValueReference {
     /// `root`, then `.key`, `[number]` or `["key"]`.
-    fn parse(text: &str) -> Option<Self> {
+    fn read(text: &str) -> Option<Self> {
         let word = |text: &str| {
             let fits = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
             let end = text.find(|c| !fits(c)).unwrap_or(text.len());
@@ -263,14 +216,6 @@ impl ValueReference {
     }
 }
 
-fn unmatched_brace(brace: &str, text: &str) -> (String, String) {
-    let brace = brace.chars().next().unwrap_or('{');
-    (
-        format!("the '{brace}' in '{text}' belongs to no placeholder"),
-        "write {name} or {step.output} for a value, and {{ or }} for a brace itself".to_owned(),
-    )
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -288,8 +233,8 @@ mod tests {
     }
 
     fn fill(text: &str) -> Result<Option<Value>, String> {
-        let template = PipelineTemplate::parse(text).map_err(|(message, _)| message)?;
-        template.fill(&scope().view())
+        let template = PipelineTemplate::parse(text).map_err(|error| error.to_string())?;
+        template.fill(&scope().view()).map_err(|error| error.to_string())
     }
 
     #[test]
@@ -388,7 +333,7 @@ mod tests {
             if let Ok(template) = PipelineTemplate::parse(&text) {
                 // What is read can be written again.
                 for reference in template.references() {
-                    let again = ValueReference::parse(&reference.to_string());
+                    let again = ValueReference::read(&reference.to_string());
                     let odd = reference.path.iter().any(|s| matches!(s, PathSegment::Key(k) if k.contains(['.', ' ', '[', '"', '{', '}']) || k.is_empty()));
                     prop_assert!(odd || again.as_ref() == Some(reference));
                 }

@@ -30,10 +30,10 @@ pub(super) enum FunctionSelection {
     AllTyped,
 }
 
-/// A checked entry.
+/// An entry of kind `python`, checked without starting an interpreter.
 #[derive(Debug, Clone)]
 pub(super) struct PythonEntry {
-    /// The module, dotted.
+    /// The module as Python imports it, such as `tools.weather`.
     pub(super) module: String,
     /// What of it becomes a tool.
     pub(super) selection: FunctionSelection,
@@ -45,7 +45,7 @@ pub(super) struct PythonEntry {
     pub(super) base_dir: PathBuf,
     /// Variables set by the entry.
     pub(super) env: BTreeMap<String, String>,
-    /// Variables passed through.
+    /// Variables of our own environment that the worker gets too.
     pub(super) env_keys: Vec<String>,
     /// Whether the file says what the arguments are.
     pub(super) has_schema: bool,

@@ -15,12 +15,12 @@ use crate::model::{Error, ErrorKind, ErrorPhase, ToolResult};
 pub(super) fn read(reply: WorkerReply) -> Result<ToolResult, Error> {
     let warnings = reply.warnings.clone();
     let mut result = match reply.error {
-        Some(complaint) if complaint.kind == WorkerErrorKind::Raised => {
-            let mut result = ToolResult::failure(complaint.message.clone());
-            result.error = Some(error_from_worker(complaint));
+        Some(worker_error) if worker_error.kind == WorkerErrorKind::Raised => {
+            let mut result = ToolResult::failure(worker_error.message.clone());
+            result.error = Some(error_from_worker(worker_error));
             result
         }
-        Some(complaint) => return Err(error_from_worker(complaint)),
+        Some(worker_error) => return Err(error_from_worker(worker_error)),
         None => of_value(value(reply)?),
     };
     result.warnings = warnings;
@@ -32,8 +32,8 @@ pub(super) fn read(reply: WorkerReply) -> Result<ToolResult, Error> {
 /// # Errors
 /// As [`read`], and an exception too.
 pub(super) fn value(reply: WorkerReply) -> Result<Value, Error> {
-    if let Some(complaint) = reply.error {
-        return Err(error_from_worker(complaint));
+    if let Some(worker_error) = reply.error {
+        return Err(error_from_worker(worker_error));
     }
     let Some(raw) = reply.result else { return Ok(Value::Null) };
     serde_json::from_str(raw.get()).map_err(|error| {
@@ -42,9 +42,9 @@ pub(super) fn value(reply: WorkerReply) -> Result<Value, Error> {
     })
 }
 
-/// What a complaint is to those who called.
-pub(super) fn error_from_worker(complaint: WorkerError) -> Error {
-    let WorkerError { kind, message, hint, details } = complaint;
+/// The error of a call whose request gave no result.
+pub(super) fn error_from_worker(worker_error: WorkerError) -> Error {
+    let WorkerError { kind, message, hint, details, exception: _ } = worker_error;
     let error = match kind {
         WorkerErrorKind::Raised => Error::tool(message).with_phase(ErrorPhase::Call),
         WorkerErrorKind::Import => Error::unreachable(message).with_phase(ErrorPhase::Start),
@@ -98,10 +98,10 @@ fn failure(output: Value, error: Value) -> ToolResult {
         result.error = Some(Error::tool(message).with_data(error));
     }
     if !output.is_null() {
-        let given = ToolResult::json(output);
-        result.content.extend(given.content);
-        result.structured = given.structured;
-        result.output = given.output;
+        let partial = ToolResult::json(output);
+        result.content.extend(partial.content);
+        result.structured = partial.structured;
+        result.output = partial.output;
     }
     result
 }
@@ -120,8 +120,8 @@ mod tests {
         );
         let bad = of_value(json!({ "success": false, "error": "no such table", "output": null }));
         assert!(!bad.success && bad.output == json!("no such table"));
-        let told = of_value(json!({ "success": false, "error": { "message": "m", "code": 7 } }));
-        let error = told.error.unwrap();
+        let coded = of_value(json!({ "success": false, "error": { "message": "m", "code": 7 } }));
+        let error = coded.error.unwrap();
         assert_eq!(
             (error.message(), error.data()),
             ("m", Some(&json!({ "message": "m", "code": 7 })))

@@ -17,17 +17,17 @@ use crate::provider::{ProviderDeps, verify_trust};
 use crate::providers::confinement::Sandbox;
 use crate::providers::program_env;
 
-/// Runs what entries name.
+/// Finds or starts the worker of an entry and sends it requests.
 pub(super) struct PythonRunner {
     workers: WorkerPool,
     environment: Arc<dyn Environment>,
     pub(super) expanded: ExpandedValues,
-    /// What functions said about themselves.
+    /// The descriptions of functions, shared by all entries.
     pub(super) descriptions: DescriptionCache,
 }
 
 impl PythonRunner {
-    /// A runner without workers; nothing is started before it is asked for something.
+    /// A runner without workers; the first request of an entry starts one.
     pub(super) fn new(context: &ProviderDeps) -> Self {
         Self {
             workers: WorkerPool::new(context.events.clone()),
@@ -112,7 +112,7 @@ impl PythonRunner {
         })
     }
 
-    /// Ends all workers.
+    /// Ends all workers and waits for them, bounded in time.
     pub(super) async fn close(&self) {
         self.workers.close().await;
     }
@@ -120,15 +120,18 @@ impl PythonRunner {
 
 /// Adds to an exception what the sandbox has to do with it.
 fn with_sandbox_hint(mut reply: WorkerReply, sandbox: &Sandbox) -> WorkerReply {
-    let Some(complaint) = reply.error.as_mut() else { return reply };
-    let is = |exception: &str| complaint.message.split(':').next() == Some(exception);
-    if let (true, Some(limit)) = (is("MemoryError"), sandbox.memory_limit()) {
-        complaint.message = format!("{} ({limit})", complaint.message);
-        let hint = "'memory' of 'sandbox' in the entry says how much it may use";
-        complaint.hint.get_or_insert_with(|| hint.to_owned());
-    } else if is("PermissionError") && sandbox.confines() {
-        let hint = "its sandbox may be why: 'toolhost inspect' shows what it may touch";
-        complaint.hint.get_or_insert_with(|| hint.to_owned());
+    let Some(error) = reply.error.as_mut() else { return reply };
+    match (error.exception.as_deref(), sandbox.memory_limit()) {
+        (Some("MemoryError"), Some(limit)) => {
+            error.message = format!("{} ({limit})", error.message);
+            let hint = "'memory' of 'sandbox' in the entry says how much it may use";
+            error.hint.get_or_insert_with(|| hint.to_owned());
+        }
+        (Some("PermissionError"), _) if sandbox.confines() => {
+            let hint = "its sandbox may be why: 'toolhost inspect' shows what it may touch";
+            error.hint.get_or_insert_with(|| hint.to_owned());
+        }
+        _ => {}
     }
     reply
 }

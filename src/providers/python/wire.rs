@@ -17,9 +17,9 @@ pub(super) const MAX_LINE_BYTES: usize = 16 << 20;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum WorkerOp {
-    /// Call a function.
+    /// Call a function with the arguments of the request.
     Call,
-    /// Tell a function's schema.
+    /// Describe one function: its description and the schema of its arguments.
     Describe,
     /// Tell all typed functions of a module, with their schemas.
     Functions,
@@ -28,9 +28,9 @@ pub(super) enum WorkerOp {
 /// A request, before it has a number.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct WorkerRequest<'a> {
-    /// What to do.
+    /// What the worker is to do with the module.
     pub(super) op: WorkerOp,
-    /// With which module.
+    /// The module as Python imports it.
     pub(super) module: &'a str,
     /// And with which function of it.
     pub(super) function: Option<&'a str>,
@@ -97,20 +97,20 @@ pub(super) struct WorkerMessage<'a> {
     pub(super) hello: Option<WorkerHello>,
     /// Progress, in the function's own measure.
     pub(super) progress: Option<f64>,
-    /// The measure's end.
+    /// The value of `progress` at which the call is done, when that is known.
     pub(super) total: Option<f64>,
-    /// What goes on.
+    /// What the function is doing at this progress.
     pub(super) message: Option<String>,
     /// The severity of a line of a log.
     pub(super) level: Option<String>,
-    /// That line.
+    /// The text of a line of a log.
     pub(super) text: Option<String>,
     /// Why there is no result.
     pub(super) error: Option<WorkerError>,
     /// The result, as text. A result of `null` is none here, too.
     #[serde(borrow)]
     pub(super) result: Option<&'a RawValue>,
-    /// Doubts about the result.
+    /// Warnings about the result, such as values that became text.
     #[serde(default)]
     pub(super) warnings: Vec<String>,
 }
@@ -127,9 +127,12 @@ pub(super) struct WorkerHello {
 pub(super) struct WorkerError {
     /// Who or what is to blame.
     pub(super) kind: WorkerErrorKind,
-    /// What happened.
+    /// The class of the exception that the function raised, without its module.
+    #[serde(default)]
+    pub(super) exception: Option<String>,
+    /// The cause as one line; for an exception its class and message.
     pub(super) message: String,
-    /// What to do next.
+    /// What a person can do about it.
     #[serde(default)]
     pub(super) hint: Option<String>,
     /// Lines of evidence, such as a traceback.
@@ -149,96 +152,20 @@ pub(super) enum WorkerErrorKind {
     Entry,
     /// The result passes the limit.
     TooLarge,
-    /// The call was cancelled.
+    /// The function was stopped because its call was cancelled.
     Stopped,
     /// It would have loaded code that is not the code that was trusted.
     Denied,
 }
 
-/// Cuts a stream into lines of at most [`MAX_LINE_BYTES`] bytes and a little.
-#[derive(Debug, Default)]
-pub(super) struct LineSplitter {
-    open: Vec<u8>,
-}
-
-/// A line passed the limit.
-#[derive(Debug)]
-pub(super) struct LineTooLong;
-
-impl LineSplitter {
-    /// Takes the next bytes and hands on each line that they end.
-    ///
-    /// # Errors
-    /// When a line is too long.
-    pub(super) fn feed(
-        &mut self,
-        bytes: &[u8],
-        mut take: impl FnMut(&[u8]),
-    ) -> Result<(), LineTooLong> {
-        for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
-            match piece.split_last() {
-                Some((b'\n', text)) if self.open.is_empty() => take(text),
-                Some((b'\n', text)) => {
-                    self.open.extend_from_slice(text);
-                    take(&self.open);
-                    self.open.clear();
-                    // One large result should not be paid for until the end.
-                    self.open.shrink_to(64 << 10);
-                }
-                _ if self.open.len() + piece.len() > MAX_LINE_BYTES => return Err(LineTooLong),
-                _ => self.open.extend_from_slice(piece),
-            }
-        }
-        Ok(())
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
 
     #[test]
-    fn a_line_is_read_piece_by_piece() {
-        let mut lines = LineSplitter::default();
-        let mut seen = Vec::new();
-        for piece in [&b"{\"a"[..], b"\":1}\n{}", b"\n\nrest"] {
-            lines
-                .feed(piece, |line| seen.push(String::from_utf8_lossy(line).into_owned()))
-                .unwrap();
-        }
-        assert_eq!(seen, ["{\"a\":1}", "{}", ""]);
-    }
-
-    #[test]
-    fn a_line_without_end_is_refused() {
-        let mut lines = LineSplitter::default();
-        let piece = vec![b'x'; 1 << 20];
-        let refused = (0..32).find(|_| lines.feed(&piece, |_| {}).is_err());
-        assert_eq!(refused, Some(MAX_LINE_BYTES >> 20));
-    }
-
-    #[test]
     fn null_is_a_result() {
-        let told: WorkerMessage<'_> =
+        let message: WorkerMessage<'_> =
             serde_json::from_str(r#"{"id":1,"warnings":[],"result":null}"#).unwrap();
-        assert!(told.id == Some(1) && told.result.is_none() && told.error.is_none());
-    }
-
-    proptest! {
-        #[test]
-        fn any_cut_gives_the_same_lines(text in "[a-c\n]{0,60}", cut in 0_usize..60) {
-            let bytes = text.as_bytes();
-            let (head, tail) = bytes.split_at(cut.min(bytes.len()));
-            let read = |pieces: &[&[u8]]| {
-                let (mut lines, mut seen) = (LineSplitter::default(), Vec::new());
-                for piece in pieces {
-                    lines.feed(piece, |line| seen.push(line.to_vec())).unwrap();
-                }
-                seen
-            };
-            prop_assert_eq!(read(&[bytes]), read(&[head, tail]));
-        }
+        assert!(message.id == Some(1) && message.result.is_none() && message.error.is_none());
     }
 }

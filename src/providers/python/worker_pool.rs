@@ -20,7 +20,7 @@ use crate::util::process::Program;
 
 /// A worker may die this often…
 const MAX_CRASHES: usize = 3;
-/// …in this time.
+/// The time in which that many crashes of a worker count as a series.
 const CRASH_WINDOW: Duration = Duration::from_mins(1);
 /// A start that failed is repeated, not retried, for this long.
 const START_FAILURE_TTL: Duration = Duration::from_secs(5);
@@ -34,7 +34,7 @@ pub(super) struct WorkerKey {
     pub(super) interpreter: PathBuf,
     /// Where its modules are, and where it works.
     pub(super) root: PathBuf,
-    /// Its whole environment.
+    /// All variables that the interpreter sees.
     pub(super) env: BTreeMap<String, String>,
     /// What it is confined to.
     pub(super) confinement: Option<Confinement>,
@@ -44,7 +44,7 @@ pub(super) struct WorkerKey {
     pub(super) session: Option<String>,
 }
 
-/// The workers.
+/// The workers of one provider, at most one for each key.
 pub(super) struct WorkerPool {
     slots: Mutex<HashMap<WorkerKey, Arc<tokio::sync::Mutex<WorkerSlot>>>>,
     events: EventSink,

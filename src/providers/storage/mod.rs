@@ -1,7 +1,6 @@
 //! Stores: an entry becomes the tools `{component}-read`, `-write`, `-list`, `-delete`, `-clear`.
 //!
-//! Owns: which tools an entry gives and what is said about them (`tools`), their meaning
-//! (`operations`), and handing entries of type `postgresql` to an MCP server (`server_alias`). Never
+//! Owns: the table of the tools (`tools`), what they do (`operations`), and handing entries of type `postgresql` to an MCP server (`server_alias`). Never
 //! does: keep a value (see `engines`), or look into one.
 //!
 //! | key | says | default |
@@ -21,7 +20,6 @@
 
 mod arguments;
 mod operations;
-mod provider;
 mod server_alias;
 #[cfg(test)]
 mod tests;
@@ -29,10 +27,15 @@ mod tools;
 
 pub use server_alias::{ServerAlias, server_alias};
 
+use serde_json::{Value, json};
+
 use crate::config::node::ConfigNode;
-use crate::config::spec::{KindClaim, KindDescriptor};
-use crate::provider::ProviderKind;
-use crate::providers::engines::config;
+use crate::config::spec::{KindClaim, KindDescriptor, ToolSpec};
+use crate::model::{Diagnostic, Error};
+use crate::provider::{Preview, ProviderKind};
+use crate::providers::engines::config::{self, EngineLimits};
+use crate::providers::engines::kind::EngineKind;
+use crate::providers::engines::{Quota, provider};
 use crate::providers::toolkit;
 
 /// The word for this kind.
@@ -63,6 +66,36 @@ const KEYS: [&str; toolkit::KEYS.len() + config::KEYS.len() + OWN_KEYS.len()] = 
 const OTHER_KINDS_KEYS: [&str; 7] =
     ["command", "module", "endpoint_url", "toolkit", "toolkit_class", "openapi", "steps"];
 
+/// What is common to the tools of every store.
+static STORE: EngineKind = EngineKind {
+    noun: "store",
+    space: "store",
+    defaults: EngineLimits {
+        quota: Quota { keys: 10_000, bytes: 64 << 20 },
+        max_key_bytes: 256,
+        max_value_bytes: 1 << 20,
+    },
+    tools: &tools::TOOLS,
+    may_write,
+    memory_notice: "keeps values in memory: they are gone when toolhost ends; 'storage_type: disk' \
+                    keeps them",
+    session_note: "each session has keys of its own",
+    has_aliases: true,
+    is_instant_in_memory: true,
+    cancelled: Some(|| {
+        Error::timeout("the store was not waited for")
+            .with_hint("what was asked of it may still happen")
+    }),
+    preview: |summary, place, arguments| Preview {
+        summary: format!("{summary} of the store {place}"),
+        request: json!({
+            "operation": summary.split(' ').next(),
+            "store": place,
+            "arguments": Value::Object(arguments.clone()),
+        }),
+    },
+};
+
 /// The row of the registry of kinds.
 pub fn kind() -> ProviderKind {
     ProviderKind {
@@ -75,7 +108,7 @@ pub fn kind() -> ProviderKind {
             effects: config::effects,
             code: None,
         },
-        build: provider::build,
+        build: |specs, context| provider::build(&STORE, specs, context),
     }
 }
 
@@ -84,4 +117,16 @@ fn claims(entry: &ConfigNode) -> KindClaim {
     KindClaim::certain_if(
         has(&"storage_type") || (has(&"component") && !OTHER_KINDS_KEYS.iter().any(has)),
     )
+}
+
+/// Whether the `access` of an entry allows writing; it does when the key is absent.
+fn may_write(spec: &ToolSpec) -> Result<bool, Diagnostic> {
+    let Some(node) = spec.entry.get("access").filter(|node| !node.is_null()) else {
+        return Ok(true);
+    };
+    match node.as_text()? {
+        "read" => Ok(false),
+        "write" | "read_write" => Ok(true),
+        _ => Err(node.expected("read or write")),
+    }
 }

@@ -4,109 +4,119 @@ use serde_json::{Value, json};
 
 use super::arguments;
 use crate::catalogue::naming::nearest;
-use crate::model::{Error, JsonObject, ToolResult};
-use crate::providers::engines::config::EngineConfig;
-use crate::providers::engines::{Engine, TakeOutcome, WriteOutcome, WriteRequest};
+use crate::model::{Error, ToolResult};
+use crate::providers::engines::kind::EngineCall;
+use crate::providers::engines::{TakeOutcome, WriteOutcome, WriteRequest};
 use crate::util::units::show_size;
 
 /// How many keys are looked at to find one that looks like a missing one.
 const SUGGESTION_SCAN: usize = 1000;
 
-/// A store as one call sees it.
-pub(super) struct StoreOperations<'a> {
-    pub(super) engine: &'a dyn Engine,
-    pub(super) config: &'a EngineConfig,
-    /// The part of the engine that is meant.
-    pub(super) space: String,
+/// The value of a key, with its version.
+///
+/// # Errors
+/// A usage error about the key, or the engine's own. A key that holds nothing is a failed result.
+pub(super) async fn read(call: EngineCall<'_>) -> Result<ToolResult, Error> {
+    let key = arguments::key(call.arguments, &call.config.limits)?;
+    let Some(entry) = call.engine.read(&call.space, key).await? else {
+        return missing(&call, key).await;
+    };
+    let value: Value = serde_json::from_str(&entry.value).map_err(|error| {
+        Error::protocol(format!("what the store holds under '{key}' is no JSON: {error}"))
+    })?;
+    let structured = json!({ "key": key, "value": value, "version": entry.version });
+    Ok(ToolResult { structured: Some(structured), ..ToolResult::json(value) })
 }
 
-impl StoreOperations<'_> {
-    pub(super) async fn read(&self, given: &JsonObject) -> Result<ToolResult, Error> {
-        let key = arguments::key(given, &self.config.limits)?;
-        let Some(entry) = self.engine.read(&self.space, key).await? else {
-            return self.missing(key).await;
-        };
-        let value: Value = serde_json::from_str(&entry.value).map_err(|error| {
-            Error::protocol(format!("what the store holds under '{key}' is no JSON: {error}"))
-        })?;
-        let structured = json!({ "key": key, "value": value, "version": entry.version });
-        Ok(ToolResult { structured: Some(structured), ..ToolResult::json(value) })
-    }
+async fn missing(call: &EngineCall<'_>, key: &str) -> Result<ToolResult, Error> {
+    let page = call.engine.page(&call.space, "", None, SUGGESTION_SCAN).await?;
+    let near = nearest(key, page.items.iter().map(|item| item.key.as_str()));
+    let hint = match near {
+        Some(near) => format!("did you mean '{near}'?"),
+        None if page.items.is_empty() => "it holds no keys at all".to_owned(),
+        None => "its 'list' tool shows the keys".to_owned(),
+    };
+    Ok(failure_result(
+        format!("the store holds no key '{key}'"),
+        hint,
+        json!({ "reason": "missing" }),
+    ))
+}
 
-    async fn missing(&self, key: &str) -> Result<ToolResult, Error> {
-        let page = self.engine.page(&self.space, "", None, SUGGESTION_SCAN).await?;
-        let near = nearest(key, page.items.iter().map(|item| item.key.as_str()));
-        let hint = match near {
-            Some(near) => format!("did you mean '{near}'?"),
-            None if page.items.is_empty() => "it holds no keys at all".to_owned(),
-            None => "its 'list' tool shows the keys".to_owned(),
-        };
-        Ok(failure_result(
-            format!("the store holds no key '{key}'"),
-            hint,
-            json!({ "reason": "missing" }),
-        ))
-    }
+/// Writes a value to a key, when its condition holds and the quota allows it.
+///
+/// # Errors
+/// A usage error about the arguments, or the engine's own.
+pub(super) async fn write(call: EngineCall<'_>) -> Result<ToolResult, Error> {
+    let limits = &call.config.limits;
+    let key = arguments::key(call.arguments, limits)?;
+    let write = WriteRequest {
+        space: call.space.clone(),
+        key: Some(key.to_owned()),
+        value: arguments::value(call.arguments, limits)?,
+        condition: arguments::condition(call.arguments)?,
+        quota: limits.quota,
+        ttl: call.config.ttl,
+    };
+    Ok(match call.engine.write(write).await? {
+        WriteOutcome::Done { key, version } => {
+            ToolResult::json(json!({ "key": key, "version": version }))
+        }
+        WriteOutcome::Conflict(at) => conflict(key, at),
+        WriteOutcome::TooManyKeys => failure_result(
+            format!("quota: the store holds {} keys, as many as it may", limits.quota.keys),
+            "delete some, or raise 'max_keys' of the entry".to_owned(),
+            json!({ "reason": "quota", "max_keys": limits.quota.keys }),
+        ),
+        WriteOutcome::TooManyBytes => failure_result(
+            format!("quota: the store may hold {} in all", show_size(limits.quota.bytes)),
+            "delete something, or raise 'max_total_bytes' of the entry".to_owned(),
+            json!({ "reason": "quota", "max_total_bytes": limits.quota.bytes }),
+        ),
+    })
+}
 
-    pub(super) async fn write(&self, given: &JsonObject) -> Result<ToolResult, Error> {
-        let limits = &self.config.limits;
-        let key = arguments::key(given, limits)?;
-        let write = WriteRequest {
-            space: self.space.clone(),
-            key: Some(key.to_owned()),
-            value: arguments::value(given, limits)?,
-            condition: arguments::condition(given)?,
-            quota: limits.quota,
-            ttl: self.config.ttl,
-        };
-        Ok(match self.engine.write(write).await? {
-            WriteOutcome::Done { key, version } => {
-                ToolResult::json(json!({ "key": key, "version": version }))
-            }
-            WriteOutcome::Conflict(at) => conflict(key, at),
-            WriteOutcome::TooManyKeys => failure_result(
-                format!("quota: the store holds {} keys, as many as it may", limits.quota.keys),
-                "delete some, or raise 'max_keys' of the entry".to_owned(),
-                json!({ "reason": "quota", "max_keys": limits.quota.keys }),
-            ),
-            WriteOutcome::TooManyBytes => failure_result(
-                format!("quota: the store may hold {} in all", show_size(limits.quota.bytes)),
-                "delete something, or raise 'max_total_bytes' of the entry".to_owned(),
-                json!({ "reason": "quota", "max_total_bytes": limits.quota.bytes }),
-            ),
-        })
-    }
+/// One page of the keys, and the cursor of the next page.
+///
+/// # Errors
+/// The engine's own.
+pub(super) async fn list(call: EngineCall<'_>) -> Result<ToolResult, Error> {
+    let prefix = arguments::text(call.arguments, "prefix").unwrap_or_default();
+    let after = arguments::text(call.arguments, "cursor");
+    let limit = arguments::limit(call.arguments);
+    let page = call.engine.page(&call.space, prefix, after, limit).await?;
+    let cursor = page.items.last().filter(|_| page.more).map(|item| item.key.clone());
+    let keys: Vec<Value> = page
+        .items
+        .into_iter()
+        .map(|item| json!({ "key": item.key, "version": item.version, "bytes": item.bytes }))
+        .collect();
+    Ok(ToolResult::json(json!({ "keys": keys, "cursor": cursor })))
+}
 
-    pub(super) async fn list(&self, given: &JsonObject) -> Result<ToolResult, Error> {
-        let prefix = arguments::text(given, "prefix").unwrap_or_default();
-        let after = arguments::text(given, "cursor");
-        let limit = arguments::limit(given);
-        let page = self.engine.page(&self.space, prefix, after, limit).await?;
-        let cursor = page.items.last().filter(|_| page.more).map(|item| item.key.clone());
-        let keys: Vec<Value> = page
-            .items
-            .into_iter()
-            .map(|item| json!({ "key": item.key, "version": item.version, "bytes": item.bytes }))
-            .collect();
-        Ok(ToolResult::json(json!({ "keys": keys, "cursor": cursor })))
-    }
+/// Deletes a key; one that holds nothing is no failure.
+///
+/// # Errors
+/// A usage error about the arguments, or the engine's own.
+pub(super) async fn delete(call: EngineCall<'_>) -> Result<ToolResult, Error> {
+    let key = arguments::key(call.arguments, &call.config.limits)?;
+    let version = arguments::version(call.arguments)?;
+    Ok(match call.engine.take(&call.space, key, version).await? {
+        TakeOutcome::Conflict(at) => conflict(key, Some(at)),
+        taken => {
+            let existed = taken != TakeOutcome::Absent;
+            ToolResult::json(json!({ "key": key, "existed": existed }))
+        }
+    })
+}
 
-    pub(super) async fn delete(&self, given: &JsonObject) -> Result<ToolResult, Error> {
-        let key = arguments::key(given, &self.config.limits)?;
-        let version = arguments::version(given)?;
-        Ok(match self.engine.take(&self.space, key, version).await? {
-            TakeOutcome::Conflict(at) => conflict(key, Some(at)),
-            taken => {
-                let existed = taken != TakeOutcome::Absent;
-                ToolResult::json(json!({ "key": key, "existed": existed }))
-            }
-        })
-    }
-
-    pub(super) async fn clear(&self) -> Result<ToolResult, Error> {
-        let deleted = self.engine.clear(&self.space).await?;
-        Ok(ToolResult::json(json!({ "deleted": deleted })))
-    }
+/// Deletes all keys of the space.
+///
+/// # Errors
+/// The engine's own.
+pub(super) async fn clear(call: EngineCall<'_>) -> Result<ToolResult, Error> {
+    let deleted = call.engine.clear(&call.space).await?;
+    Ok(ToolResult::json(json!({ "deleted": deleted })))
 }
 
 fn conflict(key: &str, at: Option<u64>) -> ToolResult {
@@ -118,7 +128,7 @@ fn conflict(key: &str, at: Option<u64>) -> ToolResult {
     failure_result(message, hint, json!({ "reason": "conflict", "version": at }))
 }
 
-/// A well-formed no.
+/// A result that says why nothing was done: a tool error with its reason as data.
 fn failure_result(message: String, hint: String, data: Value) -> ToolResult {
     let error = Error::tool(&message).with_hint(hint).with_data(data);
     ToolResult { error: Some(error), ..ToolResult::failure(message) }

@@ -1,15 +1,13 @@
 //! The functions and constants an expression may name.
 
-use super::number::{Number, TOO_LARGE};
-
-const DOMAIN: &str = "math domain error";
-const RANGE: &str = "math range error";
+use super::error::CalculatorError;
+use super::number::Number;
 
 /// The value of a constant.
 ///
 /// # Errors
-/// Python's words for a name that is not known.
-pub(super) fn constant(name: &str) -> Result<Number, String> {
+/// When no constant has this name.
+pub(super) fn constant(name: &str) -> Result<Number, CalculatorError> {
     Ok(match name {
         "pi" => Number::Float(std::f64::consts::PI),
         "e" => Number::Float(std::f64::consts::E),
@@ -20,15 +18,15 @@ pub(super) fn constant(name: &str) -> Result<Number, String> {
     })
 }
 
-fn unknown(name: &str) -> String {
-    format!("name '{name}' is not defined")
+fn unknown(name: &str) -> CalculatorError {
+    CalculatorError::UndefinedName(name.to_owned())
 }
 
 /// The value of a function.
 ///
 /// # Errors
 /// An unknown name, a wrong number of arguments, or what Python would raise.
-pub(super) fn call(name: &str, arguments: &[Number]) -> Result<Number, String> {
+pub(super) fn call(name: &str, arguments: &[Number]) -> Result<Number, CalculatorError> {
     match (name, arguments) {
         ("sqrt", [x]) => checked(x.to_float(), |x| x >= 0.0, f64::sqrt),
         ("sin", [x]) => Number::float(x.to_float().sin()),
@@ -40,12 +38,12 @@ pub(super) fn call(name: &str, arguments: &[Number]) -> Result<Number, String> {
                 checked(x.to_float(), |x| x > 0.0, f64::ln)?,
                 checked(base.to_float(), |x| x > 0.0, f64::ln)?,
             ) else {
-                return Err(DOMAIN.to_owned());
+                return Err(CalculatorError::Domain);
             };
             Number::Float(x).apply("/", Number::Float(base))
         }
         ("log10", [x]) => checked(x.to_float(), |x| x > 0.0, f64::log10),
-        ("exp", [x]) => Number::float(x.to_float().exp()).map_err(|_| RANGE.to_owned()),
+        ("exp", [x]) => Number::float(x.to_float().exp()).map_err(|_| CalculatorError::Range),
         ("abs", [x]) => {
             let negative = x.compare("<", Number::Int(0));
             match x.bool_as_int() {
@@ -59,7 +57,7 @@ pub(super) fn call(name: &str, arguments: &[Number]) -> Result<Number, String> {
             x => Ok(x),
         },
         ("round", [x, digits]) => {
-            let digits = digits.to_int().ok_or("the second argument of round() is an integer")?;
+            let digits = digits.to_int().ok_or(CalculatorError::RoundDigits)?;
             round(x.bool_as_int(), digits)
         }
         ("floor", [x]) => whole(*x, f64::floor),
@@ -72,7 +70,7 @@ pub(super) fn call(name: &str, arguments: &[Number]) -> Result<Number, String> {
     }
 }
 
-fn wrong_call(name: &str, given: usize) -> String {
+fn wrong_call(name: &str, given: usize) -> CalculatorError {
     let expected = match name {
         "sqrt" | "sin" | "cos" | "tan" | "log10" | "exp" | "abs" | "floor" | "ceil"
         | "factorial" => "1 argument",
@@ -81,14 +79,18 @@ fn wrong_call(name: &str, given: usize) -> String {
         "min" | "max" => "2 or more arguments",
         _ => return unknown(name),
     };
-    format!("{name}() takes {expected} ({given} given)")
+    CalculatorError::ArgumentCount { name: name.to_owned(), expected, given }
 }
 
-fn checked(x: f64, domain: fn(f64) -> bool, function: fn(f64) -> f64) -> Result<Number, String> {
-    if domain(x) { Number::float(function(x)) } else { Err(DOMAIN.to_owned()) }
+fn checked(
+    x: f64,
+    domain: fn(f64) -> bool,
+    function: fn(f64) -> f64,
+) -> Result<Number, CalculatorError> {
+    if domain(x) { Number::float(function(x)) } else { Err(CalculatorError::Domain) }
 }
 
-fn whole(x: Number, function: fn(f64) -> f64) -> Result<Number, String> {
+fn whole(x: Number, function: fn(f64) -> f64) -> Result<Number, CalculatorError> {
     match x.bool_as_int() {
         Number::Float(x) => Number::int_from(function(x)),
         x => Ok(x),
@@ -100,25 +102,25 @@ fn extremum(first: Number, arguments: &[Number], better: &str) -> Number {
     arguments.iter().fold(first, |best, x| if x.compare(better, best) { *x } else { best })
 }
 
-fn factorial(n: Number) -> Result<Number, String> {
-    let n = n.to_int().ok_or("factorial() takes an integer")?;
+fn factorial(n: Number) -> Result<Number, CalculatorError> {
+    let n = n.to_int().ok_or(CalculatorError::FactorialOfFraction)?;
     if n < 0 {
-        return Err("factorial() not defined for negative values".to_owned());
+        return Err(CalculatorError::FactorialOfNegative);
     }
     if n > 33 {
-        return Err(TOO_LARGE.to_owned());
+        return Err(CalculatorError::TooLarge);
     }
     Ok(Number::Int((1..=n).product()))
 }
 
 /// Rounds half to even on the exact decimal value, as Python does.
-fn round(x: Number, digits: i128) -> Result<Number, String> {
+fn round(x: Number, digits: i128) -> Result<Number, CalculatorError> {
     match x {
         Number::Float(x) if digits >= 0 => {
             // Beyond 323 decimals every float is already exact.
             let digits = usize::try_from(digits).unwrap_or(usize::MAX).min(330);
             let text = format!("{x:.digits$}");
-            text.parse().map_err(|_| RANGE.to_owned()).and_then(Number::float)
+            text.parse().map_err(|_| CalculatorError::Range).and_then(Number::float)
         }
         Number::Float(x) => {
             let scale = 10_f64.powi(i32::try_from(-digits).unwrap_or(i32::MAX));
@@ -135,7 +137,7 @@ fn round(x: Number, digits: i128) -> Result<Number, String> {
             let (quotient, rest) = (x.div_euclid(scale), x.rem_euclid(scale));
             let up = rest > scale - rest || (rest == scale - rest && quotient % 2 != 0);
             let nearest = quotient + i128::from(up);
-            nearest.checked_mul(scale).map(Number::Int).ok_or_else(|| TOO_LARGE.to_owned())
+            nearest.checked_mul(scale).map(Number::Int).ok_or(CalculatorError::TooLarge)
         }
         other => Ok(other),
     }

@@ -1,5 +1,6 @@
 //! Text to tokens: numbers as Python writes them, names, operators.
 
+use super::error::CalculatorError;
 use super::number::Number;
 
 /// A token and the column (from 1, in characters) it starts at.
@@ -9,12 +10,12 @@ pub(super) struct ExprToken<'a> {
     pub(super) column: usize,
 }
 
-/// What a token is.
+/// The sort of a token, with its value.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum ExprTokenKind<'a> {
-    /// A literal.
+    /// A literal, converted to its value.
     Number(Number),
-    /// A function or constant.
+    /// The name of a function or constant; the parser tells which.
     Name(&'a str),
     /// An operator, bracket or comma.
     Symbol(&'static str),
@@ -28,7 +29,7 @@ const SYMBOLS: [&str; 17] =
 ///
 /// # Errors
 /// Names the first thing that is not part of the language.
-pub(super) fn tokens(text: &str) -> Result<Vec<ExprToken<'_>>, String> {
+pub(super) fn tokens(text: &str) -> Result<Vec<ExprToken<'_>>, CalculatorError> {
     let mut tokens = Vec::new();
     let mut rest = text;
     loop {
@@ -47,16 +48,16 @@ pub(super) fn tokens(text: &str) -> Result<Vec<ExprToken<'_>>, String> {
                 rest.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(rest.len());
             let name = rest.get(..length).unwrap_or_default();
             if matches!(name, "import" | "from" | "__import__") {
-                return Err("Import not supported".to_owned());
+                return Err(CalculatorError::Import);
             }
             (ExprTokenKind::Name(name), length)
         } else if let Some(symbol) = SYMBOLS.iter().find(|s| rest.starts_with(**s)) {
             if *symbol == "^" {
-                return Err(format!("'^' at column {column} is not supported: a power is '**'"));
+                return Err(CalculatorError::Caret { column });
             }
             (ExprTokenKind::Symbol(symbol), symbol.len())
         } else {
-            return Err(format!("invalid syntax: unexpected '{first}' at column {column}"));
+            return Err(CalculatorError::UnexpectedCharacter { character: first, column });
         };
         tokens.push(ExprToken { kind, column });
         rest = rest.get(length..).unwrap_or_default();
@@ -78,8 +79,8 @@ fn number_length(text: &str) -> usize {
     text.len()
 }
 
-fn number(literal: &str, column: usize) -> Result<Number, String> {
-    let wrong = || format!("invalid number '{literal}' at column {column}");
+fn number(literal: &str, column: usize) -> Result<Number, CalculatorError> {
+    let wrong = || CalculatorError::InvalidNumber { literal: literal.to_owned(), column };
     // An underscore stands between two digits, or after the prefix of a base.
     let bytes = literal.as_bytes();
     let lonely = |at: usize| {
@@ -98,7 +99,7 @@ fn number(literal: &str, column: usize) -> Result<Number, String> {
     }
     if digits.bytes().all(|b| b.is_ascii_digit()) {
         if digits.len() > 1 && digits.starts_with('0') && digits.bytes().any(|b| b != b'0') {
-            return Err("leading zeros in decimal integer literals are not permitted".to_owned());
+            return Err(CalculatorError::LeadingZeros);
         }
         return integer(&digits, 10).ok_or_else(wrong)?;
     }
@@ -108,13 +109,9 @@ fn number(literal: &str, column: usize) -> Result<Number, String> {
 }
 
 /// `None` when a character is no digit of the base; an error when there are too many.
-fn integer(digits: &str, base: u32) -> Option<Result<Number, String>> {
+fn integer(digits: &str, base: u32) -> Option<Result<Number, CalculatorError>> {
     if digits.is_empty() || !digits.chars().all(|c| c.is_digit(base)) {
         return None;
     }
-    Some(
-        i128::from_str_radix(digits, base)
-            .map(Number::Int)
-            .map_err(|_| super::number::TOO_LARGE.to_owned()),
-    )
+    Some(i128::from_str_radix(digits, base).map(Number::Int).map_err(|_| CalculatorError::TooLarge))
 }

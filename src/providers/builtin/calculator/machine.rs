@@ -1,5 +1,6 @@
 //! Runs a parsed program on a stack of numbers.
 
+use super::error::CalculatorError;
 use super::functions;
 use super::number::Number;
 use super::parser::Instruction;
@@ -7,8 +8,8 @@ use super::parser::Instruction;
 /// The value of a program.
 ///
 /// # Errors
-/// What Python would raise, in its words.
-pub(super) fn run(program: &[Instruction<'_>]) -> Result<Number, String> {
+/// What Python would raise.
+pub(super) fn run(program: &[Instruction<'_>]) -> Result<Number, CalculatorError> {
     let mut stack: Vec<Number> = Vec::new();
     for step in program {
         let value = match step {
@@ -40,13 +41,13 @@ pub(super) fn run(program: &[Instruction<'_>]) -> Result<Number, String> {
     take(&mut stack)
 }
 
-fn take(stack: &mut Vec<Number>) -> Result<Number, String> {
+fn take(stack: &mut Vec<Number>) -> Result<Number, CalculatorError> {
     // The parser pushes operands before their operator, so the stack never runs dry; saying so
     // instead of panicking costs nothing.
-    stack.pop().ok_or_else(|| "invalid syntax".to_owned())
+    stack.pop().ok_or(CalculatorError::MissingOperand)
 }
 
-fn take_many(stack: &mut Vec<Number>, count: usize) -> Result<Vec<Number>, String> {
-    let from = stack.len().checked_sub(count).ok_or_else(|| "invalid syntax".to_owned())?;
+fn take_many(stack: &mut Vec<Number>, count: usize) -> Result<Vec<Number>, CalculatorError> {
+    let from = stack.len().checked_sub(count).ok_or(CalculatorError::MissingOperand)?;
     Ok(stack.split_off(from))
 }

@@ -4,6 +4,7 @@
 //! functions `functions`. Never does: evaluate anything but arithmetic — there are no strings, no
 //! attributes, no assignments, and every size is bounded, so that `9**9**9` fails at once.
 
+mod error;
 mod functions;
 mod lexer;
 mod machine;
@@ -12,6 +13,7 @@ mod parser;
 
 use serde_json::json;
 
+use self::error::CalculatorError;
 use super::{BuiltinFunction, FunctionBody};
 use crate::model::ToolResult;
 
@@ -47,7 +49,7 @@ pub(super) const CALCULATE: BuiltinFunction = BuiltinFunction {
         let expression = arguments.text("expression")?;
         Ok(match evaluate(&expression) {
             Ok(value) => ToolResult::text(value),
-            Err(message) => ToolResult::failure(message),
+            Err(error) => ToolResult::failure(error.to_string()),
         })
     }),
 };
@@ -55,13 +57,13 @@ pub(super) const CALCULATE: BuiltinFunction = BuiltinFunction {
 /// The value of an expression as Python would print it.
 ///
 /// # Errors
-/// A message for people: Python's own words where it has some.
-fn evaluate(expression: &str) -> Result<String, String> {
+/// When it is no expression, is too large, or Python would raise an exception.
+fn evaluate(expression: &str) -> Result<String, CalculatorError> {
     if expression.trim().is_empty() {
-        return Err("Empty expression provided.".to_owned());
+        return Err(CalculatorError::Empty);
     }
     if expression.len() > MAX_EXPRESSION_BYTES {
-        return Err(format!("the expression is longer than {MAX_EXPRESSION_BYTES} bytes"));
+        return Err(CalculatorError::TooLong);
     }
     let tokens = lexer::tokens(expression)?;
     let program = parser::parse(&tokens)?;

@@ -5,19 +5,16 @@
 
 use std::cmp::Ordering;
 
-/// What is said when an integer has more than 38 digits.
-pub(super) const TOO_LARGE: &str = "the integer is too large: 38 digits are supported";
-const NOT_FINITE: &str = "the result is not a finite number";
-const DIVISION: &str = "division by zero";
+use super::error::CalculatorError;
 
 /// A value of the calculator.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Number {
     /// The result of a comparison.
     Bool(bool),
-    /// An exact integer.
+    /// An integer of at most 38 digits, exact.
     Int(i128),
-    /// A finite float.
+    /// A float that is neither infinite nor NaN.
     Float(f64),
 }
 
@@ -29,18 +26,18 @@ enum NumberPair {
 
 impl Number {
     /// A float, when it is finite.
-    pub(super) fn float(value: f64) -> Result<Self, String> {
-        if value.is_finite() { Ok(Self::Float(value)) } else { Err(NOT_FINITE.to_owned()) }
+    pub(super) fn float(value: f64) -> Result<Self, CalculatorError> {
+        if value.is_finite() { Ok(Self::Float(value)) } else { Err(CalculatorError::NotFinite) }
     }
 
     /// A float without a fraction as an integer.
-    pub(super) fn int_from(value: f64) -> Result<Self, String> {
+    pub(super) fn int_from(value: f64) -> Result<Self, CalculatorError> {
         // 2^127 is exact as a float; everything below it in magnitude fits.
         if value.abs() < 2_f64.powi(127) {
             #[expect(clippy::cast_possible_truncation, reason = "the range was checked")]
             Ok(Self::Int(value as i128))
         } else {
-            Err(TOO_LARGE.to_owned())
+            Err(CalculatorError::TooLarge)
         }
     }
 
@@ -78,7 +75,7 @@ impl Number {
     }
 
     /// The value with the other sign.
-    pub(super) fn negated(self) -> Result<Self, String> {
+    pub(super) fn negated(self) -> Result<Self, CalculatorError> {
         match self.bool_as_int() {
             Self::Int(value) => fits(value.checked_neg()),
             other => Ok(Self::Float(-other.to_float())),
@@ -86,7 +83,7 @@ impl Number {
     }
 
     /// `self operator other`, for the arithmetic operators.
-    pub(super) fn apply(self, operator: &str, other: Self) -> Result<Self, String> {
+    pub(super) fn apply(self, operator: &str, other: Self) -> Result<Self, CalculatorError> {
         match (operator, self.pair(other)) {
             ("+", NumberPair::Ints(a, b)) => fits(a.checked_add(b)),
             ("+", NumberPair::Floats(a, b)) => Self::float(a + b),
@@ -95,7 +92,7 @@ impl Number {
             ("*", NumberPair::Ints(a, b)) => fits(a.checked_mul(b)),
             ("*", NumberPair::Floats(a, b)) => Self::float(a * b),
             ("/" | "//" | "%", NumberPair::Ints(_, 0) | NumberPair::Floats(_, 0.0)) => {
-                Err(DIVISION.to_owned())
+                Err(CalculatorError::DivisionByZero)
             }
             ("/", NumberPair::Ints(a, b)) => Ok(Self::Float(quotient(a, b))),
             ("/", NumberPair::Floats(a, b)) => Self::float(a / b),
@@ -104,7 +101,7 @@ impl Number {
             ("%", NumberPair::Ints(a, b)) => fits(floor_division(a, b).map(|(_, r)| r)),
             ("%", NumberPair::Floats(a, b)) => Self::float(float_division(a, b).1),
             ("**", pair) => power(&pair),
-            _ => Err(format!("the operator '{operator}' is not supported")),
+            _ => Err(CalculatorError::UnsupportedOperator(operator.to_owned())),
         }
     }
 
@@ -139,8 +136,8 @@ impl Number {
     }
 }
 
-fn fits(value: Option<i128>) -> Result<Number, String> {
-    value.map(Number::Int).ok_or_else(|| TOO_LARGE.to_owned())
+fn fits(value: Option<i128>) -> Result<Number, CalculatorError> {
+    value.map(Number::Int).ok_or(CalculatorError::TooLarge)
 }
 
 /// Quotient rounded down and remainder with the sign of the divisor.
@@ -199,15 +196,15 @@ fn quotient(a: i128, b: i128) -> f64 {
     if (a < 0) == (b < 0) { value } else { -value }
 }
 
-fn power(pair: &NumberPair) -> Result<Number, String> {
+fn power(pair: &NumberPair) -> Result<Number, CalculatorError> {
     match *pair {
-        NumberPair::Ints(0, exponent) if exponent < 0 => Err(ZERO_POWER.to_owned()),
+        NumberPair::Ints(0, exponent) if exponent < 0 => Err(CalculatorError::ZeroToNegativePower),
         NumberPair::Ints(base, exponent) if exponent >= 0 => {
             match (base, u32::try_from(exponent)) {
                 (0 | 1, _) => Ok(Number::Int(if exponent == 0 { 1 } else { base })),
                 (-1, _) => Ok(Number::Int(if exponent % 2 == 0 { 1 } else { -1 })),
                 (_, Ok(exponent)) => fits(base.checked_pow(exponent)),
-                (_, Err(_)) => Err(TOO_LARGE.to_owned()),
+                (_, Err(_)) => Err(CalculatorError::TooLarge),
             }
         }
         #[expect(clippy::cast_precision_loss, reason = "Python takes floats here too")]
@@ -216,14 +213,12 @@ fn power(pair: &NumberPair) -> Result<Number, String> {
     }
 }
 
-const ZERO_POWER: &str = "zero cannot be raised to a negative power";
-
-fn float_power(base: f64, exponent: f64) -> Result<Number, String> {
+fn float_power(base: f64, exponent: f64) -> Result<Number, CalculatorError> {
     if base == 0.0 && exponent < 0.0 {
-        return Err(ZERO_POWER.to_owned());
+        return Err(CalculatorError::ZeroToNegativePower);
     }
     if base < 0.0 && exponent.fract() != 0.0 {
-        return Err("a root of a negative number is complex, which is not supported".to_owned());
+        return Err(CalculatorError::ComplexRoot);
     }
     Number::float(base.powf(exponent))
 }

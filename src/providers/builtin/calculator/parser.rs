@@ -3,16 +3,17 @@
 //! The program is flat: evaluating and dropping it needs no recursion, and the parser's own
 //! recursion is bounded by [`MAX_DEPTH`].
 
+use super::error::{CalculatorError, ExpectedToken};
 use super::lexer::{ExprToken, ExprTokenKind};
 use super::number::Number;
 
 /// How deep brackets, signs and powers may nest.
-const MAX_DEPTH: usize = 100;
+pub(super) const MAX_DEPTH: usize = 100;
 
 /// One step of the stack machine.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Instruction<'a> {
-    /// Push a number.
+    /// Push this number on the stack.
     Push(Number),
     /// Push the value of a constant.
     Constant(&'a str),
@@ -47,12 +48,12 @@ fn precedence(symbol: &str) -> Option<u8> {
 ///
 /// # Errors
 /// Says what was found where, and what was expected.
-pub(super) fn parse<'a>(tokens: &[ExprToken<'a>]) -> Result<Vec<Instruction<'a>>, String> {
+pub(super) fn parse<'a>(tokens: &[ExprToken<'a>]) -> Result<Vec<Instruction<'a>>, CalculatorError> {
     let mut parser = Parser { tokens, at: 0, program: Vec::new(), depth: 0 };
     parser.expression(0)?;
     match parser.tokens.get(parser.at) {
         None => Ok(parser.program),
-        Some(_) => Err(parser.unexpected("an operator")),
+        Some(_) => Err(parser.unexpected(ExpectedToken::Operator)),
     }
 }
 
@@ -71,35 +72,32 @@ impl Parser<'_, '_> {
         }
     }
 
-    fn expect(&mut self, symbol: &'static str) -> Result<(), String> {
+    fn expect(&mut self, symbol: &'static str) -> Result<(), CalculatorError> {
         if self.symbol() == Some(symbol) {
             self.at += 1;
             Ok(())
         } else {
-            Err(self.unexpected(&format!("'{symbol}'")))
+            Err(self.unexpected(ExpectedToken::Symbol(symbol)))
         }
     }
 
-    fn unexpected(&self, expected: &str) -> String {
+    fn unexpected(&self, expected: ExpectedToken) -> CalculatorError {
         let Some(token) = self.tokens.get(self.at) else {
-            return format!("invalid syntax: the expression ends where {expected} was expected");
+            return CalculatorError::UnexpectedEnd(expected);
         };
         let found = match &token.kind {
             ExprTokenKind::Number(number) => number.show(),
             ExprTokenKind::Name(name) => (*name).to_owned(),
             ExprTokenKind::Symbol(symbol) => (*symbol).to_owned(),
         };
-        format!(
-            "invalid syntax: '{found}' at column {} where {expected} was expected",
-            token.column
-        )
+        CalculatorError::UnexpectedToken { found, column: token.column, expected }
     }
 
     /// Parses an operand and all operators that bind at least as tightly as `lowest`.
-    fn expression(&mut self, lowest: u8) -> Result<(), String> {
+    fn expression(&mut self, lowest: u8) -> Result<(), CalculatorError> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
-            return Err(format!("the expression nests more than {MAX_DEPTH} levels deep"));
+            return Err(CalculatorError::TooDeep);
         }
         self.operand()?;
         while let Some(symbol) = self.symbol() {
@@ -118,7 +116,7 @@ impl Parser<'_, '_> {
     }
 
     /// `a < b <= c` means `a < b and b <= c`.
-    fn comparisons(&mut self) -> Result<(), String> {
+    fn comparisons(&mut self) -> Result<(), CalculatorError> {
         let mut chain = Vec::new();
         while let Some(symbol) = self.symbol().filter(|s| precedence(s) == Some(COMPARE)) {
             self.at += 1;
@@ -129,9 +127,9 @@ impl Parser<'_, '_> {
         Ok(())
     }
 
-    fn operand(&mut self) -> Result<(), String> {
+    fn operand(&mut self) -> Result<(), CalculatorError> {
         let Some(token) = self.tokens.get(self.at) else {
-            return Err(self.unexpected("a value"));
+            return Err(self.unexpected(ExpectedToken::Value));
         };
         match token.kind.clone() {
             ExprTokenKind::Number(number) => {
@@ -159,13 +157,13 @@ impl Parser<'_, '_> {
                 self.expression(SIGN)?;
                 self.program.push(Instruction::Sign(sign));
             }
-            ExprTokenKind::Symbol(_) => return Err(self.unexpected("a value")),
+            ExprTokenKind::Symbol(_) => return Err(self.unexpected(ExpectedToken::Value)),
         }
         Ok(())
     }
 
     /// The arguments after the opening bracket, and the closing one; returns how many.
-    fn arguments(&mut self) -> Result<usize, String> {
+    fn arguments(&mut self) -> Result<usize, CalculatorError> {
         let mut count = 0;
         loop {
             if self.symbol() == Some(")") {

@@ -7,10 +7,12 @@ use async_trait::async_trait;
 use serde_json::{Value, json};
 
 use super::arguments::BuiltinArguments;
+use super::table::FunctionLookupError;
 use super::{BuiltinFunction, FunctionBody, table};
 use crate::config::spec::ToolSpec;
 use crate::model::{Diagnostic, Error, ToolCall, ToolContext, ToolDefinition, ToolResult};
 use crate::provider::{BuiltProviders, Preview, ProviderDeps, ToolProvider};
+use crate::providers::hinted_error::HintedError as _;
 use crate::util::clock::{Clock, SystemClock};
 
 /// Runs the built-in functions that entries name.
@@ -53,13 +55,13 @@ fn function_of(spec: &ToolSpec) -> Result<&'static BuiltinFunction, Diagnostic> 
     };
     let function = entry.get("function");
     let name = function.map(|node| node.as_text()).transpose()?;
-    table::find(module.as_text()?, name).map_err(|(message, hint)| {
-        let spot = if message.starts_with("there is no module") {
-            module
-        } else {
-            function.unwrap_or(module)
+    table::find(module.as_text()?, name).map_err(|error| {
+        let spot = match error {
+            FunctionLookupError::UnknownModule(_) => module,
+            FunctionLookupError::SeveralFunctions(_)
+            | FunctionLookupError::UnknownFunction { .. } => function.unwrap_or(module),
         };
-        Diagnostic::error(message).with_hint(hint).with_location(spot.location())
+        error.diagnostic(spot)
     })
 }
 

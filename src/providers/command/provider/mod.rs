@@ -7,10 +7,10 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde_json::{Value, json};
 
+use super::argument::fill_argument;
 use super::entry::{self, CommandEntry, CommandInput};
 use super::events::CommandEventReader;
 use super::run::{self, ProgramLimits};
-use super::template::show;
 use super::{call_env, result};
 use crate::config::environment::Environment;
 use crate::config::expanded::ExpandedValues;
@@ -21,6 +21,7 @@ use crate::model::{
 };
 use crate::provider::{BuiltProviders, Preview, ProviderDeps, ToolProvider, verify_trust};
 use crate::providers::confinement;
+use crate::providers::template::value_text;
 use crate::util::process::{Process, Program, ResolveError, StartError, resolve};
 
 /// Runs the programs that entries name.
@@ -136,8 +137,12 @@ impl CommandProvider {
         })
     }
 
-    fn prepare(&self, entry: &CommandEntry, given: &JsonObject) -> Result<Invocation, Error> {
-        let mut arguments = given.clone();
+    fn prepare(
+        &self,
+        entry: &CommandEntry,
+        call_arguments: &JsonObject,
+    ) -> Result<Invocation, Error> {
+        let mut arguments = call_arguments.clone();
         for (name, value) in &entry.defaults {
             if !arguments.contains_key(name) {
                 arguments.insert(name.clone(), value.clone());
@@ -145,14 +150,14 @@ impl CommandProvider {
         }
         let mut argv = vec![entry.program.clone()];
         for element in &entry.arguments {
-            argv.extend(element.fill(&arguments, entry.allow_dash)?);
+            argv.extend(fill_argument(element, &arguments, entry.allow_dash)?);
         }
         let stdin = match &entry.input {
             CommandInput::StdinJson => {
                 Some(Value::Object(arguments.clone()).to_string().into_bytes())
             }
             CommandInput::StdinText(name) => {
-                Some(arguments.get(name).and_then(show).unwrap_or_default().into_bytes())
+                Some(arguments.get(name).and_then(value_text).unwrap_or_default().into_bytes())
             }
             CommandInput::Env | CommandInput::Args | CommandInput::None => None,
         };

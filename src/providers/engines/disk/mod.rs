@@ -46,7 +46,7 @@ pub(in crate::providers) enum SyncMode {
 }
 
 impl SyncMode {
-    /// The word in files.
+    /// Reads the word that `sync` has in files: full, normal or off.
     pub(in crate::providers) fn parse(word: &str) -> Option<Self> {
         match word {
             "full" => Some(Self::Full),
@@ -69,9 +69,9 @@ impl SyncMode {
 /// Which file, and how it is treated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::providers) struct StoreFile {
-    /// The file.
+    /// Where the SQLite file is, or will be once something is written.
     pub(in crate::providers) path: PathBuf,
-    /// Its directory has to be in here once links are followed; `None` when somebody allowed any.
+    /// The directory that it has to be in once links are followed; `None` when any was allowed.
     pub(in crate::providers) within: Option<PathBuf>,
     /// Whether its directory is toolhost's own, to be kept private.
     pub(in crate::providers) own_directory: bool,
@@ -81,7 +81,7 @@ pub(in crate::providers) struct StoreFile {
     pub(in crate::providers) sync: SyncMode,
 }
 
-/// Values in a file.
+/// An engine in a SQLite file, opened by the first call that needs it.
 pub(super) struct DiskEngine {
     file: StoreFile,
     clock: Arc<dyn Clock>,

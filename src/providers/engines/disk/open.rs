@@ -12,9 +12,9 @@ use crate::model::Error;
 use crate::util::database::{self, DatabasePath, Durability, PathStatus, SchemaCheck};
 use crate::util::private_file;
 
-/// An open store.
+/// A connection to the file of a store, with what was found out while opening.
 pub(super) struct StoreConnection {
-    /// The connection.
+    /// The SQLite connection, with its schema checked and its pragmas set.
     pub(super) db: Connection,
     /// Why nothing can be written, when that is so.
     pub(super) read_only: Option<Error>,
@@ -126,7 +126,7 @@ fn check(place: &DatabasePath, file: &StoreFile) -> Result<bool, Error> {
     Ok(true)
 }
 
-/// Makes a whole, empty store. When somebody else was faster, theirs stays.
+/// Creates a whole, empty store. When another process was faster, its store stays.
 fn make(place: &DatabasePath, file: &StoreFile) -> Result<(), Error> {
     let fill = |db: &Connection| {
         database::set_journaling(db, Durability::Full, place.journal_mode())?;

@@ -65,7 +65,7 @@ impl RedisEngine {
         Self { url, host, prefix, clock, link: Mutex::default() }
     }
 
-    /// A connection that answers.
+    /// The shared connection, made anew when the one before was lost.
     async fn connection(&self) -> Result<MultiplexedConnection, Error> {
         let mut link = self.link.lock().await;
         let now = self.clock.now();

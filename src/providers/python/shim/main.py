@@ -305,7 +305,8 @@ def failed(call, error):
         told = error.told
     else:
         try:
-            told = {"kind": "raised", "message": one_line(error), "details": traceback_of(error)}
+            told = {"kind": "raised", "exception": type(error).__qualname__,
+                    "message": one_line(error), "details": traceback_of(error)}
         except Refused as refused:
             # A module in the root took the name of one that is needed to tell of the error.
             told = refused.told

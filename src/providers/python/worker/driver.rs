@@ -13,9 +13,10 @@ use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 use tokio::sync::{mpsc, oneshot};
 
 use super::super::result;
-use super::super::wire::{LineSplitter, WorkerMessage};
+use super::super::wire::{MAX_LINE_BYTES, WorkerMessage};
 use super::{WorkerCall, WorkerReply, WorkerState};
 use crate::model::{Error, ErrorPhase, EventSink, HostEvent, LogLevel};
+use crate::providers::lines::{LineSplitter, SplitLine};
 use crate::util::confine::LimitCause;
 use crate::util::process::{Process, ShutdownTimeouts, show_exit};
 use crate::util::tail::LineTail;
@@ -25,9 +26,7 @@ use crate::util::units::show_duration;
 const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long the pipes are still read when the process is gone but something holds them.
 const DRAIN_TIMEOUT: Duration = Duration::from_millis(200);
-/// The most events of one call; what is beyond is dropped.
-const MAX_EVENTS: u32 = 10_000;
-/// How many lines of stderr are told when a worker dies.
+/// How many lines of stderr an error has as details when a worker dies.
 const SHOWN_LINES: usize = 20;
 /// How a line of a traceback begins that is about the program of ours in the worker.
 const SHIM_FRAME_PREFIX: &str = "File \"<toolhost";
@@ -69,7 +68,7 @@ pub(super) async fn write(
     }
 }
 
-/// Whoever listens to the process, until it is gone.
+/// The task that reads the pipes of a worker's process until it is gone.
 pub(super) struct WorkerDriver {
     shared: Arc<WorkerState>,
     program: PathBuf,
@@ -80,11 +79,11 @@ pub(super) struct WorkerDriver {
     lines: LineSplitter,
     tail: LineTail,
     errors: LineSplitter,
-    /// Lines that nobody can make sense of.
+    /// How many lines of stdout were no messages of the protocol.
     unreadable_lines: u64,
 }
 
-/// How listening ended.
+/// Why the driver stopped listening to the process.
 enum DriverExit {
     Exited(std::io::Result<ExitStatus>),
     Killed,
@@ -92,8 +91,8 @@ enum DriverExit {
 }
 
 impl WorkerDriver {
-    /// Whoever will listen to the process of `program`; `ready` is told when it can be asked, and
-    /// `events` hears what belongs to no call.
+    /// A driver for the process of `program`; `ready` is sent when it takes requests, and
+    /// `events` gets the output that belongs to no call.
     pub(super) fn new(
         shared: Arc<WorkerState>,
         program: PathBuf,
@@ -106,9 +105,9 @@ impl WorkerDriver {
             ready: Some(ready),
             version: String::new(),
             events,
-            lines: LineSplitter::default(),
+            lines: LineSplitter::new(MAX_LINE_BYTES),
             tail: LineTail::default(),
-            errors: LineSplitter::default(),
+            errors: LineSplitter::new(MAX_LINE_BYTES),
             unreadable_lines: 0,
         }
     }
@@ -194,7 +193,7 @@ impl WorkerDriver {
         }
     }
 
-    /// Reads what it said last, before its end is told.
+    /// Reads the rest of its output, before the calls that wait get their error.
     async fn drain(&mut self, (out, err): &mut (Option<ChildStdout>, Option<ChildStderr>)) {
         let mut piece = vec![0; 8 << 10];
         loop {
@@ -220,7 +219,7 @@ impl WorkerDriver {
                 .with_detail(format!("{} of its lines could not be read", self.unreadable_lines));
         }
         let error = self.shared.exit_error.get_or_init(|| error).clone();
-        // Nobody waits for a worker that says so after it was condemned by their own call.
+        // A worker whose own call condemned it has no caller left that waits.
         self.shared.kill.cancel();
         let waiting: Vec<WorkerCall> = self.shared.calls().drain().map(|(_, call)| call).collect();
         for call in waiting {
@@ -229,37 +228,40 @@ impl WorkerDriver {
     }
 
     fn handle_stdout(&mut self, bytes: &[u8]) {
-        let mut lines = std::mem::take(&mut self.lines);
-        if lines.feed(bytes, |line| self.handle_message(line)).is_err() {
-            self.shared.kill_with(Error::protocol("the Python worker wrote a line beyond 16 MiB"));
-        }
+        let mut lines = std::mem::replace(&mut self.lines, LineSplitter::new(MAX_LINE_BYTES));
+        lines.feed(bytes, |line| match line {
+            SplitLine::Whole(line) => self.handle_message(line),
+            SplitLine::TooLong => self
+                .shared
+                .kill_with(Error::protocol("the Python worker wrote a line beyond 16 MiB")),
+        });
         self.lines = lines;
     }
 
     fn handle_message(&mut self, line: &[u8]) {
-        let Ok(told) = serde_json::from_slice::<WorkerMessage<'_>>(line) else {
+        let Ok(message) = serde_json::from_slice::<WorkerMessage<'_>>(line) else {
             self.unreadable_lines = self.unreadable_lines.saturating_add(1);
             return;
         };
-        if let (None, Some(_), Some(complaint)) = (told.id, &self.ready, &told.error) {
+        if let (None, Some(_), Some(error)) = (message.id, &self.ready, &message.error) {
             // What it would have run on its way to being ready is not what was trusted.
-            self.shared.kill_with(result::error_from_worker(complaint.clone()));
+            self.shared.kill_with(result::error_from_worker(error.clone()));
             return;
         }
-        if let (Some(hello), Some(ready)) = (told.hello, self.ready.take()) {
+        if let (Some(hello), Some(ready)) = (message.hello, self.ready.take()) {
             self.version = hello.version;
             let _gone = ready.send(());
             return;
         }
         let mut calls = self.shared.calls();
-        // Whoever was cancelled does not wait any more, and nobody misses what comes for it.
-        let Some(call) = told.id.and_then(|id| calls.get_mut(&id)) else { return };
-        let event = match (told.progress, told.level, told.text) {
+        // A cancelled call is not in the list any more; messages for it are dropped.
+        let Some(call) = message.id.and_then(|id| calls.get_mut(&id)) else { return };
+        let event = match (message.progress, message.level, message.text) {
             (Some(progress), _, _) => Some(HostEvent::Progress {
                 call_id: call.call.clone(),
                 progress,
-                total: told.total,
-                message: told.message,
+                total: message.total,
+                message: message.message,
             }),
             (None, Some(level), Some(text)) => {
                 self.tail.push(text.as_bytes());
@@ -269,15 +271,12 @@ impl WorkerDriver {
             _ => None,
         };
         if let Some(event) = event {
-            call.events = call.events.saturating_add(1);
-            if call.events <= MAX_EVENTS {
-                call.sink.emit(event);
-            }
-        } else if let Some(call) = told.id.and_then(|id| calls.remove(&id)) {
+            call.events.emit(event);
+        } else if let Some(call) = message.id.and_then(|id| calls.remove(&id)) {
             let reply = WorkerReply {
-                result: told.result.map(ToOwned::to_owned),
-                error: told.error,
-                warnings: told.warnings,
+                result: message.result.map(ToOwned::to_owned),
+                error: message.error,
+                warnings: message.warnings,
             };
             let _gone = call.reply.send(Ok(reply));
         }
@@ -288,7 +287,7 @@ impl WorkerDriver {
         let calls = self.shared.calls();
         let mut all = calls.values();
         match (all.next(), all.next()) {
-            (Some(only), None) => (only.origin.clone(), only.sink.clone()),
+            (Some(only), None) => (only.origin.clone(), only.events.sink().clone()),
             _ => ("python".to_owned(), self.events.clone()),
         }
     }
@@ -296,7 +295,9 @@ impl WorkerDriver {
     fn handle_stderr(&mut self, bytes: &[u8]) {
         self.tail.push(bytes);
         let (origin, sink) = self.stderr_owner();
-        let told = self.errors.feed(bytes, |line| {
+        self.errors.feed(bytes, |line| {
+            // A line that never ends is no line; its end is in the tail.
+            let SplitLine::Whole(line) = line else { return };
             let text = String::from_utf8_lossy(line).into_owned();
             sink.emit(HostEvent::Log {
                 origin: origin.clone(),
@@ -304,10 +305,6 @@ impl WorkerDriver {
                 text,
             });
         });
-        if told.is_err() {
-            // A line that never ends is no line; its end is in the tail.
-            self.errors = LineSplitter::default();
-        }
     }
 }
 

@@ -19,6 +19,7 @@ use self::driver::WorkerDriver;
 use super::wire::{self, MAX_LINE_BYTES, WorkerError, WorkerRequest};
 use crate::model::{CallId, Error, ErrorKind, ErrorPhase, EventSink, Signal, ToolContext};
 use crate::providers::confinement::not_started;
+use crate::providers::lines::LimitedEvents;
 use crate::util::confine::Confinement;
 use crate::util::process::{Process, Program, StartError};
 use crate::util::units::show_duration;
@@ -34,22 +35,21 @@ const QUEUE_CAPACITY: usize = 64;
 pub(super) struct WorkerReply {
     /// The result, as JSON text; absent for `null`.
     pub(super) result: Option<Box<RawValue>>,
-    /// Why there is none.
+    /// Why there is no result; `None` when there is one.
     pub(super) error: Option<WorkerError>,
-    /// Doubts.
+    /// Warnings about the result, passed on to the caller.
     pub(super) warnings: Vec<String>,
 }
 
-/// A call that waits.
+/// A request without an answer, by its id in the state of the worker.
 struct WorkerCall {
     reply: oneshot::Sender<Result<WorkerReply, Error>>,
     call: CallId,
     origin: String,
-    sink: EventSink,
-    events: u32,
+    events: LimitedEvents,
 }
 
-/// A running interpreter.
+/// A handle on a running interpreter, shared by all calls of its key.
 pub(super) struct PythonWorker {
     shared: Arc<WorkerState>,
     requests: mpsc::Sender<Vec<u8>>,
@@ -83,11 +83,11 @@ impl WorkerState {
 }
 
 impl PythonWorker {
-    /// Starts `program`, within `confinement` when there is one, gives it its first line and waits until it is ready. What it says outside of
-    /// calls goes to `events`.
+    /// Starts `program`, within `confinement` when there is one, writes it the line `setup` and
+    /// waits until it is ready. Its output outside of calls goes to `events`.
     ///
     /// # Errors
-    /// What the system or the interpreter said.
+    /// The error of the system, or of the interpreter before it was ready.
     pub(super) async fn start(
         program: &Program,
         confinement: Option<&Confinement>,
@@ -176,13 +176,12 @@ impl PythonWorker {
             reply,
             call: context.call_id.clone(),
             origin: origin.to_owned(),
-            sink: context.events.clone(),
-            events: 0,
+            events: LimitedEvents::new(context.events.clone()),
         };
         self.shared.calls().insert(id, waiting);
         let entry = WorkerCallGuard { worker: self, id };
         let work = async {
-            // When nobody reads the queue any more, the worker is gone or about to be.
+            // When the queue has no reader any more, the worker is gone or about to be.
             if self.requests.send(line).await.is_err() || self.done.is_cancelled() {
                 self.done.cancelled().await;
                 return Err(self.exit_error());
@@ -224,7 +223,7 @@ impl Drop for PythonWorker {
     }
 }
 
-/// A call in the list of those that wait. When the caller goes away first, the worker is told.
+/// A call in the list of those that wait. Dropping it earlier cancels the request in the worker.
 struct WorkerCallGuard<'a> {
     worker: &'a PythonWorker,
     id: u64,

@@ -1,0 +1,170 @@
+//! What a kind of tools over an engine is: a table of its tools, and a few facts about all of them.
+//!
+//! Owns: the shape of the table, and the definitions made of its rows. Never does: run a tool
+//! (`provider`), or know which kinds there are.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use serde_json::{Value, json};
+
+use super::Engine;
+use super::config::{EngineConfig, EngineLimits, EngineLocation};
+use crate::config::spec::ToolSpec;
+use crate::model::{
+    Diagnostic, Error, JsonObject, Speed, ToolContext, ToolDefinition, ToolName, ToolResult,
+    ToolScope,
+};
+use crate::provider::Preview;
+use crate::providers::toolkit::{SelectedTool, ToolkitTool};
+use crate::util::clock::Clock;
+
+/// A kind whose entries become several tools over one engine.
+pub(in crate::providers) struct EngineKind {
+    /// What an entry is called in messages, such as `store`.
+    pub(in crate::providers) noun: &'static str,
+    /// Its space in every engine; sessions have spaces of their own beside it.
+    pub(in crate::providers) space: &'static str,
+    /// The limits of an entry that sets none.
+    pub(in crate::providers) defaults: EngineLimits,
+    /// The tools, in the order in which they are listed.
+    pub(in crate::providers) tools: &'static [EngineTool],
+    /// Whether an entry may use the tools that change something.
+    pub(in crate::providers) may_write: fn(&ToolSpec) -> Result<bool, Diagnostic>,
+    /// The notice after the first write to an engine in memory.
+    pub(in crate::providers) memory_notice: &'static str,
+    /// What the definitions of an entry with `scope: session` add to `touches`.
+    pub(in crate::providers) session_note: &'static str,
+    /// Whether calls may use the other spellings of a tool too.
+    pub(in crate::providers) has_aliases: bool,
+    /// Whether the tools count as instant when the engine is in memory.
+    pub(in crate::providers) is_instant_in_memory: bool,
+    /// The error of a call that is cancelled; `None` leaves cancellation to the tool.
+    pub(in crate::providers) cancelled: Option<fn() -> Error>,
+    /// The preview of a call: what it does, where, and with which arguments.
+    pub(in crate::providers) preview: fn(&str, &str, &JsonObject) -> Preview,
+}
+
+/// One tool of such a kind.
+pub(in crate::providers) struct EngineTool {
+    /// Its name and the other spellings that entries may select it by.
+    pub(in crate::providers) tool: ToolkitTool,
+    /// Whether an entry that selects no tools has it.
+    pub(in crate::providers) is_default: bool,
+    /// Whether it changes what the engine keeps.
+    pub(in crate::providers) changes: bool,
+    /// Whether it puts something into the engine that a person expects to find again.
+    pub(in crate::providers) keeps: bool,
+    /// Whether a second call with the same arguments changes nothing more.
+    pub(in crate::providers) is_idempotent: bool,
+    /// What its definition says about destruction.
+    pub(in crate::providers) destructive: DestructiveHint,
+    /// The limit of a call when the entry sets none; `None` is the host's default.
+    pub(in crate::providers) timeout: Option<Duration>,
+    /// The description, from the name of the component and the sort of engine.
+    pub(in crate::providers) description: fn(&str, &str) -> String,
+    /// The properties of its arguments, and the names of the required ones.
+    pub(in crate::providers) input: fn(&EngineLimits) -> (Value, &'static [&'static str]),
+    /// The properties of its result; all are required.
+    pub(in crate::providers) output: fn() -> Value,
+    /// What a call with these arguments does, for previews.
+    pub(in crate::providers) summary: fn(&JsonObject) -> &'static str,
+    /// Starts a call; nothing happens before the future is polled.
+    pub(in crate::providers) run: for<'a> fn(EngineCall<'a>) -> EngineFuture<'a>,
+}
+
+/// What the definition of a tool says about destruction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::providers) enum DestructiveHint {
+    /// Nothing, whatever the entry says: the tool changes nothing.
+    Absent,
+    /// Whatever `destructiveHint` of the entry says, absent included.
+    AsWritten,
+    /// That it destroys, unless the entry says that nothing is lost.
+    UnlessDenied,
+}
+
+/// A call of a tool that is still running.
+pub(in crate::providers) type EngineFuture<'a> = BoxFuture<'a, Result<ToolResult, Error>>;
+
+/// One call, with all that its tool may use.
+pub(in crate::providers) struct EngineCall<'a> {
+    pub(in crate::providers) engine: &'a dyn Engine,
+    pub(in crate::providers) config: &'a EngineConfig,
+    /// The space of the kind, or the session's own.
+    pub(in crate::providers) space: String,
+    pub(in crate::providers) arguments: &'a JsonObject,
+    pub(in crate::providers) context: &'a ToolContext,
+    pub(in crate::providers) clock: &'a dyn Clock,
+}
+
+impl EngineKind {
+    /// The row of a selected tool.
+    pub(super) fn row(&self, tool: &SelectedTool) -> Option<&'static EngineTool> {
+        self.tools.iter().find(|row| row.tool.name == tool.original.name)
+    }
+
+    /// The whole definition of a tool.
+    pub(super) fn define(
+        &self,
+        spec: &ToolSpec,
+        selected: &SelectedTool,
+        row: &EngineTool,
+        config: &EngineConfig,
+    ) -> ToolDefinition {
+        let mut definition = selected.definition(spec);
+        if self.has_aliases {
+            definition.aliases = aliases(&definition.name, &row.tool);
+        }
+        let component = selected.name.component().unwrap_or(selected.name.tool());
+        definition
+            .description
+            .get_or_insert_with(|| (row.description)(component, config.location.kind()));
+        let (properties, required) = (row.input)(&config.limits);
+        definition.input_schema = Arc::new(json!({
+            "type": "object",
+            "properties": properties,
+            "required": required,
+            "additionalProperties": false,
+        }));
+        let properties = (row.output)();
+        let required: Vec<&String> =
+            properties.as_object().into_iter().flat_map(JsonObject::keys).collect();
+        definition.output_schema = Some(Arc::new(
+            json!({ "type": "object", "properties": properties, "required": required }),
+        ));
+        if self.is_instant_in_memory
+            && spec.entry.get("speed").is_none()
+            && matches!(config.location, EngineLocation::Memory)
+        {
+            definition.speed = Speed::Instant;
+        }
+        let annotations = &mut definition.annotations;
+        annotations.read_only = Some(!row.changes);
+        annotations.idempotent = Some(row.is_idempotent);
+        annotations.open_world = Some(false);
+        annotations.destructive = match row.destructive {
+            DestructiveHint::Absent => None,
+            DestructiveHint::AsWritten => annotations.destructive,
+            DestructiveHint::UnlessDenied => Some(annotations.destructive.unwrap_or(true)),
+        };
+        definition.is_repeatable = definition.is_repeatable && !row.changes;
+        definition.timeout = definition.timeout.or(row.timeout);
+        definition.touches.push(config.location.touches(row.changes));
+        if definition.scope == ToolScope::Session {
+            definition.touches.push(self.session_note.to_owned());
+        }
+        definition
+    }
+}
+
+/// The other spellings of a tool, for calls.
+fn aliases(name: &ToolName, tool: &ToolkitTool) -> Vec<ToolName> {
+    let Some(component) = name.component() else { return Vec::new() };
+    std::iter::once(tool.name)
+        .chain(tool.aliases.iter().copied())
+        .filter(|word| *word != name.tool())
+        .map(|word| ToolName::of(component, word))
+        .collect()
+}

@@ -1,0 +1,21 @@
+//! Errors about one text of an entry that know what to write instead.
+
+use std::fmt::Display;
+
+use crate::config::node::ConfigNode;
+use crate::model::Diagnostic;
+
+/// An error about one text of an entry: its `Display` says what is wrong.
+pub(super) trait HintedError: Display {
+    /// What to write instead; `None` where the message says all there is.
+    fn hint(&self) -> Option<String>;
+
+    /// The diagnostic that takes the entry out of service, placed at the text.
+    fn diagnostic(&self, node: &ConfigNode) -> Diagnostic {
+        let diagnostic = Diagnostic::error(self.to_string()).with_location(node.location());
+        match self.hint() {
+            Some(hint) => diagnostic.with_hint(hint),
+            None => diagnostic,
+        }
+    }
+}

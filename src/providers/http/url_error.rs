@@ -1,0 +1,55 @@
+//! What can be wrong with `endpoint_url` and `base_url`.
+
+use crate::providers::hinted_error::HintedError;
+
+/// Why the URL of an entry cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) enum UrlTemplateError {
+    #[error("this is no URL: {0}")]
+    Invalid(#[from] url::ParseError),
+    #[error("the scheme '{0}' is not spoken")]
+    Scheme(String),
+    #[error("this names a host without a scheme")]
+    NoScheme,
+    #[error("a URL must not carry a user name or a password")]
+    Credentials,
+    #[error("text after '#' is never sent")]
+    Fragment,
+    #[error("a placeholder after '#' is never sent")]
+    PlaceholderInFragment,
+    /// The value of an argument would decide where the request goes.
+    #[error("an argument cannot choose scheme, host or port")]
+    PlaceholderInOrigin,
+    #[error("an argument cannot be the name of a query parameter")]
+    PlaceholderInQueryName,
+    /// The URL has fewer placeholders once it is parsed than it was written with.
+    #[error("a '..' in the path takes a placeholder away")]
+    LostPlaceholder,
+    #[error("a relative endpoint_url needs a base_url")]
+    NoBase,
+    #[error("the base_url '{0}' is no URL")]
+    InvalidBase(String),
+    #[error("a base_url takes no placeholders")]
+    PlaceholderInBase,
+    #[error("a base_url has neither query nor fragment")]
+    QueryInBase,
+}
+
+impl HintedError for UrlTemplateError {
+    fn hint(&self) -> Option<String> {
+        let hint = match self {
+            Self::Invalid(_) | Self::InvalidBase(_) => "begin it with http:// or https://",
+            Self::Scheme(_) => "use http or https",
+            Self::NoScheme => "begin it with https://",
+            Self::Credentials => "use headers or auth: URLs are shown and logged",
+            Self::Fragment | Self::PlaceholderInFragment => "write %23 for a '#' itself",
+            Self::PlaceholderInOrigin => "placeholders may stand in the path and in the query",
+            Self::PlaceholderInQueryName => "write name={argument}",
+            Self::LostPlaceholder => "write the path without it",
+            Self::NoBase => "set base_url in the entry or in defaults, or write the whole URL",
+            Self::PlaceholderInBase => "put them into endpoint_url",
+            Self::QueryInBase => "put the query into 'query'",
+        };
+        Some(hint.to_owned())
+    }
+}

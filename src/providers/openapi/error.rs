@@ -1,0 +1,29 @@
+//! Why an operation of a document cannot become a tool.
+
+use super::schema::{MAX_DEFS, MAX_DEPTH};
+
+/// Why an operation cannot become a tool.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) enum OperationError {
+    /// A reference names another file or an address.
+    #[error("'{0}' leads out of the document")]
+    ReferenceOutside(String),
+    #[error("there is nothing at '{0}'")]
+    ReferenceMissing(String),
+    #[error("references lead in a circle")]
+    ReferenceCycle,
+    #[error("a schema is deeper than {MAX_DEPTH}")]
+    SchemaTooDeep,
+    #[error("more than {MAX_DEFS} schemas are referred to")]
+    TooManySchemas,
+    /// The path has a query or a fragment.
+    #[error("its path holds more than a path")]
+    PathWithQuery,
+    #[error("it needs the cookie '{0}', and cookies are not sent")]
+    RequiredCookie(String),
+    /// None of the media types of its body can be made from arguments.
+    #[error("its body is {}; JSON, forms and text are sent", .0.join(" or "))]
+    BodyType(Vec<String>),
+    #[error("a parameter and its body are both called 'body'")]
+    BodyNameTaken,
+}

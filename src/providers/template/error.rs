@@ -1,0 +1,35 @@
+//! What can be wrong with a text that has placeholders; the words are the same for every kind.
+
+use crate::providers::hinted_error::HintedError;
+
+/// Why a text cannot be read as a template. Holds no value of a reference.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(in crate::providers) enum TemplateError {
+    /// A single brace that neither opens nor closes a placeholder of the kind.
+    #[error("the '{brace}' at column {column} of '{text}' belongs to no placeholder")]
+    UnmatchedBrace {
+        brace: char,
+        /// The place of the brace in the text, in characters from 1.
+        column: usize,
+        /// The whole text, as it is written.
+        text: String,
+    },
+    /// A placeholder for a part of the context that no call has.
+    #[error("the context has no '{{{placeholder}}}'")]
+    UnknownContextField {
+        placeholder: String,
+        /// The parts there are, as placeholders name them.
+        known: &'static [&'static str],
+    },
+}
+
+impl HintedError for TemplateError {
+    fn hint(&self) -> Option<String> {
+        Some(match self {
+            Self::UnmatchedBrace { .. } => {
+                "write {name} for an argument, and {{ or }} for a brace itself".to_owned()
+            }
+            Self::UnknownContextField { known, .. } => format!("it has {}", known.join(", ")),
+        })
+    }
+}
