@@ -4,7 +4,7 @@
 
 use ratatui::layout::{Constraint, Layout, Rect};
 
-use super::state::{Pane, ViewId};
+use super::view_id::{Pane, ViewId};
 
 /// How much there is room for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

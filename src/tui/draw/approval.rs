@@ -6,8 +6,8 @@ use ratatui::text::Line;
 use ratatui::widgets::Clear;
 use serde_json::Value;
 
-use super::pane;
 use super::styler::Styler;
+use super::{pane, scroll_text};
 use crate::catalogue::fingerprint;
 use crate::model::ToolStatus;
 use crate::tui::keys::KeyContext;
@@ -36,9 +36,9 @@ pub(super) fn draw(
         ApprovalTab::Request => request(styler, pending),
         ApprovalTab::Definition => definition(styler, pending),
     };
-    pane::scrolled(frame, styler, above, &lines, pending.scroll);
+    scroll_text::draw_lines(frame, styler, &lines, &pending.position, above);
     let seen: Vec<Line<'static>> = answers.into_iter().take(usize::from(height)).collect();
-    pane::scrolled(frame, styler, below, &seen, 0);
+    pane::paragraph(frame, styler, below, &seen);
 }
 
 /// The answers, from the table of keys; none while what was typed ahead may still come in.
@@ -92,7 +92,10 @@ fn request(styler: &Styler<'_>, pending: &PendingApproval) -> Vec<Line<'static>>
     lines.push(styler.line(StyleRole::Title, "what would be done"));
     match &asked.preview {
         Ok(said) => lines.extend(styler.lines(StyleRole::Plain, said)),
-        Err(why) => lines.push(styler.line(StyleRole::Warning, format!("cannot be shown: {why}"))),
+        Err(error) => {
+            let said = format!("cannot be shown: {}", error.message());
+            lines.push(styler.line(StyleRole::Warning, said));
+        }
     }
     lines
 }

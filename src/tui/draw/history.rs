@@ -48,7 +48,7 @@ fn list(
     let [line, rows] = Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]).areas(inner);
     above(frame, styler, history, line);
     if found == 0 {
-        return pane::scrolled(frame, styler, rows, &nothing(styler, history), 0);
+        return pane::paragraph(frame, styler, rows, &nothing(styler, history));
     }
     let height = usize::from(rows.height);
     let first = history.list.first(height, found);

@@ -26,7 +26,6 @@ mod tool_detail;
 mod tool_list;
 mod trace;
 mod trust;
-mod visible_lines;
 mod wrap;
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use ratatui::text::Line;
 use ratatui::widgets::Clear;
 
 use super::styler::Styler;
-use super::{approval, palette, pane, running_calls, trust};
+use super::{approval, palette, pane, running_calls, scroll_text, trust};
 use crate::tui::keys::{KEY_TABLES, KeyTable};
 use crate::tui::layout;
 use crate::tui::state::{AppState, Overlay};
@@ -23,11 +23,11 @@ pub(super) fn draw(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState,
         Some(Overlay::Palette(window)) => palette::draw(frame, styler, window, area),
         Some(Overlay::Jump) => palette::jump(frame, styler, state, area),
         Some(Overlay::Running(list)) => running_calls::list(frame, styler, state, *list, area),
-        Some(Overlay::Help(from)) => {
+        Some(Overlay::Help(position)) => {
             let place = layout::window(area, 72, area.height.saturating_sub(4));
             frame.render_widget(Clear, place);
             let inner = pane::open(frame, styler, place, "Help", true);
-            pane::scrolled(frame, styler, inner, &help(styler, state), *from);
+            scroll_text::draw_lines(frame, styler, &help(styler, state), position, inner);
         }
         Some(Overlay::ConfirmQuit) => {
             let place = layout::window(area, 52, 5);
@@ -46,7 +46,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState,
                 styler.line(StyleRole::Plain, said),
                 styler.line(StyleRole::Key, "y leave   Esc stay"),
             ];
-            pane::scrolled(frame, styler, inner, &lines, 0);
+            pane::paragraph(frame, styler, inner, &lines);
         }
         None => {}
     }

@@ -71,7 +71,7 @@ pub(super) fn jump(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState,
                 ])
             })
             .collect();
-        return pane::scrolled(frame, styler, inner, &lines, 0);
+        return pane::paragraph(frame, styler, inner, &lines);
     }
     for (pane, place) in seen {
         let letter = letters.iter().find(|(_, other)| *other == pane).map(|(letter, _)| *letter);

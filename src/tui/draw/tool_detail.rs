@@ -6,7 +6,7 @@ use ratatui::text::Line;
 use serde_json::Value;
 
 use super::styler::Styler;
-use super::{pane, stats};
+use super::{pane, scroll_text, stats};
 use crate::host::describe::{claims, limits, retries, type_name};
 use crate::host::example::{command_line, resolve};
 use crate::host::limits::CallLimits;
@@ -31,13 +31,13 @@ pub(super) fn draw(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState,
     if portrait.tab != DetailTab::Detail {
         let title = format!("{}  {}", row.name, portrait.tab.title());
         let inner = pane::open(frame, styler, area, &title, focused);
-        return pane::document(frame, styler, inner, &portrait.text, state.tools.detail_scroll);
+        return scroll_text::draw(frame, styler, &portrait.text, inner);
     }
     let inner = pane::open(frame, styler, area, &row.name, focused);
     let mut lines = about(styler, &row.tool);
     let usage = state.stats.usage_of(&row.name);
     lines.extend(usage.map(|(usage, window)| stats::line_of(styler, usage, window)));
-    pane::scrolled(frame, styler, inner, &lines, state.tools.detail_scroll);
+    scroll_text::draw_lines(frame, styler, &lines, &portrait.position, inner);
 }
 
 fn about(styler: &Styler<'_>, tool: &ToolDefinition) -> Vec<Line<'static>> {

@@ -183,19 +183,29 @@ fn save(path: &Path, parts: &[Value]) -> AppEvent {
         written.push(target.display().to_string());
     }
     match &written[..] {
-        [one] => files::write_result_event(&PathBuf::from(one), Ok::<(), String>(())),
+        [one] => files::write_result_event(&PathBuf::from(one), Ok::<(), SavePartError>(())),
         all => {
             AppEvent::StatusText { text: format!("written to {}", all.join(", ")), is_bad: false }
         }
     }
 }
 
-fn save_one(target: &Path, part: &Value) -> Result<(), String> {
+/// Why a part was not written.
+#[derive(Debug, thiserror::Error)]
+enum SavePartError {
+    #[error("not valid base64")]
+    Base64,
+    #[error("{0}")]
+    Io(#[from] std::io::Error),
+}
+
+fn save_one(target: &Path, part: &Value) -> Result<(), SavePartError> {
     let text = |key: &str| part.get(key).and_then(Value::as_str).unwrap_or_default();
     let bytes = match part.get("blob") {
-        Some(_) => base64::decode(text("blob")).ok_or("it is not valid base64")?,
+        Some(_) => base64::decode(text("blob")).ok_or(SavePartError::Base64)?,
         None => text("text").as_bytes().to_vec(),
     };
-    let mut file = private_file::create_new(target).map_err(|error| error.to_string())?;
-    std::io::Write::write_all(&mut file, &bytes).map_err(|error| error.to_string())
+    let mut file = private_file::create_new(target)?;
+    std::io::Write::write_all(&mut file, &bytes)?;
+    Ok(())
 }

@@ -9,6 +9,15 @@ use crate::bench::snapshot::BenchSnapshot;
 use crate::bench::threshold::Threshold;
 use crate::model::{Error, JsonObject};
 
+/// Which of the two tools of a comparison.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TargetSide {
+    /// The tool that is measured.
+    A,
+    /// The tool it is compared with.
+    B,
+}
+
 /// Something to be done.
 #[derive(Debug, Clone, PartialEq)]
 pub enum BenchEffect {

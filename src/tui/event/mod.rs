@@ -27,8 +27,9 @@ use crate::model::{
     CallId, Error, JsonObject, Question, QuestionReply, ServerStatus, Signal, ToolDefinition,
 };
 
+use super::external_editor::{EditorDraft, EditorError};
 use super::keys::KeyPress;
-use super::state::bench::TargetSide;
+use bench::TargetSide;
 
 /// Something that happened, from any side.
 #[derive(Debug)]
@@ -96,7 +97,7 @@ pub enum AppEvent {
         problems: Vec<Violation>,
     },
     /// What a person wrote in their own editor, or why there is nothing.
-    Edited(Result<String, String>),
+    Edited(Result<String, EditorError>),
     /// What came of a wish of the statistics.
     Stats(stats::StatsEvent),
     /// What came of a wish of the benchmark.
@@ -168,20 +169,11 @@ pub struct ApprovalPrompt {
     /// Why a person is asked.
     pub reason: String,
     /// Exactly what would be sent, or why it cannot be shown.
-    pub preview: Result<String, String>,
+    pub preview: Result<String, Error>,
     /// The same for the same call of the same definition, and for nothing else.
     pub identity: String,
     /// The call, when it has a name already.
     pub call: Option<CallId>,
-}
-
-/// A text that is to be written elsewhere.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct EditorDraft {
-    /// What its file is called; editors go by its ending.
-    pub name: &'static str,
-    /// What is there so far.
-    pub text: String,
 }
 
 /// Something to be done that the state cannot do itself.

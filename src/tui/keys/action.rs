@@ -1,6 +1,6 @@
 //! What a person can do.
 
-use crate::tui::state::ViewId;
+use crate::tui::view_id::ViewId;
 
 /// Something a person can do. What it does in a place is said where it is bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -4,16 +4,20 @@ use std::time::Duration;
 
 use ratatui::layout::Rect;
 
-use super::{ConsoleCalls, ListCursor, PaletteWindow, Pane, ViewId};
+use super::{ConsoleCalls, ListCursor, PaletteWindow, Pane, ScrollPosition, ViewId};
 use crate::tui::keys::Keymap;
 use crate::tui::layout::{self, SizeClass};
 use crate::tui::theme::Appearance;
+
+/// How long a question must be on the screen before a key answers it: keys that come sooner were
+/// typed for something else.
+pub const MIN_VISIBLE_TIME: Duration = Duration::from_millis(300);
 
 /// Something that lies over everything else and has all keys.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Overlay {
     /// What the keys do; scrolled by so many lines.
-    Help(usize),
+    Help(ScrollPosition),
     /// Whether to leave although calls run.
     ConfirmQuit,
     /// Everything that can be done, to choose from.

@@ -2,8 +2,8 @@
 
 use crate::tui::keys::Action;
 
-/// How many lines a page has.
-const PAGE: isize = 10;
+/// How many lines one page key moves.
+pub const PAGE: isize = 10;
 
 /// How many lines an action goes on; `None` when it is about something else.
 pub fn action_step(action: Action) -> Option<isize> {

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use nucleo_matcher::pattern::{CaseMatching, Normalization, Pattern};
 use nucleo_matcher::{Config, Matcher, Utf32Str};
 
+use super::filter::{FilterSyntax, is_yes};
 use super::{LineInput, ListCursor};
 use crate::catalogue::Catalogue as Listed;
 use crate::model::{ToolDefinition, ToolSource, ToolStatus};
@@ -212,6 +213,18 @@ impl ToolRow {
     }
 }
 
+/// What a term of the filter is about.
+#[derive(Debug, Clone, Copy)]
+enum ToolKey {
+    Source,
+    Approval,
+}
+
+const SYNTAX: FilterSyntax<ToolKey> = FilterSyntax {
+    keys: &[("src", ToolKey::Source), ("kind", ToolKey::Source), ("approval", ToolKey::Approval)],
+    has_quotes: true,
+};
+
 /// What is searched for: letters in their order, and fields that narrow it.
 #[derive(Debug, Default, PartialEq)]
 pub struct ToolSearch {
@@ -224,20 +237,15 @@ pub struct ToolSearch {
 impl ToolSearch {
     /// Reads `calc`, `src:files`, `kind:command`, `approval:yes`, `!web`, in any order.
     pub fn of(text: &str) -> Self {
-        let mut query = Self::default();
-        let mut words = Vec::new();
-        for word in text.split_whitespace() {
-            match word.split_once(':') {
-                Some(("src" | "kind", source)) => query.sources.push(source.to_lowercase()),
-                Some(("approval", answer)) => query.approval = Some(!answer.starts_with('n')),
-                _ => match word.strip_prefix('!') {
-                    Some("") => {}
-                    Some(unwanted) => query.without.push(unwanted.to_lowercase()),
-                    None => words.push(word),
-                },
+        let terms = SYNTAX.parse(text);
+        let mut query = Self { words: terms.words.join(" "), ..Self::default() };
+        query.without = terms.excluded.iter().map(|word| word.to_lowercase()).collect();
+        for (key, value) in terms.values {
+            match key {
+                ToolKey::Source => query.sources.push(value.to_lowercase()),
+                ToolKey::Approval => query.approval = Some(is_yes(&value)),
             }
         }
-        query.words = words.join(" ");
         query
     }
 

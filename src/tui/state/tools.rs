@@ -4,8 +4,7 @@ use std::cell::Cell;
 
 use super::result_viewer::ResultFormat;
 use super::{
-    AppContext, DetailTab, LineInput, Pane, ResultViewer, SchemaForm, ToolDetail, ToolListState,
-    View,
+    AppContext, LineInput, Pane, ResultViewer, SchemaForm, ToolDetail, ToolListState, View,
 };
 use crate::model::{JsonObject, Origin, ToolSource, ToolStatus};
 use crate::tui::event::tools::{ToolsEffect, ToolsEvent};
@@ -19,8 +18,6 @@ pub struct ToolsView {
     pub catalogue: ToolListState,
     /// The arguments that are being filled in.
     pub form: Option<SchemaForm>,
-    /// How far the detail is scrolled.
-    pub detail_scroll: usize,
     /// The chosen tool from one of its sides.
     pub detail: ToolDetail,
     /// What calls of it gave.
@@ -29,8 +26,6 @@ pub struct ToolsView {
     pub notice_height: Cell<u16>,
     /// The tool whose calls are looked at.
     subject: Option<String>,
-    /// How many lines the detail and the result have room for.
-    heights: (usize, usize),
 }
 
 impl View for ToolsView {
@@ -57,7 +52,7 @@ impl View for ToolsView {
             }
             Action::Detail => {
                 self.detail.next_tab();
-                self.detail_scroll = 0;
+                self.detail.scroll_to_top();
                 context.show_status(format!("the tool: {}", self.detail.tab.title()));
             }
             Action::Export => return Some(self.save_result(context)),
@@ -104,19 +99,12 @@ impl View for ToolsView {
             Pane::Catalogue => {
                 let length = self.catalogue.found().len();
                 self.catalogue.list.step(by, length);
-                self.detail_scroll = 0;
+                self.detail.scroll_to_top();
             }
-            Pane::Detail => {
-                let most = match self.detail.tab {
-                    // Made while it is drawn: whoever draws it knows where it ends.
-                    DetailTab::Detail => usize::MAX,
-                    _ => self.detail.text.len().saturating_sub(self.heights.0),
-                };
-                self.detail_scroll = self.detail_scroll.saturating_add_signed(by).min(most);
-            }
+            Pane::Detail => self.detail.scroll(by),
             _ => {
                 if let Some(tool) = &self.subject {
-                    self.viewer.scroll(by, tool, self.heights.1);
+                    self.viewer.scroll(by, tool);
                 }
             }
         }
@@ -133,7 +121,7 @@ impl View for ToolsView {
                 }
                 let first = self.catalogue.list.first(height, length);
                 self.catalogue.list.choose(first + row - 1, length);
-                self.detail_scroll = 0;
+                self.detail.scroll_to_top();
             }
             Pane::Result if self.viewer.format == ResultFormat::Tree => {
                 let tree = &mut self.viewer.tree;
@@ -165,7 +153,7 @@ impl View for ToolsView {
     fn on_text_changed(&mut self, _shell: &mut AppContext) -> Vec<AppEffect> {
         if self.catalogue.is_filtering {
             self.catalogue.refilter();
-            self.detail_scroll = 0;
+            self.detail.scroll_to_top();
         }
         if let Some(form) = &mut self.form {
             form.on_text_changed();
@@ -221,11 +209,6 @@ impl ToolsView {
         }
         self.detail.refresh(self.catalogue.chosen().map(|row| &row.tool));
         self.viewer.refresh(self.subject.as_deref(), &context.calls);
-        let height = |pane: Pane| {
-            let place = context.panes_shown().into_iter().find(|(shown, _)| *shown == pane);
-            place.map_or(0, |(_, area)| usize::from(context.inside(area).height))
-        };
-        self.heights = (height(Pane::Detail), height(Pane::Result));
     }
 
     /// Takes in what came of a effect.
@@ -348,7 +331,7 @@ impl ToolsView {
         if self.catalogue.is_filtering {
             self.catalogue.is_filtering = false;
         } else if self.viewer.dry_run.take().is_some() {
-            self.viewer.scroll = 0;
+            self.viewer.scroll_to_top();
         } else if self.form.take().is_some() {
             context.focus = Pane::Catalogue;
         } else if !context.is_zoomed && !self.catalogue.filter.text().is_empty() {

@@ -53,7 +53,7 @@ pub(super) fn inside(
         Some(json) => lines(frame, styler, json, focused, above),
         None => fields(frame, styler, form, focused, above),
     }
-    pane::scrolled(frame, styler, below, &foot, 0);
+    pane::paragraph(frame, styler, below, &foot);
 }
 
 /// A text of several lines that is being written.

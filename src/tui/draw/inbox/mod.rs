@@ -9,7 +9,7 @@ use ratatui::text::Line;
 
 use super::styler::Styler;
 use super::wrap::wrap;
-use super::{form, pane};
+use super::{form, pane, scroll_text};
 use crate::host::questions::sampling::{ConversationLine, conversation};
 use crate::host::questions::url_review::UrlReview;
 use crate::model::{CallId, QuestionBody};
@@ -48,7 +48,7 @@ fn list(frame: &mut Frame<'_>, words: &Styler<'_>, state: &AppState, focused: bo
     let inner = pane::open(frame, words, area, &title, focused);
     if inbox.is_empty() {
         let said = "nobody asks anything; what servers ask during calls comes here";
-        return pane::scrolled(frame, words, inner, &[words.line(StyleRole::Dim, said)], 0);
+        return pane::paragraph(frame, words, inner, &[words.line(StyleRole::Dim, said)]);
     }
     let mut places = (inner.y..inner.bottom()).map(|y| Rect { y, height: 1, ..inner });
     for (pending, place) in inbox.approvals.iter().zip(places.by_ref().take(3)) {
@@ -106,11 +106,11 @@ fn question(
         }
         QuestionBody::Sampling { params } => asked.extend(conversation_lines(words, params)),
     }
-    let scroll = state.inbox.scroll;
+    let position = &state.inbox.position;
     match (&pending.answer, &pending.question.body) {
         (AnswerDraft::OpenUrl(visit), QuestionBody::Url { url, .. }) => {
             asked.extend(address(words, url, visit));
-            pane::scrolled(frame, words, area, &asked, scroll);
+            scroll_text::draw_lines(frame, words, &asked, position, area);
         }
         (AnswerDraft::Form(answer), _) => {
             if answer.asks_for_secret() {
@@ -121,15 +121,17 @@ fn question(
                 asked.insert(0, words.line(StyleRole::Warning, said));
             }
             let (above, below) = parts(&asked, area);
-            pane::scrolled(frame, words, above, &asked, scroll);
+            scroll_text::draw_lines(frame, words, &asked, position, above);
             form::inside(frame, words, answer, focused, below);
         }
         (AnswerDraft::Text(text), _) => {
             let (above, below) = parts(&asked, area);
-            pane::scrolled(frame, words, above, &asked, scroll);
+            scroll_text::draw_lines(frame, words, &asked, position, above);
             reply(frame, words, server, text, focused, below);
         }
-        (AnswerDraft::OpenUrl(_), _) => pane::scrolled(frame, words, area, &asked, scroll),
+        (AnswerDraft::OpenUrl(_), _) => {
+            scroll_text::draw_lines(frame, words, &asked, position, area)
+        }
     }
 }
 

@@ -12,7 +12,7 @@ use super::{clock, state_of};
 use crate::model::{CircuitState, Era, Error, ServerStatus};
 use crate::tui::draw::styler::Styler;
 use crate::tui::draw::trace::{TraceColumns, row};
-use crate::tui::draw::{pane, visible_lines};
+use crate::tui::draw::{pane, scroll_text};
 use crate::tui::state::{AppState, DriftLine, Pane, ServerActivity, ServerTab, ServerToolLists};
 use crate::tui::theme::StyleRole;
 use crate::util::text::shorten;
@@ -56,17 +56,13 @@ pub(in crate::tui::draw) fn health(
     };
     let inner = pane::open(frame, styler, left, &format!("{}  {facet}", server.name), focused);
     let past = servers.activity_of(&server.name);
-    if servers.tab == ServerTab::Log {
-        log(frame, styler, server, past, servers.scroll, inner);
-    } else {
-        let advertised = servers.advertised(&server.name);
-        let lines = match servers.tab {
-            ServerTab::Drift => drift(styler, advertised),
-            _ => facts(styler, state, server, past, advertised),
-        };
-        let line = |at: usize| lines.get(at).cloned().unwrap_or_default();
-        visible_lines::draw(frame, styler, inner, lines.len(), servers.scroll, line);
-    }
+    let advertised = servers.advertised(&server.name);
+    let lines = match servers.tab {
+        ServerTab::Log => log(styler, server, past),
+        ServerTab::Drift => drift(styler, advertised),
+        ServerTab::Health => facts(styler, state, server, past, advertised),
+    };
+    scroll_text::draw_lines(frame, styler, &lines, &servers.position, inner);
     if let Some(right) = right {
         wire(frame, styler, state, server, right);
     }
@@ -92,38 +88,26 @@ fn wire(
     }
 }
 
-/// What it logged, and what it wrote to its standard error; only what is seen is made.
+/// What the server logged, then what it wrote to its standard error, the newest first.
 fn log(
-    frame: &mut Frame<'_>,
     styler: &Styler<'_>,
     server: &ServerStatus,
     past: Option<&ServerActivity>,
-    from: usize,
-    area: Rect,
-) {
-    let told = past.map_or(0, |past| past.log.len());
-    let written = &server.stderr_tail;
-    if told + written.len() == 0 {
-        let said = "it logged nothing, and wrote nothing to its standard error";
-        return frame.render_widget(styler.line(StyleRole::Dim, said), area);
+) -> Vec<Line<'static>> {
+    let mut lines = Vec::new();
+    if let Some(log) = past.map(|past| &past.log).filter(|log| !log.is_empty()) {
+        lines.push(styler.line(StyleRole::Title, "log"));
+        lines.extend(log.iter().rev().map(|(level, said)| log_line(styler, level, said)));
     }
-    // A heading stands above each of the two that is there.
-    let heads = [usize::from(told > 0), usize::from(!written.is_empty())];
-    let length = told + written.len() + heads[0] + heads[1];
-    visible_lines::draw(frame, styler, area, length, from, |at| {
-        if at < told + heads[0] {
-            let newest = at.checked_sub(1).and_then(|at| past?.log.iter().rev().nth(at));
-            return match newest {
-                Some((level, said)) => log_line(styler, level, said),
-                None => styler.line(StyleRole::Title, "its log"),
-            };
-        }
-        let newest = (at - told - heads[0]).checked_sub(1);
-        match newest.and_then(|at| written.iter().rev().nth(at)) {
-            Some(said) => styler.line(StyleRole::Plain, said),
-            None => styler.line(StyleRole::Title, "its standard error"),
-        }
-    });
+    if !server.stderr_tail.is_empty() {
+        lines.push(styler.line(StyleRole::Title, "stderr"));
+        let newest = server.stderr_tail.iter().rev();
+        lines.extend(newest.map(|said| styler.line(StyleRole::Plain, said)));
+    }
+    if lines.is_empty() {
+        lines.push(styler.line(StyleRole::Dim, "No log messages and nothing on stderr yet."));
+    }
+    lines
 }
 
 fn log_line(styler: &Styler<'_>, level: &str, said: &str) -> Line<'static> {

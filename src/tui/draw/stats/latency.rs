@@ -10,7 +10,7 @@ use crate::stats::Usage;
 use crate::stats::summary::SeriesPoint;
 use crate::tui::draw::chart::{self, float};
 use crate::tui::draw::styler::Styler;
-use crate::tui::draw::{histogram, pane};
+use crate::tui::draw::{histogram, pane, scroll_text};
 use crate::tui::state::AppState;
 use crate::tui::theme::StyleRole;
 use crate::util::units::{show_duration, show_size};
@@ -23,7 +23,7 @@ const KINDS: usize = 8;
 pub(super) fn draw(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState, area: Rect) {
     let Some(usage) = state.stats.chosen() else {
         let said = "what calls took is drawn here, once there are any";
-        return pane::scrolled(frame, styler, area, &[styler.line(StyleRole::Dim, said)], 0);
+        return pane::paragraph(frame, styler, area, &[styler.line(StyleRole::Dim, said)]);
     };
     let spread = state.stats.spread.as_ref();
     if area.width >= WIDE {
@@ -31,17 +31,17 @@ pub(super) fn draw(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState,
             Layout::horizontal([Constraint::Percentage(55), Constraint::Fill(1)]).areas(area);
         let left = Rect { width: left.width.saturating_sub(2), ..left };
         let drawn = drawn(styler, state, usage, spread, left.width, left.height);
-        pane::scrolled(frame, styler, left, &drawn, 0);
+        pane::paragraph(frame, styler, left, &drawn);
         let mut lines = facts(styler, state, usage, right.width);
         lines.extend(store(styler, state));
-        return pane::scrolled(frame, styler, right, &lines, state.stats.scroll);
+        return scroll_text::draw_lines(frame, styler, &lines, &state.stats.position, right);
     }
     let mut lines = facts(styler, state, usage, area.width);
     // The histogram takes the lines that are left, and a few in any case.
     let left = area.height.saturating_sub(u16::try_from(lines.len()).unwrap_or(u16::MAX)).max(6);
     lines.extend(drawn(styler, state, usage, spread, area.width, left));
     lines.extend(store(styler, state));
-    pane::scrolled(frame, styler, area, &lines, state.stats.scroll);
+    scroll_text::draw_lines(frame, styler, &lines, &state.stats.position, area);
 }
 
 /// The histogram, with what its axis is.

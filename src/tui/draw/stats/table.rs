@@ -89,7 +89,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState,
             (None, Some(_)) => "",
         };
         above.push(styler.line(StyleRole::Dim, said));
-        return pane::scrolled(frame, styler, area, &above, 0);
+        return pane::paragraph(frame, styler, area, &above);
     }
     let mut y = area.y;
     for line in above.into_iter().take(usize::from(area.height / 3)) {

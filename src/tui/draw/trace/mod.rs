@@ -10,8 +10,8 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::Line;
 
 use super::styler::Styler;
-use super::{pane, visible_lines};
-use crate::tui::state::trace::{FrameLineKind, FrameScope};
+use super::{pane, scroll_text};
+use crate::tui::state::trace::FrameScope;
 use crate::tui::state::{AppState, Pane};
 use crate::tui::theme::StyleRole;
 pub(super) use row::{TraceColumns, row};
@@ -135,14 +135,5 @@ fn whole(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState, focused: 
         }
     }
     let inner = pane::open(frame, styler, area, &title, focused);
-    let lines = &trace.frame.lines;
-    visible_lines::draw(frame, styler, inner, lines.len(), trace.scroll, |at| {
-        let Some((part, said)) = lines.get(at) else { return Line::default() };
-        let meaning = match part {
-            FrameLineKind::Heading => StyleRole::Title,
-            FrameLineKind::Text => StyleRole::Plain,
-            FrameLineKind::Note => StyleRole::Dim,
-        };
-        styler.line(meaning, said)
-    });
+    scroll_text::draw(frame, styler, &trace.frame, inner);
 }

@@ -57,7 +57,7 @@ pub(super) fn draw(
         }
     };
     frame.render_widget(styler.line(meaning, said), line);
-    pane::scrolled(frame, styler, below, &keys, 0);
+    pane::paragraph(frame, styler, below, &keys);
 }
 
 /// The answers, from the table of keys.

@@ -2,7 +2,7 @@
 
 use super::{KeyTable, alias_binding, footer_binding, help_binding};
 use crate::tui::keys::{Action, KeyContext, KeyPress};
-use crate::tui::state::ViewId;
+use crate::tui::view_id::ViewId;
 
 pub(super) const TEXT: KeyTable = KeyTable {
     context: KeyContext::Text,

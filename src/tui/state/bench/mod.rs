@@ -5,14 +5,14 @@ mod tool_picker;
 
 use std::sync::Arc;
 
-use super::{AppContext, LineInput, Pane, ToolRow, View};
+use super::{AppContext, LineInput, Pane, ScrollPosition, ToolRow, View};
 use crate::bench::bench_result::{BenchResult, ExportFormat};
 use crate::bench::snapshot::BenchSnapshot;
 use crate::model::{Error, JsonObject};
-use crate::tui::event::bench::{BenchEffect, BenchEvent, BenchRunSpec};
+use crate::tui::event::bench::{BenchEffect, BenchEvent, BenchRunSpec, TargetSide};
 use crate::tui::event::{AppEffect, Navigation};
 use crate::tui::keys::{Action, KeyContext};
-pub use plan_form::{PlanField, PlanForm, TargetSide};
+pub use plan_form::{PlanField, PlanForm};
 pub use tool_picker::ToolPicker;
 
 /// The benchmark: what is to be run, the run, what it showed.
@@ -27,9 +27,9 @@ pub struct BenchView {
     /// The newest run.
     pub run: Option<BenchRun>,
     /// How far the run is scrolled.
-    pub run_scroll: usize,
+    pub run_position: ScrollPosition,
     /// How far the verdict is scrolled.
-    pub verdict_scroll: usize,
+    pub verdict_position: ScrollPosition,
 }
 
 /// What a file is written for.
@@ -115,8 +115,8 @@ impl View for BenchView {
         match (focus, &mut self.picker) {
             (Pane::Plan, Some(picker)) => picker.step(by),
             (Pane::Plan, None) => self.form.step(by),
-            (Pane::Run, _) => self.run_scroll = self.run_scroll.saturating_add_signed(by),
-            _ => self.verdict_scroll = self.verdict_scroll.saturating_add_signed(by),
+            (Pane::Run, _) => self.run_position.scroll(by),
+            _ => self.verdict_position.scroll(by),
         }
     }
 
@@ -193,7 +193,7 @@ impl BenchView {
                 let end = (*outcome).map(Arc::new);
                 let (said, is_bad) = finish_message(run, &end);
                 own.end = Some(end);
-                self.verdict_scroll = 0;
+                self.verdict_position.reset();
                 if is_bad {
                     context.show_error(said);
                 } else {
@@ -308,7 +308,8 @@ impl BenchView {
             is_stopping: false,
             end: None,
         });
-        (self.run_scroll, self.verdict_scroll) = (0, 0);
+        self.run_position.reset();
+        self.verdict_position.reset();
         context.focus = Pane::Run;
         context.show_status(format!("run {number} begins; the trace rests meanwhile"));
         vec![AppEffect::Bench(BenchEffect::Start { run: number, spec: Box::new(spec) })]

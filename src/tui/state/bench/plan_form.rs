@@ -12,21 +12,12 @@ use crate::bench::plan_options::PlanOptions;
 use crate::bench::syntax::{self, RateSpec};
 use crate::bench::threshold;
 use crate::model::{Error, JsonObject};
-use crate::tui::event::bench::BenchRunSpec;
+use crate::tui::event::bench::{BenchRunSpec, TargetSide};
 use crate::tui::state::LineInput;
 use crate::util::units;
 
 /// How a time is written.
 const TIME: &str = "a time such as 30s";
-
-/// One of two tools.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TargetSide {
-    /// The first one.
-    A,
-    /// The one that it is compared with.
-    B,
-}
 
 /// An entry of the plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::TargetSide;
+use crate::tui::event::bench::TargetSide;
 use crate::tui::state::{LineInput, ListCursor, ToolRow, ToolSearch};
 
 /// The tools that one is chosen of.

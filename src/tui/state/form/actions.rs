@@ -3,9 +3,7 @@
 use super::{SECRET_NOT_SHOWN, SchemaForm};
 use crate::host::form::{FieldInput, FieldKind, FormNode, RowPart};
 use crate::tui::keys::Action;
-
-/// How many lines of a text a page has.
-const PAGE: isize = 10;
+use crate::tui::state::list_cursor::PAGE;
 
 impl SchemaForm {
     /// Does what a key stands for, when it is about the fields.
@@ -74,7 +72,7 @@ impl SchemaForm {
                     self.changed();
                 }
                 Err(why) => {
-                    self.problem = Some(why.clone());
+                    self.problem = Some(why.to_string());
                     self.json = Some(written);
                 }
             },

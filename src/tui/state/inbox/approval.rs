@@ -14,10 +14,8 @@ use crate::host::approval::Approval;
 use crate::model::ToolDefinition;
 use crate::tui::event::{AppEffect, ApprovalPrompt, AskId, Navigation};
 use crate::tui::keys::Action;
-use crate::tui::state::AppContext;
-
-/// Keys that come sooner than this after a question were typed for something else.
-const MIN_VISIBLE_TIME: Duration = Duration::from_millis(300);
+use crate::tui::state::context::MIN_VISIBLE_TIME;
+use crate::tui::state::{AppContext, ScrollPosition};
 
 /// A person is asked whether a call may be made.
 #[derive(Debug, Clone)]
@@ -29,7 +27,7 @@ pub struct PendingApproval {
     /// Since when; keys that were typed ahead must not answer it.
     pub since: Option<Duration>,
     /// How far the request is scrolled.
-    pub scroll: usize,
+    pub position: ScrollPosition,
     /// What of it is shown.
     pub tab: ApprovalTab,
     /// What of the definition is not what it was when a call of this tool was last allowed here.
@@ -92,13 +90,12 @@ impl InboxView {
             return vec![AppEffect::AnswerApproval(id, Approval::Granted)];
         }
         let changed = self.session_approvals.changed(&asked.tool);
-        let (since, scroll, shows) = (None, 0, ApprovalTab::default());
         self.approvals.push_back(PendingApproval {
             id,
             prompt: asked,
-            since,
-            scroll,
-            tab: shows,
+            since: None,
+            position: ScrollPosition::default(),
+            tab: ApprovalTab::default(),
             changed,
         });
         Vec::new()
@@ -119,7 +116,7 @@ impl InboxView {
             Action::No => Some(self.deny()),
             Action::Fill => Some(self.deny_and_edit(context)),
             Action::Turn => {
-                front.scroll = 0;
+                front.position.reset();
                 front.tab = match front.tab {
                     ApprovalTab::Request => ApprovalTab::Definition,
                     ApprovalTab::Definition => ApprovalTab::Request,

@@ -16,7 +16,9 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::{AppContext, LineInput, ListCursor, Pane, SchemaForm, TextArea, View, ViewId};
+use super::{
+    AppContext, LineInput, ListCursor, Pane, SchemaForm, ScrollPosition, TextArea, View, ViewId,
+};
 use crate::host::validate::Violation;
 use crate::model::{JsonObject, Question, QuestionReply};
 use crate::tui::event::{AppEffect, AskId};
@@ -39,7 +41,7 @@ pub struct InboxView {
     /// Which of them is chosen.
     pub list: ListCursor,
     /// How far the chosen one is scrolled.
-    pub scroll: usize,
+    pub position: ScrollPosition,
     session_approvals: approval::SessionApprovals,
 }
 
@@ -127,7 +129,7 @@ impl InboxView {
         let chosen = self.list.chosen();
         self.list.choose(if at < chosen { chosen - 1 } else { chosen }, self.questions.len());
         if at == chosen {
-            self.scroll = 0;
+            self.position.reset();
             if context.view == ViewId::Inbox && context.focus == Pane::Question {
                 context.focus = Pane::Questions;
             }
@@ -162,9 +164,9 @@ impl InboxView {
         match pending.send() {
             Ok(question::AnswerSubmission::Check(effect)) => vec![effect],
             Ok(question::AnswerSubmission::Reply(id, reply)) => self.reply(id, reply, context),
-            Err(why) => {
+            Err(error) => {
                 context.focus = Pane::Question;
-                context.show_error(why);
+                context.show_error(error.to_string());
                 Vec::new()
             }
         }
@@ -207,9 +209,9 @@ impl View for InboxView {
     fn scroll(&mut self, focus: Pane, by: isize) {
         if focus == Pane::Questions {
             self.list.step(by, self.questions.len());
-            self.scroll = 0;
+            self.position.reset();
         } else {
-            self.scroll = self.scroll.saturating_add_signed(by);
+            self.position.scroll(by);
         }
     }
 

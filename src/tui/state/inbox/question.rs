@@ -48,6 +48,17 @@ pub(super) enum AnswerSubmission {
     Reply(AskId, QuestionReply),
 }
 
+/// Why an answer cannot be sent yet.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum AnswerError {
+    /// What the form says is wrong with it.
+    #[error("{}", .0.as_deref().unwrap_or_default())]
+    Form(Option<String>),
+    /// The text for a model's answer was not written.
+    #[error("Nothing to send: the answer is empty.")]
+    EmptyText,
+}
+
 impl PendingQuestion {
     pub(super) fn new(id: AskId, question: Question) -> Self {
         let answer = match &question.body {
@@ -65,15 +76,15 @@ impl PendingQuestion {
         Self { id, question, since: None, answer, is_sending: false }
     }
 
-    /// Sends the answer.
+    /// Sends the answer, or has a form checked first.
     ///
     /// # Errors
-    /// Why it cannot be.
-    pub(super) fn send(&mut self) -> Result<AnswerSubmission, String> {
+    /// When the form cannot be sent as it is, or the text is empty.
+    pub(super) fn send(&mut self) -> Result<AnswerSubmission, AnswerError> {
         match &mut self.answer {
             AnswerDraft::Form(form) => {
                 if !form.is_ready() {
-                    return Err(form.problem.clone().unwrap_or_default());
+                    return Err(AnswerError::Form(form.problem.clone()));
                 }
                 self.is_sending = true;
                 Ok(AnswerSubmission::Check(form.check()))
@@ -81,7 +92,7 @@ impl PendingQuestion {
             AnswerDraft::OpenUrl(_) => {
                 Ok(AnswerSubmission::Reply(self.id, QuestionReply::Accept(json!({}))))
             }
-            AnswerDraft::Text(text) if text.is_empty() => Err("nothing was written".to_owned()),
+            AnswerDraft::Text(text) if text.is_empty() => Err(AnswerError::EmptyText),
             AnswerDraft::Text(text) => Ok(AnswerSubmission::Reply(
                 self.id,
                 QuestionReply::Accept(sampling::text_result(&text.text())),

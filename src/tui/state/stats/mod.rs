@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use super::{AppContext, LineInput, ListCursor, Pane, View};
+use super::{AppContext, LineInput, ListCursor, Pane, ScrollPosition, View};
 use crate::bench::distribution::{Distribution, linear, logarithmic};
 use crate::model::Error;
 use crate::stats::count::ToolKey;
@@ -111,7 +111,7 @@ pub struct StatsView {
     /// How its durations are spread.
     pub spread: Option<Distribution>,
     /// How far the latency is scrolled.
-    pub scroll: usize,
+    pub position: ScrollPosition,
     /// The name of the file to write to, while it is written.
     pub file: Option<LineInput>,
     is_querying: bool,
@@ -195,10 +195,10 @@ impl View for StatsView {
     fn scroll(&mut self, focus: Pane, by: isize) {
         if focus == Pane::Usage {
             self.list.step(by, self.rows().len());
-            self.scroll = 0;
+            self.position.reset();
             self.focus();
         } else {
-            self.scroll = self.scroll.saturating_add_signed(by);
+            self.position.scroll(by);
         }
     }
 

@@ -14,14 +14,15 @@ pub(in crate::tui) mod tests;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::{AppContext, LineInput, ListCursor, Pane, View};
+use super::{AppContext, LineInput, ListCursor, Pane, ScrollText, View};
 use crate::model::Traffic;
 use crate::tui::event::AppEffect;
 use crate::tui::event::captured_traffic::CapturedTraffic;
 use crate::tui::event::trace::{TraceEffect, TraceExport};
 use crate::tui::keys::{Action, KeyContext};
 use crate::util::timestamp;
-pub use frame::{FrameLineKind, FrameScope, FrameText};
+pub use frame::FrameScope;
+use frame::frame_text;
 pub use item::{TraceContent, TraceItem};
 pub use query::TraceSearch;
 pub use ring::TraceRing;
@@ -46,10 +47,8 @@ pub struct TraceView {
     /// What of a pair is shown.
     pub scope: FrameScope,
     /// The chosen frame, laid out.
-    pub frame: FrameText,
+    pub frame: ScrollText,
     is_stale: bool,
-    /// How far that is scrolled.
-    pub scroll: usize,
 }
 
 /// What came while the view was paused.
@@ -71,9 +70,8 @@ impl Default for TraceView {
             query: TraceSearch::default(),
             is_filtering: false,
             scope: FrameScope::default(),
-            frame: FrameText::default(),
+            frame: ScrollText::default(),
             is_stale: false,
-            scroll: 0,
         }
     }
 }
@@ -127,9 +125,7 @@ impl View for TraceView {
 
     fn scroll(&mut self, focus: Pane, by: isize) {
         if focus == Pane::Frame && !self.is_filtering {
-            let last = self.frame.lines.len().saturating_sub(1);
-            self.scroll = self.scroll.saturating_add_signed(by).min(last);
-            return;
+            return self.frame.scroll(by);
         }
         let mut list = self.list();
         list.step(by, self.found.len());
@@ -261,13 +257,15 @@ impl TraceView {
 
     fn choose(&mut self, number: u64) {
         if number != self.chosen {
-            (self.chosen, self.scroll, self.scope) = (number, 0, FrameScope::Chosen);
+            (self.chosen, self.scope) = (number, FrameScope::Chosen);
+            self.frame.scroll_to_top();
         }
         self.is_stale = true;
     }
 
     fn show(&mut self, side: FrameScope) {
-        (self.scope, self.scroll, self.is_stale) = (side, 0, true);
+        (self.scope, self.is_stale) = (side, true);
+        self.frame.scroll_to_top();
         self.lay_out();
     }
 
@@ -275,12 +273,13 @@ impl TraceView {
     fn lay_out(&mut self) {
         if std::mem::take(&mut self.is_stale) {
             let pair = self.pair();
-            self.frame = match self.scope {
-                FrameScope::Chosen => FrameText::of(self.chosen().as_slice()),
-                FrameScope::Both => FrameText::of(&pair),
-                FrameScope::Request => FrameText::of(pair.first().copied().as_slice()),
-                FrameScope::Answer => FrameText::of(pair.last().copied().as_slice()),
+            let frame = match self.scope {
+                FrameScope::Chosen => frame_text(self.chosen().as_slice()),
+                FrameScope::Both => frame_text(&pair),
+                FrameScope::Request => frame_text(pair.first().copied().as_slice()),
+                FrameScope::Answer => frame_text(pair.last().copied().as_slice()),
             };
+            self.frame.replace(frame);
         }
     }
 
@@ -332,7 +331,7 @@ impl TraceView {
             *held = PauseBuffer::default();
         }
         self.found.clear();
-        (self.frame, self.scroll, self.scope) = (FrameText::default(), 0, FrameScope::Chosen);
+        (self.frame, self.scope) = (ScrollText::default(), FrameScope::Chosen);
     }
 
     fn copy_selection(&self, both: bool, context: &mut AppContext) -> Vec<AppEffect> {

@@ -93,7 +93,7 @@ fn shown(state: &AppState) -> Vec<String> {
 }
 
 fn frame(state: &AppState) -> String {
-    state.trace.frame.lines.iter().flat_map(|(_, said)| [said.as_str(), "\n"]).collect()
+    state.trace.frame.to_text() + "\n"
 }
 
 #[test]
@@ -265,7 +265,7 @@ fn of_a_flood_the_newest_is_kept_within_bounds() {
     assert!(trace.counts().0 < 200 && trace.ring.bytes() <= ring::BYTES);
     assert_eq!(trace.chosen().unwrap().size, 1 << 20);
     trace.lay_out();
-    assert!(trace.frame.lines.len() < 6_000);
+    assert!(trace.frame.len() < 6_000);
 }
 
 fn any_passed() -> impl Strategy<Value = TrafficKind> {
