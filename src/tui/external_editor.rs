@@ -28,7 +28,7 @@ pub struct EditorDraft {
 pub struct ExternalEditor {
     /// `$VISUAL` or `$EDITOR`: a program with arguments, as a shell takes it.
     pub command: Option<String>,
-    /// Where temporary files are.
+    /// The directory for the temporary file, usually `$TMPDIR`.
     pub temporary: PathBuf,
 }
 
@@ -75,7 +75,7 @@ pub enum EditorError {
     Exited {
         /// The editor with its arguments, as configured.
         command: String,
-        /// How it ended.
+        /// The exit code or the signal that ended the editor.
         status: std::process::ExitStatus,
     },
     /// The editor removed the file.

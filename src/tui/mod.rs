@@ -52,7 +52,7 @@ const FRAME: Duration = Duration::from_millis(33);
 /// How often the state hears what time it is, while something moves.
 const TICK: Duration = Duration::from_millis(250);
 
-/// What the console needs.
+/// Everything the console is started with.
 pub struct ConsoleLaunch {
     /// Where everything is that the console works with.
     pub deps: ConsoleDeps,

@@ -19,7 +19,7 @@ pub const TOOLS: usize = 200;
 /// The most bytes of the last arguments of one tool, as JSON; longer ones are not remembered.
 pub const LONGEST: usize = 4 << 10;
 
-/// What is remembered.
+/// What one session of the console leaves for the next, as the file holds it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PersistedState {
     version: u32,
@@ -43,7 +43,7 @@ pub struct PersistedState {
 /// Colours that were chosen in the console.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SavedColours {
-    /// The chosen ones.
+    /// The name of the chosen theme.
     pub chosen: String,
     /// Those of the settings at that time: when other ones are set later, these win.
     pub over: String,
@@ -53,7 +53,7 @@ pub struct SavedColours {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct SavedArguments {
-    /// The arguments.
+    /// The arguments of the newest call, without secrets once written.
     pub arguments: JsonObject,
     /// The schema that says which of them are secret; `None` when those were taken out already.
     #[serde(skip)]

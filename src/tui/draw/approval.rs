@@ -44,7 +44,7 @@ pub(super) fn draw(
 /// The answers, from the table of keys; none while what was typed ahead may still come in.
 fn answers(styler: &Styler<'_>, state: &AppState) -> Vec<Line<'static>> {
     if !state.inbox.is_approval_ready(state.context.now) {
-        return vec![styler.line(StyleRole::Dim, "one moment: what was typed ahead is no answer")];
+        return vec![styler.line(StyleRole::Dim, "One moment… (ignoring keys typed ahead)")];
     }
     let shown = state.context.keys.bindings(KeyContext::Approval).iter();
     let answers = shown.filter_map(|binding| {
@@ -63,9 +63,9 @@ fn request(styler: &Styler<'_>, pending: &PendingApproval) -> Vec<Line<'static>>
     let mut lines =
         vec![styler.line(StyleRole::Name, tool.name.full()), styler.fact("why", &asked.reason)];
     let status = match tool.status {
-        ToolStatus::Changed => Some("its definition differs from its pin"),
-        ToolStatus::Drifted => Some("its definition differs from the one in the file"),
-        ToolStatus::Unchecked => Some("its arguments cannot be checked"),
+        ToolStatus::Changed => Some("the definition differs from its pin"),
+        ToolStatus::Drifted => Some("the definition differs from the declared one"),
+        ToolStatus::Unchecked => Some("arguments cannot be checked"),
         ToolStatus::Live
         | ToolStatus::Declared
         | ToolStatus::Unavailable
@@ -89,7 +89,7 @@ fn request(styler: &Styler<'_>, pending: &PendingApproval) -> Vec<Line<'static>>
     lines.push(styler.line(StyleRole::Title, format!("arguments ({size} bytes)")));
     lines.extend(styler.lines(StyleRole::Plain, &format!("{arguments:#}")));
     lines.push(Line::default());
-    lines.push(styler.line(StyleRole::Title, "what would be done"));
+    lines.push(styler.line(StyleRole::Title, "request"));
     match &asked.preview {
         Ok(said) => lines.extend(styler.lines(StyleRole::Plain, said)),
         Err(error) => {
@@ -104,7 +104,7 @@ fn definition(styler: &Styler<'_>, pending: &PendingApproval) -> Vec<Line<'stati
     let tool = &pending.prompt.tool;
     let mut lines = vec![
         styler.line(StyleRole::Name, tool.name.full()),
-        styler.line(StyleRole::Dim, "what it says about itself"),
+        styler.line(StyleRole::Dim, "definition, as the server describes it"),
         Line::default(),
     ];
     if let Some(said) = &tool.description {

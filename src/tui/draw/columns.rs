@@ -7,9 +7,9 @@ use crate::util::text;
 /// A column behind the first one.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ColumnSpec<C> {
-    /// Which one.
+    /// What the caller needs to fill a cell of this column.
     pub(super) what: C,
-    /// What stands above it.
+    /// The heading; one that begins with a space is aligned left.
     pub(super) title: &'static str,
     /// Its cells, the blank before it included.
     pub(super) width: usize,

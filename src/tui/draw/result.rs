@@ -15,7 +15,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState,
     let viewer = &state.tools.viewer;
     let tool = state.tools.subject();
     if let Some(document) = tool.and_then(|tool| viewer.dry_run_of(tool)) {
-        let title = "Dry run  nothing was sent";
+        let title = "Dry run  (not sent)";
         let inner = pane::open(frame, styler, area, title, focused);
         return scroll_text::draw(frame, styler, document, inner);
     }
@@ -23,7 +23,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState,
         tool.and_then(|tool| Some((tool, viewer.call(tool, &state.context.calls)?)))
     else {
         let inner = pane::open(frame, styler, area, "Result", focused);
-        return frame.render_widget(styler.line(StyleRole::Dim, "not called yet"), inner);
+        return frame.render_widget(styler.line(StyleRole::Dim, "Not called yet."), inner);
     };
     let mut title = match &call.outcome {
         None => format!("Result  {}", running_calls::status_text(styler, state, call)),
@@ -64,7 +64,7 @@ fn tree(frame: &mut Frame<'_>, styler: &Styler<'_>, tree: &JsonTree, focused: bo
     }
     if tree.is_cut() && first + height >= tree.len() && !area.is_empty() {
         let place = Rect { y: area.bottom() - 1, height: 1, ..area };
-        let said = "the rest is not shown; E saves all of it";
+        let said = "The rest is not shown; E saves all of it.";
         frame.render_widget(styler.line(StyleRole::Warning, said).right_aligned(), place);
     }
 }

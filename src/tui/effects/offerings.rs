@@ -24,7 +24,7 @@ use crate::util::timestamp::file_name_timestamp;
 /// How many changes of a resource wait to be told; more are counted where they come in.
 const CHANGE_QUEUE: usize = 16;
 
-/// What is under way.
+/// The requests in flight, so that a newer one can replace an older one.
 #[derive(Default)]
 pub(super) struct OfferingTasks {
     /// The one thing that is being read or filled in.
@@ -90,7 +90,7 @@ impl EffectRunner {
                 let work = tokio::task::spawn_blocking(move || save(&path, &parts));
                 self.spawn(async move {
                     work.await.unwrap_or_else(|error| AppEvent::StatusText {
-                        text: format!("nothing was written: {error}"),
+                        text: format!("nothing written: {error}"),
                         is_bad: true,
                     })
                 });
@@ -184,9 +184,7 @@ fn save(path: &Path, parts: &[Value]) -> AppEvent {
     }
     match &written[..] {
         [one] => files::write_result_event(&PathBuf::from(one), Ok::<(), SavePartError>(())),
-        all => {
-            AppEvent::StatusText { text: format!("written to {}", all.join(", ")), is_bad: false }
-        }
+        all => AppEvent::StatusText { text: format!("wrote {}", all.join(", ")), is_bad: false },
     }
 }
 

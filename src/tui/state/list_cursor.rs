@@ -25,7 +25,7 @@ pub struct ListCursor {
 }
 
 impl ListCursor {
-    /// The chosen line.
+    /// The number of the chosen line, from 0.
     pub fn chosen(&self) -> usize {
         self.chosen
     }

@@ -172,7 +172,7 @@ impl AppState {
     pub fn is_unavailable(&self, action: Action) -> bool {
         match (action, &self.trust.window) {
             (Action::Trust, _) => !self.trust.has_question(),
-            (Action::Turn, Some(window)) => window.request.previous.is_none(),
+            (Action::ChangeFormat, Some(window)) => window.request.previous.is_none(),
             _ => false,
         }
     }

@@ -64,7 +64,7 @@ impl AppState {
                 let told = call.map(|call| (call.run, call.tool.clone()));
                 Some(match told {
                     Some((run, tool)) => {
-                        self.context.show_status(format!("{tool} is told to stop"));
+                        self.context.show_status(format!("cancelling {tool}…"));
                         vec![AppEffect::Cancel(run)]
                     }
                     None => Vec::new(),
@@ -80,9 +80,9 @@ impl AppState {
             PaletteCommand::Colours(palette) => {
                 self.context.appearance.palette = palette;
                 if self.context.appearance.has_colour {
-                    self.context.show_status(format!("the {} colours", palette.name()));
+                    self.context.show_status(format!("using the {} colours", palette.name()));
                 } else {
-                    self.context.show_status("colours are switched off for this terminal");
+                    self.context.show_status("colours are off in this terminal");
                 }
                 Vec::new()
             }

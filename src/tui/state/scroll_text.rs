@@ -17,9 +17,9 @@ pub type StyledSpan = (StyleRole, String);
 /// How much of a text is kept, and what is said at its end when there was more.
 #[derive(Debug, Clone, Copy)]
 pub struct TextLimits {
-    /// In lines.
+    /// The most lines, those of broken lines included.
     pub lines: usize,
-    /// In bytes.
+    /// The most bytes of all lines together.
     pub bytes: usize,
     /// The last line of a text that was cut.
     pub notice: &'static str,
@@ -89,7 +89,7 @@ pub struct ScrollText {
 /// Where each line begins when the text is broken to a width.
 #[derive(Debug)]
 pub struct TextLayout {
-    /// Columns.
+    /// The width in columns that the lines are broken to.
     pub width: u16,
     /// Rows that were visible in the last frame.
     pub height: u16,

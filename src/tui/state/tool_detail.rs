@@ -35,7 +35,7 @@ pub enum DetailTab {
 }
 
 impl DetailTab {
-    /// What it is called.
+    /// The title on the screen.
     pub fn title(self) -> &'static str {
         match self {
             Self::Detail => "detail",
@@ -48,7 +48,7 @@ impl DetailTab {
 /// A tool from one of its sides.
 #[derive(Debug, Default)]
 pub struct ToolDetail {
-    /// Which.
+    /// The tab that is shown.
     pub tab: DetailTab,
     /// The schema or the raw definition; empty for the detail, which is made while it is drawn.
     pub text: ScrollText,
@@ -58,7 +58,7 @@ pub struct ToolDetail {
 }
 
 impl ToolDetail {
-    /// From the next side.
+    /// Switches to the next tab; the last leads to the first.
     pub fn next_tab(&mut self) {
         self.tab = match self.tab {
             DetailTab::Detail => DetailTab::Schema,
@@ -102,11 +102,11 @@ impl ToolDetail {
 
 fn schemas(tool: &ToolDefinition) -> ScrollText {
     let mut page = ScrollText::with_limits(LIMITS);
-    page.line(StyleRole::Title, "takes");
+    page.line(StyleRole::Title, "input");
     SchemaOutline { root: &tool.input_schema, left: PROPERTIES, page: &mut page }.whole();
     if let Some(schema) = &tool.output_schema {
         page.gap();
-        page.line(StyleRole::Title, "gives");
+        page.line(StyleRole::Title, "output");
         SchemaOutline { root: schema, left: PROPERTIES, page: &mut page }.whole();
     }
     page
@@ -127,7 +127,7 @@ fn raw(tool: &ToolDefinition) -> ScrollText {
     page
 }
 
-/// A schema in lines.
+/// Writes a JSON schema as an indented list of properties.
 struct SchemaOutline<'a> {
     root: &'a Value,
     left: usize,
@@ -156,7 +156,7 @@ impl SchemaOutline<'_> {
             schema.get("properties").and_then(Value::as_object).into_iter().flatten()
         {
             let Some(left) = self.left.checked_sub(1) else {
-                return self.page.line(StyleRole::Dim, format!("{indent}more is not shown"));
+                return self.page.line(StyleRole::Dim, format!("{indent}The rest is not shown."));
             };
             self.left = left;
             let wanted = required.is_some_and(|all| all.iter().any(|name| name == key.as_str()));
@@ -193,7 +193,7 @@ impl SchemaOutline<'_> {
             }
         }
         if schema.get("additionalProperties") == Some(&Value::Bool(false)) {
-            self.page.line(StyleRole::Dim, format!("{indent}  nothing else is accepted"));
+            self.page.line(StyleRole::Dim, format!("{indent}  no other properties"));
         }
     }
 

@@ -46,14 +46,14 @@ impl View for ToolsView {
                 return Some(vec![AppEffect::Navigate(Navigation::ShowHistory(name))]);
             }
             Action::CopyCommand => return Some(self.copy_command(context)),
-            Action::Turn => {
+            Action::ChangeFormat => {
                 self.viewer.next_format();
-                context.show_status(format!("results as {}", self.viewer.format.title()));
+                context.show_status(format!("showing results as {}", self.viewer.format.title()));
             }
             Action::Detail => {
                 self.detail.next_tab();
                 self.detail.scroll_to_top();
-                context.show_status(format!("the tool: {}", self.detail.tab.title()));
+                context.show_status(format!("showing {}", self.detail.tab.title()));
             }
             Action::Export => return Some(self.save_result(context)),
             Action::Validate if self.form.is_some() => return Some(self.dry_run(context)),
@@ -163,7 +163,7 @@ impl View for ToolsView {
 }
 
 impl ToolsView {
-    /// Searches for this.
+    /// Filters the tool list with this text.
     pub fn find(&mut self, words: &str) {
         self.catalogue.filter = LineInput::of(words);
         self.catalogue.refilter();
@@ -185,7 +185,7 @@ impl ToolsView {
         context: &mut AppContext,
     ) {
         if !self.choose(tool) {
-            return context.show_error(format!("{tool} is not in the catalogue"));
+            return context.show_error(format!("no tool named {tool}"));
         }
         self.fill(context);
         if let (Some(known), Some(row), true) =
@@ -220,7 +220,7 @@ impl ToolsView {
         }
     }
 
-    /// Makes a call.
+    /// Adds the call and gives the effects that make it.
     pub fn call(
         &mut self,
         tool: String,
@@ -259,7 +259,7 @@ impl ToolsView {
 
     fn dry_run(&mut self, context: &mut AppContext) -> Vec<AppEffect> {
         let Some(form) = &self.form else { return Vec::new() };
-        context.show_status("asking what would be sent");
+        context.show_status("preparing a dry run…");
         let (tool, arguments) = (form.tool.clone(), form.arguments());
         vec![AppEffect::Tools(ToolsEffect::DryRun { tool, arguments })]
     }
@@ -268,7 +268,7 @@ impl ToolsView {
         let call = self.subject().and_then(|tool| self.viewer.call(tool, &context.calls));
         let saved = call.and_then(|call| Some((call, self.viewer.exportable(call)?)));
         let Some((call, what)) = saved else {
-            context.show_error("there is no result to save");
+            context.show_error("no result to save");
             return Vec::new();
         };
         let safe = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '_' };
@@ -290,16 +290,17 @@ impl ToolsView {
         let Some(row) = self.catalogue.chosen() else { return Vec::new() };
         let shown = self.viewer.call(self.subject().unwrap_or(&row.name), &context.calls);
         let result = shown.and_then(|call| call.outcome.as_ref());
-        let text = match (context.focus, result) {
+        let (what, text) = match (context.focus, result) {
             (Pane::Result, Some(Ok(outcome))) => match &outcome.result {
-                Ok(result) => result.structured.as_ref().unwrap_or(&result.output).to_string(),
-                Err(error) => error.to_string(),
+                Ok(result) => {
+                    ("result", result.structured.as_ref().unwrap_or(&result.output).to_string())
+                }
+                Err(error) => ("error", error.to_string()),
             },
-            (Pane::Result, Some(Err(error))) => error.to_string(),
-            _ => row.name.clone(),
+            (Pane::Result, Some(Err(error))) => ("error", error.to_string()),
+            _ => ("name", row.name.clone()),
         };
-        context.show_status("copied");
-        vec![AppEffect::Copy(text)]
+        context.copy(what, text)
     }
 
     fn copy_command(&mut self, context: &mut AppContext) -> Vec<AppEffect> {
@@ -308,8 +309,7 @@ impl ToolsView {
             Some(arguments) => crate::host::command::call(&row.name, arguments),
             None => crate::host::example::command_line(&row.tool),
         };
-        context.show_status("copied as a command");
-        vec![AppEffect::Copy(line)]
+        context.copy("command", line)
     }
 
     /// Shows the wire of the newest call of the chosen tool, or of its server.
@@ -320,7 +320,7 @@ impl ToolsView {
             (_, ToolSource::Mcp, Some(call)) => Navigation::ShowCall(call),
             (Origin::Server(server), _, _) => Navigation::ShowTrace(server.clone()),
             _ => {
-                context.show_status(format!("{} has no wire: it runs here", row.name));
+                context.show_status(format!("{} has no trace: it runs in this process", row.name));
                 return Vec::new();
             }
         };

@@ -212,7 +212,7 @@ impl AppState {
             Err(error) => self.context.show_error(error.to_string()),
             Ok(written) => match self.text() {
                 Some(text) => *text = TextArea::of(&written),
-                None => self.context.show_error("what was edited is not asked for any more"),
+                None => self.context.show_error("the question is gone; the text was not used"),
             },
         }
     }
@@ -336,7 +336,7 @@ impl AppState {
         match newest {
             Some((run, tool)) if self.context.overlay != Some(Overlay::ConfirmQuit) => {
                 self.context.overlay = None;
-                self.context.show_status(format!("{tool} is told to stop"));
+                self.context.show_status(format!("cancelling {tool}…"));
                 vec![AppEffect::Cancel(run)]
             }
             _ if self.bench.is_stoppable() => self.bench.stop(&mut self.context),

@@ -30,8 +30,8 @@ pub(super) fn draw(
     let inner = match &bench.file {
         Some((purpose, line)) if focused => {
             let question = match purpose {
-                BenchFilePurpose::Export => "write to (json csv md hgrm svg): ",
-                BenchFilePurpose::Baseline => "keep as: ",
+                BenchFilePurpose::Export => "Export to (json csv md hgrm svg): ",
+                BenchFilePurpose::Baseline => "Save baseline as: ",
             };
             pane::input_row(frame, styler, inner, question, line)
         }

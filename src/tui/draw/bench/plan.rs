@@ -23,7 +23,7 @@ pub(super) fn title(bench: &BenchView) -> String {
             let side = if picker.side == TargetSide::A { "A" } else { "B" };
             format!("Choose {side}  {} found", picker.found().len())
         }
-        None if bench.form.is_writing => "Plan  writing".to_owned(),
+        None if bench.form.is_writing => "Plan  editing".to_owned(),
         None => "Plan".to_owned(),
     }
 }

@@ -51,8 +51,8 @@ pub(in crate::tui::draw) fn health(
     };
     let facet = match servers.tab {
         ServerTab::Health => "health",
-        ServerTab::Log => "log, the newest first",
-        ServerTab::Drift => "declared tools against advertised",
+        ServerTab::Log => "log, newest first",
+        ServerTab::Drift => "declared and advertised tools",
     };
     let inner = pane::open(frame, styler, left, &format!("{}  {facet}", server.name), focused);
     let past = servers.activity_of(&server.name);
@@ -120,11 +120,11 @@ fn log_line(styler: &Styler<'_>, level: &str, said: &str) -> Line<'static> {
 /// Its tools as they are declared and as they are.
 fn drift(styler: &Styler<'_>, advertised: Option<&ServerToolLists>) -> Vec<Line<'static>> {
     let Some(advertised) = advertised.filter(|advertised| advertised.is_declared()) else {
-        let said = "nothing is declared of its tools; provides_tools in mcp.yaml does that";
+        let said = "No tools declared. Declare them with provides_tools in mcp.yaml.";
         return vec![styler.line(StyleRole::Dim, said)];
     };
     if !advertised.has_advertised() {
-        return vec![styler.line(StyleRole::Dim, "it did not tell its tools yet; c asks it")];
+        return vec![styler.line(StyleRole::Dim, "Tools not listed yet. Press c to connect.")];
     }
     let line = |line: DriftLine| match line {
         DriftLine::Unchanged(name) => styler.line(StyleRole::Dim, format!("= {name}")),
@@ -132,7 +132,7 @@ fn drift(styler: &Styler<'_>, advertised: Option<&ServerToolLists>) -> Vec<Line<
             styler.line(StyleRole::Plain, format!("+ {name}  (not declared)"))
         }
         DriftLine::Missing(name) => {
-            styler.line(StyleRole::Error, format!("- {name}  (declared, not offered)"))
+            styler.line(StyleRole::Error, format!("- {name}  (declared, not advertised)"))
         }
         DriftLine::Changed(name, what) => {
             styler.line(StyleRole::Warning, format!("~ {name}  differs in {what}"))
@@ -181,7 +181,7 @@ fn facts(
     let differs = advertised.filter(|advertised| advertised.count > 0);
     fact(
         "drift",
-        differs.map(|a| format!("{} tools are not what was declared or pinned (d)", a.count)),
+        differs.map(|a| format!("{} tools differ from their declaration or pin (d)", a.count)),
     );
     for (at, said) in server.confinement.iter().enumerate() {
         fact(if at == 0 { "sandbox" } else { "" }, Some(said.clone()));
@@ -198,7 +198,7 @@ fn facts(
     }
     tails(styler, server, past, &mut lines);
     if let Some(said) = &server.instructions {
-        lines.push(styler.line(StyleRole::Title, "its instructions for models"));
+        lines.push(styler.line(StyleRole::Title, "instructions"));
         lines.extend(styler.lines(StyleRole::Plain, &shorten(said, INSTRUCTIONS)));
     }
     lines
@@ -213,6 +213,11 @@ fn error_lines(styler: &Styler<'_>, error: &Error) -> Vec<Line<'static>> {
     lines
 }
 
+/// A number of lines with its unit: `1 line`, `2 lines`.
+fn line_count(lines: usize) -> String {
+    if lines == 1 { "1 line".to_owned() } else { format!("{lines} lines") }
+}
+
 /// The end of its log and of its standard error.
 fn tails(
     styler: &Styler<'_>,
@@ -222,14 +227,16 @@ fn tails(
 ) {
     let logged = past.map_or(0, |past| past.log.len());
     if let (Some(past), 1..) = (past, logged) {
-        lines.push(styler.line(StyleRole::Title, format!("its log: {logged} (l shows all)")));
+        lines.push(
+            styler.line(StyleRole::Title, format!("log: {} (l shows all)", line_count(logged))),
+        );
         let newest = past.log.iter().skip(logged.saturating_sub(TAIL));
         lines.extend(newest.map(|(level, said)| log_line(styler, level, said)));
     }
     let written = server.stderr_tail.len();
     if written > 0 {
         lines.push(
-            styler.line(StyleRole::Title, format!("its standard error: {written} (l shows all)")),
+            styler.line(StyleRole::Title, format!("stderr: {} (l shows all)", line_count(written))),
         );
         let newest = server.stderr_tail.iter().skip(written.saturating_sub(TAIL));
         lines.extend(newest.map(|said| styler.line(StyleRole::Plain, said)));
@@ -252,7 +259,7 @@ fn offered(server: &ServerStatus) -> Option<String> {
     (!said.is_empty()).then(|| said.join(", "))
 }
 
-/// `tools(listChanged) logging`.
+/// The capabilities of a server on one line, such as `tools(listChanged) logging`.
 fn capabilities(all: &Value) -> String {
     const MOST: usize = 30;
     let one = |(name, value): (&String, &Value)| {
@@ -269,7 +276,7 @@ fn routing(server: &ServerStatus) -> Option<String> {
     let circuit = match server.circuit {
         CircuitState::Closed if server.weight.is_none() => return None,
         CircuitState::Open { remaining: left } => {
-            format!("left alone for another {}", show_duration(left))
+            format!("circuit open, retry in {}", show_duration(left))
         }
         other => format!("circuit {}", other.as_str()),
     };

@@ -53,7 +53,7 @@ pub(in crate::tui::draw) fn list(
     let title = format!("Servers {}", servers.rows.len());
     let inner = pane::open(frame, styler, area, &title, focused);
     if servers.rows.is_empty() {
-        let said = "no servers; mcp.yaml names them";
+        let said = "No servers. Define them in mcp.yaml.";
         return frame.render_widget(styler.line(StyleRole::Dim, said), inner);
     }
     let [head, rows] = Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]).areas(inner);

@@ -24,7 +24,7 @@ pub(super) fn draw(
     area: Rect,
 ) {
     let focused = state.context.focus == shown;
-    if shown == Pane::Wire {
+    if shown == Pane::TraceList {
         lines(frame, styler, state, focused, area);
     } else {
         whole(frame, styler, state, focused, area);
@@ -35,7 +35,7 @@ pub(super) fn draw(
 pub(super) fn newest(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState, area: Rect) {
     let inner = pane::open(frame, styler, area, &format!("{}  (3)", title(state)), false);
     if state.trace.counts().1 == 0 {
-        let said = "what crosses the wires of servers is shown here";
+        let said = "Messages to and from servers appear here.";
         return frame.render_widget(styler.line(StyleRole::Dim, said), inner);
     }
     let columns = TraceColumns::of(usize::from(inner.width));
@@ -58,8 +58,7 @@ fn lines(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState, focused: 
     }
     let (all, found) = trace.counts();
     if found == 0 {
-        let said =
-            if all == 0 { "nothing crossed a wire yet" } else { "nothing is found; Esc shows all" };
+        let said = if all == 0 { "No messages yet." } else { "No matches. Esc clears the filter." };
         return frame.render_widget(styler.line(StyleRole::Dim, said), rows);
     }
     let columns = TraceColumns::of(usize::from(rows.width));

@@ -137,7 +137,7 @@ impl SchemaForm {
         let Some(node) = self.root.at_mut(way) else { return };
         let is_list = node.field.kind == FieldKind::List;
         if !node.add(at) {
-            self.problem = Some("nothing can be added here".to_owned());
+            self.problem = Some("cannot add an item here".to_owned());
             return;
         }
         self.line_path = None;
@@ -157,7 +157,7 @@ impl SchemaForm {
             (Some(last), _) => (way, last),
             (None, Some(item)) => item,
             (None, None) => {
-                self.problem = Some("this is no item of a list".to_owned());
+                self.problem = Some("not an item of a list".to_owned());
                 return;
             }
         };

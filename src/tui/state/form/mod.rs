@@ -288,11 +288,11 @@ impl SchemaForm {
     /// Where keys are looked up while it is filled in, the nearest place first.
     pub fn key_contexts(&self) -> Vec<KeyContext> {
         if self.json.is_some() {
-            return vec![KeyContext::Lines];
+            return vec![KeyContext::MultilineText];
         }
         let writes =
             self.node().is_some_and(FormNode::is_text_input) && self.part() == RowPart::Field;
-        if writes { vec![KeyContext::Form] } else { vec![KeyContext::Items, KeyContext::Form] }
+        if writes { vec![KeyContext::Form] } else { vec![KeyContext::FormItems, KeyContext::Form] }
     }
 
     /// Whether what is being written stands in the chosen line.
@@ -410,7 +410,7 @@ impl SchemaForm {
 }
 
 /// What is said instead of showing a secret.
-const SECRET_NOT_SHOWN: &str = "it holds a secret, which is not shown; Del leaves the field out";
+const SECRET_NOT_SHOWN: &str = "holds a secret, which is not shown; Del unsets the field";
 
 /// Why a text is no JSON object.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

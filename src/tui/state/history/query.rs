@@ -29,10 +29,10 @@ const SYNTAX: FilterSyntax<HistoryKey> = FilterSyntax {
     has_quotes: true,
 };
 
-/// What is searched for.
+/// The parsed filter of the history.
 #[derive(Debug, Default, PartialEq)]
 pub struct HistorySearch {
-    /// What is read.
+    /// The part of the filter that decides what is read from the file.
     pub read_filter: HistoryReadFilter,
     /// What a field says that is not understood, in words.
     pub problem: Option<String>,

@@ -22,7 +22,7 @@ use crate::tui::state::{AppContext, ScrollPosition};
 pub struct PendingApproval {
     /// To be named in the answer.
     pub id: AskId,
-    /// What is asked.
+    /// The call with what it would send and why approval is needed.
     pub prompt: ApprovalPrompt,
     /// Since when; keys that were typed ahead must not answer it.
     pub since: Option<Duration>,
@@ -37,14 +37,14 @@ pub struct PendingApproval {
 /// What of an approval is shown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ApprovalTab {
-    /// What would be sent.
+    /// The arguments and the request that would be sent.
     #[default]
     Request,
     /// What the tool says about itself, whole.
     Definition,
 }
 
-/// What was allowed here.
+/// The calls that were allowed until the console closes.
 #[derive(Debug, Default)]
 pub(super) struct SessionApprovals {
     /// Calls that need not be asked about again, by their identity.
@@ -85,8 +85,7 @@ impl InboxView {
     ) -> Vec<AppEffect> {
         if self.session_approvals.allowed_calls.contains(&asked.identity) {
             let name = asked.tool.name.full();
-            context
-                .show_status(format!("{name} was allowed with these arguments for this session"));
+            context.show_status(format!("allowed {name} with these arguments for this session"));
             return vec![AppEffect::AnswerApproval(id, Approval::Granted)];
         }
         let changed = self.session_approvals.changed(&asked.tool);
@@ -115,7 +114,7 @@ impl InboxView {
             Action::YesForSession => Some(self.grant_for_session()),
             Action::No => Some(self.deny()),
             Action::Fill => Some(self.deny_and_edit(context)),
-            Action::Turn => {
+            Action::ChangeFormat => {
                 front.position.reset();
                 front.tab = match front.tab {
                     ApprovalTab::Request => ApprovalTab::Definition,
@@ -123,7 +122,7 @@ impl InboxView {
                 };
                 Some(Vec::new())
             }
-            Action::Turnaway | Action::Cancel => Some(self.cancel_call(context)),
+            Action::CancelQuestion | Action::Cancel => Some(self.cancel_call(context)),
             _ => None,
         }
     }

@@ -20,7 +20,7 @@ use super::{
     AppContext, LineInput, ListCursor, Pane, SchemaForm, ScrollPosition, TextArea, View, ViewId,
 };
 use crate::host::validate::Violation;
-use crate::model::{JsonObject, Question, QuestionReply};
+use crate::model::{JsonObject, Question, QuestionBody, QuestionReply};
 use crate::tui::event::{AppEffect, AskId};
 use crate::tui::keys::{Action, KeyContext};
 use crate::util::text::shorten;
@@ -71,7 +71,7 @@ impl InboxView {
         let key = context.keys.key_of(Action::Show(ViewId::Inbox), &[KeyContext::Anywhere]);
         let way = match (context.view, key) {
             (ViewId::Inbox, _) | (_, None) => String::new(),
-            (_, Some(key)) => format!(" ({key} answers)"),
+            (_, Some(key)) => format!(" (press {key} to answer)"),
         };
         context.show_status(format!("{} asks: {words}{way}", question.server));
         self.questions.push(PendingQuestion::new(id, question));
@@ -174,8 +174,11 @@ impl InboxView {
 
     fn copy_selection(&self, context: &mut AppContext) -> Vec<AppEffect> {
         let Some(pending) = self.chosen() else { return Vec::new() };
-        context.show_status("copied");
-        vec![AppEffect::Copy(pending.copy())]
+        let what = match pending.question.body {
+            QuestionBody::Url { .. } => "address",
+            QuestionBody::Form { .. } | QuestionBody::Sampling { .. } => "question",
+        };
+        context.copy(what, pending.copy())
     }
 }
 
@@ -185,7 +188,7 @@ impl View for InboxView {
             Action::Open if self.chosen().is_some() => context.focus = Pane::Question,
             Action::Run => return Some(self.send(context)),
             Action::No => return Some(self.refuse(QuestionReply::Decline, context)),
-            Action::Turnaway => return Some(self.refuse(QuestionReply::Cancel, context)),
+            Action::CancelQuestion => return Some(self.refuse(QuestionReply::Cancel, context)),
             Action::Copy => return Some(self.copy_selection(context)),
             Action::Back if context.focus == Pane::Question => context.focus = Pane::Questions,
             other if context.focus == Pane::Question => {
@@ -201,7 +204,7 @@ impl View for InboxView {
         let around = [KeyContext::Inbox, KeyContext::Pane, KeyContext::Anywhere];
         match self.chosen().map(|pending| &pending.answer).filter(|_| focus == Pane::Question) {
             Some(AnswerDraft::Form(_)) => vec![KeyContext::Answer, KeyContext::Form],
-            Some(AnswerDraft::Text(_)) => vec![KeyContext::Answer, KeyContext::Lines],
+            Some(AnswerDraft::Text(_)) => vec![KeyContext::Answer, KeyContext::MultilineText],
             _ => around.to_vec(),
         }
     }

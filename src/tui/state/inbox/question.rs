@@ -18,11 +18,11 @@ use crate::tui::state::{SchemaForm, TextArea};
 pub struct PendingQuestion {
     /// To be named in the answer.
     pub id: AskId,
-    /// What is asked.
+    /// The question as the server sent it.
     pub question: Question,
     /// Since when, once somebody said how late it is.
     pub since: Option<Duration>,
-    /// What has been written.
+    /// The answer as far as it has been written.
     pub answer: AnswerDraft,
     /// Whether it is sent as soon as it is known to fit.
     pub is_sending: bool,
@@ -42,9 +42,9 @@ pub enum AnswerDraft {
 /// What sending an answer comes to.
 #[derive(Debug)]
 pub(super) enum AnswerSubmission {
-    /// First it is checked.
+    /// The form is checked first; its result decides whether it is sent.
     Check(AppEffect),
-    /// It goes out.
+    /// The answer can be sent at once.
     Reply(AskId, QuestionReply),
 }
 

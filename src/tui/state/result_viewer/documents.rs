@@ -58,15 +58,15 @@ fn ended(page: &mut ScrollText, outcome: &CallOutcome) {
         page.text(StyleRole::Plain, &json_text::pretty(value));
     }
     if page.is_empty() {
-        page.line(StyleRole::Dim, "it gave nothing");
+        page.line(StyleRole::Dim, "empty result");
     }
     if outcome.definition.output_schema.is_some() {
         page.gap();
         let broken = result.error.as_ref().is_some_and(|f| f.kind() == ErrorKind::Protocol);
         let (meaning, said) = match (broken, &result.structured) {
-            (true, _) => (StyleRole::Error, "output schema: it does not fit"),
-            (false, Some(_)) if result.success => (StyleRole::Success, "output schema: it fits"),
-            (false, _) => (StyleRole::Dim, "output schema: there is nothing to check"),
+            (true, _) => (StyleRole::Error, "does not match its output schema"),
+            (false, Some(_)) if result.success => (StyleRole::Success, "matches its output schema"),
+            (false, _) => (StyleRole::Dim, "has no structured content to check"),
         };
         page.line(meaning, said);
     }
@@ -123,7 +123,7 @@ fn failed(page: &mut ScrollText, error: &Error) {
 fn activity_lines(page: &mut ScrollText, call: &ConsoleCall) {
     if !call.activity.children.is_empty() {
         page.gap();
-        page.line(StyleRole::Title, "calls it made");
+        page.line(StyleRole::Title, "nested calls");
         for nested in &call.activity.children {
             let indent = "  ".repeat(nested.depth);
             let (meaning, said) = match nested.ended {
@@ -131,21 +131,21 @@ fn activity_lines(page: &mut ScrollText, call: &ConsoleCall) {
                 Some((false, took)) => {
                     (StyleRole::Error, format!("failed {}", show_duration(took)))
                 }
-                None => (StyleRole::Dim, "no word of its end".to_owned()),
+                None => (StyleRole::Dim, "end unknown".to_owned()),
             };
             page.line(meaning, format!("{indent}{}  {said}", nested.tool));
         }
     }
     if !call.activity.log.is_empty() {
         page.gap();
-        page.line(StyleRole::Title, "logged meanwhile");
+        page.line(StyleRole::Title, "log");
         for (level, said) in &call.activity.log {
             page.text(StyleRole::Dim, &format!("{level}: {said}"));
         }
     }
 }
 
-/// How it went.
+/// Identity, times, attempts, size, protocol and route of a call.
 fn account(page: &mut ScrollText, outcome: &CallOutcome) {
     let metadata = &outcome.metadata;
     page.gap();
@@ -155,7 +155,7 @@ fn account(page: &mut ScrollText, outcome: &CallOutcome) {
         took = format!("{took}, connecting {}", show_duration(connect));
     }
     if !metadata.question_wait.is_zero() {
-        took = format!("{took}, of that {} for a person", show_duration(metadata.question_wait));
+        took = format!("{took}, waiting for a person {}", show_duration(metadata.question_wait));
     }
     page.fact("time", took);
     page.fact("attempts", metadata.attempts.to_string());
@@ -190,7 +190,7 @@ pub(super) fn whole(result: &ToolResult) -> Value {
     all
 }
 
-/// The same as text.
+/// The whole result as indented JSON.
 pub(super) fn raw(result: &ToolResult) -> ScrollText {
     let mut page = ScrollText::with_limits(LIMITS);
     page.text(StyleRole::Plain, &json_text::pretty(&whole(result)));
@@ -202,14 +202,12 @@ pub(super) fn dry_run_document(rehearsal: &Result<DryRun, Error>) -> ScrollText 
     let mut page = ScrollText::with_limits(LIMITS);
     match rehearsal {
         Ok(rehearsal) => {
-            page.line(StyleRole::Success, "nothing was sent; a call would send this:");
+            page.line(StyleRole::Success, "Not sent. A call would send:");
             page.text(StyleRole::Title, &rehearsal.preview.summary);
             let (meaning, said) = match &rehearsal.decision {
-                Decision::Allow(_) => (StyleRole::Dim, "nobody is asked first".to_owned()),
-                Decision::Ask(why) => {
-                    (StyleRole::Warning, format!("a person is asked first: {why}"))
-                }
-                Decision::Deny(why) => (StyleRole::Error, format!("it is refused by {why}")),
+                Decision::Allow(_) => (StyleRole::Dim, "runs without asking".to_owned()),
+                Decision::Ask(why) => (StyleRole::Warning, format!("asks for approval: {why}")),
+                Decision::Deny(why) => (StyleRole::Error, format!("refused by {why}")),
             };
             page.line(meaning, said);
             for warning in &rehearsal.warnings {
@@ -218,7 +216,7 @@ pub(super) fn dry_run_document(rehearsal: &Result<DryRun, Error>) -> ScrollText 
             page.text(StyleRole::Plain, &json_text::pretty(&rehearsal.preview.request));
         }
         Err(error) => {
-            page.line(StyleRole::Error, "nothing was sent; such a call is not possible:");
+            page.line(StyleRole::Error, "Not sent. This call is not possible:");
             failed(&mut page, error);
         }
     }

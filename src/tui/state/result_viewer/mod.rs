@@ -14,7 +14,7 @@ use crate::tui::event::tools::ResultExport;
 /// How a result is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ResultFormat {
-    /// As text for people.
+    /// Content blocks and facts as text for people.
     #[default]
     Text,
     /// Its value as a tree.
@@ -24,7 +24,7 @@ pub enum ResultFormat {
 }
 
 impl ResultFormat {
-    /// What it is called.
+    /// The title on the screen.
     pub fn title(self) -> &'static str {
         match self {
             Self::Text => "text",
@@ -33,7 +33,7 @@ impl ResultFormat {
         }
     }
 
-    /// The next one.
+    /// The format after this one; the last leads to the first.
     fn next(self) -> Self {
         match self {
             Self::Text => Self::Tree,
@@ -43,10 +43,10 @@ impl ResultFormat {
     }
 }
 
-/// What is looked at.
+/// Which result of a tool is shown, in which format and where it is scrolled to.
 #[derive(Debug, Default)]
 pub struct ResultViewer {
-    /// How it is shown.
+    /// The format of the result.
     pub format: ResultFormat,
     /// How many calls of the tool are newer than the one that is shown.
     pub newer_calls: usize,
@@ -73,13 +73,13 @@ impl ResultViewer {
         self.dry_run.as_ref().filter(|(of, _)| of == tool).map(|(_, document)| document)
     }
 
-    /// Shows the newest.
+    /// Shows the newest call from the top.
     pub fn reset(&mut self) {
         (self.newer_calls, self.dry_run) = (0, None);
         self.scroll_to_top();
     }
 
-    /// Shows it another way.
+    /// Switches to the next format.
     pub fn next_format(&mut self) {
         self.format = self.format.next();
         self.scroll_to_top();

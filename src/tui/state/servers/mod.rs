@@ -81,10 +81,7 @@ impl View for ServersView {
             Action::Diff => self.toggle_tab(ServerTab::Drift),
             Action::ShowTools => vec![AppEffect::Navigate(Navigation::ShowTools(name))],
             Action::ShowTrace => trace(name),
-            Action::Copy => {
-                context.show_status("copied");
-                vec![AppEffect::Copy(name)]
-            }
+            Action::Copy => context.copy("name", name),
             _ => return None,
         })
     }

@@ -24,14 +24,14 @@ const PAGE_LIMITS: TextLimits = TextLimits { lines: usize::MAX, bytes: usize::MA
 /// What of a pair is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum FrameScope {
-    /// The chosen frame.
+    /// Only the frame under the cursor.
     #[default]
     Chosen,
     /// The request and its answer.
     Both,
-    /// The request.
+    /// Only the request of the pair.
     Request,
-    /// The answer.
+    /// Only the response of the pair.
     Answer,
 }
 

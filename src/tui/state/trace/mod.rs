@@ -80,7 +80,7 @@ impl View for TraceView {
     fn act(&mut self, action: Action, context: &mut AppContext) -> Option<Vec<AppEffect>> {
         match action {
             Action::Filter => {
-                context.focus = Pane::Wire;
+                context.focus = Pane::TraceList;
                 self.is_filtering = true;
             }
             Action::Pause => self.pause(context),
@@ -99,7 +99,7 @@ impl View for TraceView {
                 let has_pair = self.chosen().is_some_and(|item| item.pair.is_some());
                 self.show(if has_pair { FrameScope::Both } else { FrameScope::Chosen });
             }
-            Action::Turn => match self.chosen().filter(|item| item.pair.is_some()) {
+            Action::ChangeFormat => match self.chosen().filter(|item| item.pair.is_some()) {
                 Some(item) => {
                     let next = self.scope.next(item.is_request());
                     self.follows = false;
@@ -308,7 +308,7 @@ impl TraceView {
         match self.pause_buffer.take() {
             None => {
                 self.pause_buffer = Some(PauseBuffer::default());
-                context.show_status("paused; what comes is kept");
+                context.show_status("paused; new lines are kept");
             }
             Some(mut held) => {
                 let items = held.ring.drain_items();
@@ -318,9 +318,8 @@ impl TraceView {
                 }
                 self.choose_newest();
                 self.lay_out();
-                let lost =
-                    if gone > 0 { format!(", {gone} of them are gone") } else { String::new() };
-                context.show_status(format!("{} came meanwhile{lost}", held.count));
+                let lost = if gone > 0 { format!(", {gone} lost") } else { String::new() };
+                context.show_status(format!("{} new lines{lost}", held.count));
             }
         }
     }
@@ -342,12 +341,12 @@ impl TraceView {
             (false, FrameScope::Chosen) => self.chosen().into_iter().collect(),
         };
         if items.is_empty() {
-            context.show_status("there is nothing to copy");
+            context.show_status("nothing to copy");
             return Vec::new();
         }
-        context.show_status(if items.len() == 2 { "copied, both frames" } else { "copied" });
+        let what = if items.len() == 2 { "both frames" } else { "frame" };
         let texts = items.iter().map(|item| String::from_utf8_lossy(item.bytes()).into_owned());
-        vec![AppEffect::Copy(texts.collect::<Vec<_>>().join("\n"))]
+        context.copy(what, texts.collect::<Vec<_>>().join("\n"))
     }
 
     /// Has what is shown written as a trace.
@@ -356,7 +355,7 @@ impl TraceView {
         let (cut, whole): (Vec<&TraceItem>, Vec<&TraceItem>) = shown.partition(|item| item.is_cut);
         let items: Vec<Traffic> = whole.into_iter().filter_map(TraceItem::traffic).collect();
         if items.is_empty() {
-            context.show_status("there is nothing to write");
+            context.show_status("nothing to export");
             return Vec::new();
         }
         let path = format!("trace-{}.jsonl", timestamp::file_name_timestamp(context.now));
@@ -370,7 +369,7 @@ impl TraceView {
         } else if context.is_zoomed {
             return None;
         } else if context.focus == Pane::Frame {
-            context.focus = Pane::Wire;
+            context.focus = Pane::TraceList;
         } else if !self.filter.text().is_empty() {
             self.find("");
         } else {

@@ -25,7 +25,7 @@ const SYNTAX: FilterSyntax<TraceKey> = FilterSyntax {
     has_quotes: false,
 };
 
-/// What is searched for.
+/// The parsed filter of the trace.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct TraceSearch {
     servers: Vec<String>,

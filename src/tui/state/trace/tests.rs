@@ -153,7 +153,7 @@ fn while_it_is_paused_what_comes_is_kept_and_counted() {
     assert_eq!((state.trace.paused_count(), state.trace.counts().0), (Some(3), 8));
     press(&mut state, " ");
     assert_eq!((state.trace.paused_count(), state.trace.counts()), (None, (11, 11)));
-    assert_eq!(state.context.message.as_ref().unwrap().text, "3 came meanwhile");
+    assert_eq!(state.context.message.as_ref().unwrap().text, "3 new lines");
     // What was kept belongs together as if it had come now.
     state.update(crossed("files", answered(52, "ping", &json!({}))));
     assert_eq!(state.trace.chosen().unwrap().pair, Some(10));

@@ -23,7 +23,7 @@ pub enum Readiness {
     Unread,
     /// It is longer than what can be shown here.
     TooLong,
-    /// It can.
+    /// A yes counts now.
     Ready,
 }
 
@@ -60,7 +60,7 @@ impl TrustWindow {
         self.since.is_some_and(|since| since + MIN_VISIBLE_TIME <= now)
     }
 
-    /// Whether a yes counts.
+    /// Whether a yes counts now, and if not, why.
     pub fn readiness(&self, now: Duration) -> Readiness {
         if self.text.is_cut() {
             Readiness::TooLong
