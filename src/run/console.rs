@@ -34,7 +34,8 @@ pub(super) fn is_possible(context: &CommandContext) -> bool {
         && !settings::is_dumb(environment)
 }
 
-/// Runs the console.
+/// Builds the host, opens the console on the terminal and runs it until a person or a signal ends
+/// it.
 pub(super) fn run(context: &CommandContext) -> CommandResult {
     let runtime = runtime()?;
     let outcome = runtime.block_on(Box::pin(open(context)));

@@ -8,36 +8,41 @@ use std::process::Stdio;
 
 use tokio::process::Command;
 
-use super::event::EditorDraft;
 use crate::util::confine::ScratchDir;
+use crate::util::units::show_size;
 
 /// The longest text that is taken back, in bytes.
-const LONGEST: u64 = 1024 * 1024;
+const MAX_TEXT_BYTES: u64 = 1024 * 1024;
 
-/// How a person writes longer texts.
+/// A text to be edited, with the name of its file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EditorDraft {
+    /// The file's name; editors choose the syntax by its ending.
+    pub name: &'static str,
+    /// What is there so far.
+    pub text: String,
+}
+
+/// The editor of the person at the terminal.
 #[derive(Debug, Clone)]
 pub struct ExternalEditor {
     /// `$VISUAL` or `$EDITOR`: a program with arguments, as a shell takes it.
     pub command: Option<String>,
-    /// Where temporary files are.
+    /// The directory for the temporary file, usually `$TMPDIR`.
     pub temporary: PathBuf,
 }
 
 impl ExternalEditor {
-    /// Lets the person write, and gives what the text became. When it is dropped the editor ends.
+    /// Opens the editor on the text, waits until it is closed, and gives what the text became.
+    /// Dropping the future ends the editor.
     ///
     /// # Errors
-    /// Why there is none, in words.
-    pub async fn write(self, draft: EditorDraft) -> Result<String, String> {
-        let Some(command) = self.command else {
-            return Err("no editor is known: set VISUAL or EDITOR".to_owned());
-        };
-        let failed = |what: &str, why: std::io::Error| format!("{what}: {why}");
-        let scratch = ScratchDir::make(&self.temporary)
-            .map_err(|why| failed("no file for the editor", why))?;
+    /// When no editor is configured, when it fails, or when it leaves no text of an allowed size.
+    pub async fn write(self, draft: EditorDraft) -> Result<String, EditorError> {
+        let command = self.command.ok_or(EditorError::NotConfigured)?;
+        let scratch = ScratchDir::make(&self.temporary).map_err(EditorError::CreateFile)?;
         let path = scratch.path().join(draft.name);
-        let written = tokio::fs::write(&path, draft.text).await;
-        written.map_err(|why| failed("no file for the editor", why))?;
+        tokio::fs::write(&path, draft.text).await.map_err(EditorError::CreateFile)?;
         let status = Command::new("/bin/sh")
             .args(["-c", &format!("{command} \"$@\""), "editor"])
             .arg(&path)
@@ -45,32 +50,58 @@ impl ExternalEditor {
             .kill_on_drop(true)
             .status()
             .await
-            .map_err(|why| failed("the editor cannot be started", why))?;
+            .map_err(EditorError::Spawn)?;
         if !status.success() {
-            return Err(format!("{command} ended with {status}; nothing was changed"));
+            return Err(EditorError::Exited { command, status });
         }
         read(&path).await
     }
 }
 
-async fn read(path: &Path) -> Result<String, String> {
-    let size = tokio::fs::metadata(path).await.map(|file| file.len());
-    match size {
-        Ok(size) if size > LONGEST => {
-            Err(format!("what the editor wrote is longer than {LONGEST} bytes"))
-        }
-        Ok(_) => tokio::fs::read_to_string(path)
-            .await
-            .map_err(|why| format!("what the editor wrote cannot be read: {why}")),
-        Err(why) => Err(format!("the editor left no file: {why}")),
+/// Why no text came back from the editor.
+#[derive(Debug, thiserror::Error)]
+pub enum EditorError {
+    /// Neither `$VISUAL` nor `$EDITOR` is set.
+    #[error("no editor configured: set VISUAL or EDITOR")]
+    NotConfigured,
+    /// The temporary file for the text could not be made.
+    #[error("cannot create a file for the editor: {0}")]
+    CreateFile(std::io::Error),
+    /// The shell that starts the editor could not be started.
+    #[error("cannot start the editor: {0}")]
+    Spawn(std::io::Error),
+    /// The editor ended with an exit code other than zero, or by a signal.
+    #[error("{command} ended with {status}; nothing was changed")]
+    Exited {
+        /// The editor with its arguments, as configured.
+        command: String,
+        /// The exit code or the signal that ended the editor.
+        status: std::process::ExitStatus,
+    },
+    /// The editor removed the file.
+    #[error("the editor left no file: {0}")]
+    NoFile(std::io::Error),
+    /// The text is too long to be taken back.
+    #[error("the edited text is larger than {}", show_size(MAX_TEXT_BYTES))]
+    TooLarge,
+    /// The file is there and cannot be read, for example because it is not UTF-8.
+    #[error("cannot read the edited text: {0}")]
+    Read(std::io::Error),
+}
+
+async fn read(path: &Path) -> Result<String, EditorError> {
+    let file = tokio::fs::metadata(path).await.map_err(EditorError::NoFile)?;
+    if file.len() > MAX_TEXT_BYTES {
+        return Err(EditorError::TooLarge);
     }
+    tokio::fs::read_to_string(path).await.map_err(EditorError::Read)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    async fn written(command: Option<&str>) -> (Result<String, String>, usize) {
+    async fn written(command: Option<&str>) -> (Result<String, EditorError>, usize) {
         let directory = tempfile::tempdir().unwrap();
         let editor = ExternalEditor {
             command: command.map(str::to_owned),
@@ -96,7 +127,7 @@ mod tests {
             (Some("rm"), "left no file"),
         ] {
             let (text, left) = written(command).await;
-            let why = text.unwrap_err();
+            let why = text.unwrap_err().to_string();
             assert!(why.contains(words), "{why}");
             assert_eq!(left, 0);
         }

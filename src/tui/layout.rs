@@ -4,7 +4,7 @@
 
 use ratatui::layout::{Constraint, Layout, Rect};
 
-use super::state::{Pane, ViewId};
+use super::view_id::{Pane, ViewId};
 
 /// How much there is room for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -13,11 +13,11 @@ pub enum SizeClass {
     None,
     /// One pane, without a frame around it.
     Tiny,
-    /// One pane.
+    /// Room for one pane with a border.
     Compact,
-    /// Two columns.
+    /// Room for panes in two columns.
     Medium,
-    /// Three columns.
+    /// Room for panes in three columns.
     Full,
 }
 
@@ -25,7 +25,7 @@ pub enum SizeClass {
 pub const MIN_SIZE: (u16, u16) = (20, 5);
 
 impl SizeClass {
-    /// Of a terminal.
+    /// The size class of a terminal of this size.
     pub fn for_area(area: Rect) -> Self {
         match (area.width, area.height) {
             (width, height) if width < MIN_SIZE.0 || height < MIN_SIZE.1 => Self::None,

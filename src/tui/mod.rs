@@ -25,6 +25,7 @@ pub mod screen;
 pub mod settings;
 pub mod state;
 pub mod theme;
+pub mod view_id;
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -37,6 +38,7 @@ use crate::model::{Error, Signal};
 use effects::{ConsoleDeps, EffectRunner, HostFactory};
 use event::trust::TrustStatus;
 use event::{AppEffect, AppEvent};
+use external_editor::EditorError;
 use screen::Screen;
 use state::AppState;
 use theme::Appearance;
@@ -50,7 +52,7 @@ const FRAME: Duration = Duration::from_millis(33);
 /// How often the state hears what time it is, while something moves.
 const TICK: Duration = Duration::from_millis(250);
 
-/// What the console needs.
+/// Everything the console is started with.
 pub struct ConsoleLaunch {
     /// Where everything is that the console works with.
     pub deps: ConsoleDeps,
@@ -168,9 +170,9 @@ pub async fn run(launch: ConsoleLaunch) -> Result<Option<Signal>, Error> {
 }
 
 /// What a person writes in their own editor.
-type EditorTask = Pin<Box<dyn Future<Output = Result<String, String>> + Send>>;
+type EditorTask = Pin<Box<dyn Future<Output = Result<String, EditorError>> + Send>>;
 
-async fn written(editing: &mut Option<EditorTask>) -> Result<String, String> {
+async fn written(editing: &mut Option<EditorTask>) -> Result<String, EditorError> {
     match editing {
         Some(editing) => editing.await,
         None => std::future::pending().await,

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::model::JsonObject;
+use crate::util::units::show_size;
 
 /// The form of the file. One of a later version is left alone.
 const VERSION: u32 = 1;
@@ -18,7 +19,7 @@ pub const TOOLS: usize = 200;
 /// The most bytes of the last arguments of one tool, as JSON; longer ones are not remembered.
 pub const LONGEST: usize = 4 << 10;
 
-/// What is remembered.
+/// What one session of the console leaves for the next, as the file holds it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PersistedState {
     version: u32,
@@ -42,7 +43,7 @@ pub struct PersistedState {
 /// Colours that were chosen in the console.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SavedColours {
-    /// The chosen ones.
+    /// The name of the chosen theme.
     pub chosen: String,
     /// Those of the settings at that time: when other ones are set later, these win.
     pub over: String,
@@ -52,11 +53,28 @@ pub struct SavedColours {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct SavedArguments {
-    /// The arguments.
+    /// The arguments of the newest call, without secrets once written.
     pub arguments: JsonObject,
     /// The schema that says which of them are secret; `None` when those were taken out already.
     #[serde(skip)]
     pub schema: Option<Arc<Value>>,
+}
+
+/// Why the file of a former console cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadStateError {
+    /// Not a file that a console writes: a directory, a device, or larger than the limit.
+    #[error("not a regular file of at most {}", show_size(*.0))]
+    NotOurs(u64),
+    /// It could not be read.
+    #[error("{0}")]
+    Io(#[from] std::io::Error),
+    /// It is not JSON of the right shape.
+    #[error("damaged file ({0})")]
+    Damaged(#[from] serde_json::Error),
+    /// It was written in another format.
+    #[error("written by another version of toolhost (format {0})")]
+    OtherVersion(u32),
 }
 
 impl Default for PersistedState {
@@ -76,19 +94,17 @@ impl PersistedState {
     /// Reads the text of the file.
     ///
     /// # Errors
-    /// Why it cannot be used, in words.
-    pub fn read(text: &str) -> Result<Self, String> {
+    /// When it is not what [`text`](Self::text) makes, or another version made it.
+    pub fn read(text: &str) -> Result<Self, ReadStateError> {
         #[derive(Deserialize)]
         struct Head {
             version: u32,
         }
-        let head: Head =
-            serde_json::from_str(text).map_err(|why| format!("it is damaged ({why})"))?;
+        let head: Head = serde_json::from_str(text)?;
         if head.version != VERSION {
-            return Err(format!("another version of toolhost wrote it (form {})", head.version));
+            return Err(ReadStateError::OtherVersion(head.version));
         }
-        let mut memory: Self =
-            serde_json::from_str(text).map_err(|why| format!("it is damaged ({why})"))?;
+        let mut memory: Self = serde_json::from_str(text)?;
         memory.bound();
         Ok(memory)
     }
@@ -174,13 +190,14 @@ mod tests {
 
     #[test]
     fn a_file_that_cannot_be_used_says_why() {
-        assert!(PersistedState::read("{").unwrap_err().contains("damaged"));
-        assert!(
-            PersistedState::read(r#"{"version":1,"arguments":[]}"#)
-                .unwrap_err()
-                .contains("damaged")
-        );
-        assert!(PersistedState::read(r#"{"version":7}"#).unwrap_err().contains("another version"));
+        for (text, cause) in [
+            ("{", "damaged"),
+            (r#"{"version":1,"arguments":[]}"#, "damaged"),
+            (r#"{"version":7}"#, "another version"),
+        ] {
+            let error = PersistedState::read(text).unwrap_err().to_string();
+            assert!(error.contains(cause), "{error}");
+        }
     }
 
     #[test]

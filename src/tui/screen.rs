@@ -238,5 +238,5 @@ fn install_panic_hook() {
 }
 
 fn terminal_error(error: &io::Error) -> Error {
-    Error::internal(format!("the terminal cannot be used: {error}"))
+    Error::internal(format!("cannot use the terminal: {error}"))
 }

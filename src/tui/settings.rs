@@ -14,18 +14,18 @@ use crate::model::Diagnostic;
 /// The keys of the file.
 const KEYS: &str = "theme, ascii, reduced_motion, mouse, keys";
 
-/// What a person set.
+/// The settings in `console.yaml`; what is not set there has its default.
 #[derive(Debug, Clone, Default)]
 pub struct ConsoleSettings {
     /// Which colours; `None` for the usual ones.
     pub theme: Option<ColourScheme>,
-    /// ASCII characters only.
+    /// Whether only ASCII characters are drawn.
     pub ascii: bool,
-    /// Nothing turns or blinks.
+    /// Whether spinners and other movement are left out.
     pub reduced_motion: bool,
     /// The mouse is listened to.
     pub mouse: bool,
-    /// Which key does what.
+    /// The keys, with the remapped ones.
     pub keys: Keymap,
 }
 
@@ -53,8 +53,8 @@ pub fn read(source: &Arc<SourceText>, text: &str) -> (ConsoleSettings, Vec<Diagn
             "reduced_motion" => value.as_bool().map(|set| settings.reduced_motion = set),
             "mouse" => value.as_bool().map(|set| settings.mouse = set),
             "keys" => value.as_map().map(|_| keys(value, &mut settings.keys, &mut problems)),
-            other => Err(Diagnostic::error(format!("there is no setting '{other}'"))
-                .with_hint(format!("there are {KEYS}"))
+            other => Err(Diagnostic::error(format!("unknown setting '{other}'"))
+                .with_hint(format!("expected one of {KEYS}"))
                 .with_location(root.location_of(key))),
         };
         problems.extend(taken.err());
@@ -68,8 +68,8 @@ fn theme(value: &ConfigNode) -> Result<ColourScheme, Diagnostic> {
     let name = value.as_text()?;
     ColourScheme::from_name(name).ok_or_else(|| {
         let all = ColourScheme::ALL.map(ColourScheme::name).join(", ");
-        Diagnostic::error(format!("there is no theme '{name}'"))
-            .with_hint(format!("there are {all}"))
+        Diagnostic::error(format!("unknown theme '{name}'"))
+            .with_hint(format!("expected one of {all}"))
             .with_location(value.location())
     })
 }
@@ -81,9 +81,9 @@ fn keys(all: &ConfigNode, map: &mut Keymap, problems: &mut Vec<Diagnostic>) {
     let mut lost: Vec<(KeyContext, KeyPress, Action, String, Diagnostic)> = Vec::new();
     for (place, bindings) in all.entries() {
         let Some(when) = KeyContext::from_name(&place.text) else {
-            let problem = Diagnostic::error(format!("there is no place '{}'", place.text));
+            let problem = Diagnostic::error(format!("unknown context '{}'", place.text));
             let names = super::keys::KEY_TABLES.iter().map(|place| place.context.name());
-            let hint = format!("there are {}", names.collect::<Vec<_>>().join(", "));
+            let hint = format!("expected one of {}", names.collect::<Vec<_>>().join(", "));
             problems.push(problem.with_hint(hint).with_location(all.location_of(place)));
             continue;
         };
@@ -93,8 +93,8 @@ fn keys(all: &ConfigNode, map: &mut Keymap, problems: &mut Vec<Diagnostic>) {
         for (name, action) in bindings.entries() {
             let at = bindings.location_of(name);
             let Ok(key) = name.text.parse::<KeyPress>() else {
-                let problem = Diagnostic::error(format!("'{}' is no key", name.text));
-                let hint = "keys are written as x, X, ctrl-x, alt-x, f5, enter, space, page-up";
+                let problem = Diagnostic::error(format!("invalid key '{}'", name.text));
+                let hint = "write keys as x, X, ctrl-x, alt-x, f5, enter, space, page-up";
                 problems.push(problem.with_hint(hint).with_location(at));
                 continue;
             };
@@ -110,15 +110,16 @@ fn keys(all: &ConfigNode, map: &mut Keymap, problems: &mut Vec<Diagnostic>) {
                 ("none", _) => None,
                 (_, Some(action)) => Some(action),
                 (_, None) => {
-                    let problem = Diagnostic::error(format!("there is no action '{word}'"));
-                    let hint = "the palette of the console (:) shows their names";
+                    let problem = Diagnostic::error(format!("unknown action '{word}'"));
+                    let hint = "the console's command list (:) shows the names";
                     problems.push(problem.with_hint(hint).with_location(action.location()));
                     continue;
                 }
             };
             let before = said.iter().find(|(place, old, _)| (*place, *old) == (when, key));
             if let Some((_, _, before)) = before {
-                let clash = format!("{key} is {before} already in {}, not {word}", when.name());
+                let clash =
+                    format!("{key} is already bound to {before} in {}, not {word}", when.name());
                 problems.push(Diagnostic::error(clash).with_location(at));
                 continue;
             }
@@ -127,12 +128,12 @@ fn keys(all: &ConfigNode, map: &mut Keymap, problems: &mut Vec<Diagnostic>) {
                 && action.is_some()
             {
                 let text = format!(
-                    "{key} is {word} in {} now, and nothing is {} any more",
+                    "{key} is now {word} in {}, and no key is left for {}",
                     when.name(),
                     orphan.name()
                 );
                 let problem =
-                    Diagnostic::warning(text).with_hint("give that a key, too").with_location(at);
+                    Diagnostic::warning(text).with_hint("bind another key to it").with_location(at);
                 lost.push((when, key, orphan, word, problem));
             }
         }

@@ -6,15 +6,15 @@
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::symbols::border;
 
-/// How the console looks.
+/// The colour schemes of the console.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ColourScheme {
     /// The colours of the terminal.
     #[default]
     Default,
-    /// For light backgrounds.
+    /// Colours that can be read on a light background.
     Light,
-    /// Strong differences only.
+    /// Few colours with strong contrast.
     HighContrast,
     /// No colour at all: weight and reversal. Not one colour may be set then, because the reset of
     /// a colour takes weight and reversal with it.
@@ -22,7 +22,7 @@ pub enum ColourScheme {
 }
 
 impl ColourScheme {
-    /// All of them.
+    /// All schemes, in the order in which the palette lists them.
     pub const ALL: [Self; 4] = [Self::Default, Self::Light, Self::HighContrast, Self::Mono];
 
     /// What it is called in settings.
@@ -44,13 +44,13 @@ impl ColourScheme {
 /// How a person wants the console to look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Appearance {
-    /// The chosen colours.
+    /// The colour scheme, from `console.yaml` or the palette.
     pub palette: ColourScheme,
     /// Whether there may be any colour at all.
     pub has_colour: bool,
-    /// ASCII characters only.
+    /// Whether only ASCII characters are drawn.
     pub ascii: bool,
-    /// Nothing turns or blinks.
+    /// Whether spinners and other movement are left out.
     pub has_reduced_motion: bool,
     /// The mouse is listened to.
     pub mouse: bool,
@@ -71,22 +71,22 @@ impl Appearance {
     }
 }
 
-/// What a span means.
+/// The role of a piece of text, which the theme turns into a style.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StyleRole {
-    /// Ordinary text.
+    /// Text without a special role.
     Plain,
-    /// A title.
+    /// The title of a pane or a section.
     Title,
     /// The name of a tool or server.
     Name,
-    /// Of lesser interest.
+    /// Labels, hints and other secondary text.
     Dim,
-    /// All is well.
+    /// A success or a healthy state.
     Success,
-    /// Doubtful.
+    /// Something to look at that is not an error.
     Warning,
-    /// Wrong.
+    /// An error or a failed state.
     Error,
     /// The chosen line of a list that has the focus.
     Selected,
@@ -96,21 +96,21 @@ pub enum StyleRole {
     FocusedFrame,
     /// The frame of another pane.
     Frame,
-    /// A key.
+    /// A key that can be pressed.
     Key,
 }
 
 /// Meanings to styles, and the characters lines are drawn with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Theme {
-    /// The colours.
+    /// The colour scheme that styles are taken from.
     pub palette: ColourScheme,
-    /// ASCII characters only.
+    /// Whether only ASCII characters are drawn.
     pub ascii: bool,
 }
 
 impl Theme {
-    /// How this looks.
+    /// The style of a role in this theme.
     pub fn style(&self, meaning: StyleRole) -> Style {
         let plain = Style::new();
         let colour = |default, light, strong| match self.palette {

@@ -138,7 +138,7 @@ fn the_console_remembers_and_exports_privately() {
     pty.expect_shown("srv-add").type_keys("/").type_keys("srvadd").expect_shown("Catalogue 1/");
     pty.type_keys("\r\r").expect_shown("Arguments  srv-add").type_keys("1\r2");
     pty.type_keys("\u{1b}[15~").expect_shown("Result  ok").type_keys("\u{1b}");
-    pty.expect_shown("find").type_keys("E").expect_shown("written to srv-add-");
+    pty.expect_shown("filter").type_keys("E").expect_shown("wrote srv-add-");
     pty.type_keys("q");
     assert_eq!(pty.finish().0, Some(0));
     assert_eq!(mode(&room.path("state/toolhost/console.json")), 0o600);

@@ -6,8 +6,8 @@ use ratatui::text::Line;
 use ratatui::widgets::Clear;
 use serde_json::Value;
 
-use super::pane;
 use super::styler::Styler;
+use super::{pane, scroll_text};
 use crate::catalogue::fingerprint;
 use crate::model::ToolStatus;
 use crate::tui::keys::KeyContext;
@@ -36,15 +36,15 @@ pub(super) fn draw(
         ApprovalTab::Request => request(styler, pending),
         ApprovalTab::Definition => definition(styler, pending),
     };
-    pane::scrolled(frame, styler, above, &lines, pending.scroll);
+    scroll_text::draw_lines(frame, styler, &lines, &pending.position, above);
     let seen: Vec<Line<'static>> = answers.into_iter().take(usize::from(height)).collect();
-    pane::scrolled(frame, styler, below, &seen, 0);
+    pane::paragraph(frame, styler, below, &seen);
 }
 
 /// The answers, from the table of keys; none while what was typed ahead may still come in.
 fn answers(styler: &Styler<'_>, state: &AppState) -> Vec<Line<'static>> {
     if !state.inbox.is_approval_ready(state.context.now) {
-        return vec![styler.line(StyleRole::Dim, "one moment: what was typed ahead is no answer")];
+        return vec![styler.line(StyleRole::Dim, "One moment… (ignoring keys typed ahead)")];
     }
     let shown = state.context.keys.bindings(KeyContext::Approval).iter();
     let answers = shown.filter_map(|binding| {
@@ -63,9 +63,9 @@ fn request(styler: &Styler<'_>, pending: &PendingApproval) -> Vec<Line<'static>>
     let mut lines =
         vec![styler.line(StyleRole::Name, tool.name.full()), styler.fact("why", &asked.reason)];
     let status = match tool.status {
-        ToolStatus::Changed => Some("its definition differs from its pin"),
-        ToolStatus::Drifted => Some("its definition differs from the one in the file"),
-        ToolStatus::Unchecked => Some("its arguments cannot be checked"),
+        ToolStatus::Changed => Some("the definition differs from its pin"),
+        ToolStatus::Drifted => Some("the definition differs from the declared one"),
+        ToolStatus::Unchecked => Some("arguments cannot be checked"),
         ToolStatus::Live
         | ToolStatus::Declared
         | ToolStatus::Unavailable
@@ -89,10 +89,13 @@ fn request(styler: &Styler<'_>, pending: &PendingApproval) -> Vec<Line<'static>>
     lines.push(styler.line(StyleRole::Title, format!("arguments ({size} bytes)")));
     lines.extend(styler.lines(StyleRole::Plain, &format!("{arguments:#}")));
     lines.push(Line::default());
-    lines.push(styler.line(StyleRole::Title, "what would be done"));
+    lines.push(styler.line(StyleRole::Title, "request"));
     match &asked.preview {
         Ok(said) => lines.extend(styler.lines(StyleRole::Plain, said)),
-        Err(why) => lines.push(styler.line(StyleRole::Warning, format!("cannot be shown: {why}"))),
+        Err(error) => {
+            let said = format!("cannot be shown: {}", error.message());
+            lines.push(styler.line(StyleRole::Warning, said));
+        }
     }
     lines
 }
@@ -101,7 +104,7 @@ fn definition(styler: &Styler<'_>, pending: &PendingApproval) -> Vec<Line<'stati
     let tool = &pending.prompt.tool;
     let mut lines = vec![
         styler.line(StyleRole::Name, tool.name.full()),
-        styler.line(StyleRole::Dim, "what it says about itself"),
+        styler.line(StyleRole::Dim, "definition, as the server describes it"),
         Line::default(),
     ];
     if let Some(said) = &tool.description {

@@ -7,7 +7,7 @@ use unicode_width::UnicodeWidthStr as _;
 
 /// From little to much, one cell each.
 const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-/// The same in ASCII.
+/// The eight heights of a sparkline in ASCII, from low to high.
 const ASCII: [char; 8] = ['_', '.', '-', ':', '=', '+', '*', '#'];
 
 fn levels(ascii: bool) -> [char; 8] {

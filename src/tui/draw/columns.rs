@@ -7,13 +7,13 @@ use crate::util::text;
 /// A column behind the first one.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ColumnSpec<C> {
-    /// Which one.
+    /// What the caller needs to fill a cell of this column.
     pub(super) what: C,
-    /// What stands above it.
+    /// The heading; one that begins with a space is aligned left.
     pub(super) title: &'static str,
     /// Its cells, the blank before it included.
     pub(super) width: usize,
-    /// Whether it is left out where there is little room: the highest first, 0 never.
+    /// Which column goes first where there is little room: the highest first, 0 never.
     pub(super) drop_priority: u8,
 }
 
@@ -24,15 +24,18 @@ pub(super) fn fitting<C: Copy>(
     room: usize,
     first: usize,
 ) -> (Vec<ColumnSpec<C>>, usize) {
-    let mut kept = columns.to_vec();
-    loop {
-        let taken: usize = kept.iter().map(|column| column.width).sum();
-        let most = kept.iter().map(|column| column.drop_priority).max().unwrap_or(0);
-        if taken + first <= room || most == 0 {
-            return (kept, room.saturating_sub(taken));
-        }
-        kept.retain(|column| column.drop_priority != most);
-    }
+    let mut by_priority: Vec<usize> = (0..columns.len()).collect();
+    by_priority.sort_by_key(|at| columns[*at].drop_priority);
+    let mut taken = 0;
+    by_priority.retain(|at| {
+        let ColumnSpec { width, drop_priority, .. } = columns[*at];
+        let is_kept = drop_priority == 0 || taken + width + first <= room;
+        taken += if is_kept { width } else { 0 };
+        is_kept
+    });
+    by_priority.sort_unstable();
+    let kept = by_priority.into_iter().map(|at| columns[at]).collect();
+    (kept, room.saturating_sub(taken))
 }
 
 /// A text on the left of so many cells; what is longer is cut.

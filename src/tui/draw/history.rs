@@ -21,7 +21,7 @@ pub(super) fn draw(
 ) {
     let (history, focused) = (&state.history, state.context.focus == shown);
     match shown {
-        Pane::Past => list(frame, styler, history, focused, area),
+        Pane::HistoryList => list(frame, styler, history, focused, area),
         _ => entry(frame, styler, history, focused, area),
     }
 }
@@ -41,14 +41,14 @@ fn list(
     if let HistoryFileState::Read { damaged, more, .. } = &history.file {
         title.push_str(if *more { "+" } else { "" });
         if *damaged > 0 {
-            title = format!("{title}  {damaged} damaged lines left out");
+            title = format!("{title}  {damaged} damaged lines skipped");
         }
     }
     let inner = pane::open(frame, styler, area, &title, focused);
     let [line, rows] = Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]).areas(inner);
     above(frame, styler, history, line);
     if found == 0 {
-        return pane::scrolled(frame, styler, rows, &nothing(styler, history), 0);
+        return pane::paragraph(frame, styler, rows, &nothing(styler, history));
     }
     let height = usize::from(rows.height);
     let first = history.list.first(height, found);
@@ -78,7 +78,7 @@ fn above(frame: &mut Frame<'_>, styler: &Styler<'_>, history: &HistoryView, area
         _ if !said.is_empty() => styler.line(StyleRole::Dim, format!("/ {said}")),
         (HistoryFileState::Read { is_kept: false, .. }, _) => styler.line(
             StyleRole::Warning,
-            "switched off, new calls are not kept; history: { enabled: true } keeps them",
+            "Recording is off. Set history: { enabled: true } to turn it on.",
         ),
         _ if history.is_reading() => styler.line(StyleRole::Dim, "reading"),
         _ => return,
@@ -96,10 +96,10 @@ fn nothing(styler: &Styler<'_>, history: &HistoryView) -> Vec<Line<'static>> {
             lines.extend(hint.map(|hint| styler.line(StyleRole::Dim, format!("hint: {hint}"))));
         }
         HistoryFileState::Read { .. } if history.filter.text().is_empty() => {
-            lines.push(styler.line(StyleRole::Dim, "no calls yet; the next one will stand here"));
+            lines.push(styler.line(StyleRole::Dim, "No calls yet."));
         }
         HistoryFileState::Read { .. } => {
-            lines.push(styler.line(StyleRole::Dim, "no such call; Esc shows all"));
+            lines.push(styler.line(StyleRole::Dim, "No matches. Esc clears the filter."));
         }
     }
     lines
@@ -160,7 +160,7 @@ fn entry(
     area: Rect,
 ) {
     let title = if history.is_comparing() {
-        "Difference  Esc closes it".to_owned()
+        "Diff  (Esc closes it)".to_owned()
     } else {
         let looks = EntryFormat::ALL.map(|look| {
             let title = look.title();

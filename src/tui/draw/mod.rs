@@ -26,7 +26,6 @@ mod tool_detail;
 mod tool_list;
 mod trace;
 mod trust;
-mod visible_lines;
 mod wrap;
 
 #[cfg(test)]
@@ -74,11 +73,11 @@ fn pane(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState, pane: Pane
         Pane::Result => result::draw(frame, styler, state, area),
         Pane::Servers => servers::list(frame, styler, state, area),
         Pane::Health => servers::health(frame, styler, state, area),
-        Pane::Wire | Pane::Frame => trace::draw(frame, styler, state, pane, area),
+        Pane::TraceList | Pane::Frame => trace::draw(frame, styler, state, pane, area),
         Pane::Usage | Pane::Latency => stats::draw(frame, styler, state, pane, area),
         Pane::Plan | Pane::Run | Pane::Verdict => bench::draw(frame, styler, state, pane, area),
-        Pane::Past | Pane::Entry => history::draw(frame, styler, state, pane, area),
-        Pane::Offered | Pane::Content => offerings::draw(frame, styler, state, pane, area),
+        Pane::HistoryList | Pane::Entry => history::draw(frame, styler, state, pane, area),
+        Pane::OfferingList | Pane::Content => offerings::draw(frame, styler, state, pane, area),
         Pane::Questions | Pane::Question => inbox::draw(frame, styler, state, pane, area),
     }
 }

@@ -27,7 +27,7 @@ pub(super) fn draw(
 ) {
     let (offers, focused) = (&state.offerings, state.context.focus == shown);
     match (shown, &offers.asking) {
-        (Pane::Offered, _) => tree(frame, styler, offers, focused, area),
+        (Pane::OfferingList, _) => tree(frame, styler, offers, focused, area),
         (_, Some(asking)) => draw_form(frame, styler, asking, focused, area),
         _ => content(frame, styler, offers, focused, area),
     }
@@ -51,9 +51,9 @@ fn tree(
     let all = offers.tree.rows();
     if all.is_empty() {
         let said = match (offers.tree.servers(), offers.filter.text()) {
-            ([], "") => "no servers; mcp.yaml names them",
-            (_, "") => "nothing is offered",
-            _ => "nothing is found; Esc shows all",
+            ([], "") => "No servers. Define them in mcp.yaml.",
+            (_, "") => "No resources or prompts.",
+            _ => "No matches. Esc clears the filter.",
         };
         return frame.render_widget(styler.line(StyleRole::Dim, said), rows);
     }
@@ -118,11 +118,11 @@ fn row(
 fn state_of(server: &OfferServer) -> (String, StyleRole) {
     match &server.offerings {
         _ if server.is_listing => ("asking".to_owned(), StyleRole::Dim),
-        None => ("not asked".to_owned(), StyleRole::Dim),
+        None => ("not listed".to_owned(), StyleRole::Dim),
         Some(lists) => match lists.errors.first() {
             Some(error) => (format!("failed: {}", error.message()), StyleRole::Error),
             None if OfferingKind::ALL.iter().all(|kind| server.count(*kind) == 0) => {
-                ("offers only tools".to_owned(), StyleRole::Dim)
+                ("tools only".to_owned(), StyleRole::Dim)
             }
             None => (String::new(), StyleRole::Plain),
         },

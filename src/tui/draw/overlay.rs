@@ -6,7 +6,7 @@ use ratatui::text::Line;
 use ratatui::widgets::Clear;
 
 use super::styler::Styler;
-use super::{approval, palette, pane, running_calls, trust};
+use super::{approval, palette, pane, running_calls, scroll_text, trust};
 use crate::tui::keys::{KEY_TABLES, KeyTable};
 use crate::tui::layout;
 use crate::tui::state::{AppState, Overlay};
@@ -23,30 +23,30 @@ pub(super) fn draw(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState,
         Some(Overlay::Palette(window)) => palette::draw(frame, styler, window, area),
         Some(Overlay::Jump) => palette::jump(frame, styler, state, area),
         Some(Overlay::Running(list)) => running_calls::list(frame, styler, state, *list, area),
-        Some(Overlay::Help(from)) => {
+        Some(Overlay::Help(position)) => {
             let place = layout::window(area, 72, area.height.saturating_sub(4));
             frame.render_widget(Clear, place);
             let inner = pane::open(frame, styler, place, "Help", true);
-            pane::scrolled(frame, styler, inner, &help(styler, state), *from);
+            scroll_text::draw_lines(frame, styler, &help(styler, state), position, inner);
         }
         Some(Overlay::ConfirmQuit) => {
             let place = layout::window(area, 52, 5);
             frame.render_widget(Clear, place);
             let running = state.context.calls.running().count();
             let (title, said) = match (running, state.bench.is_running()) {
-                (0, true) => ("A benchmark is running", "it ends with the console".to_owned()),
+                (0, true) => ("A benchmark is running", "Quitting stops it.".to_owned()),
                 (_, true) => (
                     "Calls and a benchmark are running",
-                    format!("{running} calls; all end with the console"),
+                    format!("Quitting stops the benchmark and {running} calls."),
                 ),
-                _ => ("Calls are running", format!("{running} running; they end with the console")),
+                _ => ("Calls are running", format!("Quitting cancels {running} running calls.")),
             };
             let inner = pane::open(frame, styler, place, title, true);
             let lines = vec![
                 styler.line(StyleRole::Plain, said),
-                styler.line(StyleRole::Key, "y leave   Esc stay"),
+                styler.line(StyleRole::Key, "y quit   Esc stay"),
             ];
-            pane::scrolled(frame, styler, inner, &lines, 0);
+            pane::paragraph(frame, styler, inner, &lines);
         }
         None => {}
     }
@@ -56,7 +56,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState,
 fn help(styler: &Styler<'_>, state: &AppState) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
     if !state.context.problems.is_empty() {
-        lines.push(styler.line(StyleRole::Title, "what is wrong with the settings"));
+        lines.push(styler.line(StyleRole::Title, "Settings problems"));
         lines.extend(state.context.problems.iter().map(|said| styler.line(StyleRole::Error, said)));
         lines.push(Line::default());
     }
@@ -79,11 +79,11 @@ fn help(styler: &Styler<'_>, state: &AppState) -> Vec<Line<'static>> {
         }
         lines.push(Line::default());
     }
-    lines.push(styler.line(StyleRole::Title, "marks in the catalogue"));
+    lines.push(styler.line(StyleRole::Title, "Tool list marks"));
     for (mark, said) in [
-        ("A", "a person is asked before a call"),
-        ("~", "differs from what was declared or pinned"),
-        ("x", "cannot be called; the detail says why"),
+        ("A", "asks for approval before a call"),
+        ("~", "differs from its declaration or pin"),
+        ("x", "unavailable; see its details"),
     ] {
         lines.push(Line::from(vec![
             styler.span(StyleRole::Key, format!("  {mark:<16}")),

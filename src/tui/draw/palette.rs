@@ -20,7 +20,7 @@ pub(super) fn draw(
 ) {
     let place = layout::window(area, 78, area.height.saturating_sub(4).clamp(5, 22));
     frame.render_widget(Clear, place);
-    let title = format!("What to do  {}", palette.len());
+    let title = format!("Commands ({})", palette.len());
     let inner = pane::open(frame, styler, place, &title, true);
     let [line, rows] = Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]).areas(inner);
     let (before, behind) = palette.line.split();
@@ -31,7 +31,7 @@ pub(super) fn draw(
     let x = line.x + u16::try_from(at).unwrap_or(0).min(line.width.saturating_sub(1));
     frame.set_cursor_position((x, line.y));
     if palette.is_empty() {
-        let said = "nothing is found; Esc closes";
+        let said = "No matching command. Esc closes.";
         return frame.render_widget(styler.line(StyleRole::Dim, said), rows);
     }
     let height = usize::from(rows.height);
@@ -67,11 +67,11 @@ pub(super) fn jump(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState,
             .map(|(letter, pane)| {
                 Line::from(vec![
                     styler.span(StyleRole::Selected, format!(" {letter} ")),
-                    styler.span(StyleRole::Plain, format!(" {pane:?}")),
+                    styler.span(StyleRole::Plain, format!(" {}", pane.title())),
                 ])
             })
             .collect();
-        return pane::scrolled(frame, styler, inner, &lines, 0);
+        return pane::paragraph(frame, styler, inner, &lines);
     }
     for (pane, place) in seen {
         let letter = letters.iter().find(|(_, other)| *other == pane).map(|(letter, _)| *letter);

@@ -1,13 +1,13 @@
-//! What all panes have in common: a frame with a title, and text that scrolls.
+//! What all panes have in common: a frame with a title, a row for input, and a short text.
 
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
-use ratatui::text::{Line, Span, Text};
+use ratatui::text::{Line, Span};
 use ratatui::widgets::Block;
 
+use super::scroll_text;
 use super::styler::Styler;
-use super::wrap::wrap;
-use crate::tui::state::TextDocument;
+use crate::tui::state::ScrollPosition;
 use crate::tui::theme::StyleRole;
 
 /// Draws the frame; gives what is inside.
@@ -53,54 +53,14 @@ pub(super) fn prompt(
     frame.set_cursor_position((x, area.y));
 }
 
-/// Draws text that may be longer than its room, from so many lines down, and as far as there is any.
-pub(super) fn scrolled(
+/// Draws short text from its beginning, and says how much does not fit.
+pub(super) fn paragraph(
     frame: &mut Frame<'_>,
     styler: &Styler<'_>,
     area: Rect,
     lines: &[Line<'static>],
-    from: usize,
 ) {
-    if area.is_empty() {
-        return;
-    }
-    let width = usize::from(area.width);
-    let lines: Vec<Line<'static>> = lines.iter().flat_map(|line| wrap(line, width)).collect();
-    let (length, height) = (lines.len(), usize::from(area.height));
-    let from = from.min(length.saturating_sub(height));
-    let seen: Vec<Line<'static>> = lines.into_iter().skip(from).take(height).collect();
-    frame.render_widget(Text::from(seen), area);
-    more(frame, styler, area, length.saturating_sub(from + height));
-}
-
-/// Draws a text that was made before, from so many lines down: only what is seen costs anything.
-pub(super) fn document(
-    frame: &mut Frame<'_>,
-    styler: &Styler<'_>,
-    area: Rect,
-    document: &TextDocument,
-    from: usize,
-) {
-    let (width, height) = (usize::from(area.width), usize::from(area.height));
-    let from = from.min(document.len().saturating_sub(1));
-    let mut seen: Vec<Line<'static>> = Vec::with_capacity(height);
-    let mut taken = 0;
-    for (meaning, line) in document.from(from) {
-        if seen.len() >= height {
-            break;
-        }
-        seen.extend(wrap(&styler.line(meaning, line), width));
-        taken += 1;
-    }
-    seen.truncate(height);
-    frame.render_widget(Text::from(seen), area);
-    let left = document.len() - (from + taken).min(document.len());
-    if left == 0 && document.is_cut() {
-        let said = styler.span(StyleRole::Warning, "the rest is not shown; E saves all of it");
-        corner(frame, area, said);
-    } else {
-        more(frame, styler, area, left);
-    }
+    scroll_text::draw_lines(frame, styler, lines, &ScrollPosition::default(), area);
 }
 
 /// Asks for a line of text on the last row; gives the rows above it.

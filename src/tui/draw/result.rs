@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 
 use super::styler::Styler;
-use super::{pane, running_calls};
+use super::{pane, running_calls, scroll_text};
 use crate::tui::state::{AppState, JsonTree, JsonTreeNode, Pane, ResultFormat};
 use crate::tui::theme::StyleRole;
 use crate::util::units::show_duration;
@@ -15,15 +15,15 @@ pub(super) fn draw(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState,
     let viewer = &state.tools.viewer;
     let tool = state.tools.subject();
     if let Some(document) = tool.and_then(|tool| viewer.dry_run_of(tool)) {
-        let title = "Dry run  nothing was sent";
+        let title = "Dry run  (not sent)";
         let inner = pane::open(frame, styler, area, title, focused);
-        return pane::document(frame, styler, inner, document, viewer.scroll);
+        return scroll_text::draw(frame, styler, document, inner);
     }
     let Some((tool, call)) =
         tool.and_then(|tool| Some((tool, viewer.call(tool, &state.context.calls)?)))
     else {
         let inner = pane::open(frame, styler, area, "Result", focused);
-        return frame.render_widget(styler.line(StyleRole::Dim, "not called yet"), inner);
+        return frame.render_widget(styler.line(StyleRole::Dim, "Not called yet."), inner);
     };
     let mut title = match &call.outcome {
         None => format!("Result  {}", running_calls::status_text(styler, state, call)),
@@ -45,9 +45,9 @@ pub(super) fn draw(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState,
     let inner = pane::open(frame, styler, area, &title, focused);
     if call.outcome.is_none() {
         let lines = running_calls::lines(styler, state, call, usize::from(inner.width));
-        pane::scrolled(frame, styler, inner, &lines, viewer.scroll);
+        scroll_text::draw_lines(frame, styler, &lines, &viewer.position, inner);
     } else if viewer.tree.is_empty() {
-        pane::document(frame, styler, inner, &viewer.text, viewer.scroll);
+        scroll_text::draw(frame, styler, &viewer.text, inner);
     } else {
         tree(frame, styler, &viewer.tree, focused, inner);
     }
@@ -64,7 +64,7 @@ fn tree(frame: &mut Frame<'_>, styler: &Styler<'_>, tree: &JsonTree, focused: bo
     }
     if tree.is_cut() && first + height >= tree.len() && !area.is_empty() {
         let place = Rect { y: area.bottom() - 1, height: 1, ..area };
-        let said = "the rest is not shown; E saves all of it";
+        let said = "The rest is not shown; E saves all of it.";
         frame.render_widget(styler.line(StyleRole::Warning, said).right_aligned(), place);
     }
 }

@@ -13,7 +13,7 @@ use crate::tui::theme::StyleRole;
 use crate::util::text;
 use crate::util::units::show_duration;
 
-/// The widest bar.
+/// The most cells of a progress bar.
 const BAR: usize = 40;
 
 /// That it runs, and since when.
@@ -59,7 +59,7 @@ pub(super) fn lines(
     }
     if lines.is_empty() {
         let stop = cancel_key(state);
-        lines.push(styler.line(StyleRole::Dim, format!("waiting for the answer; {stop} stops it")));
+        lines.push(styler.line(StyleRole::Dim, format!("waiting for a response; {stop} cancels")));
     }
     for nested in &live.children {
         let indent = "  ".repeat(nested.depth);
@@ -131,9 +131,9 @@ pub(super) fn list(
     let inner = pane::open(frame, styler, place, &format!("Running {}", running.len()), true);
     let [above, below] =
         Layout::vertical([Constraint::Fill(1), Constraint::Length(1)]).areas(inner);
-    frame.render_widget(styler.line(StyleRole::Key, "Enter stop it   Esc close"), below);
+    frame.render_widget(styler.line(StyleRole::Key, "Enter cancel call   Esc close"), below);
     if running.is_empty() {
-        return frame.render_widget(styler.line(StyleRole::Dim, "no call runs"), above);
+        return frame.render_widget(styler.line(StyleRole::Dim, "No running calls."), above);
     }
     let height = usize::from(above.height);
     let mut list = list;

@@ -8,11 +8,11 @@ use crate::util::text;
 /// The most lines of a text that are laid out: more than anybody scrolls through.
 const LINES: usize = 5_000;
 
-/// Makes spans and lines.
+/// Makes spans and lines that are safe for the terminal and styled by their role.
 pub(super) struct Styler<'a> {
-    /// The styles.
+    /// The theme, which decides colours and whether only ASCII is written.
     pub(super) theme: &'a Theme,
-    /// Whether panes have frames.
+    /// Whether panes have borders; the smallest terminals have no room for them.
     pub(super) frames: bool,
 }
 

@@ -6,7 +6,7 @@ use ratatui::text::Line;
 use serde_json::Value;
 
 use super::styler::Styler;
-use super::{pane, stats};
+use super::{pane, scroll_text, stats};
 use crate::host::describe::{claims, limits, retries, type_name};
 use crate::host::example::{command_line, resolve};
 use crate::host::limits::CallLimits;
@@ -31,19 +31,19 @@ pub(super) fn draw(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState,
     if portrait.tab != DetailTab::Detail {
         let title = format!("{}  {}", row.name, portrait.tab.title());
         let inner = pane::open(frame, styler, area, &title, focused);
-        return pane::document(frame, styler, inner, &portrait.text, state.tools.detail_scroll);
+        return scroll_text::draw(frame, styler, &portrait.text, inner);
     }
     let inner = pane::open(frame, styler, area, &row.name, focused);
     let mut lines = about(styler, &row.tool);
     let usage = state.stats.usage_of(&row.name);
     lines.extend(usage.map(|(usage, window)| stats::line_of(styler, usage, window)));
-    pane::scrolled(frame, styler, inner, &lines, state.tools.detail_scroll);
+    scroll_text::draw_lines(frame, styler, &lines, &portrait.position, inner);
 }
 
 fn about(styler: &Styler<'_>, tool: &ToolDefinition) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
     if let Some(error) = &tool.unavailable_reason {
-        lines.push(styler.line(StyleRole::Error, format!("cannot be called: {}", error.message())));
+        lines.push(styler.line(StyleRole::Error, format!("unavailable: {}", error.message())));
     }
     if let Some(title) = tool.title.as_deref().or(tool.annotations.title.as_deref()) {
         lines.push(styler.line(StyleRole::Title, shorten(title, MAX_DESCRIPTION_CHARS)));
@@ -57,7 +57,7 @@ fn about(styler: &Styler<'_>, tool: &ToolDefinition) -> Vec<Line<'static>> {
     lines.push(Line::default());
     let origin = match &tool.origin {
         Origin::File(place) => format!("{}:{}", place.file.display(), place.line),
-        Origin::Server(server) => format!("the server {server}"),
+        Origin::Server(server) => format!("server {server}"),
         Origin::Program => "this program".to_owned(),
     };
     lines.push(styler.fact("from", format!("{} ({})", origin, tool.kind)));
@@ -72,17 +72,17 @@ fn about(styler: &Styler<'_>, tool: &ToolDefinition) -> Vec<Line<'static>> {
     lines
         .extend(said.map(|(name, value)| styler.fact(name, shorten(value, MAX_DESCRIPTION_CHARS))));
     if tool.requires_approval {
-        lines.push(styler.fact("approval", "a person is asked before each call"));
+        lines.push(styler.fact("approval", "asks for approval before each call"));
     }
     let limits = CallLimits::of(tool, None);
     let (attempt, total) = (show_duration(limits.attempt), show_duration(limits.total));
-    lines.push(styler.fact("limits", format!("{attempt} an attempt, {total} in all")));
+    lines.push(styler.fact("limits", format!("{attempt} per attempt, {total} in total")));
     if tool.retries > 0 {
         lines.push(styler.fact("retries", retries(tool)));
     }
     let claimed = claims(&tool.annotations);
     if !claimed.is_empty() {
-        lines.push(styler.fact("it claims", claimed.join(", ")));
+        lines.push(styler.fact("claims", claimed.join(", ")));
     }
     if !matches!(tool.pin_state, PinState::NotPinned) {
         lines.push(styler.fact("pin", tool.pin_state.as_str()));
@@ -100,9 +100,9 @@ fn about(styler: &Styler<'_>, tool: &ToolDefinition) -> Vec<Line<'static>> {
 /// What is wrong or doubtful: how it differs from what was declared or pinned, what the scan found.
 fn state_of(styler: &Styler<'_>, tool: &ToolDefinition, lines: &mut Vec<Line<'static>>) {
     let word = match tool.status {
-        ToolStatus::Drifted => Some("what the server offers differs from the declaration"),
-        ToolStatus::Changed => Some("it differs from its pin"),
-        ToolStatus::Unchecked => Some("its schema cannot be used: arguments are not checked"),
+        ToolStatus::Drifted => Some("differs from its declaration"),
+        ToolStatus::Changed => Some("differs from its pin"),
+        ToolStatus::Unchecked => Some("unusable schema: arguments are not checked"),
         ToolStatus::Untrusted => Some("not trusted yet"),
         ToolStatus::Live | ToolStatus::Declared | ToolStatus::Unavailable => None,
     };
@@ -129,7 +129,7 @@ fn arguments(styler: &Styler<'_>, schema: &Value) -> Vec<Line<'static>> {
         |key: &str| required.is_some_and(|all| all.iter().any(|name| name.as_str() == Some(key)));
     let properties = top.get("properties").and_then(Value::as_object);
     let Some(properties) = properties.filter(|properties| !properties.is_empty()) else {
-        return vec![styler.line(StyleRole::Dim, "takes no arguments")];
+        return vec![styler.line(StyleRole::Dim, "no arguments")];
     };
     let mut lines = Vec::new();
     for (key, property) in properties.iter().take(ARGUMENTS) {
@@ -148,7 +148,7 @@ fn arguments(styler: &Styler<'_>, schema: &Value) -> Vec<Line<'static>> {
             spans.push(styler.span(StyleRole::Dim, format!(", {}", shorten(&bounds, 200))));
         }
         if let Some(default) = property.get("default") {
-            spans.push(styler.span(StyleRole::Dim, format!(", {default} unless given")));
+            spans.push(styler.span(StyleRole::Dim, format!(", default {default}")));
         }
         lines.push(Line::from(spans));
         if let Some(said) = property.get("description").and_then(Value::as_str) {
@@ -162,7 +162,7 @@ fn arguments(styler: &Styler<'_>, schema: &Value) -> Vec<Line<'static>> {
     }
     let hidden = properties.len().saturating_sub(ARGUMENTS);
     if hidden > 0 {
-        lines.push(styler.line(StyleRole::Dim, format!("  and {hidden} more; d shows them")));
+        lines.push(styler.line(StyleRole::Dim, format!("  and {hidden} more (d shows all)")));
     }
     lines
 }

@@ -41,11 +41,13 @@ pub(super) fn draw(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState,
     }
     let rows = trust::notice(frame, styler, state, rows);
     if catalogue.is_empty() {
-        return frame.render_widget(styler.line(StyleRole::Dim, "no tools yet"), rows);
+        return frame.render_widget(styler.line(StyleRole::Dim, "No tools yet."), rows);
     }
     if found == 0 {
-        return frame
-            .render_widget(styler.line(StyleRole::Dim, "nothing is found; Esc shows all"), rows);
+        return frame.render_widget(
+            styler.line(StyleRole::Dim, "No matches. Esc clears the filter."),
+            rows,
+        );
     }
     let height = usize::from(rows.height);
     let first = catalogue.list.first(height, found);

@@ -31,7 +31,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(250);
 /// How long answers are waited for when a run was told to end.
 const DRAIN_TIMEOUT: Duration = Duration::from_millis(800);
 
-/// Makes benchmark runs.
+/// Starts, pauses and stops benchmark runs, at most one at a time.
 #[derive(Default)]
 pub(super) struct BenchController {
     control: RunControl,
@@ -196,10 +196,10 @@ fn save_baseline(cwd: &Path, path: PathBuf, text: &str) -> AppEvent {
     let said = |text: String| AppEvent::StatusText { text, is_bad: true };
     if whole.exists() && baseline::read(&whole).is_err() {
         let shown = path.display();
-        return said(format!("{shown} is something else than a run: name another file"));
+        return said(format!("{shown} exists and is not a run: choose another file"));
     }
     match private_file::replace(&whole, text.as_bytes()) {
         Ok(()) => AppEvent::Bench(BenchEvent::BaselineSaved(path)),
-        Err(error) => said(format!("{} was not written: {error}", path.display())),
+        Err(error) => said(format!("cannot write {}: {error}", path.display())),
     }
 }

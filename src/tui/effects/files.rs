@@ -24,9 +24,9 @@ pub(super) fn write_result_event<E: std::fmt::Display>(
 ) -> AppEvent {
     let shown = path.display();
     match written {
-        Ok(()) => AppEvent::StatusText { text: format!("written to {shown}"), is_bad: false },
+        Ok(()) => AppEvent::StatusText { text: format!("wrote {shown}"), is_bad: false },
         Err(error) => {
-            AppEvent::StatusText { text: format!("{shown} was not written: {error}"), is_bad: true }
+            AppEvent::StatusText { text: format!("cannot write {shown}: {error}"), is_bad: true }
         }
     }
 }

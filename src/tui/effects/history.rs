@@ -72,13 +72,13 @@ async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Error> {
     let done = tokio::task::spawn_blocking(work).await;
-    done.unwrap_or_else(|error| Err(Error::internal(format!("it was given up: {error}"))))
+    done.unwrap_or_else(|error| Err(Error::internal(format!("the read was cancelled: {error}"))))
 }
 
 fn place(deps: &ConsoleDeps) -> Result<&RecordLocation, Error> {
     deps.history.as_ref().ok_or_else(|| {
-        Error::internal("there is no home directory, and so no history")
-            .with_hint("history: { path: FILE } in tools.yaml names one")
+        Error::internal("no home directory for the history")
+            .with_hint("set history: { path: FILE } in tools.yaml")
     })
 }
 
@@ -110,7 +110,7 @@ fn call_summary(entry: HistoryEntry) -> PastCall {
     let (time, duration) = (local_time(entry.unix), entry.duration());
     let arguments = match &entry.arguments {
         Some(arguments) => text::short(arguments),
-        None => "(too large to be kept)".to_owned(),
+        None => "(too large to keep)".to_owned(),
     };
     PastCall {
         time,
@@ -126,7 +126,7 @@ fn call_summary(entry: HistoryEntry) -> PastCall {
 fn entry(deps: &ConsoleDeps, id: &str) -> Result<HistoryEntry, Error> {
     match read::find(lines(deps)?, id).map_err(read::unreadable)? {
         HistoryLookup::One(entry) if entry.id == id => Ok(*entry),
-        _ => Err(Error::usage("this call is not in the history any more")),
+        _ => Err(Error::usage("this call is no longer in the history")),
     }
 }
 

@@ -126,7 +126,7 @@ impl Approver for HostBridge {
         let _placed = WithdrawOnDrop { bridge: self.clone(), id };
         let preview = match &request.preview {
             Ok(preview) => Ok(format!("{}\n{:#}", preview.summary, preview.request)),
-            Err(error) => Err(error.message().to_owned()),
+            Err(error) => Err(error.clone()),
         };
         let asked = ApprovalPrompt {
             tool: request.definition.clone(),

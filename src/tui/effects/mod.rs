@@ -55,11 +55,11 @@ pub struct ConsoleDeps {
     pub settings: Option<PathBuf>,
     /// The directory of what is remembered between runs; `None` without one.
     pub state: Option<PathBuf>,
-    /// The person's own editor.
+    /// The editor from `$VISUAL` or `$EDITOR`, for texts that are easier to write there.
     pub editor: ExternalEditor,
     /// The directory in which the console was opened.
     pub cwd: PathBuf,
-    /// The time.
+    /// The clock that the console and its tests share.
     pub clock: Arc<dyn Clock>,
 }
 

@@ -24,7 +24,7 @@ use crate::util::timestamp::file_name_timestamp;
 /// How many changes of a resource wait to be told; more are counted where they come in.
 const CHANGE_QUEUE: usize = 16;
 
-/// What is under way.
+/// The requests in flight, so that a newer one can replace an older one.
 #[derive(Default)]
 pub(super) struct OfferingTasks {
     /// The one thing that is being read or filled in.
@@ -90,7 +90,7 @@ impl EffectRunner {
                 let work = tokio::task::spawn_blocking(move || save(&path, &parts));
                 self.spawn(async move {
                     work.await.unwrap_or_else(|error| AppEvent::StatusText {
-                        text: format!("nothing was written: {error}"),
+                        text: format!("nothing written: {error}"),
                         is_bad: true,
                     })
                 });
@@ -183,19 +183,27 @@ fn save(path: &Path, parts: &[Value]) -> AppEvent {
         written.push(target.display().to_string());
     }
     match &written[..] {
-        [one] => files::write_result_event(&PathBuf::from(one), Ok::<(), String>(())),
-        all => {
-            AppEvent::StatusText { text: format!("written to {}", all.join(", ")), is_bad: false }
-        }
+        [one] => files::write_result_event(&PathBuf::from(one), Ok::<(), SavePartError>(())),
+        all => AppEvent::StatusText { text: format!("wrote {}", all.join(", ")), is_bad: false },
     }
 }
 
-fn save_one(target: &Path, part: &Value) -> Result<(), String> {
+/// Why a part was not written.
+#[derive(Debug, thiserror::Error)]
+enum SavePartError {
+    #[error("not valid base64")]
+    Base64,
+    #[error("{0}")]
+    Io(#[from] std::io::Error),
+}
+
+fn save_one(target: &Path, part: &Value) -> Result<(), SavePartError> {
     let text = |key: &str| part.get(key).and_then(Value::as_str).unwrap_or_default();
     let bytes = match part.get("blob") {
-        Some(_) => base64::decode(text("blob")).ok_or("it is not valid base64")?,
+        Some(_) => base64::decode(text("blob")).ok_or(SavePartError::Base64)?,
         None => text("text").as_bytes().to_vec(),
     };
-    let mut file = private_file::create_new(target).map_err(|error| error.to_string())?;
-    std::io::Write::write_all(&mut file, &bytes).map_err(|error| error.to_string())
+    let mut file = private_file::create_new(target)?;
+    std::io::Write::write_all(&mut file, &bytes)?;
+    Ok(())
 }

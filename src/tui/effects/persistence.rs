@@ -13,7 +13,7 @@ use crate::host::ToolHost;
 use crate::model::Diagnostic;
 use crate::tui::event::AppEvent;
 use crate::tui::event::persistence::{PersistenceEffect, PersistenceEvent};
-use crate::tui::persisted_state::PersistedState;
+use crate::tui::persisted_state::{PersistedState, ReadStateError};
 use crate::tui::settings::{self, ConsoleSettings};
 use crate::util::{atomic_file, private_file};
 
@@ -68,17 +68,17 @@ fn one_line_problem(problem: &Diagnostic) -> String {
 fn memory(path: &Path, event: &mut PersistenceEvent) {
     let Ok(about) = std::fs::metadata(path) else { return };
     let text = if about.is_file() && about.len() <= MAX_STATE_BYTES {
-        std::fs::read_to_string(path).map_err(|why| why.to_string())
+        std::fs::read_to_string(path).map_err(ReadStateError::from)
     } else {
-        Err("it is no file of ours".to_owned())
+        Err(ReadStateError::NotOurs(MAX_STATE_BYTES))
     };
     match text.and_then(|text| PersistedState::read(&text)) {
         Ok(memory) => event.persisted = Some(memory),
-        Err(why) => {
+        Err(error) => {
             let aside = path.with_extension("json.old");
             let moved = std::fs::rename(path, &aside);
-            let what = if moved.is_ok() { "it is console.json.old now" } else { "it stays there" };
-            event.problems.push(format!("what was remembered cannot be used: {why}; {what}"));
+            let what = if moved.is_ok() { "moved to console.json.old" } else { "left in place" };
+            event.problems.push(format!("cannot restore the last session: {error}; {what}"));
         }
     }
 }

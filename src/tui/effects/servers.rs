@@ -33,7 +33,7 @@ pub(super) async fn perform(
         ServersEffect::LogLevel { server, level } => match host.set_log_level(&server, level).await
         {
             Ok(()) => {
-                let text = format!("{server} is asked for log lines from {level} on");
+                let text = format!("requested log level {level} from {server}");
                 AppEvent::StatusText { text, is_bad: false }
             }
             Err(error) => failed(&error),

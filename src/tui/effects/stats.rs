@@ -22,7 +22,7 @@ const MIN_TIMELINE_SPAN: Duration = Duration::from_mins(30);
 /// Slices of a course at most.
 const SLICES: usize = 60;
 
-/// Whoever reads the statistics.
+/// Reads the statistics in a thread of its own and reports each result as an event.
 pub(super) struct StatsReader {
     store: Option<Arc<Mutex<OpenStatistics>>>,
     clock: Arc<dyn Clock>,
@@ -50,7 +50,7 @@ impl StatsReader {
         Self { store: keeper, clock }
     }
 
-    /// Does what is wanted.
+    /// Performs one effect; the result comes back as an event.
     pub(super) fn perform(
         &self,
         effect: StatsEffect,
@@ -71,8 +71,8 @@ async fn query(
     effect: StatsEffect,
 ) -> Result<StatsSnapshot, Error> {
     let nowhere = || {
-        Error::internal("there is no home directory, and so no statistics")
-            .with_hint("stats: { path: FILE } in tools.yaml names a place")
+        Error::internal("no home directory for the statistics")
+            .with_hint("set stats: { path: FILE } in tools.yaml")
     };
     let mut keeper = keeper.ok_or_else(nowhere)?.lock_owned().await;
     let work = move || {

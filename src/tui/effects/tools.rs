@@ -20,7 +20,7 @@ pub(super) async fn perform(effect: ToolsEffect, host: &ToolHost, cwd: &Path) ->
         }
         ToolsEffect::Save { stem, what } => match payloads(*what) {
             Ok(payloads) if payloads.is_empty() => AppEvent::StatusText {
-                text: "the result has nothing to save".to_owned(),
+                text: "nothing to save in this result".to_owned(),
                 is_bad: true,
             },
             Ok(payloads) => save(&stem, payloads, cwd).await,
@@ -38,7 +38,7 @@ fn payloads(what: ResultExport) -> Result<Vec<ContentPayload>, Error> {
         ResultExport::Blocks { content, structured, output } => {
             let result = ToolResult { output, content, structured, ..ToolResult::default() };
             content::payloads(&result).map_err(|block| {
-                Error::protocol(format!("the binary data of block {block} cannot be decoded"))
+                Error::protocol(format!("cannot decode the binary data of block {block}"))
             })
         }
     }
@@ -63,7 +63,7 @@ async fn save(stem: &str, payloads: Vec<ContentPayload>, cwd: &Path) -> AppEvent
         }
     }
     last.unwrap_or_else(|| AppEvent::StatusText {
-        text: format!("written to {}", names.join(", ")),
+        text: format!("wrote {}", names.join(", ")),
         is_bad: false,
     })
 }

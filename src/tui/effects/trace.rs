@@ -18,9 +18,9 @@ pub(super) async fn write(path: PathBuf, trace_export: TraceExport) -> AppEvent 
         Ok(()) => {
             let cut = match cut {
                 0 => String::new(),
-                cut => format!("; {cut} too large to be kept whole are left out"),
+                cut => format!("; skipped {cut} too large to be kept whole"),
             };
-            let text = format!("written to {shown}: {length} lines for replay{cut}");
+            let text = format!("wrote {shown}: {length} lines for replay{cut}");
             AppEvent::StatusText { text, is_bad: false }
         }
         Err(error) => AppEvent::StatusText { text: error.to_string(), is_bad: true },
@@ -30,7 +30,7 @@ pub(super) async fn write(path: PathBuf, trace_export: TraceExport) -> AppEvent 
 fn save(path: PathBuf, trace_export: &TraceExport) -> Result<(), Error> {
     if path.exists() {
         let shown = path.display();
-        return Err(Error::usage(format!("'{shown}' exists, and is left as it is")));
+        return Err(Error::usage(format!("'{shown}' already exists")));
     }
     let file = TraceFile::open(path)?;
     let sink = file.sink(|_| {});

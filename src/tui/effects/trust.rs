@@ -38,17 +38,17 @@ const TRUST_STORE_FILE: &str = "trust.json";
 pub struct HostFactory {
     /// What the command line says.
     pub options: AssemblyOptions,
-    /// Variables and directories.
+    /// The environment variables and directories that the configuration is resolved with.
     pub environment: Arc<dyn Environment>,
     /// The console, as the host sees it.
     pub front_end: FrontEnd,
-    /// The time of answers.
+    /// Dates the answers that are stored.
     pub clock: Arc<dyn Clock>,
     /// The trust store as it was before the first host was built.
     first_stamp: Option<FileStamp>,
     /// A host that was built and is not in use yet.
     next: Mutex<Option<Assembly>>,
-    /// The host in use.
+    /// The host in use, replaced when an answer changes what is trusted.
     host: Mutex<Option<Arc<ToolHost>>>,
 }
 

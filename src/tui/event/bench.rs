@@ -9,12 +9,21 @@ use crate::bench::snapshot::BenchSnapshot;
 use crate::bench::threshold::Threshold;
 use crate::model::{Error, JsonObject};
 
-/// Something to be done.
+/// Which of the two tools of a comparison.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TargetSide {
+    /// The tool that is measured.
+    A,
+    /// The tool it is compared with.
+    B,
+}
+
+/// What the benchmark view asks the effects to do.
 #[derive(Debug, Clone, PartialEq)]
 pub enum BenchEffect {
     /// Make a run; at most one goes on at a time.
     Start {
-        /// Its number.
+        /// The number of the run, from 1 on.
         run: u64,
         /// What it is to do.
         spec: Box<BenchRunSpec>,
@@ -28,7 +37,7 @@ pub enum BenchEffect {
     SaveBaseline {
         /// Relative to where the console was opened.
         path: PathBuf,
-        /// The run.
+        /// The whole run as JSON.
         text: String,
     },
 }
@@ -38,9 +47,9 @@ pub enum BenchEffect {
 pub struct BenchRunSpec {
     /// Its tools, by full name, with their arguments: one, or two that are compared.
     pub targets: Vec<(String, JsonObject)>,
-    /// When calls are made.
+    /// The load model and the limits of the run.
     pub plan: BenchPlan,
-    /// Overrides every configured timeout.
+    /// Replaces every configured timeout; `None` keeps them.
     pub timeout: Option<Duration>,
     /// Call even what would ask a person first, or says that it changes something.
     pub allow_writes: bool,
@@ -52,26 +61,26 @@ pub struct BenchRunSpec {
     pub max_regression: Option<f64>,
 }
 
-/// What came of it.
+/// What the effects report to the benchmark view.
 #[derive(Debug)]
 pub enum BenchEvent {
     /// The tools were found; calls are made from now on.
     Started {
-        /// Which run.
+        /// The number of the run this is about.
         run: u64,
         /// What a person should know before.
         warnings: Vec<String>,
     },
-    /// It goes on.
+    /// The run is in progress; sent several times a second.
     Progress {
-        /// Which run.
+        /// The number of the run this is about.
         run: u64,
         /// What was seen of it.
         snapshot: Box<BenchSnapshot>,
     },
-    /// It is over.
+    /// The run has ended, by itself, by request or with an error.
     Finished {
-        /// Which run.
+        /// The number of the run this is about.
         run: u64,
         /// What was seen of it last.
         snapshot: Box<BenchSnapshot>,

@@ -21,7 +21,7 @@ pub struct CapturedTraffic {
     pub traffic: Traffic,
     /// How large it was, in bytes.
     pub size: usize,
-    /// Whether something is missing.
+    /// Whether the content was too large and only its beginning was kept.
     pub is_cut: bool,
 }
 

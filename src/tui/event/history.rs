@@ -7,66 +7,66 @@ use crate::history::compare::CallComparison;
 use crate::model::Error;
 use crate::util::timestamp::Since;
 
-/// Something to be done.
+/// What the history view asks the effects to do.
 #[derive(Debug, Clone, PartialEq)]
 pub enum HistoryEffect {
-    /// Read the newest calls.
+    /// Read the newest calls that pass a filter.
     Read {
-        /// Which.
+        /// Calls that do not pass are not read.
         filter: HistoryReadFilter,
-        /// At most so many.
+        /// The most calls to read.
         limit: usize,
     },
     /// Read this call, whole; then say whether its tool is still what it was.
     Open(String),
-    /// Compare these two calls.
+    /// Compare two calls, by their identities; which of them is older does not matter.
     Compare(String, String),
     /// Write these calls to a file, a line each.
     Export(Vec<String>),
 }
 
-/// Which calls are wanted.
+/// Which calls are read from the file; an empty filter reads all.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct HistoryReadFilter {
     /// Only tools whose full name matches this pattern.
     pub tool: Option<String>,
     /// Only calls that failed, or only calls that did not.
     pub failed: Option<bool>,
-    /// Not before this.
+    /// The earliest time; `None` reads from the beginning.
     pub since: Option<Since>,
     /// Only calls of this session.
     pub session: Option<SessionFilter>,
 }
 
-/// A session.
+/// The console session, or the session of the command line, that made a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SessionFilter {
-    /// That of this console.
+    /// The session of this console.
     Current,
-    /// Another, by its identity.
+    /// Another session, by its identity as the history shows it.
     Id(String),
 }
 
 /// One call, as a line of the list.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PastCall {
-    /// Its identity.
+    /// The identity of the call, as `history show` takes it.
     pub id: String,
     /// When it began, for people: local, to the second.
     pub time: String,
-    /// The full tool name.
+    /// The full tool name, with the component in front.
     pub tool: String,
     /// The server, or what else it is from.
     pub source: String,
     /// The word of the failure's kind, when it failed.
     pub error: Option<String>,
-    /// How long it took.
+    /// The duration of the call with its retries.
     pub duration: Duration,
     /// The beginning of its arguments, on one line.
     pub arguments: String,
 }
 
-/// What came of it.
+/// What the effects report to the history view.
 #[derive(Debug)]
 pub enum HistoryEvent {
     /// These are the newest calls.
@@ -82,7 +82,7 @@ pub enum HistoryEvent {
     },
     /// There is nothing to read, and why.
     Unreadable(Error),
-    /// This is the call.
+    /// One call with its arguments and result.
     Entry(Box<HistoryEntry>),
     /// The call of this identity is not there, and why.
     NotFound(String, Error),

@@ -27,15 +27,16 @@ use crate::model::{
     CallId, Error, JsonObject, Question, QuestionReply, ServerStatus, Signal, ToolDefinition,
 };
 
+use super::external_editor::{EditorDraft, EditorError};
 use super::keys::KeyPress;
-use super::state::bench::TargetSide;
+use bench::TargetSide;
 
 /// Something that happened, from any side.
 #[derive(Debug)]
 pub enum AppEvent {
-    /// A person did something.
+    /// A key, a paste, the mouse or a resize.
     Input(UserInput),
-    /// It is so late (since the Unix epoch).
+    /// The current time since the Unix epoch.
     Tick(Duration),
     /// The host tells what happens.
     Host(crate::model::HostEvent),
@@ -47,21 +48,21 @@ pub enum AppEvent {
     ToolsListed {
         /// The servers that were asked; none for what is known without asking.
         servers: Vec<String>,
-        /// What they offer.
+        /// Their tools, and the errors of servers that could not be asked.
         catalogue: Box<Catalogue>,
     },
-    /// How the servers are.
+    /// The status of all servers, in the order of the configuration.
     ServerStatuses(Vec<ServerStatus>),
     /// A call is made now; this is what the host calls it.
     CallStarted {
-        /// Which one.
+        /// The number the console gave the call.
         run: ConsoleCallId,
         /// Its identity in records and in what the host tells.
         call: CallId,
     },
-    /// A call ended.
+    /// A call made here has ended, in any way.
     CallFinished {
-        /// Which one.
+        /// The number the console gave the call.
         run: ConsoleCallId,
         /// How; `Err` when it was never made.
         outcome: Box<Result<CallOutcome, Error>>,
@@ -70,14 +71,14 @@ pub enum AppEvent {
     Approval {
         /// To be named in the answer.
         id: AskId,
-        /// What is asked.
+        /// The call with what it would send and why approval is needed.
         prompt: Box<ApprovalPrompt>,
     },
-    /// A server asks something.
+    /// A server asks the person something during a call.
     Question {
         /// To be named in the answer.
         id: AskId,
-        /// What is asked.
+        /// The question with its kind and its server.
         question: Box<Question>,
     },
     /// Nobody waits for this answer any more.
@@ -90,13 +91,13 @@ pub enum AppEvent {
     ArgumentsChecked {
         /// What it was checked against.
         schema: Arc<Value>,
-        /// What was checked.
+        /// The arguments that were checked; a form compares them with its own.
         arguments: JsonObject,
         /// What does not fit; nothing when all does.
         problems: Vec<Violation>,
     },
     /// What a person wrote in their own editor, or why there is nothing.
-    Edited(Result<String, String>),
+    Edited(Result<String, EditorError>),
     /// What came of a wish of the statistics.
     Stats(stats::StatsEvent),
     /// What came of a wish of the benchmark.
@@ -109,41 +110,41 @@ pub enum AppEvent {
     Trust(trust::TrustEvent),
     /// Something that was done in silence is worth a word.
     StatusText {
-        /// What.
+        /// The text of the status line.
         text: String,
-        /// Whether it went wrong.
+        /// Whether the text reports an error.
         is_bad: bool,
     },
     /// The console is to end.
     Signal(Signal),
 }
 
-/// What a person did.
+/// What comes from the terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum UserInput {
-    /// Pressed a key.
+    /// A key with its modifiers.
     Key(KeyPress),
-    /// Pasted a text.
+    /// Text from a bracketed paste, which is inserted and never read as keys.
     Paste(String),
     /// Changed the size of the terminal.
     Resize {
-        /// Columns.
+        /// The new width in columns.
         width: u16,
-        /// Rows.
+        /// The new height in rows.
         height: u16,
     },
     /// Pressed the button of the mouse.
     Click {
-        /// The column, from 0.
+        /// The column, from 0 at the left edge.
         x: u16,
-        /// The row, from 0.
+        /// The row, from 0 at the top edge.
         y: u16,
     },
     /// Turned the wheel of the mouse.
     Wheel {
-        /// The column, from 0.
+        /// The column, from 0 at the left edge.
         x: u16,
-        /// The row, from 0.
+        /// The row, from 0 at the top edge.
         y: u16,
         /// So many steps down; up when negative.
         by: isize,
@@ -161,27 +162,18 @@ pub struct AskId(pub u64);
 /// What a person is asked to approve.
 #[derive(Debug, Clone)]
 pub struct ApprovalPrompt {
-    /// The tool.
+    /// The definition of the tool that would be called.
     pub tool: ToolDefinition,
-    /// The arguments; secrets masked.
+    /// The arguments of the call, with secrets masked.
     pub arguments: JsonObject,
     /// Why a person is asked.
     pub reason: String,
     /// Exactly what would be sent, or why it cannot be shown.
-    pub preview: Result<String, String>,
+    pub preview: Result<String, Error>,
     /// The same for the same call of the same definition, and for nothing else.
     pub identity: String,
     /// The call, when it has a name already.
     pub call: Option<CallId>,
-}
-
-/// A text that is to be written elsewhere.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct EditorDraft {
-    /// What its file is called; editors go by its ending.
-    pub name: &'static str,
-    /// What is there so far.
-    pub text: String,
 }
 
 /// Something to be done that the state cannot do itself.
@@ -195,20 +187,20 @@ pub enum AppEffect {
     RefreshServers,
     /// Ask a server for a sign of life.
     PingServer(String),
-    /// Make a call.
+    /// Call a tool through the host.
     Call {
-        /// Its number.
+        /// The number of the call, which its events carry.
         run: ConsoleCallId,
-        /// The tool's full name.
+        /// The full name of the tool, with the component in front.
         tool: String,
-        /// Its arguments.
+        /// The arguments as the person filled them in, secrets included.
         arguments: JsonObject,
     },
-    /// Stop a call.
+    /// Cancel a running call; its end still comes as an event.
     Cancel(ConsoleCallId),
     /// Say whether a call may be made.
     AnswerApproval(AskId, Approval),
-    /// Answer a server.
+    /// Send the answer to the question of a server.
     AnswerQuestion(AskId, Arc<QuestionReply>),
     /// What the tools want done.
     Tools(tools::ToolsEffect),
@@ -218,7 +210,7 @@ pub enum AppEffect {
     ValidateArguments {
         /// What it has to fit.
         schema: Arc<Value>,
-        /// The object.
+        /// The arguments to check against the schema.
         arguments: JsonObject,
     },
     /// Let a person write this in their own editor.
@@ -239,20 +231,20 @@ pub enum AppEffect {
     Trust(trust::TrustEffect),
     /// Write a file that was not there before; relative to where the console was opened.
     WriteFile {
-        /// Its name.
+        /// The path as it was typed; an existing file is not overwritten.
         path: std::path::PathBuf,
-        /// What is in it.
+        /// The whole content of the file.
         text: String,
     },
     /// Something another view does. Never leaves the state.
     Navigate(Navigation),
     /// Put a text on the clipboard.
     Copy(String),
-    /// Draw everything anew.
+    /// Clear the terminal and draw the whole screen again.
     Redraw,
     /// Give the terminal back for a while.
     Suspend,
-    /// End the console.
+    /// End the console, with the signal that caused it if there was one.
     Quit(Option<Signal>),
 }
 
@@ -261,21 +253,21 @@ pub enum AppEffect {
 pub enum Navigation {
     /// Fill in the arguments of a tool, beginning with these.
     FillArguments {
-        /// The tool's full name.
+        /// The full name of the tool, with the component in front.
         tool: String,
         /// What is known of its arguments.
         arguments: Option<JsonObject>,
     },
     /// Call a tool at once, and show what it gives.
     Call {
-        /// The tool's full name.
+        /// The full name of the tool, with the component in front.
         tool: String,
-        /// Its arguments.
+        /// The arguments as the person filled them in, secrets included.
         arguments: JsonObject,
     },
-    /// Benchmark a tool.
+    /// Open the benchmark view with this tool as target.
     Bench {
-        /// The tool's full name.
+        /// The full name of the tool, with the component in front.
         tool: String,
         /// Its arguments, when they are known.
         arguments: Option<JsonObject>,
@@ -284,12 +276,12 @@ pub enum Navigation {
     PickBenchTarget(TargetSide),
     /// Benchmark the tool on this side.
     SetBenchTarget {
-        /// Which side.
+        /// Whether the tool is measured or compared with.
         side: TargetSide,
-        /// The tool's full name.
+        /// The full name of the tool, with the component in front.
         tool: String,
     },
-    /// Show a tool.
+    /// Show the tool with this full name in the tools view.
     ShowTool(String),
     /// Show the tools of a server.
     ShowTools(String),

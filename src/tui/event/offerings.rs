@@ -9,45 +9,45 @@ use crate::model::{
     ResourceContents, ResourceTemplate, SubscriptionEvent,
 };
 
-/// Something to be done.
+/// What the resources view asks the effects to do.
 #[derive(Debug, Clone, PartialEq)]
 pub enum OfferingsEffect {
     /// Say which servers there are, and ask each for everything it offers beside tools.
     ListAll,
-    /// Ask this server again.
+    /// List the resources, templates and prompts of this server again.
     List(String),
     /// Read a resource. What was being read or filled in before is given up.
     ReadResource {
         /// To be named in the answer.
         ticket: OfferingRequestId,
-        /// The server.
+        /// The name of the server in the configuration.
         server: String,
-        /// The address.
+        /// The URI of the resource.
         uri: String,
     },
     /// Fill in a prompt. What was being read or filled in before is given up.
     GetPrompt {
         /// To be named in the answer.
         ticket: OfferingRequestId,
-        /// The server.
+        /// The name of the server in the configuration.
         server: String,
-        /// The prompt's full name.
+        /// The full name of the prompt, with the server in front.
         name: String,
-        /// Texts.
+        /// The values of the arguments; the specification allows only texts.
         arguments: JsonObject,
     },
     /// Give up what is being read or filled in.
     CancelRequest,
     /// Ask what an argument may be.
     Complete {
-        /// The server.
+        /// The name of the server in the configuration.
         server: String,
         /// Of what, and what was typed.
         query: CompletionQuery,
     },
     /// Be told when a resource changes.
     Watch(WatchedResource),
-    /// Not any more.
+    /// Unsubscribe from the changes of a resource.
     Unwatch(WatchedResource),
     /// Write the parts of a resource to files.
     Save(Arc<Vec<Value>>),
@@ -60,20 +60,20 @@ pub struct OfferingRequestId(pub u64);
 /// A resource of a server that is watched.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WatchedResource {
-    /// The server.
+    /// The name of the server in the configuration.
     pub server: String,
-    /// The address.
+    /// The URI of the resource.
     pub uri: String,
 }
 
 /// What a server offers beside tools.
 #[derive(Debug, Default)]
 pub struct ServerOfferings {
-    /// Its resources.
+    /// The resources the server lists.
     pub resources: Vec<Resource>,
-    /// Its templates of addresses.
+    /// The URI templates the server lists.
     pub templates: Vec<ResourceTemplate>,
-    /// Its prompts.
+    /// The prompts the server lists.
     pub prompts: Vec<Prompt>,
     /// Why lists did not come, each once.
     pub errors: Vec<Error>,
@@ -81,7 +81,7 @@ pub struct ServerOfferings {
     pub problems: Vec<String>,
 }
 
-/// What came of it.
+/// What the effects report to the resources view.
 #[derive(Debug)]
 pub enum OfferingsEvent {
     /// These servers there are; they are being asked.

@@ -3,19 +3,19 @@
 use crate::tui::persisted_state::PersistedState;
 use crate::tui::settings::ConsoleSettings;
 
-/// Something to be done.
+/// What has to be read or written for the next start of the console.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PersistenceEffect {
-    /// Read both.
+    /// Read `console.yaml` and the state of the last session.
     Load,
 }
 
-/// What came of it.
+/// What was read, with what is wrong with it.
 #[derive(Debug, Default)]
 pub struct PersistenceEvent {
-    /// What a person set.
+    /// The settings from `console.yaml`, or the defaults.
     pub settings: ConsoleSettings,
-    /// What was remembered.
+    /// The state of the last session; `None` when there is none that can be used.
     pub persisted: Option<PersistedState>,
     /// What was wrong with either, each with its place.
     pub problems: Vec<String>,

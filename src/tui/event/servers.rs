@@ -1,18 +1,18 @@
 //! What the view of the servers wants done; what comes of it is told as
 //! [`Event::Servers`](super::Event::Servers).
 
-/// Something to be done.
+/// What the servers view asks the effects to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ServersEffect {
     /// End a server and start it again.
     Restart(String),
-    /// End a server.
+    /// Close the connection of a server, which ends its process.
     Stop(String),
     /// Ask a server for log lines of this level and graver ones.
     LogLevel {
-        /// The server.
+        /// The name of the server in the configuration.
         server: String,
-        /// The level.
+        /// A level of the MCP specification, such as `warning`.
         level: &'static str,
     },
 }

@@ -6,7 +6,7 @@ use crate::model::Error;
 use crate::stats::Summary;
 use crate::stats::summary::TimeSeriesSet;
 
-/// Something to be done.
+/// What the statistics view asks the effects to do.
 #[derive(Debug, Clone, PartialEq)]
 pub enum StatsEffect {
     /// Look at what was counted.
@@ -15,10 +15,10 @@ pub enum StatsEffect {
     ResetAndQuery(StatsViewQuery),
 }
 
-/// What is looked at.
+/// The window and the row whose statistics are read.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StatsViewQuery {
-    /// The window of time.
+    /// The window of time that is summed up.
     pub window: StatsWindow,
     /// The course of each of these tools, by full name, is wanted.
     pub timelines_of: Vec<String>,
@@ -26,23 +26,23 @@ pub struct StatsViewQuery {
     pub by_server: bool,
 }
 
-/// What came of it.
+/// What the reader reports to the statistics view.
 #[derive(Debug)]
 pub enum StatsEvent {
-    /// This was seen.
+    /// The statistics of the window that was asked for.
     Loaded(Box<StatsSnapshot>),
-    /// Nothing could be read.
+    /// The store could not be read.
     Failed(Error),
 }
 
-/// What was seen.
+/// The statistics of one window at one moment.
 #[derive(Debug)]
 pub struct StatsSnapshot {
-    /// The window.
+    /// The window of time these statistics are of.
     pub window: StatsWindow,
     /// What was counted in it.
     pub summary: Summary,
-    /// What happened when.
+    /// The calls over time, in slices of equal length.
     pub timelines: TimeSeriesSet,
     /// What had to be put right, or is not as it should be.
     pub notes: Vec<String>,
@@ -55,16 +55,16 @@ pub struct StatsSnapshot {
 /// A window of time that ends now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum StatsWindow {
-    /// One minute.
+    /// The last 60 seconds.
     Minute,
-    /// Five of them.
+    /// The last five minutes.
     FiveMinutes,
-    /// An hour.
+    /// The last 60 minutes.
     #[default]
     Hour,
     /// Since the console was opened.
     Session,
-    /// Everything that is kept.
+    /// All statistics in the store.
     All,
     /// Since a person began to count anew.
     SinceReset,
@@ -93,7 +93,7 @@ impl StatsWindow {
         }
     }
 
-    /// What it is called.
+    /// The title on the screen.
     pub fn title(self) -> &'static str {
         match self {
             Self::Minute => "last 1m",

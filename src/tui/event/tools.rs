@@ -5,14 +5,14 @@ use serde_json::Value;
 use crate::host::request::DryRun;
 use crate::model::{Error, JsonObject};
 
-/// Something to be done.
+/// What the tools view asks the effects to do.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ToolsEffect {
     /// Find out exactly what a call would send, and send nothing.
     DryRun {
-        /// The tool's full name.
+        /// The full name of the tool, with the component in front.
         tool: String,
-        /// Its arguments.
+        /// The arguments as the person filled them in, secrets included.
         arguments: JsonObject,
     },
     /// Write a result to files that were not there before.
@@ -29,23 +29,23 @@ pub enum ToolsEffect {
 pub enum ResultExport {
     /// The bytes of its blocks, a file each.
     Blocks {
-        /// The blocks.
+        /// The content blocks, each for a file of its own.
         content: Vec<Value>,
-        /// The structured result.
+        /// The structured result, written as JSON when there is one.
         structured: Option<Value>,
         /// The result as one value.
         output: Value,
     },
-    /// A value, as JSON.
+    /// One value, written as indented JSON.
     Json(Value),
 }
 
-/// What came of it.
+/// What the effects report to the tools view.
 #[derive(Debug)]
 pub enum ToolsEvent {
     /// What a call would send.
     DryRunFinished {
-        /// The tool's full name.
+        /// The full name of the tool, with the component in front.
         tool: String,
         /// What would be sent, or why that cannot be said.
         rehearsal: Result<DryRun, Error>,

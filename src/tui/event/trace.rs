@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use crate::model::Traffic;
 
-/// Something to be done.
+/// What the trace view asks the effects to do.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TraceEffect {
     /// Write a trace file that was not there before; relative to where the console was opened.
     Export {
-        /// Its name.
+        /// The path to write; an existing file is not overwritten.
         path: PathBuf,
         /// What it is to hold.
         trace_export: TraceExport,
@@ -27,7 +27,7 @@ pub struct TraceExport {
 }
 
 impl TraceExport {
-    /// One of these.
+    /// An export of these messages, of which `cut` more were too large to be kept.
     pub fn new(items: Vec<Traffic>, cut: usize) -> Self {
         Self { items: Arc::new(items), cut }
     }

@@ -29,14 +29,14 @@ impl TrustStatus {
     }
 }
 
-/// Something to be done.
+/// What the trust window asks the effects to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TrustEffect {
     /// Load the configuration and tell how far it is trusted; the host stays as it is.
     Check,
     /// Store a person's yes to exactly this request, and build another host.
     Trust {
-        /// What was shown.
+        /// Exactly the request that was on the screen; nothing else is trusted.
         request: Arc<TrustRequest>,
         /// Whether code below the root may change from now on without asking.
         as_author: bool,
@@ -49,14 +49,14 @@ pub enum TrustEffect {
     SwitchHost,
 }
 
-/// What came of it.
+/// What the effects report to the trust window.
 #[derive(Debug)]
 pub enum TrustEvent {
     /// The trust store is not what it was: this process or another one wrote it.
     StoreChanged,
-    /// The configuration was loaded.
+    /// The configuration was loaded again with this trust.
     Checked(TrustStatus),
-    /// The no was stored.
+    /// The refusal is stored and holds until the project changes.
     Refused,
     /// Another host is ready; the console still works with the old one.
     HostReady(TrustStatus),

@@ -1,15 +1,15 @@
 //! What a person can do.
 
-use crate::tui::state::ViewId;
+use crate::tui::view_id::ViewId;
 
 /// Something a person can do. What it does in a place is said where it is bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Action {
-    /// Show another view.
+    /// Show one of the eight views.
     Show(ViewId),
-    /// Focus the next pane.
+    /// Move the focus to the next pane of the view.
     NextPane,
-    /// Focus the one before.
+    /// Move the focus to the previous pane of the view.
     PreviousPane,
     /// Let the focused pane fill the screen, or give that back.
     Zoom,
@@ -17,23 +17,23 @@ pub enum Action {
     Jump,
     /// Show everything that can be done, to choose from.
     Palette,
-    /// Write a filter.
+    /// Start typing into the filter of the list.
     Filter,
     /// Choose the next order of the list.
     Sort,
-    /// One line down.
+    /// Move down by one line.
     Down,
-    /// One line up.
+    /// Move up by one line.
     Up,
-    /// A page down.
+    /// Move down by one page.
     PageDown,
-    /// A page up.
+    /// Move up by one page.
     PageUp,
-    /// To the beginning.
+    /// Go to the first line of the list or text.
     Top,
-    /// To the end.
+    /// Go to the last line of the list or text.
     Bottom,
-    /// Open what is chosen.
+    /// Open, unfold or select the chosen line.
     Open,
     /// Fill in the arguments of the chosen tool.
     Fill,
@@ -41,34 +41,34 @@ pub enum Action {
     Run,
     /// Check it, and do nothing.
     Validate,
-    /// The field before.
+    /// Move to the previous field of the form.
     PreviousField,
-    /// The next field.
+    /// Move to the next field of the form.
     NextField,
-    /// The choice before.
+    /// Take the previous choice of the field, or fold it.
     PreviousChoice,
-    /// The next choice.
+    /// Take the next choice of the field, or unfold it.
     NextChoice,
-    /// Leave the field out.
+    /// Leave the field out of the arguments.
     Unset,
     /// Send `null` for the field.
     Null,
-    /// Add an item.
+    /// Add an item to the list in the form.
     Add,
-    /// Take the item away.
+    /// Remove the item from the list in the form.
     Remove,
     /// Write in the person's own editor.
     Editor,
     /// Between the form and its JSON.
     SwitchForm,
-    /// Copy what is shown.
+    /// Copy the content of the focused pane.
     Copy,
     /// Copy the call as a command line.
     CopyCommand,
     /// Write what is shown to a file.
     Export,
-    /// Show it another way.
-    Turn,
+    /// Show the content in the next format, such as text, tree or raw.
+    ChangeFormat,
     /// Show the tool from another side: detail, schema, as it was told.
     Detail,
     /// Show the calls that run, to stop one of them.
@@ -79,23 +79,23 @@ pub enum Action {
     Follow,
     /// Another scale: equal lengths, or equal ratios.
     Scale,
-    /// Another window of time.
+    /// Switch to the next window of time.
     Window,
-    /// Begin to count anew.
+    /// Count from now on, or clear what was collected.
     Reset,
-    /// Benchmark the tool.
+    /// Open the benchmark with the chosen tool.
     Bench,
-    /// Choose the first target.
+    /// Choose the tool that is measured.
     TargetA,
-    /// Choose the second target.
+    /// Choose the tool to compare with.
     TargetB,
-    /// Another model of load.
+    /// Switch between closed and open load.
     Model,
     /// What later runs are compared with.
     Baseline,
-    /// Stop what runs here.
+    /// Stop the chosen call, server or run.
     Stop,
-    /// Call again.
+    /// Repeat a past call with the same arguments.
     Replay,
     /// Call again after a look at the arguments.
     ReplayEdited,
@@ -111,57 +111,121 @@ pub enum Action {
     Connect,
     /// End the connection and start it again.
     Restart,
-    /// Show the log.
+    /// Switch between the log and the health of a server.
     Log,
     /// Choose the level of the log.
     Level,
     /// Show the tools of it.
     ShowTools,
-    /// Show its wire.
+    /// Show the trace of the chosen call or server.
     ShowTrace,
     /// Show its calls of the past.
     ShowHistory,
     /// Be told when it changes, or not any more.
     Subscribe,
-    /// Say yes, once.
+    /// Allow this one call, or trust the project.
     Yes,
     /// Say yes to exactly this for as long as the console is open.
     YesForSession,
     /// Say yes as the author: code may change without asking again.
     YesAsAuthor,
-    /// Say no.
+    /// Deny the call, refuse the project or decline the question.
     No,
-    /// Give no answer.
-    Turnaway,
+    /// Cancel the question of a server without an answer.
+    CancelQuestion,
     /// Ask whether to trust the project.
     Trust,
-    /// What the keys do.
+    /// Show the keys of the view and everywhere.
     Help,
-    /// Close, leave, go back.
+    /// Close the window, or go one step back.
     Back,
     /// Stop the newest call, or leave the console.
     Cancel,
-    /// Draw the screen anew.
+    /// Clear the terminal and draw the screen again.
     Redraw,
     /// Give the terminal back to the shell for a while.
     Suspend,
-    /// Leave the console.
+    /// Quit, after a question when something is running.
     Quit,
 }
 
 impl Action {
-    /// What it is called in settings and in the palette: its own name in kebab-case.
+    /// The name in `console.yaml` and in the list of commands, in kebab-case. It is a contract: a
+    /// variant may be renamed, its name may not.
     pub fn name(self) -> String {
-        if let Self::Show(view) = self {
-            return format!("view-{}", view.name());
-        }
-        let mut name = String::new();
-        for c in format!("{self:?}").chars() {
-            if c.is_ascii_uppercase() && !name.is_empty() {
-                name.push('-');
-            }
-            name.push(c.to_ascii_lowercase());
-        }
-        name
+        let name = match self {
+            Self::Show(view) => return format!("view-{}", view.name()),
+            Self::NextPane => "next-pane",
+            Self::PreviousPane => "previous-pane",
+            Self::Zoom => "zoom",
+            Self::Jump => "jump",
+            Self::Palette => "palette",
+            Self::Filter => "filter",
+            Self::Sort => "sort",
+            Self::Down => "down",
+            Self::Up => "up",
+            Self::PageDown => "page-down",
+            Self::PageUp => "page-up",
+            Self::Top => "top",
+            Self::Bottom => "bottom",
+            Self::Open => "open",
+            Self::Fill => "fill",
+            Self::Run => "run",
+            Self::Validate => "validate",
+            Self::PreviousField => "previous-field",
+            Self::NextField => "next-field",
+            Self::PreviousChoice => "previous-choice",
+            Self::NextChoice => "next-choice",
+            Self::Unset => "unset",
+            Self::Null => "null",
+            Self::Add => "add",
+            Self::Remove => "remove",
+            Self::Editor => "editor",
+            Self::SwitchForm => "switch-form",
+            Self::Copy => "copy",
+            Self::CopyCommand => "copy-command",
+            Self::Export => "export",
+            Self::ChangeFormat => "turn",
+            Self::Detail => "detail",
+            Self::Running => "running",
+            Self::Pause => "pause",
+            Self::Follow => "follow",
+            Self::Scale => "scale",
+            Self::Window => "window",
+            Self::Reset => "reset",
+            Self::Bench => "bench",
+            Self::TargetA => "target-a",
+            Self::TargetB => "target-b",
+            Self::Model => "model",
+            Self::Baseline => "baseline",
+            Self::Stop => "stop",
+            Self::Replay => "replay",
+            Self::ReplayEdited => "replay-edited",
+            Self::Mark => "mark",
+            Self::Diff => "diff",
+            Self::Delete => "delete",
+            Self::Refresh => "refresh",
+            Self::Connect => "connect",
+            Self::Restart => "restart",
+            Self::Log => "log",
+            Self::Level => "level",
+            Self::ShowTools => "show-tools",
+            Self::ShowTrace => "show-trace",
+            Self::ShowHistory => "show-history",
+            Self::Subscribe => "subscribe",
+            Self::Yes => "yes",
+            Self::YesForSession => "yes-for-session",
+            Self::YesAsAuthor => "yes-as-author",
+            Self::No => "no",
+            Self::CancelQuestion => "turnaway",
+            Self::Trust => "trust",
+            Self::Help => "help",
+            Self::Back => "back",
+            Self::Cancel => "cancel",
+            Self::Redraw => "redraw",
+            Self::Suspend => "suspend",
+            Self::Quit => "quit",
+        };
+        name.to_owned()
     }
 }

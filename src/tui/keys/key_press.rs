@@ -11,9 +11,9 @@ pub enum KeyPress {
     Char(char),
     /// Control and a letter, in lower case.
     Ctrl(char),
-    /// Alt and a character.
+    /// Alt held with a character.
     Alt(char),
-    /// A function key.
+    /// A function key, from F1 on.
     F(u8),
     /// Enter.
     Enter,

@@ -15,7 +15,7 @@ pub use keymap::Keymap;
 pub use remap::Remap;
 pub use tables::{Binding, KEY_TABLES, KeyTable};
 
-/// Where a binding holds.
+/// A place in the console with a table of keys of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum KeyContext {
     /// Everywhere, unless something nearer has the key.
@@ -30,30 +30,30 @@ pub enum KeyContext {
     Servers,
     /// In what crosses the wires.
     Trace,
-    /// In the statistics.
+    /// In the list of statistics and their details.
     Stats,
-    /// In the benchmark.
+    /// In the plan, the run and the verdict of a benchmark.
     Bench,
     /// In the calls of the past.
     History,
     /// In what servers offer beside tools.
-    Offers,
+    Offerings,
     /// While arguments of templates and prompts are filled in.
-    Asking,
-    /// In what servers ask.
+    OfferingForm,
+    /// In the list of questions from servers.
     Inbox,
     /// While arguments are filled in.
     Form,
     /// While arguments are filled in, in a line where nothing is typed.
-    Items,
+    FormItems,
     /// While a text of several lines is written.
-    Lines,
+    MultilineText,
     /// While a question is answered.
     Answer,
     /// While a line of text is written.
     Text,
     /// While something is chosen or named that is to be used at once.
-    Choosing,
+    Picker,
     /// While a person is asked for approval.
     Approval,
     /// While a person is asked whether to trust the project.

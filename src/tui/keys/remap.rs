@@ -9,21 +9,45 @@ use super::{Action, Binding, KEY_TABLES, KeyContext, KeyPress};
 /// A key gets another meaning in one place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Remap {
-    /// Where.
+    /// The context in which the key changes.
     pub context: KeyContext,
-    /// Which key.
+    /// The key that is bound.
     pub key: KeyPress,
     /// What it does from now on; `None`: nothing.
     pub action: Option<Action>,
 }
 
 impl KeyContext {
-    /// What the place is called in settings: its own name in lower case.
-    pub fn name(self) -> String {
-        format!("{self:?}").to_ascii_lowercase()
+    /// The name in `console.yaml`. It is a contract: a variant may be renamed, its name may not.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Anywhere => "anywhere",
+            Self::Pane => "pane",
+            Self::Tools => "tools",
+            Self::Result => "result",
+            Self::Servers => "servers",
+            Self::Trace => "trace",
+            Self::Stats => "stats",
+            Self::Bench => "bench",
+            Self::History => "history",
+            Self::Offerings => "offers",
+            Self::OfferingForm => "asking",
+            Self::Inbox => "inbox",
+            Self::Form => "form",
+            Self::FormItems => "items",
+            Self::MultilineText => "lines",
+            Self::Answer => "answer",
+            Self::Text => "text",
+            Self::Picker => "choosing",
+            Self::Approval => "approval",
+            Self::Trust => "trust",
+            Self::Palette => "palette",
+            Self::Running => "running",
+            Self::Overlay => "overlay",
+        }
     }
 
-    /// The place of this name.
+    /// The context with this name, if it has a table of keys.
     pub fn from_name(name: &str) -> Option<Self> {
         KEY_TABLES.iter().map(|place| place.context).find(|when| when.name() == name)
     }
@@ -91,7 +115,7 @@ mod tests {
             assert_eq!(Action::from_name(&name), Some(binding.action), "{name}");
         }
         for place in KEY_TABLES {
-            assert_eq!(KeyContext::from_name(&place.context.name()), Some(place.context));
+            assert_eq!(KeyContext::from_name(place.context.name()), Some(place.context));
         }
     }
 

@@ -23,7 +23,7 @@ pub struct CallProgress {
     pub at: f64,
     /// What it will be at the end, when that is known.
     pub total: Option<f64>,
-    /// What it does.
+    /// What the tool says it is doing.
     pub message: Option<String>,
 }
 
@@ -40,9 +40,9 @@ impl CallProgress {
 pub struct PendingRetry {
     /// The attempt that failed, from 1.
     pub attempt: u32,
-    /// Why.
+    /// Why the last attempt failed.
     pub reason: String,
-    /// How long is waited.
+    /// How long the host waits before the next attempt.
     pub delay: Duration,
     /// Since when that is waited, as far as anybody said.
     pub since: Option<Duration>,
@@ -59,9 +59,9 @@ impl PendingRetry {
 /// A call that is part of another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChildCall {
-    /// Which.
+    /// The identity of the nested call.
     pub id: CallId,
-    /// The tool's full name.
+    /// The full name of the tool, with the component in front.
     pub tool: String,
     /// How deep it is nested, from 1.
     pub depth: usize,
@@ -74,18 +74,18 @@ pub struct ChildCall {
 pub struct CallActivity {
     /// When it was first seen running.
     pub since: Option<Duration>,
-    /// How far it is.
+    /// The newest progress; `None` when the tool reported none.
     pub progress: Option<CallProgress>,
     /// What it waits for before the next attempt.
     pub retry: Option<PendingRetry>,
     /// What was logged while it ran: the level and the line, the newest last.
     pub log: VecDeque<(String, String)>,
-    /// The calls it made.
+    /// The nested calls, in the order in which they began.
     pub children: Vec<ChildCall>,
 }
 
 impl CallActivity {
-    /// It is so late.
+    /// Takes in the current time, which durations are measured with.
     pub fn tick(&mut self, now: Duration) {
         self.since.get_or_insert(now);
         if let Some(retry) = &mut self.retry {

@@ -11,14 +11,14 @@ use crate::tui::event::ConsoleCallId;
 /// How many calls are remembered.
 const MAX_CALLS: usize = 200;
 
-/// A call.
+/// A call made in this console, running or ended.
 #[derive(Debug)]
 pub struct ConsoleCall {
-    /// Its number.
+    /// The number the console gave the call.
     pub run: ConsoleCallId,
     /// What the host calls it, once it was begun.
     pub id: Option<CallId>,
-    /// The tool's full name.
+    /// The full name of the tool, with the component in front.
     pub tool: String,
     /// What it was called with.
     pub arguments: JsonObject,
@@ -41,7 +41,7 @@ pub struct ConsoleCalls {
 }
 
 impl ConsoleCalls {
-    /// A call is made.
+    /// Adds a running call and gives its number.
     pub fn begin(&mut self, tool: String, arguments: JsonObject) -> ConsoleCallId {
         let run = ConsoleCallId(self.next);
         self.next += 1;
@@ -68,7 +68,7 @@ impl ConsoleCalls {
         }
     }
 
-    /// A call ended.
+    /// Takes in the outcome of a call.
     pub fn end(&mut self, run: ConsoleCallId, outcome: CallResult) {
         if let Some(call) = self.all.iter_mut().find(|call| call.run == run) {
             call.outcome = Some(outcome);
@@ -85,7 +85,7 @@ impl ConsoleCalls {
         self.saved_arguments = recalled;
     }
 
-    /// It is so late.
+    /// Takes in the current time, which running calls are measured with.
     pub fn tick(&mut self, now: Duration) {
         let running = self.all.iter_mut().filter(|call| call.outcome.is_none());
         running.for_each(|call| call.activity.tick(now));

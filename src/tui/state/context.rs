@@ -4,16 +4,22 @@ use std::time::Duration;
 
 use ratatui::layout::Rect;
 
-use super::{ConsoleCalls, ListCursor, PaletteWindow, Pane, ViewId};
+use super::{ConsoleCalls, ListCursor, PaletteWindow, Pane, ScrollPosition, ViewId};
+use crate::tui::event::AppEffect;
 use crate::tui::keys::Keymap;
 use crate::tui::layout::{self, SizeClass};
 use crate::tui::theme::Appearance;
+use crate::util::units::show_size;
+
+/// How long a question must be on the screen before a key answers it: keys that come sooner were
+/// typed for something else.
+pub const MIN_VISIBLE_TIME: Duration = Duration::from_millis(300);
 
 /// Something that lies over everything else and has all keys.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Overlay {
     /// What the keys do; scrolled by so many lines.
-    Help(usize),
+    Help(ScrollPosition),
     /// Whether to leave although calls run.
     ConfirmQuit,
     /// Everything that can be done, to choose from.
@@ -27,13 +33,13 @@ pub enum Overlay {
 /// A message on the status line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StatusMessage {
-    /// What it says.
+    /// The text of the message.
     pub text: String,
-    /// Whether something is wrong.
+    /// Whether the message reports an error.
     pub is_error: bool,
 }
 
-/// What all views share.
+/// The state that all views share.
 #[derive(Debug)]
 pub struct AppContext {
     /// The terminal's columns and rows.
@@ -44,19 +50,19 @@ pub struct AppContext {
     pub focus: Pane,
     /// Whether that pane fills the screen.
     pub is_zoomed: bool,
-    /// What lies over everything.
+    /// The window over the views; `None` when there is none.
     pub overlay: Option<Overlay>,
     /// What is wrong with the settings.
     pub problems: Vec<String>,
-    /// The status line.
+    /// The message in the status line, until the next action.
     pub message: Option<StatusMessage>,
     /// The time since the Unix epoch, as far as anybody said.
     pub now: Duration,
     /// How many events were lost because more came than could be taken in.
     pub lost: u64,
-    /// How it looks.
+    /// The colours, the characters and whether things move.
     pub appearance: Appearance,
-    /// Which key does what.
+    /// The keys, with those remapped in `console.yaml`.
     pub keys: Keymap,
     /// Calls that were made here.
     pub calls: ConsoleCalls,
@@ -113,7 +119,14 @@ impl AppContext {
         layout::inside(pane, self.room())
     }
 
-    /// Says something.
+    /// Says what was copied and how large it is; gives the effect that copies it.
+    pub fn copy(&mut self, what: &str, text: String) -> Vec<AppEffect> {
+        let size = show_size(u64::try_from(text.len()).unwrap_or(u64::MAX));
+        self.show_status(format!("copied {what} ({size})"));
+        vec![AppEffect::Copy(text)]
+    }
+
+    /// Shows a message in the status line.
     pub fn show_status(&mut self, text: impl Into<String>) {
         self.message = Some(StatusMessage { text: text.into(), is_error: false });
     }

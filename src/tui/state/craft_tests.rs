@@ -166,7 +166,8 @@ fn results_are_turned_stepped_through_and_saved() {
     ended(&mut state, first, ToolResult::json(json!({ "value": 1, "list": [1, 2] })));
     let second = begun(&mut state, "2");
     ended(&mut state, second, ToolResult::text("two"));
-    let text = |state: &AppState| state.tools.viewer.text.from(0).next().map(|(_, l)| l.to_owned());
+    let text =
+        |state: &AppState| state.tools.viewer.text.to_text().lines().next().map(str::to_owned);
     assert_eq!(text(&state).as_deref(), Some("two"));
     state.context.focus = Pane::Result;
     press(&mut state, &["<left>"]);

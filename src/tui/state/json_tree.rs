@@ -20,7 +20,7 @@ const OPEN: usize = 500;
 /// One line of a tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JsonTreeNode {
-    /// How deep it stands.
+    /// The nesting depth, 0 for the whole value.
     pub depth: usize,
     /// Its key, or its number in a list; empty at the top.
     pub key: String,
@@ -34,7 +34,7 @@ pub struct JsonTreeNode {
     end: usize,
 }
 
-/// A tree.
+/// A JSON value as foldable lines.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct JsonTree {
     nodes: Vec<JsonTreeNode>,
@@ -130,7 +130,7 @@ impl JsonTree {
         self.visible.len()
     }
 
-    /// Whether there is nothing.
+    /// Whether there is no value to show.
     pub fn is_empty(&self) -> bool {
         self.visible.is_empty()
     }
@@ -140,7 +140,7 @@ impl JsonTree {
         self.is_cut
     }
 
-    /// So many lines on.
+    /// Moves the cursor by so many visible lines, up when negative.
     pub fn step(&mut self, by: isize) {
         let length = self.visible.len();
         self.list.step(by, length);

@@ -2,7 +2,7 @@
 
 use unicode_segmentation::UnicodeSegmentation as _;
 
-/// The longest line.
+/// The most bytes a line may have; more is not typed or pasted.
 const LONGEST: usize = 64 * 1024;
 
 /// A line of text and where the cursor is in it.
@@ -21,7 +21,7 @@ impl LineInput {
         Self { text, cursor }
     }
 
-    /// What was written.
+    /// The whole line.
     pub fn text(&self) -> &str {
         &self.text
     }
@@ -61,7 +61,7 @@ impl LineInput {
         self.text.replace_range(self.cursor..end, "");
     }
 
-    /// Takes everything away.
+    /// Empties the line.
     pub fn clear(&mut self) {
         *self = Self::default();
     }
@@ -78,12 +78,12 @@ impl LineInput {
         self.cursor += step;
     }
 
-    /// To the beginning.
+    /// Moves the cursor before the first character.
     pub fn home(&mut self) {
         self.cursor = 0;
     }
 
-    /// To the end.
+    /// Moves the cursor behind the last character.
     pub fn end(&mut self) {
         self.cursor = self.text.len();
     }

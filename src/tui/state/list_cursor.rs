@@ -2,8 +2,8 @@
 
 use crate::tui::keys::Action;
 
-/// How many lines a page has.
-const PAGE: isize = 10;
+/// How many lines one page key moves.
+pub const PAGE: isize = 10;
 
 /// How many lines an action goes on; `None` when it is about something else.
 pub fn action_step(action: Action) -> Option<isize> {
@@ -25,7 +25,7 @@ pub struct ListCursor {
 }
 
 impl ListCursor {
-    /// The chosen line.
+    /// The number of the chosen line, from 0.
     pub fn chosen(&self) -> usize {
         self.chosen
     }

@@ -9,6 +9,7 @@ pub(super) mod bench;
 mod call_activity;
 mod calls;
 mod context;
+mod filter;
 mod form;
 mod history;
 mod inbox;
@@ -25,7 +26,6 @@ mod scroll_text;
 mod servers;
 pub(super) mod stats;
 mod text_area;
-mod text_document;
 mod tool_detail;
 mod tool_list;
 mod tools;
@@ -33,7 +33,6 @@ pub(super) mod trace;
 mod trust;
 mod update;
 mod view;
-mod view_id;
 
 #[cfg(test)]
 pub(super) mod craft_tests;
@@ -44,6 +43,7 @@ pub(super) use {servers::tests as servers_tests, trace::tests as trace_tests};
 
 use super::event::AppEffect;
 use super::keys::{Action, KeyContext};
+pub use super::view_id::{Pane, ViewId};
 pub use bench::BenchView;
 pub use call_activity::{CallActivity, CallProgress, ChildCall, PendingRetry};
 pub use calls::{CallResult, ConsoleCall, ConsoleCalls};
@@ -64,11 +64,10 @@ pub use offerings::{
 };
 pub use palette::{PaletteCommand, PaletteEntry, PaletteWindow};
 pub use result_viewer::{ResultFormat, ResultViewer};
-pub use scroll_text::{LayoutCache, ScrollText, StyledSpan};
+pub use scroll_text::{ScrollPosition, ScrollText, StyledSpan, TextLayout, TextLimits, TextLine};
 pub use servers::{DriftLine, ServerActivity, ServerTab, ServerToolLists, ServersView};
 pub use stats::{StatsSort, StatsView};
 pub use text_area::TextArea;
-pub use text_document::TextDocument;
 pub use tool_detail::{DetailTab, ToolDetail};
 pub use tool_list::{ToolListState, ToolRow, ToolSearch, ToolSort};
 pub use tools::ToolsView;
@@ -77,7 +76,6 @@ pub use trace::TraceView;
 pub(super) use trust::tests as trust_tests;
 pub use trust::{ProjectTrust, Readiness, TrustWindow};
 pub use view::View;
-pub use view_id::{Pane, ViewId};
 
 /// Everything the console knows.
 #[derive(Debug)]
@@ -174,7 +172,7 @@ impl AppState {
     pub fn is_unavailable(&self, action: Action) -> bool {
         match (action, &self.trust.window) {
             (Action::Trust, _) => !self.trust.has_question(),
-            (Action::Turn, Some(window)) => window.request.previous.is_none(),
+            (Action::ChangeFormat, Some(window)) => window.request.previous.is_none(),
             _ => false,
         }
     }

@@ -37,7 +37,7 @@ impl AppState {
             Navigation::ShowTool(tool) => {
                 let effects = self.show(ViewId::Tools);
                 if !self.tools.choose(&tool) {
-                    self.context.show_error(format!("{tool} is not in the catalogue"));
+                    self.context.show_error(format!("no tool named {tool}"));
                 }
                 effects
             }
@@ -91,7 +91,7 @@ impl AppState {
         (!required.is_empty()).then(|| example::arguments(schema))
     }
 
-    /// Shows a view.
+    /// Shows a view with its first pane focused, and lets it ask for what it needs.
     pub(super) fn show(&mut self, view: ViewId) -> Vec<AppEffect> {
         self.context.view = view;
         self.context.focus = view.panes()[0];

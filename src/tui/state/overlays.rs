@@ -2,7 +2,7 @@
 //! what is done with the mouse.
 
 use super::palette::PaletteCommand;
-use super::{AppState, ListCursor, Overlay, PaletteWindow, Pane};
+use super::{AppState, ListCursor, Overlay, PaletteWindow, Pane, ScrollPosition};
 use crate::tui::event::AppEffect;
 use crate::tui::keys::{Action, KeyContext, KeyPress};
 
@@ -20,7 +20,7 @@ impl AppState {
     /// Opens a window, if the action is one that does.
     pub(super) fn open_window(&mut self, action: Action) -> bool {
         let overlay = match action {
-            Action::Help => Overlay::Help(0),
+            Action::Help => Overlay::Help(ScrollPosition::default()),
             Action::Jump => Overlay::Jump,
             Action::Running => Overlay::Running(ListCursor::default()),
             Action::Palette => {
@@ -64,7 +64,7 @@ impl AppState {
                 let told = call.map(|call| (call.run, call.tool.clone()));
                 Some(match told {
                     Some((run, tool)) => {
-                        self.context.show_status(format!("{tool} is told to stop"));
+                        self.context.show_status(format!("cancelling {tool}…"));
                         vec![AppEffect::Cancel(run)]
                     }
                     None => Vec::new(),
@@ -80,9 +80,9 @@ impl AppState {
             PaletteCommand::Colours(palette) => {
                 self.context.appearance.palette = palette;
                 if self.context.appearance.has_colour {
-                    self.context.show_status(format!("the {} colours", palette.name()));
+                    self.context.show_status(format!("using the {} colours", palette.name()));
                 } else {
-                    self.context.show_status("colours are switched off for this terminal");
+                    self.context.show_status("colours are off in this terminal");
                 }
                 Vec::new()
             }
@@ -93,7 +93,7 @@ impl AppState {
     pub(super) fn scroll_window(&mut self, by: isize) -> bool {
         let running = self.context.calls.running().count();
         match &mut self.context.overlay {
-            Some(Overlay::Help(line)) => *line = line.saturating_add_signed(by),
+            Some(Overlay::Help(position)) => position.scroll(by),
             Some(Overlay::Palette(palette)) => palette.step(by),
             Some(Overlay::Running(list)) => list.step(by, running),
             _ => return false,

@@ -12,29 +12,29 @@ use crate::tui::theme::ColourScheme;
 /// Something that can be chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PaletteCommand {
-    /// What a key does.
+    /// An action, as if its key were pressed.
     Action(Action),
-    /// Other colours.
+    /// Switch to this colour scheme.
     Colours(ColourScheme),
 }
 
 /// One line of the palette.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PaletteEntry {
-    /// What is done.
+    /// The command that Enter runs.
     pub command: PaletteCommand,
     /// Its key here, if it has one.
     pub key: Option<KeyPress>,
     /// What it is called in settings.
     pub name: String,
-    /// What it does.
+    /// The description, as in the help.
     pub about: String,
 }
 
 /// The palette, while it is open.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PaletteWindow {
-    /// What is searched for.
+    /// The search text.
     pub line: LineInput,
     /// The chosen one of those that are found.
     pub list: ListCursor,
@@ -65,14 +65,14 @@ impl PaletteWindow {
                 command: PaletteCommand::Colours(palette),
                 key: None,
                 name: format!("theme-{}", palette.name()),
-                about: format!("the {} colours, from now on", palette.name()),
+                about: format!("use the {} colours", palette.name()),
             });
         }
         let found = (0..entries.len()).collect();
         Self { line: LineInput::default(), list: ListCursor::default(), entries, found }
     }
 
-    /// The query has changed.
+    /// Searches again after the text has changed.
     pub fn refilter(&mut self) {
         let pattern = Pattern::parse(self.line.text(), CaseMatching::Smart, Normalization::Smart);
         let mut matcher = Matcher::new(Config::DEFAULT);
@@ -92,12 +92,12 @@ impl PaletteWindow {
         self.list.choose(0, self.found.len());
     }
 
-    /// How many are found.
+    /// The number of matching commands.
     pub fn len(&self) -> usize {
         self.found.len()
     }
 
-    /// Whether nothing is found.
+    /// Whether no command matches.
     pub fn is_empty(&self) -> bool {
         self.found.is_empty()
     }
@@ -108,12 +108,12 @@ impl PaletteWindow {
         found.iter().filter_map(|at| self.entries.get(*at))
     }
 
-    /// The chosen one.
+    /// The chosen command; `None` when none matches.
     pub fn chosen(&self) -> Option<&PaletteEntry> {
         self.from(self.list.chosen()).next()
     }
 
-    /// So many lines on.
+    /// Moves the cursor by so many lines, up when negative.
     pub fn step(&mut self, by: isize) {
         let length = self.found.len();
         self.list.step(by, length);

@@ -15,7 +15,7 @@ pub struct PersistenceTracker {
     is_loaded: bool,
     /// The colours of the settings.
     configured: ColourScheme,
-    /// What was kept last.
+    /// The state that was written last, to write only changes.
     last_saved: PersistedState,
     /// How many calls were made until then.
     saved_call_count: u64,
@@ -50,7 +50,7 @@ impl AppState {
         if let Some(first) = problems.first() {
             let more = match problems.len() - 1 {
                 0 => String::new(),
-                more => format!("  ({more} more, ? shows all)"),
+                more => format!("  ({more} more; ? shows all)"),
             };
             self.context.show_error(format!("{first}{more}"));
         }
@@ -66,7 +66,7 @@ impl AppState {
         if !memory.filter.is_empty() {
             self.tools.find(&memory.filter);
             self.context.show_status(format!(
-                "the tools are filtered by '{}'; Esc shows all",
+                "tools filtered by '{}'; Esc clears the filter",
                 memory.filter
             ));
         }

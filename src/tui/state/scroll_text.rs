@@ -1,179 +1,300 @@
-//! A text that scrolls: lines of pieces that mean something.
+//! Text that scrolls, and how far it is scrolled.
 //!
-//! Owns: the lines, bounded; how far they are scrolled; what was laid out of them last, so that a
-//! frame costs what is seen of a text and not its length. Never does: make text safe, or style it.
+//! Owns: the lines of a long text, bounded in number and length, and the position in a text of any
+//! kind. Drawing tells how many rows there are; a frame costs what is visible of a text, not its
+//! length. Never does: make text safe for a terminal, or style it.
 
-use std::cell::RefCell;
-
-use ratatui::text::Line;
+use std::cell::{Cell, RefCell};
 
 use crate::tui::theme::{StyleRole, Theme};
 
-/// The most lines that are kept: more than anybody scrolls through.
-const LINES: usize = 5_000;
-/// The most bytes of text that are kept.
-const BYTES: usize = 512 * 1024;
+/// The most bytes of one line; longer ones are broken, so that each is cheap to lay out.
+const MAX_LINE_BYTES: usize = 512;
 
 /// A piece of a line, and what it means.
 pub type StyledSpan = (StyleRole, String);
 
-/// A text that scrolls.
-#[derive(Debug, Default)]
-pub struct ScrollText {
-    lines: Vec<Vec<StyledSpan>>,
-    bytes: usize,
-    is_cut: bool,
-    indent: usize,
-    from: usize,
-    layout_cache: RefCell<Option<LayoutCache>>,
+/// How much of a text is kept, and what is said at its end when there was more.
+#[derive(Debug, Clone, Copy)]
+pub struct TextLimits {
+    /// The most lines, those of broken lines included.
+    pub lines: usize,
+    /// The most bytes of all lines together.
+    pub bytes: usize,
+    /// The last line of a text that was cut.
+    pub notice: &'static str,
 }
 
-/// The lines as they were drawn last.
+impl Default for TextLimits {
+    fn default() -> Self {
+        Self { lines: 5_000, bytes: 512 * 1024, notice: "The rest is not shown." }
+    }
+}
+
+/// The first visible row of a text, kept within what was drawn last.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScrollPosition {
+    row: usize,
+    /// The first row of the last page, as of the last frame.
+    last: Cell<usize>,
+}
+
+impl Default for ScrollPosition {
+    fn default() -> Self {
+        Self { row: 0, last: Cell::new(usize::MAX) }
+    }
+}
+
+impl ScrollPosition {
+    /// Moves by so many rows, up when negative, and never past the ends of the text.
+    pub fn scroll(&mut self, by: isize) {
+        let last = self.last.get();
+        self.row = self.row.min(last).saturating_add_signed(by).min(last);
+    }
+
+    /// Goes back to the top.
+    pub fn reset(&mut self) {
+        *self = Self::default();
+    }
+
+    /// The first visible row of a text of `rows` rows in an area of `height`; remembers where the
+    /// text ends.
+    pub fn fit(&self, rows: usize, height: usize) -> usize {
+        self.last.set(rows.saturating_sub(height));
+        self.row.min(self.last.get())
+    }
+}
+
+/// One line of a [`ScrollText`].
+#[derive(Debug, Clone)]
+pub struct TextLine {
+    /// Its pieces, from the left.
+    pub spans: Vec<StyledSpan>,
+    /// Whether the line before was too long and goes on here.
+    pub is_continuation: bool,
+}
+
+/// A bounded text with its scroll position.
+#[derive(Debug, Default)]
+pub struct ScrollText {
+    lines: Vec<TextLine>,
+    bytes: usize,
+    limits: TextLimits,
+    is_cut: bool,
+    indent: usize,
+    position: ScrollPosition,
+    layout: RefCell<Option<TextLayout>>,
+}
+
+/// Where each line begins when the text is broken to a width.
 #[derive(Debug)]
-pub struct LayoutCache {
-    /// Columns.
+pub struct TextLayout {
+    /// The width in columns that the lines are broken to.
     pub width: u16,
-    /// Rows.
+    /// Rows that were visible in the last frame.
     pub height: u16,
-    /// The first row that was shown.
-    pub from: usize,
-    /// The styles.
+    /// The first row that was visible in the last frame.
+    pub first: usize,
+    /// Decides how wide characters are: an ASCII theme writes others as numbers.
     pub theme: Theme,
-    /// The lines, broken to the width.
-    pub rows: Vec<Line<'static>>,
+    /// The first row of each line, and behind them the number of rows.
+    pub starts: Vec<usize>,
+}
+
+impl TextLayout {
+    /// How many rows the text has.
+    pub fn rows(&self) -> usize {
+        self.starts.last().copied().unwrap_or(0)
+    }
 }
 
 impl ScrollText {
-    /// An empty text whose lines, where they are broken, go on behind so many spaces. So no text
-    /// can be made to look like a line of its own.
-    pub fn with_indent(hanging: usize) -> Self {
-        Self { indent: hanging, ..Self::default() }
+    /// An empty text that keeps as much as these limits allow.
+    pub fn with_limits(limits: TextLimits) -> Self {
+        Self { limits, ..Self::default() }
     }
 
-    /// How many spaces stand before the rest of a line that is broken.
+    /// An empty text whose broken lines continue behind so many spaces: no text can then be made to
+    /// look like a line of its own.
+    pub fn with_indent(indent: usize) -> Self {
+        Self { indent, ..Self::default() }
+    }
+
+    /// How many spaces come before the rest of a broken line.
     pub fn indent(&self) -> usize {
         self.indent
     }
 
-    /// Appends a line.
-    pub fn push(&mut self, pieces: Vec<StyledSpan>) {
-        let bytes: usize = pieces.iter().map(|(_, text)| text.len() + 1).sum();
+    /// Appends a line; one that is too long is broken, behind a space where there is one.
+    pub fn push(&mut self, spans: Vec<StyledSpan>) {
         if self.is_cut {
             return;
         }
-        if self.lines.len() >= LINES || self.bytes + bytes > BYTES {
-            return self.cut();
+        *self.layout.get_mut() = None;
+        let (mut line, mut used, mut is_continuation) = (Vec::new(), 0, false);
+        for (role, text) in spans {
+            let mut rest = text.as_str();
+            while used + rest.len() > MAX_LINE_BYTES {
+                let most = rest.floor_char_boundary(MAX_LINE_BYTES - used);
+                let space = rest.get(..most).and_then(|head| head.rfind(' '));
+                let (head, tail) = rest.split_at(space.map_or(most, |space| space + 1));
+                line.push((role, head.to_owned()));
+                if !self.keep(std::mem::take(&mut line), is_continuation) {
+                    return;
+                }
+                (rest, used, is_continuation) = (tail, 0, true);
+            }
+            used += rest.len();
+            line.push((role, rest.to_owned()));
+        }
+        self.keep(line, is_continuation);
+    }
+
+    /// Keeps a line if the limits allow it; `false` when the text was cut instead.
+    fn keep(&mut self, spans: Vec<StyledSpan>, is_continuation: bool) -> bool {
+        let bytes: usize = spans.iter().map(|(_, text)| text.len() + 1).sum();
+        if self.lines.len() >= self.limits.lines || self.bytes + bytes > self.limits.bytes {
+            self.is_cut = true;
+            let spans = vec![(StyleRole::Warning, self.limits.notice.to_owned())];
+            self.lines.push(TextLine { spans, is_continuation: false });
+            return false;
         }
         self.bytes += bytes;
-        self.lines.push(pieces);
-        *self.layout_cache.get_mut() = None;
+        self.lines.push(TextLine { spans, is_continuation });
+        true
     }
 
-    /// Says that there is more, and takes nothing more.
-    fn cut(&mut self) {
-        self.is_cut = true;
-        self.lines.push(vec![(StyleRole::Warning, "more is not shown here".to_owned())]);
-        *self.layout_cache.get_mut() = None;
+    /// Appends a line in one style.
+    pub fn line(&mut self, role: StyleRole, text: impl Into<String>) {
+        self.push(vec![(role, text.into())]);
     }
 
-    /// Appends a line of one piece.
-    pub fn line(&mut self, meaning: StyleRole, said: impl Into<String>) {
-        self.push(vec![(meaning, said.into())]);
-    }
-
-    /// Appends a text of several lines; of a line that alone is too much, its beginning.
-    pub fn text(&mut self, meaning: StyleRole, said: &str) {
-        for line in said.lines() {
+    /// Appends a text of several lines.
+    pub fn text(&mut self, role: StyleRole, text: &str) {
+        for line in text.lines() {
             if self.is_cut {
                 return;
             }
-            let room = BYTES.saturating_sub(self.bytes + 1);
-            let head = line.get(..line.floor_char_boundary(room)).unwrap_or_default();
-            self.line(meaning, head);
-            if head.len() < line.len() {
-                return self.cut();
-            }
+            self.line(role, line);
         }
     }
 
-    /// Appends a name and what it is.
-    pub fn fact(&mut self, name: &str, value: impl Into<String>) {
-        self.push(vec![(StyleRole::Dim, format!("{name:<12}")), (StyleRole::Plain, value.into())]);
+    /// Appends a label and its value.
+    pub fn fact(&mut self, label: &str, value: impl Into<String>) {
+        self.push(vec![(StyleRole::Dim, format!("{label:<12}")), (StyleRole::Plain, value.into())]);
     }
 
-    /// Appends a title, set off from what is above.
-    pub fn heading(&mut self, said: impl Into<String>) {
-        if !self.lines.is_empty() {
+    /// Appends a title, with an empty line between it and the text above.
+    pub fn heading(&mut self, title: impl Into<String>) {
+        self.gap();
+        self.line(StyleRole::Title, title);
+    }
+
+    /// Appends an empty line, unless the text is empty or ends with one.
+    pub fn gap(&mut self) {
+        if self.lines.last().is_some_and(|line| !line.spans.is_empty()) {
             self.push(Vec::new());
         }
-        self.line(StyleRole::Title, said);
     }
 
-    /// The lines.
-    pub fn lines(&self) -> &[Vec<StyledSpan>] {
+    /// Appends another text as it is, with its notice when it was cut.
+    pub fn append(&mut self, other: Self) {
+        *self.layout.get_mut() = None;
+        self.bytes += other.bytes;
+        self.lines.extend(other.lines);
+    }
+
+    /// The lines, from the top.
+    pub fn lines(&self) -> &[TextLine] {
         &self.lines
     }
 
-    /// The first row that is seen, as far as there are so many.
-    pub fn from(&self) -> usize {
-        self.from
+    /// How many lines there are; a line that was broken counts as several.
+    pub fn len(&self) -> usize {
+        self.lines.len()
     }
 
-    /// The same text in other words: it stays where it is scrolled.
-    pub fn replace(&mut self, mut by: Self) {
-        by.from = self.from;
-        *self = by;
+    /// Whether the text has no lines.
+    pub fn is_empty(&self) -> bool {
+        self.lines.is_empty()
     }
 
-    /// So many rows on, as far as there are any; back when negative.
+    /// Replaces the text and keeps the scroll position.
+    pub fn replace(&mut self, mut with: Self) {
+        with.position = self.position.clone();
+        *self = with;
+    }
+
+    /// Scrolls by so many rows, up when negative, and never past the ends.
     pub fn scroll(&mut self, by: isize) {
-        let last = match self.layout_cache.get_mut() {
-            Some(laid) => laid.rows.len().saturating_sub(usize::from(laid.height)),
-            None => self.lines.len().saturating_sub(1),
-        };
-        self.from = self.from.min(last).saturating_add_signed(by).min(last);
+        if self.layout.get_mut().is_none() {
+            // Not drawn yet: one row for each line.
+            self.position.fit(self.lines.len(), 1);
+        }
+        self.position.scroll(by);
     }
 
-    /// Whether the end of it was on the screen when it was drawn last.
+    /// Goes back to the top.
+    pub fn scroll_to_top(&mut self) {
+        self.position.reset();
+    }
+
+    /// How far the text is scrolled.
+    pub fn position(&self) -> &ScrollPosition {
+        &self.position
+    }
+
+    /// Whether the last row was on the screen in the last frame.
     pub fn is_end_visible(&self) -> bool {
-        let laid = self.layout_cache.borrow();
-        laid.as_ref().is_some_and(|laid| {
-            laid.height > 0 && laid.from + usize::from(laid.height) >= laid.rows.len()
+        let layout = self.layout.borrow();
+        layout.as_ref().is_some_and(|layout| {
+            layout.height > 0 && layout.first + usize::from(layout.height) >= layout.rows()
         })
     }
 
-    /// Whether it is longer than what is kept.
+    /// Whether some of the text was left out.
     pub fn is_cut(&self) -> bool {
         self.is_cut
     }
 
-    /// Where what was laid out last is kept.
-    pub fn layout_cache(&self) -> &RefCell<Option<LayoutCache>> {
-        &self.layout_cache
+    /// Where drawing keeps the layout of the last frame.
+    pub fn layout(&self) -> &RefCell<Option<TextLayout>> {
+        &self.layout
     }
 
-    /// The whole text.
+    /// The text without its styles, broken lines joined again.
     pub fn to_text(&self) -> String {
-        let line =
-            |pieces: &Vec<StyledSpan>| pieces.iter().map(|(_, text)| text.as_str()).collect();
-        self.lines.iter().map(line).collect::<Vec<String>>().join("\n")
+        let mut all = String::with_capacity(self.bytes);
+        for (number, line) in self.lines.iter().enumerate() {
+            if number > 0 && !line.is_continuation {
+                all.push('\n');
+            }
+            all.extend(line.spans.iter().map(|(_, text)| text.as_str()));
+        }
+        all
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
     fn a_text_that_is_too_long_says_so_and_costs_no_more() {
+        let limits = TextLimits::default();
         let mut page = ScrollText::default();
-        page.text(StyleRole::Plain, &"x\n".repeat(LINES * 2));
-        assert_eq!(page.lines().len(), LINES + 1);
+        page.text(StyleRole::Plain, &"x\n".repeat(limits.lines * 2));
+        assert_eq!((page.len(), page.is_cut()), (limits.lines + 1, true));
         let mut page = ScrollText::default();
-        page.text(StyleRole::Plain, &"é".repeat(BYTES));
+        page.text(StyleRole::Plain, &"é".repeat(limits.bytes));
         let text = page.to_text();
-        assert!(text.len() <= BYTES + 64, "{}", text.len());
-        assert!(text.ends_with("more is not shown here"), "{}", page.lines().len());
+        assert!(text.len() <= limits.bytes + 64, "{}", text.len());
+        assert!(text.ends_with(limits.notice), "{}", page.len());
+        let mut large = ScrollText::with_limits(TextLimits { lines: 100_000, ..limits });
+        large.text(StyleRole::Plain, &"x\n".repeat(100_005));
+        assert_eq!((large.len(), large.is_cut()), (100_001, true));
     }
 
     #[test]
@@ -181,10 +302,21 @@ mod tests {
         let mut page = ScrollText::default();
         page.text(StyleRole::Plain, "1\n2\n3");
         page.scroll(isize::MAX);
-        assert_eq!(page.from(), 2);
+        assert_eq!(page.position().fit(3, 1), 2);
         page.scroll(-1);
-        assert_eq!(page.from(), 1);
+        assert_eq!(page.position().fit(3, 1), 1);
         page.scroll(isize::MIN);
-        assert_eq!(page.from(), 0);
+        assert_eq!(page.position().fit(3, 1), 0);
+    }
+
+    proptest! {
+        #[test]
+        fn long_lines_are_broken_and_nothing_is_lost(line in "[a-zé日 ]{0,3000}") {
+            let mut page = ScrollText::default();
+            page.push(vec![(StyleRole::Dim, "name ".to_owned()), (StyleRole::Plain, line.clone())]);
+            prop_assert_eq!(page.to_text(), format!("name {line}"));
+            let bytes = |line: &TextLine| line.spans.iter().map(|(_, text)| text.len()).sum::<usize>();
+            prop_assert!(page.lines().iter().all(|line| bytes(line) <= MAX_LINE_BYTES));
+        }
     }
 }

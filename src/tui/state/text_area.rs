@@ -2,7 +2,7 @@
 
 use super::LineInput;
 
-/// The most lines.
+/// The most lines a text may have; more are not typed or pasted.
 const LINES: usize = 10_000;
 
 /// A text, and which of its lines the cursor is in. There is always one line.
@@ -29,18 +29,18 @@ impl TextArea {
         Self { lines, at: 0 }
     }
 
-    /// What was written.
+    /// The whole text, with a line break between lines.
     pub fn text(&self) -> String {
         let lines: Vec<&str> = self.lines.iter().map(LineInput::text).collect();
         lines.join("\n")
     }
 
-    /// Whether nothing was.
+    /// Whether the text has no characters.
     pub fn is_empty(&self) -> bool {
         self.lines.iter().all(|line| line.text().is_empty())
     }
 
-    /// Its lines.
+    /// The lines from the top; there is always one.
     pub fn lines(&self) -> &[LineInput] {
         &self.lines
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::TextDocument;
+use super::{ScrollPosition, ScrollText, TextLimits};
 use crate::host::describe::{limits, type_name};
 use crate::host::example::resolve;
 use crate::model::ToolDefinition;
@@ -18,6 +18,9 @@ use crate::util::json as json_text;
 const DEPTH: usize = 8;
 /// The most properties that are listed.
 const PROPERTIES: usize = 2_000;
+/// How much of a schema or definition is shown.
+const LIMITS: TextLimits =
+    TextLimits { lines: 100_000, bytes: usize::MAX, notice: "The rest is not shown." };
 
 /// From where a tool is looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -32,7 +35,7 @@ pub enum DetailTab {
 }
 
 impl DetailTab {
-    /// What it is called.
+    /// The title on the screen.
     pub fn title(self) -> &'static str {
         match self {
             Self::Detail => "detail",
@@ -45,21 +48,37 @@ impl DetailTab {
 /// A tool from one of its sides.
 #[derive(Debug, Default)]
 pub struct ToolDetail {
-    /// Which.
+    /// The tab that is shown.
     pub tab: DetailTab,
-    /// Its text; that of the detail is made while it is drawn.
-    pub text: TextDocument,
+    /// The schema or the raw definition; empty for the detail, which is made while it is drawn.
+    pub text: ScrollText,
+    /// How far the detail is scrolled.
+    pub position: ScrollPosition,
     source: Option<(Arc<ToolDefinition>, DetailTab)>,
 }
 
 impl ToolDetail {
-    /// From the next side.
+    /// Switches to the next tab; the last leads to the first.
     pub fn next_tab(&mut self) {
         self.tab = match self.tab {
             DetailTab::Detail => DetailTab::Schema,
             DetailTab::Schema => DetailTab::Raw,
             DetailTab::Raw => DetailTab::Detail,
         };
+    }
+
+    /// Scrolls by so many rows, up when negative.
+    pub fn scroll(&mut self, by: isize) {
+        match self.tab {
+            DetailTab::Detail => self.position.scroll(by),
+            DetailTab::Schema | DetailTab::Raw => self.text.scroll(by),
+        }
+    }
+
+    /// Goes back to the top.
+    pub fn scroll_to_top(&mut self) {
+        self.position.reset();
+        self.text.scroll_to_top();
     }
 
     /// Makes the text anew when another tool is looked at, or another side of it.
@@ -74,26 +93,26 @@ impl ToolDetail {
         }
         self.source = tool.map(|tool| (Arc::clone(tool), self.tab));
         self.text = match (tool, self.tab) {
-            (None, _) | (_, DetailTab::Detail) => TextDocument::default(),
+            (None, _) | (_, DetailTab::Detail) => ScrollText::default(),
             (Some(tool), DetailTab::Schema) => schemas(tool),
             (Some(tool), DetailTab::Raw) => raw(tool),
         };
     }
 }
 
-fn schemas(tool: &ToolDefinition) -> TextDocument {
-    let mut page = TextDocument::default();
-    page.line(StyleRole::Title, "takes");
+fn schemas(tool: &ToolDefinition) -> ScrollText {
+    let mut page = ScrollText::with_limits(LIMITS);
+    page.line(StyleRole::Title, "input");
     SchemaOutline { root: &tool.input_schema, left: PROPERTIES, page: &mut page }.whole();
     if let Some(schema) = &tool.output_schema {
         page.gap();
-        page.line(StyleRole::Title, "gives");
+        page.line(StyleRole::Title, "output");
         SchemaOutline { root: schema, left: PROPERTIES, page: &mut page }.whole();
     }
     page
 }
 
-fn raw(tool: &ToolDefinition) -> TextDocument {
+fn raw(tool: &ToolDefinition) -> ScrollText {
     let own = || {
         json!({
             "name": tool.name.full(),
@@ -103,16 +122,16 @@ fn raw(tool: &ToolDefinition) -> TextDocument {
             "outputSchema": tool.output_schema.as_deref(),
         })
     };
-    let mut page = TextDocument::default();
+    let mut page = ScrollText::with_limits(LIMITS);
     page.text(StyleRole::Plain, &json_text::pretty(&tool.raw_value().unwrap_or_else(own)));
     page
 }
 
-/// A schema in lines.
+/// Writes a JSON schema as an indented list of properties.
 struct SchemaOutline<'a> {
     root: &'a Value,
     left: usize,
-    page: &'a mut TextDocument,
+    page: &'a mut ScrollText,
 }
 
 impl SchemaOutline<'_> {
@@ -121,7 +140,7 @@ impl SchemaOutline<'_> {
         let before = self.page.len();
         self.inside(root, 1);
         if self.page.len() == before {
-            self.page.line(StyleRole::Dim, &format!("  {}", type_name(root, root, 0)));
+            self.page.line(StyleRole::Dim, format!("  {}", type_name(root, root, 0)));
         }
     }
 
@@ -130,14 +149,14 @@ impl SchemaOutline<'_> {
         let schema = resolve(self.root, schema, 0);
         let indent = "  ".repeat(depth);
         if depth > DEPTH {
-            return self.page.line(StyleRole::Dim, &format!("{indent}deeper levels are not shown"));
+            return self.page.line(StyleRole::Dim, format!("{indent}deeper levels are not shown"));
         }
         let required = schema.get("required").and_then(Value::as_array);
         for (key, property) in
             schema.get("properties").and_then(Value::as_object).into_iter().flatten()
         {
             let Some(left) = self.left.checked_sub(1) else {
-                return self.page.line(StyleRole::Dim, &format!("{indent}more is not shown"));
+                return self.page.line(StyleRole::Dim, format!("{indent}The rest is not shown."));
             };
             self.left = left;
             let wanted = required.is_some_and(|all| all.iter().any(|name| name == key.as_str()));
@@ -154,12 +173,12 @@ impl SchemaOutline<'_> {
             if let Some(default) = resolved.get("default") {
                 said = format!("{said}  = {}", json_text::compact(default));
             }
-            self.page.line(StyleRole::Plain, &said);
+            self.page.line(StyleRole::Plain, said);
             // Beside a `$ref` the property may have words of its own, which are nearer to the point.
             let about = property.get("description").or_else(|| resolved.get("description"));
             if let Some(about) = about.and_then(Value::as_str) {
                 for line in about.lines() {
-                    self.page.line(StyleRole::Dim, &format!("{indent}    {line}"));
+                    self.page.line(StyleRole::Dim, format!("{indent}    {line}"));
                 }
             }
             self.inside(resolved, depth + 1);
@@ -174,7 +193,7 @@ impl SchemaOutline<'_> {
             }
         }
         if schema.get("additionalProperties") == Some(&Value::Bool(false)) {
-            self.page.line(StyleRole::Dim, &format!("{indent}  nothing else is accepted"));
+            self.page.line(StyleRole::Dim, format!("{indent}  no other properties"));
         }
     }
 
@@ -184,7 +203,7 @@ impl SchemaOutline<'_> {
         let holds = ["properties", "items", "anyOf", "oneOf", "allOf"];
         if holds.iter().any(|key| resolved.get(key).is_some()) && self.left > 0 {
             self.left -= 1;
-            self.page.line(StyleRole::Dim, &format!("{}  {title}:", "  ".repeat(depth)));
+            self.page.line(StyleRole::Dim, format!("{}  {title}:", "  ".repeat(depth)));
             self.inside(resolved, depth + 1);
         }
     }
@@ -210,13 +229,14 @@ mod tests {
         let mut portrait = ToolDetail::default();
         portrait.next_tab();
         portrait.refresh(Some(&tool));
-        let lines: Vec<&str> = portrait.text.from(0).map(|(_, line)| line).collect();
+        let text = portrait.text.to_text();
+        let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines[1], "  * value  string  (at most 5 characters)");
         assert_eq!(lines[2], "      what it holds");
         assert!(lines.iter().any(|line| line.trim() == "deeper levels are not shown"));
         assert!(lines.len() < PROPERTIES * 3, "{}", lines.len());
         portrait.next_tab();
         portrait.refresh(Some(&tool));
-        assert!(portrait.text.from(0).any(|(_, line)| line.contains("\"inputSchema\"")));
+        assert!(portrait.text.to_text().contains("\"inputSchema\""));
     }
 }

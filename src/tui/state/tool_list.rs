@@ -8,6 +8,7 @@ use std::sync::Arc;
 use nucleo_matcher::pattern::{CaseMatching, Normalization, Pattern};
 use nucleo_matcher::{Config, Matcher, Utf32Str};
 
+use super::filter::{FilterSyntax, is_yes};
 use super::{LineInput, ListCursor};
 use crate::catalogue::Catalogue as Listed;
 use crate::model::{ToolDefinition, ToolSource, ToolStatus};
@@ -18,7 +19,7 @@ pub enum ToolSort {
     /// As the sources told them.
     #[default]
     Source,
-    /// By name.
+    /// By the full name of the tool.
     Name,
 }
 
@@ -28,7 +29,7 @@ impl ToolSort {
         [Self::Source, Self::Name].into_iter().find(|sort| sort.title() == title)
     }
 
-    /// What it is called.
+    /// The title in `by …`, which the state file holds too.
     pub fn title(self) -> &'static str {
         match self {
             Self::Source => "source",
@@ -37,12 +38,12 @@ impl ToolSort {
     }
 }
 
-/// One tool.
+/// A tool of the list with its full name.
 #[derive(Debug, Clone)]
 pub struct ToolRow {
     /// What is known of it.
     pub tool: Arc<ToolDefinition>,
-    /// Its full name.
+    /// The full name, with the component in front.
     pub name: String,
 }
 
@@ -51,7 +52,7 @@ pub struct ToolRow {
 pub struct ToolListState {
     /// Local tools, and declared ones of servers that told nothing yet.
     local: Vec<Arc<ToolRow>>,
-    /// What servers told.
+    /// The tools servers listed, by the name of the server.
     servers: BTreeMap<String, Vec<Arc<ToolRow>>>,
     /// All of them in order.
     rows: Vec<Arc<ToolRow>>,
@@ -59,11 +60,11 @@ pub struct ToolListState {
     found: Vec<usize>,
     /// The chosen one of those.
     pub list: ListCursor,
-    /// What is searched for.
+    /// The filter as it was typed.
     pub filter: LineInput,
     /// Whether that is being written.
     pub is_filtering: bool,
-    /// The order.
+    /// The order while nothing is searched for.
     pub sort: ToolSort,
 }
 
@@ -94,12 +95,12 @@ impl ToolListState {
         &self.rows
     }
 
-    /// How many there are.
+    /// The number of all tools, found or not.
     pub fn len(&self) -> usize {
         self.rows.len()
     }
 
-    /// Whether there are none.
+    /// Whether no source has any tool.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
@@ -114,7 +115,7 @@ impl ToolListState {
         self.found.get(first..).unwrap_or_default().iter().map(|at| &*self.rows[*at])
     }
 
-    /// The chosen tool.
+    /// The tool under the cursor; `None` when the filter finds none.
     pub fn chosen(&self) -> Option<&ToolRow> {
         self.rows.get(*self.found.get(self.list.chosen())?).map(|row| &**row)
     }
@@ -133,7 +134,7 @@ impl ToolListState {
         at.is_some()
     }
 
-    /// Takes the next order.
+    /// Switches to the next order.
     pub fn sort_next(&mut self) {
         self.sort = match self.sort {
             ToolSort::Source => ToolSort::Name,
@@ -142,13 +143,13 @@ impl ToolListState {
         self.arrange();
     }
 
-    /// Takes this order.
+    /// Sorts by this order.
     pub fn sort_by(&mut self, sort: ToolSort) {
         self.sort = sort;
         self.arrange();
     }
 
-    /// The query has changed.
+    /// Filters again after the text has changed, with the best match chosen.
     pub fn refilter(&mut self) {
         self.found = ToolSearch::of(self.filter.text()).find(&self.rows);
         self.list.choose(0, self.found.len());
@@ -212,6 +213,18 @@ impl ToolRow {
     }
 }
 
+/// What a term of the filter is about.
+#[derive(Debug, Clone, Copy)]
+enum ToolKey {
+    Source,
+    Approval,
+}
+
+const SYNTAX: FilterSyntax<ToolKey> = FilterSyntax {
+    keys: &[("src", ToolKey::Source), ("kind", ToolKey::Source), ("approval", ToolKey::Approval)],
+    has_quotes: true,
+};
+
 /// What is searched for: letters in their order, and fields that narrow it.
 #[derive(Debug, Default, PartialEq)]
 pub struct ToolSearch {
@@ -224,20 +237,15 @@ pub struct ToolSearch {
 impl ToolSearch {
     /// Reads `calc`, `src:files`, `kind:command`, `approval:yes`, `!web`, in any order.
     pub fn of(text: &str) -> Self {
-        let mut query = Self::default();
-        let mut words = Vec::new();
-        for word in text.split_whitespace() {
-            match word.split_once(':') {
-                Some(("src" | "kind", source)) => query.sources.push(source.to_lowercase()),
-                Some(("approval", answer)) => query.approval = Some(!answer.starts_with('n')),
-                _ => match word.strip_prefix('!') {
-                    Some("") => {}
-                    Some(unwanted) => query.without.push(unwanted.to_lowercase()),
-                    None => words.push(word),
-                },
+        let terms = SYNTAX.parse(text);
+        let mut query = Self { words: terms.words.join(" "), ..Self::default() };
+        query.without = terms.excluded.iter().map(|word| word.to_lowercase()).collect();
+        for (key, value) in terms.values {
+            match key {
+                ToolKey::Source => query.sources.push(value.to_lowercase()),
+                ToolKey::Approval => query.approval = Some(is_yes(&value)),
             }
         }
-        query.words = words.join(" ");
         query
     }
 

@@ -4,8 +4,7 @@ use std::cell::Cell;
 
 use super::result_viewer::ResultFormat;
 use super::{
-    AppContext, DetailTab, LineInput, Pane, ResultViewer, SchemaForm, ToolDetail, ToolListState,
-    View,
+    AppContext, LineInput, Pane, ResultViewer, SchemaForm, ToolDetail, ToolListState, View,
 };
 use crate::model::{JsonObject, Origin, ToolSource, ToolStatus};
 use crate::tui::event::tools::{ToolsEffect, ToolsEvent};
@@ -19,8 +18,6 @@ pub struct ToolsView {
     pub catalogue: ToolListState,
     /// The arguments that are being filled in.
     pub form: Option<SchemaForm>,
-    /// How far the detail is scrolled.
-    pub detail_scroll: usize,
     /// The chosen tool from one of its sides.
     pub detail: ToolDetail,
     /// What calls of it gave.
@@ -29,8 +26,6 @@ pub struct ToolsView {
     pub notice_height: Cell<u16>,
     /// The tool whose calls are looked at.
     subject: Option<String>,
-    /// How many lines the detail and the result have room for.
-    heights: (usize, usize),
 }
 
 impl View for ToolsView {
@@ -51,14 +46,14 @@ impl View for ToolsView {
                 return Some(vec![AppEffect::Navigate(Navigation::ShowHistory(name))]);
             }
             Action::CopyCommand => return Some(self.copy_command(context)),
-            Action::Turn => {
+            Action::ChangeFormat => {
                 self.viewer.next_format();
-                context.show_status(format!("results as {}", self.viewer.format.title()));
+                context.show_status(format!("showing results as {}", self.viewer.format.title()));
             }
             Action::Detail => {
                 self.detail.next_tab();
-                self.detail_scroll = 0;
-                context.show_status(format!("the tool: {}", self.detail.tab.title()));
+                self.detail.scroll_to_top();
+                context.show_status(format!("showing {}", self.detail.tab.title()));
             }
             Action::Export => return Some(self.save_result(context)),
             Action::Validate if self.form.is_some() => return Some(self.dry_run(context)),
@@ -104,19 +99,12 @@ impl View for ToolsView {
             Pane::Catalogue => {
                 let length = self.catalogue.found().len();
                 self.catalogue.list.step(by, length);
-                self.detail_scroll = 0;
+                self.detail.scroll_to_top();
             }
-            Pane::Detail => {
-                let most = match self.detail.tab {
-                    // Made while it is drawn: whoever draws it knows where it ends.
-                    DetailTab::Detail => usize::MAX,
-                    _ => self.detail.text.len().saturating_sub(self.heights.0),
-                };
-                self.detail_scroll = self.detail_scroll.saturating_add_signed(by).min(most);
-            }
+            Pane::Detail => self.detail.scroll(by),
             _ => {
                 if let Some(tool) = &self.subject {
-                    self.viewer.scroll(by, tool, self.heights.1);
+                    self.viewer.scroll(by, tool);
                 }
             }
         }
@@ -133,7 +121,7 @@ impl View for ToolsView {
                 }
                 let first = self.catalogue.list.first(height, length);
                 self.catalogue.list.choose(first + row - 1, length);
-                self.detail_scroll = 0;
+                self.detail.scroll_to_top();
             }
             Pane::Result if self.viewer.format == ResultFormat::Tree => {
                 let tree = &mut self.viewer.tree;
@@ -165,7 +153,7 @@ impl View for ToolsView {
     fn on_text_changed(&mut self, _shell: &mut AppContext) -> Vec<AppEffect> {
         if self.catalogue.is_filtering {
             self.catalogue.refilter();
-            self.detail_scroll = 0;
+            self.detail.scroll_to_top();
         }
         if let Some(form) = &mut self.form {
             form.on_text_changed();
@@ -175,7 +163,7 @@ impl View for ToolsView {
 }
 
 impl ToolsView {
-    /// Searches for this.
+    /// Filters the tool list with this text.
     pub fn find(&mut self, words: &str) {
         self.catalogue.filter = LineInput::of(words);
         self.catalogue.refilter();
@@ -197,7 +185,7 @@ impl ToolsView {
         context: &mut AppContext,
     ) {
         if !self.choose(tool) {
-            return context.show_error(format!("{tool} is not in the catalogue"));
+            return context.show_error(format!("no tool named {tool}"));
         }
         self.fill(context);
         if let (Some(known), Some(row), true) =
@@ -221,11 +209,6 @@ impl ToolsView {
         }
         self.detail.refresh(self.catalogue.chosen().map(|row| &row.tool));
         self.viewer.refresh(self.subject.as_deref(), &context.calls);
-        let height = |pane: Pane| {
-            let place = context.panes_shown().into_iter().find(|(shown, _)| *shown == pane);
-            place.map_or(0, |(_, area)| usize::from(context.inside(area).height))
-        };
-        self.heights = (height(Pane::Detail), height(Pane::Result));
     }
 
     /// Takes in what came of a effect.
@@ -237,7 +220,7 @@ impl ToolsView {
         }
     }
 
-    /// Makes a call.
+    /// Adds the call and gives the effects that make it.
     pub fn call(
         &mut self,
         tool: String,
@@ -276,7 +259,7 @@ impl ToolsView {
 
     fn dry_run(&mut self, context: &mut AppContext) -> Vec<AppEffect> {
         let Some(form) = &self.form else { return Vec::new() };
-        context.show_status("asking what would be sent");
+        context.show_status("preparing a dry run…");
         let (tool, arguments) = (form.tool.clone(), form.arguments());
         vec![AppEffect::Tools(ToolsEffect::DryRun { tool, arguments })]
     }
@@ -285,7 +268,7 @@ impl ToolsView {
         let call = self.subject().and_then(|tool| self.viewer.call(tool, &context.calls));
         let saved = call.and_then(|call| Some((call, self.viewer.exportable(call)?)));
         let Some((call, what)) = saved else {
-            context.show_error("there is no result to save");
+            context.show_error("no result to save");
             return Vec::new();
         };
         let safe = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '_' };
@@ -307,16 +290,17 @@ impl ToolsView {
         let Some(row) = self.catalogue.chosen() else { return Vec::new() };
         let shown = self.viewer.call(self.subject().unwrap_or(&row.name), &context.calls);
         let result = shown.and_then(|call| call.outcome.as_ref());
-        let text = match (context.focus, result) {
+        let (what, text) = match (context.focus, result) {
             (Pane::Result, Some(Ok(outcome))) => match &outcome.result {
-                Ok(result) => result.structured.as_ref().unwrap_or(&result.output).to_string(),
-                Err(error) => error.to_string(),
+                Ok(result) => {
+                    ("result", result.structured.as_ref().unwrap_or(&result.output).to_string())
+                }
+                Err(error) => ("error", error.to_string()),
             },
-            (Pane::Result, Some(Err(error))) => error.to_string(),
-            _ => row.name.clone(),
+            (Pane::Result, Some(Err(error))) => ("error", error.to_string()),
+            _ => ("name", row.name.clone()),
         };
-        context.show_status("copied");
-        vec![AppEffect::Copy(text)]
+        context.copy(what, text)
     }
 
     fn copy_command(&mut self, context: &mut AppContext) -> Vec<AppEffect> {
@@ -325,8 +309,7 @@ impl ToolsView {
             Some(arguments) => crate::host::command::call(&row.name, arguments),
             None => crate::host::example::command_line(&row.tool),
         };
-        context.show_status("copied as a command");
-        vec![AppEffect::Copy(line)]
+        context.copy("command", line)
     }
 
     /// Shows the wire of the newest call of the chosen tool, or of its server.
@@ -337,7 +320,7 @@ impl ToolsView {
             (_, ToolSource::Mcp, Some(call)) => Navigation::ShowCall(call),
             (Origin::Server(server), _, _) => Navigation::ShowTrace(server.clone()),
             _ => {
-                context.show_status(format!("{} has no wire: it runs here", row.name));
+                context.show_status(format!("{} has no trace: it runs in this process", row.name));
                 return Vec::new();
             }
         };
@@ -348,7 +331,7 @@ impl ToolsView {
         if self.catalogue.is_filtering {
             self.catalogue.is_filtering = false;
         } else if self.viewer.dry_run.take().is_some() {
-            self.viewer.scroll = 0;
+            self.viewer.scroll_to_top();
         } else if self.form.take().is_some() {
             context.focus = Pane::Catalogue;
         } else if !context.is_zoomed && !self.catalogue.filter.text().is_empty() {

@@ -1,13 +1,12 @@
 //! What becomes of the state when something happens.
 
+use super::list_cursor::action_step;
 use super::{AppState, LineInput, Overlay, SchemaForm, TextArea};
 use crate::catalogue::Catalogue as Listed;
 use crate::model::ServerState;
-use crate::tui::event::{AppEffect, AppEvent, EditorDraft, UserInput};
+use crate::tui::event::{AppEffect, AppEvent, UserInput};
+use crate::tui::external_editor::{EditorDraft, EditorError};
 use crate::tui::keys::{Action, KeyContext, KeyPress};
-
-/// How many lines a page has.
-const PAGE: isize = 10;
 
 impl AppState {
     /// Takes in what happened; says what is to be done.
@@ -205,15 +204,15 @@ impl AppState {
     }
 
     /// What was written in the person's own editor.
-    fn apply_editor_result(&mut self, outcome: Result<String, String>) {
+    fn apply_editor_result(&mut self, outcome: Result<String, EditorError>) {
         if let Some(form) = self.form() {
             return form.apply_editor_result(outcome);
         }
         match outcome {
-            Err(why) => self.context.show_error(why),
+            Err(error) => self.context.show_error(error.to_string()),
             Ok(written) => match self.text() {
                 Some(text) => *text = TextArea::of(&written),
-                None => self.context.show_error("what was edited is not asked for any more"),
+                None => self.context.show_error("the question is gone; the text was not used"),
             },
         }
     }
@@ -298,12 +297,6 @@ impl AppState {
             Action::NextPane => self.context.step_pane(1),
             Action::PreviousPane => self.context.step_pane(-1),
             Action::Zoom => self.context.is_zoomed = !self.context.is_zoomed,
-            Action::Down => self.scroll(1),
-            Action::Up => self.scroll(-1),
-            Action::PageDown => self.scroll(PAGE),
-            Action::PageUp => self.scroll(-PAGE),
-            Action::Top => self.scroll(isize::MIN),
-            Action::Bottom => self.scroll(isize::MAX),
             Action::Refresh => {
                 let servers = self.servers.rows.iter();
                 let ask = servers.map(|row| AppEffect::ListServer(row.name.clone()));
@@ -315,15 +308,18 @@ impl AppState {
             Action::Redraw => return vec![AppEffect::Redraw],
             Action::Suspend => return vec![AppEffect::Suspend],
             Action::Quit => return self.request_quit(),
-            _ => {}
+            other => {
+                if let Some(by) = action_step(other) {
+                    self.scroll(by);
+                }
+            }
         }
         Vec::new()
     }
 
     pub(super) fn scroll(&mut self, by: isize) {
         if let Some(pending) = self.inbox.approvals.front_mut() {
-            pending.scroll = pending.scroll.saturating_add_signed(by);
-            return;
+            return pending.position.scroll(by);
         }
         if let Some(window) = &mut self.trust.window {
             return window.scroll(by);
@@ -340,7 +336,7 @@ impl AppState {
         match newest {
             Some((run, tool)) if self.context.overlay != Some(Overlay::ConfirmQuit) => {
                 self.context.overlay = None;
-                self.context.show_status(format!("{tool} is told to stop"));
+                self.context.show_status(format!("cancelling {tool}…"));
                 vec![AppEffect::Cancel(run)]
             }
             _ if self.bench.is_stoppable() => self.bench.stop(&mut self.context),

@@ -15,7 +15,7 @@ pub trait View {
     /// So many lines on in a pane; back when negative.
     fn scroll(&mut self, focus: Pane, by: isize);
 
-    /// It is shown now.
+    /// Called when the view is shown, to ask for what it needs.
     fn enter(&mut self, _shell: &mut AppContext) -> Vec<AppEffect> {
         Vec::new()
     }
@@ -25,7 +25,7 @@ pub trait View {
         None
     }
 
-    /// That text was changed.
+    /// Called when the text being typed has changed.
     fn on_text_changed(&mut self, _shell: &mut AppContext) -> Vec<AppEffect> {
         Vec::new()
     }

@@ -31,14 +31,14 @@ fn two_tools_are_compared_and_the_run_is_kept() {
     }
     pty.expect_shown("PASS  A: error_rate 0% <= 0%");
     assert_eq!((calls(&room, "echo"), calls(&room, "add")), (40, 40));
-    pty.type_keys("B").expect_shown("keep as").type_keys("\r").expect_shown("kept in");
+    pty.type_keys("B").expect_shown("Save baseline as").type_keys("\r").expect_shown("saved ");
     let text = std::fs::read_to_string(room.path("work/baseline.json")).unwrap();
     let kept: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(kept["targets"][1]["requests"], 30);
     // The next run is compared with it.
     pty.type_keys("\r").expect_shown("Verdict 2").expect_shown("compared with");
     assert_eq!(calls(&room, "echo"), 80);
-    pty.type_keys("E").expect_shown("write to").type_keys("\r").expect_shown("written to");
+    pty.type_keys("E").expect_shown("Export to").type_keys("\r").expect_shown("wrote ");
     assert!(std::fs::read_to_string(room.path("work/bench-2.md")).unwrap().contains("srv-add"));
     pty.type_keys("q");
     let (code, screen) = pty.finish();
@@ -57,13 +57,13 @@ fn a_run_is_stopped_and_what_was_measured_is_kept() {
     pty.type_keys("jjj").type_keys("\r").expect_shown("measuring").expect_shown("of 20/s");
     // It goes on while something else is shown, and leaving asks.
     pty.type_keys("1").expect_shown("Catalogue").type_keys("q");
-    pty.expect_shown("A benchmark is running").type_keys("\u{1b}").expect_shown("find");
+    pty.expect_shown("A benchmark is running").type_keys("\u{1b}").expect_shown("filter");
     pty.type_keys("5").expect_shown("answered ").type_keys("x");
-    pty.expect_shown("not complete").expect_shown("ended before it was complete");
+    pty.expect_shown("not complete").expect_shown("incomplete run");
     let made = calls(&room, "echo");
     assert!(made > 0);
-    pty.type_keys("E").expect_shown("write to").type_keys("\u{15}run.csv\r");
-    pty.expect_shown("written to");
+    pty.type_keys("E").expect_shown("Export to").type_keys("\u{15}run.csv\r");
+    pty.expect_shown("wrote ");
     assert!(std::fs::read_to_string(room.path("work/run.csv")).unwrap().contains("srv-echo"));
     pty.type_keys("q");
     assert_eq!(pty.finish().0, Some(0));

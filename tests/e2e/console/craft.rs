@@ -15,9 +15,9 @@ fn settings(room: &Sandbox, text: &str) {
 fn the_palette_does_what_is_chosen() {
     let (room, _fixture) = room_with_server();
     let mut pty = Pty::console(&room, &["--mcp", "mcp.yaml"], 24, 80);
-    pty.expect_shown("srv-echo").type_keys(":").expect_shown("What to do");
-    pty.type_keys("view-serv").expect_shown("What to do  1").type_keys("\r");
-    pty.expect_shown("Servers 1").type_keys("\u{10}").expect_shown("What to do");
+    pty.expect_shown("srv-echo").type_keys(":").expect_shown("Commands (");
+    pty.type_keys("view-serv").expect_shown("Commands (1)").type_keys("\r");
+    pty.expect_shown("Servers 1").type_keys("\u{10}").expect_shown("Commands (");
     pty.type_keys("quit\r");
     assert_eq!(pty.finish().0, Some(0));
 }
@@ -27,7 +27,7 @@ fn a_key_of_ones_own_works_and_is_shown() {
     let (room, _fixture) = room_with_server();
     settings(&room, "keys:\n  tools: { c: fill }\ntheme: pink\n");
     let mut pty = Pty::console(&room, &["--mcp", "mcp.yaml"], 24, 80);
-    pty.expect_shown("console.yaml:3:8: there is no theme 'pink'").expect_shown("c call");
+    pty.expect_shown("console.yaml:3:8: unknown theme 'pink'").expect_shown("c call");
     pty.expect_shown("srv-echo").type_keys("/sec\r").expect_shown("Catalogue 1/");
     pty.type_keys("c").expect_shown("Arguments  srv-echo").type_keys("own key").type_keys(F5);
     pty.expect_shown("Result  ok").type_keys("\u{3}");
@@ -59,7 +59,7 @@ fn the_last_arguments_are_there_in_the_next_run() {
 
     std::fs::write(&file, "{ no json").unwrap();
     let mut pty = Pty::console(&room, &["--mcp", "mcp.yaml"], 24, 80);
-    pty.expect_shown("what was remembered cannot be used").expect_shown("srv-echo").type_keys("q");
+    pty.expect_shown("cannot restore the last session").expect_shown("srv-echo").type_keys("q");
     assert_eq!(pty.finish().0, Some(0));
     assert_eq!(std::fs::read_to_string(file.with_extension("json.old")).unwrap(), "{ no json");
 }
@@ -105,7 +105,7 @@ fn a_storm_of_sizes_ends_in_the_last_one() {
         .expect_shown("8 Inbox")
         .type_keys("?")
         .expect_shown("Help")
-        .expect_shown("in the tools");
+        .expect_shown("fill in the arguments and call");
     pty.type_keys("qq");
     assert_eq!(pty.finish().0, Some(0));
 }

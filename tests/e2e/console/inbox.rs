@@ -68,7 +68,7 @@ fn declining_and_turning_away_are_different_answers() {
         let (room, _fixtures) = house(&["srv"]);
         let mut pty = asked(&room, "srv", "form");
         pty.expect_shown("8 Inbox(1)").type_keys("8").expect_shown("| Who are you?");
-        pty.type_keys(key).expect_shown("nobody asks anything");
+        pty.type_keys(key).expect_shown("No questions.");
         pty.type_keys("1").expect_shown("Result  ok");
         leave(pty);
         assert_eq!(answers(&room, "srv"), [json!({ "action": action })]);
@@ -85,7 +85,7 @@ fn two_servers_ask_at_once_and_each_gets_its_own_answer() {
     pty.type_keys("j").expect_shown("two asks").expect_shown("| Say something");
     pty.type_keys("\rhello\rthere\u{1b}[15~").expect_shown("answered two");
     pty.expect_shown("8 Inbox(1)").type_keys("d").expect_shown("declined what one asks");
-    pty.expect_shown("nobody asks anything").type_keys("1/\u{15}one-ask\r");
+    pty.expect_shown("No questions.").type_keys("1/\u{15}one-ask\r");
     pty.expect_shown("▸ one-ask").expect_shown("Result  ok");
     leave(pty);
     assert_eq!(answers(&room, "one"), [json!({ "action": "decline" })]);
@@ -99,7 +99,7 @@ fn fifty_questions_at_once_stay_usable() {
     let mut pty = asked(&room, "srv", "many");
     pty.expect_shown("8 Inbox(50)").type_keys("8").expect_shown("Inbox 50");
     pty.type_keys("G\rAda\u{1b}[15~").expect_shown("answered srv").expect_shown("Inbox 49");
-    pty.type_keys(&"d".repeat(49)).expect_shown("nobody asks anything");
+    pty.type_keys(&"d".repeat(49)).expect_shown("No questions.");
     pty.type_keys("1").expect_shown("Result  ok");
     leave(pty);
     let mut actions: Vec<Value> =
@@ -116,7 +116,7 @@ fn a_question_goes_with_the_call_that_it_belongs_to() {
     pty.expect_shown("8 Inbox(1)").type_keys("8").expect_shown("| Who are you?");
     pty.type_keys("\r").expect_shown("^D decline").type_keys("\u{3}");
     pty.expect_shown("srv does not wait for an answer any more");
-    pty.expect_shown("nobody asks anything").type_keys("1").expect_shown("Result  failed");
+    pty.expect_shown("No questions.").type_keys("1").expect_shown("Result  failed");
     leave(pty);
 }
 
@@ -125,7 +125,7 @@ fn an_address_is_shown_with_its_tricks_and_a_secret_is_not_shown() {
     let (room, _fixtures) = house(&["srv"]);
     let mut pty = asked(&room, "srv", "url");
     pty.expect_shown("8 Inbox(1)").type_keys("8\r").expect_shown("what stands before the @");
-    pty.expect_shown("nothing is opened from here").type_keys("\u{1b}[15~");
+    pty.expect_shown("Not opened automatically").type_keys("\u{1b}[15~");
     pty.expect_shown("answered srv").type_keys("1").expect_shown("Result  ok");
     ask(&mut pty, "srv", "secret");
     pty.expect_shown("8 Inbox(1)").type_keys("8\r").expect_shown("seems to ask for a secret");
@@ -146,8 +146,10 @@ fn a_yes_for_the_session_is_not_asked_again() {
     pty.expect_shown("srv-wipe").type_keys("/srvwipe\r").expect_shown("Catalogue 1/");
     pty.type_keys("\r").expect_shown("Arguments  srv-wipe").type_keys("\u{1b}[15~");
     pty.expect_shown("Approval needed").expect_shown("    s allow these arguments").type_keys("v");
-    pty.expect_shown("what it says about itself").type_keys("s").expect_shown("everything is gone");
-    pty.type_keys("\u{1b}[15~").expect_shown("was allowed with these arguments");
+    pty.expect_shown("definition, as the server describes it")
+        .type_keys("s")
+        .expect_shown("everything is gone");
+    pty.type_keys("\u{1b}[15~").expect_shown("with these arguments for this session");
     pty.expect_shown("Result  ok").type_keys("\u{1b}");
     pty.expect_shown("/ find");
     leave(pty);

@@ -26,9 +26,9 @@ fn a_resource_is_read_written_to_a_file_and_watched() {
             .type_keys("7")
             .expect_shown("memo://one")
             .expect_shown("srv-greet");
-        pty.type_keys("/memo://one\r").expect_shown("Enter reads it").type_keys("\r");
-        pty.expect_shown("first memo").type_keys("E").expect_shown("written to");
-        pty.type_keys("Y").expect_shown("copied as a command");
+        pty.type_keys("/memo://one\r").expect_shown("Press Enter to read it.").type_keys("\r");
+        pty.expect_shown("first memo").type_keys("E").expect_shown("wrote ");
+        pty.type_keys("Y").expect_shown("copied command");
         assert_eq!(pty.copied(), ["toolhost resources read --server srv memo://one"]);
         // The server tells of a change at once, and what is open is read again.
         pty.type_keys("S").expect_shown("memo://one changed").expect_shown("S   memo://one");
@@ -59,9 +59,9 @@ fn a_prompt_and_a_template_are_filled_in_with_what_the_server_suggests() {
     pty.type_keys("/greet\r").expect_shown("Greets somebody").type_keys("\r");
     pty.expect_shown("Arguments  srv-greet").expect_shown("ada").expect_shown("alan");
     pty.type_keys("al\u{1b}[C").expect_shown(r#"{"name":"alan"}"#).type_keys("\u{1b}[15~");
-    pty.expect_shown("Greet alan.").type_keys("Y").expect_shown("copied as a command");
+    pty.expect_shown("Greet alan.").type_keys("Y").expect_shown("copied command");
     assert_eq!(pty.copied(), ["toolhost prompts get srv-greet name=alan"]);
-    pty.type_keys("/\u{15}notes\r").expect_shown("Enter fills it in").type_keys("\r");
+    pty.type_keys("/\u{15}notes\r").expect_shown("Press Enter to fill it in.").type_keys("\r");
     pty.expect_shown("reads")
         .type_keys("milk & honey")
         .expect_shown("memo://notes/milk%20%26%20honey");

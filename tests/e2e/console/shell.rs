@@ -11,7 +11,7 @@ fn a_tool_is_found_filled_in_and_called() {
     pty.type_keys("\r").expect_shown("Arguments  srv-echo").type_keys("milk and honey");
     pty.expect_shown(r#"sends {"message":"milk and honey"}"#).type_keys("\u{1b}[15~");
     pty.expect_shown("Result  ok");
-    pty.type_keys("\u{1b}").expect_shown("find").type_keys("q");
+    pty.type_keys("\u{1b}").expect_shown("filter").type_keys("q");
     let (code, screen) = pty.finish();
     assert_eq!(code, Some(0), "{screen}");
     assert!(screen.contains(LEAVES), "the terminal was not given back");

@@ -25,7 +25,7 @@ fn a_slow_call_shows_how_far_it_is_and_stops_when_told_to() {
     fill(&mut pty, "slow", "demo-slow");
     pty.type_keys("20").expect_shown(r#"{"seconds":20}"#).type_keys(F5);
     pty.expect_shown("Result  running").expect_shown("of 20.0 s").expect_shown("%");
-    pty.type_keys("\u{3}").expect_shown("told to stop").expect_shown("Result  failed");
+    pty.type_keys("\u{3}").expect_shown("cancelling ").expect_shown("Result  failed");
     pty.type_keys("\u{3}");
     assert_eq!(pty.finish().0, Some(0));
 }
@@ -72,7 +72,7 @@ fn a_dry_run_shows_what_would_be_sent_and_sends_nothing() {
     pty.expect_shown("srv-wipe");
     fill(&mut pty, "srvwipe", "srv-wipe");
     pty.type_keys(F6).expect_shown("Dry run").expect_shown("tools/call");
-    pty.expect_shown("a person is asked first").type_keys("\u{3}");
+    pty.expect_shown("asks for approval").type_keys("\u{3}");
     assert_eq!(pty.finish().0, Some(0));
     let messages = log_events(&room.log("srv"), "message");
     assert!(messages.iter().all(|message| message["method"] != "tools/call"));
@@ -85,9 +85,9 @@ fn a_result_is_a_tree_and_is_written_to_a_file() {
     pty.expect_shown("srv-add");
     fill(&mut pty, "srvadd", "srv-add");
     pty.type_keys("1\r2").type_keys(F5).expect_shown("Result  ok");
-    pty.expect_shown("output schema: it fits").expect_shown("attempts");
-    pty.type_keys("\u{1b}").expect_shown("find").type_keys("t").expect_shown("sum: 3");
-    pty.type_keys("E").expect_shown("written to srv-add-").type_keys("q");
+    pty.expect_shown("matches its output schema").expect_shown("attempts");
+    pty.type_keys("\u{1b}").expect_shown("filter").type_keys("t").expect_shown("sum: 3");
+    pty.type_keys("E").expect_shown("wrote srv-add-").type_keys("q");
     assert_eq!(pty.finish().0, Some(0));
     let files = std::fs::read_dir(room.path("work")).unwrap();
     let mut files = files.map(|file| file.unwrap().path());

@@ -23,7 +23,7 @@ fn call(pty: &mut Pty, words: &str) {
     pty.type_keys("\r").expect_shown("Arguments  srv-echo").type_keys(words);
     pty.expect_shown(&format!("sends {{\"message\":\"{words}\"}}")).type_keys("\u{1b}[15~");
     pty.expect_shown("Result  ok");
-    pty.type_keys("\u{1b}").expect_shown("find").type_keys("3");
+    pty.type_keys("\u{1b}").expect_shown("filter").type_keys("3");
 }
 
 /// The trace that was written.
@@ -70,7 +70,7 @@ fn what_comes_while_it_is_paused_is_shown_afterwards() {
     pty.expect_shown("srv-echo").type_keys("3").expect_shown("tools/list").type_keys(" ");
     pty.expect_shown("PAUSED, 0 new").type_keys("2").expect_shown("ready").type_keys("c");
     pty.expect_shown("asking srv").type_keys("3").expect_shown("PAUSED, 2 new").type_keys(" ");
-    pty.expect_shown("2 came meanwhile").expect_shown(" ping").type_keys("q");
+    pty.expect_shown("2 new lines").expect_shown(" ping").type_keys("q");
     assert_eq!(pty.finish().0, Some(0));
 }
 
@@ -106,7 +106,7 @@ fn secrets_never_stand_on_the_screen_or_in_the_file() {
 fn hostile_bytes_are_shown_escaped() {
     for (fault, shown) in [
         ("stderr-ansi", "stderr | ␛]52;c;b3duZWQ="),
-        ("ansi-banner", "noise | ␛]0;owned"),
+        ("ansi-banner", "not JSON | ␛]0;owned"),
         ("init-error", "no licence"),
     ] {
         let (room, _fixture) = room_with(fault, "");
@@ -125,7 +125,10 @@ fn a_flood_keeps_no_key_waiting() {
     let (room, _fixture) = room_with("stderr-flood", "");
     let mut pty = Pty::console(&room, &CONSOLE, 40, 120);
     // While it writes lines by the ten thousand, everything else works.
-    pty.type_keys("3").expect_shown("stderr | ").type_keys("?").expect_shown("in the trace");
+    pty.type_keys("3")
+        .expect_shown("stderr | ")
+        .type_keys("?")
+        .expect_shown("follow the newest line");
     pty.type_keys("q/srv:s").expect_shown("/ srv:s");
     pty.type_keys("\r").expect_shown("following").type_keys(" ").expect_shown("PAUSED");
     pty.type_keys("1").expect_shown("srv-echo").type_keys("q");

@@ -7,8 +7,8 @@ mod verdict;
 use ratatui::Frame;
 use ratatui::layout::Rect;
 
-use super::pane;
 use super::styler::Styler;
+use super::{pane, scroll_text};
 use crate::tui::state::bench::BenchFilePurpose;
 use crate::tui::state::{AppState, Pane};
 
@@ -30,8 +30,8 @@ pub(super) fn draw(
     let inner = match &bench.file {
         Some((purpose, line)) if focused => {
             let question = match purpose {
-                BenchFilePurpose::Export => "write to (json csv md hgrm svg): ",
-                BenchFilePurpose::Baseline => "keep as: ",
+                BenchFilePurpose::Export => "Export to (json csv md hgrm svg): ",
+                BenchFilePurpose::Baseline => "Save baseline as: ",
             };
             pane::input_row(frame, styler, inner, question, line)
         }
@@ -41,11 +41,11 @@ pub(super) fn draw(
         Pane::Plan => plan::draw(frame, styler, bench, focused, inner),
         Pane::Run => {
             let lines = run::lines(styler, bench, inner.width, inner.height);
-            pane::scrolled(frame, styler, inner, &lines, bench.run_scroll);
+            scroll_text::draw_lines(frame, styler, &lines, &bench.run_position, inner);
         }
         _ => {
             let lines = verdict::lines(styler, bench, inner.width);
-            pane::scrolled(frame, styler, inner, &lines, bench.verdict_scroll);
+            scroll_text::draw_lines(frame, styler, &lines, &bench.verdict_position, inner);
         }
     }
 }

@@ -7,7 +7,8 @@ use ratatui::text::{Line, Span};
 use crate::tui::draw::styler::Styler;
 use crate::tui::draw::wrap::wrap;
 use crate::tui::draw::{columns, pane};
-use crate::tui::state::bench::{BenchView, PlanField, PlanForm, TargetSide, ToolPicker};
+use crate::tui::event::bench::TargetSide;
+use crate::tui::state::bench::{BenchView, PlanField, PlanForm, ToolPicker};
 use crate::tui::theme::StyleRole;
 use crate::util::text;
 
@@ -22,7 +23,7 @@ pub(super) fn title(bench: &BenchView) -> String {
             let side = if picker.side == TargetSide::A { "A" } else { "B" };
             format!("Choose {side}  {} found", picker.found().len())
         }
-        None if bench.form.is_writing => "Plan  writing".to_owned(),
+        None if bench.form.is_writing => "Plan  editing".to_owned(),
         None => "Plan".to_owned(),
     }
 }
@@ -60,7 +61,7 @@ fn form(frame: &mut Frame<'_>, styler: &Styler<'_>, form: &PlanForm, focused: bo
     }
     if below > 0 {
         let place = Rect { y: area.bottom() - below, height: below, ..area };
-        pane::scrolled(frame, styler, place, &foot, 0);
+        pane::paragraph(frame, styler, place, &foot);
     }
 }
 

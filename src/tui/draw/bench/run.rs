@@ -31,12 +31,12 @@ pub(super) fn title(bench: &BenchView) -> String {
         (Some(Ok(_)), _) => "over",
         (None, _) if run.is_stopping => "stopping",
         (None, _) if run.is_paused => "PAUSED",
-        (None, None) => "finding the tools",
+        (None, None) => "resolving tools",
         (None, Some(RunPhase::Connecting)) => "connecting",
         (None, Some(RunPhase::WarmUp)) => "warming up",
         (None, Some(RunPhase::Measuring)) => "measuring",
-        (None, Some(RunPhase::Draining)) => "waiting for the last answers",
-        (None, Some(RunPhase::Done)) => "drawing conclusions",
+        (None, Some(RunPhase::Draining)) => "waiting for responses",
+        (None, Some(RunPhase::Done)) => "analysing",
     };
     format!("Run {}  {phase}  {}", run.number, PlanForm::load(&run.spec.plan))
 }
@@ -51,8 +51,8 @@ pub(super) fn lines(
     let (width, height) = (usize::from(width), usize::from(height));
     let Some(run) = &bench.run else {
         let said = [
-            "a chooses a tool, b one to compare it with, Enter starts the run",
-            "it is shown here while it goes on",
+            "Press a to choose a tool, b for one to compare it with, Enter to start.",
+            "Progress appears here during the run.",
         ];
         return said.into_iter().map(|said| styler.line(StyleRole::Dim, said)).collect();
     };
@@ -173,7 +173,7 @@ fn of_target(
         styler.span(StyleRole::Dim, count),
     ])];
     let Some(response) = &target.response else {
-        let said = if target.failed > 0 { "no call went well yet" } else { "no answer yet" };
+        let said = if target.failed > 0 { "no successful calls yet" } else { "no response yet" };
         lines.push(styler.line(StyleRole::Dim, said));
         lines.extend(kinds(styler, target));
         return lines;

@@ -23,7 +23,7 @@ pub(super) fn title(bench: &BenchView) -> String {
     let end = bench.run.as_ref().and_then(|run| Some((run.number, run.end.as_ref()?)));
     match end {
         None => "Verdict".to_owned(),
-        Some((number, Err(_))) => format!("Verdict {number}  no run"),
+        Some((number, Err(_))) => format!("Verdict {number}  failed"),
         Some((number, Ok(account))) => {
             let findings = &account.findings;
             let judged = findings.baseline.as_ref().is_some_and(|one| one.max_regression.is_some());
@@ -38,22 +38,22 @@ pub(super) fn title(bench: &BenchView) -> String {
     }
 }
 
-/// The verdict in lines.
+/// The verdict of the newest run: exit code, comparisons, thresholds, errors and caveats.
 pub(super) fn lines(styler: &Styler<'_>, bench: &BenchView, width: u16) -> Vec<Line<'static>> {
     let Some(run) = &bench.run else {
-        let said = "what the run shows stands here when it is over";
+        let said = "Results appear here when the run finishes.";
         return vec![styler.line(StyleRole::Dim, said)];
     };
     match &run.end {
         None => {
             let mut lines =
-                vec![styler.line(StyleRole::Dim, "it stands here when the run is over")];
+                vec![styler.line(StyleRole::Dim, "Results appear here when the run finishes.")];
             for threshold in &run.spec.thresholds {
                 lines.push(styler.line(StyleRole::Plain, format!("fails if {}", threshold.text)));
             }
             if run.spec.baseline.is_some() {
                 let file = bench.form.text(PlanField::Baseline);
-                lines.push(styler.line(StyleRole::Plain, format!("is compared with {file}")));
+                lines.push(styler.line(StyleRole::Plain, format!("compared with {file}")));
             }
             lines
         }
@@ -82,7 +82,7 @@ fn account_lines(
     let (report, findings) = (&account.report, &account.findings);
     let mut lines = vec![exit_code_line(styler, account)];
     if report.status != RunStatus::Complete {
-        let said = "ended before it was complete: the figures are of what was made";
+        let said = "incomplete run: the figures cover only the calls that were made";
         lines.push(styler.line(StyleRole::Warning, said));
     }
     for compared in &findings.comparisons {
@@ -111,8 +111,10 @@ fn account_lines(
             lines.push(styler.line(meaning, line));
         }
         if baseline.targets.iter().all(|change| change.ratios.is_empty()) {
-            lines
-                .push(styler.line(StyleRole::Error, "nothing in it can be compared with this run"));
+            lines.push(styler.line(
+                StyleRole::Error,
+                "the baseline has nothing that can be compared with this run",
+            ));
         }
     }
     for (at, target) in report.targets.iter().enumerate() {
@@ -149,7 +151,7 @@ fn exit_code_line(styler: &Styler<'_>, account: &BenchResult) -> Line<'static> {
 fn machine(styler: &Styler<'_>, account: &BenchResult) -> Option<Line<'static>> {
     let environment = &account.environment;
     let cpus = environment.cpus.map(|cpus| format!("{cpus} processors"));
-    let load = environment.load_before.map(|[load, ..]| format!("load {load:.2} before"));
+    let load = environment.load_before.map(|[load, ..]| format!("load average before: {load:.2}"));
     let all = [Some(environment.os.clone()), environment.kernel.clone(), cpus, load];
     let said: Vec<String> = all.into_iter().flatten().filter(|said| !said.is_empty()).collect();
     (!said.is_empty()).then(|| styler.line(StyleRole::Dim, said.join(", ")))

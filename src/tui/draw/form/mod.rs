@@ -53,7 +53,7 @@ pub(super) fn inside(
         Some(json) => lines(frame, styler, json, focused, above),
         None => fields(frame, styler, form, focused, above),
     }
-    pane::scrolled(frame, styler, below, &foot, 0);
+    pane::paragraph(frame, styler, below, &foot);
 }
 
 /// A text of several lines that is being written.
@@ -87,7 +87,7 @@ fn fields(
     area: Rect,
 ) {
     if form.fields.is_empty() {
-        let said = "there is nothing to fill in; F5 goes on, ^T writes JSON";
+        let said = "No arguments. F5 runs it, ^T edits JSON.";
         return frame.render_widget(styler.line(StyleRole::Dim, said), area);
     }
     let height = usize::from(area.height);
@@ -201,10 +201,10 @@ impl FieldLine<'_, '_> {
     fn unset(&self) -> String {
         let field = &self.node.field;
         let said = match (&field.default, &field.kind) {
-            (Some(_), _) if field.secret => "(unset, there is a default)".to_owned(),
+            (Some(_), _) if field.secret => "(unset, has a default)".to_owned(),
             (Some(default), _) => {
                 let default = default.to_string();
-                format!("(unset, the default is {})", text::cut(&default, 40))
+                format!("(unset, default {})", text::cut(&default, 40))
             }
             (None, FieldKind::Variants(titles)) => format!("(unset; {} forms)", titles.len()),
             (None, FieldKind::List) => "(unset)  + adds an item".to_owned(),
@@ -296,14 +296,14 @@ fn foot(styler: &Styler<'_>, form: &SchemaForm) -> Vec<Line<'static>> {
         state.push(format!("{}/{} required", shown.filled, shown.required));
     }
     if shown.is_valid {
-        state.push("it fits".to_owned());
+        state.push("valid".to_owned());
     }
     if !state.is_empty() {
         lines.push(styler.line(StyleRole::Success, state.join(", ")));
     }
     if let Some(command) = &shown.command {
         if form.asks_for_secret() {
-            let said = "! what looks like a secret is not shown, but it is sent";
+            let said = "! a value that looks like a secret is hidden here, but it is sent";
             lines.push(styler.line(StyleRole::Warning, said));
         }
         lines.push(Line::from(vec![

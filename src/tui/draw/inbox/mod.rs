@@ -9,7 +9,7 @@ use ratatui::text::Line;
 
 use super::styler::Styler;
 use super::wrap::wrap;
-use super::{form, pane};
+use super::{form, pane, scroll_text};
 use crate::host::questions::sampling::{ConversationLine, conversation};
 use crate::host::questions::url_review::UrlReview;
 use crate::model::{CallId, QuestionBody};
@@ -47,8 +47,8 @@ fn list(frame: &mut Frame<'_>, words: &Styler<'_>, state: &AppState, focused: bo
     let title = format!("Inbox {}", inbox.len());
     let inner = pane::open(frame, words, area, &title, focused);
     if inbox.is_empty() {
-        let said = "nobody asks anything; what servers ask during calls comes here";
-        return pane::scrolled(frame, words, inner, &[words.line(StyleRole::Dim, said)], 0);
+        let said = "No questions. Servers can ask for input during calls.";
+        return pane::paragraph(frame, words, inner, &[words.line(StyleRole::Dim, said)]);
     }
     let mut places = (inner.y..inner.bottom()).map(|y| Rect { y, height: 1, ..inner });
     for (pending, place) in inbox.approvals.iter().zip(places.by_ref().take(3)) {
@@ -106,30 +106,32 @@ fn question(
         }
         QuestionBody::Sampling { params } => asked.extend(conversation_lines(words, params)),
     }
-    let scroll = state.inbox.scroll;
+    let position = &state.inbox.position;
     match (&pending.answer, &pending.question.body) {
         (AnswerDraft::OpenUrl(visit), QuestionBody::Url { url, .. }) => {
             asked.extend(address(words, url, visit));
-            pane::scrolled(frame, words, area, &asked, scroll);
+            scroll_text::draw_lines(frame, words, &asked, position, area);
         }
         (AnswerDraft::Form(answer), _) => {
             if answer.asks_for_secret() {
                 let said = format!(
-                    "! it seems to ask for a secret: what you type is sent to '{server}', and forms \
+                    "! this looks like a request for a secret: what you type is sent to '{server}', and forms \
                      are not meant for that"
                 );
                 asked.insert(0, words.line(StyleRole::Warning, said));
             }
             let (above, below) = parts(&asked, area);
-            pane::scrolled(frame, words, above, &asked, scroll);
+            scroll_text::draw_lines(frame, words, &asked, position, above);
             form::inside(frame, words, answer, focused, below);
         }
         (AnswerDraft::Text(text), _) => {
             let (above, below) = parts(&asked, area);
-            pane::scrolled(frame, words, above, &asked, scroll);
+            scroll_text::draw_lines(frame, words, &asked, position, above);
             reply(frame, words, server, text, focused, below);
         }
-        (AnswerDraft::OpenUrl(_), _) => pane::scrolled(frame, words, area, &asked, scroll),
+        (AnswerDraft::OpenUrl(_), _) => {
+            scroll_text::draw_lines(frame, words, &asked, position, area)
+        }
     }
 }
 
@@ -149,7 +151,7 @@ fn facts(words: &Styler<'_>, state: &AppState, pending: &PendingQuestion) -> Vec
     let question = &pending.question;
     let call = match &question.call {
         Some(call) => call_label(state, call),
-        None => "no call that is known".to_owned(),
+        None => "unknown call".to_owned(),
     };
     let round = question.round.filter(|round| *round > 1);
     let round = round.map_or_else(String::new, |round| format!(", round {round}"));
@@ -157,16 +159,16 @@ fn facts(words: &Styler<'_>, state: &AppState, pending: &PendingQuestion) -> Vec
     let waited = pending.time_waiting(now).as_secs();
     let waits = match pending.time_left(now) {
         Some(left) => {
-            format!("for {waited}s; the call ends in {}s at the latest", left.as_secs())
+            format!("{waited}s; the call times out in {}s", left.as_secs())
         }
-        None => format!("for {waited}s"),
+        None => format!("{waited}s"),
     };
     vec![words.fact("during", format!("{call}{round}")), words.fact("waits", waits)]
 }
 
 fn call_label(state: &AppState, call: &CallId) -> String {
     let made = state.context.calls.running().find(|made| made.id.as_ref() == Some(call));
-    made.map_or_else(|| format!("the call {}", call.0), |made| made.tool.clone())
+    made.map_or_else(|| format!("call {}", call.0), |made| made.tool.clone())
 }
 
 /// Words of a server, behind a mark that its words cannot leave out.
@@ -212,9 +214,10 @@ fn address(words: &Styler<'_>, url: &str, visit: &UrlReview) -> Vec<Line<'static
         lines.push(words.fact("host", host));
     }
     lines.push(Line::default());
-    let said = "nothing is opened from here: visit it yourself if you trust it (y copies it)";
+    let said =
+        "Not opened automatically. Press y to copy the address and visit it if you trust it.";
     lines.push(words.line(StyleRole::Plain, said));
-    lines.push(words.line(StyleRole::Dim, "F5 says that you visited it"));
+    lines.push(words.line(StyleRole::Dim, "Press F5 once you have visited it."));
     lines
 }
 
@@ -227,7 +230,7 @@ fn reply(
     area: Rect,
 ) {
     let [above, below] = Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]).areas(area);
-    let said = format!("what you write is sent to '{server}' in a model's place:");
+    let said = format!("Sent to '{server}' as the model's answer:");
     frame.render_widget(words.line(StyleRole::Dim, said), above);
     form::lines(frame, words, text, focused, below);
 }

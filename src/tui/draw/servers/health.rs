@@ -12,7 +12,7 @@ use super::{clock, state_of};
 use crate::model::{CircuitState, Era, Error, ServerStatus};
 use crate::tui::draw::styler::Styler;
 use crate::tui::draw::trace::{TraceColumns, row};
-use crate::tui::draw::{pane, visible_lines};
+use crate::tui::draw::{pane, scroll_text};
 use crate::tui::state::{AppState, DriftLine, Pane, ServerActivity, ServerTab, ServerToolLists};
 use crate::tui::theme::StyleRole;
 use crate::util::text::shorten;
@@ -51,22 +51,18 @@ pub(in crate::tui::draw) fn health(
     };
     let facet = match servers.tab {
         ServerTab::Health => "health",
-        ServerTab::Log => "log, the newest first",
-        ServerTab::Drift => "declared tools against advertised",
+        ServerTab::Log => "log, newest first",
+        ServerTab::Drift => "declared and advertised tools",
     };
     let inner = pane::open(frame, styler, left, &format!("{}  {facet}", server.name), focused);
     let past = servers.activity_of(&server.name);
-    if servers.tab == ServerTab::Log {
-        log(frame, styler, server, past, servers.scroll, inner);
-    } else {
-        let advertised = servers.advertised(&server.name);
-        let lines = match servers.tab {
-            ServerTab::Drift => drift(styler, advertised),
-            _ => facts(styler, state, server, past, advertised),
-        };
-        let line = |at: usize| lines.get(at).cloned().unwrap_or_default();
-        visible_lines::draw(frame, styler, inner, lines.len(), servers.scroll, line);
-    }
+    let advertised = servers.advertised(&server.name);
+    let lines = match servers.tab {
+        ServerTab::Log => log(styler, server, past),
+        ServerTab::Drift => drift(styler, advertised),
+        ServerTab::Health => facts(styler, state, server, past, advertised),
+    };
+    scroll_text::draw_lines(frame, styler, &lines, &servers.position, inner);
     if let Some(right) = right {
         wire(frame, styler, state, server, right);
     }
@@ -92,38 +88,26 @@ fn wire(
     }
 }
 
-/// What it logged, and what it wrote to its standard error; only what is seen is made.
+/// What the server logged, then what it wrote to its standard error, the newest first.
 fn log(
-    frame: &mut Frame<'_>,
     styler: &Styler<'_>,
     server: &ServerStatus,
     past: Option<&ServerActivity>,
-    from: usize,
-    area: Rect,
-) {
-    let told = past.map_or(0, |past| past.log.len());
-    let written = &server.stderr_tail;
-    if told + written.len() == 0 {
-        let said = "it logged nothing, and wrote nothing to its standard error";
-        return frame.render_widget(styler.line(StyleRole::Dim, said), area);
+) -> Vec<Line<'static>> {
+    let mut lines = Vec::new();
+    if let Some(log) = past.map(|past| &past.log).filter(|log| !log.is_empty()) {
+        lines.push(styler.line(StyleRole::Title, "log"));
+        lines.extend(log.iter().rev().map(|(level, said)| log_line(styler, level, said)));
     }
-    // A heading stands above each of the two that is there.
-    let heads = [usize::from(told > 0), usize::from(!written.is_empty())];
-    let length = told + written.len() + heads[0] + heads[1];
-    visible_lines::draw(frame, styler, area, length, from, |at| {
-        if at < told + heads[0] {
-            let newest = at.checked_sub(1).and_then(|at| past?.log.iter().rev().nth(at));
-            return match newest {
-                Some((level, said)) => log_line(styler, level, said),
-                None => styler.line(StyleRole::Title, "its log"),
-            };
-        }
-        let newest = (at - told - heads[0]).checked_sub(1);
-        match newest.and_then(|at| written.iter().rev().nth(at)) {
-            Some(said) => styler.line(StyleRole::Plain, said),
-            None => styler.line(StyleRole::Title, "its standard error"),
-        }
-    });
+    if !server.stderr_tail.is_empty() {
+        lines.push(styler.line(StyleRole::Title, "stderr"));
+        let newest = server.stderr_tail.iter().rev();
+        lines.extend(newest.map(|said| styler.line(StyleRole::Plain, said)));
+    }
+    if lines.is_empty() {
+        lines.push(styler.line(StyleRole::Dim, "No log messages and nothing on stderr yet."));
+    }
+    lines
 }
 
 fn log_line(styler: &Styler<'_>, level: &str, said: &str) -> Line<'static> {
@@ -136,11 +120,11 @@ fn log_line(styler: &Styler<'_>, level: &str, said: &str) -> Line<'static> {
 /// Its tools as they are declared and as they are.
 fn drift(styler: &Styler<'_>, advertised: Option<&ServerToolLists>) -> Vec<Line<'static>> {
     let Some(advertised) = advertised.filter(|advertised| advertised.is_declared()) else {
-        let said = "nothing is declared of its tools; provides_tools in mcp.yaml does that";
+        let said = "No tools declared. Declare them with provides_tools in mcp.yaml.";
         return vec![styler.line(StyleRole::Dim, said)];
     };
     if !advertised.has_advertised() {
-        return vec![styler.line(StyleRole::Dim, "it did not tell its tools yet; c asks it")];
+        return vec![styler.line(StyleRole::Dim, "Tools not listed yet. Press c to connect.")];
     }
     let line = |line: DriftLine| match line {
         DriftLine::Unchanged(name) => styler.line(StyleRole::Dim, format!("= {name}")),
@@ -148,7 +132,7 @@ fn drift(styler: &Styler<'_>, advertised: Option<&ServerToolLists>) -> Vec<Line<
             styler.line(StyleRole::Plain, format!("+ {name}  (not declared)"))
         }
         DriftLine::Missing(name) => {
-            styler.line(StyleRole::Error, format!("- {name}  (declared, not offered)"))
+            styler.line(StyleRole::Error, format!("- {name}  (declared, not advertised)"))
         }
         DriftLine::Changed(name, what) => {
             styler.line(StyleRole::Warning, format!("~ {name}  differs in {what}"))
@@ -197,7 +181,7 @@ fn facts(
     let differs = advertised.filter(|advertised| advertised.count > 0);
     fact(
         "drift",
-        differs.map(|a| format!("{} tools are not what was declared or pinned (d)", a.count)),
+        differs.map(|a| format!("{} tools differ from their declaration or pin (d)", a.count)),
     );
     for (at, said) in server.confinement.iter().enumerate() {
         fact(if at == 0 { "sandbox" } else { "" }, Some(said.clone()));
@@ -214,7 +198,7 @@ fn facts(
     }
     tails(styler, server, past, &mut lines);
     if let Some(said) = &server.instructions {
-        lines.push(styler.line(StyleRole::Title, "its instructions for models"));
+        lines.push(styler.line(StyleRole::Title, "instructions"));
         lines.extend(styler.lines(StyleRole::Plain, &shorten(said, INSTRUCTIONS)));
     }
     lines
@@ -229,6 +213,11 @@ fn error_lines(styler: &Styler<'_>, error: &Error) -> Vec<Line<'static>> {
     lines
 }
 
+/// A number of lines with its unit: `1 line`, `2 lines`.
+fn line_count(lines: usize) -> String {
+    if lines == 1 { "1 line".to_owned() } else { format!("{lines} lines") }
+}
+
 /// The end of its log and of its standard error.
 fn tails(
     styler: &Styler<'_>,
@@ -238,14 +227,16 @@ fn tails(
 ) {
     let logged = past.map_or(0, |past| past.log.len());
     if let (Some(past), 1..) = (past, logged) {
-        lines.push(styler.line(StyleRole::Title, format!("its log: {logged} (l shows all)")));
+        lines.push(
+            styler.line(StyleRole::Title, format!("log: {} (l shows all)", line_count(logged))),
+        );
         let newest = past.log.iter().skip(logged.saturating_sub(TAIL));
         lines.extend(newest.map(|(level, said)| log_line(styler, level, said)));
     }
     let written = server.stderr_tail.len();
     if written > 0 {
         lines.push(
-            styler.line(StyleRole::Title, format!("its standard error: {written} (l shows all)")),
+            styler.line(StyleRole::Title, format!("stderr: {} (l shows all)", line_count(written))),
         );
         let newest = server.stderr_tail.iter().skip(written.saturating_sub(TAIL));
         lines.extend(newest.map(|said| styler.line(StyleRole::Plain, said)));
@@ -268,7 +259,7 @@ fn offered(server: &ServerStatus) -> Option<String> {
     (!said.is_empty()).then(|| said.join(", "))
 }
 
-/// `tools(listChanged) logging`.
+/// The capabilities of a server on one line, such as `tools(listChanged) logging`.
 fn capabilities(all: &Value) -> String {
     const MOST: usize = 30;
     let one = |(name, value): (&String, &Value)| {
@@ -285,7 +276,7 @@ fn routing(server: &ServerStatus) -> Option<String> {
     let circuit = match server.circuit {
         CircuitState::Closed if server.weight.is_none() => return None,
         CircuitState::Open { remaining: left } => {
-            format!("left alone for another {}", show_duration(left))
+            format!("circuit open, retry in {}", show_duration(left))
         }
         other => format!("circuit {}", other.as_str()),
     };

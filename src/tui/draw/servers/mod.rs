@@ -23,7 +23,7 @@ fn state_of(server: &ServerStatus) -> (String, StyleRole) {
     };
     match server.circuit {
         CircuitState::Open { remaining: left } => {
-            (format!("rests {}", show_duration(left)), StyleRole::Error)
+            (format!("paused {}", show_duration(left)), StyleRole::Error)
         }
         CircuitState::Closed | CircuitState::HalfOpen => {
             (server.state.as_str().to_owned(), meaning)

@@ -6,6 +6,7 @@ use ratatui::text::Line;
 
 use super::{clock, state_of};
 use crate::model::ServerStatus;
+use crate::tui::draw::columns::{ColumnSpec, fitting};
 use crate::tui::draw::pane;
 use crate::tui::draw::styler::Styler;
 use crate::tui::state::{AppState, Pane};
@@ -13,45 +14,29 @@ use crate::tui::theme::StyleRole;
 use crate::util::text;
 use crate::util::units::show_duration;
 
-/// A column: its title, how wide it is, and how soon it is left out where there is no room.
-struct ServerColumn {
+/// Makes the cell of a server in one column.
+type ServerCell = fn(&AppState, &ServerStatus) -> String;
+
+/// What comes between the state and the process or address, which takes what is left.
+const COLUMNS: [ColumnSpec<ServerCell>; 8] = [
+    column("TRANSPORT", 10, 5, |_, server| server.transport.to_owned()),
+    column("PROTOCOL", 11, 3, |_, server| server.protocol.clone().unwrap_or_else(none)),
+    column("TOOLS", 8, 1, tools),
+    column("PING p50/p95", 16, 8, pings),
+    column("CALLS", 6, 2, |state, server| calls(state, server).0),
+    column("ERR%", 6, 6, |state, server| calls(state, server).1),
+    column("RESTARTS", 9, 9, |_, server| server.starts.saturating_sub(1).to_string()),
+    column("UP", 9, 7, |_, server| server.uptime.map_or_else(none, clock)),
+];
+
+const fn column(
     title: &'static str,
     width: usize,
-    rank: u8,
-    cell: fn(&AppState, &ServerStatus) -> String,
+    drop_priority: u8,
+    what: ServerCell,
+) -> ColumnSpec<ServerCell> {
+    ColumnSpec { what, title, width, drop_priority }
 }
-
-/// What stands behind name and state; the last one takes what is left.
-const COLUMNS: [ServerColumn; 8] = [
-    ServerColumn { title: "TRANSPORT", width: 10, rank: 4, cell: |_, s| s.transport.to_owned() },
-    ServerColumn {
-        title: "PROTOCOL",
-        width: 11,
-        rank: 5,
-        cell: |_, server| server.protocol.clone().unwrap_or_else(none),
-    },
-    ServerColumn { title: "TOOLS", width: 8, rank: 7, cell: tools },
-    ServerColumn { title: "PING p50/p95", width: 16, rank: 2, cell: pings },
-    ServerColumn {
-        title: "CALLS",
-        width: 6,
-        rank: 6,
-        cell: |state, server| calls(state, server).0,
-    },
-    ServerColumn { title: "ERR%", width: 6, rank: 3, cell: |state, server| calls(state, server).1 },
-    ServerColumn {
-        title: "RESTARTS",
-        width: 9,
-        rank: 1,
-        cell: |_, server| server.starts.saturating_sub(1).to_string(),
-    },
-    ServerColumn {
-        title: "UP",
-        width: 9,
-        rank: 3,
-        cell: |_, server| server.uptime.map_or_else(none, clock),
-    },
-];
 
 /// The least width of what stands last: the process or the address.
 const LAST: usize = 8;
@@ -68,13 +53,13 @@ pub(in crate::tui::draw) fn list(
     let title = format!("Servers {}", servers.rows.len());
     let inner = pane::open(frame, styler, area, &title, focused);
     if servers.rows.is_empty() {
-        let said = "no servers; mcp.yaml names them";
+        let said = "No servers. Define them in mcp.yaml.";
         return frame.render_widget(styler.line(StyleRole::Dim, said), inner);
     }
     let [head, rows] = Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]).areas(inner);
     let width = usize::from(inner.width);
     let name = if width >= 100 { 16 } else { 14 };
-    let columns = fitting(width.saturating_sub(2 + name + STATE + LAST));
+    let (columns, _) = fitting(&COLUMNS, width, 2 + name + STATE + LAST);
     frame.render_widget(styler.line(StyleRole::Dim, heading(name, &columns)), head);
     let height = usize::from(rows.height);
     let first = servers.list.first(height, servers.rows.len());
@@ -90,20 +75,7 @@ pub(in crate::tui::draw) fn list(
     }
 }
 
-/// The columns that fit in so many cells; those of the least rank are left out first.
-fn fitting(mut room: usize) -> Vec<&'static ServerColumn> {
-    let mut by_rank: Vec<&ServerColumn> = COLUMNS.iter().collect();
-    by_rank.sort_by_key(|column| std::cmp::Reverse(column.rank));
-    by_rank.retain(|column| {
-        let fits = column.width <= room;
-        room -= if fits { column.width } else { 0 };
-        fits
-    });
-    let kept = |column: &&ServerColumn| by_rank.iter().any(|kept| kept.title == column.title);
-    COLUMNS.iter().filter(kept).collect()
-}
-
-fn heading(name: usize, columns: &[&ServerColumn]) -> String {
+fn heading(name: usize, columns: &[ColumnSpec<ServerCell>]) -> String {
     let mut line = format!("  {}{}", padded("NAME", name), padded("STATE", STATE));
     for column in columns {
         line += &padded(column.title, column.width);
@@ -117,7 +89,7 @@ fn row(
     state: &AppState,
     server: &ServerStatus,
     name: usize,
-    columns: &[&ServerColumn],
+    columns: &[ColumnSpec<ServerCell>],
     mark: Option<StyleRole>,
 ) -> Line<'static> {
     let pointer = if mark.is_some() { styler.theme.pointer() } else { "  " };
@@ -130,7 +102,8 @@ fn row(
     spans.push(if let Some(error) = state.servers.error(server) {
         styler.span(StyleRole::Error, format!("{}: {}", error.kind().as_str(), error.message()))
     } else {
-        let cell = |column: &&ServerColumn| padded(&(column.cell)(state, server), column.width);
+        let cell =
+            |column: &ColumnSpec<ServerCell>| padded(&(column.what)(state, server), column.width);
         let facts: String = columns.iter().map(cell).collect();
         let process = server.pid.map(|pid| pid.to_string());
         styler.span(StyleRole::Plain, facts + &process.unwrap_or_else(|| address(&server.endpoint)))

@@ -10,7 +10,7 @@ use crate::stats::Usage;
 use crate::stats::summary::SeriesPoint;
 use crate::tui::draw::chart::{self, float};
 use crate::tui::draw::styler::Styler;
-use crate::tui::draw::{histogram, pane};
+use crate::tui::draw::{histogram, pane, scroll_text};
 use crate::tui::state::AppState;
 use crate::tui::theme::StyleRole;
 use crate::util::units::{show_duration, show_size};
@@ -22,8 +22,8 @@ const KINDS: usize = 8;
 
 pub(super) fn draw(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState, area: Rect) {
     let Some(usage) = state.stats.chosen() else {
-        let said = "what calls took is drawn here, once there are any";
-        return pane::scrolled(frame, styler, area, &[styler.line(StyleRole::Dim, said)], 0);
+        let said = "Latencies appear here after the first call.";
+        return pane::paragraph(frame, styler, area, &[styler.line(StyleRole::Dim, said)]);
     };
     let spread = state.stats.spread.as_ref();
     if area.width >= WIDE {
@@ -31,17 +31,17 @@ pub(super) fn draw(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState,
             Layout::horizontal([Constraint::Percentage(55), Constraint::Fill(1)]).areas(area);
         let left = Rect { width: left.width.saturating_sub(2), ..left };
         let drawn = drawn(styler, state, usage, spread, left.width, left.height);
-        pane::scrolled(frame, styler, left, &drawn, 0);
+        pane::paragraph(frame, styler, left, &drawn);
         let mut lines = facts(styler, state, usage, right.width);
         lines.extend(store(styler, state));
-        return pane::scrolled(frame, styler, right, &lines, state.stats.scroll);
+        return scroll_text::draw_lines(frame, styler, &lines, &state.stats.position, right);
     }
     let mut lines = facts(styler, state, usage, area.width);
     // The histogram takes the lines that are left, and a few in any case.
     let left = area.height.saturating_sub(u16::try_from(lines.len()).unwrap_or(u16::MAX)).max(6);
     lines.extend(drawn(styler, state, usage, spread, area.width, left));
     lines.extend(store(styler, state));
-    pane::scrolled(frame, styler, area, &lines, state.stats.scroll);
+    scroll_text::draw_lines(frame, styler, &lines, &state.stats.position, area);
 }
 
 /// The histogram, with what its axis is.
@@ -54,11 +54,11 @@ fn drawn(
     height: u16,
 ) -> Vec<Line<'static>> {
     let Some(spread) = spread else {
-        return vec![styler.line(StyleRole::Dim, "no call went well, so there are no times")];
+        return vec![styler.line(StyleRole::Dim, "no successful calls yet")];
     };
     let durations = &usage.counts.durations;
     let scale = if state.stats.has_linear_buckets { "linear" } else { "log" };
-    let title = format!("time ({scale} scale, H changes it), {} calls", durations.count());
+    let title = format!("latency ({scale} scale, H to change), {} calls", durations.count());
     let marks: Vec<_> = [QUANTILES[2], QUANTILES[0], QUANTILES[3]]
         .into_iter()
         .filter_map(|(name, share)| Some((name, durations.quantile(share)?)))
@@ -69,7 +69,7 @@ fn drawn(
     lines
 }
 
-/// Figures, rates, failures.
+/// Below the histogram: percentiles, the kinds of failures, retries, rates over time and the store.
 fn facts(styler: &Styler<'_>, state: &AppState, usage: &Usage, width: u16) -> Vec<Line<'static>> {
     let counts = &usage.counts;
     let durations = &counts.durations;
@@ -110,7 +110,7 @@ fn facts(styler: &Styler<'_>, state: &AppState, usage: &Usage, width: u16) -> Ve
     }
     if durations.count() > 0 && QUANTILES.iter().any(|(_, share)| !durations.is_reliable_at(*share))
     {
-        lines.push(styler.line(StyleRole::Dim, "? too few calls for this percentile to say much"));
+        lines.push(styler.line(StyleRole::Dim, "? too few calls for a reliable percentile"));
     }
     lines
 }
@@ -151,7 +151,7 @@ fn course(styler: &Styler<'_>, state: &AppState, usage: &Usage, width: u16) -> V
     let high = |point: &SeriesPoint| point.p95.map_or(0.0, |p95| p95.as_secs_f64());
     lines.push(line("p95", StyleRole::Name, &high, String::new()));
     let slices = u32::try_from(points.len()).unwrap_or(u32::MAX);
-    let said = format!("        {} of time, {} a mark", span(length * slices), span(length));
+    let said = format!("        last {}, {} per bar", span(length * slices), span(length));
     lines.push(styler.line(StyleRole::Dim, said));
     lines
 }

@@ -42,7 +42,7 @@ pub(super) fn draw(
     let inner = match foot {
         // On a narrow screen only the focused pane is there to write in.
         Some(file) if focused || shown == Pane::Usage => {
-            pane::input_row(frame, styler, inner, "write to (.json, .csv): ", file)
+            pane::input_row(frame, styler, inner, "Export to (.json, .csv): ", file)
         }
         _ => inner,
     };

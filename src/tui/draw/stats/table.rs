@@ -69,27 +69,27 @@ pub(super) fn draw(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState,
     let stats = &state.stats;
     let mut above = Vec::new();
     if let Some(error) = &stats.error {
-        above.push(styler.line(StyleRole::Error, format!("not read: {}", error.message())));
+        above.push(
+            styler.line(StyleRole::Error, format!("cannot read statistics: {}", error.message())),
+        );
         above.extend(error.hint().map(|hint| styler.line(StyleRole::Dim, format!("hint: {hint}"))));
     }
     above.extend(
         stats.notes.iter().map(|note| styler.line(StyleRole::Warning, format!("! {note}"))),
     );
     if stats.snapshot.as_ref().is_some_and(|seen| seen.summary.is_behind) {
-        above.push(
-            styler.line(StyleRole::Warning, "! more calls wait in the spool; they come next"),
-        );
+        above.push(styler.line(StyleRole::Warning, "! more recorded calls are still being read"));
     }
     if stats.rows().is_empty() {
         let said = match (&stats.snapshot, &stats.error) {
             (Some(_), _) => {
-                "no call in this window: 'w' takes another one, '1' shows tools to call"
+                "No calls in this window. Press w for another window, 1 for tools to call."
             }
-            (None, None) => "reading what was counted",
+            (None, None) => "Loading…",
             (None, Some(_)) => "",
         };
         above.push(styler.line(StyleRole::Dim, said));
-        return pane::scrolled(frame, styler, area, &above, 0);
+        return pane::paragraph(frame, styler, area, &above);
     }
     let mut y = area.y;
     for line in above.into_iter().take(usize::from(area.height / 3)) {

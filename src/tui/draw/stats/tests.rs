@@ -53,13 +53,13 @@ fn the_statistics_in_40_by_10() {
 fn without_calls_it_is_said_what_to_do() {
     let mut state = sized(sample(), 80, 24);
     press(&mut state, &["4"]);
-    assert!(picture(&state, ASCII).contains("reading what was counted"));
+    assert!(picture(&state, ASCII).contains("Loading…"));
     let mut seen = crate::tui::state::stats::tests::seen(StatsWindow::default());
     seen.summary.tools.clear();
     seen.notes.push("/state/stats.db cannot be written: it is locked".to_owned());
     state.update(AppEvent::Stats(StatsEvent::Loaded(Box::new(seen))));
     let shown = picture(&state, ASCII);
-    assert!(shown.contains("no call in this window: 'w' takes another one"), "{shown}");
+    assert!(shown.contains("No calls in this window. Press w for another window"), "{shown}");
     assert!(shown.contains("! /state/stats.db cannot be written: it is locked"), "{shown}");
 }
 

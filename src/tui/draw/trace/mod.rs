@@ -10,8 +10,8 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::Line;
 
 use super::styler::Styler;
-use super::{pane, visible_lines};
-use crate::tui::state::trace::{FrameLineKind, FrameScope};
+use super::{pane, scroll_text};
+use crate::tui::state::trace::FrameScope;
 use crate::tui::state::{AppState, Pane};
 use crate::tui::theme::StyleRole;
 pub(super) use row::{TraceColumns, row};
@@ -24,7 +24,7 @@ pub(super) fn draw(
     area: Rect,
 ) {
     let focused = state.context.focus == shown;
-    if shown == Pane::Wire {
+    if shown == Pane::TraceList {
         lines(frame, styler, state, focused, area);
     } else {
         whole(frame, styler, state, focused, area);
@@ -35,7 +35,7 @@ pub(super) fn draw(
 pub(super) fn newest(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState, area: Rect) {
     let inner = pane::open(frame, styler, area, &format!("{}  (3)", title(state)), false);
     if state.trace.counts().1 == 0 {
-        let said = "what crosses the wires of servers is shown here";
+        let said = "Messages to and from servers appear here.";
         return frame.render_widget(styler.line(StyleRole::Dim, said), inner);
     }
     let columns = TraceColumns::of(usize::from(inner.width));
@@ -58,8 +58,7 @@ fn lines(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState, focused: 
     }
     let (all, found) = trace.counts();
     if found == 0 {
-        let said =
-            if all == 0 { "nothing crossed a wire yet" } else { "nothing is found; Esc shows all" };
+        let said = if all == 0 { "No messages yet." } else { "No matches. Esc clears the filter." };
         return frame.render_widget(styler.line(StyleRole::Dim, said), rows);
     }
     let columns = TraceColumns::of(usize::from(rows.width));
@@ -135,14 +134,5 @@ fn whole(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState, focused: 
         }
     }
     let inner = pane::open(frame, styler, area, &title, focused);
-    let lines = &trace.frame.lines;
-    visible_lines::draw(frame, styler, inner, lines.len(), trace.scroll, |at| {
-        let Some((part, said)) = lines.get(at) else { return Line::default() };
-        let meaning = match part {
-            FrameLineKind::Heading => StyleRole::Title,
-            FrameLineKind::Text => StyleRole::Plain,
-            FrameLineKind::Note => StyleRole::Dim,
-        };
-        styler.line(meaning, said)
-    });
+    scroll_text::draw(frame, styler, &trace.frame, inner);
 }

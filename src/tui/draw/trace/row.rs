@@ -13,7 +13,7 @@ use crate::util::{text, timestamp};
 #[derive(Debug, Clone, Copy)]
 pub(in crate::tui::draw) struct TraceColumns {
     width: usize,
-    /// To the millisecond.
+    /// Whether times are shown to the millisecond, not to the second.
     exact: bool,
     time: bool,
     server: usize,
@@ -26,7 +26,7 @@ const LATENCY: usize = 8;
 const SIZE: usize = 11;
 
 impl TraceColumns {
-    /// For so many cells.
+    /// The columns that fit into this many cells.
     pub(in crate::tui::draw) fn of(width: usize) -> Self {
         let server = if width >= 90 { 12 } else { 9 };
         Self { width, exact: width >= 76, time: width >= 50, server, size: width >= 76 }
@@ -125,7 +125,7 @@ fn what(item: &TraceItem) -> String {
             }
         }
         TraceContent::Wire(TrafficKind::Stderr(_)) => format!("stderr | {about}"),
-        TraceContent::Wire(TrafficKind::NonJsonLine(_)) => format!("noise | {about}"),
+        TraceContent::Wire(TrafficKind::NonJsonLine(_)) => format!("not JSON | {about}"),
         TraceContent::Log { level, .. } => format!("log {level} | {about}"),
         TraceContent::Wire(_) => about.clone(),
     }

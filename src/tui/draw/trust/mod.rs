@@ -49,15 +49,15 @@ pub(super) fn draw(
     let (meaning, said) = match window.readiness(state.context.now) {
         Readiness::Ready => (StyleRole::Title, "Trust this project? [y/N]".to_owned()),
         Readiness::TooSoon => {
-            (StyleRole::Dim, "one moment: what was typed ahead is no answer".to_owned())
+            (StyleRole::Dim, "One moment… (ignoring keys typed ahead)".to_owned())
         }
         Readiness::Unread => (StyleRole::Warning, "Read to the end to answer (G)".to_owned()),
         Readiness::TooLong => {
-            (StyleRole::Error, format!("Too long for here: {}", window.request.command()))
+            (StyleRole::Error, format!("Too long to show here. Run: {}", window.request.command()))
         }
     };
     frame.render_widget(styler.line(meaning, said), line);
-    pane::scrolled(frame, styler, below, &keys, 0);
+    pane::paragraph(frame, styler, below, &keys);
 }
 
 /// The answers, from the table of keys.

@@ -5,86 +5,86 @@ use crate::tui::keys::{Action, KeyContext, KeyPress};
 
 pub(super) const INBOX: KeyTable = KeyTable {
     context: KeyContext::Inbox,
-    title: "in the inbox",
+    title: "Inbox",
     bindings: &[
         footer_binding(KeyPress::Enter, Action::Open, "answer", "open the question"),
         footer_binding(
             KeyPress::F(5),
             Action::Run,
             "send",
-            "send the answer; of an address: it was visited",
+            "send the answer, or confirm the visit",
         ),
         alias_binding(KeyPress::Ctrl('r'), Action::Run),
-        footer_binding(KeyPress::Char('d'), Action::No, "decline", "say no to what is asked"),
-        footer_binding(KeyPress::Char('x'), Action::Turnaway, "turn away", "give no answer"),
+        footer_binding(KeyPress::Char('d'), Action::No, "decline", "decline the question"),
+        footer_binding(
+            KeyPress::Char('x'),
+            Action::CancelQuestion,
+            "cancel",
+            "cancel the question without an answer",
+        ),
     ],
 };
 
 pub(super) const ANSWER: KeyTable = KeyTable {
     context: KeyContext::Answer,
-    title: "in an answer",
+    title: "Answer",
     bindings: &[
         footer_binding(KeyPress::F(5), Action::Run, "send", "send the answer"),
         alias_binding(KeyPress::AltEnter, Action::Run),
         alias_binding(KeyPress::Ctrl('j'), Action::Run),
         alias_binding(KeyPress::Ctrl('r'), Action::Run),
-        footer_binding(KeyPress::Ctrl('d'), Action::No, "decline", "say no to what is asked"),
-        footer_binding(KeyPress::Ctrl('x'), Action::Turnaway, "turn away", "give no answer"),
-        help_binding(KeyPress::PageDown, Action::PageDown, "read on in what is asked"),
-        help_binding(KeyPress::PageUp, Action::PageUp, "read back in what is asked"),
+        footer_binding(KeyPress::Ctrl('d'), Action::No, "decline", "decline the question"),
+        footer_binding(
+            KeyPress::Ctrl('x'),
+            Action::CancelQuestion,
+            "cancel",
+            "cancel the question without an answer",
+        ),
+        help_binding(KeyPress::PageDown, Action::PageDown, "scroll the question down"),
+        help_binding(KeyPress::PageUp, Action::PageUp, "scroll the question up"),
     ],
 };
 
 pub(super) const APPROVAL: KeyTable = KeyTable {
     context: KeyContext::Approval,
-    title: "asked for approval",
+    title: "Approval",
     bindings: &[
-        footer_binding(KeyPress::Enter, Action::No, "deny", "refuse"),
+        footer_binding(KeyPress::Enter, Action::No, "deny", "deny the call"),
         alias_binding(KeyPress::Char('n'), Action::No),
-        footer_binding(KeyPress::Char('y'), Action::Yes, "allow once", "allow this call, once"),
+        footer_binding(KeyPress::Char('y'), Action::Yes, "allow once", "allow this call once"),
         footer_binding(
             KeyPress::Char('s'),
             Action::YesForSession,
             "allow these arguments",
-            "allow this tool with exactly these arguments until the console is closed",
+            "allow this tool with these arguments until the console closes",
         ),
-        footer_binding(
-            KeyPress::Char('e'),
-            Action::Fill,
-            "edit",
-            "refuse, and fill in the arguments again",
-        ),
+        footer_binding(KeyPress::Char('e'), Action::Fill, "edit", "deny and edit the arguments"),
         footer_binding(
             KeyPress::Char('v'),
-            Action::Turn,
+            Action::ChangeFormat,
             "definition",
-            "all that the tool says about itself",
+            "show the tool's definition",
         ),
-        footer_binding(
-            KeyPress::Esc,
-            Action::Turnaway,
-            "cancel the call",
-            "call the whole call off",
-        ),
-        help_binding(KeyPress::Ctrl('l'), Action::Redraw, "draw the screen anew"),
+        footer_binding(KeyPress::Esc, Action::CancelQuestion, "cancel the call", "cancel the call"),
+        help_binding(KeyPress::Ctrl('l'), Action::Redraw, "redraw"),
     ],
 };
 
 pub(super) const TRUST: KeyTable = KeyTable {
     context: KeyContext::Trust,
-    title: "asked to trust the project",
+    title: "Trust",
     bindings: &[
         footer_binding(
             KeyPress::Char('y'),
             Action::Yes,
             "trust",
-            "trust exactly this, once its end was shown",
+            "trust exactly this (after reading to the end)",
         ),
         footer_binding(
             KeyPress::Char('n'),
             Action::No,
             "refuse",
-            "do not trust it; remembered until it changes",
+            "do not trust it (remembered until it changes)",
         ),
         alias_binding(KeyPress::Char('N'), Action::No),
         alias_binding(KeyPress::Esc, Action::No),
@@ -92,16 +92,16 @@ pub(super) const TRUST: KeyTable = KeyTable {
             KeyPress::Char('a'),
             Action::YesAsAuthor,
             "author",
-            "trust it as its author: code below it may change without asking again",
+            "trust as the author: do not ask again when its code changes",
         ),
         footer_binding(
             KeyPress::Char('v'),
-            Action::Turn,
+            Action::ChangeFormat,
             "whole",
-            "the whole instead of the difference, or back",
+            "show the whole project or the difference",
         ),
-        footer_binding(KeyPress::Char('q'), Action::Quit, "quit", "leave without an answer"),
-        help_binding(KeyPress::Char(' '), Action::PageDown, "a page down"),
-        help_binding(KeyPress::Ctrl('l'), Action::Redraw, "draw the screen anew"),
+        footer_binding(KeyPress::Char('q'), Action::Quit, "quit", "quit without an answer"),
+        help_binding(KeyPress::Char(' '), Action::PageDown, "page down"),
+        help_binding(KeyPress::Ctrl('l'), Action::Redraw, "redraw"),
     ],
 };

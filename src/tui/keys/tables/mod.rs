@@ -16,9 +16,9 @@ use super::{Action, KeyContext, KeyPress};
 /// One key in one place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Binding {
-    /// Which key.
+    /// The key with its modifiers.
     pub key: KeyPress,
-    /// What it does.
+    /// The action the key triggers in this context.
     pub action: Action,
     /// How the footer calls it; without a word it is in the help only.
     pub label: Option<&'static str>,
@@ -29,7 +29,7 @@ pub struct Binding {
 /// The keys of a place.
 #[derive(Debug, Clone, Copy)]
 pub struct KeyTable {
-    /// Where.
+    /// The context in which these bindings hold.
     pub context: KeyContext,
     /// What it is called in the help.
     pub title: &'static str,

@@ -4,52 +4,42 @@ use super::{KeyTable, footer_binding, help_binding};
 use crate::tui::keys::{Action, KeyContext, KeyPress};
 
 pub(super) const OFFERINGS: KeyTable = KeyTable {
-    context: KeyContext::Offers,
-    title: "in the resources and prompts",
+    context: KeyContext::Offerings,
+    title: "Resources and prompts",
     bindings: &[
-        footer_binding(
-            KeyPress::Enter,
-            Action::Open,
-            "open",
-            "read it, or fill it in; a server or group: fold it",
-        ),
-        footer_binding(KeyPress::Char('/'), Action::Filter, "find", "find by a few letters"),
+        footer_binding(KeyPress::Enter, Action::Open, "open", "read, fill in or fold"),
+        footer_binding(KeyPress::Char('/'), Action::Filter, "filter", "filter by name"),
         footer_binding(
             KeyPress::Char('S'),
             Action::Subscribe,
             "watch",
-            "be told when the resource changes, or not any more",
+            "watch or unwatch the resource",
         ),
         footer_binding(
             KeyPress::Char('t'),
-            Action::Turn,
+            Action::ChangeFormat,
             "text/raw",
-            "show what is open as text or as it came",
+            "switch between text and raw",
         ),
         footer_binding(
             KeyPress::Char('Y'),
             Action::CopyCommand,
             "copy as command",
-            "copy as a command line",
+            "copy as a command",
         ),
-        footer_binding(
-            KeyPress::Char('E'),
-            Action::Export,
-            "write",
-            "write what is open to a file",
-        ),
-        help_binding(KeyPress::Char('e'), Action::Fill, "fill in the arguments again"),
-        help_binding(KeyPress::Char('u'), Action::Refresh, "ask all servers again"),
+        footer_binding(KeyPress::Char('E'), Action::Export, "write", "save to a file"),
+        help_binding(KeyPress::Char('e'), Action::Fill, "edit the arguments"),
+        help_binding(KeyPress::Char('u'), Action::Refresh, "reload from all servers"),
     ],
 };
 
 pub(super) const OFFERING_FORM: KeyTable = KeyTable {
-    context: KeyContext::Asking,
-    title: "in the arguments of templates and prompts",
+    context: KeyContext::OfferingForm,
+    title: "Template and prompt arguments",
     bindings: &[footer_binding(
         KeyPress::Right,
         Action::NextChoice,
         "suggestion",
-        "take the next suggestion, or a letter on",
+        "accept the next suggestion, or cursor right",
     )],
 };

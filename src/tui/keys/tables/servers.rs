@@ -5,44 +5,29 @@ use crate::tui::keys::{Action, KeyContext, KeyPress};
 
 pub(super) const SERVERS: KeyTable = KeyTable {
     context: KeyContext::Servers,
-    title: "in the servers",
+    title: "Servers",
     bindings: &[
         footer_binding(
             KeyPress::Enter,
             Action::Open,
             "open",
-            "connect; beside the list: show its wire",
+            "connect; in the details: show the trace",
         ),
-        footer_binding(
-            KeyPress::Char('c'),
-            Action::Connect,
-            "connect",
-            "connect, or ask for a sign of life",
-        ),
+        footer_binding(KeyPress::Char('c'), Action::Connect, "connect", "connect or ping"),
         alias_binding(KeyPress::Char('P'), Action::Connect),
-        footer_binding(
-            KeyPress::Char('R'),
-            Action::Restart,
-            "restart",
-            "end it and start it again",
-        ),
+        footer_binding(KeyPress::Char('R'), Action::Restart, "restart", "restart the server"),
         footer_binding(
             KeyPress::Char('x'),
             Action::Stop,
             "stop",
-            "end it; its next call starts it again",
+            "stop the server; the next call starts it",
         ),
-        footer_binding(
-            KeyPress::Char('l'),
-            Action::Log,
-            "log",
-            "its log and its standard error, or its health",
-        ),
+        footer_binding(KeyPress::Char('l'), Action::Log, "log", "switch between log and health"),
         footer_binding(
             KeyPress::Char('d'),
             Action::Diff,
             "diff",
-            "declared tools against advertised ones",
+            "compare declared and advertised tools",
         ),
         footer_binding(
             KeyPress::Char('t'),
@@ -50,8 +35,8 @@ pub(super) const SERVERS: KeyTable = KeyTable {
             "tools",
             "show the tools of this server",
         ),
-        footer_binding(KeyPress::Char('T'), Action::ShowTrace, "trace", "show its wire"),
-        help_binding(KeyPress::Char('L'), Action::Level, "ask it for log lines of the next level"),
-        help_binding(KeyPress::Char('u'), Action::Refresh, "list its tools again"),
+        footer_binding(KeyPress::Char('T'), Action::ShowTrace, "trace", "show its trace"),
+        help_binding(KeyPress::Char('L'), Action::Level, "change the log level"),
+        help_binding(KeyPress::Char('u'), Action::Refresh, "reload its tools"),
     ],
 };

@@ -5,75 +5,70 @@ use crate::tui::keys::{Action, KeyContext, KeyPress};
 
 pub(super) const TOOLS: KeyTable = KeyTable {
     context: KeyContext::Tools,
-    title: "in the tools",
+    title: "Tools",
     bindings: &[
         footer_binding(KeyPress::Enter, Action::Fill, "call", "fill in the arguments and call"),
         alias_binding(KeyPress::Char('e'), Action::Fill),
         footer_binding(
             KeyPress::Char('/'),
             Action::Filter,
-            "find",
-            "find by a few letters; src:NAME kind:NAME approval:yes !word narrow it",
+            "filter",
+            "filter: words src:NAME kind:NAME approval:yes !word",
         ),
         footer_binding(
             KeyPress::Char('Y'),
             Action::CopyCommand,
             "copy as command",
-            "copy the call as a command line",
+            "copy the call as a command",
         ),
         footer_binding(KeyPress::Char('b'), Action::Bench, "bench", "benchmark this tool"),
         footer_binding(
             KeyPress::Char('h'),
             Action::ShowHistory,
             "history",
-            "show the calls of the past of this tool",
+            "show the history of this tool",
         ),
         footer_binding(
             KeyPress::Char('d'),
             Action::Detail,
             "detail",
-            "the tool as detail, schema, as it was told",
+            "switch between details, schema and raw",
         ),
         footer_binding(
             KeyPress::Char('t'),
-            Action::Turn,
-            "turn",
-            "results as text, as a JSON tree, as they came",
+            Action::ChangeFormat,
+            "format",
+            "show the result as text, JSON tree or raw",
         ),
         footer_binding(
             KeyPress::Char('E'),
             Action::Export,
             "save",
-            "write the result that is shown to a file",
+            "save the shown result to a file",
         ),
-        footer_binding(KeyPress::Char('s'), Action::Sort, "sort", "another order"),
-        help_binding(KeyPress::Char('T'), Action::ShowTrace, "show the wire of its newest call"),
+        footer_binding(KeyPress::Char('s'), Action::Sort, "sort", "change the sort order"),
+        help_binding(KeyPress::Char('T'), Action::ShowTrace, "show the trace of its newest call"),
         footer_binding(
             KeyPress::Char('u'),
             Action::Refresh,
-            "list again",
-            "list the tools of all sources again",
+            "reload",
+            "reload the tools of all sources",
         ),
     ],
 };
 
 pub(super) const RESULT: KeyTable = KeyTable {
     context: KeyContext::Result,
-    title: "in the result",
+    title: "Result",
     bindings: &[
         footer_binding(
             KeyPress::Enter,
             Action::Open,
             "fold",
-            "fold or unfold a branch; of a text: call again",
+            "fold or unfold; in text: call again",
         ),
         alias_binding(KeyPress::Char(' '), Action::Open),
-        footer_binding(
-            KeyPress::Left,
-            Action::PreviousChoice,
-            "older",
-            "an older call of this tool",
-        ),
-        footer_binding(KeyPress::Right, Action::NextChoice, "newer", "a newer call of this tool"),
+        footer_binding(KeyPress::Left, Action::PreviousChoice, "older", "show an older call"),
+        footer_binding(KeyPress::Right, Action::NextChoice, "newer", "show a newer call"),
     ],
 };

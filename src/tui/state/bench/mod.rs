@@ -5,14 +5,14 @@ mod tool_picker;
 
 use std::sync::Arc;
 
-use super::{AppContext, LineInput, Pane, ToolRow, View};
+use super::{AppContext, LineInput, Pane, ScrollPosition, ToolRow, View};
 use crate::bench::bench_result::{BenchResult, ExportFormat};
 use crate::bench::snapshot::BenchSnapshot;
 use crate::model::{Error, JsonObject};
-use crate::tui::event::bench::{BenchEffect, BenchEvent, BenchRunSpec};
+use crate::tui::event::bench::{BenchEffect, BenchEvent, BenchRunSpec, TargetSide};
 use crate::tui::event::{AppEffect, Navigation};
 use crate::tui::keys::{Action, KeyContext};
-pub use plan_form::{PlanField, PlanForm, TargetSide};
+pub use plan_form::{PlanField, PlanForm};
 pub use tool_picker::ToolPicker;
 
 /// The benchmark: what is to be run, the run, what it showed.
@@ -24,27 +24,27 @@ pub struct BenchView {
     pub picker: Option<ToolPicker>,
     /// A file that is to be written, while it is named.
     pub file: Option<(BenchFilePurpose, LineInput)>,
-    /// The newest run.
+    /// The newest run, in progress or ended; `None` before the first.
     pub run: Option<BenchRun>,
     /// How far the run is scrolled.
-    pub run_scroll: usize,
+    pub run_position: ScrollPosition,
     /// How far the verdict is scrolled.
-    pub verdict_scroll: usize,
+    pub verdict_position: ScrollPosition,
 }
 
 /// What a file is written for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BenchFilePurpose {
-    /// For other programs.
+    /// Results for people and other programs: JSON, CSV, Markdown and more.
     Export,
     /// For later runs, to be compared with.
     Baseline,
 }
 
-/// A run.
+/// A benchmark run as the console follows it.
 #[derive(Debug)]
 pub struct BenchRun {
-    /// Counts up from 1.
+    /// The number of the run in this console, from 1 on.
     pub number: u64,
     /// What it is to do.
     pub spec: BenchRunSpec,
@@ -83,8 +83,8 @@ impl View for BenchView {
             Action::Model => {
                 self.form.focus_field(PlanField::Model);
                 self.form.toggle_choice();
-                let model = if self.form.is_open { "open: at a rate" } else { "closed" };
-                context.show_status(format!("the load is {model}"));
+                let model = if self.form.is_open { "open (a rate)" } else { "closed" };
+                context.show_status(format!("load model: {model}"));
             }
             Action::PreviousChoice | Action::NextChoice => drop(self.form.toggle_choice()),
             Action::Unset => self.form.clear(),
@@ -93,8 +93,7 @@ impl View for BenchView {
             Action::Export => self.name(BenchFilePurpose::Export, context),
             Action::Baseline => self.name(BenchFilePurpose::Baseline, context),
             Action::Copy | Action::CopyCommand => {
-                context.show_status("copied as a command");
-                return Some(vec![AppEffect::Copy(self.form.command_line())]);
+                return Some(context.copy("command", self.form.command_line()));
             }
             _ => return None,
         }
@@ -103,7 +102,7 @@ impl View for BenchView {
 
     fn key_contexts(&self, focus: Pane) -> Vec<KeyContext> {
         if self.file.is_some() || self.picker.is_some() {
-            return vec![KeyContext::Choosing];
+            return vec![KeyContext::Picker];
         }
         if self.form.is_writing && focus == Pane::Plan {
             return vec![KeyContext::Form];
@@ -115,8 +114,8 @@ impl View for BenchView {
         match (focus, &mut self.picker) {
             (Pane::Plan, Some(picker)) => picker.step(by),
             (Pane::Plan, None) => self.form.step(by),
-            (Pane::Run, _) => self.run_scroll = self.run_scroll.saturating_add_signed(by),
-            _ => self.verdict_scroll = self.verdict_scroll.saturating_add_signed(by),
+            (Pane::Run, _) => self.run_position.scroll(by),
+            _ => self.verdict_position.scroll(by),
         }
     }
 
@@ -160,7 +159,7 @@ impl BenchView {
         self.picker = Some(ToolPicker::of(side, rows));
     }
 
-    /// Benchmarks this tool next.
+    /// Makes this tool the target of the next run, with its arguments if they are known.
     pub fn set_target(&mut self, tool: &str, arguments: Option<&JsonObject>) {
         self.picker = None;
         self.form.is_writing = false;
@@ -173,7 +172,7 @@ impl BenchView {
         match event {
             BenchEvent::BaselineSaved(path) => {
                 let path = path.display().to_string();
-                context.show_status(format!("kept in {path}; the next run is compared with it"));
+                context.show_status(format!("saved {path}; the next run is compared with it"));
                 self.form.set(PlanField::Baseline, path);
             }
             BenchEvent::Started { run, warnings } => {
@@ -193,7 +192,7 @@ impl BenchView {
                 let end = (*outcome).map(Arc::new);
                 let (said, is_bad) = finish_message(run, &end);
                 own.end = Some(end);
-                self.verdict_scroll = 0;
+                self.verdict_position.reset();
                 if is_bad {
                     context.show_error(said);
                 } else {
@@ -207,11 +206,11 @@ impl BenchView {
     /// Tells the run to end, and keeps what was measured.
     pub fn stop(&mut self, context: &mut AppContext) -> Vec<AppEffect> {
         let Some(run) = self.run.as_mut().filter(|run| run.end.is_none()) else {
-            context.show_status("nothing runs here");
+            context.show_status("no run in progress");
             return Vec::new();
         };
         run.is_stopping = true;
-        context.show_status("no more calls are made; what was measured is kept");
+        context.show_status("stopping; the results so far are kept");
         vec![AppEffect::Bench(BenchEffect::Stop)]
     }
 
@@ -243,7 +242,7 @@ impl BenchView {
             Action::Open => {
                 let Some(picker) = self.picker.take() else { return Some(Vec::new()) };
                 let Some(row) = picker.chosen() else {
-                    context.show_error("no tool is found so");
+                    context.show_error("no matching tool");
                     self.picker = Some(picker);
                     return Some(Vec::new());
                 };
@@ -283,7 +282,7 @@ impl BenchView {
 
     fn start(&mut self, context: &mut AppContext) -> Vec<AppEffect> {
         if self.is_running() {
-            context.show_error("a run goes on; 'x' stops it and keeps what was measured");
+            context.show_error("a run is in progress; x stops it");
             return Vec::new();
         }
         let spec = match self.form.order() {
@@ -308,29 +307,26 @@ impl BenchView {
             is_stopping: false,
             end: None,
         });
-        (self.run_scroll, self.verdict_scroll) = (0, 0);
+        self.run_position.reset();
+        self.verdict_position.reset();
         context.focus = Pane::Run;
-        context.show_status(format!("run {number} begins; the trace rests meanwhile"));
+        context.show_status(format!("run {number} started; tracing is paused"));
         vec![AppEffect::Bench(BenchEffect::Start { run: number, spec: Box::new(spec) })]
     }
 
     fn pause(&mut self, context: &mut AppContext) -> Vec<AppEffect> {
         let Some(run) = self.run.as_mut().filter(|run| run.end.is_none()) else {
-            context.show_status("nothing runs here");
+            context.show_status("no run in progress");
             return Vec::new();
         };
         run.is_paused = !run.is_paused;
-        context.show_status(if run.is_paused {
-            "paused: no calls are made; Space goes on"
-        } else {
-            "it goes on"
-        });
+        context.show_status(if run.is_paused { "paused; Space resumes" } else { "resumed" });
         vec![AppEffect::Bench(BenchEffect::Pause(run.is_paused))]
     }
 
     fn name(&mut self, purpose: BenchFilePurpose, context: &mut AppContext) {
         let Some((number, _)) = self.account() else {
-            return context.show_error("there is no run yet that could be written");
+            return context.show_error("no run to export yet");
         };
         let name = match (purpose, self.form.text(PlanField::Baseline)) {
             (BenchFilePurpose::Export, _) => format!("bench-{number}.md"),
@@ -345,7 +341,7 @@ impl BenchView {
         let Some((_, account)) = self.account() else { return Vec::new() };
         let (form, name) = export_format(line.text().trim());
         let Some(form) = form else {
-            context.show_error("end it in .json .csv .md .hgrm or .svg, or write hyperfine=FILE");
+            context.show_error("use a .json, .csv, .md, .hgrm or .svg file, or hyperfine=FILE");
             self.file = Some((purpose, line));
             return Vec::new();
         };
@@ -397,9 +393,9 @@ fn finish_message(number: u64, end: &Result<Arc<BenchResult>, Error>) -> (String
     }
     match account.findings.comparisons.first() {
         Some(compared) => {
-            (format!("run {number} is done: {}", compared.headline_sentence()), false)
+            (format!("run {number} finished: {}", compared.headline_sentence()), false)
         }
-        None => (format!("run {number} is done"), false),
+        None => (format!("run {number} finished"), false),
     }
 }
 

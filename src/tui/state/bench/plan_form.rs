@@ -12,21 +12,12 @@ use crate::bench::plan_options::PlanOptions;
 use crate::bench::syntax::{self, RateSpec};
 use crate::bench::threshold;
 use crate::model::{Error, JsonObject};
-use crate::tui::event::bench::BenchRunSpec;
+use crate::tui::event::bench::{BenchRunSpec, TargetSide};
 use crate::tui::state::LineInput;
 use crate::util::units;
 
 /// How a time is written.
-const TIME: &str = "a time such as 30s";
-
-/// One of two tools.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TargetSide {
-    /// The first one.
-    A,
-    /// The one that it is compared with.
-    B,
-}
+const TIME: &str = "a duration such as 30s";
 
 /// An entry of the plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -71,7 +62,7 @@ impl PlanField {
         Self::AllowWrites,
     ];
 
-    /// What it is called.
+    /// The label in the form.
     pub fn title(self) -> &'static str {
         match self {
             Self::ToolA => "A",
@@ -119,7 +110,7 @@ impl PlanField {
 /// What is wrong with an entry.
 #[derive(Debug, Clone)]
 pub struct PlanFieldError {
-    /// Which one.
+    /// The entry of the plan this row shows.
     pub entry: PlanField,
     /// What is wrong, and what to write instead.
     pub error: Error,
@@ -135,7 +126,7 @@ pub struct PlanForm {
     pub allow_writes: bool,
     /// The current one of the entries that are shown.
     pub at: usize,
-    /// Whether it is written.
+    /// Whether the chosen entry is being edited.
     pub is_writing: bool,
     /// What was found wrong when it was to be run.
     pub error: Option<PlanFieldError>,
@@ -154,7 +145,7 @@ impl PlanForm {
         })
     }
 
-    /// The current entry.
+    /// The entry of the chosen row.
     pub fn current(&self) -> PlanField {
         self.entries().nth(self.at).unwrap_or(PlanField::ToolA)
     }
@@ -189,7 +180,7 @@ impl PlanForm {
         self.lines.iter_mut().find(|(known, _)| *known == entry).map(|(_, line)| line)
     }
 
-    /// Writes an entry.
+    /// Replaces the text of an entry.
     pub fn set(&mut self, entry: PlanField, text: impl Into<String>) {
         self.lines.retain(|(known, _)| *known != entry);
         self.lines.push((entry, LineInput::of(text)));
@@ -244,23 +235,23 @@ impl PlanForm {
     /// What holds when an entry is empty.
     pub fn placeholder(&self, entry: PlanField) -> &'static str {
         match entry {
-            PlanField::ToolA => "none; 'a' chooses a tool",
+            PlanField::ToolA => "none; press a to choose",
             PlanField::ArgumentsA => "none",
-            PlanField::ToolB => "none; 'b' chooses one to compare",
-            PlanField::ArgumentsB => "those of A",
-            PlanField::Rounds => "20 turns each",
+            PlanField::ToolB => "none; press b to choose",
+            PlanField::ArgumentsB => "same as A",
+            PlanField::Rounds => "20 rounds",
             PlanField::Rate => "50, 50@10s,100@10s or 10..100:60s",
             PlanField::InFlight if self.is_open => "100 at most",
             PlanField::InFlight => "1",
             PlanField::Calls if self.text(PlanField::Duration).is_empty() => "1000",
-            PlanField::Calls => "as many as come",
+            PlanField::Calls => "no limit",
             PlanField::Duration if self.text(PlanField::Calls).is_empty() => "10s",
-            PlanField::Duration => "as long as it takes",
-            PlanField::WarmUp => "a tenth, not counted",
-            PlanField::Timeout => "that of the tool",
+            PlanField::Duration => "no limit",
+            PlanField::WarmUp => "10% of the run, not counted",
+            PlanField::Timeout => "the tool's own",
             PlanField::FailIf => "p99>50ms, error_rate>1%",
-            PlanField::Baseline => "none; B keeps a run as one",
-            PlanField::MaxRegression => "not judged; such as 10%",
+            PlanField::Baseline => "none; B saves a run as one",
+            PlanField::MaxRegression => "not judged, e.g. 10%",
             PlanField::Seed => "42",
             PlanField::Model | PlanField::AllowWrites => "",
         }
@@ -279,7 +270,7 @@ impl PlanForm {
             targets.push((self.text(name).to_owned(), object(text).map_err(flaw(words))?));
         }
         if targets.is_empty() {
-            let error = Error::usage("no tool is chosen").with_hint("'a' shows all of them");
+            let error = Error::usage("no tool chosen").with_hint("press a to choose one");
             return Err(PlanFieldError { entry: PlanField::ToolA, error });
         }
         let thresholds = threshold::parse(&self.conditions(), targets.len());
@@ -293,7 +284,7 @@ impl PlanForm {
             rate: self.rate()?,
             warm_up: self.read(
                 PlanField::WarmUp,
-                "calls such as 100, or a time such as 3s",
+                "a number of calls such as 100, or a duration such as 3s",
                 |text| syntax::warm_up(text).ok(),
             )?,
             seed: self.read(PlanField::Seed, "a whole number", |text| text.parse().ok())?,
@@ -397,7 +388,7 @@ impl PlanForm {
             return Ok(None);
         }
         let wrong = || {
-            let error = Error::usage(format!("'{text}' is not understood: expected {expected}"));
+            let error = Error::usage(format!("invalid value '{text}': expected {expected}"));
             PlanFieldError { entry, error }
         };
         read(text).map(Some).ok_or_else(wrong)
@@ -414,7 +405,7 @@ fn object(text: &str) -> Result<JsonObject, Error> {
     }
     match serde_json::from_str(text) {
         Ok(Value::Object(object)) => Ok(object),
-        Ok(_) => Err(Error::usage("the arguments are no JSON object such as {\"key\": 1}")),
+        Ok(_) => Err(Error::usage("the arguments must be a JSON object such as {\"key\": 1}")),
         Err(error) => Err(Error::usage(format!("the arguments are not valid JSON: {error}"))
             .with_hint(
                 "write them as {\"key\": 1}; {{seq}} and {{int 1 9}} differ from call to call",

@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use super::TargetSide;
+use crate::tui::event::bench::TargetSide;
 use crate::tui::state::{LineInput, ListCursor, ToolRow, ToolSearch};
 
 /// The tools that one is chosen of.
 #[derive(Debug)]
 pub struct ToolPicker {
-    /// For which side.
+    /// Whether tool A or tool B is being chosen.
     pub side: TargetSide,
-    /// What is searched for.
+    /// The filter, in the language of the tool list.
     pub words: LineInput,
     /// The chosen one of those that are found.
     pub list: ListCursor,
@@ -19,7 +19,7 @@ pub struct ToolPicker {
 }
 
 impl ToolPicker {
-    /// One of these.
+    /// A picker over these tools, with all of them shown.
     pub fn of(side: TargetSide, rows: Vec<Arc<ToolRow>>) -> Self {
         let found = (0..rows.len()).collect();
         Self { side, words: LineInput::default(), list: ListCursor::default(), rows, found }
@@ -36,7 +36,7 @@ impl ToolPicker {
         self.found.iter().map(|at| &*self.rows[*at])
     }
 
-    /// The chosen one.
+    /// The chosen tool; `None` when the filter finds none.
     pub fn chosen(&self) -> Option<&ToolRow> {
         self.rows.get(*self.found.get(self.list.chosen())?).map(|row| &**row)
     }

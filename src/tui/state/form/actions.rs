@@ -3,9 +3,7 @@
 use super::{SECRET_NOT_SHOWN, SchemaForm};
 use crate::host::form::{FieldInput, FieldKind, FormNode, RowPart};
 use crate::tui::keys::Action;
-
-/// How many lines of a text a page has.
-const PAGE: isize = 10;
+use crate::tui::state::list_cursor::PAGE;
 
 impl SchemaForm {
     /// Does what a key stands for, when it is about the fields.
@@ -74,7 +72,7 @@ impl SchemaForm {
                     self.changed();
                 }
                 Err(why) => {
-                    self.problem = Some(why.clone());
+                    self.problem = Some(why.to_string());
                     self.json = Some(written);
                 }
             },
@@ -139,7 +137,7 @@ impl SchemaForm {
         let Some(node) = self.root.at_mut(way) else { return };
         let is_list = node.field.kind == FieldKind::List;
         if !node.add(at) {
-            self.problem = Some("nothing can be added here".to_owned());
+            self.problem = Some("cannot add an item here".to_owned());
             return;
         }
         self.line_path = None;
@@ -159,7 +157,7 @@ impl SchemaForm {
             (Some(last), _) => (way, last),
             (None, Some(item)) => item,
             (None, None) => {
-                self.problem = Some("this is no item of a list".to_owned());
+                self.problem = Some("not an item of a list".to_owned());
                 return;
             }
         };

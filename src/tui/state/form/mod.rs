@@ -19,7 +19,8 @@ use crate::host::example;
 use crate::host::form::{FieldInput, FieldKind, FormNode, ResolvedSchema, RowPart};
 use crate::host::validate::Violation;
 use crate::model::{JsonObject, ToolDefinition};
-use crate::tui::event::{AppEffect, EditorDraft};
+use crate::tui::event::AppEffect;
+use crate::tui::external_editor::{EditorDraft, EditorError};
 use crate::tui::keys::{Action, KeyContext};
 
 pub use row::FormRow;
@@ -55,7 +56,7 @@ pub struct SchemaForm {
 struct JsonDraft {
     text: TextArea,
     /// What it is, or why it is nothing.
-    object: Result<JsonObject, String>,
+    object: Result<JsonObject, ParseArgumentsError>,
 }
 
 /// What is shown below the fields, made when something changed.
@@ -173,7 +174,7 @@ impl SchemaForm {
     /// says so.
     pub fn is_ready(&mut self) -> bool {
         if let Some(JsonDraft { object: Err(why), .. }) = &self.json {
-            self.problem = Some(why.clone());
+            self.problem = Some(why.to_string());
             return false;
         }
         if let Some(missing) = self.missing() {
@@ -247,10 +248,10 @@ impl SchemaForm {
     }
 
     /// Takes in what was written elsewhere, or why nothing was.
-    pub fn apply_editor_result(&mut self, outcome: Result<String, String>) {
+    pub fn apply_editor_result(&mut self, outcome: Result<String, EditorError>) {
         match outcome {
             Ok(text) => self.take_text(&text),
-            Err(why) => self.problem = Some(why),
+            Err(error) => self.problem = Some(error.to_string()),
         }
     }
 
@@ -287,11 +288,11 @@ impl SchemaForm {
     /// Where keys are looked up while it is filled in, the nearest place first.
     pub fn key_contexts(&self) -> Vec<KeyContext> {
         if self.json.is_some() {
-            return vec![KeyContext::Lines];
+            return vec![KeyContext::MultilineText];
         }
         let writes =
             self.node().is_some_and(FormNode::is_text_input) && self.part() == RowPart::Field;
-        if writes { vec![KeyContext::Form] } else { vec![KeyContext::Items, KeyContext::Form] }
+        if writes { vec![KeyContext::Form] } else { vec![KeyContext::FormItems, KeyContext::Form] }
     }
 
     /// Whether what is being written stands in the chosen line.
@@ -356,7 +357,7 @@ impl SchemaForm {
         match object(text) {
             Ok(object) if !was_json => self.fill(&object),
             other => {
-                self.problem = other.as_ref().err().cloned();
+                self.problem = other.as_ref().err().map(ToString::to_string);
                 self.json = Some(JsonDraft { text: TextArea::of(text), object: other });
             }
         }
@@ -409,17 +410,35 @@ impl SchemaForm {
 }
 
 /// What is said instead of showing a secret.
-const SECRET_NOT_SHOWN: &str = "it holds a secret, which is not shown; Del leaves the field out";
+const SECRET_NOT_SHOWN: &str = "holds a secret, which is not shown; Del unsets the field";
 
-fn object(text: &str) -> Result<JsonObject, String> {
+/// Why a text is no JSON object.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+enum ParseArgumentsError {
+    /// It is JSON, of another type.
+    #[error("must be a JSON object: {{ … }}")]
+    NotAnObject,
+    /// It is not JSON.
+    #[error("{line}:{column}: not JSON: {message}")]
+    Syntax {
+        /// From 1.
+        line: usize,
+        /// From 1; 0 where the parser stopped before a line.
+        column: usize,
+        /// The parser's words, without the place.
+        message: String,
+    },
+}
+
+fn object(text: &str) -> Result<JsonObject, ParseArgumentsError> {
     match serde_json::from_str(text) {
         Ok(Value::Object(object)) => Ok(object),
-        Ok(_) => Err("it has to be an object: { … }".to_owned()),
+        Ok(_) => Err(ParseArgumentsError::NotAnObject),
         Err(why) => {
             let said = why.to_string();
-            // It says the place at its end; here that stands in front.
-            let said = said.split(" at line ").next().unwrap_or_default();
-            Err(format!("{}:{}: not JSON: {said}", why.line(), why.column()))
+            // The parser puts the place last; here it comes first.
+            let message = said.split(" at line ").next().unwrap_or_default().to_owned();
+            Err(ParseArgumentsError::Syntax { line: why.line(), column: why.column(), message })
         }
     }
 }

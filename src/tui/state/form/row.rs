@@ -15,9 +15,9 @@ pub struct FormRow {
     pub node_path: Vec<usize>,
     /// What of that field it shows.
     pub part: RowPart,
-    /// How deep it stands.
+    /// The nesting depth, 0 at the top.
     pub depth: usize,
-    /// Where in the value.
+    /// The path of the value that the row is about.
     pub path: ValuePath,
     /// What does not fit there.
     pub problems: Vec<String>,

@@ -23,7 +23,7 @@ impl HistoryView {
             return self.next_request();
         };
         let Some(arguments) = &entry.arguments else {
-            context.show_error("the arguments of this call were too large to be kept");
+            context.show_error("the arguments of this call were too large to keep");
             return Vec::new();
         };
         if action == Action::CopyCommand {
@@ -33,12 +33,13 @@ impl HistoryView {
             } else {
                 command::rerun(&entry.id)
             };
-            context.show_status("copied as a command");
-            return vec![AppEffect::Copy(line)];
+            return context.copy("command", line);
         }
         if matches!(self.changed, Some(Ok(Some(true)))) {
-            context
-                .show_status(format!("the definition of {} changed since this call", entry.tool));
+            context.show_status(format!(
+                "the definition of {} has changed since this call",
+                entry.tool
+            ));
         }
         let navigation = rerun(entry, arguments, action == Action::ReplayEdited, context);
         vec![AppEffect::Navigate(navigation)]
@@ -49,7 +50,7 @@ impl HistoryView {
         let id = call.id.clone();
         if self.marked.take_if(|marked| *marked == id).is_none() {
             self.marked = Some(id);
-            context.show_status("marked; d on another call compares the two");
+            context.show_status("marked; press d on another call to compare");
         }
     }
 
@@ -61,9 +62,7 @@ impl HistoryView {
         };
         let other = self.marked.clone().filter(|marked| *marked != call.id).or_else(before);
         let Some(other) = other else {
-            context.show_error(
-                "nothing to compare with: m marks a call, d on another compares the two",
-            );
+            context.show_error("nothing to compare with: mark a call with m first");
             return Vec::new();
         };
         vec![AppEffect::History(HistoryEffect::Compare(call.id.clone(), other))]
@@ -71,20 +70,22 @@ impl HistoryView {
 
     pub(super) fn copy_selection(&self, context: &mut AppContext) -> Vec<AppEffect> {
         let result = || self.entry()?.result.as_ref().map(StoredResult::text);
-        let text = match context.focus {
-            Pane::Entry if self.is_comparing() => Some(self.details.to_text()),
-            Pane::Entry => result().or_else(|| Some(self.details.to_text())),
-            _ => self.chosen().map(|call| call.id.clone()),
+        let details = || self.details.to_text();
+        let (what, text) = match context.focus {
+            Pane::Entry if self.is_comparing() => ("diff", Some(details())),
+            Pane::Entry => match result() {
+                Some(text) => ("result", Some(text)),
+                None => ("call", Some(details())),
+            },
+            _ => ("call ID", self.chosen().map(|call| call.id.clone())),
         };
-        let Some(text) = text else { return Vec::new() };
-        context.show_status("copied");
-        vec![AppEffect::Copy(text)]
+        text.map(|text| context.copy(what, text)).unwrap_or_default()
     }
 
     pub(super) fn export_matches(&self, context: &mut AppContext) -> Vec<AppEffect> {
         let ids: Vec<String> = self.found().map(|call| call.id.clone()).collect();
         if ids.is_empty() {
-            context.show_error("there is nothing to write");
+            context.show_error("nothing to export");
             return Vec::new();
         }
         vec![AppEffect::History(HistoryEffect::Export(ids))]
@@ -105,7 +106,7 @@ fn rerun(
     }
     if !missing.is_empty() {
         let missing = missing.join(", ");
-        context.show_status(format!("secret and therefore not kept, to be filled in: {missing}"));
+        context.show_status(format!("secrets are not kept; fill in: {missing}"));
     }
     Navigation::FillArguments { tool, arguments: Some(arguments) }
 }

@@ -31,7 +31,7 @@ impl EntryFormat {
     /// All of them, in their order.
     pub const ALL: [Self; 3] = [Self::Text, Self::Json, Self::Raw];
 
-    /// What it is called.
+    /// The title on the screen.
     pub fn title(self) -> &'static str {
         match self {
             Self::Text => "text",
@@ -40,7 +40,7 @@ impl EntryFormat {
         }
     }
 
-    /// The next one.
+    /// The format after this one; the last leads to the first.
     #[must_use]
     pub fn next(self) -> Self {
         match self {
@@ -51,7 +51,7 @@ impl EntryFormat {
     }
 }
 
-/// One call.
+/// The text of one call in a format: status, arguments, result and facts.
 pub(super) fn entry(
     entry: &HistoryEntry,
     changed: Option<&Result<Option<bool>, Error>>,
@@ -75,7 +75,7 @@ pub(super) fn entry(
     }
     page.heading("arguments");
     match &entry.arguments {
-        None => page.line(StyleRole::Warning, "too large to be kept"),
+        None => page.line(StyleRole::Warning, "too large to keep"),
         Some(arguments) if arguments.is_empty() => page.line(StyleRole::Dim, "none"),
         Some(arguments) if look == EntryFormat::Raw => {
             page.line(StyleRole::Plain, json::compact(arguments));
@@ -88,7 +88,7 @@ pub(super) fn entry(
             note = format!("{note}, {}", result.kinds.join(", "));
         }
         if result.cut {
-            note.push_str(", only the beginning was kept");
+            note.push_str(", truncated");
         }
         page.heading(format!("result  {note}"));
         match (look, &result.output) {
@@ -125,11 +125,11 @@ fn facts(page: &mut ScrollText, entry: &HistoryEntry) {
 /// Whether the tool is what it was then.
 fn definition(changed: Option<&Result<Option<bool>, Error>>) -> StyledSpan {
     let (meaning, said) = match changed {
-        None => (StyleRole::Dim, "being compared".to_owned()),
-        Some(Ok(Some(false))) => (StyleRole::Dim, "the same today".to_owned()),
+        None => (StyleRole::Dim, "comparing…".to_owned()),
+        Some(Ok(Some(false))) => (StyleRole::Dim, "unchanged".to_owned()),
         Some(Ok(Some(true))) => (StyleRole::Warning, "changed since this call".to_owned()),
-        Some(Ok(None)) => (StyleRole::Dim, "was not kept".to_owned()),
-        Some(Err(error)) => (StyleRole::Warning, format!("not known today: {}", error.message())),
+        Some(Ok(None)) => (StyleRole::Dim, "not recorded".to_owned()),
+        Some(Err(error)) => (StyleRole::Warning, format!("unknown: {}", error.message())),
     };
     (meaning, format!("   definition: {said}"))
 }
@@ -147,15 +147,18 @@ pub(super) fn comparison(comparison: &CallComparison) -> ScrollText {
         ]);
     }
     let (meaning, said) = match comparison.same_definition {
-        Some(true) => (StyleRole::Plain, "of the same definition"),
-        Some(false) => (StyleRole::Warning, "of different definitions"),
-        None => (StyleRole::Dim, "of definitions that were not kept"),
+        Some(true) => (StyleRole::Plain, "same definition"),
+        Some(false) => (StyleRole::Warning, "different definitions"),
+        None => (StyleRole::Dim, "definitions not recorded"),
     };
     page.line(meaning, said);
     hunks(&mut page, "arguments", &comparison.arguments);
     hunks(&mut page, "results", &comparison.results);
     if comparison.is_truncated {
-        page.line(StyleRole::Warning, "only the beginnings of the results were kept and compared");
+        page.line(
+            StyleRole::Warning,
+            "the recorded results are truncated; only their beginnings are compared",
+        );
     }
     page
 }

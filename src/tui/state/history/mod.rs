@@ -81,14 +81,14 @@ pub enum HistoryFileState {
 impl View for HistoryView {
     fn act(&mut self, action: Action, context: &mut AppContext) -> Option<Vec<AppEffect>> {
         if let Some(by) = action_step(action)
-            && (context.focus == Pane::Past || self.is_filtering)
+            && (context.focus == Pane::HistoryList || self.is_filtering)
         {
             self.step(by);
             return Some(self.next_request());
         }
         match action {
             Action::Filter => {
-                context.focus = Pane::Past;
+                context.focus = Pane::HistoryList;
                 self.is_filtering = true;
             }
             Action::Open => context.focus = Pane::Entry,
@@ -96,7 +96,7 @@ impl View for HistoryView {
                 self.is_stale = true;
                 return Some(self.next_request());
             }
-            Action::Turn => {
+            Action::ChangeFormat => {
                 self.format = self.format.next();
                 self.show();
             }
@@ -122,7 +122,7 @@ impl View for HistoryView {
 
     fn scroll(&mut self, focus: Pane, by: isize) {
         match focus {
-            Pane::Past => self.step(by),
+            Pane::HistoryList => self.step(by),
             _ => self.details.scroll(by),
         }
     }
@@ -332,7 +332,7 @@ impl HistoryView {
         } else if context.is_zoomed {
             return None;
         } else if context.focus == Pane::Entry {
-            context.focus = Pane::Past;
+            context.focus = Pane::HistoryList;
         } else if !self.filter.text().is_empty() {
             self.filter.clear();
             self.refilter();

@@ -7,12 +7,32 @@ use nucleo_matcher::pattern::{CaseMatching, Normalization, Pattern};
 use nucleo_matcher::{Config, Matcher, Utf32Str};
 
 use crate::tui::event::history::{HistoryReadFilter, PastCall, SessionFilter};
+use crate::tui::state::filter::{FilterSyntax, is_yes, quoted};
 use crate::util::timestamp::parse_since;
 
-/// What is searched for.
+/// What a term of the filter is about.
+#[derive(Debug, Clone, Copy)]
+enum HistoryKey {
+    Tool,
+    Failed,
+    Since,
+    Session,
+}
+
+const SYNTAX: FilterSyntax<HistoryKey> = FilterSyntax {
+    keys: &[
+        ("tool", HistoryKey::Tool),
+        ("failed", HistoryKey::Failed),
+        ("since", HistoryKey::Since),
+        ("session", HistoryKey::Session),
+    ],
+    has_quotes: true,
+};
+
+/// The parsed filter of the history.
 #[derive(Debug, Default, PartialEq)]
 pub struct HistorySearch {
-    /// What is read.
+    /// The part of the filter that decides what is read from the file.
     pub read_filter: HistoryReadFilter,
     /// What a field says that is not understood, in words.
     pub problem: Option<String>,
@@ -24,42 +44,31 @@ impl HistorySearch {
     /// Reads `calc`, `failed:yes`, `tool:calc*`, `since:1h`, `session:this`, `!web`, in any order.
     /// What holds spaces stands in double quotes.
     pub fn of(text: &str) -> Self {
+        let terms = SYNTAX.parse(text);
         let mut query = Self::default();
-        for word in split(text) {
-            match word.split_once(':') {
-                Some((_, "")) if is_field(&word) => {}
-                Some(("tool", pattern)) => query.read_filter.tool = Some(pattern.to_owned()),
-                Some(("failed", answer)) => {
-                    query.read_filter.failed = Some(!answer.to_lowercase().starts_with('n'));
-                }
-                Some(("since", time)) => match parse_since(time) {
-                    Ok(since) => query.read_filter.since = Some(since),
+        for (key, value) in terms.values {
+            let filter = &mut query.read_filter;
+            match key {
+                HistoryKey::Tool => filter.tool = Some(value),
+                HistoryKey::Failed => filter.failed = Some(is_yes(&value)),
+                HistoryKey::Since => match parse_since(&value) {
+                    Ok(since) => filter.since = Some(since),
                     Err(why) => query.problem = Some(format!("since: {why}")),
                 },
-                Some(("session", "this")) => {
-                    query.read_filter.session = Some(SessionFilter::Current)
+                HistoryKey::Session if value == "this" => {
+                    filter.session = Some(SessionFilter::Current);
                 }
-                Some(("session", id)) => {
-                    query.read_filter.session = Some(SessionFilter::Id(id.to_owned()))
-                }
-                _ => match word.strip_prefix('!') {
-                    Some("") => {}
-                    Some(unwanted) => query.without.push(unwanted.to_lowercase()),
-                    None => query.words.push(word),
-                },
+                HistoryKey::Session => filter.session = Some(SessionFilter::Id(value)),
             }
         }
+        query.words = terms.words;
+        query.without = terms.excluded.iter().map(|word| word.to_lowercase()).collect();
         query
     }
 
     /// The text that finds the calls of one tool.
     pub fn for_tool(tool: &str) -> String {
-        if !tool.is_empty() && !tool.contains(|c: char| c.is_whitespace() || c == '"' || c == '\\')
-        {
-            return format!("tool:{tool} ");
-        }
-        let escaped = tool.replace('\\', "\\\\").replace('"', "\\\"");
-        format!("\"tool:{escaped}\" ")
+        format!("{} ", quoted(&format!("tool:{tool}")))
     }
 
     /// The positions of the calls that are found, in their order.
@@ -91,41 +100,6 @@ impl HistorySearch {
         })
         .collect()
     }
-}
-
-fn is_field(word: &str) -> bool {
-    matches!(word.split_once(':'), Some(("tool" | "failed" | "since" | "session", _)))
-}
-
-/// The words of a text; in double quotes spaces do not part them, and a backslash stands before a
-/// quote or another backslash.
-fn split(text: &str) -> Vec<String> {
-    let mut words = Vec::new();
-    let (mut word, mut is_word, mut is_quoted) = (String::new(), false, false);
-    let mut rest = text.chars().peekable();
-    while let Some(c) = rest.next() {
-        match c {
-            '"' => (is_quoted, is_word) = (!is_quoted, true),
-            '\\' if is_quoted => {
-                let escaped = rest.next_if(|next| matches!(next, '"' | '\\'));
-                word.push(escaped.unwrap_or('\\'));
-            }
-            c if c.is_whitespace() && !is_quoted => {
-                if is_word {
-                    words.push(std::mem::take(&mut word));
-                }
-                is_word = false;
-            }
-            c => {
-                word.push(c);
-                is_word = true;
-            }
-        }
-    }
-    if is_word {
-        words.push(word);
-    }
-    words
 }
 
 #[cfg(test)]

@@ -211,14 +211,14 @@ fn the_marked_call_is_compared_or_the_one_before_of_the_same_tool() {
     told(&mut state, HistoryEvent::Compared(Box::new(compared)));
     assert_eq!(state.context.focus, Pane::Entry);
     let text = state.history.details.to_text();
-    for said in ["-  \"n\": 1", "+  \"n\": 2", "results  the same", "of the same definition"] {
+    for said in ["-  \"n\": 1", "+  \"n\": 2", "results  the same", "same definition"] {
         assert!(text.contains(said), "{said:?} is missing in\n{text}");
     }
     press(&mut state, &["<esc>"]);
     assert!(!state.history.is_comparing());
     press(&mut state, &["<esc>", "j", "m", "j"]);
     press(&mut state, &["d"]);
-    assert!(state.context.message.as_ref().unwrap().text.contains("m marks a call"));
+    assert!(state.context.message.as_ref().unwrap().text.contains("mark a call with m"));
 }
 
 #[test]
@@ -242,7 +242,7 @@ fn a_history_that_cannot_be_read_says_why() {
 fn whether_the_tool_changed_is_said() {
     let mut state = shown();
     opened(&mut state, entry("c-3", "calculator", &json!({}), &json!({ "a": 1 })));
-    assert!(state.history.details.to_text().contains("definition: being compared"));
+    assert!(state.history.details.to_text().contains("definition: comparing…"));
     told(&mut state, HistoryEvent::DefinitionChecked("c-9".to_owned(), Ok(Some(true))));
     told(&mut state, HistoryEvent::DefinitionChecked("c-3".to_owned(), Ok(Some(true))));
     assert!(state.history.details.to_text().contains("changed since this call"));

@@ -14,22 +14,20 @@ use crate::host::approval::Approval;
 use crate::model::ToolDefinition;
 use crate::tui::event::{AppEffect, ApprovalPrompt, AskId, Navigation};
 use crate::tui::keys::Action;
-use crate::tui::state::AppContext;
-
-/// Keys that come sooner than this after a question were typed for something else.
-const MIN_VISIBLE_TIME: Duration = Duration::from_millis(300);
+use crate::tui::state::context::MIN_VISIBLE_TIME;
+use crate::tui::state::{AppContext, ScrollPosition};
 
 /// A person is asked whether a call may be made.
 #[derive(Debug, Clone)]
 pub struct PendingApproval {
     /// To be named in the answer.
     pub id: AskId,
-    /// What is asked.
+    /// The call with what it would send and why approval is needed.
     pub prompt: ApprovalPrompt,
     /// Since when; keys that were typed ahead must not answer it.
     pub since: Option<Duration>,
     /// How far the request is scrolled.
-    pub scroll: usize,
+    pub position: ScrollPosition,
     /// What of it is shown.
     pub tab: ApprovalTab,
     /// What of the definition is not what it was when a call of this tool was last allowed here.
@@ -39,14 +37,14 @@ pub struct PendingApproval {
 /// What of an approval is shown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ApprovalTab {
-    /// What would be sent.
+    /// The arguments and the request that would be sent.
     #[default]
     Request,
     /// What the tool says about itself, whole.
     Definition,
 }
 
-/// What was allowed here.
+/// The calls that were allowed until the console closes.
 #[derive(Debug, Default)]
 pub(super) struct SessionApprovals {
     /// Calls that need not be asked about again, by their identity.
@@ -87,18 +85,16 @@ impl InboxView {
     ) -> Vec<AppEffect> {
         if self.session_approvals.allowed_calls.contains(&asked.identity) {
             let name = asked.tool.name.full();
-            context
-                .show_status(format!("{name} was allowed with these arguments for this session"));
+            context.show_status(format!("allowed {name} with these arguments for this session"));
             return vec![AppEffect::AnswerApproval(id, Approval::Granted)];
         }
         let changed = self.session_approvals.changed(&asked.tool);
-        let (since, scroll, shows) = (None, 0, ApprovalTab::default());
         self.approvals.push_back(PendingApproval {
             id,
             prompt: asked,
-            since,
-            scroll,
-            tab: shows,
+            since: None,
+            position: ScrollPosition::default(),
+            tab: ApprovalTab::default(),
             changed,
         });
         Vec::new()
@@ -118,15 +114,15 @@ impl InboxView {
             Action::YesForSession => Some(self.grant_for_session()),
             Action::No => Some(self.deny()),
             Action::Fill => Some(self.deny_and_edit(context)),
-            Action::Turn => {
-                front.scroll = 0;
+            Action::ChangeFormat => {
+                front.position.reset();
                 front.tab = match front.tab {
                     ApprovalTab::Request => ApprovalTab::Definition,
                     ApprovalTab::Definition => ApprovalTab::Request,
                 };
                 Some(Vec::new())
             }
-            Action::Turnaway | Action::Cancel => Some(self.cancel_call(context)),
+            Action::CancelQuestion | Action::Cancel => Some(self.cancel_call(context)),
             _ => None,
         }
     }

@@ -16,9 +16,11 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::{AppContext, LineInput, ListCursor, Pane, SchemaForm, TextArea, View, ViewId};
+use super::{
+    AppContext, LineInput, ListCursor, Pane, SchemaForm, ScrollPosition, TextArea, View, ViewId,
+};
 use crate::host::validate::Violation;
-use crate::model::{JsonObject, Question, QuestionReply};
+use crate::model::{JsonObject, Question, QuestionBody, QuestionReply};
 use crate::tui::event::{AppEffect, AskId};
 use crate::tui::keys::{Action, KeyContext};
 use crate::util::text::shorten;
@@ -39,7 +41,7 @@ pub struct InboxView {
     /// Which of them is chosen.
     pub list: ListCursor,
     /// How far the chosen one is scrolled.
-    pub scroll: usize,
+    pub position: ScrollPosition,
     session_approvals: approval::SessionApprovals,
 }
 
@@ -69,7 +71,7 @@ impl InboxView {
         let key = context.keys.key_of(Action::Show(ViewId::Inbox), &[KeyContext::Anywhere]);
         let way = match (context.view, key) {
             (ViewId::Inbox, _) | (_, None) => String::new(),
-            (_, Some(key)) => format!(" ({key} answers)"),
+            (_, Some(key)) => format!(" (press {key} to answer)"),
         };
         context.show_status(format!("{} asks: {words}{way}", question.server));
         self.questions.push(PendingQuestion::new(id, question));
@@ -127,7 +129,7 @@ impl InboxView {
         let chosen = self.list.chosen();
         self.list.choose(if at < chosen { chosen - 1 } else { chosen }, self.questions.len());
         if at == chosen {
-            self.scroll = 0;
+            self.position.reset();
             if context.view == ViewId::Inbox && context.focus == Pane::Question {
                 context.focus = Pane::Questions;
             }
@@ -162,9 +164,9 @@ impl InboxView {
         match pending.send() {
             Ok(question::AnswerSubmission::Check(effect)) => vec![effect],
             Ok(question::AnswerSubmission::Reply(id, reply)) => self.reply(id, reply, context),
-            Err(why) => {
+            Err(error) => {
                 context.focus = Pane::Question;
-                context.show_error(why);
+                context.show_error(error.to_string());
                 Vec::new()
             }
         }
@@ -172,8 +174,11 @@ impl InboxView {
 
     fn copy_selection(&self, context: &mut AppContext) -> Vec<AppEffect> {
         let Some(pending) = self.chosen() else { return Vec::new() };
-        context.show_status("copied");
-        vec![AppEffect::Copy(pending.copy())]
+        let what = match pending.question.body {
+            QuestionBody::Url { .. } => "address",
+            QuestionBody::Form { .. } | QuestionBody::Sampling { .. } => "question",
+        };
+        context.copy(what, pending.copy())
     }
 }
 
@@ -183,7 +188,7 @@ impl View for InboxView {
             Action::Open if self.chosen().is_some() => context.focus = Pane::Question,
             Action::Run => return Some(self.send(context)),
             Action::No => return Some(self.refuse(QuestionReply::Decline, context)),
-            Action::Turnaway => return Some(self.refuse(QuestionReply::Cancel, context)),
+            Action::CancelQuestion => return Some(self.refuse(QuestionReply::Cancel, context)),
             Action::Copy => return Some(self.copy_selection(context)),
             Action::Back if context.focus == Pane::Question => context.focus = Pane::Questions,
             other if context.focus == Pane::Question => {
@@ -199,7 +204,7 @@ impl View for InboxView {
         let around = [KeyContext::Inbox, KeyContext::Pane, KeyContext::Anywhere];
         match self.chosen().map(|pending| &pending.answer).filter(|_| focus == Pane::Question) {
             Some(AnswerDraft::Form(_)) => vec![KeyContext::Answer, KeyContext::Form],
-            Some(AnswerDraft::Text(_)) => vec![KeyContext::Answer, KeyContext::Lines],
+            Some(AnswerDraft::Text(_)) => vec![KeyContext::Answer, KeyContext::MultilineText],
             _ => around.to_vec(),
         }
     }
@@ -207,9 +212,9 @@ impl View for InboxView {
     fn scroll(&mut self, focus: Pane, by: isize) {
         if focus == Pane::Questions {
             self.list.step(by, self.questions.len());
-            self.scroll = 0;
+            self.position.reset();
         } else {
-            self.scroll = self.scroll.saturating_add_signed(by);
+            self.position.scroll(by);
         }
     }
 

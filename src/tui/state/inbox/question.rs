@@ -18,11 +18,11 @@ use crate::tui::state::{SchemaForm, TextArea};
 pub struct PendingQuestion {
     /// To be named in the answer.
     pub id: AskId,
-    /// What is asked.
+    /// The question as the server sent it.
     pub question: Question,
     /// Since when, once somebody said how late it is.
     pub since: Option<Duration>,
-    /// What has been written.
+    /// The answer as far as it has been written.
     pub answer: AnswerDraft,
     /// Whether it is sent as soon as it is known to fit.
     pub is_sending: bool,
@@ -42,10 +42,21 @@ pub enum AnswerDraft {
 /// What sending an answer comes to.
 #[derive(Debug)]
 pub(super) enum AnswerSubmission {
-    /// First it is checked.
+    /// The form is checked first; its result decides whether it is sent.
     Check(AppEffect),
-    /// It goes out.
+    /// The answer can be sent at once.
     Reply(AskId, QuestionReply),
+}
+
+/// Why an answer cannot be sent yet.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum AnswerError {
+    /// What the form says is wrong with it.
+    #[error("{}", .0.as_deref().unwrap_or_default())]
+    Form(Option<String>),
+    /// The text for a model's answer was not written.
+    #[error("Nothing to send: the answer is empty.")]
+    EmptyText,
 }
 
 impl PendingQuestion {
@@ -65,15 +76,15 @@ impl PendingQuestion {
         Self { id, question, since: None, answer, is_sending: false }
     }
 
-    /// Sends the answer.
+    /// Sends the answer, or has a form checked first.
     ///
     /// # Errors
-    /// Why it cannot be.
-    pub(super) fn send(&mut self) -> Result<AnswerSubmission, String> {
+    /// When the form cannot be sent as it is, or the text is empty.
+    pub(super) fn send(&mut self) -> Result<AnswerSubmission, AnswerError> {
         match &mut self.answer {
             AnswerDraft::Form(form) => {
                 if !form.is_ready() {
-                    return Err(form.problem.clone().unwrap_or_default());
+                    return Err(AnswerError::Form(form.problem.clone()));
                 }
                 self.is_sending = true;
                 Ok(AnswerSubmission::Check(form.check()))
@@ -81,7 +92,7 @@ impl PendingQuestion {
             AnswerDraft::OpenUrl(_) => {
                 Ok(AnswerSubmission::Reply(self.id, QuestionReply::Accept(json!({}))))
             }
-            AnswerDraft::Text(text) if text.is_empty() => Err("nothing was written".to_owned()),
+            AnswerDraft::Text(text) if text.is_empty() => Err(AnswerError::EmptyText),
             AnswerDraft::Text(text) => Ok(AnswerSubmission::Reply(
                 self.id,
                 QuestionReply::Accept(sampling::text_result(&text.text())),

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::*;
 use crate::host::approval::Approval;
-use crate::model::{CallId, QuestionBody};
+use crate::model::CallId;
 use crate::tui::event::{AppEvent, ApprovalPrompt, ConsoleCallId, UserInput};
 use crate::tui::keys::KeyPress;
 use crate::tui::state::AppState;
@@ -54,7 +54,7 @@ fn a_question_is_told_and_counted_and_takes_no_keys() {
     typed(&mut state, "2 +");
     asks(&mut state, 1, "srv", form());
     let said = state.context.message.clone().unwrap();
-    assert_eq!(said.text, "srv asks: Who are you? (8 answers)");
+    assert_eq!(said.text, "srv asks: Who are you? (press 8 to answer)");
     typed(&mut state, " 2");
     let arguments = state.tools.form.as_ref().unwrap().arguments();
     assert_eq!(arguments["expression"], json!("2 + 2"));

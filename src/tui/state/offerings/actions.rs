@@ -20,8 +20,7 @@ impl OfferingsView {
         let page = || (context.focus == Pane::Content).then(|| self.content.to_text());
         let name = || Some(self.chosen_item()?.name);
         let Some(text) = text.or_else(page).or_else(name) else { return Vec::new() };
-        context.show_status("copied");
-        vec![AppEffect::Copy(text)]
+        context.copy(if context.focus == Pane::Content { "content" } else { "name" }, text)
     }
 
     pub(super) fn copy_command(&self, context: &mut AppContext) -> Vec<AppEffect> {
@@ -33,8 +32,7 @@ impl OfferingsView {
             (None, OfferingKind::Prompt) => command::prompt(&item.name, &JsonObject::new()),
             (None, _) => command::read(&item.server, &item.name),
         };
-        context.show_status("copied as a command");
-        vec![AppEffect::Copy(line)]
+        context.copy("command", line)
     }
 
     pub(super) fn export_open(&self, context: &mut AppContext) -> Vec<AppEffect> {
@@ -46,7 +44,7 @@ impl OfferingsView {
                 Arc::new(vec![serde_json::json!({ "text": text })])
             }
             _ => {
-                context.show_error("open something first: what is open is written");
+                context.show_error("nothing open to save");
                 return Vec::new();
             }
         };

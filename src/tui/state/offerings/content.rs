@@ -13,7 +13,7 @@ use crate::util::{base64, json};
 /// Larger text is shown as it is, even if it is JSON.
 const MAX_INDENTED_BYTES: usize = 512 * 1024;
 
-/// What is open.
+/// The text of what is open, or of why it could not be opened.
 pub(super) fn open_content(opened: &OpenOffering, is_raw: bool) -> ScrollText {
     let mut page = ScrollText::default();
     match &opened.request {
@@ -26,13 +26,13 @@ pub(super) fn open_content(opened: &OpenOffering, is_raw: bool) -> ScrollText {
         }
     }
     match &opened.answer {
-        None => page.line(StyleRole::Dim, "waiting for the answer; Esc gives it up"),
+        None => page.line(StyleRole::Dim, "waiting for a response; Esc cancels"),
         Some(OfferingResponse::Failed(error)) => failed(&mut page, error),
         Some(OfferingResponse::Contents(parts)) if is_raw => raw(&mut page, parts.as_slice()),
         Some(OfferingResponse::Messages(_, messages)) if is_raw => raw(&mut page, messages),
         Some(OfferingResponse::Contents(parts)) => {
             if parts.is_empty() {
-                page.line(StyleRole::Dim, "it is empty");
+                page.line(StyleRole::Dim, "empty");
             }
             for part in parts.iter() {
                 if parts.len() > 1 {
@@ -70,7 +70,7 @@ pub(super) fn about(tree: &OfferingTree, row: OfferingRow) -> ScrollText {
                 page.line(StyleRole::Plain, format!("{:<20}{}", kind.title(), server.count(kind)));
             }
             if server.is_listing {
-                page.line(StyleRole::Dim, "being asked");
+                page.line(StyleRole::Dim, "loading…");
             }
             for error in server.offerings.iter().flat_map(|lists| &lists.errors) {
                 failed(&mut page, error);
@@ -117,7 +117,7 @@ fn about_resource(page: &mut ScrollText, resource: &Resource) {
         page.fact("size", show_size(size));
     }
     warned(page, &resource.warnings);
-    page.line(StyleRole::Dim, "Enter reads it");
+    page.line(StyleRole::Dim, "Press Enter to read it.");
 }
 
 fn about_template(page: &mut ScrollText, template: &ResourceTemplate) {
@@ -132,7 +132,7 @@ fn about_template(page: &mut ScrollText, template: &ResourceTemplate) {
         page.fact("type", kind);
     }
     warned(page, &template.warnings);
-    page.line(StyleRole::Dim, "Enter fills it in");
+    page.line(StyleRole::Dim, "Press Enter to fill it in.");
 }
 
 fn about_prompt(page: &mut ScrollText, prompt: &Prompt) {
@@ -152,7 +152,7 @@ fn about_prompt(page: &mut ScrollText, prompt: &Prompt) {
         ]);
     }
     warned(page, &prompt.warnings);
-    page.line(StyleRole::Dim, "Enter fills it in and shows its messages");
+    page.line(StyleRole::Dim, "Press Enter to fill it in and show its messages.");
 }
 
 fn push_description(
@@ -236,7 +236,7 @@ fn show_text(page: &mut ScrollText, text: &str) {
 fn binary(page: &mut ScrollText, kind: Option<&str>, data: &str) {
     let size = show_size(base64::decoded_len(data));
     let kind = kind.unwrap_or("application/octet-stream");
-    page.line(StyleRole::Plain, format!("[{kind} {size}; E writes it to a file]"));
+    page.line(StyleRole::Plain, format!("[{kind} {size}; E saves it]"));
 }
 
 fn text_of<'v>(value: &'v Value, key: &str) -> Option<&'v str> {

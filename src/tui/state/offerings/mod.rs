@@ -93,21 +93,21 @@ impl View for OfferingsView {
             return self.act_asking(action, context);
         }
         if let Some(by) = action_step(action)
-            && (context.focus == Pane::Offered || self.is_filtering)
+            && (context.focus == Pane::OfferingList || self.is_filtering)
         {
             self.step(by);
             return Some(Vec::new());
         }
         match action {
             Action::Filter => {
-                context.focus = Pane::Offered;
+                context.focus = Pane::OfferingList;
                 self.is_filtering = true;
             }
             Action::Open => return Some(self.open(context)),
             Action::Fill => return Some(self.fill(context)),
             Action::Refresh => return Some(self.relist_all(context)),
             Action::Subscribe => return Some(self.toggle_watch(context)),
-            Action::Turn => {
+            Action::ChangeFormat => {
                 self.is_raw = !self.is_raw;
                 self.show();
             }
@@ -122,17 +122,17 @@ impl View for OfferingsView {
 
     fn key_contexts(&self, focus: Pane) -> Vec<KeyContext> {
         if self.is_asking(focus) {
-            return vec![KeyContext::Asking, KeyContext::Form];
+            return vec![KeyContext::OfferingForm, KeyContext::Form];
         }
         if self.is_filtering {
             return vec![KeyContext::Text];
         }
-        vec![KeyContext::Offers, KeyContext::Pane, KeyContext::Anywhere]
+        vec![KeyContext::Offerings, KeyContext::Pane, KeyContext::Anywhere]
     }
 
     fn scroll(&mut self, focus: Pane, by: isize) {
         match focus {
-            Pane::Offered => self.step(by),
+            Pane::OfferingList => self.step(by),
             _ => self.content.scroll(by),
         }
     }
@@ -357,7 +357,7 @@ impl OfferingsView {
             Action::Run => Some(self.run()),
             Action::Back => {
                 self.asking = None;
-                context.focus = Pane::Offered;
+                context.focus = Pane::OfferingList;
                 Some(Vec::new())
             }
             Action::NextChoice if asking.take_suggestion() => Some(Vec::new()),
@@ -408,7 +408,7 @@ impl OfferingsView {
         } else if context.is_zoomed {
             return None;
         } else if context.focus == Pane::Content {
-            context.focus = Pane::Offered;
+            context.focus = Pane::OfferingList;
         } else if !self.filter.text().is_empty() {
             let chosen = self.chosen_item();
             self.filter.clear();

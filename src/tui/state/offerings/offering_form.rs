@@ -19,21 +19,21 @@ const MAX_SUGGESTIONS: usize = 100;
 /// What is being filled in.
 #[derive(Debug)]
 pub struct OfferingForm {
-    /// Of what.
+    /// The template or prompt that is filled in.
     pub item: OfferingId,
-    /// The form.
+    /// The form for its arguments.
     pub form: SchemaForm,
     /// What the server suggests for the field that is being written.
     pub suggestions: Suggestions,
     /// What is being asked of the server.
     pending_query: Option<CompletionQuery>,
-    /// What it answered last.
+    /// The newest query that was answered, so that it is not sent again.
     last_query: Option<CompletionQuery>,
     /// Whether it completes anything at all.
     is_unsupported: bool,
 }
 
-/// What a server suggests.
+/// The values a server suggests for an argument.
 #[derive(Debug, Default, PartialEq)]
 pub struct Suggestions {
     /// The values, the best first.
@@ -42,7 +42,7 @@ pub struct Suggestions {
     pub accepted: Option<usize>,
     /// How many more there are, when the server says.
     pub more: Option<u64>,
-    /// Why there are none.
+    /// Why the server gave no suggestions.
     pub error: Option<String>,
 }
 

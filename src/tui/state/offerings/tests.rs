@@ -144,7 +144,7 @@ fn binary_parts_are_told_and_written_to_files() {
     press(&mut state, &["jj", "<enter>"]);
     let parts = vec![text("one"), json!({ "mimeType": "image/png", "blob": "iVBORw0KGgo=" })];
     told(&mut state, contents(1, parts.clone()));
-    assert!(page(&state).contains("[image/png 8 B; E writes it to a file]"), "{}", page(&state));
+    assert!(page(&state).contains("[image/png 8 B; E saves it]"), "{}", page(&state));
     assert_eq!(
         press(&mut state, &["E"]),
         [AppEffect::Offerings(OfferingsEffect::Save(Arc::new(parts)))]
@@ -325,7 +325,7 @@ fn what_is_chosen_stays_chosen_and_what_is_found_is_shown_alone() {
     assert_eq!(names(&state).len(), 6);
     press(&mut state, &["g", "<enter>"]);
     assert_eq!(state.offerings.tree.rows(), [OfferRow::Server(0), OfferRow::Server(1)]);
-    assert_eq!(state.context.focus, Pane::Offered);
+    assert_eq!(state.context.focus, Pane::OfferingList);
 }
 
 #[test]

@@ -14,11 +14,11 @@ use crate::tui::event::offerings::{ServerOfferings, WatchedResource};
 /// A sort of what is offered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum OfferingKind {
-    /// A resource.
+    /// A resource with a fixed URI.
     Resource,
-    /// A template of addresses.
+    /// A URI template whose variables are filled in first.
     Template,
-    /// A prompt.
+    /// A prompt, which may take arguments.
     Prompt,
 }
 
@@ -26,7 +26,7 @@ impl OfferingKind {
     /// All of them, in the order of the tree.
     pub const ALL: [Self; 3] = [Self::Resource, Self::Template, Self::Prompt];
 
-    /// What several are called.
+    /// The plural, for the heading of a group.
     pub fn title(self) -> &'static str {
         match self {
             Self::Resource => "resources",
@@ -39,9 +39,9 @@ impl OfferingKind {
 /// One thing that is offered, wherever it stands.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct OfferingId {
-    /// The server.
+    /// The name of the server in the configuration.
     pub server: String,
-    /// What it is.
+    /// Whether it is a resource, a template or a prompt.
     pub kind: OfferingKind,
     /// Its address, its template, or its full name.
     pub name: String,
@@ -50,18 +50,18 @@ pub struct OfferingId {
 /// A row of the tree, by positions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum OfferingRow {
-    /// A server.
+    /// A server, by its number in the tree.
     Server(usize),
     /// A sort of what it offers.
     Group(usize, OfferingKind),
-    /// One of these.
+    /// An item: the numbers of its server and of itself within its group.
     Item(usize, OfferingKind, usize),
 }
 
 /// A server and what it offers.
 #[derive(Debug, Default)]
 pub struct OfferingServer {
-    /// Its name.
+    /// The name of the server in the configuration.
     pub name: String,
     /// What it offers, once it was asked.
     pub offerings: Option<ServerOfferings>,
@@ -82,7 +82,7 @@ impl OfferingServer {
     }
 }
 
-/// The tree.
+/// What all servers offer, grouped by server and kind.
 #[derive(Debug, Default)]
 pub struct OfferingTree {
     servers: Vec<OfferingServer>,
@@ -97,7 +97,7 @@ impl OfferingTree {
         &self.rows
     }
 
-    /// The servers.
+    /// The servers, in the order of the configuration.
     pub fn servers(&self) -> &[OfferingServer] {
         &self.servers
     }
@@ -171,7 +171,7 @@ impl OfferingTree {
         self.rebuild_rows();
     }
 
-    /// Searches for this.
+    /// Shows only items whose names match, by a fuzzy search.
     pub fn filter(&mut self, query: &str) {
         query.trim().clone_into(&mut self.query);
         self.rebuild_rows();

@@ -59,7 +59,7 @@ impl OfferingsView {
             {
                 self.watched.remove(&watched_resource);
                 let WatchedResource { server, uri } = &watched_resource;
-                context.show_error(format!("{server} does not tell when {uri} changes"));
+                context.show_error(format!("{server} does not support watching {uri}"));
                 return vec![AppEffect::Offerings(OfferingsEffect::Unwatch(watched_resource))];
             }
             SubscriptionEvent::Subscribed { .. } => {
@@ -72,7 +72,7 @@ impl OfferingsView {
             }
             SubscriptionEvent::Interrupted(error) => {
                 *agreed = false;
-                context.show_error(format!("{}; trying again", error.message()));
+                context.show_error(format!("{}; retrying", error.message()));
             }
             SubscriptionEvent::ListChanged(_) | SubscriptionEvent::Failed(_) => {}
         }
@@ -114,7 +114,7 @@ impl OfferingsView {
             return Vec::new();
         };
         let effect = if self.watched.remove(&watched_resource).is_some() {
-            context.show_status(format!("not watching {} any more", watched_resource.uri));
+            context.show_status(format!("stopped watching {}", watched_resource.uri));
             OfferingsEffect::Unwatch(watched_resource)
         } else {
             self.watched.insert(watched_resource.clone(), false);

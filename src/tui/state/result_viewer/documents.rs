@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::super::{CallResult, ConsoleCall, TextDocument};
+use super::super::{CallResult, ConsoleCall, ScrollText, TextLimits};
 use crate::host::content::{is_text_copy_of, json_output, kind, media_type, size};
 use crate::host::policy::Decision;
 use crate::host::request::{CallOutcome, DryRun};
@@ -11,9 +11,16 @@ use crate::tui::theme::StyleRole;
 use crate::util::units::{show_duration, show_size};
 use crate::util::{base64, json as json_text};
 
+/// How much of a result is shown.
+const LIMITS: TextLimits = TextLimits {
+    lines: 100_000,
+    bytes: usize::MAX,
+    notice: "The rest is not shown; E saves all of it.",
+};
+
 /// Everything about a call that ended.
-pub(super) fn text(call: &ConsoleCall, outcome: &CallResult) -> TextDocument {
-    let mut page = TextDocument::default();
+pub(super) fn text(call: &ConsoleCall, outcome: &CallResult) -> ScrollText {
+    let mut page = ScrollText::with_limits(LIMITS);
     match outcome {
         Ok(outcome) => ended(&mut page, outcome),
         Err(error) => failed(&mut page, error),
@@ -25,13 +32,13 @@ pub(super) fn text(call: &ConsoleCall, outcome: &CallResult) -> TextDocument {
     page
 }
 
-fn ended(page: &mut TextDocument, outcome: &CallOutcome) {
+fn ended(page: &mut ScrollText, outcome: &CallOutcome) {
     if let Some(error) = outcome.error() {
         failed(page, error);
     }
     let Ok(result) = &outcome.result else { return };
     for warning in &result.warnings {
-        page.line(StyleRole::Warning, &format!("! {warning}"));
+        page.line(StyleRole::Warning, format!("! {warning}"));
     }
     let structured = result.structured.as_ref().or_else(|| json_output(&result.output));
     let repeats = structured.is_some_and(|value| is_text_copy_of(&result.content, value));
@@ -51,22 +58,22 @@ fn ended(page: &mut TextDocument, outcome: &CallOutcome) {
         page.text(StyleRole::Plain, &json_text::pretty(value));
     }
     if page.is_empty() {
-        page.line(StyleRole::Dim, "it gave nothing");
+        page.line(StyleRole::Dim, "empty result");
     }
     if outcome.definition.output_schema.is_some() {
         page.gap();
         let broken = result.error.as_ref().is_some_and(|f| f.kind() == ErrorKind::Protocol);
         let (meaning, said) = match (broken, &result.structured) {
-            (true, _) => (StyleRole::Error, "output schema: it does not fit"),
-            (false, Some(_)) if result.success => (StyleRole::Success, "output schema: it fits"),
-            (false, _) => (StyleRole::Dim, "output schema: there is nothing to check"),
+            (true, _) => (StyleRole::Error, "does not match its output schema"),
+            (false, Some(_)) if result.success => (StyleRole::Success, "matches its output schema"),
+            (false, _) => (StyleRole::Dim, "has no structured content to check"),
         };
         page.line(meaning, said);
     }
 }
 
 /// One block, in words for what cannot be shown.
-fn block(page: &mut TextDocument, block: &Value) {
+fn block(page: &mut ScrollText, block: &Value) {
     let of = |holder: &Value, field: &str| {
         let size = base64::decoded_len(holder[field].as_str().unwrap_or_default());
         format!("{} {}, E saves it", media_type(holder), show_size(size))
@@ -74,24 +81,24 @@ fn block(page: &mut TextDocument, block: &Value) {
     match kind(block) {
         "text" => page.text(StyleRole::Plain, block["text"].as_str().unwrap_or_default()),
         word @ ("image" | "audio") => {
-            page.line(StyleRole::Dim, &format!("[{word} {}]", of(block, "data")));
+            page.line(StyleRole::Dim, format!("[{word} {}]", of(block, "data")));
         }
         "resource" => {
             let resource = &block["resource"];
             let uri = resource["uri"].as_str().unwrap_or_default();
             if let Some(text) = resource["text"].as_str() {
-                page.line(StyleRole::Dim, &format!("[resource {uri}]"));
+                page.line(StyleRole::Dim, format!("[resource {uri}]"));
                 page.text(StyleRole::Plain, text);
             } else {
                 let said = format!("[resource {uri}: {}]", of(resource, "blob"));
-                page.line(StyleRole::Dim, &said);
+                page.line(StyleRole::Dim, said);
             }
         }
         "resource_link" => {
             let name = block["title"].as_str().or_else(|| block["name"].as_str());
             let uri = block["uri"].as_str().unwrap_or_default();
             let said = format!("[link] {} {uri}", name.unwrap_or_default());
-            page.line(StyleRole::Dim, &said);
+            page.line(StyleRole::Dim, said);
         }
         _ => {
             page.line(StyleRole::Dim, "[unknown content]");
@@ -101,7 +108,7 @@ fn block(page: &mut TextDocument, block: &Value) {
 }
 
 /// What went wrong, and what to do about it.
-fn failed(page: &mut TextDocument, error: &Error) {
+fn failed(page: &mut ScrollText, error: &Error) {
     let kind = error.kind().as_str();
     page.text(StyleRole::Error, &format!("{kind}: {}", error.message()));
     for said in error.details() {
@@ -113,10 +120,10 @@ fn failed(page: &mut TextDocument, error: &Error) {
 }
 
 /// What was told while it ran.
-fn activity_lines(page: &mut TextDocument, call: &ConsoleCall) {
+fn activity_lines(page: &mut ScrollText, call: &ConsoleCall) {
     if !call.activity.children.is_empty() {
         page.gap();
-        page.line(StyleRole::Title, "calls it made");
+        page.line(StyleRole::Title, "nested calls");
         for nested in &call.activity.children {
             let indent = "  ".repeat(nested.depth);
             let (meaning, said) = match nested.ended {
@@ -124,22 +131,22 @@ fn activity_lines(page: &mut TextDocument, call: &ConsoleCall) {
                 Some((false, took)) => {
                     (StyleRole::Error, format!("failed {}", show_duration(took)))
                 }
-                None => (StyleRole::Dim, "no word of its end".to_owned()),
+                None => (StyleRole::Dim, "end unknown".to_owned()),
             };
-            page.line(meaning, &format!("{indent}{}  {said}", nested.tool));
+            page.line(meaning, format!("{indent}{}  {said}", nested.tool));
         }
     }
     if !call.activity.log.is_empty() {
         page.gap();
-        page.line(StyleRole::Title, "logged meanwhile");
+        page.line(StyleRole::Title, "log");
         for (level, said) in &call.activity.log {
             page.text(StyleRole::Dim, &format!("{level}: {said}"));
         }
     }
 }
 
-/// How it went.
-fn account(page: &mut TextDocument, outcome: &CallOutcome) {
+/// Identity, times, attempts, size, protocol and route of a call.
+fn account(page: &mut ScrollText, outcome: &CallOutcome) {
     let metadata = &outcome.metadata;
     page.gap();
     page.fact("call", &metadata.call_id.0);
@@ -148,12 +155,12 @@ fn account(page: &mut TextDocument, outcome: &CallOutcome) {
         took = format!("{took}, connecting {}", show_duration(connect));
     }
     if !metadata.question_wait.is_zero() {
-        took = format!("{took}, of that {} for a person", show_duration(metadata.question_wait));
+        took = format!("{took}, waiting for a person {}", show_duration(metadata.question_wait));
     }
-    page.fact("time", &took);
-    page.fact("attempts", &metadata.attempts.to_string());
+    page.fact("time", took);
+    page.fact("attempts", metadata.attempts.to_string());
     if let Ok(result) = &outcome.result {
-        page.fact("size", &show_size(size(result)));
+        page.fact("size", show_size(size(result)));
     }
     if let Some(protocol) = &metadata.protocol {
         page.fact("protocol", protocol);
@@ -163,9 +170,9 @@ fn account(page: &mut TextDocument, outcome: &CallOutcome) {
             [] => String::new(),
             others => format!(", before {}", others.join(", ")),
         };
-        page.fact("server", &format!("{}{others}", routing.server));
+        page.fact("server", format!("{}{others}", routing.server));
         for skipped in &routing.skipped {
-            page.fact("skipped", &format!("{}: {}", skipped.server, skipped.reason));
+            page.fact("skipped", format!("{}: {}", skipped.server, skipped.reason));
         }
     }
 }
@@ -183,35 +190,33 @@ pub(super) fn whole(result: &ToolResult) -> Value {
     all
 }
 
-/// The same as text.
-pub(super) fn raw(result: &ToolResult) -> TextDocument {
-    let mut page = TextDocument::default();
+/// The whole result as indented JSON.
+pub(super) fn raw(result: &ToolResult) -> ScrollText {
+    let mut page = ScrollText::with_limits(LIMITS);
     page.text(StyleRole::Plain, &json_text::pretty(&whole(result)));
     page
 }
 
 /// What a call would send.
-pub(super) fn dry_run_document(rehearsal: &Result<DryRun, Error>) -> TextDocument {
-    let mut page = TextDocument::default();
+pub(super) fn dry_run_document(rehearsal: &Result<DryRun, Error>) -> ScrollText {
+    let mut page = ScrollText::with_limits(LIMITS);
     match rehearsal {
         Ok(rehearsal) => {
-            page.line(StyleRole::Success, "nothing was sent; a call would send this:");
+            page.line(StyleRole::Success, "Not sent. A call would send:");
             page.text(StyleRole::Title, &rehearsal.preview.summary);
             let (meaning, said) = match &rehearsal.decision {
-                Decision::Allow(_) => (StyleRole::Dim, "nobody is asked first".to_owned()),
-                Decision::Ask(why) => {
-                    (StyleRole::Warning, format!("a person is asked first: {why}"))
-                }
-                Decision::Deny(why) => (StyleRole::Error, format!("it is refused by {why}")),
+                Decision::Allow(_) => (StyleRole::Dim, "runs without asking".to_owned()),
+                Decision::Ask(why) => (StyleRole::Warning, format!("asks for approval: {why}")),
+                Decision::Deny(why) => (StyleRole::Error, format!("refused by {why}")),
             };
-            page.line(meaning, &said);
+            page.line(meaning, said);
             for warning in &rehearsal.warnings {
                 page.text(StyleRole::Warning, &format!("! {warning}"));
             }
             page.text(StyleRole::Plain, &json_text::pretty(&rehearsal.preview.request));
         }
         Err(error) => {
-            page.line(StyleRole::Error, "nothing was sent; such a call is not possible:");
+            page.line(StyleRole::Error, "Not sent. This call is not possible:");
             failed(&mut page, error);
         }
     }

@@ -4,7 +4,7 @@
 
 mod documents;
 
-use super::{ConsoleCall, ConsoleCalls, JsonTree, TextDocument};
+use super::{ConsoleCall, ConsoleCalls, JsonTree, ScrollPosition, ScrollText};
 use crate::host::content;
 use crate::host::request::DryRun;
 use crate::model::Error;
@@ -14,7 +14,7 @@ use crate::tui::event::tools::ResultExport;
 /// How a result is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ResultFormat {
-    /// As text for people.
+    /// Content blocks and facts as text for people.
     #[default]
     Text,
     /// Its value as a tree.
@@ -24,7 +24,7 @@ pub enum ResultFormat {
 }
 
 impl ResultFormat {
-    /// What it is called.
+    /// The title on the screen.
     pub fn title(self) -> &'static str {
         match self {
             Self::Text => "text",
@@ -33,7 +33,7 @@ impl ResultFormat {
         }
     }
 
-    /// The next one.
+    /// The format after this one; the last leads to the first.
     fn next(self) -> Self {
         match self {
             Self::Text => Self::Tree,
@@ -43,21 +43,21 @@ impl ResultFormat {
     }
 }
 
-/// What is looked at.
+/// Which result of a tool is shown, in which format and where it is scrolled to.
 #[derive(Debug, Default)]
 pub struct ResultViewer {
-    /// How it is shown.
+    /// The format of the result.
     pub format: ResultFormat,
     /// How many calls of the tool are newer than the one that is shown.
     pub newer_calls: usize,
-    /// How far it is scrolled, in lines of the text.
-    pub scroll: usize,
+    /// How far the account of a running call is scrolled; it is made while it is drawn.
+    pub position: ScrollPosition,
     /// The text, when it is shown as one.
-    pub text: TextDocument,
+    pub text: ScrollText,
     /// The tree, when it is shown as one.
     pub tree: JsonTree,
     /// What a call would send, by the tool: shown in place of results until something else is.
-    pub dry_run: Option<(String, TextDocument)>,
+    pub dry_run: Option<(String, ScrollText)>,
     /// What text and tree were made of.
     source: Option<(ConsoleCallId, ResultFormat)>,
 }
@@ -69,43 +69,51 @@ impl ResultViewer {
     }
 
     /// What a call of the tool would send, when that is shown.
-    pub fn dry_run_of(&self, tool: &str) -> Option<&TextDocument> {
+    pub fn dry_run_of(&self, tool: &str) -> Option<&ScrollText> {
         self.dry_run.as_ref().filter(|(of, _)| of == tool).map(|(_, document)| document)
     }
 
-    /// Shows the newest.
+    /// Shows the newest call from the top.
     pub fn reset(&mut self) {
-        (self.newer_calls, self.scroll, self.dry_run) = (0, 0, None);
+        (self.newer_calls, self.dry_run) = (0, None);
+        self.scroll_to_top();
     }
 
-    /// Shows it another way.
+    /// Switches to the next format.
     pub fn next_format(&mut self) {
         self.format = self.format.next();
-        self.scroll = 0;
+        self.scroll_to_top();
     }
 
     /// Shows another call of the tool: an older one, or a newer one when negative.
     pub fn step(&mut self, by: isize, tool: &str, calls: &ConsoleCalls) {
         let most = calls.all_of(tool).count().saturating_sub(1);
         self.newer_calls = self.newer_calls.saturating_add_signed(by).min(most);
-        (self.scroll, self.dry_run) = (0, None);
+        self.dry_run = None;
+        self.scroll_to_top();
     }
 
     /// Shows what a call would send.
     pub fn set_dry_run(&mut self, tool: String, rehearsal: &Result<DryRun, Error>) {
-        self.scroll = 0;
         self.dry_run = Some((tool, documents::dry_run_document(rehearsal)));
     }
 
-    /// So many lines on, in a window of this height.
-    pub fn scroll(&mut self, by: isize, tool: &str, height: usize) {
-        let document = match self.dry_run_of(tool) {
-            Some(document) => document,
-            None if self.format == ResultFormat::Tree => return self.tree.step(by),
-            None => &self.text,
-        };
-        let most = document.len().saturating_sub(height);
-        self.scroll = self.scroll.saturating_add_signed(by).min(most);
+    /// Scrolls what is shown of this tool by so many rows, up when negative.
+    pub fn scroll(&mut self, by: isize, tool: &str) {
+        match &mut self.dry_run {
+            Some((of, document)) if of == tool => document.scroll(by),
+            _ if !self.tree.is_empty() => self.tree.step(by),
+            _ => {
+                self.text.scroll(by);
+                self.position.scroll(by);
+            }
+        }
+    }
+
+    /// Goes back to the top.
+    pub fn scroll_to_top(&mut self) {
+        self.text.scroll_to_top();
+        self.position.reset();
     }
 
     /// Makes the text or the tree anew when another one is looked at, or it ended.
@@ -117,7 +125,8 @@ impl ResultViewer {
             return;
         }
         self.source = wanted;
-        (self.text, self.tree, self.scroll) = (TextDocument::default(), JsonTree::default(), 0);
+        (self.text, self.tree) = (ScrollText::default(), JsonTree::default());
+        self.position.reset();
         let Some((call, outcome)) = ended else { return };
         match (self.format, outcome) {
             (ResultFormat::Tree, Ok(outcome)) if outcome.result.is_ok() => {

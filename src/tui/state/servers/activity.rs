@@ -35,7 +35,7 @@ impl ServerActivity {
         self.pings.push_back(took);
     }
 
-    /// It logged a line.
+    /// Takes in a log line; the oldest makes room for it.
     pub(super) fn logged(&mut self, level: &str, said: &str) {
         if self.log.len() >= LINES {
             self.log.pop_front();

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{AppContext, ListCursor, Pane, View};
+use super::{AppContext, ListCursor, Pane, ScrollPosition, View};
 use crate::catalogue::Catalogue as Listed;
 use crate::model::event::LOG_LEVELS;
 use crate::model::{Error, HostEvent, ServerState, ServerStatus, ToolDefinition, ToolSource};
@@ -33,7 +33,7 @@ pub struct ServersView {
     /// Why the list of a server's tools did not come.
     pub errors: BTreeMap<String, Error>,
     /// How far the health is scrolled.
-    pub scroll: usize,
+    pub position: ScrollPosition,
     /// What of the chosen one is shown.
     pub tab: ServerTab,
     activity: BTreeMap<String, ServerActivity>,
@@ -81,10 +81,7 @@ impl View for ServersView {
             Action::Diff => self.toggle_tab(ServerTab::Drift),
             Action::ShowTools => vec![AppEffect::Navigate(Navigation::ShowTools(name))],
             Action::ShowTrace => trace(name),
-            Action::Copy => {
-                context.show_status("copied");
-                vec![AppEffect::Copy(name)]
-            }
+            Action::Copy => context.copy("name", name),
             _ => return None,
         })
     }
@@ -97,9 +94,9 @@ impl View for ServersView {
         if focus == Pane::Servers {
             let length = self.rows.len();
             self.list.step(by, length);
-            self.scroll = 0;
+            self.position.reset();
         } else {
-            self.scroll = self.scroll.saturating_add_signed(by);
+            self.position.scroll(by);
         }
     }
 
@@ -235,7 +232,8 @@ impl ServersView {
     }
 
     fn set_tab(&mut self, facet: ServerTab) {
-        (self.tab, self.scroll) = (facet, 0);
+        self.tab = facet;
+        self.position.reset();
     }
 
     fn next_level(&mut self, server: String) -> AppEffect {

@@ -15,7 +15,7 @@ pub struct ServerToolLists {
     declared: Vec<Arc<ToolDefinition>>,
     /// `None` until it was asked.
     advertised: Option<Vec<Arc<ToolDefinition>>>,
-    /// How they differ.
+    /// The differences between declaration and advertisement.
     pub drift: Drift,
     /// How many differ from what was declared or pinned.
     pub count: usize,
@@ -26,18 +26,18 @@ pub struct ServerToolLists {
 /// One tool in the comparison.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DriftLine {
-    /// Declared, and the same.
+    /// A tool that is advertised exactly as declared.
     Unchanged(String),
-    /// Not declared.
+    /// A tool that is advertised but not declared.
     Extra(String),
-    /// Declared, and not offered.
+    /// A tool that is declared but not advertised.
     Missing(String),
     /// Declared, and different in these parts.
     Changed(String, String),
 }
 
 impl ServerToolLists {
-    /// This is declared.
+    /// Takes in the declared tools of a server.
     pub(super) fn declare(&mut self, tools: Vec<Arc<ToolDefinition>>) {
         self.declared = tools;
         self.compare();

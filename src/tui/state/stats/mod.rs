@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use super::{AppContext, LineInput, ListCursor, Pane, View};
+use super::{AppContext, LineInput, ListCursor, Pane, ScrollPosition, View};
 use crate::bench::distribution::{Distribution, linear, logarithmic};
 use crate::model::Error;
 use crate::stats::count::ToolKey;
@@ -20,9 +20,9 @@ use crate::util::json;
 const REFRESH_INTERVAL: Duration = Duration::from_secs(1);
 /// Rows above and below the chosen one whose course is looked at: more than a screen has.
 const TIMELINE_ROWS: usize = 40;
-/// Notes that are remembered.
+/// The most notes of the store that are shown above the table.
 const NOTES: usize = 3;
-/// Classes of the histogram.
+/// The number of bars in a histogram.
 const HISTOGRAM_BUCKETS: usize = 48;
 
 /// What the rows are put in order by.
@@ -52,7 +52,7 @@ impl StatsSort {
         Self::Name,
     ];
 
-    /// What it is called.
+    /// The title in `Tools by …`.
     pub fn title(self) -> &'static str {
         match self {
             Self::Calls => "calls",
@@ -85,7 +85,7 @@ impl StatsSort {
     }
 }
 
-/// Statistics, live.
+/// The statistics view: what is read, how it is sorted and what is chosen.
 #[derive(Debug, Default)]
 pub struct StatsView {
     /// The window of time that is looked at.
@@ -94,11 +94,11 @@ pub struct StatsView {
     pub by_server: bool,
     /// The order of the rows.
     pub column: StatsSort,
-    /// Whether it holds still.
+    /// Whether new statistics are ignored until the person resumes.
     pub is_paused: bool,
     /// Whether the histogram has classes of equal length instead of equal ratio.
     pub has_linear_buckets: bool,
-    /// What was seen last.
+    /// The newest statistics; `None` until the first were read.
     pub snapshot: Option<StatsSnapshot>,
     /// Why nothing was seen the last time.
     pub error: Option<Error>,
@@ -106,12 +106,12 @@ pub struct StatsView {
     pub notes: Vec<String>,
     /// The servers, in order, while they are the rows.
     servers: Vec<Usage>,
-    /// The chosen one.
+    /// The cursor in the table.
     pub list: ListCursor,
     /// How its durations are spread.
     pub spread: Option<Distribution>,
     /// How far the latency is scrolled.
-    pub scroll: usize,
+    pub position: ScrollPosition,
     /// The name of the file to write to, while it is written.
     pub file: Option<LineInput>,
     is_querying: bool,
@@ -126,7 +126,7 @@ impl View for StatsView {
                 self.arrange(self.chosen().map(|usage| usage.tool.clone()));
                 context.show_status(format!("sorted by {}", self.column.title()));
             }
-            Action::Turn => {
+            Action::ChangeFormat => {
                 self.by_server = !self.by_server;
                 self.list = ListCursor::default();
                 self.arrange(None);
@@ -142,16 +142,16 @@ impl View for StatsView {
             }
             Action::Reset => {
                 self.window = StatsWindow::SinceReset;
-                context.show_status("counting from now on; nothing was deleted");
+                context.show_status("counting from now on");
                 self.is_querying = true;
                 return Some(vec![AppEffect::Stats(StatsEffect::ResetAndQuery(self.query()))]);
             }
             Action::Pause => {
                 self.is_paused = !self.is_paused;
                 context.show_status(if self.is_paused {
-                    "held still; Space goes on"
+                    "paused; Space resumes"
                 } else {
-                    "live again"
+                    "resumed"
                 });
                 return Some(if self.is_paused { Vec::new() } else { self.refresh() });
             }
@@ -177,8 +177,7 @@ impl View for StatsView {
                 let usage = self.chosen()?;
                 let name = if self.by_server { usage.tool.server.clone() } else { None };
                 let name = name.unwrap_or_else(|| usage.tool.name.clone());
-                context.show_status("copied");
-                return Some(vec![AppEffect::Copy(name)]);
+                return Some(context.copy("name", name));
             }
             _ => return None,
         }
@@ -187,7 +186,7 @@ impl View for StatsView {
 
     fn key_contexts(&self, _focus: Pane) -> Vec<KeyContext> {
         match self.file {
-            Some(_) => vec![KeyContext::Choosing],
+            Some(_) => vec![KeyContext::Picker],
             None => vec![KeyContext::Stats, KeyContext::Pane, KeyContext::Anywhere],
         }
     }
@@ -195,10 +194,10 @@ impl View for StatsView {
     fn scroll(&mut self, focus: Pane, by: isize) {
         if focus == Pane::Usage {
             self.list.step(by, self.rows().len());
-            self.scroll = 0;
+            self.position.reset();
             self.focus();
         } else {
-            self.scroll = self.scroll.saturating_add_signed(by);
+            self.position.scroll(by);
         }
     }
 
@@ -257,7 +256,7 @@ impl StatsView {
         Vec::new()
     }
 
-    /// The rows, in order.
+    /// The rows of the table, sorted.
     pub fn rows(&self) -> &[Usage] {
         match &self.snapshot {
             Some(seen) if !self.by_server => &seen.summary.tools,
@@ -265,7 +264,7 @@ impl StatsView {
         }
     }
 
-    /// The chosen row.
+    /// The row under the cursor; `None` when there are no rows.
     pub fn chosen(&self) -> Option<&Usage> {
         self.rows().get(self.list.chosen())
     }
@@ -333,7 +332,7 @@ impl StatsView {
                 vec![AppEffect::Navigate(Navigation::ShowTools(server.clone()))]
             }
             (None, true) => {
-                context.show_status("these are tools of no server: t shows them one by one");
+                context.show_status("these tools have no server; t lists them by tool");
                 Vec::new()
             }
             (_, false) => vec![AppEffect::Navigate(Navigation::ShowTool(usage.tool.name.clone()))],
@@ -347,7 +346,7 @@ impl StatsView {
                 vec![AppEffect::Navigate(Navigation::Bench { tool, arguments: None })]
             }
             _ => {
-                context.show_status("choose a tool first: t shows them one by one");
+                context.show_status("choose a tool first; t lists them by tool");
                 Vec::new()
             }
         }
@@ -355,7 +354,7 @@ impl StatsView {
 
     fn export(&mut self, context: &mut AppContext) -> Vec<AppEffect> {
         let (Some(file), Some(seen)) = (self.file.take(), &self.snapshot) else {
-            context.show_error("there is nothing to write yet");
+            context.show_error("nothing to export yet");
             return Vec::new();
         };
         let name = file.text().trim();

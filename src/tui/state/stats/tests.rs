@@ -120,7 +120,7 @@ fn a_reset_deletes_nothing_and_counts_from_now() {
     assert!(
         matches!(&effects[..], [AppEffect::Stats(StatsEffect::ResetAndQuery(look))] if look.window == StatsWindow::SinceReset)
     );
-    assert!(state.context.message.as_ref().unwrap().text.contains("nothing was deleted"));
+    assert!(state.context.message.as_ref().unwrap().text.contains("counting from now on"));
 }
 
 #[test]

@@ -19,14 +19,14 @@ const ABOUT: usize = 160;
 /// What an item takes beside its content, in bytes.
 const OVERHEAD: usize = 400;
 
-/// One line.
+/// One line of the trace: a message, a log line or an event of a connection.
 #[derive(Debug, Clone)]
 pub struct TraceItem {
     /// Whose wire it crossed, or who logged it.
     pub server: String,
     /// When, since the Unix epoch.
     pub at: Duration,
-    /// What it was.
+    /// Where a line comes from, with its content.
     pub what: TraceContent,
     /// How large it was, in bytes.
     pub size: usize,
@@ -43,22 +43,22 @@ pub struct TraceItem {
     sequence: u64,
 }
 
-/// What it was.
+/// Where a line comes from, with its content.
 #[derive(Debug, Clone)]
 pub enum TraceContent {
     /// Something that crossed a wire, or happened to it.
     Wire(TrafficKind),
     /// A line of a log.
     Log {
-        /// How grave it is.
+        /// The log level.
         level: String,
-        /// What it says.
+        /// The text that was logged.
         text: String,
     },
 }
 
 impl TraceItem {
-    /// What crossed a wire.
+    /// The line for captured traffic.
     pub fn of(seen: CapturedTraffic) -> Self {
         let CapturedTraffic { traffic, size, is_cut } = seen;
         let Traffic { server, sequence, at, call, kind: what } = traffic;
@@ -88,7 +88,7 @@ impl TraceItem {
         }
     }
 
-    /// What a message is.
+    /// Method, number and outcome of a message; `None` when it is no JSON-RPC.
     pub fn glance(&self) -> Option<&MessageInfo> {
         match &self.what {
             TraceContent::Wire(TrafficKind::Message { info: glance, .. }) => Some(glance),
@@ -96,7 +96,7 @@ impl TraceItem {
         }
     }
 
-    /// Which way it went.
+    /// The direction; `None` for what is no message.
     pub fn way(&self) -> Option<Direction> {
         match &self.what {
             TraceContent::Wire(passed) => passed.direction(),

@@ -14,14 +14,15 @@ pub(in crate::tui) mod tests;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::{AppContext, LineInput, ListCursor, Pane, View};
+use super::{AppContext, LineInput, ListCursor, Pane, ScrollText, View};
 use crate::model::Traffic;
 use crate::tui::event::AppEffect;
 use crate::tui::event::captured_traffic::CapturedTraffic;
 use crate::tui::event::trace::{TraceEffect, TraceExport};
 use crate::tui::keys::{Action, KeyContext};
 use crate::util::timestamp;
-pub use frame::{FrameLineKind, FrameScope, FrameText};
+pub use frame::FrameScope;
+use frame::frame_text;
 pub use item::{TraceContent, TraceItem};
 pub use query::TraceSearch;
 pub use ring::TraceRing;
@@ -46,10 +47,8 @@ pub struct TraceView {
     /// What of a pair is shown.
     pub scope: FrameScope,
     /// The chosen frame, laid out.
-    pub frame: FrameText,
+    pub frame: ScrollText,
     is_stale: bool,
-    /// How far that is scrolled.
-    pub scroll: usize,
 }
 
 /// What came while the view was paused.
@@ -71,9 +70,8 @@ impl Default for TraceView {
             query: TraceSearch::default(),
             is_filtering: false,
             scope: FrameScope::default(),
-            frame: FrameText::default(),
+            frame: ScrollText::default(),
             is_stale: false,
-            scroll: 0,
         }
     }
 }
@@ -82,7 +80,7 @@ impl View for TraceView {
     fn act(&mut self, action: Action, context: &mut AppContext) -> Option<Vec<AppEffect>> {
         match action {
             Action::Filter => {
-                context.focus = Pane::Wire;
+                context.focus = Pane::TraceList;
                 self.is_filtering = true;
             }
             Action::Pause => self.pause(context),
@@ -101,7 +99,7 @@ impl View for TraceView {
                 let has_pair = self.chosen().is_some_and(|item| item.pair.is_some());
                 self.show(if has_pair { FrameScope::Both } else { FrameScope::Chosen });
             }
-            Action::Turn => match self.chosen().filter(|item| item.pair.is_some()) {
+            Action::ChangeFormat => match self.chosen().filter(|item| item.pair.is_some()) {
                 Some(item) => {
                     let next = self.scope.next(item.is_request());
                     self.follows = false;
@@ -127,9 +125,7 @@ impl View for TraceView {
 
     fn scroll(&mut self, focus: Pane, by: isize) {
         if focus == Pane::Frame && !self.is_filtering {
-            let last = self.frame.lines.len().saturating_sub(1);
-            self.scroll = self.scroll.saturating_add_signed(by).min(last);
-            return;
+            return self.frame.scroll(by);
         }
         let mut list = self.list();
         list.step(by, self.found.len());
@@ -261,13 +257,15 @@ impl TraceView {
 
     fn choose(&mut self, number: u64) {
         if number != self.chosen {
-            (self.chosen, self.scroll, self.scope) = (number, 0, FrameScope::Chosen);
+            (self.chosen, self.scope) = (number, FrameScope::Chosen);
+            self.frame.scroll_to_top();
         }
         self.is_stale = true;
     }
 
     fn show(&mut self, side: FrameScope) {
-        (self.scope, self.scroll, self.is_stale) = (side, 0, true);
+        (self.scope, self.is_stale) = (side, true);
+        self.frame.scroll_to_top();
         self.lay_out();
     }
 
@@ -275,12 +273,13 @@ impl TraceView {
     fn lay_out(&mut self) {
         if std::mem::take(&mut self.is_stale) {
             let pair = self.pair();
-            self.frame = match self.scope {
-                FrameScope::Chosen => FrameText::of(self.chosen().as_slice()),
-                FrameScope::Both => FrameText::of(&pair),
-                FrameScope::Request => FrameText::of(pair.first().copied().as_slice()),
-                FrameScope::Answer => FrameText::of(pair.last().copied().as_slice()),
+            let frame = match self.scope {
+                FrameScope::Chosen => frame_text(self.chosen().as_slice()),
+                FrameScope::Both => frame_text(&pair),
+                FrameScope::Request => frame_text(pair.first().copied().as_slice()),
+                FrameScope::Answer => frame_text(pair.last().copied().as_slice()),
             };
+            self.frame.replace(frame);
         }
     }
 
@@ -309,7 +308,7 @@ impl TraceView {
         match self.pause_buffer.take() {
             None => {
                 self.pause_buffer = Some(PauseBuffer::default());
-                context.show_status("paused; what comes is kept");
+                context.show_status("paused; new lines are kept");
             }
             Some(mut held) => {
                 let items = held.ring.drain_items();
@@ -319,9 +318,8 @@ impl TraceView {
                 }
                 self.choose_newest();
                 self.lay_out();
-                let lost =
-                    if gone > 0 { format!(", {gone} of them are gone") } else { String::new() };
-                context.show_status(format!("{} came meanwhile{lost}", held.count));
+                let lost = if gone > 0 { format!(", {gone} lost") } else { String::new() };
+                context.show_status(format!("{} new lines{lost}", held.count));
             }
         }
     }
@@ -332,7 +330,7 @@ impl TraceView {
             *held = PauseBuffer::default();
         }
         self.found.clear();
-        (self.frame, self.scroll, self.scope) = (FrameText::default(), 0, FrameScope::Chosen);
+        (self.frame, self.scope) = (ScrollText::default(), FrameScope::Chosen);
     }
 
     fn copy_selection(&self, both: bool, context: &mut AppContext) -> Vec<AppEffect> {
@@ -343,12 +341,12 @@ impl TraceView {
             (false, FrameScope::Chosen) => self.chosen().into_iter().collect(),
         };
         if items.is_empty() {
-            context.show_status("there is nothing to copy");
+            context.show_status("nothing to copy");
             return Vec::new();
         }
-        context.show_status(if items.len() == 2 { "copied, both frames" } else { "copied" });
+        let what = if items.len() == 2 { "both frames" } else { "frame" };
         let texts = items.iter().map(|item| String::from_utf8_lossy(item.bytes()).into_owned());
-        vec![AppEffect::Copy(texts.collect::<Vec<_>>().join("\n"))]
+        context.copy(what, texts.collect::<Vec<_>>().join("\n"))
     }
 
     /// Has what is shown written as a trace.
@@ -357,7 +355,7 @@ impl TraceView {
         let (cut, whole): (Vec<&TraceItem>, Vec<&TraceItem>) = shown.partition(|item| item.is_cut);
         let items: Vec<Traffic> = whole.into_iter().filter_map(TraceItem::traffic).collect();
         if items.is_empty() {
-            context.show_status("there is nothing to write");
+            context.show_status("nothing to export");
             return Vec::new();
         }
         let path = format!("trace-{}.jsonl", timestamp::file_name_timestamp(context.now));
@@ -371,7 +369,7 @@ impl TraceView {
         } else if context.is_zoomed {
             return None;
         } else if context.focus == Pane::Frame {
-            context.focus = Pane::Wire;
+            context.focus = Pane::TraceList;
         } else if !self.filter.text().is_empty() {
             self.find("");
         } else {

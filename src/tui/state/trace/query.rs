@@ -2,8 +2,30 @@
 
 use super::item::{TraceContent, TraceItem};
 use crate::model::traffic::{Direction, TrafficFilter};
+use crate::tui::state::filter::{FilterSyntax, is_yes};
 
-/// What is searched for.
+/// What a term of the filter is about.
+#[derive(Debug, Clone, Copy)]
+enum TraceKey {
+    Server,
+    Method,
+    Direction,
+    Error,
+    Call,
+}
+
+const SYNTAX: FilterSyntax<TraceKey> = FilterSyntax {
+    keys: &[
+        ("srv", TraceKey::Server),
+        ("method", TraceKey::Method),
+        ("way", TraceKey::Direction),
+        ("error", TraceKey::Error),
+        ("call", TraceKey::Call),
+    ],
+    has_quotes: false,
+};
+
+/// The parsed filter of the trace.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct TraceSearch {
     servers: Vec<String>,
@@ -18,21 +40,17 @@ impl TraceSearch {
     /// Reads `srv:files method:tools/* way:sent error:yes call:ID words !unwanted`, in any order.
     /// `srv:=files` is exactly that server. What is not finished yet narrows nothing.
     pub fn of(text: &str) -> Self {
-        let mut query = Self::default();
-        for word in text.split_whitespace() {
-            match word.split_once(':') {
-                Some(("srv" | "method" | "way" | "error" | "call", "")) => {}
-                Some(("srv", server)) => query.servers.push(server.to_lowercase()),
+        let terms = SYNTAX.parse(text);
+        let (words, without) = (terms.words, terms.excluded);
+        let mut query = Self { words, without, ..Self::default() };
+        for (key, value) in terms.values {
+            match key {
+                TraceKey::Server => query.servers.push(value.to_lowercase()),
                 // A method that is still being written is found by its beginning.
-                Some(("method", method)) => query.wire.methods.push(format!("{method}*")),
-                Some(("way", way)) => query.wire.direction = direction(way),
-                Some(("error", answer)) => query.error = Some(!answer.starts_with('n')),
-                Some(("call", call)) => query.call = Some(call.to_owned()),
-                _ => match word.strip_prefix('!') {
-                    Some("") => {}
-                    Some(unwanted) => query.without.push(unwanted.to_owned()),
-                    None => query.words.push(word.to_owned()),
-                },
+                TraceKey::Method => query.wire.methods.push(format!("{value}*")),
+                TraceKey::Direction => query.wire.direction = direction(&value),
+                TraceKey::Error => query.error = Some(is_yes(&value)),
+                TraceKey::Call => query.call = Some(value),
             }
         }
         query

@@ -12,7 +12,7 @@ pub const MAX_ITEMS: usize = 10_000;
 /// How many bytes they take at most, about.
 pub const BYTES: usize = 32 * 1024 * 1024;
 
-/// The newest lines.
+/// The newest lines of the trace, bounded in number and bytes.
 #[derive(Debug, Default)]
 pub struct TraceRing {
     items: VecDeque<TraceItem>,
@@ -23,7 +23,7 @@ pub struct TraceRing {
     open: HashMap<String, HashMap<(Requester, String), u64>>,
 }
 
-/// Who asked.
+/// Which side sent a request: both sides number theirs from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Requester {
     Client,
@@ -61,7 +61,7 @@ impl TraceRing {
         self.first + self.items.len() as u64
     }
 
-    /// How many there are.
+    /// The number of lines that are kept.
     pub fn len(&self) -> usize {
         self.items.len()
     }

@@ -93,7 +93,7 @@ fn shown(state: &AppState) -> Vec<String> {
 }
 
 fn frame(state: &AppState) -> String {
-    state.trace.frame.lines.iter().flat_map(|(_, said)| [said.as_str(), "\n"]).collect()
+    state.trace.frame.to_text() + "\n"
 }
 
 #[test]
@@ -153,7 +153,7 @@ fn while_it_is_paused_what_comes_is_kept_and_counted() {
     assert_eq!((state.trace.paused_count(), state.trace.counts().0), (Some(3), 8));
     press(&mut state, " ");
     assert_eq!((state.trace.paused_count(), state.trace.counts()), (None, (11, 11)));
-    assert_eq!(state.context.message.as_ref().unwrap().text, "3 came meanwhile");
+    assert_eq!(state.context.message.as_ref().unwrap().text, "3 new lines");
     // What was kept belongs together as if it had come now.
     state.update(crossed("files", answered(52, "ping", &json!({}))));
     assert_eq!(state.trace.chosen().unwrap().pair, Some(10));
@@ -265,7 +265,7 @@ fn of_a_flood_the_newest_is_kept_within_bounds() {
     assert!(trace.counts().0 < 200 && trace.ring.bytes() <= ring::BYTES);
     assert_eq!(trace.chosen().unwrap().size, 1 << 20);
     trace.lay_out();
-    assert!(trace.frame.lines.len() < 6_000);
+    assert!(trace.frame.len() < 6_000);
 }
 
 fn any_passed() -> impl Strategy<Value = TrafficKind> {

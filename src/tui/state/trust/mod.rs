@@ -115,8 +115,8 @@ impl ProjectTrust {
     pub fn decide(&mut self, action: Action, context: &mut AppContext) -> Option<Vec<AppEffect>> {
         let window = self.window.as_mut()?;
         match action {
-            Action::Turn if window.request.previous.is_some() => window.toggle_whole(),
-            Action::Turn => context.show_status("this is all of it"),
+            Action::ChangeFormat if window.request.previous.is_some() => window.toggle_whole(),
+            Action::ChangeFormat => context.show_status("this is all of it"),
             Action::No if window.is_settled(context.now) => return Some(self.refuse(context)),
             Action::Yes => return Some(self.accept(false, context)),
             Action::YesAsAuthor => return Some(self.accept(true, context)),

@@ -7,11 +7,9 @@ use std::time::Duration;
 
 use crate::config::consent::{TrustRequest, TrustRequestLine};
 use crate::tui::state::ScrollText;
+use crate::tui::state::context::MIN_VISIBLE_TIME;
 use crate::tui::state::scroll_text::StyledSpan;
 use crate::tui::theme::StyleRole;
-
-/// Keys that come sooner than this after the question were typed for something else.
-const MIN_VISIBLE_TIME: Duration = Duration::from_millis(300);
 
 /// How far the rest of a broken line is indented: more than any line begins with.
 const CONTINUED: usize = 6;
@@ -25,7 +23,7 @@ pub enum Readiness {
     Unread,
     /// It is longer than what can be shown here.
     TooLong,
-    /// It can.
+    /// A yes counts now.
     Ready,
 }
 
@@ -62,7 +60,7 @@ impl TrustWindow {
         self.since.is_some_and(|since| since + MIN_VISIBLE_TIME <= now)
     }
 
-    /// Whether a yes counts.
+    /// Whether a yes counts now, and if not, why.
     pub fn readiness(&self, now: Duration) -> Readiness {
         if self.text.is_cut() {
             Readiness::TooLong

@@ -1,18 +1,18 @@
 //! The views and their panes.
 
-/// One of the views.
+/// The views of the console, in the order of their keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum ViewId {
     /// The catalogue, a tool, its arguments and results.
     #[default]
     Tools,
-    /// The servers.
+    /// The MCP servers with their health, log and tools.
     Servers,
-    /// What crosses the wires.
+    /// The messages to and from servers.
     Trace,
-    /// Statistics.
+    /// The statistics of past calls by tool or server.
     Stats,
-    /// The benchmark.
+    /// The plan, the run and the verdict of a benchmark.
     Bench,
     /// The calls of the past.
     History,
@@ -35,7 +35,7 @@ impl ViewId {
         Self::Inbox,
     ];
 
-    /// What it is called.
+    /// The title in the bar at the top.
     pub fn title(self) -> &'static str {
         match self {
             Self::Tools => "Tools",
@@ -78,11 +78,11 @@ impl ViewId {
         match self {
             Self::Tools => &[Pane::Catalogue, Pane::Detail, Pane::Result],
             Self::Servers => &[Pane::Servers, Pane::Health],
-            Self::Trace => &[Pane::Wire, Pane::Frame],
+            Self::Trace => &[Pane::TraceList, Pane::Frame],
             Self::Stats => &[Pane::Usage, Pane::Latency],
             Self::Bench => &[Pane::Plan, Pane::Run, Pane::Verdict],
-            Self::History => &[Pane::Past, Pane::Entry],
-            Self::Offerings => &[Pane::Offered, Pane::Content],
+            Self::History => &[Pane::HistoryList, Pane::Entry],
+            Self::Offerings => &[Pane::OfferingList, Pane::Content],
             Self::Inbox => &[Pane::Questions, Pane::Question],
         }
     }
@@ -91,18 +91,18 @@ impl ViewId {
 /// A part of a view that can have the focus.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Pane {
-    /// The list of tools.
+    /// The tool list with its filter.
     Catalogue,
     /// The chosen tool, or its arguments while they are filled in.
     Detail,
     /// What calls of it gave.
     Result,
-    /// The list of servers.
+    /// The servers, one a line.
     Servers,
     /// How the chosen server is.
     Health,
     /// What crossed the wires, a line each.
-    Wire,
+    TraceList,
     /// One frame of that, whole.
     Frame,
     /// The tools by their use.
@@ -111,20 +111,46 @@ pub enum Pane {
     Latency,
     /// What is to be run.
     Plan,
-    /// The run.
+    /// The benchmark run in progress, or the last one.
     Run,
-    /// What the run showed.
+    /// The comparison and the judgement of the last run.
     Verdict,
     /// The calls of the past.
-    Past,
-    /// One of them, whole.
+    HistoryList,
+    /// The chosen past call, or a diff of two.
     Entry,
     /// Resources and prompts, by server.
-    Offered,
+    OfferingList,
     /// What one of them holds.
     Content,
-    /// What is asked.
+    /// The questions that wait for an answer.
     Questions,
     /// One of the questions, and its answer.
     Question,
+}
+
+impl Pane {
+    /// The name on the screen when panes can be jumped to.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Catalogue => "Catalogue",
+            Self::Detail => "Detail",
+            Self::Result => "Result",
+            Self::Servers => "Servers",
+            Self::Health => "Health",
+            Self::TraceList => "Trace",
+            Self::Frame => "Frame",
+            Self::Usage => "Usage",
+            Self::Latency => "Latency",
+            Self::Plan => "Plan",
+            Self::Run => "Run",
+            Self::Verdict => "Verdict",
+            Self::HistoryList => "History",
+            Self::Entry => "Call",
+            Self::OfferingList => "Resources and prompts",
+            Self::Content => "Content",
+            Self::Questions => "Inbox",
+            Self::Question => "Question",
+        }
+    }
 }
