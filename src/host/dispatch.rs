@@ -21,10 +21,9 @@ use super::router::{Route, Search};
 use super::{ToolHost, arguments, coerce, content, output_check, retry, variables};
 use crate::model::{
     CallId, CallMetadata, Error, ErrorKind, HostEvent, JsonObject, Signal, SkippedServer, ToolCall,
-    ToolContext, ToolDefinition, ToolResult,
+    ToolContext, ToolResult,
 };
 use crate::provider::Preview;
-use crate::util::json::map_json;
 use crate::util::units::show_duration;
 
 /// A call whose tool is found and whose arguments are ready.

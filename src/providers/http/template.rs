@@ -6,8 +6,8 @@
 
 use secrecy::{ExposeSecret as _, SecretString};
 
-use crate::config::consent::Expander;
-use crate::config::references::{AllowedReferences, ExpandError, ReferencePiece, pieces, variable};
+use crate::config::consent::{ExpandError, Expander};
+use crate::config::references::{AllowedReferences, ReferencePiece, pieces, variable};
 use crate::config::secrets::names_secret;
 use crate::model::{Error, JsonObject, ToolContext};
 use crate::providers::hinted_error::HintedError;
