@@ -46,7 +46,7 @@ pub enum RpcMessage {
         /// The parameters as their JSON text.
         params: Option<RawJson>,
     },
-    /// A notification of the server, which nobody answers.
+    /// A notification of the server, which gets no answer.
     Notification {
         /// The method, empty when it is no text.
         method: String,

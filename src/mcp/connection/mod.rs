@@ -61,7 +61,7 @@ pub struct RequestOptions {
 }
 
 impl RequestOptions {
-    /// A request that nobody watches, with these limits.
+    /// A request with these limits, without progress, headers or a call.
     pub fn with_timeouts(idle: Duration, total: Duration, phase: ErrorPhase) -> Self {
         Self {
             idle_timeout: idle,
@@ -250,7 +250,7 @@ impl Connection {
         }
     }
 
-    /// A send that failed because the process died is told as the death, not as a broken pipe.
+    /// Reports a send that failed because the process died as the death, not as a broken pipe.
     async fn explain_outcome(&self, outcome: Result<RawJson, Error>) -> Result<RawJson, Error> {
         match outcome {
             Err(error)
@@ -334,7 +334,7 @@ impl Connection {
     }
 
     /// The `_meta` of a request that is written without the SDK: what the SDK adds, without the
-    /// token of progress that nobody would hear. Empty before the modern era.
+    /// token of progress, which has no listener here. Empty before the modern era.
     pub fn request_meta(&self, log_level: Option<&str>) -> JsonObject {
         if self.agreement.era != Era::Modern {
             return JsonObject::new();

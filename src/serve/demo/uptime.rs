@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 /// The address of the resource.
 pub(super) const URI: &str = "demo://uptime";
-/// How often subscribers are told.
+/// How often subscribers hear of a change.
 const TICK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The definition of the resource.
@@ -37,7 +37,7 @@ pub(super) fn accepted(requested: &SubscriptionFilter) -> SubscriptionFilter {
     accepted
 }
 
-/// Tells a subscriber of the modern era until nobody listens any more.
+/// Notifies a subscriber of the modern era until the subscription ends.
 pub(super) async fn notify_subscriber(context: &SubscriptionContext, left: &CancellationToken) {
     let mut ticks = tokio::time::interval_at(Instant::now() + TICK_INTERVAL, TICK_INTERVAL);
     loop {

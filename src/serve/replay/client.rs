@@ -23,7 +23,7 @@ const ANSWER_TIMEOUT: Duration = Duration::from_mins(1);
 /// How many messages may come while such an answer is waited for.
 const MAX_QUEUED: usize = 1_000;
 
-/// Why there is nobody to talk to any more.
+/// Why the client takes and sends no more messages.
 pub(super) enum ClientEnd {
     /// The client closed its end.
     Disconnected,

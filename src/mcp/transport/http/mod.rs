@@ -260,7 +260,7 @@ impl Wire for HttpWire {
 }
 
 impl Drop for HttpWire {
-    /// Ends the tasks of a wire that nobody closed.
+    /// Ends the tasks of a wire that was dropped without `close`.
     fn drop(&mut self) {
         self.shared.closed.cancel();
     }
