@@ -30,7 +30,7 @@ use crate::model::{CallId, Era, Error, ErrorKind, ErrorPhase, JsonObject, ListKi
 pub use super::handshake::{ConnectOptions, WireOpener};
 pub use pending_request::PendingRequest;
 
-/// How long after a stray answer the right one may still come.
+/// How long after an unmatched response the right one may still come.
 const UNMATCHED_RESPONSE_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long telling the server that a request was given up may take.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(1);
@@ -282,8 +282,8 @@ impl Connection {
         options: &RequestOptions,
         total: bool,
     ) -> Error {
-        if let Some(stray) = asked.unmatched_response() {
-            return Error::protocol(format!("{stray}, and none to {method}"));
+        if let Some(unmatched) = asked.unmatched_response() {
+            return Error::protocol(format!("{unmatched}, and none to {method}"));
         }
         let waiting = self.session.wire().waiting_for(&asked.id.into());
         let waiting = waiting.map(|w| format!(", waiting for {w}")).unwrap_or_default();

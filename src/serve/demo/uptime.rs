@@ -29,7 +29,7 @@ pub(super) fn text(started: Instant) -> String {
     format!("up for {} s\n", started.elapsed().as_secs())
 }
 
-/// What of a wish this server tells: changes of this one resource.
+/// The part of a filter that this server accepts: changes of this one resource.
 pub(super) fn accepted(requested: &SubscriptionFilter) -> SubscriptionFilter {
     let asked = requested.resource_subscriptions.iter().flatten().any(|uri| uri == URI);
     let mut accepted = SubscriptionFilter::new();

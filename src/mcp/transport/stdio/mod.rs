@@ -517,7 +517,7 @@ mod tests {
                 r"<- \xff",
                 r#"<- {\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\" }"#,
                 r#"Closed("the process exited with 0")"#,
-                r#"Noise("hello \u{1b}[1m")"#,
+                r#"NonJsonLine("hello \u{1b}[1m")"#,
                 r#"Opened("sh")"#,
                 r#"Stderr("warming up")"#,
             ]
