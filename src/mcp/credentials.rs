@@ -115,7 +115,7 @@ impl Credentials for NoCredentials {
     }
 }
 
-/// A token that somebody wrote down. A server that refuses it is not asked twice.
+/// A fixed token of the configuration. A server that refuses it is not asked twice.
 #[derive(Debug, Clone)]
 pub struct StaticBearer(SecretString);
 

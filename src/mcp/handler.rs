@@ -23,7 +23,7 @@ const QUESTION_TIMEOUT: Duration = Duration::from_hours(24);
 
 /// The client's side of the conversation.
 pub struct SdkHandler {
-    /// What we told the server about ourselves.
+    /// What the server was told about this client.
     pub config: ClientConfig,
     /// Which questions are open, and for whom.
     pub session: Arc<McpSession>,

@@ -1,6 +1,6 @@
 //! From bytes to a classified JSON-RPC message, without building a tree of it.
 //!
-//! Owns: what counts as a message, what is noise, and why something is neither. Every warning is
+//! Owns: what counts as a message, which lines are none, and why something is neither. Every warning is
 //! returned, never swallowed. Never does: know which requests are pending.
 //!
 //! Only the envelope is looked at; `params`, `result` and `error` stay the bytes they were, so
@@ -15,15 +15,13 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::bounded_list::BoundedList;
+use super::json_text::{
+    is_depth_error, not_json, parse, replace_lone_surrogates, too_deep, too_deep_error, too_many,
+};
 use super::protocol_warning::ProtocolWarning;
 use crate::model::Error;
 use crate::util::text::truncate;
 
-/// How deep JSON of a server may nest; the limit of the tree parser too.
-const DEPTH_LIMIT: usize = 128;
-/// How many values one tree may hold. Two bytes of text (`0,`) become a hundred of tree, so the
-/// limit on the bytes of a message does not bound the memory that reading it takes.
-const VALUES_LIMIT: usize = 500_000;
 /// How many messages may come as one line or one body. No supported revision sends more than one.
 const MAX_BATCH: usize = 1_000;
 
@@ -46,7 +44,7 @@ pub enum RpcMessage {
         /// The parameters as their JSON text.
         params: Option<RawJson>,
     },
-    /// A notification of the server, which nobody answers.
+    /// A notification of the server, which gets no answer.
     Notification {
         /// The method, empty when it is no text.
         method: String,
@@ -93,17 +91,6 @@ pub enum ParsedInput {
     Unreadable(Error),
     /// A message that breaks a limit; nothing more is read.
     Broken(Error),
-}
-
-/// Parses JSON text into a tree, with the cause named when it cannot be.
-///
-/// # Errors
-/// A protocol error: too deep, too many values, or not JSON.
-pub fn parse(text: &str) -> Result<Value, Error> {
-    if too_many(text) {
-        return Err(Error::protocol(format!("limit: JSON of more than {VALUES_LIMIT} values")));
-    }
-    serde_json::from_str(text).map_err(|error| not_json(&error, text))
 }
 
 /// Reads what came as one line or one body.
@@ -236,55 +223,6 @@ impl RpcMessage {
     }
 }
 
-/// Whether brackets outside of texts nest deeper than a tree may. The text is valid JSON.
-fn too_deep(text: &str) -> bool {
-    nests_deeper(text.as_bytes(), DEPTH_LIMIT)
-}
-
-fn nests_deeper(text: &[u8], limit: usize) -> bool {
-    let (mut depth, mut in_text, mut escaped) = (0_usize, false, false);
-    for &byte in text {
-        match byte {
-            _ if escaped => escaped = false,
-            b'\\' => escaped = in_text,
-            b'"' => in_text = !in_text,
-            b'[' | b'{' if !in_text => {
-                depth += 1;
-                if depth > limit {
-                    return true;
-                }
-            }
-            b']' | b'}' if !in_text => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-    }
-    false
-}
-
-/// Whether a text holds more values than a tree may: each follows an opening bracket, a comma or a
-/// colon, and a colon comes with one of the others.
-fn too_many(text: &str) -> bool {
-    let separators = || memchr::memchr3_iter(b'[', b',', b'{', text.as_bytes());
-    if text.len() <= VALUES_LIMIT || separators().nth(VALUES_LIMIT).is_none() {
-        return false;
-    }
-    let (mut values, mut in_text, mut escaped) = (0_usize, false, false);
-    for byte in text.bytes() {
-        match byte {
-            _ if escaped => escaped = false,
-            b'\\' => escaped = in_text,
-            b'"' => in_text = !in_text,
-            b'[' | b'{' | b',' if !in_text => values += 1,
-            _ => {}
-        }
-    }
-    values > VALUES_LIMIT
-}
-
-fn too_deep_error() -> Error {
-    Error::protocol(format!("limit: JSON nested deeper than {DEPTH_LIMIT} levels"))
-}
-
 fn broken_object(error: &serde_json::Error, text: &str) -> ParsedInput {
     // `{info} listening …` is a log line; the beginning of a message is `{`, or `{"`.
     let inside = text.trim_start_matches('{').trim_start();
@@ -304,26 +242,6 @@ fn broken_object(error: &serde_json::Error, text: &str) -> ParsedInput {
     ParsedInput::Unreadable(not_json(error, text))
 }
 
-fn not_json(error: &serde_json::Error, text: &str) -> Error {
-    if is_depth_error(error, text) {
-        too_deep_error()
-    } else {
-        Error::protocol(format!("not valid JSON: {error}"))
-            .with_detail(excerpt_around(text, error.column()))
-    }
-}
-
-/// Whether a parser gave up because of the depth: it stands on a bracket at its limit, which is one
-/// level less than ours.
-fn is_depth_error(error: &serde_json::Error, text: &str) -> bool {
-    let lines = text.split_inclusive('\n').take(error.line().saturating_sub(1));
-    let end = lines.map(str::len).sum::<usize>() + error.column();
-    let read = text.as_bytes().get(..end).unwrap_or(text.as_bytes());
-    error.is_syntax()
-        && matches!(read.last(), Some(b'[' | b'{'))
-        && nests_deeper(read, DEPTH_LIMIT - 1)
-}
-
 /// The warning about something that is no message: a line of stdout, or an event (`delimited`).
 pub fn non_message(text: String, delimited: bool) -> ProtocolWarning {
     if delimited {
@@ -337,59 +255,6 @@ pub fn non_message(text: String, delimited: bool) -> ProtocolWarning {
 /// about lines, and are left out.
 pub fn unreadable_message(error: &Error) -> ProtocolWarning {
     ProtocolWarning::EventNotJson(error.details().first().cloned())
-}
-
-/// The text around a column of its (only) line.
-fn excerpt_around(text: &str, column: usize) -> String {
-    let from = column.saturating_sub(60);
-    text.chars().skip(from).take(120).collect()
-}
-
-/// Replaces `\uD800`–`\uDFFF` escapes that are no pair by `\uFFFD`; borrows when there is none.
-fn replace_lone_surrogates(text: &str) -> Cow<'_, str> {
-    let bytes = text.as_bytes();
-    let suspect =
-        memchr::memmem::find(bytes, b"\\ud").or_else(|| memchr::memmem::find(bytes, b"\\uD"));
-    if suspect.is_none() {
-        return Cow::Borrowed(text);
-    }
-    let mut out = Vec::with_capacity(bytes.len());
-    let mut changed = false;
-    let mut i = 0;
-    while let Some(byte) = bytes.get(i) {
-        // An escape is six bytes when it names a code unit and two otherwise.
-        let length = match (byte, unit(bytes, i)) {
-            (b'\\', Some(0xD800..0xDC00)) if is_low(unit(bytes, i + 6)) => 12,
-            (b'\\', Some(0xD800..0xE000)) => {
-                changed = true;
-                out.extend_from_slice(b"\\ufffd");
-                i += 6;
-                continue;
-            }
-            (b'\\', _) => 2,
-            _ => 1,
-        };
-        let end = (i + length).min(bytes.len());
-        out.extend_from_slice(bytes.get(i..end).unwrap_or_default());
-        i = end;
-    }
-    match String::from_utf8(out) {
-        Ok(repaired) if changed => Cow::Owned(repaired),
-        _ => Cow::Borrowed(text),
-    }
-}
-
-fn is_low(unit: Option<u32>) -> bool {
-    matches!(unit, Some(0xDC00..0xE000))
-}
-
-/// The code unit of a `\uXXXX` escape that starts at `at`.
-fn unit(bytes: &[u8], at: usize) -> Option<u32> {
-    let escape = bytes.get(at..at + 6)?;
-    if escape.get(..2)? != b"\\u" {
-        return None;
-    }
-    u32::from_str_radix(std::str::from_utf8(escape.get(2..)?).ok()?, 16).ok()
 }
 
 /// The members of a JSON-RPC object, each still text.
@@ -508,6 +373,7 @@ fn server_error(text: &str) -> Error {
 mod tests {
     use proptest::prelude::*;
 
+    use super::super::json_text::VALUES_LIMIT;
     use super::*;
     use crate::model::ErrorKind;
 

@@ -1,8 +1,9 @@
 //! The MCP client: one connection from bytes to typed answers, in both protocol eras.
 //!
 //! Owns: the wire (our own stdio and HTTP transports), era detection, sessions on top of rmcp,
-//! listing, calling, reading and subscribing. Never does: know the host, the catalogue or the terminal. The SDK's types
-//! stay inside this room.
+//! listing, calling, reading and subscribing; the causes and words of what goes wrong with a peer
+//! (`protocol_warning`, `item_error`). Never does: know the host, the catalogue or the terminal. The
+//! SDK's types stay inside this room.
 
 pub mod auth;
 mod bounded_list;
@@ -16,6 +17,7 @@ mod handler;
 mod handshake;
 pub mod headers;
 pub mod item_error;
+pub mod json_text;
 pub mod lifecycle;
 pub mod listing;
 pub mod message;

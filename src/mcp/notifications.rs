@@ -40,7 +40,7 @@ pub struct ChangeNotification {
 }
 
 impl ChangeNotification {
-    /// The event for whoever watches, when there is one.
+    /// The event for viewers, for the kinds of changes that have one.
     pub fn event(&self, server: &str) -> Option<HostEvent> {
         match &self.kind {
             NotificationKind::ListChanged(list) => Some(HostEvent::ListChanged {
@@ -177,7 +177,7 @@ impl NotificationListener {
         }
     }
 
-    /// How much was told that found no room since this was asked last.
+    /// How many changes found no room since the last call of this function.
     pub fn take_lost(&self) -> u64 {
         std::mem::take(&mut self.queue().lost)
     }

@@ -53,16 +53,33 @@ pub async fn read(
     })
 }
 
-/// What a part of a resource must have.
-fn check_part(item: &Value) -> Result<(), &'static str> {
+/// What is wrong with a part of a resource.
+#[derive(Debug, thiserror::Error)]
+enum ResourcePartError {
+    /// Nothing says which resource it is of.
+    #[error("it has no uri")]
+    NoUri,
+    /// A part without content.
+    #[error("it has neither text nor blob")]
+    NoContent,
+    /// A part with two contents.
+    #[error("it has text and blob")]
+    TwoContents,
+    /// Content that is another kind of JSON value.
+    #[error("its text or blob is no text")]
+    ContentNotText,
+}
+
+/// Checks that a part of a resource has an address and one content.
+fn check_part(item: &Value) -> Result<(), ResourcePartError> {
     if !item.get("uri").is_some_and(Value::is_string) {
-        return Err("it has no uri");
+        return Err(ResourcePartError::NoUri);
     }
     match (item.get("text"), item.get("blob")) {
         (Some(Value::String(_)), None) | (None, Some(Value::String(_))) => Ok(()),
-        (None, None) => Err("it has neither text nor blob"),
-        (Some(_), Some(_)) => Err("it has text and blob"),
-        _ => Err("its text or blob is no text"),
+        (None, None) => Err(ResourcePartError::NoContent),
+        (Some(_), Some(_)) => Err(ResourcePartError::TwoContents),
+        _ => Err(ResourcePartError::ContentNotText),
     }
 }
 

@@ -65,7 +65,7 @@ pub enum ProtocolWarning {
     /// The same in a run of many calls, where ids are made up in advance.
     #[error("an id came back written otherwise than it was sent")]
     RunIdRewritten,
-    /// A refusal of nobody knows what, in its own words.
+    /// An error that names no request, in the server's words.
     #[error("an error without an id: {0}")]
     ErrorWithoutId(String),
     /// An answer to nothing that was asked, as the JSON of its id.
@@ -92,7 +92,7 @@ pub enum ProtocolWarning {
         /// The message of the error.
         reason: String,
     },
-    /// A request that nobody is asked about.
+    /// A request that breaks a limit on open questions; no one is asked.
     #[error("a {method} request gets no answer: {reason}")]
     RejectedRequest {
         /// The method of the request.
@@ -108,7 +108,7 @@ pub enum ProtocolWarning {
     FlawedNotification {
         /// The method of the notification.
         method: String,
-        /// What the notification lacks.
+        /// What is missing from the notification.
         flaw: NotificationFlaw,
     },
 

@@ -22,7 +22,7 @@ const MAX_PAGES: usize = 64;
 pub struct OpenQuestion {
     /// The call that waits for the answer, when it is certain which.
     pub call: Option<CallId>,
-    /// Fires when nobody waits for the answer any more.
+    /// Cancelled when no request waits for the answer any more.
     pub cancelled: CancellationToken,
     /// Whether no request of ours was waiting when it came.
     pub is_unrelated: bool,

@@ -27,7 +27,7 @@ pub struct QuestionResponder {
     pub server: String,
     /// The roots it may know, as URIs.
     pub roots: Vec<String>,
-    /// Where questions and their answers are told, without what was answered.
+    /// Where events about questions go; they never hold an answer.
     pub events: EventSink,
     /// Answers the questions; a front end decides by whom.
     pub inbox: Arc<dyn QuestionHandler>,
@@ -45,7 +45,7 @@ pub struct QuestionContext {
 /// Why a question has no answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum QuestionRefusal {
-    /// Somebody declined a request that has no answer for that (sampling); or nobody was there.
+    /// A person declined sampling, which has no answer for that; or there was no person to ask.
     Declined(QuestionOutcome),
     /// The method is unknown, or was not offered.
     Unknown(String),
@@ -166,7 +166,7 @@ impl Drop for WithdrawalGuard<'_> {
     }
 }
 
-/// The answer to a question that nobody waits for any more.
+/// The answer to a question whose request has ended.
 ///
 /// # Errors
 /// As [`QuestionResponder::answer`] of a question that was turned away from.

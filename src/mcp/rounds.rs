@@ -20,7 +20,7 @@ const MAX_ROUNDS: u32 = 10;
 /// How many questions one round may have.
 const MAX_QUESTIONS: usize = 32;
 
-/// What to do where nobody can be asked.
+/// The hint for runs without a person to ask.
 pub(super) const HOW_TO_ANSWER: &str =
     "--answers FILE answers what servers ask; so does a person at a terminal";
 
@@ -106,7 +106,7 @@ impl RoundReply {
 #[derive(Debug, Default)]
 pub(super) struct InputRounds {
     count: u32,
-    /// Somebody was asked for and nobody was there.
+    /// A question for a person came and no person could be asked.
     is_unattended: bool,
 }
 
@@ -284,7 +284,7 @@ mod tests {
         assert_eq!(rounds.count_round(&form()).unwrap_err().kind(), ErrorKind::Protocol);
         let mut rounds = InputRounds { count: 1, is_unattended: true };
         assert_eq!(rounds.count_round(&form()).unwrap_err().kind(), ErrorKind::Protocol);
-        // What needs nobody goes on.
+        // A request that needs no person goes on.
         let roots = json!({ "method": "roots/list" });
         rounds.count_round(&JsonObject::from_iter([("r".to_owned(), roots)])).unwrap();
         rounds.count_round(&JsonObject::new()).unwrap();

@@ -2,7 +2,7 @@
 //!
 //! Owns: listing them, and loading one with the checks that make it worth trusting: every file has
 //! the size and digest that the list gave, and `SKILL.md` says of itself what the list said. Never
-//! does: fetch a file before somebody loads it, use one that fails a check, or follow a skill.
+//! does: fetch a file before its skill is loaded, use one that fails a check, or follow a skill.
 
 use std::fmt::Write as _;
 use std::time::Duration;

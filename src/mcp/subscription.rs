@@ -2,7 +2,7 @@
 //! announcements in the legacy one.
 //!
 //! Owns: one subscription from the request to its end, and what of the news belongs to it. Never
-//! does: begin again after the end; whoever owns the connection decides that.
+//! does: begin again after the end; the owner of the connection decides that.
 
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ const UNSUBSCRIBE_TIMEOUT: Duration = Duration::from_secs(1);
 /// How a subscription ended, and the error where there is one.
 #[derive(Debug)]
 pub enum SubscriptionEnd {
-    /// Nobody wants it any more.
+    /// The subscriber cancelled it.
     Cancelled,
     /// The server ended it in good order.
     Gracefully,
@@ -45,14 +45,14 @@ pub struct Subscription<'a> {
     pub filter: &'a SubscriptionFilter,
     /// How long the server may take to agree.
     pub ack_timeout: Duration,
-    /// Who is told. When the other end is dropped, nobody wants it any more.
+    /// Where changes go. When the receiver is dropped, the subscription is cancelled.
     pub changes: &'a mpsc::Sender<SubscriptionEvent>,
-    /// Fires when nobody wants it any more.
+    /// Cancels the subscription.
     pub cancel: &'a CancellationToken,
 }
 
 impl Subscription<'_> {
-    /// Subscribes and hands on what is told until the end.
+    /// Subscribes and hands on the changes until the end.
     pub async fn run(&self) -> SubscriptionEnd {
         match self.connection.agreement.era {
             Era::Modern => self.listen().await,
@@ -60,7 +60,7 @@ impl Subscription<'_> {
         }
     }
 
-    /// Hands a change on; whether somebody still wants more.
+    /// Hands a change on; whether the subscriber is still there.
     async fn send_change(&self, change: SubscriptionEvent) -> bool {
         tokio::select! {
             biased;

@@ -282,12 +282,12 @@ impl TaskPoller<'_> {
         self.connection.request(method, Value::Object(params), &self.options).await
     }
 
-    /// Tells the server that nobody waits any more.
+    /// Tells the server that the result is not waited for any more.
     async fn cancel_task(&self) {
         let options =
             RequestOptions::with_timeouts(CANCEL_TIMEOUT, CANCEL_TIMEOUT, ErrorPhase::Call);
         let params = Value::Object(self.params.clone());
-        // It is told; what it makes of that concerns nobody any more.
+        // The answer to the cancellation changes nothing.
         let _unheard = self.connection.request("tasks/cancel", params, &options).await;
     }
 

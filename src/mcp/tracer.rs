@@ -1,11 +1,11 @@
-//! What crosses the wires of one server, told to whoever looks.
+//! What crosses the wires of one server, for the listeners of its trace.
 //!
 //! Owns: the numbers of what passed, which answer belongs to which request and to which tool call,
 //! and how long it took. Each wire reports what crosses it, byte for byte. Never does: change or
 //! hold back a message, or take secrets out of one (`audit::Masker` does, behind the sink); wires
 //! replace credentials in the heads they report.
 //!
-//! One tracer serves all wires a server has one after the other. When nobody looks it is a `None`,
+//! One tracer serves all wires a server has one after the other. Without listeners it is a `None`,
 //! and every report costs one branch.
 
 use std::collections::HashMap;
@@ -89,7 +89,7 @@ impl MessageMeta {
     }
 }
 
-/// A message as it will be told.
+/// A message as the listeners get it.
 struct TracedMessage {
     summary: MessageInfo,
     call: Option<CallId>,
@@ -112,7 +112,7 @@ impl Tracer {
         )
     }
 
-    /// A tracer that nobody looks at.
+    /// A tracer without listeners.
     pub fn off() -> Self {
         Self::default()
     }
@@ -132,7 +132,7 @@ impl Tracer {
         });
     }
 
-    /// The wire is gone, and why. Only the first reason is told.
+    /// The wire is gone, and why. Only the first reason is traced.
     pub fn closed(&self, why: &str) {
         self.with(|watched, state| {
             if std::mem::take(&mut state.is_open) {
@@ -327,7 +327,7 @@ impl StderrLines {
             if piece.ends_with(b"\n") {
                 self.flush();
             } else if self.open.len() >= MAX_STDERR_LINE {
-                // A cut shows, also to whoever looks for secrets beside it.
+                // A mark shows the cut, also to the masker, which looks for secrets next to cuts.
                 self.report("…");
                 self.is_continuation = true;
             }
@@ -390,7 +390,7 @@ pub(crate) mod tests {
         assert_eq!(*glance, MessageInfo::Response { id: 3.into(), method, is_error: false });
         assert!(latency.is_some());
         assert_eq!(exact, &bytes(r#"{"jsonrpc":"2.0","id":3,"result":{}}"#));
-        // The second answer is nobody's.
+        // The second answer belongs to no request.
         let TrafficKind::Message { info: glance, latency, .. } = &kept[3].kind else { panic!() };
         assert_eq!(*glance, MessageInfo::Response { id: 3.into(), method: None, is_error: false });
         assert!(latency.is_none() && kept[3].call.is_none());

@@ -1,4 +1,4 @@
-//! What can be told of a URL or an address without asking anyone.
+//! What a URL or an address says by itself, without a lookup.
 //!
 //! Owns: how a URL is shown, and which addresses are this machine, near it, or nobody's to ask.
 //! Never does: look up a name.

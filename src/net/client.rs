@@ -66,7 +66,7 @@ pub fn over_socket(
 
 fn builder(url: &Url, settings: &ClientSettings, headers: HeaderMap) -> reqwest::ClientBuilder {
     if rustls::crypto::CryptoProvider::get_default().is_none() {
-        // Failing means that somebody else was faster, which is as good.
+        // This fails when another thread installed it first, which is as good.
         rustls::crypto::ring::default_provider().install_default().ok();
     }
     let mut builder = reqwest::Client::builder()

@@ -26,8 +26,8 @@ pub enum MethodSafety {
 /// what is asked.
 ///
 /// # Errors
-/// Every other redirect, naming where it wants to go. The error's evidence is
-/// `{"http_status": N}`.
+/// Every other redirect, naming where it wants to go. The cause of the error is
+/// [`ErrorCause::Http`](crate::model::ErrorCause::Http).
 pub fn redirect(
     status: StatusCode,
     headers: &HeaderMap,

@@ -1,4 +1,4 @@
-//! A small HTTP/1.1 server for the tests of whoever speaks HTTP: real sockets, scripted per test.
+//! A small HTTP/1.1 server for tests: real sockets, scripted per test.
 
 use std::collections::BTreeMap;
 use std::io;

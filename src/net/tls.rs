@@ -14,7 +14,7 @@ use tokio_rustls::TlsConnector;
 
 use crate::model::{Error, ErrorPhase};
 
-/// What speaks TLS on a connection; with `insecure` to whoever is there.
+/// The TLS client; with `insecure` it accepts any certificate.
 ///
 /// # Errors
 /// When the system's certificates cannot be loaded.

@@ -150,7 +150,7 @@ async fn forward(
         }
     }
     look(None);
-    // Whoever reads learns it from the closed pipe.
+    // The reader learns it from the closed pipe.
     let _closed = to.shutdown().await;
 }
 

@@ -164,14 +164,14 @@ impl OAuth {
         token.expires_at.is_some_and(|at| at <= now)
     }
 
-    /// Renews the token that is held, unless somebody else just did. Leaves none behind when a
-    /// person has to log in again.
+    /// Renews the token that is held, unless another task or process just did. Leaves none
+    /// behind when a person has to log in again.
     async fn renew(&self, state: &mut State, challenge: Option<&str>) -> Result<(), Error> {
         let Some(held) = state.login.clone() else { return Ok(()) };
         let turn = self.settings.vault.lock_renewal(&held.server).await?;
         let kept = self.stored_login().await?;
         if let Some(kept) = kept.filter(|kept| kept.token != held.token) {
-            // Somebody was faster.
+            // Another task or process renewed the token first.
             self.set_login(state, Some(kept), false);
             return Ok(());
         }

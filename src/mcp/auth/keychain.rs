@@ -57,7 +57,7 @@ enum KeychainError {
     /// The thread that asked panicked.
     #[error("it broke down")]
     Crashed,
-    /// Nobody unlocked it in time.
+    /// The keychain was not unlocked in time.
     #[error("it stayed locked for two minutes")]
     Locked,
     /// This system has no keychain that can be used.

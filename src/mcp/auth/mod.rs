@@ -101,7 +101,7 @@ pub struct OAuthSettings {
     pub clock: Arc<dyn Clock>,
     /// Hears of tokens, to keep them out of everything that is shown.
     pub on_secret: SecretListener,
-    /// Is told of the exchanges with authorization servers, without what is secret in them.
+    /// Traces the exchanges with authorization servers, without their secrets.
     pub tracer: Tracer,
 }
 
@@ -128,7 +128,7 @@ impl OAuthSettings {
         }
     }
 
-    /// Whether a code is exchanged that somebody else could have caught.
+    /// Whether the grant exchanges a code that another program could have caught.
     fn needs_pkce(&self) -> bool {
         matches!(self.grant, OAuthGrant::Login { .. })
     }

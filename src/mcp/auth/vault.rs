@@ -69,7 +69,7 @@ impl fmt::Debug for OAuthToken {
 }
 
 impl OAuthLogin {
-    /// What may be told of it; `None` without a token.
+    /// The part of a login that may be shown; `None` without a token.
     pub fn report(&self) -> Option<LoginReport> {
         let token = self.token.as_ref()?;
         Some(LoginReport {
@@ -109,7 +109,7 @@ pub trait Vault: Send + Sync + fmt::Debug {
     /// When they cannot be read or written; then nothing was changed.
     async fn edit(&self, change: VaultEdit<'_>) -> Result<(), Error>;
 
-    /// Waits until nobody else, in any process, renews the token of this server.
+    /// Waits until no other task or process renews the token of this server.
     ///
     /// # Errors
     /// When it takes too long.

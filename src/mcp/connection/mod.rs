@@ -30,7 +30,7 @@ use crate::model::{CallId, Era, Error, ErrorKind, ErrorPhase, JsonObject, ListKi
 pub use super::handshake::{ConnectOptions, WireOpener};
 pub use pending_request::PendingRequest;
 
-/// How long after a stray answer the right one may still come.
+/// How long after an unmatched response the right one may still come.
 const UNMATCHED_RESPONSE_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long telling the server that a request was given up may take.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(1);
@@ -61,7 +61,7 @@ pub struct RequestOptions {
 }
 
 impl RequestOptions {
-    /// A request that nobody watches, with these limits.
+    /// A request with these limits, without progress, headers or a call.
     pub fn with_timeouts(idle: Duration, total: Duration, phase: ErrorPhase) -> Self {
         Self {
             idle_timeout: idle,
@@ -250,7 +250,7 @@ impl Connection {
         }
     }
 
-    /// A send that failed because the process died is told as the death, not as a broken pipe.
+    /// Reports a send that failed because the process died as the death, not as a broken pipe.
     async fn explain_outcome(&self, outcome: Result<RawJson, Error>) -> Result<RawJson, Error> {
         match outcome {
             Err(error)
@@ -282,8 +282,8 @@ impl Connection {
         options: &RequestOptions,
         total: bool,
     ) -> Error {
-        if let Some(stray) = asked.unmatched_response() {
-            return Error::protocol(format!("{stray}, and none to {method}"));
+        if let Some(unmatched) = asked.unmatched_response() {
+            return Error::protocol(format!("{unmatched}, and none to {method}"));
         }
         let waiting = self.session.wire().waiting_for(&asked.id.into());
         let waiting = waiting.map(|w| format!(", waiting for {w}")).unwrap_or_default();
@@ -334,7 +334,7 @@ impl Connection {
     }
 
     /// The `_meta` of a request that is written without the SDK: what the SDK adds, without the
-    /// token of progress that nobody would hear. Empty before the modern era.
+    /// token of progress, which has no listener here. Empty before the modern era.
     pub fn request_meta(&self, log_level: Option<&str>) -> JsonObject {
         if self.agreement.era != Era::Modern {
             return JsonObject::new();

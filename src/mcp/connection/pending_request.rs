@@ -1,7 +1,7 @@
-//! Requests that stay open as long as somebody is interested in what comes meanwhile.
+//! Requests that stay open for what the server sends meanwhile.
 //!
-//! Owns: [`PendingRequest`], a request without limits of time; whoever holds it sets them. Never does: know
-//! what is told while it is open.
+//! Owns: [`PendingRequest`], a request without limits of time; its holder sets them. Never
+//! does: know what the server sends while it is open.
 
 use std::sync::Arc;
 
@@ -79,7 +79,7 @@ impl PendingRequest<'_> {
         outcome.map_err(|error| error.with_server(&connection.name))
     }
 
-    /// Tells the server that nobody waits any more.
+    /// Tells the server that the answer is not waited for any more.
     pub async fn cancel(self, reason: &str) {
         if self.request.is_open() {
             self.connection.cancel_request(self.request.id, reason).await;

@@ -1,4 +1,4 @@
-//! What an answer to a call says, as far as somebody wants to know.
+//! What an answer to a call says, read only as far as the caller needs.
 //!
 //! Owns: recognising a plain answer in its bytes, without building anything of it, and what a
 //! whole answer means for a call of a run. Never does: know which calls are in flight.
@@ -191,7 +191,7 @@ impl<'a> AnswerScanner<'a> {
         if digits.len() > 18 || (digits.len() > 1 && digits.first() == Some(&b'0')) {
             return None;
         }
-        // What follows is checked by whoever comes next: neither `.` nor `e` can follow a value.
+        // The next step of the reader checks what follows: neither `.` nor `e` can follow a value.
         Some(digits.iter().fold(0, |number, digit| number * 10 + i64::from(digit - b'0')))
     }
 

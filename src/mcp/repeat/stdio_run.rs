@@ -194,7 +194,7 @@ impl StdioRun<'_> {
         }
         session.read_handoff.wait_for_room().await;
         if let Some(stuck) = stuck {
-            // Why it takes nothing is best told by its end.
+            // How the process ends explains best why it takes nothing.
             if tokio::time::timeout(EXIT_REPORT_TIMEOUT, incoming.wait_for_input()).await.is_err() {
                 stuck.is_final = true;
             }
@@ -270,7 +270,7 @@ impl StdioRun<'_> {
             call_template::write_cancellation(flight.id, reason, out);
         });
         if self.in_flight.is_empty() {
-            // A server that takes nothing would have to read all this for nobody.
+            // The server reads nothing now; later, these lines would be of no use to anyone.
             self.outgoing.discard_unsent();
         }
         Some(flight)
@@ -286,7 +286,7 @@ impl StdioRun<'_> {
         let stuck =
             self.send_failure.as_ref().filter(|stuck| stuck.is_final).map(|stuck| &stuck.error);
         if let Some(error) = self.incoming.close_reason() {
-            // Whoever looks for a connection next finds this one gone.
+            // The next caller finds the connection closed and opens another one.
             self.session.close(error.clone());
         }
         stuck.cloned().or_else(|| self.session.close_reason())

@@ -375,9 +375,9 @@ impl McpSession {
         let Some(pending) = state.pending.get_mut(&id).filter(|p| p.outcome.is_none()) else {
             return;
         };
-        let stray = pending.unmatched_response.take();
-        pending.outcome = Some(Err(match stray {
-            Some(stray) => Error::protocol(format!("{stray}, and none to the request")),
+        let unmatched = pending.unmatched_response.take();
+        pending.outcome = Some(Err(match unmatched {
+            Some(unmatched) => Error::protocol(format!("{unmatched}, and none to the request")),
             None => error,
         }));
         pending.woken.notify_one();
@@ -559,7 +559,7 @@ pub struct SentRequest {
 }
 
 impl SentRequest {
-    /// Waits for its outcome, a stray answer, news of a question, or the end of the wire.
+    /// Waits for its outcome, an unmatched response, news of a question, or the end of the wire.
     pub async fn wait_for_change(&self) {
         self.woken.notified().await;
     }

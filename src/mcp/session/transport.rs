@@ -94,7 +94,7 @@ impl rmcp::transport::Transport<RoleClient> for SessionTransport {
 
 impl Drop for SessionTransport {
     fn drop(&mut self) {
-        // Nobody takes in what comes any more.
+        // The SDK has dropped its end: nothing takes in what comes.
         self.session.close(Error::unreachable("the connection is closed"));
     }
 }

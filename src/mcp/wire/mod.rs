@@ -47,7 +47,7 @@ pub enum FrameKind {
     },
     /// A notification, which gets no answer.
     Notification {
-        /// The method that is told.
+        /// The notification's method.
         method: String,
         /// The request it cancels, when it is a cancellation.
         cancels: Option<Value>,
@@ -121,7 +121,7 @@ pub trait Wire: Send + Sync + 'static {
         None
     }
 
-    /// What can be told about the other side.
+    /// What is known about the other side.
     fn process_info(&self) -> ProcessInfo;
 
     /// The opener of connections for many calls, where this transport can have them.

@@ -10,7 +10,7 @@ use crate::model::{CallId, Error};
 
 /// A wire whose pipes can be lent.
 pub trait PipeLender: Send + Sync {
-    /// Lends the pipes. Whoever waits in [`receive`](super::Wire::receive) has to let go first.
+    /// Lends the pipes. A pending [`receive`](super::Wire::receive) has to end first.
     fn lend(&self) -> BoxFuture<'_, PipeLoan<'_>>;
 }
 

@@ -1,7 +1,7 @@
 //! Noticing the end of the input while calls are still running.
 //!
 //! Owns: [`EofReader`], a reader that says when the other side has hung up. The SDK lets running
-//! calls finish after that, for seconds; a call that only waits must know that nobody listens.
+//! calls finish after that, for seconds; a call that only waits must know that the client is gone.
 
 use std::io;
 use std::pin::Pin;

@@ -70,7 +70,7 @@ impl DemoServer {
         severity(level) >= minimum
     }
 
-    /// Replaces what ends the telling; what was told before ends.
+    /// Replaces the token that stops the legacy ticker; the earlier ticker ends.
     fn replace_legacy_ticker(&self, stop: Option<CancellationToken>) {
         let mut telling = self.legacy_ticker.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(earlier) = std::mem::replace(&mut *telling, stop) {

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 /// The address of the resource.
 pub(super) const URI: &str = "demo://uptime";
-/// How often subscribers are told.
+/// How often subscribers hear of a change.
 const TICK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The definition of the resource.
@@ -29,7 +29,7 @@ pub(super) fn text(started: Instant) -> String {
     format!("up for {} s\n", started.elapsed().as_secs())
 }
 
-/// What of a wish this server tells: changes of this one resource.
+/// The part of a filter that this server accepts: changes of this one resource.
 pub(super) fn accepted(requested: &SubscriptionFilter) -> SubscriptionFilter {
     let asked = requested.resource_subscriptions.iter().flatten().any(|uri| uri == URI);
     let mut accepted = SubscriptionFilter::new();
@@ -37,7 +37,7 @@ pub(super) fn accepted(requested: &SubscriptionFilter) -> SubscriptionFilter {
     accepted
 }
 
-/// Tells a subscriber of the modern era until nobody listens any more.
+/// Notifies a subscriber of the modern era until the subscription ends.
 pub(super) async fn notify_subscriber(context: &SubscriptionContext, left: &CancellationToken) {
     let mut ticks = tokio::time::interval_at(Instant::now() + TICK_INTERVAL, TICK_INTERVAL);
     loop {

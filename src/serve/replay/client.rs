@@ -13,7 +13,7 @@ use tokio::io::{
 use tokio::time::timeout;
 
 use super::WarningSink;
-use crate::mcp::message;
+use crate::mcp::json_text;
 use crate::mcp::rpc_code::PARSE_ERROR;
 use crate::mcp::wire::MESSAGE_LIMIT;
 use crate::model::Error;
@@ -23,7 +23,7 @@ const ANSWER_TIMEOUT: Duration = Duration::from_mins(1);
 /// How many messages may come while such an answer is waited for.
 const MAX_QUEUED: usize = 1_000;
 
-/// Why there is nobody to talk to any more.
+/// Why the client takes and sends no more messages.
 pub(super) enum ClientEnd {
     /// The client closed its end.
     Disconnected,
@@ -76,7 +76,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> ReplayClient<R, W> {
             if text.trim().is_empty() {
                 continue;
             }
-            match message::parse(text.trim()) {
+            match json_text::parse(text.trim()) {
                 Ok(message) => return Ok(message),
                 Err(error) => self.refuse(&Value::Null, PARSE_ERROR, error.message()).await?,
             }

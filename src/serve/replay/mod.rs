@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::mcp::rpc_code::{INTERNAL_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND};
-use crate::mcp::{SUBSCRIPTION, message};
+use crate::mcp::{SUBSCRIPTION, json_text};
 use crate::model::Error;
 use client::{ClientEnd, ReplayClient};
 use recording::RecordedExchange;
@@ -230,7 +230,7 @@ async fn send_exchange<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
 
 fn parsed(bytes: &[u8], note: WarningSink<'_>) -> Option<Value> {
     let text = String::from_utf8_lossy(bytes);
-    let parsed = message::parse(text.trim_start_matches('\u{feff}'));
+    let parsed = json_text::parse(text.trim_start_matches('\u{feff}'));
     parsed.map_err(|error| note(&format!("a recorded message is left out: {error}"))).ok()
 }
 

@@ -8,7 +8,7 @@ use std::collections::{BTreeSet, HashMap};
 use bytes::Bytes;
 use serde_json::{Map, Value};
 
-use crate::mcp::message;
+use crate::mcp::json_text;
 use crate::model::traffic::{Direction, MessageInfo, TrafficKind};
 use crate::model::{CallId, Error, Traffic};
 use crate::util::text;
@@ -188,7 +188,7 @@ impl RecordingBuilder {
             return;
         }
         let text = String::from_utf8_lossy(bytes);
-        let message = message::parse(&text).unwrap_or_default();
+        let message = json_text::parse(&text).unwrap_or_default();
         let params = message.get("params").unwrap_or(&Value::Null);
         self.open.push(self.exchanges.len());
         self.exchanges.push(RecordedExchange {
@@ -205,7 +205,7 @@ impl RecordingBuilder {
     /// call, or to the newest one that waits.
     fn add_server_message(&mut self, item: &Traffic, bytes: &Bytes, asks: bool) {
         let text = String::from_utf8_lossy(bytes);
-        let message = message::parse(&text).unwrap_or_default();
+        let message = json_text::parse(&text).unwrap_or_default();
         let params = message.get("params").unwrap_or(&Value::Null);
         let token = params.get("progressToken");
         let subscription = params.get("_meta").and_then(|meta| meta.get(super::SUBSCRIPTION));

@@ -1,6 +1,6 @@
 //! A glance at a message: is it the answer to this request?
 //!
-//! A stream is read until the answer it was opened for has come, so somebody has to recognise it.
+//! A stream is read until the answer it was opened for has come, so the wire has to recognise it.
 //! Owns: finding `id`, `method` and `error` at the top of a message without building a tree (deep
 //! or huge values are skipped iteratively). Never does: judge the rest of the message.
 

@@ -47,7 +47,7 @@ pub(super) fn queue() -> (ArrivalSender, ArrivalReceiver) {
 }
 
 impl ArrivalSender {
-    /// Hands one arrival over; waits while the queue is full. Nobody receiving any more is not
+    /// Hands one arrival over; waits while the queue is full. A receiver that is gone is not
     /// an error: the wire is being dropped.
     pub(super) async fn push(&self, arrival: Arrival) {
         let size = match &arrival {

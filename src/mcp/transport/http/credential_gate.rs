@@ -1,4 +1,4 @@
-//! Being let in: credentials go with a request, and a refusal is put to whoever holds them.
+//! Credentials of requests: they go with each one, and a refusal is put to their holder.
 //!
 //! Owns: [`CredentialGate`], the loop around one HTTP request until it is let in, refused for good, or was
 //! tried often enough. Never does: get a token by itself.
@@ -51,7 +51,7 @@ impl CredentialGate {
         self.has_user_authorization
     }
 
-    /// Puts a refusal to whoever holds the credentials.
+    /// Puts a refusal to the holder of the credentials.
     pub(super) async fn handle_challenge(
         &self,
         challenge: Challenge,

@@ -14,7 +14,7 @@ use crate::mcp::tracer::Tracer;
 use crate::model::CallId;
 use crate::model::traffic::Direction;
 
-/// What stands for a value that nobody may see.
+/// The placeholder for secret header values in traces.
 const HIDDEN: &str = "***";
 
 /// Reports heads to a tracer.

@@ -1,10 +1,10 @@
 //! Streamable HTTP: our own client wire, for both protocol eras; and the transport it replaced.
 //!
-//! Owns: [`SseWire`] (see `with_sse`) and [`HttpWire`] — sessions, headers, event streams and their resumption, redirects, limits,
-//! and the classification of everything that can go wrong into errors. Never does: parse what is
-//! inside a message (it only recognises the answer to a request by its id, see `answer`), retry a
-//! request (but for one that was not let in, see `gate`), follow an address a server names
-//! elsewhere, or log in.
+//! Owns: [`HttpWire`] and [`SseWire`] — sessions, headers, event streams and their resumption,
+//! redirects, limits, and the classification of everything that can go wrong into errors. Never
+//! does: parse what is inside a message (it only recognises the answer to a request by its id, see
+//! `answer_match`), retry a request (but for one whose credentials were refused, see
+//! `credential_gate`), follow an address a server names elsewhere, or log in.
 //!
 //! What the layer above may rely on:
 //!
@@ -15,7 +15,8 @@
 //!   `Failed` after it. Ids are found by a shallow reading: a message too deep to be parsed still
 //!   is the answer.
 //! - An error status (4xx) whose body is a JSON-RPC error is such a message; other refusals
-//!   are errors whose `evidence` is `{"http_status": N}`.
+//!   are errors with a cause of their own: [`ErrorCause::Http`](crate::model::ErrorCause::Http) or
+//!   [`ErrorCause::SessionLost`](crate::model::ErrorCause::SessionLost).
 //! - A cancelled request gets no ending. In the modern era the cancellation is not posted: it
 //!   closes the request's stream. Dropping `send` does not cancel.
 
@@ -260,7 +261,7 @@ impl Wire for HttpWire {
 }
 
 impl Drop for HttpWire {
-    /// Ends the tasks of a wire that nobody closed.
+    /// Ends the tasks of a wire that was dropped without `close`.
     fn drop(&mut self) {
         self.shared.closed.cancel();
     }

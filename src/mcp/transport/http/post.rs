@@ -339,8 +339,10 @@ impl HttpShared {
         let error =
             HttpRefusal { status, headers: &headers, body: &body, url: &url, authorized }.error();
         let error = self.with_socket(error);
+        if let Some(lost) = session_lost(status, in_session) {
+            return Ok(PostResponse::Refused(status, lost));
+        }
         Ok(match status.as_u16() {
-            404 if in_session => PostResponse::Refused(status, session_lost(status)),
             401 | 403 | 429 => PostResponse::Refused(status, error),
             400..=499 if is_error(&body) => PostResponse::Error(body, error),
             _ => PostResponse::Refused(status, error),

@@ -170,7 +170,7 @@ impl SseShared {
             }
             match item {
                 Some(SseItem::Event(event)) => return Ok(event),
-                // Coming back is up to whoever opens the next connection.
+                // This wire never reconnects, so neither changes anything.
                 Some(SseItem::Retry(_) | SseItem::Comment(_)) => {}
                 None => match self.shared.read_more(stream).await {
                     Ok(_) => {}
@@ -309,7 +309,7 @@ impl Wire for SseWire {
 }
 
 impl Drop for SseWire {
-    /// Ends the reader of a wire that nobody closed.
+    /// Ends the reader of a wire that was dropped without `close`.
     fn drop(&mut self) {
         self.shared.shared.closed.cancel();
     }

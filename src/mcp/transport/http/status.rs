@@ -12,12 +12,14 @@ use crate::net::address::display_url;
 use crate::net::excerpt::{lossy, server_message, truncate};
 
 /// The error for a 404 to a request that carried a session id (legacy era): the layer above may
-/// connect anew.
-pub(super) fn session_lost(status: StatusCode) -> Error {
-    Error::unreachable("the server forgot the session")
-        .with_http_status(status.as_u16())
-        .with_cause(ErrorCause::SessionLost)
-        .with_hint("it was restarted, or the session timed out")
+/// connect anew. `None` for everything else.
+pub(super) fn session_lost(status: StatusCode, in_session: bool) -> Option<Error> {
+    (in_session && status == StatusCode::NOT_FOUND).then(|| {
+        Error::unreachable("the server forgot the session")
+            .with_http_status(status.as_u16())
+            .with_cause(ErrorCause::SessionLost)
+            .with_hint("it was restarted, or the session timed out")
+    })
 }
 
 /// What was refused, and the evidence.

@@ -50,7 +50,7 @@ pub struct HttpTarget {
     pub allows_unencrypted: bool,
     /// Bounds on everything the server does.
     pub limits: HttpLimits,
-    /// Is told what crosses the wire.
+    /// Traces what crosses the wire.
     pub tracer: Tracer,
 }
 

@@ -5,7 +5,7 @@
 //! Never does: look inside a line.
 //!
 //! Reading is lent for as long as the loan lasts. The way to the server is only held while lines
-//! are on it, so that whoever else has something to say gets a turn between them.
+//! are on it, so that other senders get a turn between them.
 
 use async_trait::async_trait;
 use bytes::{Buf as _, Bytes};
@@ -172,7 +172,7 @@ impl PipeWriter for LoanWriter<'_> {
 }
 
 impl Drop for LoanWriter<'_> {
-    /// Leaves what is left of a begun line to whoever writes next, and forgets the lines after it.
+    /// Leaves the rest of a begun line to the next writer, and forgets the lines after it.
     fn drop(&mut self) {
         let begun =
             self.lines.get(self.written..self.unfinished_line_end()).unwrap_or_default().to_vec();

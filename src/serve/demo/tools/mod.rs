@@ -57,7 +57,7 @@ pub(super) struct DemoCall {
 }
 
 impl DemoCall {
-    /// Waits until nobody wants the answer any more.
+    /// Waits until the call is cancelled or the client is gone.
     async fn wait_cancelled(&self, server: &DemoServer) {
         tokio::select! {
             () = self.context.ct.cancelled() => (),
@@ -102,7 +102,7 @@ fn object(schema: Value) -> JsonObject {
     }
 }
 
-/// Hints of a tool that changes nothing and asks nobody.
+/// Hints of a tool that changes nothing and reaches nothing outside.
 fn read_only() -> ToolAnnotations {
     ToolAnnotations::new().read_only(true).open_world(false)
 }

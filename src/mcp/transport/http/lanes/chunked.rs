@@ -10,6 +10,23 @@ const MAX_SIZE_LINE: usize = 4 << 10;
 /// Bytes that all trailers together may have.
 const MAX_TRAILERS: usize = 64 << 10;
 
+/// What is wrong with a chunked body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(super) enum ChunkError {
+    /// A chunk does not begin with its size in hexadecimal digits.
+    #[error("a chunk has no size")]
+    NoSize,
+    /// The line with the size is longer than any honest one.
+    #[error("the size line of a chunk does not end")]
+    EndlessSizeLine,
+    /// No line end follows the bytes of a chunk.
+    #[error("a chunk is longer than it said")]
+    TooLong,
+    /// The trailers together are longer than their limit.
+    #[error("the trailers do not end")]
+    EndlessTrailers,
+}
+
 /// How far a chunked body is.
 #[derive(Debug, Default)]
 pub(super) struct ChunkedDecoder {
@@ -43,14 +60,14 @@ impl ChunkedDecoder {
         &mut self,
         bytes: &[u8],
         mut content: impl FnMut(&[u8]),
-    ) -> Result<usize, &'static str> {
+    ) -> Result<usize, ChunkError> {
         let mut at = 0;
         loop {
             let rest = bytes.get(at..).unwrap_or_default();
             match self.state {
                 // The parser takes a line without digits for the last chunk.
                 ChunkState::Size if rest.first().is_some_and(|byte| !byte.is_ascii_hexdigit()) => {
-                    return Err("a chunk has no size");
+                    return Err(ChunkError::NoSize);
                 }
                 ChunkState::Size => match parse_chunk_size(rest) {
                     Ok(Status::Complete((length, 0))) => {
@@ -62,8 +79,8 @@ impl ChunkedDecoder {
                         self.state = ChunkState::Data(size);
                     }
                     Ok(Status::Partial) if rest.len() <= MAX_SIZE_LINE => return Ok(at),
-                    Ok(Status::Partial) => return Err("the size line of a chunk does not end"),
-                    Err(_) => return Err("a chunk has no size"),
+                    Ok(Status::Partial) => return Err(ChunkError::EndlessSizeLine),
+                    Err(_) => return Err(ChunkError::NoSize),
                 },
                 ChunkState::Data(left) => {
                     if rest.is_empty() {
@@ -82,18 +99,18 @@ impl ChunkedDecoder {
                         self.state = ChunkState::Size;
                     }
                     [] | [b'\r'] => return Ok(at),
-                    _ => return Err("a chunk is longer than it said"),
+                    _ => return Err(ChunkError::TooLong),
                 },
                 ChunkState::Trailers => {
                     let Some(end) = memchr::memchr(b'\n', rest) else {
                         let fits = self.trailers + rest.len() <= MAX_TRAILERS;
-                        return if fits { Ok(at) } else { Err("the trailers do not end") };
+                        return if fits { Ok(at) } else { Err(ChunkError::EndlessTrailers) };
                     };
                     let is_last = matches!(rest.get(..end), Some([] | [b'\r']));
                     at += end + 1;
                     self.trailers += end + 1;
                     if self.trailers > MAX_TRAILERS {
-                        return Err("the trailers do not end");
+                        return Err(ChunkError::EndlessTrailers);
                     }
                     if is_last {
                         self.state = ChunkState::Done;
@@ -111,7 +128,7 @@ mod tests {
 
     use super::*;
 
-    fn read(bytes: &[u8], step: usize) -> Result<(Vec<u8>, bool, usize), &'static str> {
+    fn read(bytes: &[u8], step: usize) -> Result<(Vec<u8>, bool, usize), ChunkError> {
         let (mut chunked, mut out, mut held, mut taken) =
             (ChunkedDecoder::default(), Vec::new(), Vec::new(), 0);
         for part in bytes.chunks(step.max(1)) {

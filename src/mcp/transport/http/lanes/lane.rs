@@ -50,7 +50,7 @@ pub(super) struct HttpLane {
     /// Attempts to connect since something good came of one.
     connect_attempts: u32,
     since: Instant,
-    /// Somebody is told when something happens on the idle connection.
+    /// Whether a waker is registered for what happens on the idle connection.
     is_watched: bool,
     /// A call is on it that has no ending yet.
     pub(super) is_busy: bool,

@@ -66,7 +66,7 @@ pub struct LanePool {
     lanes: Vec<HttpLane>,
     ready: ReadyLanes,
     idle: Vec<usize>,
-    /// Lanes that became idle since somebody looked after their connections.
+    /// Lanes that became idle and whose connections are not watched yet.
     unwatched: Vec<usize>,
     /// No call's time is over before this.
     next_deadline: Option<Instant>,
@@ -384,7 +384,7 @@ impl LanePool {
                 continue;
             };
             if current {
-                // Nothing changed: the refusal stands, and is told when the lane's turn comes.
+                // Nothing changed: the refusal stands, and is reported when the lane's turn comes.
                 if let Some(error) = &error {
                     lane.refusal = Some(error.clone());
                 }
@@ -412,7 +412,7 @@ impl LanePool {
         self.ready.enqueue(index);
     }
 
-    /// What the answer on a lane is, as far as can be told without reading it.
+    /// Sorts the answer on a lane: plain, to be parsed, or no answer to its call.
     fn classify_answer(&self, index: usize) -> Result<LaneAnswer, Error> {
         let Some(lane) = self.lanes.get(index) else {
             return Err(Error::internal("an answer came on no lane"));
@@ -472,7 +472,7 @@ impl LanePool {
         let kind = FrameKind::Notification { method, cancels: Some(Value::from(id)) };
         let frame = OutgoingFrame { bytes: bytes.into(), kind, call: None };
         let shared: Arc<HttpShared> = Arc::clone(&self.context.shared);
-        // Nobody waits for it: it has its own limit, and there is at most one for each call.
+        // Not awaited: it has its own limit, and there is at most one for each call.
         tokio::spawn(async move { shared.send_control(frame).await.ok() });
     }
 

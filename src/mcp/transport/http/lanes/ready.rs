@@ -20,7 +20,7 @@ pub(super) struct ReadyLanes {
 #[derive(Default)]
 struct ReadyQueue {
     lanes: Mutex<VecDeque<usize>>,
-    /// Whoever waits for the row to have something in it.
+    /// The task to wake when a lane becomes ready.
     consumer: AtomicWaker,
 }
 

@@ -44,7 +44,7 @@ impl LaneRenewal {
         self.has_renewed_login = false;
     }
 
-    /// Puts a refusal to whoever holds the credentials, unless that was in vain the last time.
+    /// Puts a refusal to the holder of the credentials, unless that was in vain the last time.
     pub(super) fn renew_login(
         &mut self,
         context: &Arc<LaneContext>,
@@ -69,7 +69,7 @@ impl LaneRenewal {
             fields.get_all(WWW_AUTHENTICATE).iter().take(MAX_CHALLENGES).map(text).collect();
         let nonce = fields.get(&DPOP_NONCE).map(text);
         self.running = Some(Box::pin(async move {
-            // Somebody else may have renewed it since.
+            // Another task may have renewed it since.
             let newest = RequestHead::new(&context.shared, &tool).await?;
             if newest.as_ref().is_some_and(|newest| newest.has_other_credentials(shown.as_ref())) {
                 return Ok(newest);

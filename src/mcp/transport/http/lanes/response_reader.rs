@@ -193,7 +193,7 @@ impl ResponseReader {
             BodyLength::Chunked => {
                 let taken = self.chunked.decode(bytes, &mut content);
                 let took = taken
-                    .map_err(|why| self.broken_error(BodyReadError::Broken(why.to_owned())))?;
+                    .map_err(|error| self.broken_error(BodyReadError::Broken(error.to_string())))?;
                 (took, self.chunked.is_done())
             }
             BodyLength::ToEnd => {
@@ -324,8 +324,8 @@ impl ResponseReader {
     }
 
     fn unanswered_error(&self, reason: &str, id: i64) -> Error {
-        if let Some(stray) = &self.unmatched_response {
-            return unexpected_answer(stray, &Value::from(id));
+        if let Some(unmatched) = &self.unmatched_response {
+            return unexpected_answer(unmatched, &Value::from(id));
         }
         let error = Error::unreachable(format!("{reason} before the answer came"));
         if self.is_resumable {
@@ -361,8 +361,8 @@ impl ResponseReader {
             return Err(context.redirect_error(&next));
         }
         let cause = matches!(status.as_u16(), 400 | 402 | 404..=428 | 430..=499) && is_error(&body);
-        if status == StatusCode::NOT_FOUND && context.in_session() {
-            return Err(session_lost(status));
+        if let Some(lost) = session_lost(status, context.in_session()) {
+            return Err(lost);
         }
         if cause && match_answer(&body, &Value::from(id)) == AnswerMatch::Answer {
             return Ok(ReadProgress::Answer(body));
