@@ -42,9 +42,9 @@ pub enum ErrorKind {
 pub enum Signal {
     /// The terminal went away (SIGHUP).
     Hangup,
-    /// Ctrl-C (SIGINT).
+    /// Ctrl-C (SIGINT), exit code 130.
     Interrupt,
-    /// SIGTERM.
+    /// SIGTERM, as service managers send it, exit code 143.
     Terminate,
 }
 
@@ -130,15 +130,15 @@ impl ErrorKind {
 /// The step of a server's or call's life in which something went wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ErrorPhase {
-    /// Reading and resolving configuration.
+    /// While files are read and resolved.
     Configure,
     /// Starting a process or opening a connection.
     Start,
     /// Agreeing on a protocol version.
     Handshake,
-    /// Listing tools.
+    /// While tools or offerings are listed.
     List,
-    /// One call.
+    /// While one call is under way.
     Call,
     /// Ending a connection or process.
     Shutdown,
@@ -329,7 +329,7 @@ impl Error {
         self.0.is_trust_outdated
     }
 
-    /// Machine-readable evidence.
+    /// Evidence for programs, printed under `data` with `--json`.
     pub fn data(&self) -> Option<&serde_json::Value> {
         self.0.data.as_ref()
     }

@@ -5,6 +5,8 @@
 
 use serde_json::Value;
 
+use crate::config::keys::suggestion;
+
 /// The top-level properties of an input schema.
 #[derive(Debug)]
 pub(super) struct SchemaProperties {
@@ -58,8 +60,7 @@ impl SchemaProperties {
         if self.names.is_empty() {
             return "declare it in parameters_schema".to_owned();
         }
-        let near = self.names.iter().find(|known| strsim::damerau_levenshtein(known, name) <= 2);
-        match near {
+        match suggestion(name, self.names.iter().map(String::as_str)) {
             Some(near) => format!("did you mean '{near}'?"),
             None => format!("the schema has {}", self.names.join(", ")),
         }
