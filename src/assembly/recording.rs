@@ -4,7 +4,7 @@
 //! on (see `serve::record`).
 
 use crate::audit::Masker;
-use crate::audit::mask::names_secret;
+use crate::audit::mask::is_secret_argument;
 use crate::config::environment::Environment;
 use crate::config::spec::{Configuration, Endpoint};
 use crate::mcp::tracer::Tracer;
@@ -62,7 +62,7 @@ pub fn start_command(
     let (env, cwd) = (environment.vars(), environment.cwd());
     let path = env.get("PATH").map(String::as_str);
     let path = resolve(command, path, &cwd).map_err(|error| cannot(&error))?;
-    let secrets = env.iter().filter(|(name, _)| names_secret(name));
+    let secrets = env.iter().filter(|(name, _)| is_secret_argument(name));
     let masker = Masker::new(secrets.map(|(name, value)| (name.as_str(), value.as_str())));
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let tracer = Tracer::new(&name, masker.traffic(traffic));

@@ -29,7 +29,7 @@ const TEXT_LIMIT: usize = 2 * 1024;
 /// The process that makes the calls, as every row names it.
 #[derive(Debug, Clone)]
 pub struct AuditedProcess {
-    /// The process identifier.
+    /// The process identifier, as the system counts.
     pub pid: u32,
     /// The name of the user it runs as, when the environment tells it.
     pub user: Option<String>,
@@ -61,7 +61,7 @@ impl AuditLog {
         Self { file: SegmentedLog::new(location, sync, keep), process }
     }
 
-    /// Where the rows go.
+    /// The path of the file that rows are appended to.
     pub fn path(&self) -> &Path {
         self.file.path()
     }

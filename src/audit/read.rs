@@ -30,25 +30,25 @@ const MAX_OPEN_CALLS: usize = 10_000;
 /// One call, as far as the log tells.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct AuditedCall {
-    /// The call's identity.
+    /// The identity that joins intent and outcome.
     pub call: String,
     /// When it began, or was refused: seconds since the Unix epoch.
     pub at: f64,
     /// How many seconds the wall clock was put back just before its last line.
     pub clock_set_back_by: Option<f64>,
-    /// The process.
+    /// The identifier of the process that made the call.
     pub pid: Option<u32>,
     /// The user it ran as.
     pub user: Option<String>,
-    /// The session.
+    /// The session the call was made in.
     pub session: Option<String>,
     /// The call this one was part of.
     pub parent: Option<String>,
-    /// The full tool name.
+    /// The tool by its full name.
     pub tool: String,
     /// The server, for MCP tools.
     pub server: Option<String>,
-    /// `internal` or `mcp`.
+    /// `internal` for tools of a file, `mcp` for those of a server.
     pub source: Option<String>,
     /// What was decided and why.
     pub decision: Option<String>,
@@ -58,12 +58,12 @@ pub struct AuditedCall {
     pub outcome: Option<AuditOutcome>,
 }
 
-/// How a call ended.
+/// The outcome row of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuditOutcome {
     /// `ok`, or the word of the failure's kind.
     pub result: String,
-    /// The failure in words.
+    /// The failure in words; `None` on success.
     pub message: Option<String>,
     /// From first attempt to answer, in microseconds.
     pub duration_us: u64,
@@ -95,9 +95,9 @@ pub struct AuditFilter {
     pub tool: Option<String>,
     /// Only calls that did not end well.
     pub failed: bool,
-    /// Only this session.
+    /// Only calls of this session.
     pub session: Option<String>,
-    /// Only decisions with these words in them; `was_refused` is one.
+    /// Only decisions that contain this text; `refused` is one.
     pub decision: Option<String>,
 }
 
@@ -114,7 +114,7 @@ impl AuditFilter {
     }
 }
 
-/// What was found.
+/// The calls that match a filter.
 #[derive(Debug, Default)]
 pub struct AuditCalls {
     /// The calls, in the order of their last lines.

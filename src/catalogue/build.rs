@@ -17,7 +17,7 @@ pub struct Contribution {
     pub server: Option<String>,
     /// Its tools, in its own order.
     pub tools: Vec<Arc<ToolDefinition>>,
-    /// Findings about single items.
+    /// What is wrong with single tools; one bad tool costs only itself.
     pub diagnostics: Vec<Diagnostic>,
     /// Why nothing could be listed; `tools` may still hold declared ones.
     pub error: Option<Error>,

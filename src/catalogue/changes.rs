@@ -29,7 +29,7 @@ pub struct DefinitionChange {
     pub part: &'static str,
     /// What it was; `None` when it was not there.
     pub before: Option<String>,
-    /// What it is.
+    /// What it is now; `None` when it is gone.
     pub after: Option<String>,
 }
 
@@ -83,7 +83,7 @@ pub fn names(changes: &[DefinitionChange]) -> String {
     changes.iter().map(|change| change.part).collect::<Vec<_>>().join(", ")
 }
 
-/// A difference in JSON.
+/// The changes as `--json` prints them: an array of `part`, `before`, `after` and `diff`.
 pub fn json(changes: &[DefinitionChange]) -> Value {
     let all = changes.iter().map(|change| {
         let lines: Vec<String> = change

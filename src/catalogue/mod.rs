@@ -19,7 +19,7 @@ use crate::model::{Diagnostic, Error, ToolDefinition};
 /// One list of everything, as it was at one moment.
 #[derive(Debug, Clone, Default)]
 pub struct Catalogue {
-    /// Grows with every change.
+    /// Incremented with every change of the list.
     pub version: u64,
     /// The tools: internal ones in file order, then each server's in the server's order.
     pub tools: Vec<Arc<ToolDefinition>>,
@@ -27,26 +27,26 @@ pub struct Catalogue {
     pub servers: Vec<ServerListing>,
     /// Why internal tools that others have to tell could not be listed.
     pub failures: Vec<LocalFailure>,
-    /// Findings about single items.
+    /// What is wrong with single tools; one bad tool costs only itself.
     pub diagnostics: Vec<Diagnostic>,
 }
 
 /// Internal tools that could not be listed.
 #[derive(Debug, Clone)]
 pub struct LocalFailure {
-    /// Their kind.
+    /// The provider kind of the tools, such as `python`.
     pub kind: &'static str,
-    /// Why.
+    /// Why the provider could not list them.
     pub error: Error,
 }
 
 /// What came of asking one server for its tools.
 #[derive(Debug, Clone)]
 pub struct ServerListing {
-    /// The server.
+    /// The server's name in `mcp.yaml`.
     pub name: String,
     /// Why nothing could be listed.
     pub error: Option<Error>,
-    /// Whether something is missing.
+    /// Whether tools are missing from the list: a page, an item, a limit reached.
     pub is_partial: bool,
 }

@@ -21,7 +21,7 @@ pub enum NameResolution {
     Found(usize),
     /// Any of these, all with the same bare name.
     Ambiguous(Vec<usize>),
-    /// None of them.
+    /// No tool of the list has such a name.
     Unknown,
 }
 

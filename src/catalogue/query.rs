@@ -15,15 +15,15 @@ use crate::util::pattern;
 pub struct CatalogueQuery {
     /// Words that must all occur in the name, title or description, whatever their case.
     pub words: Vec<String>,
-    /// Internal or MCP.
+    /// Only tools from files, or only those of MCP servers; `None` is both.
     pub source: Option<ToolSource>,
     /// Only tools of one of these components or servers.
     pub servers: Vec<String>,
     /// Only these kinds of provider.
     pub kinds: Vec<String>,
-    /// Only these categories.
+    /// Only tools of these categories; empty means all.
     pub categories: Vec<String>,
-    /// Only these safety levels.
+    /// Only tools with these safety levels; empty means all.
     pub safety: Vec<String>,
     /// Only what this profile shows.
     pub profile: Option<ProfileSpec>,

@@ -15,7 +15,7 @@ use crate::model::{Diagnostic, Layer};
 
 /// The tutorial files at the top of the repository, used when nothing else is found.
 pub const EMBEDDED_TOOLS: &str = include_str!("../../tools.yaml");
-/// See [`EMBEDDED_TOOLS`].
+/// The servers of the tutorial, used when no file declares servers.
 pub const EMBEDDED_SERVERS: &str = include_str!("../../mcp.yaml");
 
 /// The most files a `discover:` directory may hold.
@@ -24,9 +24,9 @@ const MAX_DIRECTORY_FILES: usize = 1_000;
 /// What a person asked to load.
 #[derive(Debug, Clone, Default)]
 pub struct LoadRequest {
-    /// Files named with `--tools`.
+    /// Files named with `--tools`, in the order given.
     pub tools: Vec<PathBuf>,
-    /// Files named with `--mcp`.
+    /// Files named with `--mcp`, in the order given.
     pub servers: Vec<PathBuf>,
     /// Files of tools that are not on a disk: a name for messages, and the text. Somebody who is
     /// not configuration wrote them for what was said on the command line, so they count as named
@@ -39,23 +39,23 @@ pub struct LoadRequest {
     pub project: Option<PathBuf>,
 }
 
-/// What a file declares.
+/// Which of the two vocabularies a file is written in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FileRole {
-    /// Internal tools.
+    /// Internal tools, as in `tools.yaml`.
     Tools,
-    /// MCP servers.
+    /// MCP servers, as in `mcp.yaml`.
     Servers,
 }
 
-/// A file to read.
+/// A file that the look-up found and that is to be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigFileCandidate {
     /// Where it is; the embedded default has a made-up path.
     pub path: PathBuf,
     /// Whether it holds tools or servers.
     pub role: FileRole,
-    /// How it was found.
+    /// Which step of the look-up found the file; earlier layers win.
     pub layer: Layer,
     /// The text, when it was given and stands in no file.
     pub inline_text: Option<Arc<str>>,
@@ -191,7 +191,7 @@ pub enum DiscoverError {
     Unreadable {
         /// The directory as it was resolved.
         directory: PathBuf,
-        /// What the system said.
+        /// The system's reason, for example that it does not exist.
         error: io::Error,
     },
     /// The directory holds more tool files than are read.

@@ -31,11 +31,11 @@ pub trait Environment: Send + Sync {
 
     /// All variables that are UTF-8.
     fn vars(&self) -> BTreeMap<String, String>;
-    /// The working directory.
+    /// The working directory; `.` when the system does not tell.
     fn cwd(&self) -> PathBuf;
     /// The running binary, for entries that start it again (`${TOOLHOST}`).
     fn executable(&self) -> Option<PathBuf>;
-    /// The user's home directory.
+    /// The user's home directory; `None` when the system does not tell.
     fn home(&self) -> Option<PathBuf>;
     /// The user's configuration directory of toolhost.
     fn config_dir(&self) -> Option<PathBuf>;
@@ -50,7 +50,7 @@ pub trait Environment: Send + Sync {
 pub struct VariableName<'a>(&'a str);
 
 impl<'a> VariableName<'a> {
-    /// The name itself.
+    /// The name as an implementation of [`Environment`] looks it up.
     pub fn as_str(self) -> &'a str {
         self.0
     }
@@ -106,9 +106,9 @@ fn project_dirs() -> Option<&'static directories::ProjectDirs> {
 /// A made-up environment, for tests and for embedding.
 #[derive(Debug, Clone, Default)]
 pub struct FixedEnvironment {
-    /// The variables.
+    /// The variables, all of them set and UTF-8.
     pub vars: BTreeMap<String, String>,
-    /// The working directory.
+    /// The working directory that is reported; empty by default.
     pub cwd: PathBuf,
     /// Home, configuration, state and cache directories stand below this one.
     pub root: Option<PathBuf>,

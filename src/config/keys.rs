@@ -3,7 +3,7 @@
 //! Owns: the vocabulary, once for the resolver, for suggestions and for the JSON Schema of the
 //! files. Never does: give a key a meaning (see `resolve`).
 
-/// One key.
+/// A key of a configuration file, with everything said about it in help and schema.
 #[derive(Debug, Clone, Copy)]
 pub struct KeySpec {
     /// The spelling used in messages.
@@ -151,7 +151,7 @@ pub const TOOL: &[KeySpec] = &[
     key("enabled", BOOL, "The opposite of disabled."),
 ];
 
-/// MCP's hints.
+/// Keys of `annotations`, the hints of MCP about a tool's effects.
 pub const ANNOTATIONS: &[KeySpec] = &[
     key("title", TEXT, "A title for people."),
     key("readOnlyHint", BOOL, "It changes nothing."),
@@ -160,7 +160,7 @@ pub const ANNOTATIONS: &[KeySpec] = &[
     key("openWorldHint", BOOL, "It reaches out of its own closed world."),
 ];
 
-/// Keys of `defaults`.
+/// Keys of `defaults`, which hold for the entries of the same file.
 pub const DEFAULTS: &[KeySpec] = &[
     key("timeout", DURATION, "The limit of one attempt, for entries that name none."),
     key("retries", COUNT, "How often a failed attempt is repeated, for entries that name none."),
@@ -172,7 +172,7 @@ pub const DEFAULTS: &[KeySpec] = &[
     ),
 ];
 
-/// Keys of a profile.
+/// Keys of an entry under `profiles`.
 pub const PROFILE: &[KeySpec] = &[
     key("include", PATTERNS, "Only names that match one of these patterns."),
     key("exclude", PATTERNS, "Not these."),
@@ -222,7 +222,7 @@ pub const SERVERS_FILE: &[KeySpec] = &[
     key("inputs", r#"{"type":"array"}"#, "Questions of another editor; not asked here."),
 ];
 
-/// Keys of a server.
+/// Keys of a server's entry in a file of servers.
 pub const SERVER: &[KeySpec] = &[
     key_with_aliases("name", &["client_id"], TEXT, "The server's name, where it is not the key."),
     key("description", TEXT, "What it is for."),
@@ -323,7 +323,7 @@ pub const SERVER: &[KeySpec] = &[
     key("requires_approval", BOOL, "Ask a person before each call."),
 ];
 
-/// Keys of `auth`.
+/// Keys of `auth`, for all of its types.
 pub const AUTH: &[KeySpec] = &[
     key(
         "type",
@@ -373,7 +373,7 @@ pub const AUTH: &[KeySpec] = &[
     ),
 ];
 
-/// Keys of `sandbox`.
+/// Keys of `sandbox`, for tools and servers alike.
 pub const SANDBOX: &[KeySpec] = &[
     key(
         "level",

@@ -60,7 +60,7 @@ fn asked(configuration: &Configuration) -> &TrustRequest {
     configuration.trust_request.as_ref().expect("should ask")
 }
 
-/// The question in lines.
+/// The trust request as a front end prints it, line by line.
 fn shown(configuration: &Configuration) -> String {
     let lines = asked(configuration).difference_lines();
     lines.iter().map(TrustRequestLine::text).collect::<Vec<_>>().join("\n")
@@ -217,9 +217,13 @@ fn nothing_of_a_project_is_expanded_before_consent() {
     ] {
         assert!(question.contains(said), "{said} is missing in\n{question}");
     }
-    // `discover` of a project names plain directories, before and after.
+    // `discover` of a project names literal directories, before and after.
     let diagnostics = |configuration: &Configuration| {
-        configuration.diagnostics.iter().filter(|p| p.message.contains("plain directories")).count()
+        configuration
+            .diagnostics
+            .iter()
+            .filter(|p| p.message.contains("literal directories"))
+            .count()
     };
     assert_eq!(diagnostics(&configuration), 1);
     let trusted = room.trust(false);

@@ -50,7 +50,7 @@ impl SourceText {
 /// A line and a column, both from 1; 0 means unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TextPosition {
-    /// Line, from 1.
+    /// The line, counted from 1; 0 when unknown.
     pub line: u32,
     /// Column in characters, from 1.
     pub column: u32,
@@ -59,9 +59,9 @@ pub struct TextPosition {
 /// A value of a file with its position.
 #[derive(Debug, Clone)]
 pub struct ConfigNode {
-    /// The value.
+    /// What stands in the file, with positions of everything inside.
     pub value: NodeValue,
-    /// Where it starts.
+    /// The position of its first character.
     pub position: TextPosition,
     /// The file it stands in.
     pub source: Arc<SourceText>,
@@ -70,15 +70,15 @@ pub struct ConfigNode {
 /// The kinds of value a file may hold.
 #[derive(Debug, Clone)]
 pub enum NodeValue {
-    /// `null`, `~` or nothing.
+    /// `null`, `~` or an empty value.
     Null,
-    /// A boolean.
+    /// `true` or `false` without quotes.
     Bool(bool),
-    /// A number.
+    /// A whole or a decimal number.
     Number(serde_json::Number),
-    /// Text.
+    /// A string, quoted or plain.
     Text(String),
-    /// A sequence.
+    /// A sequence, in file order.
     List(Vec<ConfigNode>),
     /// A mapping, in file order.
     Map(Vec<(ConfigKey, ConfigNode)>),
@@ -87,9 +87,9 @@ pub enum NodeValue {
 /// A key of a mapping.
 #[derive(Debug, Clone)]
 pub struct ConfigKey {
-    /// The key's text.
+    /// The key as it is written, without quotes.
     pub text: String,
-    /// Where it stands.
+    /// The position of its first character.
     pub position: TextPosition,
 }
 
@@ -127,7 +127,7 @@ impl ConfigNode {
         }
     }
 
-    /// Whether this is `null`.
+    /// Whether the value is `null`, `~` or empty.
     pub fn is_null(&self) -> bool {
         matches!(self.value, NodeValue::Null)
     }

@@ -38,7 +38,7 @@ pub fn read(path: &Path, named: bool) -> Result<(Arc<SourceText>, String), Diagn
     if named && is_pipe() {
         read_pipe(path, &mut bytes).map_err(failed)?;
         if bytes.is_empty() {
-            let what = format!("{shown} is a pipe that nobody writes to");
+            let what = format!("{shown} is a pipe without a writer");
             return Err(Diagnostic::error(what).with_location(file_location(path)));
         }
     } else {

@@ -10,7 +10,7 @@ use super::node::{ConfigNode, NodeValue};
 /// Which references a value may hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AllowedReferences {
-    /// Variables and `~`.
+    /// Only `${VAR}` and a leading `~`.
     Variables,
     /// Those and `${file:…}`: values that are secrets.
     Secrets,

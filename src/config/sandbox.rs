@@ -19,13 +19,13 @@ pub enum SandboxLevel {
     None,
     /// Whatever this system can do best among those that confine files and network.
     Auto,
-    /// Resource limits only.
+    /// Resource limits only; files and network stay open.
     Limits,
-    /// Landlock and seccomp.
+    /// Landlock for files and seccomp for system calls.
     Landlock,
     /// Landlock and seccomp, inside of namespaces of its own.
     Namespaces,
-    /// Bubblewrap.
+    /// Bubblewrap, which has to be installed.
     Bwrap,
 }
 
@@ -59,7 +59,7 @@ impl SandboxLevel {
 /// What an entry says about its sandbox; what it leaves open is `None`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SandboxSpec {
-    /// By what.
+    /// The mechanism that confines the program.
     pub level: SandboxLevel,
     /// What can be read beside the system and the program itself, absolute.
     pub read: Option<Vec<PathBuf>>,
@@ -78,9 +78,9 @@ pub struct SandboxSpec {
     pub processes: Option<u64>,
     /// The largest file that may be written, in bytes.
     pub file_size: Option<u64>,
-    /// Files open at once.
+    /// The most files the program may have open at once.
     pub open_files: Option<u64>,
-    /// Where it stands.
+    /// The position of `sandbox` in the file, for messages.
     pub location: SourceLocation,
 }
 
@@ -157,11 +157,11 @@ fn mapping(
     for (key, value) in node.entries() {
         let Some(word) = canonical(SANDBOX, &key.text) else {
             if !key.text.starts_with("x-") {
-                let mut unknown = Diagnostic::warning(format!("unknown key '{}'", key.text));
-                if let Some(meant) = keys::suggestion(&key.text, keys::spellings(SANDBOX)) {
-                    unknown = unknown.with_hint(format!("did you mean '{meant}'?"));
-                }
-                diagnostics.push(unknown.with_location(node.location_of(key)));
+                let meant = keys::suggestion(&key.text, keys::spellings(SANDBOX));
+                let unknown = Diagnostic::warning(format!("unknown key '{}'", key.text))
+                    .with_suggestion(meant)
+                    .with_location(node.location_of(key));
+                diagnostics.push(unknown);
             }
             continue;
         };
@@ -235,15 +235,9 @@ fn level(node: &ConfigNode) -> Result<SandboxLevel, Diagnostic> {
     let word = node.as_text()?;
     SandboxLevel::parse(word).ok_or_else(|| {
         let words = ["none", "auto", "limits", "landlock", "namespaces", "bwrap"];
-        let diagnostic = Diagnostic::error(format!(
-            "unknown sandbox '{word}'; expected one of {}",
-            words.join(", ")
-        ));
-        match keys::suggestion(word, words.into_iter()) {
-            Some(meant) => diagnostic.with_hint(format!("did you mean '{meant}'?")),
-            None => diagnostic,
-        }
-        .with_location(node.location())
+        Diagnostic::error(format!("unknown sandbox '{word}'; expected one of {}", words.join(", ")))
+            .with_suggestion(keys::suggestion(word, words.into_iter()))
+            .with_location(node.location())
     })
 }
 

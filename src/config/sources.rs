@@ -28,7 +28,7 @@ pub(super) struct ConfigSources {
 }
 
 impl ConfigSources {
-    /// Reads what was found.
+    /// Reads and parses the files of the look-up, and those that `discover:` adds to them.
     pub fn read(
         found: DiscoveredFiles,
         environment: &dyn Environment,

@@ -20,7 +20,7 @@ use super::sandbox::SandboxSpec;
 pub use crate::model::Layer;
 use crate::model::{Diagnostic, EntryOrigin, Error, SourceLocation, ToolDefinition};
 
-/// Everything that was loaded.
+/// What all files of one load mean together.
 #[derive(Debug, Default)]
 pub struct Configuration {
     /// Internal tools, in file order, of every kind. Entries out of service are not here.
@@ -31,15 +31,15 @@ pub struct Configuration {
     pub profiles: BTreeMap<String, ProfileSpec>,
     /// Rules about who may call what; first match wins.
     pub policy: Vec<PolicyRule>,
-    /// The statistics spool.
+    /// Whether and where usage statistics are recorded.
     pub stats: RecordSpec,
-    /// The audit log.
+    /// Whether and where the audit log is written.
     pub audit: RecordSpec,
-    /// The history of calls.
+    /// Whether and where calls are kept with arguments and results.
     pub history: RecordSpec,
-    /// Named directories.
+    /// Named directories (`scopes:`), absolute, that file tools refer to.
     pub scopes: BTreeMap<String, PathBuf>,
-    /// All entry_diagnostics, errors and warnings, in file order.
+    /// Errors and warnings about all files, in file order.
     pub diagnostics: Vec<Diagnostic>,
     /// Entries that exist but are out of service, with the reason.
     pub disabled: Vec<DisabledEntry>,
@@ -66,7 +66,7 @@ pub struct LoadedFile {
     pub path: PathBuf,
     /// Whether it holds tools or servers.
     pub role: FileRole,
-    /// How it was found.
+    /// Which step of the look-up found the file; earlier layers win.
     pub layer: Layer,
 }
 
@@ -77,7 +77,7 @@ pub struct DisabledEntry {
     pub name: String,
     /// A tool entry or a server entry.
     pub role: FileRole,
-    /// Why.
+    /// The finding that took the entry out of service.
     pub diagnostic: Diagnostic,
     /// The names of the tools that a server's entry declares.
     pub declares: Vec<String>,
@@ -88,7 +88,7 @@ pub struct DisabledEntry {
 /// An entry of a project that nobody agreed to yet: only what its file says of it.
 #[derive(Debug, Clone)]
 pub struct UntrustedEntry {
-    /// Its name.
+    /// The name as the entry writes it.
     pub name: String,
     /// A tool entry or a server entry.
     pub role: FileRole,
@@ -104,7 +104,7 @@ pub struct UntrustedEntry {
     pub trust_command: String,
     /// Whether the project was trusted before it became what it is.
     pub has_changed: bool,
-    /// Where it stands.
+    /// The position in its file, for messages.
     pub location: SourceLocation,
 }
 
@@ -141,7 +141,7 @@ pub struct ToolSpec {
     pub unexpanded: Arc<ConfigNode>,
     /// The directory relative paths are relative to: that of the file.
     pub base_dir: PathBuf,
-    /// Where the entry stands.
+    /// The position in its file, for messages.
     pub location: SourceLocation,
     /// The defaults of its file, for kinds that have defaults of their own (`base_url`, …).
     pub defaults: Option<ConfigNode>,
@@ -155,16 +155,16 @@ pub struct ToolSpec {
     pub seal: Seal,
 }
 
-/// One MCP server.
+/// One MCP server, ready to be started or contacted.
 #[derive(Debug, Clone)]
 pub struct ServerSpec {
     /// The key in the file; prefix of its tools' names.
     pub name: String,
     /// What the file says about it.
     pub description: Option<String>,
-    /// How to reach it.
+    /// The program to start or the address to connect to.
     pub endpoint: Endpoint,
-    /// Which lifecycle to speak.
+    /// Which protocol lifecycle is spoken (`protocol:`); `auto` by default.
     pub protocol: ProtocolChoice,
     /// Silence that ends a call; progress starts it again.
     pub timeout: Option<Duration>,
@@ -180,7 +180,7 @@ pub struct ServerSpec {
     pub roots: Vec<String>,
     /// Share of calls when several servers offer one tool; `None` when the file is silent.
     pub routing_weight: Option<f64>,
-    /// Definition changes never block.
+    /// Whether the server is under development, so that changed definitions never block by default.
     pub is_dev: bool,
     /// What a changed definition means; `None` when the file is silent.
     pub drift: Option<DriftPolicy>,
@@ -188,15 +188,15 @@ pub struct ServerSpec {
     pub provides_tools: Vec<ToolDefinition>,
     /// How often a failed attempt is repeated, for tools marked safe to repeat.
     pub retries: u32,
-    /// Every call needs approval.
+    /// Whether every call needs a person's approval.
     pub requires_approval: bool,
     /// What its program may reach; `None` is everything the user can. Only for child processes.
     pub sandbox: Option<SandboxSpec>,
     /// Names of variables that a call may set with `--context`.
     pub context_env: Arc<[String]>,
-    /// Whose entry it is.
+    /// The layer and the declaration by which pins, logins and policy recognise the entry.
     pub origin: Arc<EntryOrigin>,
-    /// Where the entry stands.
+    /// The position in its file, for messages.
     pub location: SourceLocation,
     /// What has to be unchanged when it starts something.
     pub seal: Seal,
@@ -213,12 +213,12 @@ impl ServerSpec {
 /// What it means that a tool is not what was pinned, or not what was listed before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum DriftPolicy {
-    /// It is not called.
+    /// The call is refused until the definition is pinned again.
     #[default]
     Block,
     /// It is called, and the difference is shown.
     Warn,
-    /// It is called.
+    /// Carry on without a word about the difference.
     Allow,
 }
 
@@ -241,20 +241,20 @@ impl DriftPolicy {
 /// How to reach a server.
 #[derive(Debug, Clone)]
 pub enum Endpoint {
-    /// A child process.
+    /// A child process that speaks MCP on stdin and stdout.
     Stdio {
         /// The program, looked up in `PATH` when it has no slash.
         command: String,
-        /// Its arguments.
+        /// Passed to the program one by one; no shell splits them.
         args: Vec<String>,
         /// Variables added to the clean environment.
         env: BTreeMap<String, SecretString>,
         /// Names of variables passed through from toolhost's own environment.
         env_keys: Vec<String>,
-        /// Its working directory.
+        /// The working directory, absolute; that of the file by default.
         cwd: PathBuf,
     },
-    /// An address.
+    /// A URL or a Unix socket that speaks MCP over HTTP.
     Http {
         /// The endpoint; over a socket its host is `localhost`.
         url: url::Url,
@@ -262,9 +262,9 @@ pub enum Endpoint {
         socket: Option<PathBuf>,
         /// Which of HTTP's two transports.
         transport: HttpTransport,
-        /// Headers of every request.
+        /// Extra headers, sent with every request.
         headers: Vec<(String, SecretString)>,
-        /// How to authenticate.
+        /// How requests are authenticated beside `headers`.
         auth: Box<AuthSpec>,
         /// Credentials may travel over plain http (`insecure: true` in the user's own file).
         insecure: bool,
@@ -277,7 +277,7 @@ pub enum HttpTransport {
     /// Streamable HTTP, and when the server refuses that, HTTP+SSE.
     #[default]
     Auto,
-    /// Streamable HTTP.
+    /// Streamable HTTP without a fallback.
     Streamable,
     /// HTTP+SSE, as it was until 2024-11-05.
     Sse,
@@ -288,11 +288,11 @@ pub enum HttpTransport {
 pub enum AuthSpec {
     /// Nothing is written: with a login, if a person made one.
     Unset,
-    /// Not at all.
+    /// Send no credentials, even if a login is stored.
     None,
     /// `Authorization: Bearer` with this token.
     Bearer {
-        /// The token.
+        /// The token, read from `token_env_var`.
         token: SecretString,
         /// The variable it was read from, for messages.
         variable: Option<String>,
@@ -301,24 +301,24 @@ pub enum AuthSpec {
     OAuth {
         /// A client that was registered beforehand.
         client_id: Option<String>,
-        /// Its secret.
+        /// The secret of the registered client; `None` for a public client.
         client_secret: Option<SecretString>,
         /// The address of a document that describes the client.
         client_metadata_url: Option<url::Url>,
         /// The port a login ends at.
         redirect_port: Option<u16>,
-        /// What is asked for.
+        /// Scopes, issuer and token binding to insist on.
         request: Box<OAuthRequestSpec>,
     },
     /// As a program (OAuth, client credentials).
     ClientCredentials {
-        /// The client.
+        /// The identifier under which the authorization server knows this program.
         client_id: String,
         /// How it proves to be that client.
         proof: ClientProofSpec,
         /// Where tokens are given, when that is not to be found out.
         token_url: Option<url::Url>,
-        /// What is asked for.
+        /// Scopes, issuer and token binding to insist on.
         request: Box<OAuthRequestSpec>,
     },
 }
@@ -337,11 +337,11 @@ pub struct OAuthRequestSpec {
 /// How a program proves which client it is.
 #[derive(Debug, Clone)]
 pub enum ClientProofSpec {
-    /// A secret.
+    /// A secret shared with the authorization server.
     Secret(SecretString),
     /// Assertions, signed with a private key.
     Key {
-        /// The key in PEM.
+        /// The private key in PEM format.
         pem: SecretString,
         /// `ES256`, `RS256` or `EdDSA`; by the kind of key when not written.
         algorithm: Option<String>,
@@ -351,12 +351,12 @@ pub enum ClientProofSpec {
 /// Which lifecycle to speak with a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ProtocolChoice {
-    /// Find out and remember.
+    /// Detect it when connecting, and remember the answer.
     #[default]
     Auto,
-    /// `initialize`.
+    /// The handshake with `initialize`, up to revision 2025-11-25.
     Legacy,
-    /// `with_server/discover`.
+    /// Stateless with `server/discover`, from revision 2026-07-28.
     Modern,
 }
 
@@ -365,7 +365,7 @@ pub enum ProtocolChoice {
 pub struct ProfileSpec {
     /// Only names that match one of these patterns; empty means all.
     pub include: Vec<String>,
-    /// Not these.
+    /// Names that match one of these patterns are left out, whatever `include` says.
     pub exclude: Vec<String>,
     /// Only tools of these servers; empty means all.
     pub servers: Vec<String>,
@@ -375,35 +375,35 @@ pub struct ProfileSpec {
     pub safety: Vec<String>,
 }
 
-/// One rule about calls.
+/// One rule about which calls run, need a person, or are refused.
 #[derive(Debug, Clone)]
 pub struct PolicyRule {
     /// A pattern over full names.
     pub pattern: String,
-    /// What to do.
+    /// What happens to a call of a matching tool.
     pub action: PolicyAction,
     /// The root of the project whose entries the rule is about, links resolved. Without one a
     /// rule that allows is about the user's own entries, and every other rule about all entries.
     pub project: Option<PathBuf>,
-    /// Where the rule stands.
+    /// The position in its file, for messages.
     pub location: SourceLocation,
 }
 
 /// What a rule decides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PolicyAction {
-    /// Run it.
+    /// Run the call without asking.
     Allow,
-    /// Ask a person.
+    /// Ask a person before the call runs.
     Ask,
-    /// Refuse it.
+    /// Refuse the call without asking.
     Deny,
 }
 
 /// Settings of a record (statistics, audit).
 #[derive(Debug, Clone)]
 pub struct RecordSpec {
-    /// Whether it is kept.
+    /// Whether anything is recorded; `true` by default.
     pub enabled: bool,
     /// Where, when not in the state directory.
     pub path: Option<PathBuf>,

@@ -4,6 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
+use thiserror::Error;
 use url::Url;
 
 use crate::config::spec::HttpTransport;
@@ -14,10 +15,40 @@ const MAX_SOCKET_PATH: usize = 103;
 /// A socket, and the address that is asked for over it.
 #[derive(Debug, PartialEq, Eq)]
 pub struct UnixSocketAddress {
-    /// The socket.
+    /// The path of the socket file.
     pub socket: PathBuf,
     /// What is asked for; its host is `localhost`, which nobody looks up.
     pub url: Url,
+}
+
+/// Why a text is not the address of a socket.
+#[derive(Debug, Error)]
+pub enum UnixSocketError {
+    /// A host stands where the path belongs (`unix://mcp.sock`).
+    #[error("a socket path must follow 'unix://'")]
+    NoAbsolutePath,
+    /// The path is empty or that of a directory.
+    #[error("this names no socket")]
+    NoSocket,
+    /// The path holds the character that ends paths for the system.
+    #[error("a socket path cannot contain a NUL character")]
+    NulCharacter,
+    /// The path has this many bytes, which is more than every system takes.
+    #[error("the socket path has {0} bytes, and at most {MAX_SOCKET_PATH} are possible")]
+    TooLong(usize),
+    /// The path that is asked for over the socket is not one of a URL.
+    #[error("invalid request path: {0}")]
+    RequestPath(url::ParseError),
+}
+
+impl UnixSocketError {
+    /// What to write instead.
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Self::TooLong(_) => "move the socket to a shorter path",
+            _ => "write unix:///path.sock, or unix:./path.sock relative to this file",
+        }
+    }
 }
 
 /// Whether a text is such an address.
@@ -30,17 +61,16 @@ pub fn is_unix_address(text: &str) -> bool {
 /// one it is that of `transport`: `/mcp`, or `/sse` for HTTP+SSE.
 ///
 /// # Errors
-/// What is wrong with it, and what to write.
+/// When the text names no socket that could be connected to.
 pub fn read(
     text: &str,
     base: &Path,
     transport: HttpTransport,
-) -> Result<UnixSocketAddress, (String, &'static str)> {
-    const FORMS: &str = "write unix:///path.sock, or unix:./path.sock beside this file";
+) -> Result<UnixSocketAddress, UnixSocketError> {
     let rest = text.get(5..).unwrap_or_default();
     let rest = match rest.strip_prefix("//") {
         Some(absolute) if absolute.starts_with('/') => absolute,
-        Some(_) => return Err(("a socket's path has to follow 'unix://'".to_owned(), FORMS)),
+        Some(_) => return Err(UnixSocketError::NoAbsolutePath),
         None => rest,
     };
     let (path, asked) = match rest.find(":/") {
@@ -48,27 +78,22 @@ pub fn read(
         None => (Some(rest), None),
     };
     let path = path.filter(|path| !path.is_empty() && !path.ends_with('/'));
-    let Some(path) = path else { return Err(("this names no socket".to_owned(), FORMS)) };
+    let Some(path) = path else { return Err(UnixSocketError::NoSocket) };
     if path.contains('\0') {
-        return Err(("a socket's path cannot hold a NUL character".to_owned(), FORMS));
+        return Err(UnixSocketError::NulCharacter);
     }
     let socket: PathBuf = base.join(path).components().collect();
     let length = socket.as_os_str().len();
     if length > MAX_SOCKET_PATH {
-        let why = format!(
-            "the socket's path has {length} bytes, and at most {MAX_SOCKET_PATH} are possible"
-        );
-        return Err((why, "move the socket to a shorter path"));
+        return Err(UnixSocketError::TooLong(length));
     }
     let asked = asked.unwrap_or(match transport {
         HttpTransport::Sse => "/sse",
         HttpTransport::Auto | HttpTransport::Streamable => "/mcp",
     });
-    let url = Url::parse(&format!("http://localhost{asked}"));
-    match url.map(|url| UnixSocketAddress { socket, url }) {
-        Ok(address) => Ok(address),
-        Err(why) => Err((format!("invalid request path: {why}"), FORMS)),
-    }
+    let url =
+        Url::parse(&format!("http://localhost{asked}")).map_err(UnixSocketError::RequestPath)?;
+    Ok(UnixSocketAddress { socket, url })
 }
 
 /// An address as it is written.
@@ -81,7 +106,7 @@ pub fn show(socket: &Path, url: &Url) -> String {
 mod tests {
     use super::*;
 
-    fn read_auto(text: &str) -> Result<UnixSocketAddress, (String, &'static str)> {
+    fn read_auto(text: &str) -> Result<UnixSocketAddress, UnixSocketError> {
         read(text, Path::new("/project"), HttpTransport::Auto)
     }
 
@@ -125,7 +150,7 @@ mod tests {
         ] {
             assert!(read_auto(text).is_err(), "{text:?}");
         }
-        let (why, _) = read_auto(&format!("unix:///{}", "x".repeat(200))).unwrap_err();
-        assert!(why.contains("201 bytes"), "{why}");
+        let error = read_auto(&format!("unix:///{}", "x".repeat(200))).unwrap_err();
+        assert!(matches!(error, UnixSocketError::TooLong(201)), "{error}");
     }
 }

@@ -15,7 +15,7 @@ const AROUND: usize = 3;
 /// What one call gave, as text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallText {
-    /// The call's identity.
+    /// The identity or name by which the call is shown.
     pub name: String,
     /// Its result, or why there is none.
     pub text: String,
@@ -47,7 +47,7 @@ impl CallText {
     }
 }
 
-/// How two calls differ.
+/// The differences between two calls, part by part.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallComparison {
     /// The identities, the earlier one first.

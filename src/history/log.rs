@@ -44,7 +44,7 @@ impl HistoryLog {
         Self { file: SegmentedLog::new(location, sync, keep) }
     }
 
-    /// Where the rows go.
+    /// The path of the file that rows are appended to.
     pub fn path(&self) -> &Path {
         self.file.path()
     }

@@ -20,17 +20,17 @@ const MAX_CANDIDATES: usize = 5;
 /// One call and what came of it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct HistoryEntry {
-    /// The call's identity.
+    /// The identity by which a call is looked up and made again.
     pub id: String,
     /// When it began: seconds since the Unix epoch.
     pub unix: f64,
-    /// The full tool name.
+    /// The tool by its full name.
     pub tool: String,
     /// The server, for MCP tools.
     pub server: Option<String>,
-    /// `internal` or `mcp`.
+    /// `internal` for tools of a file, `mcp` for those of a server.
     pub source: Option<String>,
-    /// The session.
+    /// The session the call was made in.
     pub session: Option<String>,
     /// The call this one was part of.
     pub parent: Option<String>,
@@ -55,12 +55,12 @@ pub struct HistoryEntry {
     pub result: Option<StoredResult>,
 }
 
-/// A failure.
+/// A failure as the history keeps it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoredError {
     /// The word of its kind.
     pub kind: String,
-    /// The failure in words.
+    /// The failure in words, secrets masked.
     pub message: String,
 }
 
@@ -100,7 +100,7 @@ impl HistoryEntry {
         (entry.unix.is_finite() && !entry.id.is_empty()).then_some(entry)
     }
 
-    /// The duration.
+    /// From the first attempt to the answer.
     pub fn duration(&self) -> Duration {
         Duration::from_micros(self.duration_us)
     }
@@ -115,7 +115,7 @@ pub struct HistoryFilter {
     pub tool: Option<String>,
     /// Only calls that failed, or only calls that did not.
     pub failed: Option<bool>,
-    /// Only this session.
+    /// Only calls of this session.
     pub session: Option<String>,
 }
 
@@ -128,10 +128,10 @@ impl HistoryFilter {
     }
 }
 
-/// What was found.
+/// One page of the calls that match a filter.
 #[derive(Debug)]
 pub struct HistoryPage<T = HistoryEntry> {
-    /// The calls, newest first.
+    /// The calls, the newest first.
     pub entries: Vec<T>,
     /// Lines that could not be read.
     pub damaged: usize,
@@ -196,7 +196,7 @@ pub fn unreadable(error: AppendError) -> Error {
 /// What looking for one call came to.
 #[derive(Debug)]
 pub enum HistoryLookup {
-    /// The call.
+    /// Exactly one call has such an identity.
     One(Box<HistoryEntry>),
     /// No call has an identity that begins so.
     NotFound,

@@ -18,7 +18,7 @@ use super::result::ToolResult;
 /// Run this tool with these arguments.
 #[derive(Debug, Clone)]
 pub struct ToolCall {
-    /// Which tool.
+    /// The tool to run, by its full name.
     pub name: ToolName,
     /// The arguments, already coerced and validated by the host unless that was switched off.
     pub arguments: JsonObject,
@@ -27,7 +27,7 @@ pub struct ToolCall {
 /// What surrounds a call; reaches every kind of tool.
 #[derive(Clone)]
 pub struct ToolContext {
-    /// The call's identity.
+    /// The identity that records and events of the call share.
     pub call_id: CallId,
     /// The session the call belongs to.
     pub session_id: String,

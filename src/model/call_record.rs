@@ -80,7 +80,7 @@ impl RecordedOutcome {
 /// One question of a server during a call; never what was answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QuestionRecord {
-    /// `form`, `url` or `sampling`.
+    /// The sort of question: `form`, `url` or `sampling`.
     pub kind: &'static str,
     /// What came of the question.
     pub verdict: QuestionOutcome,

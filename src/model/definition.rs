@@ -17,12 +17,12 @@ use crate::util::confine::Coverage;
 pub enum Speed {
     /// About at once: 1 s.
     Instant,
-    /// Within 5 s.
+    /// Answers within 5 s.
     Fast,
     /// Within 30 s.
     #[default]
     Medium,
-    /// Up to 300 s.
+    /// May take up to 300 s.
     Slow,
 }
 
@@ -86,7 +86,7 @@ impl Safety {
 /// Which half of the catalogue a tool belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ToolSource {
-    /// Declared in `tools.yaml`.
+    /// Declared in a `tools.yaml` and run by toolhost.
     Internal,
     /// Offered by an MCP server.
     Mcp,
@@ -132,9 +132,9 @@ pub enum ToolStatus {
     Declared,
     /// Live, but different from its declaration.
     Drifted,
-    /// Different from its pin.
+    /// Listed now, but not as it was pinned.
     Changed,
-    /// Cannot be called; the reason is in [`ToolDefinition::unavailable`].
+    /// Cannot be called; the reason is in [`ToolDefinition::unavailable_reason`].
     Unavailable,
     /// An entry of a project that nobody agreed to yet.
     Untrusted,
@@ -185,11 +185,11 @@ impl PinState {
 /// These are claims of whoever wrote the tool: they may raise caution, never lower it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Annotations {
-    /// A title for people.
+    /// A name for people, in place of the technical one.
     pub title: Option<String>,
-    /// It changes nothing.
+    /// Whether it says that it changes nothing (`readOnlyHint`).
     pub read_only: Option<bool>,
-    /// It may destroy something.
+    /// Whether it says that it may destroy something (`destructiveHint`).
     pub destructive: Option<bool>,
     /// Calling it twice is the same as calling it once.
     pub idempotent: Option<bool>,
@@ -213,13 +213,13 @@ pub enum Origin {
 /// Text that came from a server is kept as it was sent; it is made safe when shown.
 #[derive(Debug, Clone)]
 pub struct ToolDefinition {
-    /// The full name.
+    /// The name by which it is listed and called.
     pub name: ToolName,
     /// Other full names a call may use; they are listed nowhere.
     pub aliases: Vec<ToolName>,
-    /// A title for people.
+    /// A name for people, in place of the technical one.
     pub title: Option<String>,
-    /// What it does.
+    /// What it does, in the words of its author.
     pub description: Option<String>,
     /// JSON Schema of the arguments; `{"type":"object"}` when nothing was said.
     pub input_schema: Arc<Value>,
@@ -231,7 +231,7 @@ pub struct ToolDefinition {
     pub speed: Speed,
     /// What surrounds it while it runs.
     pub safety: Safety,
-    /// Internal or MCP.
+    /// Whether a file or an MCP server declares it.
     pub source: ToolSource,
     /// The provider kind: `builtin`, `command`, `mcp`, …
     pub kind: &'static str,
@@ -252,18 +252,18 @@ pub struct ToolDefinition {
     pub scope: ToolScope,
     /// The author's version of the definition.
     pub version: Option<String>,
-    /// Claims about effects.
+    /// What it claims about its effects.
     pub annotations: Annotations,
     /// The definition exactly as an MCP server sent it, unknown fields included, as text: a tree
     /// of it would double what a large catalogue takes.
     pub raw: Option<Arc<RawValue>>,
-    /// Where it was read.
+    /// The file, server or program that the definition is from.
     pub origin: Origin,
     /// Whose entry it comes from; `None` for tools that the embedding program registered.
     pub entry: Option<Arc<EntryOrigin>>,
     /// Names of variables that a call may set (`context_env` of the entry), beside `TOOLHOST_*`.
     pub context_env: Arc<[String]>,
-    /// Live, declared, drifted, …
+    /// Whether it can be called now, and how sure its definition is.
     pub status: ToolStatus,
     /// Why it cannot be called, when it cannot.
     pub unavailable_reason: Option<Error>,

@@ -8,7 +8,7 @@ use std::sync::Arc;
 pub struct SourceLocation {
     /// The file, as it was named or found; `None` inside is the embedded default.
     pub file: Arc<PathBuf>,
-    /// Line, counted from 1.
+    /// The line, counted from 1; 0 when unknown.
     pub line: u32,
     /// Column in characters, counted from 1.
     pub column: u32,
@@ -28,13 +28,13 @@ pub enum Severity {
 /// One finding about configuration or a listing.
 #[derive(Debug, Clone)]
 pub struct Diagnostic {
-    /// Error or warning.
+    /// Whether the entry is out of service or only questionable.
     pub severity: Severity,
     /// What is wrong, as a lower-case fragment.
     pub message: String,
     /// What to do about it.
     pub hint: Option<String>,
-    /// Where it stands.
+    /// The position in a file, when the finding has one.
     pub location: Option<SourceLocation>,
     /// The entry (tool, component or server) it concerns.
     pub entry: Option<String>,
@@ -62,7 +62,16 @@ impl Diagnostic {
         self
     }
 
-    /// Says where it stands.
+    /// Proposes what was probably meant, if there is anything similar.
+    #[must_use]
+    pub fn with_suggestion(self, meant: Option<&str>) -> Self {
+        match meant {
+            Some(meant) => self.with_hint(format!("did you mean '{meant}'?")),
+            None => self,
+        }
+    }
+
+    /// Adds the position in a file that messages point to.
     #[must_use]
     pub fn with_location(mut self, location: SourceLocation) -> Self {
         self.location = Some(location);

@@ -16,7 +16,7 @@ pub enum Layer {
     Project,
     /// In the user's configuration directory.
     User,
-    /// Built into the binary.
+    /// The tutorial that is built into the binary.
     Embedded,
 }
 

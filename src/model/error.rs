@@ -45,9 +45,9 @@ pub enum ErrorKind {
 pub enum Signal {
     /// The terminal went away (SIGHUP).
     Hangup,
-    /// Ctrl-C (SIGINT).
+    /// Ctrl-C (SIGINT), exit code 130.
     Interrupt,
-    /// SIGTERM.
+    /// SIGTERM, as service managers send it, exit code 143.
     Terminate,
 }
 
@@ -133,15 +133,15 @@ impl ErrorKind {
 /// The step of a server's or call's life in which something went wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ErrorPhase {
-    /// Reading and resolving configuration.
+    /// While files are read and resolved.
     Configure,
     /// Starting a process or opening a connection.
     Start,
     /// Agreeing on a protocol version.
     Handshake,
-    /// Listing tools.
+    /// While tools or offerings are listed.
     List,
-    /// One call.
+    /// While one call is under way.
     Call,
     /// Ending a connection or process.
     Shutdown,
@@ -366,8 +366,8 @@ impl Error {
         }
     }
 
-    /// Machine-readable evidence.
-    pub fn data(&self) -> Option<&Value> {
+    /// Evidence for programs, printed under `data` with `--json`.
+    pub fn data(&self) -> Option<&serde_json::Value> {
         self.0.data.as_ref()
     }
 }

@@ -17,10 +17,10 @@ pub struct LogLevel(pub String);
 pub const LOG_LEVELS: [&str; 8] =
     ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
 
-/// Whose list it is.
+/// The provider whose list changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ListOwner {
-    /// A server's.
+    /// The MCP server of this name.
     Server(String),
     /// Registered by the program that toolhost is part of.
     Program,
@@ -31,79 +31,79 @@ pub enum ListOwner {
 pub enum HostEvent {
     /// A call was accepted and is about to run.
     CallStarted {
-        /// The call.
+        /// The identity that all events of the call share.
         call_id: CallId,
-        /// The full tool name.
+        /// The full name of the tool that is called.
         tool: String,
         /// The call it is part of, when it is nested in one.
         parent: Option<CallId>,
     },
-    /// A tool reported progress.
+    /// A tool reported how far it got.
     Progress {
-        /// The call.
+        /// The identity that all events of the call share.
         call_id: CallId,
         /// How far it is, in the tool's own measure.
         progress: f64,
         /// How far it will be at the end, when that is known.
         total: Option<f64>,
-        /// What it is doing.
+        /// The tool's words for what it is doing.
         message: Option<String>,
     },
     /// A tool or server logged a line.
     Log {
-        /// The server or tool.
+        /// The server or tool that wrote the line.
         origin: String,
-        /// How grave it is.
+        /// The severity its author gave the line.
         level: LogLevel,
-        /// The line.
+        /// The text in words; not made safe for a terminal yet.
         text: String,
     },
     /// An attempt failed and another one follows.
     AttemptFailed {
-        /// The call.
+        /// The identity that all events of the call share.
         call_id: CallId,
-        /// The attempt, from 1.
+        /// The number of the failed attempt, from 1.
         attempt: u32,
-        /// Why it failed.
+        /// Why that attempt failed.
         error: Error,
         /// The wait before the next one.
         delay: Duration,
     },
-    /// A call ended.
+    /// A call ended, in whatever way.
     CallFinished {
-        /// The call.
+        /// The identity that all events of the call share.
         call_id: CallId,
-        /// The full tool name.
+        /// The full name of the tool that is called.
         tool: String,
-        /// Whether it worked.
+        /// Whether the tool answered without an error.
         success: bool,
         /// From first attempt to answer.
         duration: Duration,
     },
     /// A server changed its state.
     ServerStateChanged {
-        /// The server.
+        /// The name of the server in `mcp.yaml`.
         server: String,
-        /// Its new state.
+        /// The state the server is in from now on.
         state: ServerState,
     },
     /// Items of a list were added, removed or changed.
     ListChanged {
-        /// Whose.
+        /// The provider whose list changed.
         owner: ListOwner,
-        /// Which list.
+        /// The list to ask for again.
         list: ListKind,
     },
     /// A resource that is watched changed.
     ResourceUpdated {
-        /// The server.
+        /// The name of the server in `mcp.yaml`.
         server: String,
-        /// The resource's address.
+        /// The address of the resource that changed.
         uri: String,
     },
     /// A server asked something, and got its answer.
     QuestionAnswered {
-        /// Who asked.
+        /// The name of the server in `mcp.yaml`.
         server: String,
         /// The call that waited for the answer, when that is known.
         call_id: Option<CallId>,
@@ -115,19 +115,19 @@ pub enum HostEvent {
         kind: &'static str,
         /// What was asked, in the server's words.
         message: String,
-        /// What came of it.
+        /// How the question ended; never what was answered.
         outcome: QuestionOutcome,
     },
     /// Something a person should know that is not worth an error.
     Notice {
         /// Who says so: a server or a tool.
         origin: String,
-        /// What.
+        /// The text in words; not made safe for a terminal yet.
         text: String,
     },
     /// Something that toolhost itself found wrong beside the call; a person should always see it.
     Warning {
-        /// What.
+        /// The text in words; not made safe for a terminal yet.
         text: String,
     },
 }
@@ -147,7 +147,7 @@ impl EventSink {
         Self::new(|_| {})
     }
 
-    /// Emits one event.
+    /// Hands an event to the viewer; returns at once, whether or not the event is seen.
     pub fn emit(&self, event: HostEvent) {
         (self.0)(event);
     }

@@ -44,11 +44,11 @@ pub trait Browser: Send + Sync {
 pub struct LoginReport {
     /// The server's address, without query.
     pub url: String,
-    /// Who issued the token.
+    /// The URL of the authorization server that issued the token.
     pub issuer: String,
-    /// The client's identity there.
+    /// The identifier of this client at that issuer.
     pub client_id: String,
-    /// What was granted.
+    /// The scopes that were granted, which may be fewer than asked for.
     pub scopes: Vec<String>,
     /// When the token expires, in seconds since the Unix epoch; `None` when that was not said.
     pub expires_at: Option<u64>,

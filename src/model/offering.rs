@@ -43,7 +43,7 @@ impl<T> Default for OfferingListing<T> {
 pub struct Freshness {
     /// For so many milliseconds; 0 is not at all.
     pub ttl_ms: Option<u64>,
-    /// `public` or `private`.
+    /// `public` when the answer is the same for all users, else `private`.
     pub scope: Option<String>,
 }
 
@@ -52,13 +52,13 @@ pub struct Freshness {
 pub struct Prompt {
     /// Its full name: the server and the server's own name of it.
     pub name: ToolName,
-    /// A title for people.
+    /// A name for people, in place of the technical one.
     pub title: Option<String>,
-    /// What it is for.
+    /// The server's explanation of it.
     pub description: Option<String>,
     /// What it can be filled in with, in order.
     pub arguments: Vec<PromptArgument>,
-    /// Doubts about its texts.
+    /// Suspicions about its texts, such as invisible characters.
     pub warnings: Vec<String>,
     /// The definition exactly as it was sent.
     pub raw: Arc<RawValue>,
@@ -67,11 +67,11 @@ pub struct Prompt {
 /// One argument of a prompt. All of them are texts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PromptArgument {
-    /// Its name.
+    /// The name under which a value is passed.
     pub name: String,
-    /// A title for people.
+    /// A name for people, in place of the technical one.
     pub title: Option<String>,
-    /// What it means.
+    /// The server's explanation of it.
     pub description: Option<String>,
     /// Whether the prompt needs it.
     pub required: bool,
@@ -86,15 +86,15 @@ pub struct Resource {
     pub uri: String,
     /// The server's name of it.
     pub name: String,
-    /// A title for people.
+    /// A name for people, in place of the technical one.
     pub title: Option<String>,
-    /// What it holds.
+    /// The server's explanation of it.
     pub description: Option<String>,
     /// Its media type, as claimed.
     pub mime_type: Option<String>,
     /// Its size in bytes, as claimed.
     pub size: Option<u64>,
-    /// Doubts about its texts.
+    /// Suspicions about its texts, such as invisible characters.
     pub warnings: Vec<String>,
     /// The definition exactly as it was sent.
     pub raw: Arc<RawValue>,
@@ -105,17 +105,17 @@ pub struct Resource {
 pub struct ResourceTemplate {
     /// The server that lists it.
     pub server: String,
-    /// The template.
+    /// The URI template, such as `file:///{path}`.
     pub template: String,
     /// The server's name of it.
     pub name: String,
-    /// A title for people.
+    /// A name for people, in place of the technical one.
     pub title: Option<String>,
     /// What stands under such addresses.
     pub description: Option<String>,
     /// The media type of all of them, as claimed.
     pub mime_type: Option<String>,
-    /// Doubts about its texts.
+    /// Suspicions about its texts, such as invisible characters.
     pub warnings: Vec<String>,
     /// The definition exactly as it was sent.
     pub raw: Arc<RawValue>,
@@ -136,10 +136,10 @@ pub struct ResourceContents {
     pub meta: Option<Value>,
 }
 
-/// A prompt, filled in.
+/// The messages that a prompt gives with its arguments filled in.
 #[derive(Debug, Clone)]
 pub struct PromptMessages {
-    /// The prompt.
+    /// The full name of the prompt that was filled in.
     pub name: ToolName,
     /// What it is for, as the answer says.
     pub description: Option<String>,
@@ -149,21 +149,21 @@ pub struct PromptMessages {
     pub meta: Option<Value>,
 }
 
-/// Whose argument is completed.
+/// The prompt or template whose argument is completed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CompletionReference {
     /// A prompt's, by the server's own name of it.
     Prompt(String),
-    /// A template's.
+    /// A resource template, by its URI template.
     Template(String),
 }
 
 /// A question for what an argument may be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CompletionQuery {
-    /// Whose argument.
+    /// The prompt or template the argument belongs to.
     pub reference: CompletionReference,
-    /// The argument.
+    /// The name of the argument.
     pub argument: String,
     /// What was typed of it so far.
     pub value: String,
@@ -174,7 +174,7 @@ pub struct CompletionQuery {
 /// What an argument may be.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Completion {
-    /// The values, best first.
+    /// Proposed values, the best first.
     pub values: Vec<String>,
     /// How many there are in all, when the server says.
     pub total: Option<u64>,
@@ -185,16 +185,16 @@ pub struct Completion {
 /// One of the lists of a server that it tells changes of. Templates belong to the resources.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ListKind {
-    /// The tools.
+    /// The list of `tools/list`.
     Tools,
-    /// The prompts.
+    /// The list of `prompts/list`.
     Prompts,
     /// The resources and their templates.
     Resources,
 }
 
 impl ListKind {
-    /// All of them.
+    /// Every list, in the order of output.
     pub const ALL: [Self; 3] = [Self::Tools, Self::Prompts, Self::Resources];
 
     /// The word used in output; also the capability by which a server declares the list.
@@ -210,9 +210,9 @@ impl ListKind {
 /// What somebody wants to be told about.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SubscriptionFilter {
-    /// Changes of these lists.
+    /// Lists whose changes are wanted.
     pub lists: Vec<ListKind>,
-    /// Changes of these resources.
+    /// Addresses of resources whose changes are wanted.
     pub uris: Vec<String>,
 }
 
@@ -225,9 +225,9 @@ pub enum SubscriptionEvent {
         /// What was wanted and the server does not tell: lists and addresses.
         refused: Vec<String>,
     },
-    /// A list changed.
+    /// A list has to be asked for again.
     ListChanged(ListKind),
-    /// A resource changed.
+    /// A resource has to be read again.
     ResourceUpdated {
         /// Its address; it may be a part of the one that was asked for.
         uri: String,

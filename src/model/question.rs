@@ -19,7 +19,7 @@ pub struct Question {
     pub round: Option<u32>,
     /// How long that call may still take when the question is put; `None` when that is not known.
     pub time_left: Option<Duration>,
-    /// What is asked.
+    /// The form, the address or the sample that is asked for.
     pub body: QuestionBody,
 }
 
@@ -28,14 +28,14 @@ pub struct Question {
 pub enum QuestionBody {
     /// To fill in a form (elicitation, mode `form`).
     Form {
-        /// What it says.
+        /// The server's explanation, shown to the person.
         message: String,
         /// The JSON Schema of the answer, as it was sent.
         schema: Value,
     },
     /// To open an address (elicitation, mode `url`). Nothing ever opens it without consent.
     Url {
-        /// What it says.
+        /// The server's explanation, shown to the person.
         message: String,
         /// The address: `http` or `https`, and nothing else was checked.
         url: String,
@@ -77,7 +77,7 @@ pub enum QuestionReply {
     /// Yes: the form's content as an object, `{}` for an address that was opened, for a sample the
     /// result (`role`, `content`, `model`).
     Accept(Value),
-    /// A person said no.
+    /// A person refused to answer.
     Decline,
     /// A person turned away without an answer.
     Cancel,
@@ -100,9 +100,9 @@ impl QuestionReply {
 /// What came of a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum QuestionOutcome {
-    /// It was answered.
+    /// The question was answered as asked.
     Accepted,
-    /// It was declined.
+    /// A person refused to answer.
     Declined,
     /// Somebody turned away from it, or nobody waits for its answer any more.
     Cancelled,
@@ -138,7 +138,7 @@ pub trait QuestionHandler: Send + Sync {
     }
 }
 
-/// Nobody is there.
+/// The handler of front ends without a person: every question is unattended.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct NoQuestionHandler;
 

@@ -28,7 +28,7 @@ pub struct ToolResult {
 }
 
 impl ToolResult {
-    /// A successful text result.
+    /// A successful result with one text block.
     pub fn text(text: impl Into<String>) -> Self {
         let text = text.into();
         Self {
@@ -105,7 +105,7 @@ pub struct CallMetadata {
 /// The router's choice between servers that offer one tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Routing {
-    /// The chosen one.
+    /// The name of the server in `mcp.yaml`.
     pub server: String,
     /// Others that could have been chosen.
     pub others: Vec<String>,
@@ -116,8 +116,8 @@ pub struct Routing {
 /// A server that was passed over.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SkippedServer {
-    /// Which.
+    /// The name of the server in `mcp.yaml`.
     pub server: String,
-    /// Why.
+    /// Why the router did not choose it, in words.
     pub reason: String,
 }

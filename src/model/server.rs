@@ -10,7 +10,7 @@ use crate::util::confine::Coverage;
 pub enum Era {
     /// `initialize`, up to revision 2025-11-25.
     Legacy,
-    /// Stateless with `with_server/discover`, from revision 2026-07-28.
+    /// Stateless with `server/discover`, from revision 2026-07-28.
     Modern,
 }
 
@@ -27,17 +27,17 @@ impl Era {
 /// Where a server is in its life.
 #[derive(Debug, Clone)]
 pub enum ServerState {
-    /// Nothing was started.
+    /// Nothing was started or contacted in this run.
     Idle,
     /// Being started or connected to.
     Starting,
-    /// Connected and ready.
+    /// Connected, with a protocol version agreed on.
     Ready,
     /// Could not be started, or died.
     Failed(Error),
     /// An entry of a project that nobody agreed to yet; nothing is started or contacted.
     Untrusted(Error),
-    /// Ended by us.
+    /// Shut down by toolhost, not by a failure.
     Closed,
 }
 
@@ -66,12 +66,12 @@ impl ServerState {
 /// Whether the router sends calls to a server of its own choice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum CircuitState {
-    /// It does.
+    /// Calls are sent as usual.
     #[default]
     Closed,
     /// Not now: it failed again and again.
     Open {
-        /// For how much longer.
+        /// How long until a call may try again.
         remaining: Duration,
     },
     /// One call may try whether it works again.
@@ -94,14 +94,14 @@ impl CircuitState {
 pub struct PastError {
     /// When, since the Unix epoch.
     pub at: Duration,
-    /// What.
+    /// The failure itself, its server named in it.
     pub error: Error,
 }
 
 /// One row of `toolhost servers`.
 #[derive(Debug, Clone)]
 pub struct ServerStatus {
-    /// The name in `mcp.yaml`.
+    /// The key of its entry in `mcp.yaml`.
     pub name: String,
     /// What the file says about it.
     pub description: Option<String>,
@@ -124,19 +124,19 @@ pub struct ServerStatus {
     pub supported_versions: Vec<String>,
     /// The server's own name and version (claims, not identity).
     pub server_info: Option<serde_json::Value>,
-    /// The capabilities it declared.
+    /// The capabilities of its handshake, as sent; `None` before one.
     pub capabilities: Option<serde_json::Value>,
-    /// Its instructions for models.
+    /// The `instructions` of its handshake, meant for models.
     pub instructions: Option<String>,
     /// Process id of a child process.
     pub pid: Option<u32>,
     /// Resident memory of the child, in bytes.
     pub memory: Option<u64>,
-    /// How long connecting took.
+    /// From starting or dialling to the end of the handshake.
     pub connect: Option<Duration>,
     /// How long the newest ping took.
     pub ping: Option<Duration>,
-    /// Number of tools listed.
+    /// How many tools it listed; `None` before it was asked.
     pub tools: Option<usize>,
     /// Number of resources listed, when asked.
     pub resources: Option<usize>,
@@ -152,7 +152,7 @@ pub struct ServerStatus {
     pub weight: Option<f64>,
     /// Whether the router sends calls to it.
     pub circuit: CircuitState,
-    /// Deviations seen so far.
+    /// Deviations from the protocol, in words.
     pub warnings: Vec<String>,
     /// The end of what it wrote to stderr.
     pub stderr_tail: Vec<String>,

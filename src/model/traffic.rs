@@ -21,11 +21,11 @@ pub struct Traffic {
     pub at: Duration,
     /// The tool call it belongs to, when it belongs to one.
     pub call: Option<CallId>,
-    /// What it was.
+    /// The message, the head or the event on the wire.
     pub kind: TrafficKind,
 }
 
-/// Which way something went.
+/// Whether toolhost sent or received an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
     /// From toolhost to the server.
@@ -39,7 +39,7 @@ pub enum Direction {
 pub enum TrafficKind {
     /// A message, or what should have been one.
     Message {
-        /// Which way.
+        /// Whether toolhost sent or received it.
         direction: Direction,
         /// Its bytes exactly as they crossed, the line end removed.
         bytes: Bytes,
@@ -50,7 +50,7 @@ pub enum TrafficKind {
     },
     /// The head of an HTTP request or response. Credentials are replaced before it comes here.
     HttpHead {
-        /// Which way.
+        /// Whether toolhost sent or received it.
         direction: Direction,
         /// `POST http://…/mcp` or `200 OK`.
         line: String,
@@ -72,25 +72,25 @@ pub enum TrafficKind {
 /// What a message is, without looking deep into it.
 #[derive(Debug, Clone, PartialEq)]
 pub enum MessageInfo {
-    /// A request.
+    /// A request, which the other side has to answer.
     Request {
-        /// Its id.
+        /// The JSON-RPC id that joins request and response.
         id: Value,
-        /// Its method.
+        /// The JSON-RPC method, such as `tools/call`.
         method: String,
     },
-    /// An answer.
+    /// A result or an error.
     Response {
-        /// The id it names.
+        /// The JSON-RPC id that joins request and response.
         id: Value,
         /// The method of the request it answers, when that is known.
         method: Option<String>,
         /// Whether it is an error.
         is_error: bool,
     },
-    /// A notification.
+    /// A notification, which nobody answers.
     Notification {
-        /// Its method.
+        /// The JSON-RPC method, such as `tools/call`.
         method: String,
     },
     /// Nothing that can be told apart.
@@ -156,7 +156,7 @@ impl MessageInfo {
     }
 }
 
-/// Which traffic is shown.
+/// Which items a viewer wants; the default shows all.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TrafficFilter {
     /// Patterns of methods: only such messages are shown. Everything when empty.
@@ -206,17 +206,17 @@ impl TrafficSink {
         self.gate.clone()
     }
 
-    /// Whether anybody ever looks.
+    /// Whether there is a viewer at all, watching or not.
     pub fn is_configured(&self) -> bool {
         self.deliver.is_some()
     }
 
-    /// Whether anybody looks now.
+    /// Whether a viewer is watching now; nothing is copied while none is.
     pub fn is_enabled(&self) -> bool {
         self.deliver.is_some() && !self.gate.is_closed()
     }
 
-    /// Hands one item over.
+    /// Hands one item to the viewer, which must not block.
     pub fn emit(&self, traffic: Traffic) {
         if let Some(deliver) = self.deliver.as_ref().filter(|_| !self.gate.is_closed()) {
             deliver(traffic);
@@ -241,7 +241,7 @@ impl TraceGate {
     }
 }
 
-/// Keeps a [`TraceGate`] closed.
+/// Keeps a [`TraceGate`] closed until it is dropped.
 #[derive(Debug)]
 #[must_use]
 pub struct TraceGateGuard(TraceGate);

@@ -19,7 +19,7 @@ const LAST_SECOND: u64 = 253_402_300_799;
 /// A tool as it is counted: the same name at another server is another tool.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ToolKey {
-    /// The full name.
+    /// The tool by its full name.
     pub name: String,
     /// The server, for MCP tools.
     pub server: Option<String>,
@@ -28,11 +28,11 @@ pub struct ToolKey {
 /// What was counted of some calls.
 #[derive(Debug, Clone)]
 pub struct CallCounts {
-    /// Calls that went well.
+    /// Calls that succeeded.
     pub ok: u64,
     /// Calls that did not, by the word of the failure's kind (`tool`, `timeout`, …).
     pub failures: BTreeMap<String, u64>,
-    /// Attempts of all calls.
+    /// Attempts of all calls together; more than calls when some were repeated.
     pub attempts: u64,
     /// Calls that went well after more than one attempt.
     pub recovered: u64,
@@ -56,7 +56,7 @@ impl Default for CallCounts {
 }
 
 impl CallCounts {
-    /// All calls.
+    /// Successful and failed calls together.
     pub fn calls(&self) -> u64 {
         self.ok.saturating_add(self.failed())
     }
@@ -66,7 +66,7 @@ impl CallCounts {
         self.failures.values().fold(0, |sum, count| sum.saturating_add(*count))
     }
 
-    /// Failures of one kind.
+    /// Calls that failed with this kind of error, by its word.
     pub fn failed_by(&self, kind: &str) -> u64 {
         self.failures.get(kind).copied().unwrap_or(0)
     }
@@ -142,7 +142,7 @@ impl CallCounts {
 pub struct UsagePeriod {
     /// The earliest end of a call: milliseconds since the Unix epoch.
     pub first: u64,
-    /// The latest one.
+    /// The latest end of a call: milliseconds since the Unix epoch.
     pub last: u64,
 }
 
@@ -151,7 +151,7 @@ impl UsagePeriod {
         Self { first: time, last: time }
     }
 
-    /// Both together.
+    /// The shortest period that contains both.
     #[must_use]
     pub fn merge(self, other: Self) -> Self {
         Self { first: self.first.min(other.first), last: self.last.max(other.last) }
@@ -185,7 +185,7 @@ struct CountedCall {
 }
 
 impl SpoolBatch {
-    /// Takes a row in.
+    /// Counts the call of one row.
     pub fn add(&mut self, row: SpoolRow) {
         let time = row.ended_at_ms.min(LAST_SECOND * 1_000);
         let minute = Granularity::Minute.floor(i64::try_from(time / 1_000).unwrap_or(i64::MAX));
@@ -210,7 +210,7 @@ impl SpoolBatch {
         self.calls == 0 && self.damaged == 0
     }
 
-    /// Takes another one in.
+    /// Adds what another batch counted.
     pub fn merge(&mut self, other: Self) {
         for (tool, calls) in other.tools {
             match self.tools.entry(tool) {

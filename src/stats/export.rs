@@ -102,7 +102,7 @@ fn millis(duration: Duration) -> f64 {
     duration.as_micros() as f64 / 1e3
 }
 
-/// Milliseconds as seconds.
+/// Converts milliseconds to seconds, fractions kept.
 #[expect(clippy::cast_precision_loss, reason = "2^53 milliseconds are 285,000 years")]
 fn seconds(millis: u64) -> f64 {
     millis as f64 / 1e3

@@ -12,12 +12,12 @@ const MINUTES_KEPT: i64 = 2 * 86_400;
 /// How long hours are kept: five weeks.
 const HOURS_KEPT: i64 = 35 * 86_400;
 
-/// A grain of time.
+/// The length of the grains in which calls are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Granularity {
-    /// Sixty seconds.
+    /// Sixty seconds, the finest grain.
     Minute,
-    /// Sixty minutes.
+    /// Sixty minutes, counted from the full hour.
     Hour,
     /// Twenty-four hours, from midnight UTC.
     Day,
@@ -27,7 +27,7 @@ impl Granularity {
     /// All of them, the finest first.
     pub const ALL: [Self; 3] = [Self::Minute, Self::Hour, Self::Day];
 
-    /// Its length in seconds.
+    /// The length of a grain in seconds.
     pub fn seconds(self) -> i64 {
         match self {
             Self::Minute => 60,
@@ -69,7 +69,7 @@ pub struct RetentionBounds {
 }
 
 impl Default for RetentionBounds {
-    /// Everything.
+    /// Nothing was let go yet: every level is complete.
     fn default() -> Self {
         Self { minutes: i64::MIN, hours: i64::MIN, days: i64::MIN }
     }
@@ -109,7 +109,7 @@ impl RetentionBounds {
 pub struct GrainRange {
     /// How long each grain is.
     pub granularity: Granularity,
-    /// The first beginning.
+    /// The beginning of the first grain, in seconds since the Unix epoch.
     pub from: i64,
     /// No grain begins here or later.
     pub to: i64,

@@ -20,7 +20,7 @@ pub fn segment_retention(age: Duration) -> SegmentRetention {
     SegmentRetention { max_segment_bytes: 4 << 20, max_total_bytes: 256 << 20, max_age: age }
 }
 
-/// One call.
+/// One line of the spool: a call that ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SpoolRow {
     /// When it ended: milliseconds since the Unix epoch.
@@ -28,7 +28,7 @@ pub struct SpoolRow {
     pub ended_at_ms: u64,
     /// The call's identity, by which readers tell repeated lines.
     pub id: String,
-    /// The full tool name.
+    /// The tool by its full name.
     pub tool: String,
     /// The server, for MCP tools.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -36,10 +36,10 @@ pub struct SpoolRow {
     /// `ok`, or the word of the failure's kind (`tool`, `timeout`, …).
     #[serde(rename = "k")]
     pub outcome: String,
-    /// Duration in microseconds.
+    /// The duration of the call in microseconds.
     #[serde(rename = "us")]
     pub duration_us: u64,
-    /// Attempts made.
+    /// Attempts made, at least 1.
     #[serde(rename = "n")]
     pub attempts: u32,
     /// Bytes of the result as JSON.
@@ -67,7 +67,7 @@ impl SpoolRow {
         serde_json::from_str(line).ok()
     }
 
-    /// The duration.
+    /// The duration of the call, exact to the microsecond.
     pub fn duration(&self) -> Duration {
         Duration::from_micros(self.duration_us)
     }

@@ -52,11 +52,11 @@ pub type SpoolPositions = BTreeMap<String, SpoolPosition>;
 /// A file of the spool that has a whole line at least.
 #[derive(Debug)]
 pub struct SpoolFile {
-    /// Where it is now.
+    /// The current path; a file keeps its key when it is set aside.
     pub path: PathBuf,
     /// What it is known by.
     pub key: String,
-    /// How long it is.
+    /// The length in bytes when it was opened.
     pub length: u64,
     /// Whether it was set aside, so long ago that nobody appends to it any more.
     pub is_finished: bool,
@@ -68,7 +68,7 @@ pub struct SpoolFile {
 pub struct SpoolChunk {
     /// What was counted in it.
     pub batch: SpoolBatch,
-    /// Where reading goes on.
+    /// Where the next chunk begins.
     pub position: SpoolPosition,
 }
 

@@ -10,7 +10,7 @@ use super::count::{CallCounts, SpoolBatch, ToolKey, UsagePeriod};
 use super::granularity::{GrainRange, RetentionBounds, grain_ranges};
 use super::store::{Grain, GrainSink};
 
-/// What is asked for.
+/// The window and the tools that a summary is wanted of.
 #[derive(Debug, Clone, Default)]
 pub struct StatsQuery {
     /// The beginning of the window, as time since the Unix epoch; `None` is everything that is kept.
@@ -25,7 +25,7 @@ pub struct Summary {
     /// Where the window begins, as time since the Unix epoch: what was asked for, or earlier by the
     /// rest of the grain (a minute, an hour or a day) that it lies in. `None` is everything.
     pub from: Option<Duration>,
-    /// When this was read.
+    /// When the summary was made, as time since the Unix epoch.
     pub now: Duration,
     /// The tools that were called in the window, by name and server.
     pub tools: Vec<Usage>,
@@ -42,7 +42,7 @@ pub struct Summary {
 /// What was counted of a tool, or of several.
 #[derive(Debug, Clone)]
 pub struct Usage {
-    /// The tool.
+    /// The tool by name and server.
     pub tool: ToolKey,
     /// What was counted in the window.
     pub counts: CallCounts,
@@ -53,11 +53,11 @@ pub struct Usage {
 /// How tools can be put in order.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum UsageOrder {
-    /// By name.
+    /// Alphabetically by the full name.
     Name,
-    /// Most calls first.
+    /// The most called tool first.
     Calls,
-    /// Most failures first.
+    /// The tool with the most failures first.
     Errors,
     /// The slowest first, by this quantile (0 to 1).
     Quantile(f64),
@@ -143,14 +143,14 @@ pub fn sort(tools: &mut [Usage], order: UsageOrder) {
 pub struct TimeSlice {
     /// Where it begins, as time since the Unix epoch.
     pub from: Duration,
-    /// How long it is.
+    /// The length of the interval.
     pub length: Duration,
     /// What was counted in it.
     pub counts: CallCounts,
 }
 
 impl TimeSlice {
-    /// Calls in a second.
+    /// Calls per second over the interval.
     pub fn rate(&self) -> f64 {
         #[expect(clippy::cast_precision_loss, reason = "a rate")]
         let calls = self.counts.calls() as f64;
@@ -164,7 +164,7 @@ impl TimeSlice {
 pub struct DurationBucket {
     /// The longest duration in it.
     pub upper_bound: Duration,
-    /// How many calls.
+    /// How many calls ended in it.
     pub calls: u64,
 }
 
@@ -287,9 +287,9 @@ impl GrainSink for TimeSeries {
 /// What happened in a part of a window, in a few figures.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct SeriesPoint {
-    /// Calls.
+    /// How many calls ended in it.
     pub calls: u64,
-    /// Of those: failed.
+    /// How many of the calls failed.
     pub failed: u64,
     /// What 95 of 100 calls that went well did not exceed.
     pub p95: Option<Duration>,

@@ -5,24 +5,24 @@
 
 use crate::util::text;
 
-/// One cell.
+/// One cell of a row, escaped when the row is written.
 #[derive(Debug, Clone)]
 pub enum Cell {
     /// Words, which may be somebody else's.
     Text(String),
-    /// A number of ours.
+    /// A number that toolhost formatted, written as it is.
     Number(String),
-    /// Nothing.
+    /// A cell without any content.
     Empty,
 }
 
 impl Cell {
-    /// A whole number.
+    /// A cell with a whole number.
     pub fn count(number: u64) -> Self {
         Self::Number(number.to_string())
     }
 
-    /// A text, or nothing.
+    /// A cell with a text, or an empty one for `None`.
     pub fn text(text: Option<&str>) -> Self {
         text.map_or(Self::Empty, |text| Self::Text(text.to_owned()))
     }

@@ -14,7 +14,7 @@ const DIFF_DEADLINE: Duration = Duration::from_secs(1);
 /// What became of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DiffMark {
-    /// It stands in both.
+    /// The line is in both texts.
     Same,
     /// It stood in the old text only.
     Removed,
@@ -36,7 +36,7 @@ impl DiffMark {
 /// One line of a hunk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DiffLine {
-    /// What became of it.
+    /// Whether the line was kept, removed or added.
     pub mark: DiffMark,
     /// Its text, without the line break.
     pub text: String,
@@ -53,7 +53,7 @@ pub struct Hunk {
     pub old: Range<usize>,
     /// The lines of the new text, counted from 0.
     pub new: Range<usize>,
-    /// The lines, in order.
+    /// The changed lines with their context, in order.
     pub lines: Vec<DiffLine>,
 }
 

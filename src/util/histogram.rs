@@ -22,9 +22,9 @@ pub struct Durations {
     counts: Histogram<u64>,
     min: u64,
     max: u64,
-    /// Nanoseconds.
+    /// The sum of all durations, in nanoseconds.
     sum: u128,
-    /// Squared seconds.
+    /// The sum of the squared durations, in seconds².
     squares: f64,
 }
 
@@ -49,7 +49,7 @@ impl Durations {
         empty
     }
 
-    /// Counts one duration.
+    /// Counts one duration; less than 1 ns counts as 1 ns.
     pub fn record(&mut self, duration: Duration) {
         self.record_many(duration, 1);
     }
@@ -104,22 +104,22 @@ impl Durations {
         (self.min, self.max, self.sum, self.squares) = (u64::MAX, 0, 0, 0.0);
     }
 
-    /// How many were counted.
+    /// How many durations were recorded.
     pub fn count(&self) -> u64 {
         self.counts.len()
     }
 
-    /// The shortest one.
+    /// The shortest duration; `None` without any.
     pub fn min(&self) -> Option<Duration> {
         (self.count() > 0).then(|| Duration::from_nanos(self.min))
     }
 
-    /// The longest one.
+    /// The longest duration; `None` without any.
     pub fn max(&self) -> Option<Duration> {
         (self.count() > 0).then(|| Duration::from_nanos(self.max))
     }
 
-    /// The exact mean.
+    /// The exact arithmetic mean; `None` without any duration.
     pub fn mean(&self) -> Option<Duration> {
         let mean = self.sum.checked_div(u128::from(self.count()))?;
         u64::try_from(mean).ok().map(Duration::from_nanos)

@@ -11,7 +11,7 @@ use serde::Serialize;
 pub struct JsonLineWriter(Vec<u8>);
 
 impl JsonLineWriter {
-    /// An object without members.
+    /// An object without members yet.
     pub fn new() -> Self {
         let mut line = Vec::with_capacity(512);
         line.push(b'{');
@@ -46,7 +46,7 @@ impl JsonLineWriter {
         }
     }
 
-    /// Adds any value.
+    /// Adds any value that serialises to JSON.
     pub fn value(&mut self, name: &'static str, value: &impl Serialize) -> &mut Self {
         self.name(name);
         self.written(value)

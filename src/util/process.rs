@@ -41,9 +41,9 @@ pub struct Program {
     pub path: PathBuf,
     /// Its arguments, each passed as one.
     pub args: Vec<String>,
-    /// The whole environment.
+    /// The whole environment; nothing is inherited.
     pub env: BTreeMap<String, String>,
-    /// The working directory.
+    /// The working directory, which has to exist.
     pub cwd: PathBuf,
     /// Whether stdin is a pipe; otherwise it is `/dev/null`.
     pub stdin: bool,
@@ -54,7 +54,7 @@ pub struct Program {
 pub struct ShutdownTimeouts {
     /// After its stdin was closed.
     pub eof: Duration,
-    /// After SIGTERM.
+    /// How long to wait after SIGTERM before SIGKILL.
     pub term: Duration,
     /// After SIGKILL, to be reaped.
     pub kill: Duration,
@@ -97,7 +97,7 @@ pub enum StartError {
     /// It cannot be confined as asked.
     #[error(transparent)]
     Confinement(#[from] ConfinementError),
-    /// What the system said.
+    /// The system refuses to start the program.
     #[error(transparent)]
     System(#[from] io::Error),
 }
@@ -395,7 +395,7 @@ pub enum ResolveError {
     /// No such file in any directory of `PATH`.
     #[error("'{program}' was not found in PATH")]
     NotInPath {
-        /// What was looked for.
+        /// The name or path that was looked for.
         program: String,
         /// The directories searched, in order.
         searched: Vec<PathBuf>,
@@ -403,7 +403,7 @@ pub enum ResolveError {
     /// A path that leads nowhere.
     #[error("'{}' does not exist", .0.display())]
     Missing(PathBuf),
-    /// A directory.
+    /// The path leads to a directory.
     #[error("'{}' is a directory", .0.display())]
     Directory(PathBuf),
     /// A file without the right to execute it.

@@ -16,7 +16,7 @@ use super::units::show_size;
 /// Why a file was not read.
 #[derive(Debug, Error)]
 pub enum UnreadableFile {
-    /// The system refused.
+    /// The system refuses to open or read the file.
     #[error("{}", reason(.0))]
     System(#[from] io::Error),
     /// Something else than a regular file stands there: what it is.
@@ -25,7 +25,7 @@ pub enum UnreadableFile {
     /// It holds more bytes than this.
     #[error("it is larger than {}", show_size(*.0))]
     TooLarge(u64),
-    /// It is not UTF-8.
+    /// The content is not valid UTF-8.
     #[error("it is not UTF-8 text")]
     NotText,
 }

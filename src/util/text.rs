@@ -152,6 +152,26 @@ fn is_mark(c: char) -> bool {
     c.width() == Some(0)
 }
 
+/// The words of an identifier in lower case: `authToken`, `AUTH_TOKEN` and `auth-token` are `auth`
+/// and `token`.
+pub fn identifier_words(name: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut after_lower = false;
+    for c in name.chars() {
+        if !c.is_alphanumeric() || (c.is_uppercase() && after_lower) {
+            words.push(String::new());
+        }
+        if c.is_alphanumeric()
+            && let Some(last) = words.last_mut()
+        {
+            last.extend(c.to_lowercase());
+        }
+        after_lower = c.is_lowercase() || c.is_numeric();
+    }
+    words.retain(|word| !word.is_empty());
+    words
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

@@ -37,9 +37,9 @@ pub struct ParseSinceError;
 /// A point in time as a person says it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Since {
-    /// So long ago.
+    /// This long before now.
     Ago(Duration),
-    /// Then.
+    /// At this exact point in time.
     At(Timestamp),
 }
 

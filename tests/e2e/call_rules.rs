@@ -223,7 +223,10 @@ fn credentials_of_servers_do_not_travel_in_the_clear() {
         own(&room, "mcp.yaml", "{}");
         room.file("mcp.yaml", &format!("srv: {{ {away}, {more}, insecure: true }}\n"));
         let checked = run(&["--trust", "config", "check"]);
-        assert!(checked.exits(9).out().contains("'insecure' belongs into your own"), "{checked}");
+        assert!(
+            checked.exits(9).out().contains("'insecure' is only allowed in your own"),
+            "{checked}"
+        );
         assert!(heard.lock().unwrap().is_empty(), "{more}");
         std::fs::remove_file(room.path("work/mcp.yaml")).unwrap();
         own(&room, "mcp.yaml", &format!("srv: {{ {away}, {more}, insecure: true }}\n"));

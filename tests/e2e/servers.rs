@@ -142,9 +142,7 @@ fn the_tool_of_an_entry_out_of_service_is_not_blamed_on_another_server() {
          dead: { url: \"http://127.0.0.1:1/mcp\" }\n",
     );
     let finished = room.with_servers(["call", "paint"]).check();
-    finished
-        .exits(9)
-        .says(&["'off' is out of service: switched off", "it declares the tool 'paint'"]);
+    finished.exits(9).says(&["'off' is out of service: disabled", "it declares the tool 'paint'"]);
     let finished = room.with_servers(["call", "draw"]).check();
     finished.exits(9).says(&["'broken' is out of service", "NOT_SET"]);
     room.with_servers(["call", "sing"]).check().exits(4).says(&["dead"]);

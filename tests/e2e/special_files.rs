@@ -72,10 +72,10 @@ fn configuration_that_is_no_file_is_refused_at_once() {
     fifo(&room.path("work/tools.d/one.yaml"));
     room.file("tools.yaml", "discover: ./tools.d\ntools: []\n");
     let finished = room.toolhost(["--tools", "tools.yaml", "config", "check"]).check();
-    tells(finished.exits(9), "one.yaml is a pipe that nobody writes to");
+    tells(finished.exits(9), "one.yaml is a pipe without a writer");
     // Named by a person: a pipe is read, if somebody writes to it.
     for (path, what) in kinds {
-        let what = if path == "./pipe" { "a pipe that nobody writes to" } else { what };
+        let what = if path == "./pipe" { "a pipe without a writer" } else { what };
         room.toolhost(["--tools", path, "list"]).check().exits(9).says(&[what]);
     }
     let script = "exec \"$0\" --tools <(sleep 0; echo 'tools: []') list";

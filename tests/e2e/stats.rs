@@ -173,7 +173,7 @@ fn a_locked_store_costs_seconds_and_no_call() {
     called.exits(0);
     assert!(called.err().is_empty(), "{called}");
     let read = room.toolhost(["stats", "--json"]).check();
-    read.exits(0).says(&["locked by somebody else", "counted from the spool"]);
+    read.exits(0).says(&["locked by another process", "counted from the spool"]);
     assert_eq!((calls(&read), &read.json()["not_folded"]), (2, &Value::from(1)));
     assert!(read.took < Duration::from_secs(12), "{read}");
     room.toolhost(["inspect", "calculator"]).check().exits(0);

@@ -217,7 +217,7 @@ fn record_ends_with_its_server_and_says_what_it_cannot_do() {
     room.toolhost(["replay", "mcp.yaml"]).check().exits(2);
     room.file("notes", "my notes\n");
     let run = room.toolhost(["record", "--save", "notes", "--", "true"]).check();
-    run.exits(2).says(&["exists and is no trace"]);
+    run.exits(2).says(&["exists and is not a trace"]);
     let http = Fixture::fault(Place::Http, "none", "legacy", &room.log("web"));
     room.server("web", &http);
     let run = room.with_servers(["record", "web", "--save", "r.jsonl"]).check();

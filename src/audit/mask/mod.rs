@@ -15,7 +15,7 @@ use bytes::Bytes;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-pub use self::names::{is_marked, names_secret};
+pub use self::names::{is_marked, is_secret_argument};
 use self::names::{is_maskable, resolve};
 use self::search::SecretSearch;
 use crate::model::traffic::{MessageInfo, TrafficKind};
@@ -331,12 +331,13 @@ impl Masker {
                     .and_then(|s| s.get("properties"))
                     .and_then(|p| p.get(key))
                     .and_then(|s| resolve(s, root));
-                let value =
-                    if inner.is_some_and(is_marked) || (names_secret(key) && is_maskable(value)) {
-                        Value::String(MASK.into())
-                    } else {
-                        self.value(value, inner, root)
-                    };
+                let value = if inner.is_some_and(is_marked)
+                    || (is_secret_argument(key) && is_maskable(value))
+                {
+                    Value::String(MASK.into())
+                } else {
+                    self.value(value, inner, root)
+                };
                 (self.text(key), value)
             })
             .collect()

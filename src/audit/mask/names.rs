@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use crate::util::text::identifier_words;
+
 /// How many `$ref`s are followed to find a property's schema.
 const MAX_REFS: usize = 16;
 
@@ -15,8 +17,8 @@ pub fn is_marked(schema: &Value) -> bool {
 
 /// Whether a property's name calls it secret: `password`, `api_key`, `authToken`, … Plurals of
 /// `token` are counts more often than secrets.
-pub fn names_secret(key: &str) -> bool {
-    let words = words(key);
+pub fn is_secret_argument(key: &str) -> bool {
+    let words = identifier_words(key);
     let has = |word: &str| words.iter().any(|w| w == word);
     let pair = |a: &str, b: &str| words.windows(2).any(|w| w[0] == a && w[1] == b);
     ["password", "passwd", "passphrase", "pwd", "secret", "secrets", "token", "apikey"]
@@ -31,25 +33,6 @@ pub fn names_secret(key: &str) -> bool {
 /// Numbers and booleans under a telling name (`token: 5`) are no secrets.
 pub(super) fn is_maskable(value: &Value) -> bool {
     matches!(value, Value::String(_) | Value::Array(_) | Value::Object(_))
-}
-
-/// `authToken`, `AUTH_TOKEN` and `auth-token` are the words `auth` and `token`.
-fn words(key: &str) -> Vec<String> {
-    let mut words = vec![String::new()];
-    let mut after_lower = false;
-    for c in key.chars() {
-        if !c.is_alphanumeric() || (c.is_uppercase() && after_lower) {
-            words.push(String::new());
-        }
-        if c.is_alphanumeric()
-            && let Some(last) = words.last_mut()
-        {
-            last.extend(c.to_lowercase());
-        }
-        after_lower = c.is_lowercase() || c.is_numeric();
-    }
-    words.retain(|word| !word.is_empty());
-    words
 }
 
 pub(super) fn resolve<'a>(mut schema: &'a Value, root: &'a Value) -> Option<&'a Value> {

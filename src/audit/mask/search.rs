@@ -19,7 +19,7 @@ const ELLIPSIS: &[u8] = "…".as_bytes();
 /// kilobytes from becoming an automaton of many megabytes.
 const MAX_INDEXED_BYTES: usize = 12;
 
-/// The longest escape, `\\u0000`.
+/// The length of the longest escape in JSON, `\\u0000`, in bytes.
 const LONGEST_ESCAPE: usize = 6;
 
 /// All forms of all values, ready to be searched for.
@@ -38,7 +38,7 @@ pub(super) struct SecretSearch {
 
 struct SecretPattern {
     text: Vec<u8>,
-    /// Whether case matters.
+    /// Whether upper and lower case differ.
     exact: bool,
     /// Which of the marks replaces it; a mark itself, which is left as it is, has none.
     mark: Option<usize>,

@@ -90,10 +90,10 @@ fn properties_marked_by_the_schema_are_masked() {
 #[test]
 fn telling_names_are_masked_and_counts_are_not() {
     for key in ["password", "apiKey", "API_KEY", "auth-token", "githubToken", "client_secret"] {
-        assert!(names_secret(key), "{key}");
+        assert!(is_secret_argument(key), "{key}");
     }
     for key in ["max_tokens", "key", "tokenizer", "author", "secretary", "monkey"] {
-        assert!(!names_secret(key), "{key}");
+        assert!(!is_secret_argument(key), "{key}");
     }
     let masked = Masker::default().arguments(
         &object(&json!({"token": "x", "n": {"password": "y"}, "secret": 5})),

@@ -51,7 +51,7 @@ pub const VERSION: u32 = 1;
 pub struct TraceHeader {
     /// The version of the format.
     pub toolhost_trace: u32,
-    /// What wrote it.
+    /// The name and version of the program that wrote the file.
     pub program: String,
     /// When the run began, in seconds since the Unix epoch.
     pub started: f64,
@@ -68,16 +68,19 @@ impl TraceHeader {
 /// One item, in the shape of its line.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct TraceRow {
-    n: u64,
-    t: f64,
+    #[serde(rename = "n")]
+    sequence: u64,
+    #[serde(rename = "t")]
+    at: f64,
     server: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     call: Option<String>,
-    what: TraceRowKind,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    way: Option<TraceRowDirection>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    kind: Option<TraceRowMessageKind>,
+    #[serde(rename = "what")]
+    kind: TraceRowKind,
+    #[serde(rename = "way", default, skip_serializing_if = "Option::is_none")]
+    direction: Option<TraceRowDirection>,
+    #[serde(rename = "kind", default, skip_serializing_if = "Option::is_none")]
+    message_kind: Option<TraceRowMessageKind>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     id: Option<Value>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -105,7 +108,8 @@ enum TraceRowKind {
     Message,
     Head,
     Stderr,
-    Noise,
+    #[serde(rename = "noise")]
+    NonJsonLine,
     Opened,
     Closed,
 }
@@ -121,7 +125,8 @@ enum TraceRowDirection {
 #[serde(rename_all = "snake_case")]
 enum TraceRowMessageKind {
     Request,
-    Answer,
+    #[serde(rename = "answer")]
+    Response,
     Notification,
     Unknown,
 }
@@ -130,53 +135,59 @@ impl TraceRow {
     /// The line of an item.
     pub fn of(traffic: &Traffic) -> Self {
         let row = Self {
-            n: traffic.sequence,
-            t: traffic.at.as_secs_f64(),
+            sequence: traffic.sequence,
+            at: traffic.at.as_secs_f64(),
             server: traffic.server.clone(),
             call: traffic.call.as_ref().map(|call| call.0.clone()),
             ..Self::default()
         };
-        let plain = |what: TraceRowKind, text: &String| Self {
-            what,
+        let plain = |kind: TraceRowKind, text: &String| Self {
+            kind,
             text: Some(text.clone()),
             ..row.clone()
         };
         match &traffic.kind {
             TrafficKind::Message { direction, bytes, info, latency } => Self {
-                way: Some(row_direction(*direction)),
+                direction: Some(row_direction(*direction)),
                 latency_ms: latency.map(millis),
                 size: Some(bytes.len()),
                 ..row.with_info(info).with_bytes(bytes)
             },
             TrafficKind::HttpHead { direction, line, headers, latency } => Self {
-                what: TraceRowKind::Head,
-                way: Some(row_direction(*direction)),
+                kind: TraceRowKind::Head,
+                direction: Some(row_direction(*direction)),
                 line: Some(line.clone()),
                 headers: Some(headers.clone()),
                 latency_ms: latency.map(millis),
                 ..row
             },
             TrafficKind::Stderr(text) => plain(TraceRowKind::Stderr, text),
-            TrafficKind::NonJsonLine(text) => plain(TraceRowKind::Noise, text),
+            TrafficKind::NonJsonLine(text) => plain(TraceRowKind::NonJsonLine, text),
             TrafficKind::Opened(text) => plain(TraceRowKind::Opened, text),
             TrafficKind::Closed(text) => plain(TraceRowKind::Closed, text),
         }
     }
 
     fn with_info(self, info: &MessageInfo) -> Self {
-        let (kind, id, method, error) = match info {
+        let (message_kind, id, method, error) = match info {
             MessageInfo::Request { id, method } => {
                 (TraceRowMessageKind::Request, Some(id), Some(method), None)
             }
             MessageInfo::Response { id, method, is_error: error } => {
-                (TraceRowMessageKind::Answer, Some(id), method.as_ref(), Some(*error))
+                (TraceRowMessageKind::Response, Some(id), method.as_ref(), Some(*error))
             }
             MessageInfo::Notification { method } => {
                 (TraceRowMessageKind::Notification, None, Some(method), None)
             }
             MessageInfo::Unknown => (TraceRowMessageKind::Unknown, None, None, None),
         };
-        Self { kind: Some(kind), id: id.cloned(), method: method.cloned(), error, ..self }
+        Self {
+            message_kind: Some(message_kind),
+            id: id.cloned(),
+            method: method.cloned(),
+            error,
+            ..self
+        }
     }
 
     fn with_bytes(self, bytes: &Bytes) -> Self {
@@ -189,19 +200,19 @@ impl TraceRow {
     /// The item of a line; `None` when something is missing in it.
     pub fn traffic(self) -> Option<Traffic> {
         let latency = self.latency_ms.and_then(|ms| Duration::try_from_secs_f64(ms / 1000.0).ok());
-        let what = match self.what {
+        let kind = match self.kind {
             TraceRowKind::Message => TrafficKind::Message {
-                direction: direction(self.way?),
+                direction: direction(self.direction?),
                 bytes: match (self.text, self.base64) {
                     (Some(text), _) => text.into(),
                     (None, Some(coded)) => base64::decode(&coded)?.into(),
                     (None, None) => return None,
                 },
-                info: match self.kind? {
+                info: match self.message_kind? {
                     TraceRowMessageKind::Request => {
                         MessageInfo::Request { id: self.id?, method: self.method? }
                     }
-                    TraceRowMessageKind::Answer => MessageInfo::Response {
+                    TraceRowMessageKind::Response => MessageInfo::Response {
                         id: self.id.unwrap_or_default(),
                         method: self.method,
                         is_error: self.error.unwrap_or_default(),
@@ -214,22 +225,22 @@ impl TraceRow {
                 latency,
             },
             TraceRowKind::Head => TrafficKind::HttpHead {
-                direction: direction(self.way?),
+                direction: direction(self.direction?),
                 line: self.line?,
                 headers: self.headers.unwrap_or_default(),
                 latency,
             },
             TraceRowKind::Stderr => TrafficKind::Stderr(self.text?),
-            TraceRowKind::Noise => TrafficKind::NonJsonLine(self.text?),
+            TraceRowKind::NonJsonLine => TrafficKind::NonJsonLine(self.text?),
             TraceRowKind::Opened => TrafficKind::Opened(self.text?),
             TraceRowKind::Closed => TrafficKind::Closed(self.text?),
         };
         Some(Traffic {
             server: self.server,
-            sequence: self.n,
-            at: Duration::try_from_secs_f64(self.t).ok()?,
+            sequence: self.sequence,
+            at: Duration::try_from_secs_f64(self.at).ok()?,
             call: self.call.map(CallId),
-            kind: what,
+            kind,
         })
     }
 }
@@ -248,7 +259,7 @@ fn direction(way: TraceRowDirection) -> Direction {
     }
 }
 
-/// Milliseconds, to the microsecond.
+/// A duration in milliseconds, exact to the microsecond.
 fn millis(duration: Duration) -> f64 {
     #[expect(clippy::cast_precision_loss, reason = "2^53 microseconds are 285 years")]
     let millis = duration.as_micros() as f64 / 1000.0;

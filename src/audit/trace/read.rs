@@ -53,7 +53,7 @@ enum TraceFileError {
     Io(#[from] io::Error),
     #[error("it has version {0} of the format, not {VERSION}")]
     UnknownVersion(u32),
-    #[error("it does not begin as a trace does")]
+    #[error("it does not begin with the header of a trace")]
     NoHeader,
     #[error("it is empty")]
     Empty,

@@ -36,7 +36,7 @@ impl TraceFile {
             read.map_err(|error| not_written(location.unreadable(&error)))?;
         }
         if !BEGINNING.starts_with(&beginning) || (1..BEGINNING.len()).contains(&beginning.len()) {
-            return Err(Error::usage(format!("'{shown}' exists and is no trace"))
+            return Err(Error::usage(format!("'{shown}' exists and is not a trace"))
                 .with_hint("name a new file; a trace is continued"));
         }
         let file = AppendFile::new(location, false);

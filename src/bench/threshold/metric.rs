@@ -6,6 +6,7 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::bench::report::{GeneratorReport, TargetReport};
+use crate::config::keys::suggestion;
 use crate::util::histogram::Durations;
 use crate::util::units::show_duration;
 
@@ -302,12 +303,8 @@ fn unknown(name: &str) -> String {
         .chain(OTHER_METRICS.iter().map(|(name, _)| *name))
         .chain(TIMES.iter().map(|(name, _)| *name))
         .chain(SUGGESTED_PERCENTILES);
-    let near = known
-        .map(|known| (strsim::damerau_levenshtein(known, name), known))
-        .filter(|(distance, _)| *distance <= 3)
-        .min();
-    match near {
-        Some((_, near)) => format!("'{name}' is not known; did you mean '{near}'?"),
+    match suggestion(name, known) {
+        Some(near) => format!("'{name}' is not known; did you mean '{near}'?"),
         None => format!(
             "'{name}' is not known; there are p50 to p99.9, min, mean, max, stddev, error_rate, \
              throughput, connect, first_call and {}",

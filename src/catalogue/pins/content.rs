@@ -59,13 +59,14 @@ pub struct PinnedEntry {
     /// The fingerprint of what it says.
     pub fingerprint: String,
     /// Its command line, address or function, as the file writes it.
-    pub written: String,
+    #[serde(rename = "written")]
+    pub declaration: String,
 }
 
 /// Text, and the hash of the whole of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PinnedText {
-    /// `sha256:` and 64 digits.
+    /// `sha256:` followed by 64 hexadecimal digits.
     pub fingerprint: String,
     /// The text; `None` when it was too long to keep.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -109,7 +110,7 @@ impl PinFileContent {
         &mut self.groups[at]
     }
 
-    /// Whether nothing is pinned.
+    /// Whether neither a tool nor a server is pinned.
     pub fn is_empty(&self) -> bool {
         self.groups.iter().all(|group| group.tools.is_empty())
     }
@@ -129,7 +130,7 @@ impl PinnedEntry {
             layer: Some(entry.layer.as_str().to_owned()),
             directory: Some(entry.directory.display().to_string()),
             fingerprint: fingerprint_of_text(&entry.declaration),
-            written: mask(&entry.declaration),
+            declaration: mask(&entry.declaration),
         }
     }
 
@@ -159,9 +160,9 @@ impl PinnedEntry {
         let location = [self.layer.as_deref(), self.directory.as_deref()];
         let location = location.into_iter().flatten().collect::<Vec<_>>().join(" ");
         if location.is_empty() {
-            self.written.clone()
+            self.declaration.clone()
         } else {
-            format!("{location}: {}", self.written)
+            format!("{location}: {}", self.declaration)
         }
     }
 }

@@ -16,7 +16,7 @@ pub enum PinReportState {
     Changed,
     /// It was pinned and is not listed any more.
     Missing,
-    /// It has no pin.
+    /// Listed now, and never pinned.
     New,
     /// It is pinned, and its server did not answer.
     Unchecked,
@@ -40,15 +40,15 @@ impl PinReportState {
 /// One tool compared with its pin.
 #[derive(Debug, Clone)]
 pub struct ToolReport {
-    /// Its full name.
+    /// The full name of the tool, or the name of the server.
     pub name: String,
-    /// Its server.
+    /// The MCP server; `None` for internal tools.
     pub server: Option<String>,
-    /// What became of it.
+    /// How the tool compares with its pin.
     pub state: PinReportState,
     /// The fingerprint that was pinned.
     pub pinned: Option<String>,
-    /// The fingerprint it has.
+    /// The fingerprint of the current definition; `None` when the tool is gone.
     pub now: Option<String>,
     /// What differs in the tool itself.
     pub changes: Vec<DefinitionChange>,
@@ -57,18 +57,18 @@ pub struct ToolReport {
 /// A server whose own words or place are not what was pinned; all its tools count as changed.
 #[derive(Debug, Clone)]
 pub struct ServerReport {
-    /// The server.
+    /// The full name of the tool, or the name of the server.
     pub name: String,
     /// `entry`, `endpoint` and `instructions`, as far as they changed.
     pub changes: Vec<DefinitionChange>,
 }
 
-/// Everything that was compared.
+/// The comparison of a catalogue with the pins.
 #[derive(Debug, Clone, Default)]
 pub struct PinReport {
     /// The tools: those of the catalogue in its order, then what is gone.
     pub tools: Vec<ToolReport>,
-    /// Servers that changed.
+    /// Servers whose entry, endpoint or instructions changed.
     pub servers: Vec<ServerReport>,
     /// Why a server with pins could not be checked.
     pub failures: Vec<Error>,

@@ -20,7 +20,7 @@ pub struct ConfiguredServer {
     pub file: String,
     /// What it is: its command line, or its address without the query.
     pub endpoint: String,
-    /// Whose entry it is.
+    /// The layer and declaration by which the entry is recognised.
     pub entry: PinnedEntry,
     /// What a change of its pinned tools means.
     pub drift: DriftPolicy,
@@ -29,7 +29,7 @@ pub struct ConfiguredServer {
 /// What is configured now, as far as pins are bound to it.
 #[derive(Debug, Clone, Default)]
 pub struct PinContext {
-    /// The servers by name.
+    /// The configured servers by name.
     pub servers: BTreeMap<String, ConfiguredServer>,
     /// Files of internal tools: by the path in a tool's place, as the system knows them.
     pub files: HashMap<PathBuf, String>,
@@ -51,7 +51,7 @@ impl PinContext {
 /// What a tool is by its pin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PinComparison {
-    /// It has no pin.
+    /// The tool was never pinned.
     New,
     /// It is what was pinned.
     Same,
@@ -92,7 +92,7 @@ impl Pins {
         pins
     }
 
-    /// What is configured now.
+    /// The configuration that pins are compared with.
     pub fn context(&self) -> &Arc<PinContext> {
         &self.context
     }

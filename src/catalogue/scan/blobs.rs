@@ -12,7 +12,7 @@ const LONG: usize = 10_000;
 const VERY_LONG: usize = 50_000;
 /// The shortest run of base64 that counts; a SHA-512 in hexadecimal is longer, but of one case.
 const BLOB: usize = 120;
-/// Hosts that illustrate.
+/// Hosts of documentation and local tests, which lead nowhere.
 const EXAMPLE_HOSTS: [&str; 9] = [
     "example.com",
     "example.org",

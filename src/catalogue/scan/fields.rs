@@ -11,7 +11,7 @@ const MOST_TEXTS: usize = 20_000;
 const FOR_MACHINES: [&str; 9] =
     ["$ref", "$schema", "$id", "$anchor", "$dynamicRef", "type", "format", "pattern", "required"];
 
-/// One text.
+/// A text of a definition, with the path of the field that holds it.
 pub(super) struct DefinitionText<'a> {
     pub(super) path: String,
     pub(super) text: &'a str,

@@ -47,7 +47,7 @@ const QUOTE: usize = 80;
 pub enum FindingSeverity {
     /// Worth knowing; ordinary servers have it too.
     Low,
-    /// Unusual: look at it.
+    /// Unusual in an honest definition and worth a look.
     Medium,
     /// Nobody does this by accident.
     High,
@@ -67,20 +67,20 @@ impl FindingSeverity {
 /// One suspicious thing about a tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// How much it matters.
+    /// How likely the text is an attack.
     pub severity: FindingSeverity,
     /// The rule: a word from the table above.
     pub rule: &'static str,
-    /// Where: `description`, `inputSchema.properties.path.description`, `name`.
+    /// The path of the text: `description`, `inputSchema.properties.path.description`, `name`.
     pub field: String,
     /// What was found there, made safe and cut.
     pub quote: String,
-    /// Why that matters.
+    /// Why the text is suspicious, in one clause.
     pub reason: String,
 }
 
 impl Finding {
-    /// Its documented JSON.
+    /// The finding as `--json` prints it.
     pub fn json(&self) -> Value {
         json!({
             "severity": self.severity.as_str(),

@@ -12,6 +12,7 @@ use unicode_security::confusable_detection::skeleton;
 
 use super::{FindingCollector, FindingSeverity};
 use crate::model::{ToolDefinition, ToolSource};
+use crate::util::text::identifier_words;
 
 /// The shortest name that is recognised in a text.
 const SHORTEST: usize = 6;
@@ -24,7 +25,7 @@ const READING: [&str; 26] = [
     "query", "view", "is", "has", "can", "validate", "preview", "lookup", "explain", "analyze",
     "audit", "dry", "scan", "test", "verify", "compare",
 ];
-/// Words that change something.
+/// Verbs of tools that change something.
 const WRITING: [&str; 24] = [
     "delete",
     "remove",
@@ -51,7 +52,7 @@ const WRITING: [&str; 24] = [
     "overwrite",
     "edit",
 ];
-/// Words that destroy something.
+/// Verbs of tools that destroy something for good.
 const DESTROYING: [&str; 8] =
     ["delete", "remove", "drop", "destroy", "purge", "wipe", "truncate", "erase"];
 
@@ -117,7 +118,8 @@ pub(super) fn check(
     if tool.source == ToolSource::Internal {
         return;
     }
-    let words = words(name);
+    let head: String = name.chars().take(LONGEST).collect();
+    let words = identifier_words(&head);
     let reads = words.first().is_some_and(|first| READING.contains(&first.as_str()));
     let word = |list: &[&str]| words.iter().find(|word| list.contains(&word.as_str()));
     "annotations".clone_into(&mut found.field);
@@ -166,24 +168,4 @@ pub(super) fn mentions(
         let why = format!("it speaks of a tool of {}", whose.join(", "));
         found.add(FindingSeverity::Medium, "other-tools", word, why);
     }
-}
-
-/// The words of a name: `deleteAll_items` is delete, all, items.
-fn words(name: &str) -> Vec<String> {
-    let mut words = vec![String::new()];
-    let mut before = ' ';
-    for c in name.chars().take(LONGEST) {
-        let starts = c.is_ascii_uppercase() && before.is_ascii_lowercase();
-        if !c.is_alphanumeric() || starts {
-            words.push(String::new());
-        }
-        if c.is_alphanumeric()
-            && let Some(word) = words.last_mut()
-        {
-            word.push(c.to_ascii_lowercase());
-        }
-        before = c;
-    }
-    words.retain(|word| !word.is_empty());
-    words
 }

@@ -18,7 +18,7 @@ const VERBS: [&str; 5] = ["ignore", "disregard", "forget", "override", "bypass"]
 /// What is put out of force.
 const INSTRUCTION_NOUNS: [&str; 7] =
     ["instruction", "instructions", "prompt", "prompts", "directives", "guidelines", "guardrails"];
-/// Whose.
+/// Words that, before such a noun, mean the instructions a model already has.
 const POSSESSIVES: [&str; 8] =
     ["previous", "prior", "above", "earlier", "your", "all", "system", "preceding"];
 
@@ -27,7 +27,7 @@ const TAG: &str = "it imitates the markup of a prompt";
 const CLAIMS_PRIORITY: &str = "it claims to come before other tools";
 const LEAK: &str = "it asks for what other tools or the conversation hold";
 
-/// Phrases, in lower case.
+/// Suspicious phrases in lower case, each with its severity and reason.
 const PHRASES: &[(&str, FindingSeverity, &str)] = &[
     ("do not tell the user", FindingSeverity::High, BEHIND_USERS_BACK),
     ("don't tell the user", FindingSeverity::High, BEHIND_USERS_BACK),

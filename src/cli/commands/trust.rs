@@ -110,7 +110,7 @@ fn already_trusted(
 ) -> CommandResult {
     let mut store = context.trust_store()?;
     let known = root.and_then(|root| store.project(root)).cloned();
-    if let Some(project) = known.filter(|project| args.author && !project.author) {
+    if let Some(project) = known.filter(|project| args.author && !project.allows_code_changes) {
         let request = TrustRequest {
             root: project.root.clone(),
             bundle: project.bundle.clone(),

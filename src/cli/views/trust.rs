@@ -62,7 +62,7 @@ pub fn request_json(request: &TrustRequest) -> Value {
             "file": entry.file,
             "lines": entry.lines,
         })).collect::<Vec<_>>(),
-        "replaces": request.bundle.replaces,
+        "replaces": request.bundle.replaced_names,
     })
 }
 
@@ -71,10 +71,10 @@ pub fn list<'a>(projects: impl Iterator<Item = &'a ProjectRecord>) -> StyledPage
     let mut page = StyledPage::default();
     for project in projects {
         page.blank_line();
-        let mark = if project.author { "  as its author" } else { "" };
+        let mark = if project.allows_code_changes { "  as its author" } else { "" };
         page.push(
             StyledLine::styled(SpanStyle::Name, project.root.display().to_string())
-                .then(SpanStyle::Dim, format!("  {}{mark}", project.when)),
+                .then(SpanStyle::Dim, format!("  {}{mark}", project.trusted_at)),
         );
         let request = TrustRequest {
             root: project.root.clone(),
@@ -90,8 +90,8 @@ pub fn list<'a>(projects: impl Iterator<Item = &'a ProjectRecord>) -> StyledPage
 pub fn project_json(project: &ProjectRecord) -> Value {
     json!({
         "root": project.root.display().to_string(),
-        "when": project.when,
-        "author": project.author,
+        "when": project.trusted_at,
+        "author": project.allows_code_changes,
         "files": project.bundle.files.keys().collect::<Vec<_>>(),
         "entries": project.bundle.entries.iter().map(|entry| json!({
             "name": entry.name,
@@ -99,7 +99,7 @@ pub fn project_json(project: &ProjectRecord) -> Value {
             "lines": entry.lines,
         })).collect::<Vec<_>>(),
         "code": project.bundle.code.len(),
-        "replaces": project.bundle.replaces,
+        "replaces": project.bundle.replaced_names,
     })
 }
 
@@ -148,8 +148,8 @@ mod tests {
         ");
         request.previous = Some(Arc::new(ProjectRecord {
             root: "/p".into(),
-            when: String::new(),
-            author: false,
+            trusted_at: String::new(),
+            allows_code_changes: false,
             bundle: bundle("1"),
         }));
         request.bundle = bundle("2");

@@ -12,7 +12,7 @@ use crate::config::node::{ConfigNode, NodeValue};
 /// What one entry would do, in the words a person was shown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EntryRecord {
-    /// The entry's name.
+    /// The entry's name as the file writes it.
     pub name: String,
     /// The file it stands in, relative to the root.
     pub file: String,
@@ -34,9 +34,11 @@ pub struct Bundle {
     pub code: BTreeMap<PathBuf, BoundFile>,
     /// Where the programs of entries were found and which directories they use, links resolved, by
     /// `entry: program` and `entry: reads`.
-    pub resolved: BTreeMap<String, PathBuf>,
+    #[serde(rename = "resolved")]
+    pub resolved_paths: BTreeMap<String, PathBuf>,
     /// The names of the user's own that the project's entries take.
-    pub replaces: Vec<String>,
+    #[serde(rename = "replaces")]
+    pub replaced_names: Vec<String>,
 }
 
 /// One way in which a project is not what was trusted.
@@ -53,9 +55,14 @@ pub enum Difference {
 }
 
 impl Bundle {
-    /// In what way this is not covered by `trusted`. `root` is the root of both; with `author` the
-    /// code below it may change.
-    pub fn differences(&self, trusted: &Self, root: &Path, author: bool) -> Vec<Difference> {
+    /// In what way this is not covered by `trusted`. `root` is the root of both; with
+    /// `allows_code_changes` the code below it may change.
+    pub fn differences(
+        &self,
+        trusted: &Self,
+        root: &Path,
+        allows_code_changes: bool,
+    ) -> Vec<Difference> {
         let mut found = Vec::new();
         // A file that is gone takes its entries away, which is no reason to ask; but what it said
         // may have been why another entry was harmless, so it is one.
@@ -67,18 +74,19 @@ impl Bundle {
         }
         for (path, now) in &self.code {
             let before = trusted.code.get(path);
-            let authored = |file: &BoundFile| author && file.resolved.starts_with(root);
+            let authored =
+                |file: &BoundFile| allows_code_changes && file.resolved.starts_with(root);
             if before != Some(now) && !(authored(now) && before.is_none_or(authored)) {
                 found.push(Difference::Code(path.clone()));
             }
         }
-        for (use_of, now) in &self.resolved {
-            if trusted.resolved.get(use_of) != Some(now) {
+        for (use_of, now) in &self.resolved_paths {
+            if trusted.resolved_paths.get(use_of) != Some(now) {
                 found.push(Difference::Resolved(use_of.clone(), now.clone()));
             }
         }
-        for name in &self.replaces {
-            if !trusted.replaces.contains(name) {
+        for name in &self.replaced_names {
+            if !trusted.replaced_names.contains(name) {
                 found.push(Difference::Replaces(name.clone()));
             }
         }
@@ -163,7 +171,7 @@ mod tests {
             |to: &str, sha: &str| BoundFile { resolved: to.into(), sha256: Some(sha.to_owned()) };
         let bundle = |code: BoundFile, program: &str| Bundle {
             code: BTreeMap::from([(code.resolved.clone(), code)]),
-            resolved: BTreeMap::from([("t: git".to_owned(), program.into())]),
+            resolved_paths: BTreeMap::from([("t: git".to_owned(), program.into())]),
             ..Bundle::default()
         };
         let trusted = bundle(file("/p/a.py", "1"), "/usr/bin/git");

@@ -26,7 +26,7 @@ pub struct Consent {
     user_names: UserEntryNames,
     /// Where each entry stands in the open question.
     request_index: HashMap<String, usize>,
-    /// The open question.
+    /// The open question; `None` when nobody has to be asked.
     pub request: Option<TrustRequest>,
     /// What is wrong with the trust store.
     pub diagnostics: Vec<Diagnostic>,
@@ -115,7 +115,10 @@ pub(in crate::config) fn decide(
     });
     let previous = store.project(&survey.root).cloned();
     if let Some(record) = &previous
-        && survey.bundle.differences(&record.bundle, &survey.root, record.author).is_empty()
+        && survey
+            .bundle
+            .differences(&record.bundle, &survey.root, record.allows_code_changes)
+            .is_empty()
     {
         consent.seals = seals(&survey, record);
         consent.project = Some(Grant::stored(Arc::clone(record)));
@@ -145,7 +148,7 @@ fn seals(survey: &EntrySurvey, record: &Arc<ProjectRecord>) -> BTreeMap<EntryKey
         };
         let files = code.iter().filter_map(trusted).collect();
         let manifest = Arc::clone(&manifest);
-        Seal::new(survey.root.clone(), record.author, files, program.clone(), manifest)
+        Seal::new(survey.root.clone(), record.allows_code_changes, files, program.clone(), manifest)
     };
     survey.starts.iter().map(|(key, starts)| (key.clone(), seal(starts))).collect()
 }

@@ -10,7 +10,7 @@ use crate::config::node::ConfigNode;
 /// One thing an entry would do once it acts. An entry without effects reaches nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EntryEffect {
-    /// Starts a program.
+    /// Starts a program on this machine.
     Runs(ProgramEffect),
     /// Runs code that a program finds by itself: what to call it, and the files that would be run,
     /// listed by the entry's kind when a person is asked.
@@ -23,9 +23,9 @@ pub enum EntryEffect {
     Writes(String),
     /// Takes its definition from a document, as written; relative to the entry's file.
     Document(String),
-    /// Calls a tool.
+    /// Calls another tool of the catalogue.
     Calls {
-        /// Its name.
+        /// The tool's name as the entry writes it.
         tool: String,
         /// What it is given, as the entry writes it.
         arguments: Option<String>,

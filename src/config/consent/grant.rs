@@ -51,7 +51,9 @@ impl Grant {
         match &self.0 {
             GrantBasis::UserOwned => true,
             GrantBasis::ThisRun => false,
-            GrantBasis::Stored(record) => record.bundle.replaces.iter().any(|known| known == name),
+            GrantBasis::Stored(record) => {
+                record.bundle.replaced_names.iter().any(|known| known == name)
+            }
         }
     }
 

@@ -36,7 +36,7 @@ pub struct KindDescriptor {
 /// How sure a kind is that an entry which names no kind is its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KindClaim {
-    /// It is not.
+    /// The entry is not of this kind.
     No,
     /// It is, unless some kind is certain.
     Fallback,
@@ -45,7 +45,7 @@ pub enum KindClaim {
 }
 
 impl KindClaim {
-    /// Certain when `holds`.
+    /// `Certain` when `holds` is true, otherwise `No`.
     pub fn certain_if(holds: bool) -> Self {
         if holds { Self::Certain } else { Self::No }
     }
@@ -105,10 +105,6 @@ fn unknown(
     } else {
         format!("unknown kind '{word}'; known kinds: {known}")
     };
-    let mut diagnostic = Diagnostic::error(message).with_location(location);
     let words = kinds.iter().flat_map(|k| std::iter::once(k.key).chain(k.aliases.iter().copied()));
-    if let Some(meant) = suggestion(word, words) {
-        diagnostic = diagnostic.with_hint(format!("did you mean '{meant}'?"));
-    }
-    diagnostic
+    Diagnostic::error(message).with_suggestion(suggestion(word, words)).with_location(location)
 }

@@ -122,7 +122,7 @@ pub struct Seal(Option<Arc<SealedState>>);
 #[derive(Debug)]
 struct SealedState {
     root: PathBuf,
-    author: bool,
+    allows_code_changes: bool,
     files: Vec<(PathBuf, BoundFile)>,
     program: Option<BoundProgram>,
     /// Everything of the bundle that is bound by hash, for programs that load code by themselves.
@@ -132,12 +132,12 @@ struct SealedState {
 impl Seal {
     pub(super) fn new(
         root: PathBuf,
-        author: bool,
+        allows_code_changes: bool,
         files: Vec<(PathBuf, BoundFile)>,
         program: Option<BoundProgram>,
         manifest: Arc<BTreeMap<PathBuf, String>>,
     ) -> Self {
-        Self(Some(Arc::new(SealedState { root, author, files, program, manifest })))
+        Self(Some(Arc::new(SealedState { root, allows_code_changes, files, program, manifest })))
     }
 
     /// A seal over the code that an interpreter loads by itself, and nothing else.
@@ -152,7 +152,8 @@ impl Seal {
     /// What differs, as lines for people.
     pub fn verify(&self) -> Result<(), Vec<String>> {
         let Some(bound) = &self.0 else { return Ok(()) };
-        let exempt = |file: &BoundFile| bound.author && file.resolved.starts_with(&bound.root);
+        let exempt =
+            |file: &BoundFile| bound.allows_code_changes && file.resolved.starts_with(&bound.root);
         let mut changed: Vec<String> = bound
             .files
             .iter()
@@ -185,7 +186,7 @@ impl Seal {
     /// `None` when code is not bound: the entry is the user's own, was allowed for this run, or its
     /// author trusts the code below the root as it changes.
     pub fn manifest(&self) -> Option<Arc<BTreeMap<PathBuf, String>>> {
-        let bound = self.0.as_ref().filter(|bound| !bound.author)?;
+        let bound = self.0.as_ref().filter(|bound| !bound.allows_code_changes)?;
         Some(Arc::clone(&bound.manifest))
     }
 

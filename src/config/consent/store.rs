@@ -44,11 +44,12 @@ enum TrustFileError {
 pub struct ProjectRecord {
     /// The root, with links resolved.
     pub root: PathBuf,
-    /// When, as RFC 3339.
-    pub when: String,
+    /// When the person agreed, as RFC 3339 in UTC.
+    #[serde(rename = "when")]
+    pub trusted_at: String,
     /// Whether code below the root may change without asking: its author said so.
-    #[serde(default)]
-    pub author: bool,
+    #[serde(rename = "author", default)]
+    pub allows_code_changes: bool,
     /// What was shown and trusted.
     pub bundle: Bundle,
 }
@@ -109,22 +110,23 @@ impl TrustStore {
     }
 
     /// Remembers that a person trusts what `request` shows, `now` being the time since the Unix
-    /// epoch. With `author`, code below the root may change from now on.
+    /// epoch. With `allows_code_changes`, code below the root may change from now on.
     ///
     /// # Errors
     /// When the record cannot be written.
     pub fn trust(
         &mut self,
         request: &TrustRequest,
-        author: bool,
+        allows_code_changes: bool,
         now: Duration,
     ) -> Result<(), Error> {
         let seconds = i64::try_from(now.as_secs()).unwrap_or(i64::MAX);
-        let when = jiff::Timestamp::from_second(seconds).map(|t| t.to_string()).unwrap_or_default();
+        let trusted_at =
+            jiff::Timestamp::from_second(seconds).map(|t| t.to_string()).unwrap_or_default();
         let project = Arc::new(ProjectRecord {
             root: request.root.clone(),
-            when,
-            author,
+            trusted_at,
+            allows_code_changes,
             bundle: request.bundle.clone(),
         });
         self.update(|content| {
@@ -229,7 +231,7 @@ mod tests {
     use super::*;
 
     fn request(root: &str, replaces: &str) -> TrustRequest {
-        let bundle = Bundle { replaces: vec![replaces.to_owned()], ..Bundle::default() };
+        let bundle = Bundle { replaced_names: vec![replaces.to_owned()], ..Bundle::default() };
         TrustRequest { root: root.into(), bundle, ..TrustRequest::default() }
     }
 
@@ -244,8 +246,11 @@ mod tests {
 
         let mut again = TrustStore::open(Some(&state)).unwrap();
         let kept = again.project(Path::new("/p")).unwrap();
-        assert_eq!((kept.when.as_str(), kept.author), ("2027-01-15T08:00:00Z", false));
-        assert!(again.project(Path::new("/p/deep")).unwrap().author);
+        assert_eq!(
+            (kept.trusted_at.as_str(), kept.allows_code_changes),
+            ("2027-01-15T08:00:00Z", false)
+        );
+        assert!(again.project(Path::new("/p/deep")).unwrap().allows_code_changes);
         assert!(again.project(Path::new("/other")).is_none());
 
         assert_eq!(again.revoke(Path::new("/q")).unwrap().len(), 0);

@@ -85,7 +85,7 @@ struct DescribedEntry {
 /// A project as it would be trusted.
 #[derive(Debug)]
 pub(super) struct EntrySurvey {
-    /// The root, links resolved.
+    /// The root of the project, symbolic links resolved.
     pub root: PathBuf,
     /// What consent would be bound to, without what kinds list only when they are asked.
     pub bundle: Bundle,
@@ -137,14 +137,14 @@ pub(super) fn survey(
                 let line =
                     format!("replaces your own '{}' ({})", taken.name, taken.describe_location());
                 one.record.lines.push(line);
-                if !bundle.replaces.contains(&taken.name) {
-                    bundle.replaces.push(taken.name.clone());
+                if !bundle.replaced_names.contains(&taken.name) {
+                    bundle.replaced_names.push(taken.name.clone());
                 }
             }
             described.push(one);
         }
     }
-    bundle.replaces.sort();
+    bundle.replaced_names.sort();
     let harmless = harmless(&described, own);
     let mut starts = BTreeMap::new();
     for one in described {
@@ -159,15 +159,15 @@ pub(super) fn survey(
         }
         if let Some(program) = &one.program {
             let key = format!("{}: {}", one.key.1, program.program);
-            bundle.resolved.insert(key, program.resolved.clone());
+            bundle.resolved_paths.insert(key, program.resolved.clone());
         }
         for (use_of, path) in &one.used_paths {
-            bundle.resolved.insert(format!("{}: {use_of}", one.key.1), path.clone());
+            bundle.resolved_paths.insert(format!("{}: {use_of}", one.key.1), path.clone());
         }
         starts.insert(one.key, (one.code, one.program));
         bundle.entries.push(one.record);
     }
-    needs_consent |= !bundle.replaces.is_empty();
+    needs_consent |= !bundle.replaced_names.is_empty();
     EntrySurvey { root, bundle, harmless, starts, needs_consent }
 }
 
@@ -426,7 +426,7 @@ pub(super) struct UserEntryName {
 }
 
 impl UserEntryName {
-    /// Where it stands.
+    /// The file and line of the entry, as `FILE:LINE`.
     pub fn describe_location(&self) -> String {
         format!("{}:{}", self.location.file.display(), self.location.line)
     }

@@ -21,7 +21,7 @@ pub struct TrustRequest {
     pub root: PathBuf,
     /// Exactly what would be trusted.
     pub bundle: Bundle,
-    /// What was trusted before.
+    /// The stored answer that no longer matches the content, to show what changed.
     pub previous: Option<Arc<ProjectRecord>>,
     /// Whether this content was refused before; it is not asked about again by itself.
     pub was_refused: bool,
@@ -34,9 +34,9 @@ pub enum TrustRequestLine {
     Heading(String),
     /// An entry and what it would do.
     Entry {
-        /// Its name.
+        /// The name of the entry in its file.
         name: String,
-        /// What it would do.
+        /// What the entry would do, in words that follow the name.
         text: String,
     },
     /// More about the entry above.
@@ -64,7 +64,7 @@ impl TrustRequestLine {
 const WARNING: &str = "warning: ";
 
 impl TrustRequest {
-    /// The whole of it.
+    /// The question in lines, with every entry and every effect.
     pub fn full_lines(&self) -> Vec<TrustRequestLine> {
         let mut lines = Vec::new();
         for file in self.bundle.files.keys() {
@@ -115,13 +115,14 @@ impl TrustRequest {
         for old in gone {
             lines.push(TrustRequestLine::Heading(format!("removed: {} ({})", old.name, old.file)));
         }
-        for difference in self.bundle.differences(before, &self.root, previous.author) {
+        for difference in self.bundle.differences(before, &self.root, previous.allows_code_changes)
+        {
             let text = match difference {
                 Difference::Code(path) => {
                     let word = if before.code.contains_key(&path) { "changed" } else { "new" };
                     format!("{word} code: {}", self.display_path(&path))
                 }
-                Difference::Resolved(use_of, now) => match before.resolved.get(&use_of) {
+                Difference::Resolved(use_of, now) => match before.resolved_paths.get(&use_of) {
                     Some(old) => {
                         format!("{use_of} is {} now, it was {}", now.display(), old.display())
                     }
@@ -218,7 +219,7 @@ pub(super) fn entry_lines(
     safe(&lines)
 }
 
-/// `starts npx server (/usr/bin/npx)`.
+/// Says which program starts, such as `starts npx server (/usr/bin/npx)`.
 fn starts(effect: &ProgramEffect, known: &ProgramInfo, site: &EntrySite<'_>) -> String {
     let mut about: Vec<String> = Vec::new();
     match &known.program {

@@ -9,7 +9,7 @@ use super::{ParsedFile, TreeBuilder};
 use crate::config::node::{ConfigKey, ConfigNode, NodeValue, SourceText, TextPosition};
 use crate::model::Diagnostic;
 
-/// Parses one JSON value.
+/// Parses one JSON value with comments and trailing commas; an empty text is `null`.
 pub(super) fn parse(source: &Arc<SourceText>, text: &str) -> Result<ParsedFile, Diagnostic> {
     let start = TextPosition { line: 1, column: 1 };
     let mut reader =
@@ -166,9 +166,7 @@ impl<'a> JsonParser<'a> {
         };
         let piece = self.rest().get(..length + 2).unwrap_or_default();
         let Ok(text) = serde_json::from_str(piece) else {
-            return Err(
-                self.diagnostic("this text holds a wrong escape or a raw control character")
-            );
+            return Err(self.diagnostic("invalid escape or raw control character in this string"));
         };
         self.advance(piece.len());
         Ok(text)

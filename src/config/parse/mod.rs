@@ -28,7 +28,7 @@ pub const MAX_NODES: usize = 400_000;
 /// A file as a tree.
 #[derive(Debug)]
 pub struct ParsedFile {
-    /// The root value.
+    /// The outermost value, in a usable file a mapping.
     pub root: ConfigNode,
     /// Keys that stand twice in one mapping. Both pairs are in the tree, the first one is found by
     /// look-ups; whoever owns the mapping takes it out of service.
@@ -198,7 +198,7 @@ mod tests {
         for (name, text) in [("t.yaml", "a: 1\nb: 2\na: 3\n"), ("t.json", "{\"a\":1,\n\"a\":2}")] {
             let parsed = tree(name, text).unwrap();
             assert_eq!(parsed.duplicates.len(), 1, "{name}");
-            assert!(parsed.duplicates[0].diagnostic.message.contains("first at line 1"));
+            assert!(parsed.duplicates[0].diagnostic.message.contains("first defined at line 1"));
         }
     }
 
@@ -222,7 +222,7 @@ mod tests {
         insta::assert_snapshot!(message("t.yaml", "a: [1, 2\nb: 3\n"), @"2:2: illegal placement of ':' indicator");
         insta::assert_snapshot!(message("t.yaml", "a: .inf\n"), @"1:4: .inf: infinities and NaN have no meaning here");
         insta::assert_snapshot!(message("t.yaml", "a:\n\t- b\n"), @"2:2: tabs disallowed within this context (block indentation)");
-        insta::assert_snapshot!(message("t.yaml", "? [a, b]\n: c\n"), @"1:3: a key has to be text");
+        insta::assert_snapshot!(message("t.yaml", "? [a, b]\n: c\n"), @"1:3: a key must be a string");
         insta::assert_snapshot!(message("t.json", "{\"a\": 01}"), @"1:7: '01' is not a number");
         insta::assert_snapshot!(message("t.json", "{\"a\": 1 \"b\": 2}"), @"1:9: expected ',' or '}'");
         insta::assert_snapshot!(message("t.json", "{\"a\": \"x"), @"1:7: this text is never closed");

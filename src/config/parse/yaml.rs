@@ -19,7 +19,7 @@ const MAX_ALIASES: usize = 1_000;
 /// How many values aliases may add to one file.
 const MAX_COPIED: usize = 20_000;
 
-/// Parses one YAML document.
+/// Parses one YAML document; a second one in the file is an error.
 pub(super) fn parse(source: &Arc<SourceText>, text: &str) -> Result<ParsedFile, Diagnostic> {
     let mut options = events::Options::default();
     options.set_emit_comments(false);
@@ -186,9 +186,9 @@ impl<'a> Composer<'a> {
                 }
                 Event::Alias(id) => match self.alias(id, depth, key_at)?.value {
                     NodeValue::Text(text) => (text, false),
-                    _ => return Err(self.builder.diagnostic(key_at, "a key has to be text")),
+                    _ => return Err(self.builder.diagnostic(key_at, "a key must be a string")),
                 },
-                _ => return Err(self.builder.diagnostic(key_at, "a key has to be text")),
+                _ => return Err(self.builder.diagnostic(key_at, "a key must be a string")),
             };
             let (event, span) = self.expect(key_at)?;
             let value = self.value(event, &span, depth + 1)?;

@@ -37,7 +37,7 @@ pub fn headers(
     headers
 }
 
-/// How to authenticate.
+/// Reads `auth` of a server's entry; a finding that leaves nothing usable makes the entry fail.
 pub fn resolve(
     entry: &ConfigNode,
     expander: &Expander<'_>,
@@ -294,8 +294,11 @@ mod tests {
             ("client_id: me", "either 'client_secret' or 'private_key'"),
             ("client_secret: x", "needs 'client_id'"),
             ("client_id: me, client_secret: \" \"", "'client_secret' is empty"),
-            ("client_id: me, client_secret: x, algorithm: none", "no algorithm"),
-            ("client_id: me, client_secret: x, token_url: \"file:///x\"", "no http or https"),
+            ("client_id: me, client_secret: x, algorithm: none", "unknown algorithm"),
+            (
+                "client_id: me, client_secret: x, token_url: \"file:///x\"",
+                "must be an http or https URL",
+            ),
         ] {
             let (_, diagnostics) =
                 read(&format!("  auth: {{ type: client_credentials, {wrong} }}\n"));

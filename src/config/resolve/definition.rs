@@ -128,12 +128,9 @@ pub fn one_of<T>(
 ) -> Result<T, Diagnostic> {
     let text = node.as_text()?;
     parse(text).ok_or_else(|| {
-        let mut diagnostic =
-            Diagnostic::error(format!("unknown {what} '{text}'; expected one of {words}"));
-        if let Some(meant) = crate::config::keys::suggestion(text, words.split(", ")) {
-            diagnostic = diagnostic.with_hint(format!("did you mean '{meant}'?"));
-        }
-        diagnostic.with_location(node.location())
+        Diagnostic::error(format!("unknown {what} '{text}'; expected one of {words}"))
+            .with_suggestion(crate::config::keys::suggestion(text, words.split(", ")))
+            .with_location(node.location())
     })
 }
 

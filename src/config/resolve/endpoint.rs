@@ -21,7 +21,7 @@ pub struct EntryContext<'a> {
     pub file: &'a FileContext<'a>,
     /// The way from references to values: somebody agreed to the file.
     pub expander: &'a Expander<'a>,
-    /// Whose entry it is.
+    /// The layer and declaration by which the entry is recognised.
     pub origin: &'a Arc<EntryOrigin>,
 }
 
@@ -149,10 +149,9 @@ fn address(
     if unix_socket::is_unix_address(text) {
         return match unix_socket::read(text, &file.base_dir, transport) {
             Ok(address) => Some((address.url, Some(address.socket))),
-            Err((why, hint)) => {
-                entry_diagnostics
-                    .diagnostics
-                    .push(Diagnostic::error(why).with_hint(hint).with_location(node.location()));
+            Err(error) => {
+                let diagnostic = Diagnostic::error(error.to_string()).with_hint(error.hint());
+                entry_diagnostics.diagnostics.push(diagnostic.with_location(node.location()));
                 None
             }
         };

@@ -42,7 +42,7 @@ pub(super) struct FileContext<'a> {
     /// The root of the project, links resolved.
     pub root: &'a Path,
     pub duplicates: Vec<DuplicateKey>,
-    /// The file's `schemas`, `defaults`.
+    /// The file's `schemas`, which its entries refer to by name.
     pub schemas: Option<ConfigNode>,
     pub defaults: Option<ConfigNode>,
     /// The named directories its entries may use.
@@ -236,11 +236,10 @@ impl EntryDiagnostics {
             return;
         }
         let known = keys::spellings(table).chain(more.iter().copied());
-        let mut diagnostic = Diagnostic::warning(format!("unknown key '{}'", key.text));
-        if let Some(meant) = keys::suggestion(&key.text, known) {
-            diagnostic = diagnostic.with_hint(format!("did you mean '{meant}'?"));
-        }
-        self.diagnostics.push(diagnostic.with_location(owner.location_of(key)));
+        let diagnostic = Diagnostic::warning(format!("unknown key '{}'", key.text))
+            .with_suggestion(keys::suggestion(&key.text, known))
+            .with_location(owner.location_of(key));
+        self.diagnostics.push(diagnostic);
     }
 
     /// Takes the duplicate keys of `with_entry` out of the file's list.

@@ -54,7 +54,8 @@ fn texts(node: &ConfigNode, words: &mut Vec<String>) {
     }
 }
 
-/// The names under `context_env`.
+/// Reads `context_env`: names of variables that a call may set. Names that decide which code runs
+/// are refused.
 pub fn context_env(value: &ConfigNode, entry_diagnostics: &mut EntryDiagnostics) -> Arc<[String]> {
     let names = entry_diagnostics.ok_or_report(value.as_texts()).unwrap_or_default();
     for name in &names {

@@ -51,11 +51,10 @@ pub fn named(node: &ConfigNode, file: &FileContext<'_>) -> Result<Value, Diagnos
     if let Some((_, schema)) = known.iter().find(|(key, _)| key.text == name) {
         return inline(schema, file);
     }
-    let mut diagnostic = Diagnostic::error(format!("no schema '{name}' under 'schemas'"));
-    if let Some(meant) = keys::suggestion(name, known.iter().map(|(key, _)| key.text.as_str())) {
-        diagnostic = diagnostic.with_hint(format!("did you mean '{meant}'?"));
-    }
-    Err(diagnostic.with_location(node.location()))
+    let meant = keys::suggestion(name, known.iter().map(|(key, _)| key.text.as_str()));
+    Err(Diagnostic::error(format!("no schema '{name}' under 'schemas'"))
+        .with_suggestion(meant)
+        .with_location(node.location()))
 }
 
 /// Whether a schema can accept an object at all, as far as its `type` says.

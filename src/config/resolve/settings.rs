@@ -59,7 +59,7 @@ struct RecordOptions {
     retention: Option<std::time::Duration>,
 }
 
-/// The settings in force.
+/// The settings of all layers, merged by precedence.
 pub struct EffectiveSettings {
     pub profiles: BTreeMap<String, ProfileSpec>,
     pub policy: Vec<PolicyRule>,

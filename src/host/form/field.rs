@@ -88,7 +88,7 @@ impl FormField {
         let description = text("description");
         let default = schema.get("default").cloned();
         let (kind, nullable, schema) = classify(schema);
-        let asks = mask::is_marked(schema.value()) || mask::names_secret(key);
+        let asks = mask::is_marked(schema.value()) || mask::is_secret_argument(key);
         Self {
             key: key.to_owned(),
             title: title.unwrap_or_else(|| key.to_owned()),

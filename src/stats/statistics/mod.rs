@@ -72,7 +72,7 @@ impl Statistics {
         }
     }
 
-    /// Where they are kept.
+    /// The files of the store and the spool.
     pub fn location(&self) -> &StatsLocation {
         &self.location
     }

@@ -37,18 +37,18 @@ impl Room {
         Self { root, spool, next: std::cell::Cell::new(0) }
     }
 
-    fn place(&self) -> StatsLocation {
+    fn location(&self) -> StatsLocation {
         StatsLocation::own(self.root.path())
     }
 
     fn store(&self) -> PathBuf {
-        self.place().store.path
+        self.location().store.path
     }
 
     fn statistics(&self) -> Statistics {
         let patience =
             ReadBudget { lock_timeout: Duration::from_millis(1), max_chunks: usize::MAX };
-        Statistics::new(self.place(), Duration::from_secs(90 * DAY), patience)
+        Statistics::new(self.location(), Duration::from_secs(90 * DAY), patience)
     }
 
     fn call(&self, tool: &str, ago: u64, kind: &str, millis: u64) {
@@ -285,7 +285,7 @@ fn a_locked_store_is_read_and_the_rest_comes_from_the_spool() {
     };
     assert_eq!(read(&mut statistics), (2, 1));
     let notes = statistics.take_notes();
-    assert!(notes.len() == 1 && notes[0].contains("locked by somebody else"), "{notes:?}");
+    assert!(notes.len() == 1 && notes[0].contains("locked by another process"), "{notes:?}");
     assert!(statistics.reset(None, now()).unwrap_err().message().contains("nothing was forgotten"));
     locker.execute_batch("ROLLBACK").unwrap();
     room.call("a", 3, "ok", 5);
@@ -406,10 +406,10 @@ fn what_is_not_ours_is_refused_and_what_is_open_is_closed() {
 fn where_no_store_can_be_made_the_spool_is_read() {
     let room = Room::new();
     room.call("a", 5, "ok", 5);
-    let mut place = room.place();
+    let mut location = room.location();
     // Nothing can be made there, whoever one is.
-    place.store = crate::util::append::RecordLocation::named("/proc/nowhere/stats.db".into());
-    let mut statistics = Statistics::new(place, Duration::from_secs(DAY), ReadBudget::FULL);
+    location.store = crate::util::append::RecordLocation::named("/proc/nowhere/stats.db".into());
+    let mut statistics = Statistics::new(location, Duration::from_secs(DAY), ReadBudget::FULL);
     statistics.refresh(now()).unwrap();
     let summary = statistics.summary(&StatsQuery::default(), now()).unwrap();
     assert_eq!((calls(&summary), summary.unfolded), (1, 1));
@@ -427,8 +427,9 @@ fn little_patience_folds_a_part_and_says_so() {
         )
     };
     let text: String = (0..5_000).map(line).collect();
-    std::fs::write(&room.place().spool.path, text).unwrap();
-    let mut statistics = Statistics::new(room.place(), Duration::from_secs(DAY), ReadBudget::BRIEF);
+    std::fs::write(&room.location().spool.path, text).unwrap();
+    let mut statistics =
+        Statistics::new(room.location(), Duration::from_secs(DAY), ReadBudget::BRIEF);
     statistics.refresh(now()).unwrap();
     let summary = statistics.summary(&StatsQuery::default(), now()).unwrap();
     assert!(summary.is_behind && (1_000..5_000).contains(&calls(&summary)), "{}", calls(&summary));
@@ -482,7 +483,7 @@ proptest! {
                 }
                 Step::Torn => {
                     use std::io::Write as _;
-                    let path = room.place().spool.path;
+                    let path = room.location().spool.path;
                     let file = std::fs::File::options().append(true).create(true).open(path);
                     file.unwrap().write_all(b"{\"t\":17\n").unwrap();
                 }
@@ -493,7 +494,7 @@ proptest! {
                     statistics.budget.max_chunks = after;
                     statistics.refresh(now()).unwrap();
                     if let Some(store) = &statistics.store {
-                        store.fold_and_crash(&spool_reader::files(&room.place().spool, now()).unwrap());
+                        store.fold_and_crash(&spool_reader::files(&room.location().spool, now()).unwrap());
                     }
                 }
             }

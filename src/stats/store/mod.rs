@@ -19,7 +19,7 @@ use crate::util::database;
 pub(super) use open::{StoreFileStatus, inspect, move_aside, open, remove_stale_drafts};
 pub(super) use query::{Grain, GrainSink};
 
-/// An open store.
+/// An open store, for reading or also for folding.
 #[derive(Debug)]
 pub(super) struct StatsStore {
     db: Connection,
@@ -62,7 +62,7 @@ impl StoreError {
     /// What it is, in words that follow the path of the store.
     pub(super) fn describe(&self) -> String {
         match self {
-            Self::Busy => "is locked by somebody else".to_owned(),
+            Self::Busy => "is locked by another process".to_owned(),
             Self::Damaged(why) => format!("is damaged: {why}"),
             Self::Failed(why) => format!("cannot be used: {why}"),
             Self::Refused(error) => error.message().to_owned(),

@@ -28,7 +28,7 @@ pub(in crate::stats) fn inspect(
     store: &RecordLocation,
     notes: &mut Vec<String>,
 ) -> Result<StoreFileStatus, StoreError> {
-    let Some(place) = place(store)? else { return Ok(StoreFileStatus::Missing) };
+    let Some(file) = database_path(store)? else { return Ok(StoreFileStatus::Missing) };
     let shown = store.path.display();
     let refused = |why: &str| {
         StoreError::Refused(
@@ -36,13 +36,13 @@ pub(in crate::stats) fn inspect(
                 .with_hint("look who made it, and remove it"),
         )
     };
-    match place.inspect().map_err(|error| StoreError::Failed(error.to_string()))? {
+    match file.inspect().map_err(|error| StoreError::Failed(error.to_string()))? {
         PathStatus::Missing => Ok(StoreFileStatus::Missing),
         PathStatus::Link => Err(refused("is a symbolic link")),
         PathStatus::NotAFile => Err(refused("is not a regular file")),
         PathStatus::Foreign => Err(refused("belongs to another user")),
         PathStatus::File { inode, mode, .. } => {
-            if mode & 0o077 != 0 && place.make_private().is_ok() {
+            if mode & 0o077 != 0 && file.make_private().is_ok() {
                 notes.push(format!(
                     "{shown} could be used by others (mode {mode:04o}) and was set to 0600"
                 ));
@@ -63,19 +63,19 @@ pub(in crate::stats) fn open(
     if found == StoreFileStatus::Missing {
         make(store, lock_timeout, notes)?;
     }
-    let Some(place) = place(store)? else {
+    let Some(file) = database_path(store)? else {
         return Err(StoreError::Failed("it has no directory".to_owned()));
     };
     if let PathStatus::File { size: 0, .. } =
-        place.inspect().map_err(|error| StoreError::Failed(error.to_string()))?
+        file.inspect().map_err(|error| StoreError::Failed(error.to_string()))?
     {
         return Err(StoreError::Damaged("it is empty".to_owned()));
     }
-    match writable(&place, lock_timeout) {
-        Err(Unwritable::Forbidden(why)) => read_only(&place, lock_timeout, &why),
+    match writable(&file, lock_timeout) {
+        Err(Unwritable::Forbidden(why)) => read_only(&file, lock_timeout, &why),
         Err(Unwritable::Newer(version)) => {
             let why = format!("was made by a newer toolhost (layout {version}) and is only read");
-            Ok(StatsStore { db: reader(&place, lock_timeout)?, read_only: Some(why) })
+            Ok(StatsStore { db: reader(&file, lock_timeout)?, read_only: Some(why) })
         }
         Err(Unwritable::Foreign) => Err(StoreError::Refused(
             Error::denied(format!("{} is a database of another program", store.path.display()))
@@ -95,10 +95,12 @@ pub(in crate::stats) fn move_aside(
 ) -> io::Result<Option<PathBuf>> {
     // One at a time, so that nobody moves away what another one has just made.
     let _turn = atomic_file::lock(&store.path)?;
-    let Some(place) = place(store).map_err(|trouble| io::Error::other(trouble.describe()))? else {
+    let Some(file) =
+        database_path(store).map_err(|trouble| io::Error::other(trouble.describe()))?
+    else {
         return Ok(None);
     };
-    if !matches!(place.inspect()?, PathStatus::File { inode: found, .. } if found == inode) {
+    if !matches!(file.inspect()?, PathStatus::File { inode: found, .. } if found == inode) {
         return Ok(None);
     }
     let second = i64::try_from(now.as_secs()).unwrap_or(i64::MAX);
@@ -108,7 +110,7 @@ pub(in crate::stats) fn move_aside(
         name.push(ending);
         PathBuf::from(name)
     };
-    let path = place.file();
+    let path = file.file();
     let mut target = with(&path, &format!(".damaged-{}", time.strftime("%Y%m%dT%H%M%SZ")));
     for again in 1.. {
         if target.symlink_metadata().is_err() {
@@ -129,13 +131,13 @@ pub(in crate::stats) fn move_aside(
 
 /// Removes what killed processes left of making a store.
 pub(in crate::stats) fn remove_stale_drafts(store: &RecordLocation, now: Duration) {
-    if let Ok(Some(place)) = place(store) {
-        place.remove_stale_drafts(now);
+    if let Ok(Some(file)) = database_path(store) {
+        file.remove_stale_drafts(now);
     }
 }
 
 /// Where the store is; `None` without a directory.
-fn place(store: &RecordLocation) -> Result<Option<DatabasePath>, StoreError> {
+fn database_path(store: &RecordLocation) -> Result<Option<DatabasePath>, StoreError> {
     let Some(name) = store.path.file_name() else {
         let why = format!("{} is not the name of a file", store.path.display());
         return Err(StoreError::Refused(Error::config(why)));
@@ -147,7 +149,7 @@ fn place(store: &RecordLocation) -> Result<Option<DatabasePath>, StoreError> {
         ));
     }
     match DatabasePath::find(store.parent(), name) {
-        Ok(place) => Ok(Some(place)),
+        Ok(file) => Ok(Some(file)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(StoreError::Failed(error.to_string())),
     }
@@ -162,16 +164,16 @@ fn make(
         AppendError::Unsafe(why) => StoreError::Refused(Error::denied(format!("not made: {why}"))),
         AppendError::Failed(why) => StoreError::Failed(why),
     })?);
-    let Some(place) = place(store)? else {
+    let Some(file) = database_path(store)? else {
         return Err(StoreError::Failed("it has no directory".to_owned()));
     };
     let fill = |db: &Connection| {
         // Before there is a table; pages that become free are given back without a copy.
         db.pragma_update(None, "auto_vacuum", 2)?;
-        database::set_journaling(db, Durability::Full, place.journal_mode())?;
+        database::set_journaling(db, Durability::Full, file.journal_mode())?;
         SCHEMA.create(db)
     };
-    place.make(lock_timeout, fill).map_err(|error| StoreError::Failed(error.to_string()))
+    file.make(lock_timeout, fill).map_err(|error| StoreError::Failed(error.to_string()))
 }
 
 enum Unwritable {
@@ -198,8 +200,8 @@ impl From<rusqlite::Error> for Unwritable {
     }
 }
 
-fn writable(place: &DatabasePath, lock_timeout: Duration) -> Result<Connection, Unwritable> {
-    let db = database::connect(&place.file(), OpenFlags::SQLITE_OPEN_READ_WRITE, lock_timeout)?;
+fn writable(file: &DatabasePath, lock_timeout: Duration) -> Result<Connection, Unwritable> {
+    let db = database::connect(&file.file(), OpenFlags::SQLITE_OPEN_READ_WRITE, lock_timeout)?;
     if db.is_readonly(rusqlite::MAIN_DB)? {
         return Err(Unwritable::Forbidden("the file may only be read".to_owned()));
     }
@@ -209,30 +211,30 @@ fn writable(place: &DatabasePath, lock_timeout: Duration) -> Result<Connection, 
         SchemaCheck::Ours => {}
     }
     // A file that was folded is removed, so what was folded has to be on the disk.
-    database::set_journaling(&db, Durability::Full, place.journal_mode())?;
+    database::set_journaling(&db, Durability::Full, file.journal_mode())?;
     SCHEMA.migrate(&db)?;
     Ok(db)
 }
 
-fn reader(place: &DatabasePath, lock_timeout: Duration) -> rusqlite::Result<Connection> {
-    database::connect(&place.file(), OpenFlags::SQLITE_OPEN_READ_ONLY, lock_timeout)
+fn reader(file: &DatabasePath, lock_timeout: Duration) -> rusqlite::Result<Connection> {
+    database::connect(&file.file(), OpenFlags::SQLITE_OPEN_READ_ONLY, lock_timeout)
 }
 
 /// Opens a store that cannot be written.
 fn read_only(
-    place: &DatabasePath,
+    file: &DatabasePath,
     lock_timeout: Duration,
     why: &str,
 ) -> Result<StatsStore, StoreError> {
     let open = || -> rusqlite::Result<Connection> {
-        let db = reader(place, lock_timeout)?;
+        let db = reader(file, lock_timeout)?;
         // Opening does not read, and reading may need a file beside the store.
         SCHEMA.check(&db)?;
         Ok(db)
     };
     let db = match open() {
         Ok(db) => db,
-        Err(error) => open_immutable(place, lock_timeout).ok_or(error)??,
+        Err(error) => open_immutable(file, lock_timeout).ok_or(error)??,
     };
     if SCHEMA.check(&db)? == SchemaCheck::Foreign {
         return Err(StoreError::Failed("it is a database of another program".to_owned()));
@@ -243,10 +245,10 @@ fn read_only(
 /// A store that nobody can write, so that it can be read without locks. `None` while there is
 /// something in the log beside it, which is not read in this way.
 fn open_immutable(
-    place: &DatabasePath,
+    file: &DatabasePath,
     lock_timeout: Duration,
 ) -> Option<rusqlite::Result<Connection>> {
-    let path = place.file();
+    let path = file.file();
     let mut log = path.as_os_str().to_owned();
     log.push("-wal");
     if std::fs::metadata(&log).is_ok_and(|log| log.len() > 0) {

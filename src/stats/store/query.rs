@@ -16,7 +16,7 @@ pub(in crate::stats) trait GrainSink {
 /// A tool in a grain of time.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::stats) struct Grain<'a> {
-    /// The tool.
+    /// The tool that was counted.
     pub(in crate::stats) tool: &'a ToolKey,
     /// When it was used, within this grain or not.
     pub(in crate::stats) period: UsagePeriod,

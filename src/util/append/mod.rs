@@ -73,12 +73,12 @@ impl AppendFile {
         Self { location, sync, state: Mutex::default() }
     }
 
-    /// Where the lines go.
+    /// The path of the file that lines are appended to.
     pub fn path(&self) -> &Path {
         &self.location.path
     }
 
-    /// Where the file is.
+    /// The location this log was opened with.
     pub fn location(&self) -> &RecordLocation {
         &self.location
     }

@@ -17,7 +17,7 @@ use crate::util::private_file;
 /// Where a file of records is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordLocation {
-    /// The file.
+    /// The path of the file itself.
     pub path: PathBuf,
     /// Whose directory it stands in.
     pub directory_owner: DirectoryOwner,

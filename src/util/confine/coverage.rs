@@ -8,9 +8,11 @@
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Protection {
     /// What it is, in words.
-    pub what: &'static str,
+    #[serde(rename = "what")]
+    pub subject: &'static str,
     /// Every mechanism that keeps it, one of them at least.
-    pub by: Vec<&'static str>,
+    #[serde(rename = "by")]
+    pub mechanisms: Vec<&'static str>,
 }
 
 /// What a sandbox keeps and what it leaves open, on this system.
@@ -19,7 +21,8 @@ pub struct Coverage {
     /// The level, as files name it.
     pub level: &'static str,
     /// What is out of reach.
-    pub keeps: Vec<Protection>,
+    #[serde(rename = "keeps")]
+    pub protects: Vec<Protection>,
     /// What is not, in words.
     pub leaves_open: Vec<String>,
 }
@@ -28,9 +31,9 @@ impl Coverage {
     /// In lines for people: one for what is kept, one for what is open.
     pub fn lines(&self) -> Vec<String> {
         let kept: Vec<String> = self
-            .keeps
+            .protects
             .iter()
-            .map(|kept| format!("{} ({})", kept.what, kept.by.join(", ")))
+            .map(|kept| format!("{} ({})", kept.subject, kept.mechanisms.join(", ")))
             .collect();
         let mut lines = Vec::new();
         if !kept.is_empty() {
@@ -68,7 +71,7 @@ mod linux {
         let mechanisms = mechanisms(system, confinement);
         let mut coverage = Coverage {
             level: confinement.level.as_str(),
-            keeps: Vec::new(),
+            protects: Vec::new(),
             leaves_open: Vec::new(),
         };
         for subject in SandboxSubject::ALL {
@@ -81,7 +84,9 @@ mod linux {
             if by.is_empty() {
                 coverage.leaves_open.push(subject.open_text().to_owned());
             } else {
-                coverage.keeps.push(Protection { what: subject.protected_text(), by });
+                coverage
+                    .protects
+                    .push(Protection { subject: subject.protected_text(), mechanisms: by });
             }
         }
         if confinement.limits.processes.is_none() {

@@ -9,7 +9,7 @@ use super::subject::SandboxSubject;
 /// What is denied depends on these; the rest of the table always holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DenyCondition {
-    /// In every filter.
+    /// Part of every filter, whatever is allowed.
     Always,
     /// When the network is off.
     NetworkOff,
@@ -21,9 +21,9 @@ pub(super) enum DenyCondition {
 /// bits: it ignores the upper half, and so must the filter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ArgumentTest {
-    /// It is this.
+    /// The argument equals the number.
     Is(u8, u32),
-    /// It is something else.
+    /// The argument differs from the number.
     IsNot(u8, u32),
     /// These bits of it (the first number) are the second number.
     Bits(u8, u64, u64),
@@ -37,11 +37,11 @@ pub(super) type ArgumentTests = &'static [&'static [ArgumentTest]];
 /// Calls that are denied for one reason.
 #[derive(Debug)]
 pub(super) struct DeniedCalls {
-    /// What they would reach.
+    /// What the calls would reach.
     pub(super) subject: SandboxSubject,
     /// When they are denied at all.
     pub(super) condition: DenyCondition,
-    /// Numbers of system calls.
+    /// System call numbers, each with the arguments for which it is denied.
     pub(super) calls: &'static [(i64, ArgumentTests)],
 }
 
@@ -73,7 +73,7 @@ const RAW: u64 = 3;
 /// name itself by 0 only; the C library's functions for one's own process do.
 const OF_ANOTHER: ArgumentTests = &[&[ArgumentTest::IsNot(0, 0)]];
 
-/// The table.
+/// All denied calls, from which filter and coverage are made.
 pub(super) const DENIED: &[DeniedCalls] = &[
     DeniedCalls {
         subject: SandboxSubject::Metadata,

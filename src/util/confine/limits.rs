@@ -31,7 +31,7 @@ pub struct ResourceLimits {
 /// What the end of a child says about its limits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LimitCause {
-    /// A limit ended it.
+    /// A resource limit ended the program; which one, in words.
     Limit(String),
     /// A limit may have ended it.
     PossibleLimit(String),

@@ -68,7 +68,7 @@ pub use unsupported::{available, check, coverage};
 pub enum ConfinementLevel {
     /// Resource limits only; it reaches what the user reaches.
     Limits,
-    /// Landlock and seccomp.
+    /// Landlock for files and seccomp for system calls.
     Landlock,
     /// Landlock and seccomp, inside of namespaces of its own.
     Namespaces,
@@ -127,27 +127,27 @@ pub struct Confinement {
     /// Where its private temporary directory is made (level `landlock` and `namespaces`; `bwrap` gives it
     /// a `/tmp` of its own in memory). It is named by `TMPDIR` and removed when the child is gone.
     pub scratch: PathBuf,
-    /// Where its home is.
+    /// Which directory the program sees as its home.
     pub home: HomeDir,
 }
 
 /// Why a child cannot be confined as asked. It is not started then.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConfinementError {
-    /// The system lacks something.
+    /// The system lacks what the level needs.
     #[error("{missing}")]
     Unsupported {
         /// What is missing, as a lower-case fragment.
         missing: String,
-        /// What would help.
+        /// What the user can do about it.
         remedy: String,
     },
     /// A path of the declaration cannot be opened.
     #[error("'{}' cannot be opened for the sandbox: {why}", .path.display())]
     Path {
-        /// The path.
+        /// The path that cannot be opened or resolved.
         path: PathBuf,
-        /// What the system said.
+        /// The system's reason.
         why: String,
     },
     /// Something that should have worked did not.

@@ -54,7 +54,7 @@ pub(super) fn kinds(confinement: &Confinement) -> UnshareFlags {
     }
 }
 
-/// What they keep.
+/// Which subjects the namespaces of a confinement protect, by the name of each namespace.
 pub(super) fn protected_subjects(
     confinement: &Confinement,
 ) -> Vec<(&'static str, Vec<SandboxSubject>)> {

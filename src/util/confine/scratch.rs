@@ -21,7 +21,7 @@ impl ScratchDir {
         Ok(Self(path))
     }
 
-    /// Where it is.
+    /// The path under which the program finds it.
     pub fn path(&self) -> &Path {
         &self.0
     }

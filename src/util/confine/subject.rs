@@ -10,13 +10,13 @@ pub(super) enum SandboxSubject {
     Metadata,
     /// That a file exists, and its size and times.
     FileExistence,
-    /// Advisory locks.
+    /// Advisory locks that other processes see.
     Locks,
     /// Memory and descriptors of other processes.
     Memory,
     /// Limits, priorities and processors of other processes.
     Scheduling,
-    /// Signals to other processes.
+    /// Signals to processes outside the sandbox.
     Signals,
     /// What `/proc` tells about other processes.
     ProcessDetails,
@@ -32,7 +32,7 @@ pub(super) enum SandboxSubject {
     AbstractSockets,
     /// Mounts, and namespaces to make them in.
     Mounts,
-    /// Keyrings of the kernel.
+    /// Keyrings that the kernel keeps for the user.
     Keyrings,
     /// Large interfaces of the kernel.
     KernelInterfaces,

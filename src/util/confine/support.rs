@@ -37,7 +37,7 @@ pub(super) trait SystemSupport {
     fn landlock_abi(&self) -> Option<u32>;
     /// Whether this user can make mount, process, IPC and network namespaces; else what failed.
     fn namespaces(&self) -> Result<(), Arc<io::Error>>;
-    /// Where bubblewrap is installed.
+    /// The path of bubblewrap; `None` when it is not installed.
     fn bwrap(&self) -> Option<PathBuf>;
 }
 

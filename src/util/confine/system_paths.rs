@@ -61,11 +61,11 @@ pub(super) struct SystemPaths {
 pub(super) struct SplitDirectory {
     /// What every user may read.
     pub(super) readable: Vec<PathBuf>,
-    /// What only some may.
+    /// What only some users may read.
     pub(super) restricted: Vec<PathBuf>,
 }
 
-/// Looks at the system.
+/// Finds the paths that every confined program may read on this system.
 pub(super) fn shared() -> SystemPaths {
     let mut shared = SystemPaths { readable: existing(&SHARED).collect(), split: None };
     // A link out of /etc on many systems.

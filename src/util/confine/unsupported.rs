@@ -46,7 +46,7 @@ pub fn check(_: ConfinementLevel) -> Result<(), ConfinementError> {
 pub fn coverage(confinement: &Confinement) -> Coverage {
     Coverage {
         level: confinement.level.as_str(),
-        keeps: Vec::new(),
+        protects: Vec::new(),
         leaves_open: vec!["everything that you may do".to_owned()],
     }
 }

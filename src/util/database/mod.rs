@@ -25,7 +25,7 @@ pub enum Durability {
     Off = 0,
     /// A power cut may take the last commits.
     Normal = 1,
-    /// Survives a power cut.
+    /// Every commit survives a power cut.
     Full = 2,
 }
 

@@ -49,18 +49,18 @@ impl From<Errno> for CreateDatabaseError {
 /// What stands at a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PathStatus {
-    /// Nothing.
+    /// There is nothing of this name.
     Missing,
     /// A regular file of ours.
     File {
-        /// Its length in bytes.
+        /// The length of the file in bytes.
         size: u64,
-        /// Which file it is.
+        /// The inode number, by which a replaced file is noticed.
         inode: u64,
-        /// Its permissions.
+        /// The permission bits, such as `0o600`.
         mode: RawMode,
     },
-    /// A symbolic link.
+    /// A symbolic link, which is never followed.
     Link,
     /// A directory, a device, a pipe.
     NotAFile,
@@ -80,7 +80,7 @@ impl DatabasePath {
         Ok(Self { directory, real, name: name.to_owned() })
     }
 
-    /// The directory.
+    /// The open directory, for system calls relative to it.
     pub fn directory(&self) -> BorrowedFd<'_> {
         self.directory.as_fd()
     }

@@ -13,7 +13,7 @@ pub struct DatabaseSchema {
     pub migrations: &'static [&'static str],
 }
 
-/// What a file holds.
+/// What a database file turns out to hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SchemaCheck {
     /// One that this version can use, after the missing steps.

@@ -13,9 +13,9 @@ use crate::util::clock::{Clock as _, SystemClock};
 
 /// What one run may spend.
 pub(super) struct JqLimits {
-    /// The most steps.
+    /// The most steps a filter may take.
     pub(super) steps: u64,
-    /// The longest time.
+    /// The longest time a filter may run.
     pub(super) time: Duration,
     /// The most stack, in bytes, before the filter counts as recursing too deeply.
     pub(super) stack: usize,

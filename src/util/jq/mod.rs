@@ -28,7 +28,7 @@ use instrument::InstrumentedDef;
 
 /// The longest filter, in bytes.
 const LONGEST_FILTER: usize = 8 * 1024;
-/// The most results.
+/// The most results that are collected.
 const MOST_RESULTS: usize = 10_000;
 /// The stack of the thread a query runs on. Only what is used is ever touched; dropping a value
 /// that the filter nested one level with each of its steps needs the most.
@@ -79,7 +79,7 @@ pub enum JqError {
     /// The system gives no thread to run on.
     #[error("no thread for the filter: {0}")]
     NoThread(std::io::ErrorKind),
-    /// The engine itself panicked.
+    /// The engine itself panicked; only the query is lost.
     #[error("the filter made the jq engine fail")]
     EnginePanicked,
 }

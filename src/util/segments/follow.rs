@@ -55,7 +55,7 @@ impl LineFollower {
         Ok(Self { location, open })
     }
 
-    /// The file that grows.
+    /// The path of the segment that is still appended to.
     pub fn path(&self) -> &std::path::Path {
         &self.location.path
     }

@@ -32,7 +32,7 @@ const NAMES: i64 = 1_000;
 /// How many files are removed at once: removing is part of somebody's call.
 const REMOVALS: usize = 16;
 
-/// What is kept.
+/// When a log starts a new segment and which old ones are removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SegmentRetention {
     /// The length in bytes at which a file is set aside.
@@ -80,7 +80,7 @@ impl SegmentedLog {
         }
     }
 
-    /// Where the lines go.
+    /// The path of the segment that lines are appended to.
     pub fn path(&self) -> &Path {
         self.file.path()
     }

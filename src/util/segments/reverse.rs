@@ -15,7 +15,7 @@ const BLOCK: u64 = 64 << 10;
 /// The longest line that is handed out.
 const LONGEST: usize = 8 << 20;
 
-/// One line.
+/// One line of a log as it was read, without its line break.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RecordLine {
     /// Its bytes, without the line break.

@@ -31,8 +31,8 @@ pub(in crate::tui) fn bundle(entries: usize, version: &str) -> Bundle {
 }
 
 pub(in crate::tui) fn record(bundle: Bundle) -> Arc<ProjectRecord> {
-    let (root, when) = ("/p".into(), "2027-01-15T08:00:00Z".to_owned());
-    Arc::new(ProjectRecord { root, when, author: false, bundle })
+    let (root, trusted_at) = ("/p".into(), "2027-01-15T08:00:00Z".to_owned());
+    Arc::new(ProjectRecord { root, trusted_at, allows_code_changes: false, bundle })
 }
 
 /// A project that was trusted like that.

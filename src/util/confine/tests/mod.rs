@@ -40,7 +40,7 @@ fn levels() -> Vec<ConfinementLevel> {
 
 /// Whether signals stay inside on this system.
 fn keeps_signals(confinement: &Confinement) -> bool {
-    coverage(confinement).keeps.iter().any(|kept| kept.what.starts_with("signals"))
+    coverage(confinement).protects.iter().any(|kept| kept.subject.starts_with("signals"))
 }
 
 /// What a child left behind.

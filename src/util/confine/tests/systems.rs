@@ -23,7 +23,7 @@ impl SystemSupport for Other {
     }
 
     fn namespaces(&self) -> Result<(), Arc<io::Error>> {
-        let refusal = || Arc::new(io::ErrorKind::PermissionDenied.into());
+        let refusal = || Arc::new(io::Error::other("Operation not permitted"));
         if self.namespaces { Ok(()) } else { Err(refusal()) }
     }
 
@@ -70,7 +70,7 @@ fn a_level_that_cannot_be_kept_is_refused_before_anything_starts() {
 /// What is kept and what is open, by the beginnings of the lines.
 fn said(system: &Other, confinement: &Confinement) -> (Vec<&'static str>, Vec<String>) {
     let coverage = coverage_on(system, confinement);
-    (coverage.keeps.iter().map(|kept| kept.what).collect(), coverage.leaves_open)
+    (coverage.protects.iter().map(|kept| kept.subject).collect(), coverage.leaves_open)
 }
 
 #[test]
@@ -124,8 +124,8 @@ fn every_protection_names_its_mechanisms() {
     let room = Room::new();
     let coverage = coverage_on(&WHOLE, &room.confinement(ConfinementLevel::Namespaces));
     let by = |what: &str| {
-        let kept = coverage.keeps.iter().find(|kept| kept.what.starts_with(what));
-        kept.map(|kept| kept.by.join(", ")).unwrap_or_default()
+        let kept = coverage.protects.iter().find(|kept| kept.subject.starts_with(what));
+        kept.map(|kept| kept.mechanisms.join(", ")).unwrap_or_default()
     };
     assert_eq!(by("other files"), "Landlock, mount namespace");
     assert_eq!(by("permissions"), "mount namespace");
