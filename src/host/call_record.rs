@@ -8,10 +8,10 @@ use std::time::Instant;
 
 use super::ToolHost;
 use super::nested::Nesting;
-use super::questions::CallQuestions as Answers;
+use super::questions::CallQuestions;
 use super::recorder::{ExchangeRecord, IntentRecord, OutcomeRecord, RecordError, RefusedCall};
 use crate::model::{
-    CallId, Error, ErrorKind, HostEvent, JsonObject, Signal, ToolDefinition, ToolResult, ToolSource,
+    CallId, Error, ErrorKind, HostEvent, JsonObject, Signal, ToolDefinition, ToolResult,
 };
 
 /// An open entry: the intent is written, the outcome is not.
@@ -26,7 +26,7 @@ pub(super) struct ActiveCallRecord<'a> {
     /// The protocol revision, for MCP tools.
     pub(super) protocol: Option<String>,
     /// What the tool asked a person on the way.
-    pub(super) call_questions: Answers,
+    pub(super) call_questions: CallQuestions,
     /// What was asked, for a recorder that keeps it.
     request: Option<RecordedRequest>,
     /// What is wrong with the records of this call.
@@ -34,10 +34,10 @@ pub(super) struct ActiveCallRecord<'a> {
     is_open: bool,
 }
 
-/// What was asked.
+/// The request of a call, for recorders that keep exchanges.
 struct RecordedRequest {
     session: String,
-    /// Secrets masked.
+    /// As they were sent, secrets masked.
     arguments: JsonObject,
     decision: String,
 }
@@ -63,7 +63,7 @@ impl<'a> ActiveCallRecord<'a> {
             call_id: &call_id,
             parent: nesting.parent.as_ref(),
             tool: &name,
-            server: server_of(definition),
+            server: definition.server(),
             source: definition.source,
             session,
             arguments: &masked,
@@ -89,7 +89,7 @@ impl<'a> ActiveCallRecord<'a> {
             parent: parent.clone(),
         });
         let started = host.pipeline.clock.now();
-        let asked = host.pipeline.recorder.keeps_exchanges().then(|| RecordedRequest {
+        let recorded = host.pipeline.recorder.keeps_exchanges().then(|| RecordedRequest {
             session: session.to_owned(),
             arguments: masked,
             decision: decision.to_owned(),
@@ -103,8 +103,8 @@ impl<'a> ActiveCallRecord<'a> {
             started,
             attempts: 0,
             protocol: None,
-            call_questions: Answers::default(),
-            request: asked,
+            call_questions: CallQuestions::default(),
+            request: recorded,
             warnings,
             is_open: true,
         })
@@ -117,17 +117,17 @@ impl<'a> ActiveCallRecord<'a> {
         tool: &ToolDefinition,
         call_id: &CallId,
         nesting: &Nesting,
-        asked: (&str, &JsonObject),
+        context: (&str, &JsonObject),
         error: &Error,
     ) {
-        let (session, arguments) = asked;
+        let (session, arguments) = context;
         let masked = host.pipeline.masked_arguments(arguments, &tool.input_schema);
         let message = host.pipeline.masker.text(error.message());
         let written = host.pipeline.recorder.record_outcome(&OutcomeRecord {
             call_id,
             parent: nesting.parent.as_ref(),
             tool: &tool.name.full(),
-            server: server_of(tool),
+            server: tool.server(),
             failure: Some(error.kind()),
             message: Some(&message),
             duration: std::time::Duration::ZERO,
@@ -179,7 +179,7 @@ impl<'a> ActiveCallRecord<'a> {
             call_id: &self.call_id,
             parent: self.parent.as_ref(),
             tool: &self.name,
-            server: server_of(&self.tool.definition),
+            server: self.tool.definition.server(),
             failure: error.map(Error::kind),
             message: message.as_deref(),
             duration,
@@ -189,15 +189,15 @@ impl<'a> ActiveCallRecord<'a> {
             refusal: None,
         };
         let written = self.host.pipeline.recorder.record_outcome(&outcome);
-        let kept = self.request.as_ref().map_or(Ok(()), |asked| {
+        let kept = self.request.as_ref().map_or(Ok(()), |request| {
             self.host.pipeline.recorder.record_exchange(&ExchangeRecord {
                 call_id: &self.call_id,
                 parent: self.parent.as_ref().map(|parent| parent.0.as_str()),
                 definition: &self.tool.definition,
-                session: &asked.session,
+                session: &request.session,
                 protocol: self.protocol.as_deref(),
-                arguments: &asked.arguments,
-                decision: &asked.decision,
+                arguments: &request.arguments,
+                decision: &request.decision,
                 outcome: &outcome,
                 result,
             })
@@ -222,8 +222,4 @@ impl Drop for ActiveCallRecord<'_> {
             let _unheard = self.write_outcome(Some(&error), None, 0);
         }
     }
-}
-
-fn server_of(tool: &ToolDefinition) -> Option<&str> {
-    tool.name.component().filter(|_| tool.source == ToolSource::Mcp)
 }

@@ -14,6 +14,7 @@ pub mod content;
 pub mod describe;
 pub mod example;
 pub mod form;
+pub mod handler;
 pub mod limits;
 pub mod listings;
 pub mod load;
@@ -24,7 +25,6 @@ pub mod policy;
 pub mod questions;
 pub mod recorder;
 pub mod recorder_set;
-pub mod registry;
 pub mod request;
 pub mod rerun;
 pub mod retry;
@@ -42,6 +42,7 @@ mod failover;
 mod output_check;
 mod pipeline;
 mod registration;
+mod registry;
 mod router;
 mod session_manager;
 mod variables;
@@ -190,7 +191,7 @@ impl ToolHost {
     /// says.
     ///
     /// # Errors
-    /// An unknown server, one that nobody can log in to, and whoever said no.
+    /// An unknown server, one that takes no login, and a login that the person or the server refused.
     pub async fn login(
         &self,
         server: &str,

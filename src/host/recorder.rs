@@ -23,19 +23,19 @@ pub enum RecordError {
 /// A call that is about to be dispatched.
 #[derive(Debug, Clone)]
 pub struct IntentRecord<'a> {
-    /// The call's identity.
+    /// The identity by which the records of one call belong together.
     pub call_id: &'a CallId,
     /// The call it is part of, when it is nested in one.
     pub parent: Option<&'a CallId>,
-    /// The full tool name.
+    /// The full name of the tool.
     pub tool: &'a str,
     /// The server, for MCP tools.
     pub server: Option<&'a str>,
-    /// Internal or MCP.
+    /// Whether the tool is internal or a server's.
     pub source: ToolSource,
-    /// The session.
+    /// The session that the call belongs to.
     pub session: &'a str,
-    /// The arguments, secrets masked.
+    /// The arguments after coercion, secrets masked.
     pub arguments: &'a JsonObject,
     /// What was decided and by which rule: `allowed`, `approved by a person`, `--yes`, …
     pub decision: &'a str,
@@ -44,17 +44,17 @@ pub struct IntentRecord<'a> {
 /// How a call ended (or that it was refused, which has no intent).
 #[derive(Debug, Clone)]
 pub struct OutcomeRecord<'a> {
-    /// The call's identity.
+    /// The identity by which the records of one call belong together.
     pub call_id: &'a CallId,
     /// The call it is part of, when it is nested in one.
     pub parent: Option<&'a CallId>,
-    /// The full tool name.
+    /// The full name of the tool.
     pub tool: &'a str,
     /// The server, for MCP tools.
     pub server: Option<&'a str>,
-    /// `None` is success.
+    /// The kind of the error; `None` for a success.
     pub failure: Option<ErrorKind>,
-    /// The failure in words.
+    /// The message of the error, known secrets masked.
     pub message: Option<&'a str>,
     /// From first attempt to answer.
     pub duration: Duration,
@@ -71,32 +71,32 @@ pub struct OutcomeRecord<'a> {
 /// A call that was refused before it began.
 #[derive(Debug, Clone, Copy)]
 pub struct RefusedCall<'a> {
-    /// Internal or MCP.
+    /// Whether the tool is internal or a server's.
     pub source: ToolSource,
-    /// The session.
+    /// The session that the call belongs to.
     pub session: &'a str,
-    /// The arguments, secrets masked.
+    /// The arguments after coercion, secrets masked.
     pub arguments: &'a JsonObject,
 }
 
 /// What was asked and what came of it, whole: told after the outcome, to those who keep it.
 #[derive(Debug, Clone)]
 pub struct ExchangeRecord<'a> {
-    /// The call's identity.
+    /// The identity by which the records of one call belong together.
     pub call_id: &'a CallId,
     /// The call this one was part of.
     pub parent: Option<&'a str>,
     /// The tool as it was called.
     pub definition: &'a ToolDefinition,
-    /// The session.
+    /// The session that the call belongs to.
     pub session: &'a str,
     /// The protocol revision, for MCP tools.
     pub protocol: Option<&'a str>,
-    /// The arguments, secrets masked.
+    /// The arguments after coercion, secrets masked.
     pub arguments: &'a JsonObject,
     /// What was decided and by which rule.
     pub decision: &'a str,
-    /// How it ended.
+    /// The outcome as it was written before.
     pub outcome: &'a OutcomeRecord<'a>,
     /// What the tool gave, known secrets masked; `None` when nothing came.
     pub result: Option<&'a ToolResult>,
@@ -139,7 +139,7 @@ pub trait Recorder: Send + Sync {
     }
 }
 
-/// Keeps nothing.
+/// A recorder that keeps nothing and never fails.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct NoRecorder;
 

@@ -9,9 +9,10 @@ use std::time::Instant;
 use crate::host::ToolHost;
 use crate::host::listings::ListedTool;
 use crate::host::recorder::{IntentRecord, OutcomeRecord, RecordError};
-use crate::model::{CallId, Error, ErrorKind, JsonObject, ToolSource};
+use crate::model::{CallId, Error, ErrorKind, JsonObject};
 
-/// An open record: the intent is written. Whoever drops it leaves a call without an outcome.
+/// An open record: the intent is written. Dropped before it is closed, it leaves a call without an
+/// outcome.
 pub struct LoadRunRecord {
     host: Arc<ToolHost>,
     tool: Arc<ListedTool>,
@@ -35,7 +36,7 @@ impl LoadRunRecord {
             call_id: &call_id,
             parent: None,
             tool: &name,
-            server: server_of(&tool),
+            server: tool.definition.server(),
             source: definition.source,
             session,
             arguments: &masked,
@@ -66,7 +67,7 @@ impl LoadRunRecord {
             call_id: &self.call_id,
             parent: None,
             tool: &self.tool.definition.name.full(),
-            server: server_of(&self.tool),
+            server: self.tool.definition.server(),
             failure: (ok == 0 && failed > 0).then_some(ErrorKind::Tool),
             message: Some(&words),
             duration: self.host.pipeline.clock.now().saturating_duration_since(self.started),
@@ -85,8 +86,4 @@ impl LoadRunRecord {
         }
         (self.warnings, lost)
     }
-}
-
-fn server_of(tool: &ListedTool) -> Option<&str> {
-    tool.definition.name.component().filter(|_| tool.definition.source == ToolSource::Mcp)
 }

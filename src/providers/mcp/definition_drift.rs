@@ -27,16 +27,16 @@ pub fn check_drift(
     if drift == DriftPolicy::Allow {
         return Ok(Vec::new());
     }
-    let found = changes::between(&without_nulls(old), &without_nulls(new));
-    if found.is_empty() {
+    let differences = changes::between(&without_nulls(old), &without_nulls(new));
+    if differences.is_empty() {
         return Ok(Vec::new());
     }
     let what = format!(
         "drift: the tool '{}' changed after it was listed ({})",
         after.name,
-        changes::names(&found)
+        changes::names(&differences)
     );
-    let lines = changes::lines(&found, LINES);
+    let lines = changes::lines(&differences, LINES);
     if drift == DriftPolicy::Warn {
         let first = format!("{what} (`drift: warn` lets it pass)");
         return Ok(std::iter::once(first).chain(lines).collect());
