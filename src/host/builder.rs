@@ -150,7 +150,7 @@ impl ToolHostBuilder {
         self
     }
 
-    /// The weights of servers that set one (see `balance`).
+    /// The weights of servers that set one (see `balancer`).
     #[must_use]
     pub fn routing_weights(mut self, weights: impl IntoIterator<Item = (String, f64)>) -> Self {
         self.directory.weights = weights.into_iter().collect();

@@ -1,7 +1,7 @@
 //! Which servers are left alone for a while because they keep failing.
 //!
 //! Owns: for each server the count of failures in a row, and when it gets another chance. A circuit
-//! holds back only what the router sends of its own choice (see `balance`): a call by a full name
+//! holds back only what the router sends of its own choice (see `balancer`): a call by a full name
 //! is always made, and its end is noted all the same. Never does: call, wait, or choose.
 
 use std::collections::HashMap;

@@ -1,9 +1,9 @@
 //! The single gateway: everything that lists, describes or calls a tool goes through [`ToolHost`].
 //!
-//! Owns: routing a name to its provider, the life of one call (`dispatch`), policy, approval,
-//! validation, retries, deadlines and limits; the tools and sessions that a program registers. Never
-//! does: know a kind of tool, touch a terminal,
-//! read configuration files.
+//! Owns: the public face of the host and the life of one call (`dispatch`). What it works with is in
+//! three parts: which tools there are and who owns them (`directory`, with the search of a name in
+//! `router`), what every call passes through (`pipeline`), and whose calls they are and who watches
+//! (`session_manager`). Never does: know a kind of tool, touch a terminal, read configuration files.
 
 pub mod approval;
 pub mod arguments;

@@ -1,7 +1,7 @@
 //! What became of a server so far: its starts, how long it has been there, its newest error.
 //!
 //! Owns: these facts and watching a connection for its end. Never does: start anything again (see
-//! `slot`).
+//! `connection_slot`).
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
