@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use async_trait::async_trait;
 use serde_json::json;
 use toolhost::host::ToolHost;
-use toolhost::host::registry::ToolHandler;
+use toolhost::host::handler::ToolHandler;
 use toolhost::host::request::{CallArguments, CallRequest, ListScope};
 use toolhost::host::sessions::SessionInfo;
 use toolhost::model::{

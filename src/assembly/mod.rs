@@ -52,11 +52,11 @@ pub use start_scope::{StartScope, untrusted_entries};
 pub struct AssemblyOptions {
     /// Which files to read, and whether all of them are trusted.
     pub files: LoadRequest,
-    /// `--profile`.
+    /// The view given with `--profile`; without one everything is shown and may be called.
     pub profile: Option<String>,
-    /// `--insecure`.
+    /// Accept any TLS certificate in this run (`--insecure`).
     pub insecure: bool,
-    /// `--require-record`.
+    /// Refuse calls that cannot be recorded (`--require-record`).
     pub require_record: bool,
     /// The least level of the log lines that servers are asked for; they may send others.
     pub log_level: Option<&'static str>,
@@ -65,11 +65,11 @@ pub struct AssemblyOptions {
 /// What a front end brings: people who answer, and eyes.
 #[derive(Clone)]
 pub struct FrontEnd {
-    /// Asks before a call.
+    /// Approves calls that the policy or a hint does not allow by itself.
     pub approver: Arc<dyn Approver>,
-    /// Answers what servers ask.
+    /// Answers what servers ask while a call runs.
     pub inbox: Arc<dyn QuestionHandler>,
-    /// Hears what happens.
+    /// Shows progress, logs and changes of state; may lose some.
     pub events: EventSink,
     /// Sees what crosses the wires of servers.
     pub traffic: TrafficSink,
@@ -91,7 +91,7 @@ impl FrontEnd {
 pub struct Assembly {
     /// The gateway to all tools.
     pub host: Arc<ToolHost>,
-    /// What was loaded.
+    /// The files as they were compiled, diagnostics and broken entries included.
     pub configuration: Configuration,
     /// Takes values that must not be shown out of whatever is written.
     pub masker: Masker,
@@ -141,7 +141,7 @@ pub fn load(request: &LoadRequest, environment: &dyn Environment) -> (Configurat
 /// A configuration that a host can be built from: servers have the names under which their tools are
 /// listed.
 pub struct LoadedConfiguration {
-    /// What was loaded.
+    /// The files as they were compiled, diagnostics and broken entries included.
     pub configuration: Configuration,
     /// Takes values that must not be shown out of whatever is written.
     pub masker: Masker,
@@ -225,7 +225,7 @@ pub fn build(
 /// Ends everything: the providers, and then whatever their children left behind.
 pub async fn close(host: &ToolHost) {
     host.close().await;
-    // Whoever cannot be killed is told about by who ends the process.
+    // The end of the process reports what cannot be killed.
     let _left = orphans::kill_all().await;
 }
 

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde::Deserialize;
-use serde_json::json as tree;
+use serde_json::json;
 
 use crate::audit::Masker;
 use crate::catalogue::pins::{
@@ -23,17 +23,35 @@ use crate::config::environment::Environment;
 use crate::config::spec::Configuration;
 use crate::model::{Error, Layer, Origin};
 use crate::providers::mcp::identity;
-use crate::util::{atomic_file, json, private_file};
+use crate::util::{atomic_file, json::pretty, private_file};
 
 /// The name of the file in the state directory.
 pub const PIN_FILE_NAME: &str = "pins.json";
 /// The most bytes of a file of pins.
 const MAX_BYTES: u64 = 32 << 20;
 
-/// A file of pins.
+/// Why nothing is taken from a file of pins.
+#[derive(Debug, thiserror::Error)]
+enum PinFileError {
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    #[error("it is not a regular file")]
+    NotRegular,
+    /// Of the user's own file only: its pins decide about calls.
+    #[error("others may write to it")]
+    WritableByOthers,
+    #[error("it is too large")]
+    TooLarge,
+    #[error(transparent)]
+    Invalid(#[from] serde_json::Error),
+    #[error("its version {0} is not known")]
+    UnknownVersion(u32),
+}
+
+/// A file of pins, which need not exist yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PinFile {
-    /// Where it is.
+    /// The path that is opened, and shown in errors.
     pub path: PathBuf,
     /// Whether it is the user's own, in the state directory: it names the files its pins are for,
     /// and it decides about calls, so nobody else may write to it.
@@ -64,8 +82,8 @@ impl PinFile {
         })
     }
 
-    fn content(&self) -> Result<Option<PinFileContent>, String> {
-        // Opening a pipe that somebody put there must not wait.
+    fn content(&self) -> Result<Option<PinFileContent>, PinFileError> {
+        // Opening a named pipe at this path must not wait for a writer.
         let nonblocking = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
         let mut options = File::options();
         let opened = options.read(true).custom_flags(nonblocking).open(&self.path);
@@ -77,22 +95,21 @@ impl PinFile {
             {
                 return Ok(None);
             }
-            Err(why) => return Err(why.to_string()),
+            Err(error) => return Err(error.into()),
         };
-        let meta = file.metadata().map_err(|why| why.to_string())?;
+        let meta = file.metadata()?;
         if !meta.is_file() {
-            return Err("it is not a regular file".to_owned());
+            return Err(PinFileError::NotRegular);
         }
         let foreign = meta.uid() != rustix::process::geteuid().as_raw();
         if self.own && (meta.mode() & 0o022 != 0 || foreign) {
-            return Err("others may write to it".to_owned());
+            return Err(PinFileError::WritableByOthers);
         }
         if meta.len() > MAX_BYTES {
-            return Err("it is too large".to_owned());
+            return Err(PinFileError::TooLarge);
         }
         let mut text = String::new();
-        let read = file.take(MAX_BYTES).read_to_string(&mut text);
-        read.map_err(|why| why.to_string())?;
+        file.take(MAX_BYTES).read_to_string(&mut text)?;
         parse(&text).map(Some)
     }
 
@@ -173,17 +190,17 @@ struct Content {
     pins: Vec<PinGroup>,
 }
 
-fn parse(text: &str) -> Result<PinFileContent, String> {
-    let content: Content = serde_json::from_str(text).map_err(|why| why.to_string())?;
+fn parse(text: &str) -> Result<PinFileContent, PinFileError> {
+    let content: Content = serde_json::from_str(text)?;
     if content.version != 1 {
-        return Err(format!("its version {} is not known", content.version));
+        return Err(PinFileError::UnknownVersion(content.version));
     }
     Ok(PinFileContent { groups: content.pins })
 }
 
 fn text(book: &PinFileContent) -> String {
     let groups: Vec<_> = book.groups.iter().filter_map(|g| serde_json::to_value(g).ok()).collect();
-    json::pretty(&tree!({ "version": 1, "pins": groups })) + "\n"
+    pretty(&json!({ "version": 1, "pins": groups })) + "\n"
 }
 
 #[cfg(test)]

@@ -67,17 +67,17 @@ fn assign_alias(
         .with_hint("give this component another name")
         .with_location(spec.location.clone()));
     }
-    let Some(found) = servers.iter_mut().find(|known| known.name == *server) else {
+    let Some(target) = servers.iter_mut().find(|known| known.name == *server) else {
         return Err(unknown(configuration, server, &spot));
     };
     let is_projects = |entry: &EntryOrigin| entry.project().is_some();
-    if spec.definition.entry.as_deref().is_some_and(is_projects) && !is_projects(&found.origin) {
+    if spec.definition.entry.as_deref().is_some_and(is_projects) && !is_projects(&target.origin) {
         // What the user refuses or allows goes by the name.
         return Err(Diagnostic::error(format!("the server '{server}' is not one of this project"))
             .with_hint("only your own files can give its tools another name")
             .with_location(spot));
     }
-    rename(found, component, spec);
+    rename(target, component, spec);
     Ok(())
 }
 

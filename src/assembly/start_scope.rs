@@ -10,7 +10,7 @@ use crate::config::spec::{Configuration, FileRole, UntrustedEntry};
 /// What a command may have to start.
 #[derive(Debug, Clone, Copy)]
 pub enum StartScope<'a> {
-    /// Nothing.
+    /// Nothing: the command only reads files.
     Nothing,
     /// These servers; all entries when the list is empty.
     Servers(&'a [String]),

@@ -14,14 +14,14 @@ use crate::model::{
 };
 use crate::provider::{ManagedServer, Preview, ToolProvider};
 
-/// Stands for one entry.
+/// The provider of one entry that nobody trusted yet.
 pub(super) struct UntrustedProvider {
     entry: UntrustedEntry,
     tools: Vec<Arc<ToolDefinition>>,
 }
 
 impl UntrustedProvider {
-    /// A provider that refuses.
+    /// Lists the entry's declared tools as unavailable, with the refusal as the reason.
     pub(super) fn new(entry: UntrustedEntry) -> Self {
         let refusal = entry.refusal();
         let tools = entry

@@ -135,7 +135,6 @@ impl CommandContext {
     pub async fn assemble(&self, starts: StartScope<'_>) -> Result<Assembly, Error> {
         let mut loaded = self.read()?;
         self.require_readable(&loaded.configuration)?;
-        self.require_flawless(&loaded.configuration)?;
         if self.ask_trust_if_needed(&loaded.configuration, starts).await? {
             loaded = self.read()?;
             if loaded.configuration.trust_request.is_some() {
@@ -159,6 +158,8 @@ impl CommandContext {
         if needed.is_empty() || request.was_refused || !prompt::is_possible() {
             return Ok(false);
         }
+        // Nobody is asked for a run that ends anyway.
+        self.require_flawless(configuration)?;
         self.ask_trust(request).await
     }
 

@@ -70,7 +70,7 @@ pub async fn read(field: &FormField, typed: &str) -> Result<Option<Value>, Strin
         };
     }
     let value = parse_value(field, typed, trimmed)?;
-    form::format_error(&field.schema, &value)?;
+    form::check_format(&field.schema, &value).map_err(|mismatch| mismatch.to_string())?;
     let schema = Arc::new(field.schema.value().clone());
     let errors = SchemaChecker::compile(&schema).await.check(&value).await;
     match errors.as_deref() {

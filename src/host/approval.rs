@@ -10,7 +10,7 @@ use crate::provider::Preview;
 /// What a person is asked to approve.
 #[derive(Debug)]
 pub struct ApprovalRequest<'a> {
-    /// The tool.
+    /// The tool that is to be called, known secrets masked.
     pub definition: &'a ToolDefinition,
     /// The arguments as they would be sent; secrets masked.
     pub arguments: &'a JsonObject,
@@ -20,7 +20,7 @@ pub struct ApprovalRequest<'a> {
     pub preview: Result<Preview, Error>,
     /// What makes it the same call again, see [`identity`].
     pub identity: String,
-    /// What the call is called in records, when whoever makes it said so.
+    /// The identity of the call in records, when the caller chose it.
     pub call: Option<CallId>,
 }
 
@@ -34,25 +34,25 @@ pub fn identity(tool: &ToolDefinition, arguments: &JsonObject) -> String {
     }))
 }
 
-/// The answer.
+/// How a person answered, if anybody did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Approval {
-    /// Go on.
+    /// The call may go on, this once.
     Granted,
-    /// A person said no.
+    /// A person refused the call; it ends as denied.
     Refused,
-    /// Nobody could be asked.
+    /// No terminal or console can ask; the call ends as denied, with a hint about `--yes`.
     Unavailable,
 }
 
-/// Asks a person.
+/// The front end's way to ask a person about a call.
 #[async_trait]
 pub trait Approver: Send + Sync {
     /// Asks and waits for the answer.
     async fn ask(&self, request: &ApprovalRequest<'_>) -> Approval;
 }
 
-/// Nobody is there.
+/// The approver of a run without a person: every question is [`Approval::Unavailable`].
 #[derive(Debug, Default, Clone, Copy)]
 pub struct NoApprover;
 

@@ -119,7 +119,7 @@ impl Attempt<'_> {
             .with_hint("a longer --timeout raises the bound"),
         };
         let error = self.with_context(error);
-        // Whether it may be repeated is for the provider to say, whoever ended the attempt.
+        // Whether it may be repeated is for the provider to say, also when the host ended the attempt.
         let error = match &last {
             Some(Err(last)) => error.with_retry_advice(last.retry_advice()),
             _ => error,

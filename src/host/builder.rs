@@ -37,7 +37,7 @@ impl ToolHostBuilder {
         self
     }
 
-    /// Adds several providers.
+    /// Adds several providers, in the order of the catalogue.
     #[must_use]
     pub fn providers(mut self, more: impl IntoIterator<Item = Arc<dyn ToolProvider>>) -> Self {
         self.directory.providers.extend(more);
@@ -79,7 +79,7 @@ impl ToolHostBuilder {
         self
     }
 
-    /// What the tools were when somebody accepted them; a tool that is something else is marked,
+    /// What the tools were when a person accepted them; a tool that has changed since is marked,
     /// and its entry says whether it may still be called.
     #[must_use]
     pub fn pins(mut self, pins: Pins) -> Self {
@@ -87,7 +87,7 @@ impl ToolHostBuilder {
         self
     }
 
-    /// The clock, for durations.
+    /// The clock that measures durations; the system's by default.
     #[must_use]
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.pipeline.clock = clock;
@@ -101,7 +101,7 @@ impl ToolHostBuilder {
         self
     }
 
-    /// Where events go.
+    /// Where events for viewers go; nowhere by default.
     #[must_use]
     pub fn events(mut self, events: EventSink) -> Self {
         self.sessions.events = events;
@@ -150,7 +150,7 @@ impl ToolHostBuilder {
         self
     }
 
-    /// The weights of servers that set one (see `balance`).
+    /// The weights of servers that set one (see `balancer`).
     #[must_use]
     pub fn routing_weights(mut self, weights: impl IntoIterator<Item = (String, f64)>) -> Self {
         self.directory.weights = weights.into_iter().collect();

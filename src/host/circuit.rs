@@ -1,7 +1,7 @@
 //! Which servers are left alone for a while because they keep failing.
 //!
 //! Owns: for each server the count of failures in a row, and when it gets another chance. A circuit
-//! holds back only what the router sends of its own choice (see `balance`): a call by a full name
+//! holds back only what the router sends of its own choice (see `balancer`): a call by a full name
 //! is always made, and its end is noted all the same. Never does: call, wait, or choose.
 
 use std::collections::HashMap;
@@ -17,19 +17,19 @@ use crate::util::units::show_duration;
 const FAILURES: u32 = 3;
 /// The first time for which it is open; doubled each time its trial fails…
 const FIRST: Duration = Duration::from_secs(5);
-/// …up to this.
+/// The longest time for which a circuit is open.
 const LONGEST: Duration = Duration::from_mins(1);
 
 /// What a server's answers came to lately.
 #[derive(Debug, Default)]
 struct CircuitBreaker {
-    /// Failures in a row.
+    /// Failures since the last success; [`FAILURES`] open the circuit.
     failures: u32,
     /// Since when it is open, and for how long.
     open: Option<(Instant, Duration)>,
     /// When the call that tries it out was begun.
     trial: Option<Instant>,
-    /// The newest failure.
+    /// The newest failure, told to callers while the circuit is open.
     last: Option<Error>,
 }
 

@@ -13,7 +13,7 @@ use crate::util::{base64, json};
 /// One block that has bytes of its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContentPayload {
-    /// The bytes, decoded.
+    /// The bytes, decoded from base64 where the block has them so.
     pub bytes: Vec<u8>,
     /// What they are, as the block says.
     pub media_type: String,

@@ -13,7 +13,7 @@ use crate::util::json;
 /// few lines of schema can stand for billions of them.
 const MAX_CHOICES: usize = 20;
 
-/// A type in words: `string`, `list of integer`, `"a" | "b"`; `depth` is 0 for whoever asks.
+/// A type in words: `string`, `list of integer`, `"a" | "b"`; `depth` is 0 for callers from outside.
 pub fn type_name(root: &Value, schema: &Value, depth: usize) -> String {
     const MAX_DEPTH: usize = 3;
     let schema = resolve(root, schema, 0);

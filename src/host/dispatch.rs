@@ -114,7 +114,7 @@ impl ToolHost {
         // Refusals ended the call before; what is left are warnings.
         record.warnings.extend(self.check_pin(&tool.definition).unwrap_or_default());
         record.warnings.extend(route.warnings.iter().cloned());
-        if request.retries.is_some_and(|asked| asked > 0)
+        if request.retries.is_some_and(|retries| retries > 0)
             && retry::max_retries(&tool.definition, request.retries) == 0
         {
             record.warnings.push("not repeated: it is not marked safe to repeat".into());
@@ -223,7 +223,7 @@ impl ToolHost {
         let preview = self.masked_preview(&ready.route, &masked).await;
         let mut shown = Arc::clone(tool);
         self.pipeline.masker.definition(&mut shown);
-        let asked = ApprovalRequest {
+        let approval = ApprovalRequest {
             definition: &shown,
             arguments: &masked,
             reason: self.pipeline.masker.text(&reason),
@@ -231,7 +231,7 @@ impl ToolHost {
             identity: approval::identity(tool, &ready.call.arguments),
             call: request.id.clone(),
         };
-        match self.pipeline.approve(&asked).await {
+        match self.pipeline.approve(&approval).await {
             Approval::Granted => Ok(format!("approved by a person: {reason}")),
             Approval::Refused => {
                 Err(Error::denied(format!("a person refused the call of '{name}'")))
@@ -339,16 +339,16 @@ pub(super) async fn prepare_arguments(
     request: &CallRequest,
 ) -> Result<(JsonObject, Option<String>), Error> {
     let schema = &*tool.definition.input_schema;
-    let given = match &request.arguments {
+    let object = match &request.arguments {
         CallArguments::Object(object) => object.clone(),
         CallArguments::Words(words) => coerce::coerce(words, schema)
             .map_err(|problems| arguments::invalid_arguments(&tool.definition, &problems))?,
     };
     if !request.validate {
-        return Ok((given, None));
+        return Ok((object, None));
     }
-    let mut problems = arguments::unknown_keys(&given, schema);
-    let value = Value::Object(given);
+    let mut problems = arguments::unknown_keys(&object, schema);
+    let value = Value::Object(object);
     let unchecked = match tool.input_checker().await.check(&value).await {
         Ok(more) => {
             problems.extend(more);
@@ -357,7 +357,7 @@ pub(super) async fn prepare_arguments(
         Err(reason) => Some(format!("the arguments were not checked: {reason}")),
     };
     match value {
-        Value::Object(given) if problems.is_empty() => Ok((given, unchecked)),
+        Value::Object(object) if problems.is_empty() => Ok((object, unchecked)),
         _ => Err(arguments::invalid_arguments(&tool.definition, &problems)),
     }
 }

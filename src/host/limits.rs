@@ -38,7 +38,7 @@ pub struct CallLimits {
     pub set_by: &'static str,
     /// What allows more time, for messages.
     pub remedy: &'static str,
-    /// For the whole call.
+    /// For all attempts and the waits between them.
     pub total: Duration,
 }
 
@@ -46,24 +46,24 @@ impl CallLimits {
     /// What the caller asks for wins, then the entry (with the defaults of its file), the speed
     /// it declares, and the built-in default. An entry may shorten [`MAX_TOTAL`]; only a caller who
     /// asks for more raises it.
-    pub fn of(tool: &ToolDefinition, asked: Option<Duration>) -> Self {
-        Self::set(tool, asked, ("--timeout", "--timeout allows more time"))
+    pub fn of(tool: &ToolDefinition, requested: Option<Duration>) -> Self {
+        Self::set(tool, requested, ("--timeout", "--timeout allows more time"))
     }
 
     /// The same for a call inside another one, whose limits are not those of the command line.
-    pub fn nested(tool: &ToolDefinition, asked: Option<Duration>) -> Self {
+    pub fn nested(tool: &ToolDefinition, requested: Option<Duration>) -> Self {
         let words =
             ("the timeout of its step", "a 'timeout' in its step or entry allows more time");
-        Self::set(tool, asked, words)
+        Self::set(tool, requested, words)
     }
 
     fn set(
         tool: &ToolDefinition,
-        asked: Option<Duration>,
+        requested: Option<Duration>,
         (caller, remedy): (&'static str, &'static str),
     ) -> Self {
-        let (attempt, set_by) = if let Some(asked) = asked {
-            (asked, caller)
+        let (attempt, set_by) = if let Some(requested) = requested {
+            (requested, caller)
         } else if let Some(own) = tool.timeout {
             (own, "the timeout of its entry")
         } else if tool.source == ToolSource::Mcp && tool.speed == Speed::default() {
@@ -73,7 +73,7 @@ impl CallLimits {
             (tool.speed.default_timeout(), "its declared speed")
         };
         let total = MAX_TOTAL.min(tool.max_total.unwrap_or(MAX_TOTAL));
-        Self { attempt, set_by, remedy, total: total.max(asked.unwrap_or_default()) }
+        Self { attempt, set_by, remedy, total: total.max(requested.unwrap_or_default()) }
     }
 }
 
@@ -118,7 +118,8 @@ mod tests {
 
     #[test]
     fn the_nearest_word_about_time_counts() {
-        let seconds = |tool: &ToolDefinition, asked| CallLimits::of(tool, asked).attempt.as_secs();
+        let seconds =
+            |tool: &ToolDefinition, requested| CallLimits::of(tool, requested).attempt.as_secs();
         let mut internal = tool(ToolSource::Internal);
         assert_eq!(seconds(&internal, None), 30);
         internal.speed = Speed::Fast;
@@ -139,8 +140,8 @@ mod tests {
         let mut patient = tool(ToolSource::Internal);
         patient.timeout = Some(Duration::from_secs(1_000));
         assert_eq!(CallLimits::of(&patient, None).total, MAX_TOTAL);
-        let asked = Duration::from_mins(15);
-        assert_eq!(CallLimits::of(&patient, Some(asked)).total, asked);
+        let requested = Duration::from_mins(15);
+        assert_eq!(CallLimits::of(&patient, Some(requested)).total, requested);
         assert_eq!(CallLimits::of(&patient, Some(Duration::from_secs(1))).total, MAX_TOTAL);
     }
 

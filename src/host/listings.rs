@@ -86,7 +86,7 @@ impl ToolListSnapshot {
     }
 }
 
-/// A provider and what is remembered of it.
+/// A provider, and the lists that are kept of it.
 pub(super) struct RegisteredProvider {
     pub(super) inner: Arc<dyn ToolProvider>,
     /// The server's name, when the provider is one.
@@ -142,7 +142,7 @@ impl RegisteredProvider {
         fresh
     }
 
-    /// The remembered list, or a fresh one. The flag says that it is fresh.
+    /// The kept list while its version holds, or a fresh one. The flag says that it is fresh.
     pub(super) async fn get_or_list(
         &self,
         limit: Duration,
@@ -163,7 +163,7 @@ impl RegisteredProvider {
         .await
     }
 
-    /// A fresh list, remembered from now on.
+    /// A fresh list, kept from now on.
     pub(super) async fn refresh(&self, limit: Duration) -> Result<Arc<ToolListSnapshot>, Error> {
         self.with_timeout(limit, async {
             let _one_at_a_time = self.listing_lock.lock().await;
@@ -172,9 +172,16 @@ impl RegisteredProvider {
         .await
     }
 
-    /// What this provider adds to a catalogue after being asked.
+    /// What this provider adds to a catalogue: a server its kept list, when the version of it still
+    /// holds; otherwise what is listed now.
     pub(super) async fn contribute(&self) -> Contribution {
-        let mut part = match self.refresh(limits::LISTING_TIMEOUT).await {
+        let listed = if self.server.is_some() {
+            self.get_or_list(limits::LISTING_TIMEOUT).await.map(|(snapshot, _)| snapshot)
+        } else {
+            // A kind that looks at files has no version that tells of their changes.
+            self.refresh(limits::LISTING_TIMEOUT).await
+        };
+        let mut part = match listed {
             Ok(snapshot) => snapshot.contribution(),
             Err(error) => {
                 let mut part = self.declared().contribution();

@@ -1,9 +1,9 @@
 //! The single gateway: everything that lists, describes or calls a tool goes through [`ToolHost`].
 //!
-//! Owns: routing a name to its provider, the life of one call (`dispatch`), policy, approval,
-//! validation, retries, deadlines and limits; the tools and sessions that a program registers. Never
-//! does: know a kind of tool, touch a terminal,
-//! read configuration files.
+//! Owns: the public face of the host and the life of one call (`dispatch`). What it works with is in
+//! three parts: which tools there are and who owns them (`directory`, with the search of a name in
+//! `router`), what every call passes through (`pipeline`), and whose calls they are and who watches
+//! (`session_manager`). Never does: know a kind of tool, touch a terminal, read configuration files.
 
 pub mod approval;
 pub mod arguments;
@@ -14,6 +14,7 @@ pub mod content;
 pub mod describe;
 pub mod example;
 pub mod form;
+pub mod handler;
 pub mod limits;
 pub mod listings;
 pub mod load;
@@ -24,7 +25,6 @@ pub mod policy;
 pub mod questions;
 pub mod recorder;
 pub mod recorder_set;
-pub mod registry;
 pub mod request;
 pub mod rerun;
 pub mod retry;
@@ -42,6 +42,7 @@ mod failover;
 mod output_check;
 mod pipeline;
 mod registration;
+mod registry;
 mod router;
 mod session_manager;
 mod variables;
@@ -190,7 +191,7 @@ impl ToolHost {
     /// says.
     ///
     /// # Errors
-    /// An unknown server, one that nobody can log in to, and whoever said no.
+    /// An unknown server, one that takes no login, and a login that the person or the server refused.
     pub async fn login(
         &self,
         server: &str,

@@ -53,9 +53,9 @@ pub(super) async fn check_output(tool: &ListedTool, result: &mut ToolResult, val
 
 fn with_context(tool: &ListedTool, error: Error) -> Error {
     let error = error.with_phase(ErrorPhase::Call);
-    match tool.definition.name.component() {
-        Some(server) if tool.definition.source == ToolSource::Mcp => error.with_server(server),
-        _ => error,
+    match tool.definition.server() {
+        Some(server) => error.with_server(server),
+        None => error,
     }
 }
 

@@ -10,7 +10,7 @@ use crate::catalogue::pins::{Pin, PinReport, Pins};
 use crate::model::{Error, ToolDefinition};
 
 impl ToolHost {
-    /// The pins that hold.
+    /// The pins that calls and listings are compared with.
     pub fn pins(&self) -> &Pins {
         &self.directory.pins
     }

@@ -9,11 +9,11 @@ use crate::util::pattern;
 /// What was decided and why, in the words of the audit log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Decision {
-    /// It may run.
+    /// The call runs without asking; with the rule or hint that allows it.
     Allow(String),
-    /// A person decides.
+    /// A person has to approve the call, for this reason.
     Ask(String),
-    /// It may not run.
+    /// The call is refused by this rule.
     Deny(String),
 }
 
@@ -145,7 +145,7 @@ mod tests {
             assert!(matches!(decide(&rules, &own), Decision::Allow(_)), "{layer:?}");
         }
         assert!(matches!(decide(&rules, &of_project("/p")), Decision::Ask(_)));
-        // What is refused or asked about is so whoever offers it.
+        // A refusal holds for the tool of every server that offers it.
         let deny = [rule("notes-*", PolicyAction::Deny)];
         assert!(matches!(decide(&deny, &of_project("/p")), Decision::Deny(_)));
     }

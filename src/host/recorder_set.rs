@@ -25,11 +25,11 @@ const MAX_FINGERPRINTS: usize = 10_000;
 /// The records of calls, each when it is switched on.
 #[derive(Debug, Default)]
 pub struct RecordStores {
-    /// The audit log.
+    /// The audit log: an intent and an outcome for each call.
     pub audit: Option<AuditLog>,
-    /// The statistics.
+    /// The statistics: one line for each call, folded by readers.
     pub spool: Option<Spool>,
-    /// The history.
+    /// The history: arguments and results of each call.
     pub history: Option<HistoryLog>,
 }
 
@@ -51,8 +51,8 @@ impl RecorderSet {
     fn fingerprint(&self, tool: &ToolDefinition) -> String {
         let mut known = self.fingerprints.lock().unwrap_or_else(PoisonError::into_inner);
         let name = tool.name.full();
-        if let Some(found) = known.get(&name).filter(|found| found.is_of(tool)) {
-            return found.value.clone();
+        if let Some(cached) = known.get(&name).filter(|cached| cached.is_of(tool)) {
+            return cached.value.clone();
         }
         let value = fingerprint::fingerprint(tool);
         if known.len() >= MAX_FINGERPRINTS {

@@ -1,6 +1,6 @@
 //! Tools that a program registers while it runs: functions in its own code.
 //!
-//! Owns: [`ToolHandler`], the tools that are registered, and the provider that runs them. Never does:
+//! Owns: the tools that are registered, and the provider that runs them. Never does:
 //! compare names with those of other providers; [`ToolHost::register`](super::ToolHost::register)
 //! does.
 
@@ -8,51 +8,21 @@ use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use async_trait::async_trait;
-use futures_util::future::BoxFuture;
 use serde_json::json;
 
+use super::handler::ToolHandler;
 use super::sessions::{SessionInfo, Sessions};
-use crate::model::{
-    Error, JsonObject, ToolCall, ToolContext, ToolDefinition, ToolName, ToolResult,
-};
+use crate::model::{Error, ToolCall, ToolContext, ToolDefinition, ToolName, ToolResult};
 use crate::provider::{Preview, ToolListVersion, ToolListing, ToolProvider};
-
-/// The code behind a registered tool. Every async function of this shape is one:
-/// `async fn(JsonObject, ToolContext) -> Result<ToolResult, Error>`.
-///
-/// The arguments were checked against the tool's schema. The context carries the session, where
-/// progress goes, the token that fires when the call should stop, and the way to call other tools.
-pub trait ToolHandler: Send + Sync {
-    /// Runs one attempt of a call.
-    fn call(
-        &self,
-        arguments: JsonObject,
-        context: ToolContext,
-    ) -> BoxFuture<'static, Result<ToolResult, Error>>;
-}
-
-impl<F, R> ToolHandler for F
-where
-    F: Fn(JsonObject, ToolContext) -> R + Send + Sync,
-    R: Future<Output = Result<ToolResult, Error>> + Send + 'static,
-{
-    fn call(
-        &self,
-        arguments: JsonObject,
-        context: ToolContext,
-    ) -> BoxFuture<'static, Result<ToolResult, Error>> {
-        Box::pin(self(arguments, context))
-    }
-}
 
 /// Makes the handler of a session tool for one session.
 pub(super) type HandlerFactory = dyn Fn(&SessionInfo) -> Arc<dyn ToolHandler> + Send + Sync;
 
 /// Where the handler of a call comes from.
 pub(super) enum HandlerSource {
-    /// One for all.
+    /// One handler for the calls of all sessions.
     Global(Arc<dyn ToolHandler>),
-    /// One for each session.
+    /// Makes a handler for each session, at its first call.
     Session(Arc<HandlerFactory>),
 }
 

@@ -15,7 +15,7 @@ use crate::provider::Preview;
 pub enum ListScope {
     /// Contact nothing: local tools and declared ones.
     Declared,
-    /// Contact every server.
+    /// Contact every server, and list local tools too.
     #[default]
     Everything,
     /// Contact only these servers (and list local tools too).
@@ -36,24 +36,24 @@ pub enum CallArguments {
 pub enum ArgumentWord {
     /// `key=value`: text until the schema says otherwise.
     Text {
-        /// The property.
+        /// The name of the property, as typed.
         key: String,
         /// The text, from the word or from the file it named.
         value: String,
     },
     /// `key:=json`: a JSON value as it is.
     Json {
-        /// The property.
+        /// The name of the property, as typed.
         key: String,
-        /// The value.
+        /// The value, of whatever type the JSON has.
         value: serde_json::Value,
     },
 }
 
-/// Run a tool.
+/// A call as a front end or a program asks for it.
 #[derive(Debug, Clone)]
 pub struct CallRequest {
-    /// What the call is to be called in records and events, for whoever wants to recognise it while
+    /// What the call is to be called in records and events, for a caller that wants to recognise it while
     /// it runs (from [`ToolHost::new_call_id`](super::ToolHost::new_call_id), for one call only);
     /// `None`: the host names it.
     pub id: Option<CallId>,
@@ -61,9 +61,9 @@ pub struct CallRequest {
     pub name: String,
     /// Only these servers are considered (empty: everything).
     pub servers: Vec<String>,
-    /// The arguments.
+    /// The arguments, typed already or still words.
     pub arguments: CallArguments,
-    /// Overrides every configured timeout.
+    /// Limit for the call, instead of every configured timeout.
     pub timeout: Option<Duration>,
     /// Overrides every configured number of retries; still only for tools marked safe to repeat.
     pub retries: Option<u32>,
@@ -75,7 +75,7 @@ pub struct CallRequest {
     pub assume_yes_nested: bool,
     /// Variables for the tool: those its entry declares (`context_env`), and `TOOLHOST_*`.
     pub environment: BTreeMap<String, String>,
-    /// Metadata for the tool.
+    /// Free metadata that tools of this program read from their context.
     pub metadata: JsonObject,
     /// The session, when the caller has one.
     pub session: Option<String>,
@@ -107,7 +107,7 @@ impl CallRequest {
 /// A call that is not made: what it would come to.
 #[derive(Debug, Clone)]
 pub struct DryRun {
-    /// The tool.
+    /// The tool that the name was resolved to.
     pub definition: Arc<ToolDefinition>,
     /// What would be sent or started; secrets masked.
     pub preview: Preview,
@@ -120,11 +120,11 @@ pub struct DryRun {
 /// A call that was dispatched.
 #[derive(Debug, Clone)]
 pub struct CallOutcome {
-    /// The tool that ran.
+    /// The tool that the name was resolved to.
     pub definition: Arc<ToolDefinition>,
     /// What it gave, or why nothing usable came. A result may carry an error of its own.
     pub result: Result<ToolResult, Error>,
-    /// How it went.
+    /// Identity, durations, attempts and routing of the call.
     pub metadata: CallMetadata,
 }
 

@@ -6,6 +6,7 @@
 use serde_json::Value;
 
 use super::ToolHost;
+use super::validate::{ValuePath, ValuePathSegment};
 use crate::audit::mask::MASK;
 use crate::catalogue::fingerprint;
 use crate::history::HistoryEntry;
@@ -20,56 +21,44 @@ fn is_masked(text: &str) -> bool {
     text == MASK || text.contains(SECRET_MARKER_PREFIX) || text.contains("${")
 }
 
-/// Keys and positions that lead to a value.
-pub type ArgumentPath = Vec<String>;
-
-/// Where something secret stood: what is there now must never be sent.
-pub fn masked_paths(arguments: &JsonObject) -> Vec<ArgumentPath> {
-    fn visit(value: &Value, path: &mut ArgumentPath, found: &mut Vec<ArgumentPath>) {
+/// The places of arguments that were masked when they were recorded: what stands there now must never
+/// be sent.
+pub fn masked_paths(arguments: &JsonObject) -> Vec<ValuePath> {
+    fn visit(value: &Value, path: ValuePath, masked: &mut Vec<ValuePath>) {
         match value {
-            Value::String(text) if is_masked(text) => {
-                found.push(path.clone());
-            }
+            Value::String(text) if is_masked(text) => masked.push(path),
             Value::Array(items) => {
-                for (at, item) in items.iter().enumerate() {
-                    path.push(at.to_string());
-                    visit(item, path, found);
-                    path.pop();
+                for (index, item) in items.iter().enumerate() {
+                    visit(item, path.index(index), masked);
                 }
             }
             Value::Object(map) => {
-                for (key, item) in map {
-                    path.push(key.clone());
-                    visit(item, path, found);
-                    path.pop();
+                for (key, member) in map {
+                    visit(member, path.key(key), masked);
                 }
             }
             _ => {}
         }
     }
-    let mut found = Vec::new();
-    let mut path = Vec::new();
+    let mut masked = Vec::new();
     for (key, value) in arguments {
-        path.push(key.clone());
-        visit(value, &mut path, &mut found);
-        path.pop();
+        visit(value, ValuePath::default().key(key), &mut masked);
     }
-    found
+    masked
 }
 
-/// Puts a secret back where it stood.
-pub fn restore_secret(arguments: &mut JsonObject, path: &[String], value: String) {
-    let Some((first, rest)) = path.split_first() else { return };
-    let mut place = arguments.get_mut(first);
-    for step in rest {
-        place = place.and_then(|place| match place {
-            Value::Object(map) => map.get_mut(step),
-            Value::Array(items) => items.get_mut(step.parse::<usize>().ok()?),
-            _ => None,
-        });
-    }
-    if let Some(place) = place {
-        *place = Value::String(value);
+/// Puts a secret back at its place. Without that place nothing changes.
+pub fn restore_secret(arguments: &mut JsonObject, path: &ValuePath, secret: String) {
+    let Some((ValuePathSegment::Key(first), rest)) = path.0.split_first() else { return };
+    let place = rest.iter().try_fold(arguments.get_mut(first), |place, step| {
+        let place = place?;
+        Some(match step {
+            ValuePathSegment::Key(key) => place.get_mut(key),
+            ValuePathSegment::Index(index) => place.get_mut(index),
+        })
+    });
+    if let Some(Some(place)) = place {
+        *place = Value::String(secret);
     }
 }
 
@@ -89,7 +78,7 @@ pub fn without_masked(arguments: &JsonObject) -> (JsonObject, Vec<String>) {
             other => Some(other.clone()),
         }
     }
-    let missing = masked_paths(arguments).iter().map(|path| path.join(".")).collect();
+    let missing = masked_paths(arguments).iter().map(ValuePath::dotted).collect();
     let kept = arguments.iter().filter_map(|(key, value)| Some((key.clone(), clean(value)?)));
     (kept.collect(), missing)
 }
@@ -128,10 +117,8 @@ mod tests {
     fn what_was_hidden_is_found_and_put_back() {
         let mut arguments = arguments();
         let found = masked_paths(&arguments);
-        assert_eq!(
-            found,
-            [vec!["password"], vec!["auth", "list", "1", "key"], vec!["tokens", "1"], vec!["url"]]
-        );
+        let dotted: Vec<String> = found.iter().map(ValuePath::dotted).collect();
+        assert_eq!(dotted, ["password", "auth.list.1.key", "tokens.1", "url"]);
         restore_secret(&mut arguments, &found[1], "x".to_owned());
         assert_eq!(arguments["auth"]["list"][1]["key"], "x");
         assert_eq!(masked_paths(&arguments).len(), 3);

@@ -9,17 +9,17 @@ use crate::model::{Error, ErrorKind, RetryAdvice, ToolDefinition, ToolResult};
 /// The first pause of a tool that names none.
 const FIRST: Duration = Duration::from_millis(500);
 
-/// The longest pause.
+/// The longest pause before another attempt, whatever a server asks for.
 const LONGEST: Duration = Duration::from_secs(30);
 
 /// How many further attempts a call may have. `asked` is what the caller says, in place of what is
 /// configured.
 ///
 /// A tool of a server is repeated only when its author marked it safe to repeat. An internal tool
-/// also when its entry configures retries: whoever wrote the entry knows the tool.
-pub fn max_retries(tool: &ToolDefinition, asked: Option<u32>) -> u32 {
+/// also when its entry configures retries: the author of the entry knows the tool.
+pub fn max_retries(tool: &ToolDefinition, requested: Option<u32>) -> u32 {
     let repeatable = tool.is_repeatable || (tool.kind != "mcp" && tool.retries > 0);
-    if repeatable { asked.unwrap_or(tool.retries) } else { 0 }
+    if repeatable { requested.unwrap_or(tool.retries) } else { 0 }
 }
 
 /// Whether a failure of this kind may be gone the next time. A tool that said no, refused

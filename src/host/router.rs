@@ -19,7 +19,7 @@ use crate::model::{Error, Origin, Routing, SkippedServer, ToolName};
 /// How many candidates and failures are listed.
 pub(super) const SHOWN: usize = 20;
 
-/// Where a call goes.
+/// The provider and the tool that a name was resolved to.
 pub(super) struct Route {
     pub(super) provider: Arc<RegisteredProvider>,
     pub(super) tool: Arc<ListedTool>,
@@ -45,7 +45,7 @@ pub(super) struct Search<'a> {
     pub(super) name: &'a str,
     /// Only these servers; all when empty.
     pub(super) servers: &'a [String],
-    /// Bounds starting and listing.
+    /// Bounds starting and listing each server.
     pub(super) limit: Duration,
     /// A call follows, which takes a turn of its server.
     pub(super) is_call: bool,
@@ -54,7 +54,7 @@ pub(super) struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    /// For somebody who only looks.
+    /// A search in all servers that no call follows.
     pub(super) fn of(name: &'a str, limit: Duration) -> Self {
         Self { name, servers: &[], limit, is_call: false, skipped: &[] }
     }
@@ -87,10 +87,10 @@ impl ToolDirectory {
         let in_scope = |tool: &ToolName| is_in_scope(servers, tool.component());
         self.check_scope(servers)?;
         let local = self.local_listings();
-        if let Some(found) =
+        if let Some(candidate) =
             find_exact(&local, name).filter(|(_, tool)| in_scope(&tool.definition.name))
         {
-            return self.build_route((found, None), Vec::new());
+            return self.build_route((candidate, None), Vec::new());
         }
 
         // A name that a file declares for a provider which is no server, but has to be asked for the
@@ -102,7 +102,7 @@ impl ToolDirectory {
         if let Some(owner) = owner {
             let answers = self.list_providers(&[owner], limit).await;
             return match find_exact(&answers.listings, name) {
-                Some(found) => self.build_route((found, None), Vec::new()),
+                Some(candidate) => self.build_route((candidate, None), Vec::new()),
                 None => Err(self.not_found_error(name, servers, &[], &answers)),
             };
         }
@@ -110,13 +110,13 @@ impl ToolDirectory {
         // A qualified name: only the servers whose names it begins with.
         let known: Vec<String> = self.components(&local);
         let begins = naming::components(name, known.iter().map(String::as_str));
-        let asked: Vec<&Arc<RegisteredProvider>> = self
+        let contacted: Vec<&Arc<RegisteredProvider>> = self
             .remote_providers()
             .filter(|provider| provider.inner.component().is_some_and(|c| begins.contains(&c)))
             .filter(|provider| is_in_scope(servers, provider.inner.component()))
             .collect();
-        let contacts_some = !asked.is_empty();
-        let answers = self.list_providers(&asked, limit).await;
+        let contacts_some = !contacted.is_empty();
+        let answers = self.list_providers(&contacted, limit).await;
         let pool: Vec<ToolCandidate<'_>> = candidates(local.iter().chain(&answers.listings))
             .filter(|(_, tool)| {
                 let component = tool.definition.name.component();
@@ -125,7 +125,7 @@ impl ToolDirectory {
             .filter(|(_, tool)| in_scope(&tool.definition.name))
             .collect();
         match self.choose(search, &pool, &answers.failures)? {
-            Some(found) => return self.build_route(found, Vec::new()),
+            Some(candidate) => return self.build_route(candidate, Vec::new()),
             None if contacts_some => {
                 return Err(self.not_found_error(name, servers, &pool, &answers));
             }
@@ -137,14 +137,14 @@ impl ToolDirectory {
 
         // A bare name: everybody has to be asked, for it must be the only one.
         // Those that keep failing are not even connected to, where others can stand in for them.
-        let (asked, resting): (Vec<_>, Vec<_>) = self
+        let (contacted, resting): (Vec<_>, Vec<_>) = self
             .remote_providers()
             .filter(|provider| is_in_scope(servers, provider.inner.component()))
             .filter(|provider| {
                 search.skipped.iter().all(|s| provider.server.as_ref() != Some(&s.server))
             })
             .partition(|provider| !self.is_circuit_open(provider));
-        let mut answers = self.list_providers(&asked, limit).await;
+        let mut answers = self.list_providers(&contacted, limit).await;
         answers.failures.extend(resting.into_iter().filter_map(|provider| {
             let error = self.circuits.unavailable_error(provider.server.as_deref()?);
             Some((Arc::clone(provider), error))
@@ -153,16 +153,16 @@ impl ToolDirectory {
             .filter(|(_, tool)| in_scope(&tool.definition.name))
             .collect();
         match self.choose(search, &pool, &answers.failures)? {
-            Some(found) => {
+            Some(candidate) => {
                 // Of servers that stand in for each other nothing else was expected.
-                let routed = found.1.is_some();
+                let routed = candidate.1.is_some();
                 let expected =
                     |provider: &RegisteredProvider| routed && self.weight(provider).is_some();
                 let unasked = answers.failures.iter().filter(|(provider, _)| !expected(provider));
                 let unasked = unasked.take(SHOWN).map(|(_, error)| {
                     format!("{error}; whether it offers '{name}' too is not known")
                 });
-                self.build_route(found, unasked.collect())
+                self.build_route(candidate, unasked.collect())
             }
             None => Err(self.not_found_error(name, servers, &pool, &answers)),
         }
@@ -248,23 +248,24 @@ impl ToolDirectory {
             pool.iter().copied().filter(|(_, tool)| self.shows(&tool.definition)).collect();
         for pool in [visible.as_slice(), pool] {
             // What is listed comes first: another spelling never makes a name ambiguous.
-            let listed = pool.iter().map(|found| (*found, &found.1.definition.name));
-            let spelled = pool
-                .iter()
-                .flat_map(|found| found.1.definition.aliases.iter().map(|alias| (*found, alias)));
+            let listed = pool.iter().map(|candidate| (*candidate, &candidate.1.definition.name));
+            let spelled = pool.iter().flat_map(|candidate| {
+                candidate.1.definition.aliases.iter().map(|alias| (*candidate, alias))
+            });
             let rounds: [Vec<(ToolCandidate<'a>, &ToolName)>; 2] =
                 [listed.collect(), spelled.collect()];
             for round in rounds {
                 let names: Vec<&ToolName> = round.iter().map(|(_, name)| *name).collect();
-                let found = |at: usize| round.get(at).map(|(found, _)| *found);
+                let candidate = |at: usize| round.get(at).map(|(candidate, _)| *candidate);
                 match naming::resolve(search.name, &names) {
                     NameResolution::Found(at) => {
-                        return Ok(found(at)
-                            .map(|found| (found, self.routing_for_only(search, found, bad))));
+                        return Ok(candidate(at).map(|candidate| {
+                            (candidate, self.routing_for_only(search, candidate, bad))
+                        }));
                     }
                     NameResolution::Ambiguous(all) => {
                         let all: Vec<ToolCandidate<'a>> =
-                            all.into_iter().filter_map(found).collect();
+                            all.into_iter().filter_map(candidate).collect();
                         return self.choose_weighted(search, &all, bad).map(Some);
                     }
                     NameResolution::Unknown => {}

@@ -8,7 +8,7 @@ use crate::model::{Error, ServerState, ServerStatus, ToolResult};
 use crate::provider::{ManagedServer, ToolProvider};
 
 impl ToolHost {
-    /// Ends a server. Whoever asks for it next starts it again.
+    /// Ends a server. The next call or listing starts it again.
     ///
     /// # Errors
     /// A server that is not there.

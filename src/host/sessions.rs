@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use super::registry::ToolHandler;
+use super::handler::ToolHandler;
 use crate::model::{Error, JsonObject};
 
 /// How many sessions may live at once. When one more begins, the one that was idle the longest
@@ -17,7 +17,7 @@ pub const MAX_SESSIONS: usize = 1_000;
 /// What a session brings along.
 #[derive(Debug, Clone, Default)]
 pub struct SessionInfo {
-    /// Its name.
+    /// The identity that calls name the session by.
     pub session_id: String,
     /// The directory its user works in.
     pub cwd: PathBuf,
@@ -27,13 +27,13 @@ pub struct SessionInfo {
     pub metadata: JsonObject,
 }
 
-/// An instance of a session tool, made by whoever needs it first.
+/// An instance of a session tool, made by the first call that needs it.
 type ToolInstance = Arc<OnceLock<Arc<dyn ToolHandler>>>;
 
 #[derive(Default)]
 struct LiveSession {
     info: Arc<SessionInfo>,
-    /// Whether somebody opened it, so that its context holds for every call.
+    /// Whether it was opened by name, so that its context holds for every call.
     is_explicit: bool,
     instances: HashMap<String, ToolInstance>,
     /// When it was used last, as a number that grows.
@@ -48,7 +48,7 @@ impl LiveSession {
     }
 }
 
-/// The sessions that live.
+/// The sessions that live, at most [`MAX_SESSIONS`].
 #[derive(Default)]
 pub(super) struct Sessions(Mutex<SessionTable>);
 
@@ -86,7 +86,7 @@ impl Sessions {
         ended.is_some()
     }
 
-    /// The context of a session that somebody opened.
+    /// The context of a session that was opened by name.
     pub(super) fn info(&self, id: &str) -> Option<Arc<SessionInfo>> {
         let table = self.lock();
         table.live.get(id).filter(|session| session.is_explicit).map(|s| Arc::clone(&s.info))
@@ -119,7 +119,7 @@ impl Sessions {
         drop(gone);
     }
 
-    /// Ends all sessions.
+    /// Ends all sessions, when the host is closed.
     pub(super) fn clear(&self) {
         let ended = std::mem::take(&mut self.lock().live);
         drop(ended);

@@ -281,6 +281,11 @@ pub struct ToolDefinition {
 }
 
 impl ToolDefinition {
+    /// The server that a call of the tool is recorded under; `None` for tools of other kinds.
+    pub fn server(&self) -> Option<&str> {
+        self.name.component().filter(|_| self.source == ToolSource::Mcp)
+    }
+
     /// Takes the tool out of service, saying why.
     pub fn mark_unavailable(&mut self, reason: Error) {
         // What nobody agreed to yet stays that, whatever else is wrong with it.

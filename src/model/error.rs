@@ -367,7 +367,7 @@ impl Error {
     }
 
     /// Evidence for programs, printed under `data` with `--json`.
-    pub fn data(&self) -> Option<&serde_json::Value> {
+    pub fn data(&self) -> Option<&Value> {
         self.0.data.as_ref()
     }
 }

@@ -29,7 +29,7 @@ use crate::model::{
 pub use crate::model::ToolListing;
 use load::LoadSupport;
 
-/// A source of tools.
+/// A source of tools: one kind of internal tools, or one server.
 #[async_trait]
 pub trait ToolProvider: Send + Sync {
     /// The component its tools are named after, when they share one; servers always have one.
@@ -47,7 +47,7 @@ pub trait ToolProvider: Send + Sync {
     }
 
     /// The tools as they are now; connects when that is needed. What is declared, unless the
-    /// provider has to ask somebody.
+    /// provider has to contact a server or to start a program.
     ///
     /// # Errors
     /// When nothing at all could be listed.
@@ -117,7 +117,7 @@ pub trait LoginSupport: Send + Sync {
     /// Logs in anew. `scopes` is asked for beside what the entry says.
     ///
     /// # Errors
-    /// When there is nothing to log in to, nobody to trust with it, or somebody says no.
+    /// When the server takes no login, cannot be trusted with one, or the login is refused.
     async fn login(&self, browser: &dyn Browser, scopes: &[String]) -> Result<LoginReport, Error>;
 
     /// Forgets the logins; says how many there were.
@@ -164,9 +164,9 @@ pub trait ManagedServer: Send + Sync {
 /// What a server said of itself when it was connected to.
 #[derive(Debug, Clone, Default)]
 pub struct ConnectionSummary {
-    /// Whether it is connected.
+    /// Whether a connection is open and works.
     pub is_ready: bool,
-    /// How long connecting took.
+    /// How long the newest connection took to open, handshake included.
     pub connect: Option<Duration>,
     /// The protocol revision that was agreed on.
     pub protocol: Option<String>,
@@ -264,7 +264,7 @@ pub fn verify_trust(seal: &Seal) -> Result<(), Error> {
 /// What a kind needs from the outside to build its provider.
 #[derive(Clone)]
 pub struct ProviderDeps {
-    /// Variables and well-known directories.
+    /// Variables of the process and well-known directories.
     pub environment: Arc<dyn Environment>,
     /// Where the values of variables are recorded that an entry names.
     pub expanded: ExpandedValues,

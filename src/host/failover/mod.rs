@@ -2,7 +2,7 @@
 //!
 //! Owns: choosing one of them for a bare name, saying which were passed over and why, and giving a
 //! call to the next one when nothing of it was sent. A call that was sent is never sent again.
-//! Never does: decide by which rule (see `balance`), or when a server is left alone (`circuit`).
+//! Never does: decide by which rule (see `balancer`), or when a server is left alone (`circuit`).
 
 use std::sync::Arc;
 

@@ -116,7 +116,7 @@ fn matches_variant(form: &ResolvedSchema, value: &Value) -> bool {
     })
 }
 
-/// A value as somebody would write it.
+/// A value as a person would type it.
 fn input_text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),

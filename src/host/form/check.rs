@@ -16,23 +16,32 @@ pub async fn validate(schema: &Arc<Value>, object: &JsonObject) -> Vec<Violation
     let checker = SchemaChecker::compile(schema).await;
     let mut problems = match checker.check(&value).await {
         Ok(problems) => problems,
-        Err(why) => vec![Violation::new(ValuePath::default(), why)],
+        Err(reason) => vec![Violation::new(ValuePath::default(), reason.to_string())],
     };
     for (key, property) in ResolvedSchema::of(schema).properties(MAX_FIELDS) {
         if let Some(value) = object.get(key)
-            && let Err(why) = format_error(&property, value)
+            && let Err(mismatch) = check_format(&property, value)
         {
-            problems.push(Violation::new(ValuePath::default().key(key), why));
+            problems.push(Violation::new(ValuePath::default().key(key), mismatch.to_string()));
         }
     }
     problems
 }
 
-/// Whether a text has the format that is asked for.
+/// A text has another format than its schema asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("must be {expected}")]
+pub struct FormatMismatch {
+    /// The format in words, with an article and an example where it needs one.
+    pub expected: &'static str,
+}
+
+/// Checks that a text has the format its schema asks for. Formats that forms do not know are not
+/// checked.
 ///
 /// # Errors
-/// What it must be.
-pub fn format_error(schema: &ResolvedSchema, value: &Value) -> Result<(), String> {
+/// When the text has another format.
+pub fn check_format(schema: &ResolvedSchema, value: &Value) -> Result<(), FormatMismatch> {
     let (Some(text), Some(expected)) = (value.as_str(), format_of(schema)) else { return Ok(()) };
     let fits = match schema.text("format") {
         Some("email") => is_mail_address(text),
@@ -41,7 +50,7 @@ pub fn format_error(schema: &ResolvedSchema, value: &Value) -> Result<(), String
         Some("date-time") => text.parse::<jiff::Timestamp>().is_ok(),
         _ => true,
     };
-    if fits { Ok(()) } else { Err(format!("must be {expected}")) }
+    if fits { Ok(()) } else { Err(FormatMismatch { expected }) }
 }
 
 /// A format that forms know, in words.

@@ -6,7 +6,7 @@ use super::{MAX_CHOICES, MAX_VARIANTS, ResolvedSchema};
 use crate::audit::mask;
 use crate::model::JsonObject;
 
-/// One field.
+/// One property of a schema as a person fills it in.
 #[derive(Debug, Clone)]
 pub struct FormField {
     /// The property; for an item its number, from 1; for a chosen form nothing.
@@ -15,7 +15,7 @@ pub struct FormField {
     pub title: String,
     /// What is said about it.
     pub description: Option<String>,
-    /// What it takes.
+    /// Which widget the field needs and which values it takes.
     pub kind: FieldKind,
     /// Whether it has to be filled in.
     pub required: bool,
@@ -25,31 +25,31 @@ pub struct FormField {
     pub default: Option<Value>,
     /// Whether it seems to ask for something that nobody should see or send lightly.
     pub secret: bool,
-    /// Where it stands.
+    /// The field's own schema, references resolved.
     pub schema: ResolvedSchema,
 }
 
-/// What a field takes.
+/// The kinds of values that a field takes, as a form tells them apart.
 #[derive(Debug, Clone, PartialEq)]
 pub enum FieldKind {
-    /// Text.
+    /// A text of one or more lines.
     Text,
     /// A number, whole or not.
     Number {
         /// Whether it has to be whole.
         whole: bool,
     },
-    /// Yes or no.
+    /// A truth value, shown as yes or no.
     Boolean,
-    /// One of these.
+    /// Exactly one of the values of an `enum`.
     Choice(Vec<FieldChoice>),
-    /// Any of these.
+    /// A list in which each of these values may stand once.
     MultiChoice(Vec<FieldChoice>),
-    /// This and nothing else.
+    /// The value of `const`, which nobody can change.
     Constant(Value),
     /// An object with fields of its own.
     Object,
-    /// A list of items.
+    /// A list whose items are fields of one schema.
     List,
     /// A value in one of several forms; what they are called.
     Variants(Vec<String>),
@@ -59,12 +59,12 @@ pub enum FieldKind {
     Json,
 }
 
-/// One of several values.
+/// One value of an `enum` and its title.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FieldChoice {
-    /// What is sent.
+    /// The value that is sent when this is chosen.
     pub value: Value,
-    /// What is shown.
+    /// The title that the schema gives it, or the value as text.
     pub title: String,
 }
 
@@ -81,7 +81,7 @@ pub fn defaults(fields: &[FormField]) -> JsonObject {
 }
 
 impl FormField {
-    /// Reads a field.
+    /// Makes a field of a property's schema.
     pub fn of(key: &str, schema: ResolvedSchema, required: bool) -> Self {
         let text = |name: &str| schema.text(name).map(str::to_owned);
         let title = text("title").filter(|title| !title.trim().is_empty());

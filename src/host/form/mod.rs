@@ -3,7 +3,7 @@
 //! Owns: what of a schema is a field and of which kind; the tree of fields with what was put into
 //! each (nothing, `null` or a value); the value that the whole makes; whether it fits. What cannot
 //! be a field of a kind is a field that takes JSON. Everything is bounded, and what is nested is
-//! read only when somebody opens it, so that a schema that refers to itself ends. Never does: ask or
+//! read only when a person opens it, so that a schema that refers to itself ends. Never does: ask or
 //! draw.
 
 mod assign;
@@ -18,7 +18,7 @@ mod value;
 #[cfg(test)]
 mod tests;
 
-pub use check::{format_error, validate};
+pub use check::{FormatMismatch, check_format, validate};
 pub use field::{FieldChoice, FieldKind, FormField, defaults, fields};
 pub use node::{FieldInput, FormNode};
 pub use required::RequiredFields;

@@ -9,7 +9,7 @@ use crate::model::JsonObject;
 /// A field, what was put into it, and the fields in it.
 #[derive(Debug, Clone)]
 pub struct FormNode {
-    /// What it takes.
+    /// The property that this node is filled in for.
     pub field: FormField,
     /// What was put into it.
     pub input: FieldInput,
@@ -26,7 +26,7 @@ pub enum FieldInput {
     /// Nothing: it is left out, unless something was put into a field in it.
     #[default]
     Unset,
-    /// `null`.
+    /// The value `null`, chosen explicitly.
     Null,
     /// This text. The schema says what it means.
     Text(String),
@@ -262,7 +262,7 @@ impl FormNode {
             )
     }
 
-    /// Writes it.
+    /// Replaces the text of the field; nothing happens to a field that is no text input.
     pub fn set_text(&mut self, text: &str) {
         if self.is_text_input() {
             self.input = match self.input {

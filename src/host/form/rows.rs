@@ -10,16 +10,16 @@ pub struct FieldRow {
     pub index_path: Vec<usize>,
     /// What of that field it is.
     pub part: RowPart,
-    /// How deep it stands.
+    /// How many objects and lists it stands in, for indentation.
     pub depth: usize,
-    /// Where in the value.
+    /// The place of its value among the arguments, by which violations find the row.
     pub path: ValuePath,
 }
 
 /// What of a field a line shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RowPart {
-    /// The field itself.
+    /// The title of the field and its value.
     Field,
     /// The choice with this number, which can be ticked.
     Choice(usize),

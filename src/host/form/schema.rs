@@ -19,7 +19,7 @@ pub struct ResolvedSchema {
 }
 
 impl ResolvedSchema {
-    /// The whole of one.
+    /// Resolves a whole schema, starting at its root.
     pub fn of(root: &Arc<Value>) -> Self {
         Self::at(root, String::new())
     }
@@ -74,7 +74,7 @@ impl ResolvedSchema {
         self.places().find_map(|(_, here)| here.get(keyword))
     }
 
-    /// A keyword's text.
+    /// The value of a keyword, if that is a text.
     pub fn text(&self, keyword: &str) -> Option<&str> {
         self.get(keyword).and_then(Value::as_str)
     }

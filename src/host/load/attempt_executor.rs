@@ -21,14 +21,10 @@ use crate::host::{content, limits};
 use crate::model::{Error, ToolCall, ToolContext, ToolResult};
 use crate::provider::ToolProvider;
 use crate::provider::load::{
-    BenchRequest, CompletedRequest, EncodedArguments, Load, LoadDecision, LoadExecutor, LoadJob,
-    LoadOutcome,
+    AnswerSampler, BenchRequest, CompletedRequest, EncodedArguments, Load, LoadExecutor, LoadJob,
+    LoadOutcome, LoadTransport, LoadWait, drive, split_decision, tool_error,
 };
-use crate::util::pacer::Pacer;
 use crate::util::units::show_duration;
-
-/// How much of what a tool said is kept, in characters.
-const WORDS: usize = 300;
 
 /// Attempts of a provider, side by side.
 pub(super) struct AttemptExecutor {
@@ -36,8 +32,7 @@ pub(super) struct AttemptExecutor {
     job: LoadJob,
     /// What calls that have ended left for later ones.
     idle: Vec<AttemptSlot>,
-    /// Answers that were read.
-    answer_count: u64,
+    sampler: AnswerSampler,
 }
 
 /// What a call needs beside its arguments, used again and again.
@@ -60,7 +55,8 @@ struct FinishedAttempt {
 
 impl AttemptExecutor {
     pub(super) fn new(provider: Arc<dyn ToolProvider>, job: LoadJob) -> Self {
-        Self { provider, job, idle: Vec::new(), answer_count: 0 }
+        let sampler = AnswerSampler::new(job.inspection.clone());
+        Self { provider, job, idle: Vec::new(), sampler }
     }
 
     /// A lane for these arguments, which ends with `run`.
@@ -113,93 +109,106 @@ impl AttemptExecutor {
     }
 
     fn classify(&mut self, result: Result<ToolResult, Error>) -> (LoadOutcome, u64) {
+        let failed = |error| LoadOutcome::Failed(Box::new(error));
         let result = match result {
             Ok(result) => result,
-            Err(error) => return (LoadOutcome::Failed(Box::new(error)), 0),
+            Err(error) => return (failed(error), 0),
         };
         let bytes = content::size(&result);
         if !result.success {
-            let words = result.error.as_ref().map_or("the tool said no", Error::message);
-            // The cut shows, also to whoever looks for secrets beside it.
-            let words = match words.char_indices().nth(WORDS) {
-                Some((at, _)) => format!("{}…", words.get(..at).unwrap_or_default()).into(),
-                None => words.into(),
-            };
-            return (LoadOutcome::ToolError(words), bytes);
+            return (tool_error(&result), bytes);
         }
-        let number = self.answer_count;
-        self.answer_count += 1;
-        let inspection = self.job.inspection.as_ref();
-        let wrong = inspection
-            .filter(|inspection| number.is_multiple_of(inspection.every.max(1)))
-            .and_then(|inspection| inspection.inspector.inspect(&result));
-        (wrong.map_or(LoadOutcome::Ok, |error| LoadOutcome::Failed(Box::new(error))), bytes)
+        let inspection = self.sampler.next();
+        let wrong = inspection.and_then(|inspection| inspection.inspector.inspect(&result));
+        (wrong.map_or(LoadOutcome::Ok, failed), bytes)
     }
 }
 
 #[async_trait]
 impl LoadExecutor for AttemptExecutor {
     async fn run(&mut self, load: &mut dyn Load) -> Result<(), Error> {
-        let (wakeup, mut pacer) = (load.wakeup(), Pacer::new());
         let cancel = self.job.context.cancel.clone();
         let run = cancel.child_token();
-        // Whatever is still running when this returns is told, also by those who work for it.
-        let _tells = run.clone().drop_guard();
-        let mut flying: FuturesUnordered<BoxFuture<'static, FinishedAttempt>> =
-            FuturesUnordered::new();
-        let mut open: HashMap<u64, Instant> = HashMap::new();
+        // What is still running when this returns is cancelled, with the calls it made.
+        let _cancels_the_rest = run.clone().drop_guard();
+        let mut transport = AttemptTransport {
+            executor: self,
+            run: &run,
+            flying: FuturesUnordered::new(),
+            open: HashMap::new(),
+        };
+        drive(&mut transport, load, &cancel).await
+    }
+}
+
+/// The attempts of one run.
+struct AttemptTransport<'a> {
+    executor: &'a mut AttemptExecutor,
+    run: &'a CancellationToken,
+    flying: FuturesUnordered<BoxFuture<'static, FinishedAttempt>>,
+    /// When each call in flight was started, by its ticket.
+    open: HashMap<u64, Instant>,
+}
+
+impl LoadTransport for AttemptTransport<'_> {
+    type Event = FinishedAttempt;
+
+    fn send_due(&mut self, load: &mut dyn Load) -> LoadWait {
         loop {
-            // Tools that answer at once would leave no time for anybody else on this thread.
-            tokio::task::coop::consume_budget().await;
-            let until = loop {
-                match load.next(load.now()) {
-                    LoadDecision::Send(request) => {
-                        let sent = load.now();
-                        open.insert(request.ticket, sent);
-                        flying.push(self.start(&request, sent, &run));
-                    }
-                    LoadDecision::WaitUntil(moment) => break Some((moment, false)),
-                    LoadDecision::WaitForWakeup => break None,
-                    LoadDecision::Drain(_) if flying.is_empty() => return Ok(()),
-                    LoadDecision::Drain(moment) => break Some((moment, true)),
-                }
+            let request = match split_decision(load.next(load.now())) {
+                Ok(request) => request,
+                Err(wait) => return wait,
             };
-            tokio::select! {
-                biased;
-                () = cancel.cancelled() => {
-                    give_up(load, open);
-                    return Ok(());
-                }
-                Some(ended) = flying.next() => {
-                    let FinishedAttempt { ticket, sent_at, ended_at, result, lane } = ended;
-                    let at = ended_at.unwrap_or_else(|| load.now());
-                    open.remove(&ticket);
-                    self.idle.push(lane);
-                    let (verdict, bytes_in) = self.classify(result);
-                    load.on_completed(CompletedRequest { ticket, sent_at, ended_at: at, bytes_out: 0, bytes_in, outcome: verdict });
-                }
-                () = wakeup.notified() => {}
-                () = wait(&mut pacer, until.map(|(moment, _)| moment)) => {
-                    if until.is_some_and(|(moment, last)| last && load.now() >= moment) {
-                        give_up(load, open);
-                        return Ok(());
-                    }
-                }
-            }
+            let sent = load.now();
+            self.open.insert(request.ticket, sent);
+            self.flying.push(self.executor.start(&request, sent, self.run));
         }
     }
-}
 
-fn give_up(load: &mut dyn Load, open: HashMap<u64, Instant>) {
-    let at = load.now();
-    for (ticket, sent) in open {
-        load.on_completed(CompletedRequest::unanswered(ticket, sent, at));
+    fn is_idle(&self) -> bool {
+        self.flying.is_empty()
     }
-}
 
-async fn wait(pacer: &mut Pacer, moment: Option<Instant>) {
-    match moment {
-        Some(moment) => pacer.until(moment).await,
-        None => pending().await,
+    /// Each attempt has a timer of its own.
+    fn next_deadline(&self) -> Option<Instant> {
+        None
+    }
+
+    async fn wait(&mut self) -> FinishedAttempt {
+        // Tools that answer at once would leave no time for other tasks of this thread.
+        tokio::task::coop::consume_budget().await;
+        match self.flying.next().await {
+            Some(finished) => finished,
+            None => pending().await,
+        }
+    }
+
+    fn on_wake(
+        &mut self,
+        event: Option<FinishedAttempt>,
+        load: &mut dyn Load,
+    ) -> Result<(), Error> {
+        let Some(finished) = event else { return Ok(()) };
+        let FinishedAttempt { ticket, sent_at, ended_at, result, lane } = finished;
+        let ended_at = ended_at.unwrap_or_else(|| load.now());
+        self.open.remove(&ticket);
+        self.executor.idle.push(lane);
+        let (outcome, bytes_in) = self.executor.classify(result);
+        load.on_completed(CompletedRequest {
+            ticket,
+            sent_at,
+            ended_at,
+            bytes_out: 0,
+            bytes_in,
+            outcome,
+        });
+        Ok(())
+    }
+
+    fn abandon(&mut self, load: &mut dyn Load, _reason: &str) {
+        let at = load.now();
+        for (ticket, sent) in std::mem::take(&mut self.open) {
+            load.on_completed(CompletedRequest::unanswered(ticket, sent, at));
+        }
     }
 }

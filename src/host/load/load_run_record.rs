@@ -11,7 +11,8 @@ use crate::host::call_record::{new_call_record, record_intent};
 use crate::host::listings::ListedTool;
 use crate::model::{CallId, CallRecord, Error, ErrorKind, JsonObject, RecordedOutcome};
 
-/// An open record: the intent is written. Whoever drops it leaves a call without an outcome.
+/// An open record: the intent is written. Dropped before it is closed, it leaves a call without an
+/// outcome.
 pub struct LoadRunRecord {
     host: Arc<ToolHost>,
     call: CallRecord,

@@ -1,4 +1,4 @@
-//! Many calls of one tool, for whoever makes load.
+//! Many calls of one tool, for a benchmark.
 //!
 //! Owns: what a run of calls needs before its first one: the tool, the right to call it so often,
 //! checked arguments, and something that carries the calls. Never does: pace, count, or record
@@ -33,7 +33,7 @@ pub struct LoadTargetRequest {
     pub name: String,
     /// Only these servers are considered (empty: everything).
     pub servers: Vec<String>,
-    /// Overrides every configured timeout.
+    /// Limit for each call, instead of every configured timeout.
     pub timeout: Option<Duration>,
     /// Whether arguments are checked against the schema.
     pub validate: bool,
@@ -44,9 +44,9 @@ pub struct LoadTargetRequest {
     /// One answer of so many is read whole and checked against the output schema; no one when not
     /// set.
     pub inspect_every: Option<u64>,
-    /// Variables for the tool.
+    /// Variables for the tool: those its entry declares (`context_env`), and `TOOLHOST_*`.
     pub environment: BTreeMap<String, String>,
-    /// Metadata for the tool.
+    /// Free metadata that tools of this program read from their context.
     pub metadata: JsonObject,
     /// Ends the run at once.
     pub cancel: CancellationToken,
@@ -165,7 +165,7 @@ pub fn link_targets(targets: &mut [&mut LoadTarget]) {
 }
 
 impl LoadTarget {
-    /// The tool.
+    /// The tool as it was listed when the target was resolved.
     pub fn definition(&self) -> &ToolDefinition {
         &self.route.tool.definition
     }

@@ -62,13 +62,13 @@ impl ToolHost {
         }
         let scope = self.candidate_servers(name, servers);
         let mut prompts = self.prompts(&scope).await;
-        let mut found = resolve(name, &prompts.items)?;
-        if found.is_none() && scope != servers {
+        let mut index = resolve(name, &prompts.items)?;
+        if index.is_none() && scope != servers {
             // It only looked like a name that begins with a server's.
             prompts = self.prompts(servers).await;
-            found = resolve(name, &prompts.items)?;
+            index = resolve(name, &prompts.items)?;
         }
-        if let Some(at) = found {
+        if let Some(at) = index {
             return Ok(prompts.items.swap_remove(at));
         }
         if let Some(error) = decisive_error(&prompts.servers) {

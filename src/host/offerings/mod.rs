@@ -33,7 +33,7 @@ pub struct Offerings<T> {
     pub servers: Vec<ServerListing>,
     /// How long each server that answered says its list holds.
     pub freshness: Vec<(String, Freshness)>,
-    /// Findings about single items.
+    /// Findings about single items, which may have been left out.
     pub diagnostics: Vec<Diagnostic>,
 }
 
@@ -188,13 +188,13 @@ impl ToolHost {
             &'a dyn OfferingSupport,
         ) -> BoxFuture<'a, Result<OfferingListing<T>, Error>>,
     ) -> Offerings<T> {
-        let asked = self.directory.providers.iter().filter_map(|provider| {
+        let contacted = self.directory.providers.iter().filter_map(|provider| {
             let name = provider.server.as_ref()?;
             let wanted = servers.is_empty() || servers.contains(name);
             Some((name, provider.inner.as_offerings().filter(|_| wanted)?))
         });
         let ask = &ask;
-        let all = join_all(asked.map(|(name, offers)| async move {
+        let all = join_all(contacted.map(|(name, offers)| async move {
             let answer = tokio::time::timeout(limits::LISTING_TIMEOUT, ask(offers)).await;
             (name, answer.unwrap_or_else(|_elapsed| Err(listing_timeout(what))))
         }))
@@ -272,17 +272,17 @@ fn listing_timeout(what: &str) -> Error {
 }
 
 /// Checks the arguments of a prompt: all problems at once.
-fn check_arguments(prompt: &Prompt, given: &JsonObject) -> Result<(), Error> {
+fn check_arguments(prompt: &Prompt, arguments: &JsonObject) -> Result<(), Error> {
     let known = || prompt.arguments.iter().map(|argument| argument.name.as_str());
-    let missing = prompt.arguments.iter().filter(|a| a.required && !given.contains_key(&a.name));
+    let missing =
+        prompt.arguments.iter().filter(|a| a.required && !arguments.contains_key(&a.name));
     let missing = missing.map(|argument| format!("{}: required, and missing", argument.name));
-    let unknown =
-        given.keys().filter(|key| !known().any(|name| name == *key)).map(
-            |key| match naming::nearest(key, known()) {
-                Some(near) => format!("{key}: unknown; did you mean '{near}'?"),
-                None => format!("{key}: unknown"),
-            },
-        );
+    let unknown = arguments.keys().filter(|key| !known().any(|name| name == *key)).map(|key| {
+        match naming::nearest(key, known()) {
+            Some(near) => format!("{key}: unknown; did you mean '{near}'?"),
+            None => format!("{key}: unknown"),
+        }
+    });
     let problems: Vec<String> = missing.chain(unknown).collect();
     if problems.is_empty() {
         return Ok(());

@@ -15,9 +15,9 @@ use crate::provider::OfferingSupport;
 /// A change at one of the servers that are watched.
 #[derive(Debug)]
 pub struct ServerChange {
-    /// The server.
+    /// The name of the server that told the change.
     pub server: String,
-    /// What happened.
+    /// A changed list or resource, or the state of the subscription.
     pub change: SubscriptionEvent,
 }
 
@@ -81,7 +81,7 @@ impl ToolHost {
                     server: server.clone(),
                     change: SubscriptionEvent::Failed(error.clone()),
                 };
-                // Whoever does not listen any more does not want to know this either.
+                // A receiver that is gone needs no error.
                 let _unheard = updates.send(last_update).await;
             }
             error

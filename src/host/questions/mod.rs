@@ -1,7 +1,7 @@
-//! The host's own inbox: what servers ask passes here on its way to whoever answers.
+//! The host's own inbox: what servers ask passes here on its way to the front end that answers.
 //!
 //! Owns: that one person is asked one thing at a time, whether it is a question of a server or the
-//! approval of a call, unless whoever answers takes many at once; how long each call waited for answers; and what the records tell of them —
+//! approval of a call, unless the front end takes many at once; how long each call waited for answers; and what the records tell of them —
 //! who asked, what kind of thing, and what came of it, never what was said.
 
 pub mod sampling;
@@ -135,10 +135,10 @@ impl Drop for QuestionRecordGuard<'_> {
     fn drop(&mut self) {
         let Some(call) = &self.call else { return };
         let waited = self.questions.clock.now().saturating_duration_since(self.since);
-        if let Some(asked) = self.questions.calls().get_mut(call) {
-            asked.waited += waited;
-            if asked.questions.len() < RECORDED {
-                asked.questions.push(QuestionRecord { kind: self.kind, verdict: self.verdict });
+        if let Some(entry) = self.questions.calls().get_mut(call) {
+            entry.waited += waited;
+            if entry.questions.len() < RECORDED {
+                entry.questions.push(QuestionRecord { kind: self.kind, verdict: self.verdict });
             }
         }
     }

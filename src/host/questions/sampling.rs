@@ -8,7 +8,7 @@ const MESSAGES: usize = 20;
 /// A part of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ConversationLine<'a> {
-    /// Who speaks now.
+    /// The role that speaks the lines after this one.
     Role(&'a str),
     /// What is said, in the words of the server.
     Text(&'a str),

@@ -4,7 +4,7 @@ use url::Url;
 
 use crate::net::address;
 
-/// What an address is, for somebody who is to trust it.
+/// What an address is, for a person who has to decide whether to open it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct UrlReview {
     /// The host and the port, when it is an address.

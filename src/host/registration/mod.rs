@@ -6,7 +6,8 @@
 use std::sync::Arc;
 
 use super::ToolHost;
-use super::registry::{HandlerSource, ToolHandler};
+use super::handler::ToolHandler;
+use super::registry::HandlerSource;
 use super::sessions::SessionInfo;
 use crate::model::{
     Error, HostEvent, ListKind, ListOwner, Origin, ToolDefinition, ToolScope, ToolSource,

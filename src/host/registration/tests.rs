@@ -114,7 +114,7 @@ async fn a_registered_tool_may_call_others() {
 }
 
 /// Counts the calls of its session.
-fn counter(info: &SessionInfo) -> impl crate::host::registry::ToolHandler + use<> {
+fn counter(info: &SessionInfo) -> impl crate::host::handler::ToolHandler + use<> {
     let (whose, count) = (info.metadata.get("user").cloned(), Arc::new(AtomicUsize::new(0)));
     move |_: JsonObject, context: ToolContext| {
         let count = count.fetch_add(1, Ordering::Relaxed) + 1;

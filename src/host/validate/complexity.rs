@@ -5,6 +5,8 @@
 
 use serde_json::Value;
 
+use super::unchecked::UncheckedReason;
+
 /// The largest schema that is used, in bytes of JSON (estimated).
 pub const MAX_BYTES: usize = 1024 * 1024;
 
@@ -20,10 +22,10 @@ const CHEAP: usize = 2_000;
 /// The longest and the most patterns that are compiled without precautions.
 const CHEAP_PATTERNS: usize = 20;
 
-/// What the walk found.
+/// The size of a schema that is within the limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SchemaComplexity {
-    /// Objects and arrays.
+    /// The number of objects and arrays; at most [`MAX_NODES`].
     pub nodes: usize,
     /// Compiling or checking may take long.
     pub is_expensive: bool,
@@ -33,9 +35,9 @@ pub struct SchemaComplexity {
 ///
 /// # Errors
 /// Why it will not be used: too large, too deep, or not a schema.
-pub fn measure(schema: &Value) -> Result<SchemaComplexity, String> {
+pub fn measure(schema: &Value) -> Result<SchemaComplexity, UncheckedReason> {
     if !(schema.is_object() || schema.is_boolean()) {
-        return Err("its schema is not an object".into());
+        return Err(UncheckedReason::NotASchema);
     }
     let mut walk = SchemaWalk::default();
     walk.visit(schema, 0)?;
@@ -57,9 +59,9 @@ struct SchemaWalk {
 }
 
 impl SchemaWalk {
-    fn visit(&mut self, value: &Value, depth: usize) -> Result<(), String> {
+    fn visit(&mut self, value: &Value, depth: usize) -> Result<(), UncheckedReason> {
         if depth > MAX_DEPTH {
-            return Err(format!("its schema is nested deeper than {MAX_DEPTH} levels"));
+            return Err(UncheckedReason::TooDeep);
         }
         self.bytes += 2;
         match value {
@@ -94,15 +96,15 @@ impl SchemaWalk {
             Value::Bool(_) | Value::Null => self.bytes += 3,
         }
         if self.bytes > MAX_BYTES {
-            return Err(format!("its schema is larger than {} KiB", MAX_BYTES / 1024));
+            return Err(UncheckedReason::TooLarge);
         }
         Ok(())
     }
 
-    fn node(&mut self) -> Result<(), String> {
+    fn node(&mut self) -> Result<(), UncheckedReason> {
         self.nodes += 1;
         if self.nodes > MAX_NODES {
-            return Err(format!("its schema has more than {MAX_NODES} parts"));
+            return Err(UncheckedReason::TooManyNodes);
         }
         Ok(())
     }

@@ -7,6 +7,7 @@ use jsonschema::error::{TypeKind, ValidationErrorKind};
 use jsonschema::{JsonType, PatternOptions, Retrieve, Uri, ValidationError, Validator};
 use serde_json::Value;
 
+use super::unchecked::UncheckedReason;
 use super::violation::{ValuePath, Violation, quote};
 
 /// The largest compiled pattern, in bytes.
@@ -15,7 +16,7 @@ const PATTERN_SIZE: usize = 1024 * 1024;
 /// The most problems that are reported.
 const MAX_PROBLEMS: usize = 100;
 
-/// A compiled schema.
+/// A schema compiled by the `jsonschema` crate.
 #[derive(Debug)]
 pub(super) struct FullValidator {
     validator: Validator,
@@ -36,7 +37,7 @@ impl Retrieve for RefuseRetrieval {
 
 impl FullValidator {
     /// Compiles a schema; formats are notes for people, as in the newest dialect.
-    pub(super) fn compile(schema: &Value) -> Result<Self, String> {
+    pub(super) fn compile(schema: &Value) -> Result<Self, UncheckedReason> {
         let patterns =
             PatternOptions::regex().size_limit(PATTERN_SIZE).dfa_size_limit(PATTERN_SIZE);
         let validator = jsonschema::options()
@@ -44,8 +45,8 @@ impl FullValidator {
             .with_pattern_options(patterns)
             .should_validate_formats(false)
             .build(schema)
-            .map_err(|error| {
-                format!("its schema cannot be used: {}", quote(&error.masked().to_string()))
+            .map_err(|error| UncheckedReason::Unusable {
+                cause: quote(&error.masked().to_string()),
             })?;
         Ok(Self { validator, schema: schema.clone() })
     }

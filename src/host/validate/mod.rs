@@ -8,6 +8,7 @@
 
 pub mod complexity;
 pub mod plain;
+pub mod unchecked;
 pub mod violation;
 
 mod full;
@@ -20,6 +21,7 @@ use serde_json::Value;
 
 use full::FullValidator;
 use plain::PlainValidator;
+pub use unchecked::UncheckedReason;
 pub use violation::{ValuePath, ValuePathSegment, Violation};
 
 /// How long a suspicious schema may take to compile, and again to check a value.
@@ -37,7 +39,7 @@ pub struct SchemaChecker {
 enum CheckStrategy {
     Plain(Box<PlainValidator>),
     Full { full: Arc<FullValidator>, is_expensive: bool },
-    Unchecked(String),
+    Unchecked(UncheckedReason),
 }
 
 impl SchemaChecker {
@@ -66,9 +68,7 @@ impl SchemaChecker {
                 CheckStrategy::Full { full: Arc::new(full), is_expensive: suspicious }
             }
             Some(Err(reason)) => CheckStrategy::Unchecked(reason),
-            None => {
-                CheckStrategy::Unchecked(format!("its schema is not compiled after {BUDGET:?}"))
-            }
+            None => CheckStrategy::Unchecked(UncheckedReason::CompileTimeout),
         }
     }
 
@@ -76,19 +76,18 @@ impl SchemaChecker {
     ///
     /// # Errors
     /// Why the value could not be checked at all.
-    pub async fn check(&self, value: &Value) -> Result<Vec<Violation>, String> {
+    pub async fn check(&self, value: &Value) -> Result<Vec<Violation>, UncheckedReason> {
         match &self.strategy {
             CheckStrategy::Plain(plain) => Ok(plain.check(value)),
             CheckStrategy::Full { full, is_expensive: false } => Ok(full.check(value)),
             CheckStrategy::Full { full, is_expensive: true } => {
-                let over = || format!("checking takes longer than {BUDGET:?}");
                 if self.has_timed_out.load(Ordering::Relaxed) {
-                    return Err(over());
+                    return Err(UncheckedReason::CheckTimeout);
                 }
                 let (full, value) = (Arc::clone(full), value.clone());
                 run_with_budget(move || full.check(&value)).await.ok_or_else(|| {
                     self.has_timed_out.store(true, Ordering::Relaxed);
-                    over()
+                    UncheckedReason::CheckTimeout
                 })
             }
             CheckStrategy::Unchecked(reason) => Err(reason.clone()),
@@ -96,7 +95,7 @@ impl SchemaChecker {
     }
 
     /// Why nothing is checked, when that is so.
-    pub fn unchecked_reason(&self) -> Option<&str> {
+    pub fn unchecked_reason(&self) -> Option<&UncheckedReason> {
         match &self.strategy {
             CheckStrategy::Unchecked(reason) => Some(reason),
             _ => None,
@@ -124,7 +123,7 @@ mod tests {
 
     use super::*;
 
-    async fn check(schema: Value, value: Value) -> Result<Vec<String>, String> {
+    async fn check(schema: Value, value: Value) -> Result<Vec<String>, UncheckedReason> {
         let checker = SchemaChecker::compile(&Arc::new(schema)).await;
         checker.check(&value).await.map(|v| v.iter().map(ToString::to_string).collect())
     }

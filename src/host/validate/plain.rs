@@ -27,13 +27,13 @@ const EXACT: f64 = 9_007_199_254_740_992.0;
 /// The words of the JSON types, in the order in which they are reported.
 const TYPES: [&str; 7] = ["null", "boolean", "integer", "number", "string", "array", "object"];
 
-/// A compiled plain schema.
+/// A schema of only the keywords that this module checks itself.
 #[derive(Debug, Clone)]
 pub struct PlainValidator(Subschema);
 
 #[derive(Debug, Clone, Default)]
 struct Subschema {
-    /// Nothing fits (`false`).
+    /// Whether the schema is `false`, which no value fits.
     never: bool,
     types: Option<Vec<&'static str>>,
     options: Option<Vec<Value>>,
@@ -564,7 +564,8 @@ mod tests {
             let Some(plain) = PlainValidator::compile(&schema) else {
                 return Err(TestCaseError::fail(format!("not plain: {schema}")));
             };
-            let full = FullValidator::compile(&schema).map_err(TestCaseError::fail)?;
+            let full = FullValidator::compile(&schema)
+                .map_err(|reason| TestCaseError::fail(reason.to_string()))?;
             for value in values {
                 let (mut ours, mut theirs) = (plain.check(&value), full.check(&value));
                 ours.sort();

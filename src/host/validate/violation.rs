@@ -15,9 +15,9 @@ const QUOTE: usize = 120;
 /// One step into a value.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ValuePathSegment {
-    /// Into a property.
+    /// Into the property with this name.
     Key(String),
-    /// Into an item.
+    /// Into the item with this number, from 0.
     Index(usize),
 }
 
@@ -26,13 +26,13 @@ pub enum ValuePathSegment {
 pub struct ValuePath(pub Vec<ValuePathSegment>);
 
 impl ValuePath {
-    /// One step further.
+    /// The path to a property of the value at this path.
     #[must_use]
     pub fn key(&self, key: &str) -> Self {
         self.with(ValuePathSegment::Key(key.to_owned()))
     }
 
-    /// One step further.
+    /// The path to an item of the value at this path.
     #[must_use]
     pub fn index(&self, index: usize) -> Self {
         self.with(ValuePathSegment::Index(index))
@@ -44,6 +44,15 @@ impl ValuePath {
             ValuePathSegment::Key(key) => at.get(key),
             ValuePathSegment::Index(index) => at.get(index),
         })
+    }
+
+    /// The path with a point between all steps, positions among them: `user.tags.2`.
+    pub fn dotted(&self) -> String {
+        let step = |step: &ValuePathSegment| match step {
+            ValuePathSegment::Key(key) => key.clone(),
+            ValuePathSegment::Index(index) => index.to_string(),
+        };
+        self.0.iter().map(step).collect::<Vec<_>>().join(".")
     }
 
     fn with(&self, step: ValuePathSegment) -> Self {
@@ -79,7 +88,7 @@ fn is_simple(key: &str) -> bool {
 /// One thing that does not fit. Never quotes the value, which may be a secret or very long.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Violation {
-    /// Where.
+    /// The value that breaks the rule; empty for the whole value.
     pub path: ValuePath,
     /// What, as the end of a sentence about the place.
     pub message: String,

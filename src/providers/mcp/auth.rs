@@ -17,9 +17,9 @@ use crate::provider::{LoginSupport, verify_trust};
 
 /// The credentials of one server.
 pub(super) struct ServerAuth {
-    /// What its wires show.
+    /// Put into each request by the server's wires.
     pub credentials: Arc<dyn Credentials>,
-    /// The same, when somebody can log in with them.
+    /// The same credentials, when a person can log in with them.
     pub login: Option<Arc<OAuth>>,
 }
 
@@ -46,7 +46,7 @@ impl ServerAuth {
             AuthSpec::Bearer { token, .. } => {
                 return Self { credentials: credentials::bearer(token.clone()), login: None };
             }
-            // A token must not cross a network in the clear because somebody once logged in.
+            // A login of the past must not send a token over a network in the clear.
             AuthSpec::Unset if url.scheme() == "http" && !is_loopback(url) && !insecure => {
                 return Self { credentials: credentials::none(), login: None };
             }

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// The first wait.
+/// The wait before the first new attempt; doubled for each further one.
 const FIRST: Duration = Duration::from_millis(500);
-/// The longest wait.
+/// The longest wait between two attempts.
 const LONGEST: Duration = Duration::from_secs(30);
 /// How often in a row it is begun again.
 const TRIES: u32 = 10;

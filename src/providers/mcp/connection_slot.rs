@@ -14,7 +14,7 @@ use crate::model::Error;
 
 /// At most this many starts…
 const STARTS: usize = 3;
-/// …in this time.
+/// The time in which [`STARTS`] are counted.
 const WINDOW: Duration = Duration::from_mins(1);
 /// The least time between the first start and the second; doubled for the third.
 const PAUSE: Duration = Duration::from_millis(500);
@@ -77,7 +77,7 @@ impl ConnectionSlot {
         Ok(when)
     }
 
-    /// A connection was opened.
+    /// Keeps an open connection and forgets the newest failure.
     pub fn opened(&mut self, connection: Arc<Connection>) {
         self.failure = None;
         self.connection = Some(connection);
@@ -95,7 +95,7 @@ impl ConnectionSlot {
         self.starts.clear();
     }
 
-    /// Empties the slot.
+    /// Takes the connection out, to be closed.
     pub fn take(&mut self) -> Option<Arc<Connection>> {
         self.connection.take()
     }

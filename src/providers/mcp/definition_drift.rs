@@ -28,13 +28,13 @@ pub fn check_drift(
     if drift == DriftPolicy::Allow {
         return Ok(Vec::new());
     }
-    let found = changes::between(&without_nulls(old), &without_nulls(new));
-    if found.is_empty() {
+    let differences = changes::between(&without_nulls(old), &without_nulls(new));
+    if differences.is_empty() {
         return Ok(Vec::new());
     }
     let drifted =
-        DefinitionDrift { tool: after.name.to_string(), parts: changes::names(&found).to_string() };
-    let lines = changes::lines(&found, LINES);
+        DefinitionDrift { tool: after.name.to_string(), parts: changes::names(&differences).to_string() };
+    let lines = changes::lines(&differences, LINES);
     if drift == DriftPolicy::Warn {
         let first = ProtocolWarning::DefinitionChanged(drifted);
         let lines = lines.into_iter().map(ProtocolWarning::DefinitionDifference);

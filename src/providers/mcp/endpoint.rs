@@ -74,15 +74,15 @@ pub(super) async fn connect(
 
 /// A connection, and by what it was made.
 pub(super) struct EstablishedConnection {
-    /// The connection.
+    /// The connection, its handshake done.
     pub connection: Connection,
-    /// As in [`ServerStatus::transport`](crate::model::ServerStatus).
+    /// The transport in words, as [`ServerStatus::transport`](crate::model::ServerStatus) shows it.
     pub transport: &'static str,
 }
 
 /// One way to reach a server.
 struct TransportPlan {
-    /// Opens a wire.
+    /// Opens the wire of this transport, once for each attempt.
     open: WireOpener,
     /// What its era is remembered by.
     key: String,
@@ -244,7 +244,7 @@ fn program(
     Ok(Program { path: program, args, env: variables, cwd, stdin: true })
 }
 
-/// Starts the program of a server as for a connection, for whoever speaks to it instead of us.
+/// Starts the program of a server as for a connection, for a proxy that speaks to it itself.
 ///
 /// # Errors
 /// When it is not what was trusted, cannot be started, or is not a server that is started.

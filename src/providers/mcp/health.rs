@@ -1,7 +1,7 @@
 //! What became of a server so far: its starts, how long it has been there, its newest error.
 //!
 //! Owns: these facts and watching a connection for its end. Never does: start anything again (see
-//! `slot`).
+//! `connection_slot`).
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -22,7 +22,7 @@ pub(super) struct Health {
 }
 
 impl Health {
-    /// A connection stands.
+    /// Counts a connection that was opened and starts its uptime.
     pub(super) fn record_start(&mut self) {
         self.starts = self.starts.saturating_add(1);
         self.since = Some(Instant::now());
@@ -39,7 +39,7 @@ impl Health {
         }
     }
 
-    /// Connections made so far.
+    /// The number of connections opened in this run.
     pub(super) fn starts(&self) -> u32 {
         self.starts
     }
@@ -55,8 +55,8 @@ impl Health {
     }
 }
 
-/// Notes the end of a connection when it comes, and tells whoever listens: lists that were
-/// remembered are old then.
+/// Records the end of a connection when it comes, and tells viewers. The version of the tool list
+/// changes with it.
 pub(super) fn watch_for_disconnect(
     server: &str,
     connection: &Arc<Connection>,

@@ -20,7 +20,7 @@ mod throttle;
 pub use endpoint::identity;
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex as StdMutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -56,22 +56,22 @@ use throttle::ListThrottle;
 /// Silence that ends a request when the entry says nothing else.
 const IDLE: Duration = Duration::from_mins(1);
 
-/// What all servers share.
+/// What all servers share: ports to the outside and options of the run.
 #[derive(Clone)]
 pub struct McpSetup {
-    /// Variables for child processes.
+    /// Variables and directories, for child processes and proxies.
     pub environment: Arc<dyn Environment>,
     /// Where the values of variables are recorded that an entry names.
     pub expanded: ExpandedValues,
     /// Which era each server spoke last time.
     pub eras: Arc<EraCache>,
-    /// Where events go.
+    /// Where changes of state, progress and logs are shown.
     pub events: EventSink,
     /// Who answers what servers ask.
     pub inbox: Arc<dyn QuestionHandler>,
     /// Where what crosses the wires is shown; secrets are taken out behind it.
     pub traffic: TrafficSink,
-    /// Where logins are kept.
+    /// Where the tokens of logins are kept between runs.
     pub logins: Arc<dyn Vault>,
     /// Hears of tokens as they are got.
     pub learn: SecretListener,
@@ -81,7 +81,7 @@ pub struct McpSetup {
     pub log_level: Option<&'static str>,
 }
 
-/// One server of `mcp.yaml`.
+/// The provider of one server of `mcp.yaml`.
 pub struct McpProvider {
     spec: ServerSpec,
     setup: McpSetup,
@@ -91,7 +91,7 @@ pub struct McpProvider {
     slot: tokio::sync::Mutex<ConnectionSlot>,
     /// Held while listing, so that callers at the same time ask only once.
     listing: tokio::sync::Mutex<ListThrottle>,
-    known: Arc<StdMutex<CachedServerState>>,
+    known: Arc<Mutex<CachedServerState>>,
     /// The newest connection did some work.
     has_worked: Arc<AtomicBool>,
 }

@@ -116,7 +116,7 @@ impl OfferingSupport for McpProvider {
             let (error, gracefully) = match ended {
                 SubscriptionEnd::Cancelled => return Ok(()),
                 SubscriptionEnd::Refused(error) => return Err(error),
-                // Whoever never agreed is not asked again and again.
+                // A server that never agreed is not asked again.
                 SubscriptionEnd::Broken(error) if !backoff.was_acknowledged() => return Err(error),
                 SubscriptionEnd::Broken(error) => (error, false),
                 SubscriptionEnd::Gracefully => {
@@ -128,14 +128,14 @@ impl OfferingSupport for McpProvider {
                 return Err(error.with_detail("it was begun again often enough"));
             };
             let waited = async {
-                let told = changes.send(SubscriptionEvent::Interrupted(error)).await;
+                let sent = changes.send(SubscriptionEvent::Interrupted(error)).await;
                 tokio::time::sleep(wait).await;
-                told.is_ok()
+                sent.is_ok()
             };
             let wanted_still = tokio::select! {
                 biased;
                 () = cancel.cancelled() => false,
-                told = waited => told,
+                sent = waited => sent,
             };
             if !wanted_still {
                 return Ok(());
@@ -168,7 +168,7 @@ impl McpProvider {
         self.known().log_level.or(self.setup.log_level)
     }
 
-    /// Tells a server of the legacy era which log lines are wanted, when somebody wants some.
+    /// Tells a server of the legacy era which log lines are wanted, if any are.
     pub(super) async fn send_log_level(&self, connection: &Connection) -> Result<(), Error> {
         let Some(level) = self.log_level() else { return Ok(()) };
         let options = RequestOptions::with_timeouts(SET_LEVEL, SET_LEVEL, ErrorPhase::Start);

@@ -85,12 +85,12 @@ impl ManagedServer for McpProvider {
                 Era::Legacy => "ping",
                 Era::Modern => "server/discover",
             };
-            let asked = Instant::now();
+            let started = Instant::now();
             match connection.request(method, json!({}), &options).await {
-                Ok(_) => self.known().ping = Some(asked.elapsed()),
+                Ok(_) => self.known().ping = Some(started.elapsed()),
                 // A well-formed no is a sign of life too.
                 Err(error) if error.kind() == ErrorKind::Tool => {
-                    self.known().ping = Some(asked.elapsed());
+                    self.known().ping = Some(started.elapsed());
                 }
                 Err(error) => {
                     self.known().health.record_failure(&error);

@@ -15,6 +15,7 @@ use crate::cli::raw_arguments::{self, RawArguments};
 use crate::history::HistoryEntry;
 use crate::host::request::{ArgumentWord, CallArguments, CallRequest};
 use crate::host::rerun::{masked_paths, restore_secret};
+use crate::host::validate::{ValuePath, ValuePathSegment};
 use crate::model::{Error, JsonObject};
 
 /// Call again with the same arguments.
@@ -118,30 +119,38 @@ async fn merge_arguments(
     let mut asked = Vec::new();
     let hidden = masked_paths(&recorded);
     if !hidden.is_empty() && !prompt::is_possible() {
-        let names: Vec<String> = hidden.iter().map(|path| path.join(".")).collect();
+        let names: Vec<String> = hidden.iter().map(ValuePath::dotted).collect();
         return Err(Error::denied(format!(
             "secret arguments were not kept and nobody can be asked: {}",
             names.join(", ")
         ))
-        .with_hint(format!("give them as further words: {}=…", hidden[0][0])));
+        .with_hint(format!("give them as further words: {}=…", first_key(&hidden))));
     }
     for path in hidden {
-        let name = path.join(".");
+        let name = path.dotted();
         let answer = prompt::ask_secret(&context.output, &name, &context.cancel).await;
         let Some(value) = answer else {
             return Err(Error::denied(format!("the secret argument '{name}' was not given")));
         };
-        match &path[..] {
+        match path.0.as_slice() {
             // As text, so that the schema says what it becomes.
-            [key] => {
+            [ValuePathSegment::Key(key)] => {
                 recorded.shift_remove(key);
                 asked.push(ArgumentWord::Text { key: key.clone(), value });
             }
-            path => restore_secret(&mut recorded, path, value),
+            _ => restore_secret(&mut recorded, &path, value),
         }
     }
     let json = |(key, value)| ArgumentWord::Json { key, value };
     Ok(CallArguments::Words(recorded.into_iter().map(json).chain(asked).chain(given).collect()))
+}
+
+/// The argument that holds the first of these places.
+fn first_key(paths: &[ValuePath]) -> String {
+    paths.first().and_then(|path| path.0.first()).map_or_else(String::new, |step| match step {
+        ValuePathSegment::Key(key) => key.clone(),
+        ValuePathSegment::Index(index) => index.to_string(),
+    })
 }
 
 /// Says when the tool is not what it was then.

@@ -2,7 +2,7 @@
 //!
 //! Owns: by which way, and what has to be right before the first call of it is sent: the tool is
 //! still the one that was listed, and it is not one that runs as a task. Never does: carry calls
-//! (the `mcp` room does), or connect again (whoever wants another run asks for another repeater).
+//! (the `mcp` room does), or connect again (another run asks for another executor).
 
 mod http;
 mod response_classifier;
@@ -43,7 +43,7 @@ impl LoadSupport for McpProvider {
 }
 
 impl McpProvider {
-    /// A repeater for a server that is a child process. None for a tool that runs as a task, and
+    /// An executor for a server that is a child process. None for a tool that runs as a task, and
     /// while another run goes on over the same pipes.
     async fn stdio_executor(&self, job: &LoadJob) -> Result<Option<Box<dyn LoadExecutor>>, Error> {
         let interrupted = ErrorKind::Interrupted(Signal::Interrupt);

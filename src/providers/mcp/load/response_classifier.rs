@@ -6,25 +6,21 @@
 use crate::mcp::message::RawJson;
 use crate::mcp::repeat::answer;
 use crate::model::{Error, ErrorPhase};
-use crate::provider::load::{Inspection, LoadOutcome};
-
-/// How much of what a tool said is kept, in characters.
-const WORDS: usize = 300;
+use crate::provider::load::{AnswerSampler, Inspection, LoadOutcome, tool_error};
 
 /// Judges the answers of one run.
 pub(super) struct ResponseClassifier {
     server: String,
-    inspection: Option<Inspection>,
-    answers: u64,
+    sampler: AnswerSampler,
 }
 
 impl ResponseClassifier {
     /// Judges for `with_server`, and has `inspection` done.
     pub(super) fn new(server: &str, inspection: Option<Inspection>) -> Self {
-        Self { server: server.to_owned(), inspection, answers: 0 }
+        Self { server: server.to_owned(), sampler: AnswerSampler::new(inspection) }
     }
 
-    /// The server.
+    /// The name of the server, for warnings and errors.
     pub(super) fn server(&self) -> &str {
         &self.server
     }
@@ -44,10 +40,7 @@ impl ResponseClassifier {
         plain: bool,
         read: impl FnOnce() -> Result<RawJson, Error>,
     ) -> LoadOutcome {
-        let turn = self.answers;
-        self.answers += 1;
-        let inspection =
-            self.inspection.as_ref().filter(|each| turn.is_multiple_of(each.every.max(1)));
+        let inspection = self.sampler.next().cloned();
         if plain && inspection.is_none() {
             return LoadOutcome::Ok;
         }
@@ -62,11 +55,6 @@ impl ResponseClassifier {
         if result.success {
             return LoadOutcome::Ok;
         }
-        let words = result.error.as_ref().map_or("the tool said no", Error::message);
-        LoadOutcome::ToolError(match words.char_indices().nth(WORDS) {
-            // The cut shows, also to whoever looks for secrets beside it.
-            Some((at, _)) => format!("{}…", words.get(..at).unwrap_or_default()).into(),
-            None => words.into(),
-        })
+        tool_error(&result)
     }
 }

@@ -48,12 +48,12 @@ pub fn check_arguments(
         for address in uri_arguments::addresses(schema, key, value) {
             let UriArgument { path, text, allows_relative: relative, allows_other_text: choice } =
                 address;
-            let found = match inside(text, roots) {
+            let verdict = match inside(text, roots) {
                 Err(_) if relative && normalized_uri::is_relative(text) => within_any(text, roots),
                 Err(_) if choice && !normalized_uri::has_scheme(text) => Ok(()),
-                found => found,
+                verdict => verdict,
             };
-            refused(text, found, roots)
+            refused(text, verdict, roots)
                 .map_err(|error| error.context(&format!("argument {path}")))?;
         }
     }
@@ -73,18 +73,18 @@ fn inside(uri: &str, roots: &[String]) -> Result<(), &'static str> {
 fn within_any(reference: &str, roots: &[String]) -> Result<(), &'static str> {
     let joined = |root: &String| format!("{}/{reference}", root.trim_end_matches('/'));
     let one = |root: &String| inside(&joined(root), std::slice::from_ref(root));
-    let mut found = Err("it lies in none of the server's roots");
+    let mut verdict = Err("it lies in none of the server's roots");
     for root in roots {
-        found = one(root);
-        if found.is_ok() {
+        verdict = one(root);
+        if verdict.is_ok() {
             break;
         }
     }
-    found
+    verdict
 }
 
-fn refused(uri: &str, found: Result<(), &'static str>, roots: &[String]) -> Result<(), Error> {
-    found.map_err(|why| {
+fn refused(uri: &str, verdict: Result<(), &'static str>, roots: &[String]) -> Result<(), Error> {
+    verdict.map_err(|why| {
         Error::denied(format!("'{}' is refused: {why}", shorten(uri, SHOWN)))
             .with_details(roots.iter().take(20).map(|root| format!("root: {root}")))
             .with_hint("`roots:` in the server's entry says what it may be pointed to")

@@ -10,9 +10,9 @@ use serde_json::Value;
 
 /// An argument that is an address.
 pub(super) struct UriArgument<'a> {
-    /// Where it stands: `files[2].uri`.
+    /// Its place among the arguments, such as `files[2].uri`.
     pub(super) path: String,
-    /// The text.
+    /// The address as the caller gave it.
     pub(super) text: &'a str,
     /// Whether a relative reference is meant too.
     pub(super) allows_relative: bool,
@@ -30,7 +30,7 @@ struct PendingSchema<'a> {
 
 /// The addresses in the argument `key` of a tool with this input schema.
 pub(super) fn addresses<'a>(root: &'a Value, key: &str, value: &'a Value) -> Vec<UriArgument<'a>> {
-    let mut found = Vec::new();
+    let mut collected = Vec::new();
     let mut seen: HashSet<(*const Value, *const Value)> = HashSet::new();
     let mut left: Vec<PendingSchema<'a>> = Vec::new();
     // The argument is a property of an object that is not at hand as a value.
@@ -55,7 +55,7 @@ pub(super) fn addresses<'a>(root: &'a Value, key: &str, value: &'a Value) -> Vec
             (value.as_str(), format)
         {
             let relative = format.ends_with("-reference");
-            found.push(UriArgument {
+            collected.push(UriArgument {
                 path: path.clone(),
                 text,
                 allows_relative: relative,
@@ -94,7 +94,7 @@ pub(super) fn addresses<'a>(root: &'a Value, key: &str, value: &'a Value) -> Vec
             _ => {}
         }
     }
-    found
+    collected
 }
 
 /// The schemas that hold for the same value, with the branches they were chosen from.
@@ -117,37 +117,37 @@ fn applicable_schemas<'a>(
 
 /// The schemas that hold for a member of an object.
 fn of_property<'a>(schema: &'a Value, key: &str) -> Vec<&'a Value> {
-    let mut found: Vec<&Value> = Vec::new();
-    found.extend(schema.get("properties").and_then(|all| all.get(key)));
+    let mut collected: Vec<&Value> = Vec::new();
+    collected.extend(schema.get("properties").and_then(|all| all.get(key)));
     if let Some(patterns) = schema.get("patternProperties").and_then(Value::as_object) {
         // A pattern that cannot be read is taken to fit.
         let fits = |pattern: &str| {
             let built = regex::RegexBuilder::new(pattern).size_limit(1 << 20).build();
             built.is_ok_and(|regex| regex.is_match(key)) || regex::Regex::new(pattern).is_err()
         };
-        found.extend(patterns.iter().filter(|(pattern, _)| fits(pattern)).map(|(_, one)| one));
+        collected.extend(patterns.iter().filter(|(pattern, _)| fits(pattern)).map(|(_, one)| one));
     }
-    if found.is_empty() {
-        found.extend(schema.get("additionalProperties"));
+    if collected.is_empty() {
+        collected.extend(schema.get("additionalProperties"));
     }
-    found.extend(schema.get("unevaluatedProperties"));
-    found
+    collected.extend(schema.get("unevaluatedProperties"));
+    collected
 }
 
 /// The schemas that hold for an item of an array.
 fn of_item(schema: &Value, at: usize) -> Vec<&Value> {
-    let mut found = Vec::new();
+    let mut collected = Vec::new();
     let listed =
         schema.get("prefixItems").or_else(|| schema.get("items")).and_then(Value::as_array);
     match listed.map(|all| all.get(at)) {
-        Some(Some(one)) => found.push(one),
-        Some(None) => found.extend(schema.get("additionalItems")),
+        Some(Some(one)) => collected.push(one),
+        Some(None) => collected.extend(schema.get("additionalItems")),
         None => {}
     }
-    found.extend(schema.get("items").filter(|items| !items.is_array()));
-    found.extend(schema.get("contains"));
-    found.extend(schema.get("unevaluatedItems"));
-    found
+    collected.extend(schema.get("items").filter(|items| !items.is_array()));
+    collected.extend(schema.get("contains"));
+    collected.extend(schema.get("unevaluatedItems"));
+    collected
 }
 
 /// Whether one of the branches takes the value as text that is no address.

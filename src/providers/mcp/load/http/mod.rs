@@ -1,6 +1,6 @@
 //! Many calls of a server over HTTP, each on a connection that waits for it.
 //!
-//! Owns: the loop between a [`Load`] and the lanes, and where the ordinary way has to be gone
+//! Owns: what the loop of a run needs of the lanes, and where the ordinary way has to be gone
 //! instead. Never does: pace or count (the load does), or speak HTTP (the `mcp` room does).
 //!
 //! What a time means here: a call was sent right before its request was written, and answered when
@@ -11,14 +11,11 @@
 mod tests;
 
 use std::future::poll_fn;
-use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::task::Poll;
 use std::time::Instant;
 
 use async_trait::async_trait;
 use serde_json::Value;
-use tokio::time::{Sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use super::RootsGuard;
@@ -35,12 +32,11 @@ use crate::mcp::wire::{CallCompletion, CallLanes, LanePoolEvent};
 use crate::model::{Era, Error, ErrorKind, Signal};
 use crate::net::address::is_loopback;
 use crate::provider::load::{
-    BenchRequest, CompletedRequest, EncodedArguments, Load, LoadDecision, LoadExecutor, LoadJob,
-    LoadOutcome,
+    BenchRequest, CompletedRequest, EncodedArguments, Load, LoadExecutor, LoadJob, LoadOutcome,
+    LoadTransport, LoadWait, drive, split_decision,
 };
 use crate::providers::mcp::McpProvider;
 use crate::providers::mcp::call::CurrentDefinition;
-use crate::util::pacer::Pacer;
 
 /// Variables that name a proxy, which our own connections would go around.
 const PROXIES: [&str; 6] =
@@ -59,7 +55,7 @@ pub(super) struct HttpExecutor {
 }
 
 impl McpProvider {
-    /// A repeater for a server over Streamable HTTP. None where its calls have to go the ordinary
+    /// An executor for a server over Streamable HTTP. None where its calls have to go the ordinary
     /// way: over the transport before it, through a proxy, as tasks, or watched.
     pub(super) async fn http_executor(&self, job: &LoadJob) -> Result<Option<HttpExecutor>, Error> {
         let Endpoint::Http { url, socket, .. } = &self.spec.endpoint else { return Ok(None) };
@@ -134,104 +130,11 @@ impl ArgumentHeaders {
     }
 }
 
-/// What is waited for, beside what happens on the lanes.
-#[derive(Debug, Clone, Copy)]
-enum LoadWait {
-    /// The moment of the next call.
-    NextRequest(Instant),
-    /// Nothing else.
-    Indefinitely,
-    /// The end of the patience with what is in flight.
-    DrainDeadline(Instant),
-}
-
-/// What ended a wait.
-enum WakeReason {
-    Lanes(LanePoolEvent),
-    LoadWakeup,
-    /// The next call is due.
-    RequestDue,
-    /// A limit may be over.
-    Deadline,
-    Cancelled,
-}
-
 #[async_trait]
 impl LoadExecutor for HttpExecutor {
     async fn run(&mut self, load: &mut dyn Load) -> Result<(), Error> {
-        let wakeup = load.wakeup();
         let cancel = self.cancel.clone();
-        let mut pacer = Pacer::new();
-        let mut notified = pin!(wakeup.notified());
-        let mut cancelled = pin!(cancel.cancelled());
-        let mut alarm = pin!(sleep_until(load.now().into()));
-        let mut armed = None;
-        loop {
-            let until = self.send_due(load);
-            if matches!(until, LoadWait::DrainDeadline(_))
-                && self.pending_request.is_none()
-                && !self.lanes.is_busy()
-            {
-                return Ok(());
-            }
-            let over =
-                if let LoadWait::DrainDeadline(moment) = until { Some(moment) } else { None };
-            arm(
-                &mut armed,
-                self.lanes.next_deadline().into_iter().chain(over).min(),
-                alarm.as_mut(),
-            );
-            let lanes = &mut self.lanes;
-            let paced = async {
-                match until {
-                    LoadWait::NextRequest(moment) => pacer.until(moment).await,
-                    LoadWait::Indefinitely | LoadWait::DrainDeadline(_) => {
-                        std::future::pending().await
-                    }
-                }
-            };
-            let mut paced = pin!(paced);
-            let woken = poll_fn(|cx| {
-                if cancelled.as_mut().poll(cx).is_ready() {
-                    return Poll::Ready(WakeReason::Cancelled);
-                }
-                if let Poll::Ready(happened) = lanes.poll(cx) {
-                    return Poll::Ready(WakeReason::Lanes(happened));
-                }
-                if notified.as_mut().poll(cx).is_ready() {
-                    return Poll::Ready(WakeReason::LoadWakeup);
-                }
-                if armed.is_some() && alarm.as_mut().poll(cx).is_ready() {
-                    return Poll::Ready(WakeReason::Deadline);
-                }
-                paced.as_mut().poll(cx).map(|()| WakeReason::RequestDue)
-            });
-            match woken.await {
-                WakeReason::Lanes(LanePoolEvent::Completed(ended)) => self.report(ended, load),
-                WakeReason::Lanes(LanePoolEvent::Free) | WakeReason::RequestDue => {}
-                WakeReason::Lanes(LanePoolEvent::Closed(error)) => {
-                    let error = self.classifier.with_server(error);
-                    self.fail_pending(&error, load);
-                    return Err(error);
-                }
-                WakeReason::LoadWakeup => notified.set(wakeup.notified()),
-                WakeReason::Cancelled => {
-                    self.abandon(load);
-                    return Ok(());
-                }
-                WakeReason::Deadline => {
-                    let at = load.now();
-                    armed = None;
-                    while let Some(ended) = self.lanes.expire(at) {
-                        self.report(ended, load);
-                    }
-                    if over.is_some_and(|moment| at >= moment) {
-                        self.abandon(load);
-                        return Ok(());
-                    }
-                }
-            }
-        }
+        drive(self, load, &cancel).await
     }
 
     fn warnings(&self) -> Vec<String> {
@@ -242,8 +145,9 @@ impl LoadExecutor for HttpExecutor {
     }
 }
 
-impl HttpExecutor {
-    /// Sends what is due, as far as there are connections for it.
+impl LoadTransport for HttpExecutor {
+    type Event = LanePoolEvent;
+
     fn send_due(&mut self, load: &mut dyn Load) -> LoadWait {
         loop {
             if let Some(request) = self.pending_request.take() {
@@ -257,15 +161,58 @@ impl HttpExecutor {
                     return LoadWait::Indefinitely;
                 }
             }
-            match load.next(load.now()) {
-                LoadDecision::Send(request) => self.pending_request = Some(request),
-                LoadDecision::WaitUntil(moment) => return LoadWait::NextRequest(moment),
-                LoadDecision::WaitForWakeup => return LoadWait::Indefinitely,
-                LoadDecision::Drain(moment) => return LoadWait::DrainDeadline(moment),
+            match split_decision(load.next(load.now())) {
+                Ok(request) => self.pending_request = Some(request),
+                Err(wait) => return wait,
             }
         }
     }
 
+    fn is_idle(&self) -> bool {
+        self.pending_request.is_none() && !self.lanes.is_busy()
+    }
+
+    fn next_deadline(&self) -> Option<Instant> {
+        self.lanes.next_deadline()
+    }
+
+    async fn wait(&mut self) -> LanePoolEvent {
+        poll_fn(|cx| self.lanes.poll(cx)).await
+    }
+
+    fn on_wake(&mut self, event: Option<LanePoolEvent>, load: &mut dyn Load) -> Result<(), Error> {
+        match event {
+            Some(LanePoolEvent::Completed(ended)) => self.report(ended, load),
+            Some(LanePoolEvent::Free) => {}
+            Some(LanePoolEvent::Closed(error)) => {
+                let error = self.classifier.with_server(error);
+                self.fail_pending(&error, load);
+                return Err(error);
+            }
+            None => {
+                let at = load.now();
+                while let Some(ended) = self.lanes.expire(at) {
+                    self.report(ended, load);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The connections are dropped with the run, so no server is told the reason.
+    fn abandon(&mut self, load: &mut dyn Load, _reason: &str) {
+        let at = load.now();
+        for (ticket, sent) in self.lanes.abandon() {
+            load.on_completed(CompletedRequest::unanswered(ticket, sent, at));
+        }
+        if let Some(request) = self.pending_request.take() {
+            let outcome = LoadOutcome::Unanswered;
+            load.on_completed(CompletedRequest::unsent(request.ticket, load.now(), outcome));
+        }
+    }
+}
+
+impl HttpExecutor {
     fn send(&mut self, request: BenchRequest, load: &mut dyn Load) {
         let sent = load.now();
         let roots_guard = self.roots_guard.as_mut();
@@ -275,7 +222,9 @@ impl HttpExecutor {
             Ok(own) => own,
             Err(error) => {
                 let error = self.classifier.with_server(error);
-                return end_unsent(request.ticket, LoadOutcome::Failed(Box::new(error)), load);
+                let outcome = LoadOutcome::Failed(Box::new(error));
+                let unsent = CompletedRequest::unsent(request.ticket, load.now(), outcome);
+                return load.on_completed(unsent);
             }
         };
         if !self.lanes.send(request.ticket, &request.arguments.json, own, sent) {
@@ -306,37 +255,8 @@ impl HttpExecutor {
 
     fn fail_pending(&mut self, error: &Error, load: &mut dyn Load) {
         if let Some(request) = self.pending_request.take() {
-            end_unsent(request.ticket, LoadOutcome::Failed(Box::new(error.clone())), load);
+            let outcome = LoadOutcome::Failed(Box::new(error.clone()));
+            load.on_completed(CompletedRequest::unsent(request.ticket, load.now(), outcome));
         }
-    }
-
-    /// Ends all that is under way without an answer.
-    fn abandon(&mut self, load: &mut dyn Load) {
-        let at = load.now();
-        for (ticket, sent) in self.lanes.abandon() {
-            load.on_completed(CompletedRequest::unanswered(ticket, sent, at));
-        }
-        if let Some(request) = self.pending_request.take() {
-            end_unsent(request.ticket, LoadOutcome::Unanswered, load);
-        }
-    }
-}
-
-/// Ends a call of which nothing was sent.
-fn end_unsent(ticket: u64, verdict: LoadOutcome, load: &mut dyn Load) {
-    let at = load.now();
-    load.on_completed(CompletedRequest {
-        outcome: verdict,
-        ..CompletedRequest::unanswered(ticket, at, at)
-    });
-}
-
-/// Lets the alarm ring at this moment at the latest. It mostly is put off before it rings, so it is
-/// only set again after it has.
-fn arm(armed: &mut Option<Instant>, moment: Option<Instant>, alarm: Pin<&mut Sleep>) {
-    let Some(moment) = moment else { return };
-    if armed.is_none_or(|armed| moment < armed) {
-        alarm.reset(moment.into());
-        *armed = Some(moment);
     }
 }

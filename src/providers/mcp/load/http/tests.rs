@@ -18,7 +18,7 @@ use crate::model::{
     ToolResult, TrafficSink,
 };
 use crate::net::test_server::{TestRequest, TestResponse, TestServer};
-use crate::provider::load::{Inspection, Inspector, LoadSupport as _};
+use crate::provider::load::{Inspection, Inspector, LoadDecision, LoadSupport as _};
 use crate::providers::mcp::McpSetup;
 use crate::util::clock::{Clock as _, SystemClock};
 
@@ -164,8 +164,8 @@ async fn run(
     load: &mut ScriptedHttpLoad,
 ) -> Result<Vec<String>, Error> {
     let provider = provider(peer.url("/mcp"), HttpTransport::Streamable, TrafficSink::disabled());
-    let mut repeater = provider.executor(job).await.unwrap().unwrap();
-    repeater.run(load).await.map(|()| repeater.warnings())
+    let mut executor = provider.executor(job).await.unwrap().unwrap();
+    executor.run(load).await.map(|()| executor.warnings())
 }
 
 #[tokio::test]

@@ -102,7 +102,7 @@ fn job(lanes: usize) -> LoadJob {
     }
 }
 
-async fn repeater(provider: &McpProvider, job: &LoadJob) -> Box<dyn LoadExecutor> {
+async fn executor(provider: &McpProvider, job: &LoadJob) -> Box<dyn LoadExecutor> {
     provider.executor(job).await.unwrap().unwrap()
 }
 
@@ -205,24 +205,24 @@ fn is_ok(verdict: &LoadOutcome) -> bool {
     matches!(verdict, LoadOutcome::Ok)
 }
 
-fn doubts(repeater: &dyn LoadExecutor, words: &str) -> bool {
-    repeater.warnings().iter().any(|doubt| doubt.contains(words))
+fn doubts(executor: &dyn LoadExecutor, words: &str) -> bool {
+    executor.warnings().iter().any(|doubt| doubt.contains(words))
 }
 
 #[tokio::test]
 async fn every_call_is_answered_once_and_counted() {
     let provider = provider("def call(id, a, n): text(id, a['message'])");
-    let mut repeater = repeater(&provider, &job(10)).await;
+    let mut executor = executor(&provider, &job(10)).await;
     let mut load = ScriptedLoad::new(1_000, 10);
-    repeater.run(&mut load).await.unwrap();
+    executor.run(&mut load).await.unwrap();
     assert!(load.next == 1_000 && load.all(is_ok));
     let request = r#"{"jsonrpc":"2.0","id":1000000000,"method":"tools/call","params":{"name":"t","arguments":{"message":"hi"}}}"#;
     assert_eq!(load.bytes.0, 1_000 * (request.len() as u64 + 1));
     assert!(load.bytes.1 > 1_000 * 60);
-    assert_eq!(repeater.warnings(), Vec::<String>::new());
+    assert_eq!(executor.warnings(), Vec::<String>::new());
     // Another run over the same pipes goes on where the first one ended.
     let mut load = ScriptedLoad::new(10, 1);
-    repeater.run(&mut load).await.unwrap();
+    executor.run(&mut load).await.unwrap();
     assert!(load.all(is_ok));
     provider.close().await;
 }
@@ -245,9 +245,9 @@ def call(id, a, n):
     if n == 9: text(id, "x" * 200000)
 "#,
     );
-    let mut repeater = repeater(&provider, &job(4)).await;
+    let mut executor = executor(&provider, &job(4)).await;
     let mut load = ScriptedLoad::new(10, 4);
-    repeater.run(&mut load).await.unwrap();
+    executor.run(&mut load).await.unwrap();
     for ticket in [0, 1, 3, 9] {
         assert!(is_ok(&load.ends[&ticket]), "{ticket}: {:?}", load.ends[&ticket]);
     }
@@ -263,7 +263,7 @@ def call(id, a, n):
         assert_eq!((error.kind(), error.server()), (kind, Some("srv")), "{error}");
         assert!(error.message().contains(words), "{error}");
     }
-    assert!(doubts(&*repeater, "batch array") && doubts(&*repeater, "written otherwise"));
+    assert!(doubts(&*executor, "batch array") && doubts(&*executor, "written otherwise"));
     provider.close().await;
 }
 
@@ -295,7 +295,7 @@ def told(message):
     let outputs = Arc::new(Outputs::default());
     let inspection = Inspection { every: 1, inspector: Arc::clone(&outputs) as Arc<dyn Inspector> };
     let job = LoadJob { inspection: Some(inspection), ..job(3) };
-    let mut repeater = repeater(&provider, &job).await;
+    let mut executor = executor(&provider, &job).await;
     let mut load = ScriptedLoad::new(200, 3);
     let context = ToolContext::empty(CallId("beside".to_owned()));
     let first = load.first.clone();
@@ -304,14 +304,14 @@ def told(message):
         first.cancelled().await;
         provider.call(&context, &call).await
     };
-    let (ran, beside) = tokio::join!(repeater.run(&mut load), beside);
+    let (ran, beside) = tokio::join!(executor.run(&mut load), beside);
     ran.unwrap();
     assert!(load.all(is_ok), "{:?}", load.ends);
     assert_eq!(beside.unwrap().output, "by the way");
     let outputs = outputs.0.lock().unwrap().clone();
     assert_eq!((outputs.len(), outputs[199].as_str()), (200, "200 pongs"));
     for words in ["listening on 3000 (200 times)", "unknown id", "answered twice"] {
-        assert!(doubts(&*repeater, words), "{words}: {:?}", repeater.warnings());
+        assert!(doubts(&*executor, words), "{words}: {:?}", executor.warnings());
     }
     provider.close().await;
 }
@@ -327,7 +327,7 @@ def call(id, a, n):
     if n < 5: text(id, "ok")
 "#,
     );
-    let mut first = repeater(&provider, &job(5)).await;
+    let mut first = executor(&provider, &job(5)).await;
     let mut load = ScriptedLoad::new(100, 5);
     let error = first.run(&mut load).await.unwrap_err();
     assert!(error.message().contains("the process exited with 7"), "{error}");
@@ -338,7 +338,7 @@ def call(id, a, n):
     }
     assert!(first.run(&mut ScriptedLoad::new(1, 1)).await.is_err());
     drop(first);
-    let mut second = repeater(&provider, &job(5)).await;
+    let mut second = executor(&provider, &job(5)).await;
     let mut load = ScriptedLoad::new(5, 5);
     second.run(&mut load).await.unwrap();
     assert!(load.all(is_ok));
@@ -362,16 +362,16 @@ def told(message):
     let inspection = Inspection { every: 1, inspector: Arc::clone(&outputs) as Arc<dyn Inspector> };
     let limit = Duration::from_millis(150);
     let job = LoadJob { inspection: Some(inspection), timeout: limit, ..job(1) };
-    let mut repeater = repeater(&provider, &job).await;
+    let mut executor = executor(&provider, &job).await;
     let mut load = ScriptedLoad::new(2, 1);
-    repeater.run(&mut load).await.unwrap();
+    executor.run(&mut load).await.unwrap();
     let error = load.failure(0);
     assert_eq!(error.kind(), ErrorKind::Timeout);
     assert_eq!(error.message(), "no answer within 150 ms");
     assert!(is_ok(&load.ends[&1]));
     let outputs = outputs.0.lock().unwrap().clone();
     assert!(outputs[0].contains("1000000000") && outputs[0].contains("no answer"), "{outputs:?}");
-    assert!(doubts(&*repeater, "after its request was given up"));
+    assert!(doubts(&*executor, "after its request was given up"));
     provider.close().await;
 }
 
@@ -388,11 +388,11 @@ def call(id, a, n):
     text(id, "ok")
 "#
     ));
-    let mut repeater =
-        repeater(&provider, &LoadJob { timeout: Duration::from_millis(200), ..job(64) }).await;
+    let mut executor =
+        executor(&provider, &LoadJob { timeout: Duration::from_millis(200), ..job(64) }).await;
     let mut load = ScriptedLoad::new(64, 64);
     load.payload = payload(&json!({ "message": "x".repeat(3_000) }));
-    repeater.run(&mut load).await.unwrap();
+    executor.run(&mut load).await.unwrap();
     assert!(load.all(|verdict| {
         matches!(verdict, LoadOutcome::Failed(error) if error.kind() == ErrorKind::Timeout)
     }));
@@ -401,7 +401,7 @@ def call(id, a, n):
     let call = ToolCall { name: ToolName::of("srv", "t"), arguments: serde_json::Map::new() };
     let context = ToolContext::empty(CallId("after".to_owned()));
     assert_eq!(provider.call(&context, &call).await.unwrap().output, "ok");
-    assert!(doubts(&*repeater, "after its request was given up"), "{:?}", repeater.warnings());
+    assert!(doubts(&*executor, "after its request was given up"), "{:?}", executor.warnings());
     provider.close().await;
 }
 
@@ -413,9 +413,9 @@ async fn what_cannot_be_read_on_ends_the_run() {
         ("n == 0 and os.close(1)", ErrorKind::Unreachable, "closed its stdout"),
     ] {
         let provider = provider(&format!("def call(id, a, n):\n    {answer}"));
-        let mut repeater = repeater(&provider, &job(2)).await;
+        let mut executor = executor(&provider, &job(2)).await;
         let mut load = ScriptedLoad::new(2, 2);
-        let error = repeater.run(&mut load).await.unwrap_err();
+        let error = executor.run(&mut load).await.unwrap_err();
         assert_eq!(error.kind(), kind, "{error}");
         assert!(error.message().contains(words), "{error}");
         assert_eq!(load.failure(1).message(), error.message());
@@ -431,7 +431,7 @@ def call(id, a, n):
     if n % 4 == 0: text(id, "ok")
 "#,
     );
-    let mut over = repeater(&provider, &job(4)).await;
+    let mut over = executor(&provider, &job(4)).await;
     // While one run has the pipes, another one goes through the session.
     assert!(provider.executor(&job(4)).await.unwrap().is_none());
     let mut load = ScriptedLoad { patience: Duration::from_millis(50), ..ScriptedLoad::new(4, 4) };
@@ -443,9 +443,9 @@ def call(id, a, n):
     let given_up = job(4);
     let mut load = ScriptedLoad::new(100, 4);
     let cancel = given_up.context.cancel.clone();
-    let mut repeater = repeater(&provider, &given_up).await;
+    let mut executor = executor(&provider, &given_up).await;
     let first = load.first.clone();
-    let (ran, ()) = tokio::join!(repeater.run(&mut load), async {
+    let (ran, ()) = tokio::join!(executor.run(&mut load), async {
         first.cancelled().await;
         cancel.cancel();
     });
@@ -476,10 +476,10 @@ async fn roots_are_kept_to() {
     for (path, words) in
         [("file:///srv/inside/a", None), ("file:///etc/passwd", Some("/etc/passwd"))]
     {
-        let mut repeater = repeater(&provider, &job(1)).await;
+        let mut executor = executor(&provider, &job(1)).await;
         let mut load = ScriptedLoad::new(2, 1);
         load.payload = payload(&json!({ "path": path }));
-        repeater.run(&mut load).await.unwrap();
+        executor.run(&mut load).await.unwrap();
         match words {
             None => assert!(load.all(is_ok), "{:?}", load.ends),
             Some(words) => assert!(load.failure(1).to_string().contains(words)),
@@ -497,8 +497,8 @@ async fn a_trace_shows_every_message() {
     };
     let spec = spec("def call(id, a, n): text(id, 'ok')");
     let provider = provider_of(spec, sink);
-    let mut repeater = repeater(&provider, &job(2)).await;
-    repeater.run(&mut ScriptedLoad::new(20, 2)).await.unwrap();
+    let mut executor = executor(&provider, &job(2)).await;
+    executor.run(&mut ScriptedLoad::new(20, 2)).await.unwrap();
     let run = CallId("run".to_owned());
     let seen = std::mem::take(&mut *seen.lock().unwrap());
     let messages = seen.iter().filter(|traffic| {

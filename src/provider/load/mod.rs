@@ -1,9 +1,12 @@
 //! The ability to send one tool's calls many times, as fast as the way to it allows.
 //!
-//! Owns: the port between whoever makes load and whoever carries it. Whoever makes it ([`Load`])
-//! says what is sent when, and hears how each call ended; whoever carries it ([`LoadExecutor`]) drives
+//! Owns: the port between a benchmark and the way to a tool. The benchmark ([`Load`]) says what is
+//! sent when, and hears how each call ended; the way to the tool ([`LoadExecutor`]) drives
 //! its own loop, so that nothing stands between a call and the wire. Never does: count, or decide
 //! when to stop.
+
+mod load_loop;
+mod sampling;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,6 +15,9 @@ use async_trait::async_trait;
 use tokio::sync::Notify;
 
 use crate::model::{Error, JsonObject, ToolContext, ToolName, ToolResult};
+
+pub use load_loop::{LoadTransport, LoadWait, drive, split_decision};
+pub use sampling::{AnswerSampler, tool_error};
 
 /// An ability of providers that have a faster way for many equal calls than one call after the
 /// other. The host carries the calls of those that have none.
@@ -30,7 +36,7 @@ pub trait LoadSupport: Send + Sync {
     async fn executor(&self, order: &LoadJob) -> Result<Option<Box<dyn LoadExecutor>>, Error>;
 }
 
-/// What is repeated.
+/// The tool of a run and the conditions that hold for all its calls.
 #[derive(Clone)]
 pub struct LoadJob {
     /// The tool, one of the provider's names.
@@ -51,11 +57,11 @@ pub struct LoadJob {
 pub struct Inspection {
     /// One answer of so many, beginning with the first; at least 1, which is every answer.
     pub every: u64,
-    /// Checks one.
+    /// Checks each answer that is picked.
     pub inspector: Arc<dyn Inspector>,
 }
 
-/// Checks whole answers.
+/// Checks whole answers, for example against the tool's output schema.
 pub trait Inspector: Send + Sync {
     /// What is wrong with it, if anything is.
     fn inspect(&self, result: &ToolResult) -> Option<Error>;
@@ -77,7 +83,7 @@ pub trait LoadExecutor: Send {
     ///
     /// # Errors
     /// When no more calls can be carried (the server died, say). What was in flight was told as
-    /// ended before; a new repeater may work again.
+    /// ended before; a new executor may work again.
     async fn run(&mut self, load: &mut dyn Load) -> Result<(), Error>;
 
     /// What was odd, for people.
@@ -95,17 +101,17 @@ pub trait Load: Send {
     /// together. Asked again after each request, each end, and when what it said to wait for has come.
     fn next(&mut self, now: Instant) -> LoadDecision;
 
-    /// A call ended.
+    /// Takes the end of a call, once for each ticket that was handed out.
     fn on_completed(&mut self, end: CompletedRequest);
 
     /// Woken when [`Load::next`] may say something else although no call ended and no time came.
     fn wakeup(&self) -> Arc<Notify>;
 }
 
-/// What a load wants.
+/// What an executor is to do now.
 #[derive(Debug, Clone)]
 pub enum LoadDecision {
-    /// Send this, now.
+    /// Send this call now, if there is room for it.
     Send(BenchRequest),
     /// Send nothing before this moment, unless a call ends or there is news.
     WaitUntil(Instant),
@@ -116,26 +122,26 @@ pub enum LoadDecision {
     Drain(Instant),
 }
 
-/// One call to send.
+/// One call that is handed out to be sent.
 #[derive(Debug, Clone)]
 pub struct BenchRequest {
-    /// Its number among those of this repeater, from 0 without gaps in the order of being handed out.
+    /// Its number among those of this executor, from 0 without gaps in the order of being handed out.
     pub ticket: u64,
-    /// Its arguments.
+    /// Its arguments; equal ones are shared, so that an executor can compare pointers.
     pub arguments: Arc<EncodedArguments>,
 }
 
 /// Arguments in the forms that carriers need.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EncodedArguments {
-    /// The object.
+    /// The object, for carriers that take values.
     pub object: JsonObject,
     /// The same as compact JSON.
     pub json: Box<str>,
 }
 
 impl EncodedArguments {
-    /// Serialises the object.
+    /// Serialises the object once for all calls that send it.
     pub fn new(object: JsonObject) -> Self {
         // Of text, numbers and lists of them there is nothing that cannot be written.
         let json = serde_json::to_string(&object).unwrap_or_default().into_boxed_str();
@@ -146,7 +152,7 @@ impl EncodedArguments {
 /// How a call of a run ended.
 #[derive(Debug)]
 pub struct CompletedRequest {
-    /// Which one.
+    /// The number of its [`BenchRequest`].
     pub ticket: u64,
     /// When it was handed to the wire or started.
     pub sent_at: Instant,
@@ -156,7 +162,7 @@ pub struct CompletedRequest {
     pub bytes_out: u64,
     /// Bytes that came for it.
     pub bytes_in: u64,
-    /// What became of it.
+    /// Whether it succeeded, and why not.
     pub outcome: LoadOutcome,
 }
 
@@ -172,18 +178,23 @@ impl CompletedRequest {
             outcome: LoadOutcome::Unanswered,
         }
     }
+
+    /// The end of a call that was never sent.
+    pub fn unsent(ticket: u64, at: Instant, outcome: LoadOutcome) -> Self {
+        Self { outcome, ..Self::unanswered(ticket, at, at) }
+    }
 }
 
 /// What became of a call of a run.
 #[derive(Debug)]
 pub enum LoadOutcome {
-    /// The tool answered.
+    /// The tool answered without an error.
     Ok,
     /// The tool said no: `isError`, a non-zero exit, an HTTP status. With what it said, cut.
     ToolError(Box<str>),
     /// No usable answer came: a limit fired, the protocol was broken, the connection ended, the
     /// peer answered with an error.
     Failed(Box<Error>),
-    /// The run ended first.
+    /// The run ended before an answer came.
     Unanswered,
 }

@@ -1,0 +1,35 @@
+//! The port behind which a program's own code runs as a tool.
+//!
+//! Owns: the shape of that code. Never does: keep handlers (`registry` and `sessions` do).
+
+use futures_util::future::BoxFuture;
+
+use crate::model::{Error, JsonObject, ToolContext, ToolResult};
+
+/// The code behind a registered tool. Every async function of this shape is one:
+/// `async fn(JsonObject, ToolContext) -> Result<ToolResult, Error>`.
+///
+/// The arguments were checked against the tool's schema. The context carries the session, where
+/// progress goes, the token that fires when the call should stop, and the way to call other tools.
+pub trait ToolHandler: Send + Sync {
+    /// Runs one attempt of a call.
+    fn call(
+        &self,
+        arguments: JsonObject,
+        context: ToolContext,
+    ) -> BoxFuture<'static, Result<ToolResult, Error>>;
+}
+
+impl<F, R> ToolHandler for F
+where
+    F: Fn(JsonObject, ToolContext) -> R + Send + Sync,
+    R: Future<Output = Result<ToolResult, Error>> + Send + 'static,
+{
+    fn call(
+        &self,
+        arguments: JsonObject,
+        context: ToolContext,
+    ) -> BoxFuture<'static, Result<ToolResult, Error>> {
+        Box::pin(self(arguments, context))
+    }
+}

@@ -1,0 +1,38 @@
+//! Which answers of a run are inspected, and what a tool's refusal becomes in its figures.
+
+use super::{Inspection, LoadOutcome};
+use crate::model::{Error, ToolResult};
+
+/// How much of a tool's error message is kept, in characters.
+const MAX_ERROR_CHARS: usize = 300;
+
+/// Counts the answers of a run and picks those that are inspected: the first, and then one in
+/// [`Inspection::every`].
+pub struct AnswerSampler {
+    inspection: Option<Inspection>,
+    answers: u64,
+}
+
+impl AnswerSampler {
+    /// Without an inspection no answer is picked.
+    pub fn new(inspection: Option<Inspection>) -> Self {
+        Self { inspection, answers: 0 }
+    }
+
+    /// Counts an answer. Returns the inspection if this answer is to be inspected.
+    pub fn next(&mut self) -> Option<&Inspection> {
+        let number = self.answers;
+        self.answers += 1;
+        self.inspection.as_ref().filter(|each| number.is_multiple_of(each.every.max(1)))
+    }
+}
+
+/// The outcome of a call that the tool answered with an error, with the beginning of its message.
+pub fn tool_error(result: &ToolResult) -> LoadOutcome {
+    let message = result.error.as_ref().map_or("the tool said no", Error::message);
+    LoadOutcome::ToolError(match message.char_indices().nth(MAX_ERROR_CHARS) {
+        // The ellipsis shows the cut, also to what looks for secrets at the end of the text.
+        Some((at, _)) => format!("{}…", message.get(..at).unwrap_or_default()).into(),
+        None => message.into(),
+    })
+}
