@@ -73,12 +73,12 @@ impl<T: Send, W: FnMut(&Connection) -> rusqlite::Result<T> + Send> DiskJob for Q
 }
 
 /// Serves one file until every sender of jobs is dropped, then closes it.
-pub(super) fn run(file: &StoreFile, mut jobs: mpsc::Receiver<Box<dyn DiskJob>>) {
+pub(super) fn run(file: &StoreFile, mut queue: mpsc::Receiver<Box<dyn DiskJob>>) {
     let mut store = None;
-    while let Some(first) = jobs.blocking_recv() {
+    while let Some(first) = queue.blocking_recv() {
         let mut jobs = vec![first];
         while jobs.len() < MAX_BATCH
-            && let Ok(next) = jobs.try_recv()
+            && let Ok(next) = queue.try_recv()
         {
             jobs.push(next);
         }
