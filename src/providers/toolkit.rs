@@ -11,10 +11,10 @@
 //! | `tools: [{ original_tool_name: a, name: x }]` | these, as `{component}-x` |
 //! | `original_tool_name: a` | this one, under the name of the entry, or its own when that has none |
 
-use crate::config::keys::suggestion;
 use crate::config::node::{ConfigNode, NodeValue};
 use crate::config::spec::ToolSpec;
 use crate::model::{Diagnostic, SourceLocation, ToolDefinition, ToolName, check_name};
+use crate::providers::suggestion::meant_hint;
 
 /// The keys of an entry that selecting understands; a kind adds them to its own.
 pub(super) const KEYS: [&str; 5] =
@@ -170,10 +170,9 @@ fn read_item(
     {
         let diagnostic = Diagnostic::error(format!("unknown key '{}'", key.text))
             .with_location(item.location_of(key));
-        return Err(match suggestion(&key.text, ITEM_KEYS.into_iter()) {
-            Some(meant) => diagnostic.with_hint(format!("did you mean '{meant}'?")),
-            None => diagnostic.with_hint(format!("a selected tool knows {}", ITEM_KEYS.join(", "))),
-        });
+        let hint = meant_hint(&key.text, ITEM_KEYS.into_iter())
+            .unwrap_or_else(|| format!("a selected tool knows {}", ITEM_KEYS.join(", ")));
+        return Err(diagnostic.with_hint(hint));
     }
     let named = item.get_any(&["name", "tool_name"]).map(|(_, node)| node);
     let (word, at) = match (item.get("original_tool_name"), named) {
@@ -208,12 +207,11 @@ fn find_tool(
         let names: Vec<&str> = available.iter().map(|tool| tool.name).collect();
         let all =
             available.iter().flat_map(|o| std::iter::once(o.name).chain(o.aliases.iter().copied()));
-        let diagnostic = Diagnostic::error(format!("there is no tool '{word}' to select"));
-        match suggestion(word, all) {
-            Some(meant) => diagnostic.with_hint(format!("did you mean '{meant}'?")),
-            None => diagnostic.with_hint(format!("there are {}", names.join(", "))),
-        }
-        .with_location(at.location())
+        let hint =
+            meant_hint(word, all).unwrap_or_else(|| format!("there are {}", names.join(", ")));
+        Diagnostic::error(format!("there is no tool '{word}' to select"))
+            .with_hint(hint)
+            .with_location(at.location())
     })
 }
 

@@ -106,9 +106,9 @@ impl SearchQuery {
                 .map_err(|error| {
                     // Its message is a drawing of several lines, of which the last says why.
                     let words = error.to_string();
-                    let why = words.lines().last().unwrap_or_default();
-                    let why = why.strip_prefix("error: ").unwrap_or(why);
-                    Error::usage(format!("'text' is no regular expression: {why}"))
+                    let reason = words.lines().last().unwrap_or_default();
+                    let reason = reason.strip_prefix("error: ").unwrap_or(reason);
+                    Error::usage(format!("'text' is no regular expression: {reason}"))
                 })
         });
         Ok(Self {

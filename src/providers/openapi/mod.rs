@@ -104,9 +104,9 @@ fn operations(
                 diagnostic.with_location(node.location())
             }
         })?;
-    let hands_out =
+    let has_credential_keys =
         HTTP_KEYS.iter().any(|key| spec.unexpanded.get(key).is_some_and(has_credentials));
-    let base = match (spec.entry.get("base_url"), hands_out) {
+    let base = match (spec.entry.get("base_url"), has_credential_keys) {
         (Some(node), _) => node.as_text()?.to_owned(),
         (None, true) => {
             return Err(Diagnostic::error("an entry with credentials needs a 'base_url'")

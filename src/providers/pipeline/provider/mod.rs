@@ -46,14 +46,14 @@ pub(super) fn build(specs: &[&ToolSpec], _context: &ProviderDeps) -> BuiltProvid
     }
     let calls: BTreeMap<String, Vec<String>> =
         plans.iter().map(|(spec, plan)| (spec.definition.name.full(), plan.tools())).collect();
-    let circles = check::find_cycles(&calls);
+    let cycles = check::find_cycles(&calls);
     let mut tools = Vec::new();
     for (spec, plan) in plans {
         let name = spec.definition.name.full();
-        if let Some(way) = circles.get(&name) {
+        if let Some(cycle) = cycles.get(&name) {
             let place =
                 spec.entry.get("steps").map_or_else(|| spec.location.clone(), ConfigNode::location);
-            let diagnostic = Diagnostic::error(format!("this pipeline would call itself: {way}"));
+            let diagnostic = Diagnostic::error(format!("this pipeline would call itself: {cycle}"));
             diagnostics.push(diagnostic.with_location(place).with_entry(name));
             continue;
         }

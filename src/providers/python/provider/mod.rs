@@ -38,7 +38,7 @@ struct PythonTool {
 pub(super) fn build(specs: &[&ToolSpec], context: &ProviderDeps) -> BuiltProviders {
     let runner = Arc::new(PythonRunner::new(context));
     let mut built = BuiltProviders { providers: Vec::new(), diagnostics: Vec::new() };
-    let (mut whole, mut silent) = (Vec::new(), Vec::new());
+    let (mut described_tools, mut undescribed_tools) = (Vec::new(), Vec::new());
     for spec in specs {
         let mut own_diagnostics = Vec::new();
         let read = entry::read(spec, context.environment.as_ref(), &mut own_diagnostics);
@@ -69,12 +69,12 @@ pub(super) fn build(specs: &[&ToolSpec], context: &ProviderDeps) -> BuiltProvide
             runner.descriptions.recall(key, &entry.module, &function)
         };
         let list = if entry.has_schema || obstacle.is_some() {
-            &mut whole
+            &mut described_tools
         } else if let Some(described) = known() {
             fill(&mut definition, described);
-            &mut whole
+            &mut described_tools
         } else {
-            &mut silent
+            &mut undescribed_tools
         };
         if let Some(error) = obstacle {
             definition.mark_unavailable(error);
@@ -82,7 +82,7 @@ pub(super) fn build(specs: &[&ToolSpec], context: &ProviderDeps) -> BuiltProvide
         let definition = Arc::new(definition);
         list.push(PythonTool { definition, entry, function });
     }
-    for (tools, asks) in [(whole, false), (silent, true)] {
+    for (tools, asks) in [(described_tools, false), (undescribed_tools, true)] {
         if !tools.is_empty() {
             let descriptions = asks.then(|| Mutex::new(vec![None; tools.len()]));
             let runner = Arc::clone(&runner);
