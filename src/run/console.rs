@@ -47,12 +47,12 @@ async fn open(context: &CommandContext) -> CommandResult {
     let mut signals = Signals::new()
         .map_err(|error| Error::internal(format!("cannot wait for signals: {error}")))?;
     let (send, events) = mpsc::channel(tui::EVENT_QUEUE);
-    let desk = HostBridge::new(send.clone());
+    let bridge = HostBridge::new(send.clone());
     let front_end = FrontEnd {
-        approver: Arc::new(desk.clone()),
-        inbox: Arc::new(desk.clone()),
-        events: desk.event_sink(),
-        traffic: desk.traffic_sink(),
+        approver: Arc::new(bridge.clone()),
+        inbox: Arc::new(bridge.clone()),
+        events: bridge.event_sink(),
+        traffic: bridge.traffic_sink(),
     };
     let project = Arc::new(HostFactory::new(
         context.options(),
@@ -62,20 +62,13 @@ async fn open(context: &CommandContext) -> CommandResult {
     ));
     let assembly = context.assemble_for(front_end)?;
     let trust = TrustStatus::of(&assembly.configuration);
-    let around = dependencies(context, &assembly);
+    let deps = dependencies(context, &assembly);
     // The host has what it needs; with many tools, what the files said is as large as all of that.
     drop(assembly);
-    let (sender, look) = (send.clone(), display_settings(context));
+    let (sender, appearance) = (send.clone(), display_settings(context));
     let kept = Arc::clone(&project);
-    let launch = ConsoleLaunch {
-        deps: around,
-        events,
-        sender,
-        bridge: desk,
-        appearance: look,
-        host_factory: project,
-        trust,
-    };
+    let launch =
+        ConsoleLaunch { deps, events, sender, bridge, appearance, host_factory: project, trust };
     let mut console = Box::pin(tui::run(launch));
     let ended = loop {
         tokio::select! {

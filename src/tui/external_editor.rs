@@ -19,7 +19,7 @@ const MAX_TEXT_BYTES: u64 = 1024 * 1024;
 pub struct EditorDraft {
     /// The file's name; editors choose the syntax by its ending.
     pub name: &'static str,
-    /// What is there so far.
+    /// The text that the editor opens with.
     pub text: String,
 }
 

@@ -6,7 +6,7 @@ use ratatui::layout::{Constraint, Layout, Rect};
 
 use super::view_id::{Pane, ViewId};
 
-/// How much there is room for.
+/// The size class of the terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SizeClass {
     /// Not even for one pane.
@@ -48,7 +48,7 @@ pub fn frame(area: Rect) -> [Rect; 4] {
     .areas(area)
 }
 
-/// A list and what stands beside it.
+/// A list and the pane beside it.
 pub fn columns(area: Rect, room: SizeClass) -> (Rect, Rect) {
     let share = if room == SizeClass::Full { 36 } else { 43 };
     let [left, right] =
@@ -101,7 +101,7 @@ pub fn has_frames(room: SizeClass) -> bool {
     room > SizeClass::Tiny
 }
 
-/// What is inside of a pane.
+/// The area inside the border of a pane.
 pub fn inside(pane: Rect, room: SizeClass) -> Rect {
     if has_frames(room) {
         return pane.inner(ratatui::layout::Margin::new(1, 1));

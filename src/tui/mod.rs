@@ -56,17 +56,17 @@ const TICK: Duration = Duration::from_millis(250);
 pub struct ConsoleLaunch {
     /// Where everything is that the console works with.
     pub deps: ConsoleDeps,
-    /// What happens, from all sides; told through [`effects::HostBridge`].
+    /// The events from all sides, sent through [`effects::HostBridge`].
     pub events: mpsc::Receiver<AppEvent>,
     /// For those who tell what happens.
     pub sender: mpsc::Sender<AppEvent>,
     /// Questions that wait for an answer.
     pub bridge: effects::HostBridge,
-    /// How it is to look.
+    /// The theme and its options.
     pub appearance: Appearance,
     /// What the host was built from, to build another one when trust changes.
     pub host_factory: Arc<HostFactory>,
-    /// How far the project is trusted.
+    /// What of the project is trusted at the start.
     pub trust: TrustStatus,
 }
 
@@ -75,25 +75,18 @@ pub struct ConsoleLaunch {
 /// # Errors
 /// When there is no terminal to draw on, or it went away.
 pub async fn run(launch: ConsoleLaunch) -> Result<Option<Signal>, Error> {
-    let ConsoleLaunch {
-        deps,
-        mut events,
-        sender,
-        bridge,
-        appearance: look,
-        host_factory: project,
-        trust,
-    } = launch;
+    let ConsoleLaunch { deps, mut events, sender, bridge, appearance, host_factory, trust } =
+        launch;
     let clock = Arc::clone(&deps.clock);
     let mut screen = Screen::open()?;
     let mut state = AppState::new(screen.size()?);
-    state.context.appearance = look;
+    state.context.appearance = appearance;
     state.trust.begin(trust);
     let editor = deps.editor.clone();
-    let mut effects = EffectRunner::new(deps, sender, bridge.clone(), project);
-    // While a person writes in an editor the terminal is theirs; what happens is heard all the same.
+    let mut effects = EffectRunner::new(deps, sender, bridge.clone(), host_factory);
+    // While a person writes in an editor the terminal is theirs; events are still taken in.
     let mut editing: Option<EditorTask> = None;
-    // The first picture is there before anybody is asked for anything.
+    // The first frame is drawn before any effect runs.
     screen.draw(&state)?;
     for effect in state.initial_effects() {
         effects.perform(effect);
@@ -104,7 +97,7 @@ pub async fn run(launch: ConsoleLaunch) -> Result<Option<Signal>, Error> {
     let mut stale = true;
     loop {
         let wait = FRAME.saturating_sub(clock.now().saturating_duration_since(last_frame));
-        // Not in a fixed order: neither a held key nor a flood of news keeps the other waiting.
+        // In random order: neither a held key nor a flood of events starves the other.
         let event = tokio::select! {
             input = screen.input() => input?,
             written = written(&mut editing) => {
@@ -169,7 +162,7 @@ pub async fn run(launch: ConsoleLaunch) -> Result<Option<Signal>, Error> {
     }
 }
 
-/// What a person writes in their own editor.
+/// The editor while it is open.
 type EditorTask = Pin<Box<dyn Future<Output = Result<String, EditorError>> + Send>>;
 
 async fn written(editing: &mut Option<EditorTask>) -> Result<String, EditorError> {

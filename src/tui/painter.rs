@@ -37,7 +37,7 @@ pub struct Painter {
     size: (u16, u16),
     /// The frame that led to the picture that is shown.
     last: Vec<u8>,
-    /// That frame as it is written.
+    /// The same frame as it is written to the terminal.
     bytes: Vec<u8>,
     /// Whether what is on the screen is unknown.
     needs_full_redraw: bool,

@@ -29,7 +29,7 @@ pub struct PersistedState {
     /// The order of the tools, by its title.
     #[serde(default)]
     pub sort: String,
-    /// What was searched for among the tools.
+    /// The filter of the tool list.
     #[serde(default)]
     pub filter: String,
     /// The colours that were chosen in the console.
@@ -66,13 +66,13 @@ pub enum ReadStateError {
     /// Not a file that a console writes: a directory, a device, or larger than the limit.
     #[error("not a regular file of at most {}", show_size(*.0))]
     NotOurs(u64),
-    /// It could not be read.
+    /// The file could not be read.
     #[error("{0}")]
     Io(#[from] std::io::Error),
-    /// It is not JSON of the right shape.
+    /// The file is not JSON of the right shape.
     #[error("damaged file ({0})")]
     Damaged(#[from] serde_json::Error),
-    /// It was written in another format.
+    /// The file has another format version.
     #[error("written by another version of toolhost (format {0})")]
     OtherVersion(u32),
 }

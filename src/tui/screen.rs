@@ -34,7 +34,7 @@ const READER_SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(50);
 /// Whether the terminal is ours at the moment.
 static IS_TERMINAL_ACQUIRED: AtomicBool = AtomicBool::new(false);
 
-/// What the newest panic said while it was.
+/// The message of the newest panic while the screen was in use.
 static LAST_PANIC: Mutex<Option<String>> = Mutex::new(None);
 
 /// The terminal, ours until it is dropped.
@@ -181,7 +181,7 @@ impl Drop for Screen {
     }
 }
 
-/// What was done with the mouse, when that means anything here.
+/// Turns a mouse event into input; `None` when the console has no use for it.
 fn mouse_input(mouse: MouseEvent) -> Option<UserInput> {
     let (x, y) = (mouse.column, mouse.row);
     Some(match mouse.kind {

@@ -25,7 +25,7 @@ impl ColourScheme {
     /// All schemes, in the order in which the palette lists them.
     pub const ALL: [Self; 4] = [Self::Default, Self::Light, Self::HighContrast, Self::Mono];
 
-    /// What it is called in settings.
+    /// The name in `console.yaml`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Default => "default",

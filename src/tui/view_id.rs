@@ -18,7 +18,7 @@ pub enum ViewId {
     History,
     /// What servers offer beside tools: resources and prompts.
     Offerings,
-    /// What a person is asked.
+    /// Questions from servers and approvals.
     Inbox,
 }
 
@@ -49,7 +49,7 @@ impl ViewId {
         }
     }
 
-    /// What it is called in settings.
+    /// The name in `console.yaml`.
     pub fn name(self) -> String {
         self.title().to_lowercase()
     }
@@ -59,7 +59,7 @@ impl ViewId {
         Self::ALL.into_iter().find(|view| view.name() == name)
     }
 
-    /// What it is called where there is little room.
+    /// The short title for narrow terminals.
     pub fn short(self) -> &'static str {
         match self {
             Self::Tools => "Tools",
@@ -95,21 +95,21 @@ pub enum Pane {
     Catalogue,
     /// The chosen tool, or its arguments while they are filled in.
     Detail,
-    /// What calls of it gave.
+    /// The results of calls of the chosen tool.
     Result,
     /// The servers, one a line.
     Servers,
-    /// How the chosen server is.
+    /// The health, log or tools of the chosen server.
     Health,
-    /// What crossed the wires, a line each.
+    /// The messages to and from servers, one a line.
     TraceList,
-    /// One frame of that, whole.
+    /// The chosen message in full.
     Frame,
     /// The tools by their use.
     Usage,
     /// How long the chosen one took, and when it was called.
     Latency,
-    /// What is to be run.
+    /// The plan of the next benchmark run.
     Plan,
     /// The benchmark run in progress, or the last one.
     Run,
@@ -121,7 +121,7 @@ pub enum Pane {
     Entry,
     /// Resources and prompts, by server.
     OfferingList,
-    /// What one of them holds.
+    /// The content of the chosen resource or prompt.
     Content,
     /// The questions that wait for an answer.
     Questions,

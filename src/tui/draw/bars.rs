@@ -10,7 +10,7 @@ use crate::tui::layout::MIN_SIZE;
 use crate::tui::state::{AppState, ViewId};
 use crate::tui::theme::StyleRole;
 
-/// What there is, and which view is shown.
+/// The bar at the top: counts of tools and servers, and the views.
 pub(super) fn top(frame: &mut Frame<'_>, words: &Styler<'_>, state: &AppState, area: Rect) {
     let waiting = state.inbox.len();
     // What waits for an answer must be seen, where there is not room for all.
@@ -48,7 +48,7 @@ pub(super) fn top(frame: &mut Frame<'_>, words: &Styler<'_>, state: &AppState, a
     frame.render_widget(Line::from(spans), area);
 }
 
-/// What goes on by itself, in words.
+/// The right end of the status line: running calls, approvals, `LIVE` or `PAUSED`.
 fn motion(words: &Styler<'_>, state: &AppState) -> Line<'static> {
     let mut spans = Vec::new();
     let mut say = |meaning, said: String| spans.push(words.span(meaning, format!("  {said}")));
@@ -58,7 +58,7 @@ fn motion(words: &Styler<'_>, state: &AppState) -> Line<'static> {
     }
     let asked = state.inbox.approvals.len();
     if asked > 0 {
-        say(StyleRole::Warning, format!("{asked} asked"));
+        say(StyleRole::Warning, format!("{asked} to approve"));
     }
     if state.is_paused() {
         say(StyleRole::Warning, "PAUSED".to_owned());
@@ -80,7 +80,7 @@ pub(super) fn status(frame: &mut Frame<'_>, words: &Styler<'_>, state: &AppState
     frame.render_widget(words.line(meaning, format!(" {}", message.text)), area);
 }
 
-/// What the keys do here, as far as there is room.
+/// The footer: the keys of this place, as many as fit.
 pub(super) fn keys(frame: &mut Frame<'_>, words: &Styler<'_>, state: &AppState, area: Rect) {
     let places = state.key_contexts();
     let mut here: Vec<&Binding> = Vec::new();
@@ -119,7 +119,7 @@ fn width(binding: &Binding) -> usize {
     binding.key.to_string().len() + binding.label.unwrap_or_default().len() + 3
 }
 
-/// What is said instead of everything.
+/// The message of a terminal that is too small.
 pub(super) fn too_small(frame: &mut Frame<'_>, words: &Styler<'_>, area: Rect) {
     let (width, height) = MIN_SIZE;
     let said =

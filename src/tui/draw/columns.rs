@@ -11,7 +11,7 @@ pub(super) struct ColumnSpec<C> {
     pub(super) what: C,
     /// The heading; one that begins with a space is aligned left.
     pub(super) title: &'static str,
-    /// Its cells, the blank before it included.
+    /// The width in cells, with the blank before the column.
     pub(super) width: usize,
     /// Which column goes first where there is little room: the highest first, 0 never.
     pub(super) drop_priority: u8,

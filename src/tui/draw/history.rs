@@ -4,6 +4,7 @@ use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::Line;
 
+use super::digits::grouped;
 use super::styler::Styler;
 use super::{pane, scroll_text};
 use crate::tui::event::history::PastCall;
@@ -34,14 +35,14 @@ fn list(
     area: Rect,
 ) {
     let found = history.found().len();
-    let mut title = format!("History {found}");
+    let mut title = format!("History {}", grouped(found));
     if found < history.len() {
-        title = format!("{title}/{}", history.len());
+        title = format!("{title}/{}", grouped(history.len()));
     }
     if let HistoryFileState::Read { damaged, more, .. } = &history.file {
         title.push_str(if *more { "+" } else { "" });
         if *damaged > 0 {
-            title = format!("{title}  {damaged} damaged lines skipped");
+            title = format!("{title}  {} damaged lines skipped", grouped(*damaged));
         }
     }
     let inner = pane::open(frame, styler, area, &title, focused);
@@ -67,7 +68,7 @@ fn list(
     }
 }
 
-/// What is searched for, or what has to be known of the file.
+/// The line above the list: the filter, or a notice about the file.
 fn above(frame: &mut Frame<'_>, styler: &Styler<'_>, history: &HistoryView, area: Rect) {
     if history.is_filtering {
         return pane::prompt(frame, styler, &history.filter, history.problem(), area);

@@ -8,6 +8,7 @@ mod bars;
 mod bench;
 mod chart;
 mod columns;
+mod digits;
 mod form;
 mod histogram;
 mod history;

@@ -7,13 +7,13 @@ use ratatui::text::Line;
 use super::styler::Styler;
 use super::{form, pane, scroll_text};
 use crate::tui::state::{
-    AppState, OfferRow, OfferServer, OfferingForm, OfferingKind, OfferingsView, Pane,
+    AppState, OfferingForm, OfferingKind, OfferingRow, OfferingServer, OfferingsView, Pane,
 };
 use crate::tui::theme::StyleRole;
 use crate::util::text;
 use crate::util::units::show_size;
 
-/// How many suggestions are shown.
+/// The most suggestions that are shown.
 const SUGGESTED: usize = 5;
 /// From this height on they have a frame.
 const FRAMED: u16 = 16;
@@ -25,32 +25,32 @@ pub(super) fn draw(
     shown: Pane,
     area: Rect,
 ) {
-    let (offers, focused) = (&state.offerings, state.context.focus == shown);
-    match (shown, &offers.asking) {
-        (Pane::OfferingList, _) => tree(frame, styler, offers, focused, area),
+    let (offerings, focused) = (&state.offerings, state.context.focus == shown);
+    match (shown, &offerings.asking) {
+        (Pane::OfferingList, _) => tree(frame, styler, offerings, focused, area),
         (_, Some(asking)) => draw_form(frame, styler, asking, focused, area),
-        _ => content(frame, styler, offers, focused, area),
+        _ => content(frame, styler, offerings, focused, area),
     }
 }
 
 fn tree(
     frame: &mut Frame<'_>,
     styler: &Styler<'_>,
-    offers: &OfferingsView,
+    offerings: &OfferingsView,
     focused: bool,
     area: Rect,
 ) {
     let inner = pane::open(frame, styler, area, "Resources and prompts", focused);
     let [line, rows] = Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]).areas(inner);
-    if offers.is_filtering {
-        pane::prompt(frame, styler, &offers.filter, None, line);
-    } else if !offers.filter.text().is_empty() {
-        let said = format!("/ {}", offers.filter.text());
+    if offerings.is_filtering {
+        pane::prompt(frame, styler, &offerings.filter, None, line);
+    } else if !offerings.filter.text().is_empty() {
+        let said = format!("/ {}", offerings.filter.text());
         frame.render_widget(styler.line(StyleRole::Dim, said), line);
     }
-    let all = offers.tree.rows();
+    let all = offerings.tree.rows();
     if all.is_empty() {
-        let said = match (offers.tree.servers(), offers.filter.text()) {
+        let said = match (offerings.tree.servers(), offerings.filter.text()) {
             ([], "") => "No servers. Define them in mcp.yaml.",
             (_, "") => "No resources or prompts.",
             _ => "No matches. Esc clears the filter.",
@@ -58,19 +58,19 @@ fn tree(
         return frame.render_widget(styler.line(StyleRole::Dim, said), rows);
     }
     let height = usize::from(rows.height);
-    let first = offers.list.first(height, all.len());
+    let first = offerings.list.first(height, all.len());
     for (at, row) in all.iter().enumerate().skip(first).take(height) {
         let y = rows.y + u16::try_from(at - first).unwrap_or(0);
-        let chosen = at == offers.list.chosen();
-        let said = self::row(styler, offers, *row, chosen, focused);
+        let chosen = at == offerings.list.chosen();
+        let said = self::row(styler, offerings, *row, chosen, focused);
         frame.render_widget(said, Rect { y, height: 1, ..rows });
     }
 }
 
 fn row(
     styler: &Styler<'_>,
-    offers: &OfferingsView,
-    row: OfferRow,
+    offerings: &OfferingsView,
+    row: OfferingRow,
     chosen: bool,
     focused: bool,
 ) -> Line<'static> {
@@ -80,10 +80,10 @@ fn row(
         (true, false) => Some(StyleRole::SelectedUnfocused),
         _ => None,
     };
-    let fold = if offers.tree.is_folded(row) { "+ " } else { "- " };
+    let fold = if offerings.tree.is_folded(row) { "+ " } else { "- " };
     match row {
-        OfferRow::Server(at) => {
-            let Some(server) = offers.tree.servers().get(at) else { return Line::default() };
+        OfferingRow::Server(at) => {
+            let Some(server) = offerings.tree.servers().get(at) else { return Line::default() };
             let (said, how) = state_of(server);
             Line::from(vec![
                 styler.span(
@@ -93,14 +93,14 @@ fn row(
                 styler.span(how, format!("  {said}")),
             ])
         }
-        OfferRow::Group(at, kind) => {
-            let count = offers.tree.servers().get(at).map_or(0, |server| server.count(kind));
+        OfferingRow::Group(at, kind) => {
+            let count = offerings.tree.servers().get(at).map_or(0, |server| server.count(kind));
             let said = format!("{pointer}  {fold}{} {count}", kind.title());
             styler.line(meaning.unwrap_or(StyleRole::Dim), said)
         }
-        OfferRow::Item(server, kind, at) => {
-            let Some(item) = offers.tree.item(row) else { return Line::default() };
-            let (watched, changed) = offers.marks(&item);
+        OfferingRow::Item(server, kind, at) => {
+            let Some(item) = offerings.tree.item(row) else { return Line::default() };
+            let (watched, changed) = offerings.marks(&item);
             let name = styler.span(StyleRole::Plain, &item.name).content;
             let name = text::cut(&name, 120).into_owned();
             Line::from(vec![
@@ -108,16 +108,19 @@ fn row(
                 styler.span(StyleRole::Success, watched.to_string()),
                 styler.span(StyleRole::Warning, changed.to_string()),
                 styler.span(meaning.unwrap_or(StyleRole::Plain), format!("  {name}")),
-                styler.span(StyleRole::Dim, format!("  {}", item_status(offers, server, kind, at))),
+                styler.span(
+                    StyleRole::Dim,
+                    format!("  {}", item_status(offerings, server, kind, at)),
+                ),
             ])
         }
     }
 }
 
-/// What is said of a server in its row.
-fn state_of(server: &OfferServer) -> (String, StyleRole) {
+/// The status of a server in its row.
+fn state_of(server: &OfferingServer) -> (String, StyleRole) {
     match &server.offerings {
-        _ if server.is_listing => ("asking".to_owned(), StyleRole::Dim),
+        _ if server.is_listing => ("loading…".to_owned(), StyleRole::Dim),
         None => ("not listed".to_owned(), StyleRole::Dim),
         Some(lists) => match lists.errors.first() {
             Some(error) => (format!("failed: {}", error.message()), StyleRole::Error),
@@ -129,9 +132,9 @@ fn state_of(server: &OfferServer) -> (String, StyleRole) {
     }
 }
 
-/// What is said of an item in its row.
-fn item_status(offers: &OfferingsView, server: usize, kind: OfferingKind, at: usize) -> String {
-    let tree = &offers.tree;
+/// The status of an item in its row.
+fn item_status(offerings: &OfferingsView, server: usize, kind: OfferingKind, at: usize) -> String {
+    let tree = &offerings.tree;
     let said = match kind {
         OfferingKind::Resource => tree.resource_at(server, at).map(|resource| {
             let size = resource.size.map(show_size);
@@ -156,17 +159,17 @@ fn item_status(offers: &OfferingsView, server: usize, kind: OfferingKind, at: us
 fn content(
     frame: &mut Frame<'_>,
     styler: &Styler<'_>,
-    offers: &OfferingsView,
+    offerings: &OfferingsView,
     focused: bool,
     area: Rect,
 ) {
-    let title = match (offers.is_open(), offers.is_raw) {
+    let title = match (offerings.is_open(), offerings.is_raw) {
         (true, true) => "Content  text [raw]",
         (true, false) => "Content  [text] raw",
         (false, _) => "About",
     };
     let inner = pane::open(frame, styler, area, title, focused);
-    scroll_text::draw(frame, styler, &offers.content, inner);
+    scroll_text::draw(frame, styler, &offerings.content, inner);
 }
 
 fn draw_form(

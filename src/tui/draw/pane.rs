@@ -5,6 +5,7 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Block;
 
+use super::digits::grouped;
 use super::scroll_text;
 use super::styler::Styler;
 use crate::tui::state::ScrollPosition;
@@ -89,7 +90,7 @@ pub(super) fn input_row(
 /// Says how much there is below.
 pub(super) fn more(frame: &mut Frame<'_>, styler: &Styler<'_>, area: Rect, left: usize) {
     if left > 0 && area.width > 8 {
-        corner(frame, area, styler.span(StyleRole::Dim, format!(" {left} more")));
+        corner(frame, area, styler.span(StyleRole::Dim, format!(" {} more", grouped(left))));
     }
 }
 

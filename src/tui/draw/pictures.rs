@@ -9,7 +9,7 @@ use ratatui::style::Style;
 use serde_json::json;
 
 use super::*;
-use crate::model::{HostEvent as Told, LogLevel, ToolResult};
+use crate::model::{HostEvent, LogLevel, ToolResult};
 use crate::tui::event::{AppEvent, UserInput};
 use crate::tui::state::craft_tests::{begun, ended, id, told};
 use crate::tui::state::tests::{press, sample};
@@ -62,7 +62,7 @@ fn with_running() -> AppState {
     let second = begun(&mut state, "2");
     told(
         &mut state,
-        Told::Progress {
+        HostEvent::Progress {
             call_id: id(second),
             progress: 3.0,
             total: Some(8.0),
@@ -71,12 +71,12 @@ fn with_running() -> AppState {
     );
     let parent = Some(id(second));
     let call_id = crate::model::CallId("inner".into());
-    told(&mut state, Told::CallStarted { call_id, tool: "web-search".into(), parent });
+    told(&mut state, HostEvent::CallStarted { call_id, tool: "web-search".into(), parent });
     let level = LogLevel("info".into());
-    told(&mut state, Told::Log { origin: "calculator".into(), level, text: "page 3".into() });
+    told(&mut state, HostEvent::Log { origin: "calculator".into(), level, text: "page 3".into() });
     told(
         &mut state,
-        Told::AttemptFailed {
+        HostEvent::AttemptFailed {
             call_id: id(first),
             attempt: 1,
             error: crate::model::Error::tool("busy"),

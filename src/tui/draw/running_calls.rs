@@ -16,7 +16,7 @@ use crate::util::units::show_duration;
 /// The most cells of a progress bar.
 const BAR: usize = 40;
 
-/// That it runs, and since when.
+/// `running` with the seconds since its start, and a spinner.
 pub(super) fn status_text(styler: &Styler<'_>, state: &AppState, call: &ConsoleCall) -> String {
     let now = state.context.now;
     let since = call.activity.since.map(|since| now.saturating_sub(since));

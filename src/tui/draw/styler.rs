@@ -5,7 +5,7 @@ use ratatui::text::{Line, Span};
 use crate::tui::theme::{StyleRole, Theme};
 use crate::util::text;
 
-/// The most lines of a text that are laid out: more than anybody scrolls through.
+/// The most lines of a text that are laid out.
 const LINES: usize = 5_000;
 
 /// Makes spans and lines that are safe for the terminal and styled by their role.
@@ -47,7 +47,7 @@ impl<'a> Styler<'a> {
     }
 }
 
-/// What ASCII has no character for is written as its number.
+/// Replaces characters outside ASCII, by a substitute or by their code point.
 fn ascii(said: &str) -> String {
     use std::fmt::Write as _;
     let mut out = String::with_capacity(said.len());

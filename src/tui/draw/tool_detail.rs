@@ -16,7 +16,7 @@ use crate::tui::theme::StyleRole;
 use crate::util::text::shorten;
 use crate::util::units::show_duration;
 
-/// How many arguments are listed.
+/// The most arguments that are listed.
 const ARGUMENTS: usize = 100;
 /// The most characters of what a tool says about itself; its other sides show all.
 const MAX_DESCRIPTION_CHARS: usize = 4_000;
@@ -27,17 +27,17 @@ pub(super) fn draw(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState,
         pane::open(frame, styler, area, "Tool", focused);
         return;
     };
-    let portrait = &state.tools.detail;
-    if portrait.tab != DetailTab::Detail {
-        let title = format!("{}  {}", row.name, portrait.tab.title());
+    let detail = &state.tools.detail;
+    if detail.tab != DetailTab::Detail {
+        let title = format!("{}  {}", row.name, detail.tab.title());
         let inner = pane::open(frame, styler, area, &title, focused);
-        return scroll_text::draw(frame, styler, &portrait.text, inner);
+        return scroll_text::draw(frame, styler, &detail.text, inner);
     }
     let inner = pane::open(frame, styler, area, &row.name, focused);
     let mut lines = about(styler, &row.tool);
     let usage = state.stats.usage_of(&row.name);
     lines.extend(usage.map(|(usage, window)| stats::line_of(styler, usage, window)));
-    scroll_text::draw_lines(frame, styler, &lines, &portrait.position, inner);
+    scroll_text::draw_lines(frame, styler, &lines, &detail.position, inner);
 }
 
 fn about(styler: &Styler<'_>, tool: &ToolDefinition) -> Vec<Line<'static>> {

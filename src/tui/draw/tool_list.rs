@@ -4,6 +4,7 @@ use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::Line;
 
+use super::digits::grouped;
 use super::styler::Styler;
 use super::{pane, trust};
 use crate::tui::state::{AppState, Pane, ToolRow, ToolSort};
@@ -14,9 +15,9 @@ pub(super) fn draw(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState,
     let catalogue = &state.tools.catalogue;
     let found = catalogue.found().len();
     let title = if found == catalogue.len() {
-        format!("Catalogue {found}")
+        format!("Catalogue {}", grouped(found))
     } else {
-        format!("Catalogue {found}/{}", catalogue.len())
+        format!("Catalogue {}/{}", grouped(found), grouped(catalogue.len()))
     };
     let title = if catalogue.sort == ToolSort::default() {
         title

@@ -94,7 +94,7 @@ impl BenchController {
     }
 }
 
-/// One run, from its tools to its account.
+/// Performs one run, from resolving its tools to the report.
 struct BenchTask {
     number: u64,
     deps: ConsoleDeps,

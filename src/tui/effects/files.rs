@@ -7,7 +7,7 @@ use tokio::io::AsyncWriteExt as _;
 use crate::tui::event::AppEvent;
 use crate::util::private_file;
 
-/// Writes a file that was not there before and that nobody else reads, and says so.
+/// Writes a new file that only its owner can read, and reports the outcome.
 pub(super) async fn write(path: PathBuf, bytes: &[u8]) -> AppEvent {
     let written = async {
         let mut file = tokio::fs::File::from_std(private_file::create_new(&path)?);

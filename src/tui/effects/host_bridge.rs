@@ -94,7 +94,7 @@ impl HostBridge {
     }
 }
 
-/// Takes a question off the bridge when nobody waits for its answer any more.
+/// Withdraws a question from the bridge when dropped, because its call no longer waits.
 struct WithdrawOnDrop {
     bridge: HostBridge,
     id: AskId,

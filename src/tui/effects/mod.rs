@@ -24,10 +24,7 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
-use super::event::{
-    AppEffect, AppEvent, ConsoleCallId, trace::TraceEffect as TraceWish,
-    trust::TrustEffect as TrustWish,
-};
+use super::event::{AppEffect, AppEvent, ConsoleCallId, trace::TraceEffect, trust::TrustEffect};
 use super::external_editor::ExternalEditor;
 use super::persisted_state::PersistedState;
 use crate::host::arguments::unknown_keys;
@@ -76,7 +73,7 @@ pub struct EffectRunner {
     host_factory: Arc<HostFactory>,
     /// Answers about the project that are being stored; each ends with its sender.
     answers: Vec<oneshot::Receiver<()>>,
-    /// How often the host was replaced.
+    /// The number of times the host was replaced.
     host_generation: Arc<AtomicU64>,
 }
 
@@ -91,7 +88,7 @@ impl EffectRunner {
     ) -> Self {
         let stats = stats::StatsReader::new(&deps);
         let keeper = persistence::StateWriter::new(&deps);
-        let offers = offerings::OfferingTasks::default();
+        let offering_tasks = offerings::OfferingTasks::default();
         let bench = bench::BenchController::default();
         trust::watch(&project, send.clone());
         let (running, answers, epoch) = (HashMap::new(), Vec::new(), Arc::default());
@@ -102,7 +99,7 @@ impl EffectRunner {
             running,
             stats,
             state_writer: keeper,
-            offering_tasks: offers,
+            offering_tasks,
             bench,
             host_factory: project,
             answers,
@@ -189,14 +186,14 @@ impl EffectRunner {
             AppEffect::Servers(effect) => {
                 tokio::spawn(servers::perform(host, effect, self.event_tx.clone()));
             }
-            AppEffect::Trace(TraceWish::Export { path, trace_export }) => {
+            AppEffect::Trace(TraceEffect::Export { path, trace_export }) => {
                 let path = self.deps.cwd.join(path);
                 self.spawn(async move { trace::write(path, trace_export).await });
             }
             AppEffect::Bench(effect) => {
                 self.bench.perform(effect, &self.deps, &self.event_tx, &self.bridge.trace_gate());
             }
-            AppEffect::Trust(TrustWish::SwitchHost) => self.switch(),
+            AppEffect::Trust(TrustEffect::SwitchHost) => self.switch(),
             AppEffect::Trust(effect) => self.trust(effect),
             AppEffect::WriteFile { path, text } => {
                 let path = self.deps.cwd.join(path);
@@ -240,7 +237,7 @@ impl EffectRunner {
     }
 }
 
-/// What is offered, as far as `reach` goes.
+/// The catalogue of the sources that `reach` covers.
 async fn listed(host: &ToolHost, reach: ListScope, servers: Vec<String>) -> AppEvent {
     let mut catalogue = Box::new(host.catalogue(&reach).await);
     catalogue.tools = host.masked_definitions(&catalogue.tools);

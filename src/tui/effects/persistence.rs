@@ -92,7 +92,7 @@ pub(super) struct StateWriter {
 }
 
 impl StateWriter {
-    /// One that has nothing to write yet.
+    /// A writer with nothing to write yet.
     pub(super) fn new(deps: &ConsoleDeps) -> Self {
         let (latest, mut changes) = watch::channel::<Option<(PersistedState, Arc<ToolHost>)>>(None);
         let file = deps.state.as_ref().map(|state| state.join(STATE_FILE));
@@ -110,7 +110,7 @@ impl StateWriter {
         Self { file, latest, writer }
     }
 
-    /// This is to be remembered; `host` masks what is secret in it.
+    /// Schedules the state to be written; `host` masks the secrets in it.
     pub(super) fn remember(&self, memory: PersistedState, host: &Arc<ToolHost>) {
         self.latest.send_replace(Some((memory, Arc::clone(host))));
     }

@@ -14,12 +14,12 @@ use crate::tui::event::stats::{
 };
 use crate::util::clock::Clock;
 
-/// What a look may wait for: somebody looks again in a moment.
+/// The limits of one read; the next one follows shortly.
 const READ_LIMITS: ReadBudget =
     ReadBudget { lock_timeout: Duration::from_millis(300), max_chunks: 16 };
-/// A course covers that much at least, because a slice of it is a minute or more.
+/// A timeline covers at least this much, because its slices are a minute or longer.
 const MIN_TIMELINE_SPAN: Duration = Duration::from_mins(30);
-/// Slices of a course at most.
+/// The most slices of a timeline.
 const SLICES: usize = 60;
 
 /// Reads the statistics in a thread of its own and reports each result as an event.

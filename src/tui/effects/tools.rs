@@ -15,8 +15,8 @@ pub(super) async fn perform(effect: ToolsEffect, host: &ToolHost, cwd: &Path) ->
     match effect {
         ToolsEffect::DryRun { tool, arguments } => {
             let request = CallRequest::new(tool.clone(), CallArguments::Object(arguments));
-            let rehearsal = host.dry_run(&request).await;
-            AppEvent::Tools(Box::new(ToolsEvent::DryRunFinished { tool, rehearsal }))
+            let dry_run = host.dry_run(&request).await;
+            AppEvent::Tools(Box::new(ToolsEvent::DryRunFinished { tool, dry_run }))
         }
         ToolsEffect::Save { stem, what } => match payloads(*what) {
             Ok(payloads) if payloads.is_empty() => AppEvent::StatusText {

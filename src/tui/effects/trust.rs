@@ -36,7 +36,7 @@ const TRUST_STORE_FILE: &str = "trust.json";
 
 /// What a host is built from, again after each answer about the project.
 pub struct HostFactory {
-    /// What the command line says.
+    /// The options of the command line.
     pub options: AssemblyOptions,
     /// The environment variables and directories that the configuration is resolved with.
     pub environment: Arc<dyn Environment>,

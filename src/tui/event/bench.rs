@@ -25,7 +25,7 @@ pub enum BenchEffect {
     Start {
         /// The number of the run, from 1 on.
         run: u64,
-        /// What it is to do.
+        /// The tools, the load and the thresholds of the run.
         spec: Box<BenchRunSpec>,
     },
     /// Make no calls for now, or go on.
@@ -42,7 +42,7 @@ pub enum BenchEffect {
     },
 }
 
-/// What a run is to do.
+/// Everything that defines a benchmark run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BenchRunSpec {
     /// Its tools, by full name, with their arguments: one, or two that are compared.
@@ -53,7 +53,7 @@ pub struct BenchRunSpec {
     pub timeout: Option<Duration>,
     /// Call even what would ask a person first, or says that it changes something.
     pub allow_writes: bool,
-    /// What must not be true of it.
+    /// The conditions that make the run fail when they are true.
     pub thresholds: Vec<Threshold>,
     /// The file of the run that it is compared with.
     pub baseline: Option<PathBuf>,
@@ -68,23 +68,23 @@ pub enum BenchEvent {
     Started {
         /// The number of the run this is about.
         run: u64,
-        /// What a person should know before.
+        /// Warnings that are shown before the run.
         warnings: Vec<String>,
     },
     /// The run is in progress; sent several times a second.
     Progress {
         /// The number of the run this is about.
         run: u64,
-        /// What was seen of it.
+        /// The figures so far.
         snapshot: Box<BenchSnapshot>,
     },
     /// The run has ended, by itself, by request or with an error.
     Finished {
         /// The number of the run this is about.
         run: u64,
-        /// What was seen of it last.
+        /// The last figures, for the final frame.
         snapshot: Box<BenchSnapshot>,
-        /// What became of it; `Err` when no call could be made at all.
+        /// The result; `Err` when no call could be made at all.
         outcome: Box<Result<BenchResult, Error>>,
     },
     /// A run was written to be compared with.

@@ -17,9 +17,9 @@ const NAME: usize = 1024;
 /// Something that crossed a wire, or happened to it; of large things the beginning.
 #[derive(Debug, Clone)]
 pub struct CapturedTraffic {
-    /// What it was, as far as it was kept.
+    /// The traffic, cut where it was too large.
     pub traffic: Traffic,
-    /// How large it was, in bytes.
+    /// The size in bytes, before anything was cut.
     pub size: usize,
     /// Whether the content was too large and only its beginning was kept.
     pub is_cut: bool,

@@ -47,7 +47,7 @@ pub enum SessionFilter {
     Id(String),
 }
 
-/// One call, as a line of the list.
+/// A past call as the list shows it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PastCall {
     /// The identity of the call, as `history show` takes it.
@@ -80,7 +80,7 @@ pub enum HistoryEvent {
         /// Whether calls are kept at the moment.
         is_recording: bool,
     },
-    /// There is nothing to read, and why.
+    /// The history could not be read.
     Unreadable(Error),
     /// One call with its arguments and result.
     Entry(Box<HistoryEntry>),
@@ -88,8 +88,8 @@ pub enum HistoryEvent {
     NotFound(String, Error),
     /// Whether the tool of this call changed since; `None` when that was not kept.
     DefinitionChecked(String, Result<Option<bool>, Error>),
-    /// How the two calls differ.
+    /// The differences between two calls.
     Compared(Box<CallComparison>),
-    /// They could not be compared.
+    /// The two calls could not be compared.
     CompareFailed(Error),
 }

@@ -57,7 +57,7 @@ pub enum AppEvent {
     CallStarted {
         /// The number the console gave the call.
         run: ConsoleCallId,
-        /// Its identity in records and in what the host tells.
+        /// The identity in records and events of the host.
         call: CallId,
     },
     /// A call made here has ended, in any way.
@@ -83,30 +83,30 @@ pub enum AppEvent {
     },
     /// Nobody waits for this answer any more.
     QuestionWithdrawn(AskId),
-    /// What came of a wish of the tools.
+    /// The outcome of an effect of the tools view.
     Tools(Box<tools::ToolsEvent>),
-    /// What a person set and what was remembered.
+    /// The settings and the state of the last session.
     Persistence(Box<persistence::PersistenceEvent>),
-    /// What was found wrong with an object that was to be checked.
+    /// The result of checking arguments against a schema.
     ArgumentsChecked {
-        /// What it was checked against.
+        /// The schema of the check.
         schema: Arc<Value>,
         /// The arguments that were checked; a form compares them with its own.
         arguments: JsonObject,
-        /// What does not fit; nothing when all does.
+        /// The violations; empty when the arguments are valid.
         problems: Vec<Violation>,
     },
-    /// What a person wrote in their own editor, or why there is nothing.
+    /// The text from the editor, or why there is none.
     Edited(Result<String, EditorError>),
-    /// What came of a wish of the statistics.
+    /// The outcome of an effect of the statistics view.
     Stats(stats::StatsEvent),
-    /// What came of a wish of the benchmark.
+    /// The outcome of an effect of the benchmark view.
     Bench(bench::BenchEvent),
-    /// What came of a wish of the history.
+    /// The outcome of an effect of the history view.
     History(history::HistoryEvent),
-    /// What came of a wish of the resources and prompts.
+    /// The outcome of an effect of the resources view.
     Offerings(offerings::OfferingsEvent),
-    /// What came of a wish about trust in the project.
+    /// The outcome of an effect about trust in the project.
     Trust(trust::TrustEvent),
     /// Something that was done in silence is worth a word.
     StatusText {
@@ -146,7 +146,7 @@ pub enum UserInput {
         x: u16,
         /// The row, from 0 at the top edge.
         y: u16,
-        /// So many steps down; up when negative.
+        /// Steps of the wheel, down when positive.
         by: isize,
     },
 }
@@ -159,14 +159,14 @@ pub struct ConsoleCallId(pub u64);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AskId(pub u64);
 
-/// What a person is asked to approve.
+/// A call that needs approval, as the window shows it.
 #[derive(Debug, Clone)]
 pub struct ApprovalPrompt {
     /// The definition of the tool that would be called.
     pub tool: ToolDefinition,
     /// The arguments of the call, with secrets masked.
     pub arguments: JsonObject,
-    /// Why a person is asked.
+    /// The rule that requires approval.
     pub reason: String,
     /// Exactly what would be sent, or why it cannot be shown.
     pub preview: Result<String, Error>,
@@ -179,7 +179,7 @@ pub struct ApprovalPrompt {
 /// Something to be done that the state cannot do itself.
 #[derive(Debug, Clone, PartialEq)]
 pub enum AppEffect {
-    /// List what is known without asking anybody.
+    /// List local and declared tools, without asking a server.
     ListDeclared,
     /// Ask this server for its tools.
     ListServer(String),
@@ -202,32 +202,32 @@ pub enum AppEffect {
     AnswerApproval(AskId, Approval),
     /// Send the answer to the question of a server.
     AnswerQuestion(AskId, Arc<QuestionReply>),
-    /// What the tools want done.
+    /// An effect of the tools view.
     Tools(tools::ToolsEffect),
-    /// What is wanted of settings and memory.
+    /// An effect about settings and saved state.
     Persistence(persistence::PersistenceEffect),
     /// Check an object against a schema.
     ValidateArguments {
-        /// What it has to fit.
+        /// The schema to check against.
         schema: Arc<Value>,
         /// The arguments to check against the schema.
         arguments: JsonObject,
     },
     /// Let a person write this in their own editor.
     OpenEditor(EditorDraft),
-    /// What the statistics want done.
+    /// An effect of the statistics view.
     Stats(stats::StatsEffect),
-    /// What the benchmark wants done.
+    /// An effect of the benchmark view.
     Bench(bench::BenchEffect),
-    /// What the history wants done.
+    /// An effect of the history view.
     History(history::HistoryEffect),
-    /// What the resources and prompts want done.
+    /// An effect of the resources view.
     Offerings(offerings::OfferingsEffect),
-    /// What the servers' view wants done.
+    /// An effect of the servers view.
     Servers(servers::ServersEffect),
-    /// What the trace wants done.
+    /// An effect of the trace view.
     Trace(trace::TraceEffect),
-    /// What is wanted of trust in the project.
+    /// An effect about trust in the project.
     Trust(trust::TrustEffect),
     /// Write a file that was not there before; relative to where the console was opened.
     WriteFile {
@@ -248,14 +248,14 @@ pub enum AppEffect {
     Quit(Option<Signal>),
 }
 
-/// What one view asks of another.
+/// A request of one view to another.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Navigation {
     /// Fill in the arguments of a tool, beginning with these.
     FillArguments {
         /// The full name of the tool, with the component in front.
         tool: String,
-        /// What is known of its arguments.
+        /// The arguments to fill in, as far as they are known.
         arguments: Option<JsonObject>,
     },
     /// Call a tool at once, and show what it gives.
@@ -269,7 +269,7 @@ pub enum Navigation {
     Bench {
         /// The full name of the tool, with the component in front.
         tool: String,
-        /// Its arguments, when they are known.
+        /// The arguments, when they are known.
         arguments: Option<JsonObject>,
     },
     /// Choose a tool that is to be benchmarked on this side.

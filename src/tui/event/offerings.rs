@@ -75,9 +75,9 @@ pub struct ServerOfferings {
     pub templates: Vec<ResourceTemplate>,
     /// The prompts the server lists.
     pub prompts: Vec<Prompt>,
-    /// Why lists did not come, each once.
+    /// The distinct errors of lists that could not be read.
     pub errors: Vec<Error>,
-    /// What was left out of them, in words.
+    /// Warnings about entries that were left out.
     pub problems: Vec<String>,
 }
 
@@ -86,16 +86,16 @@ pub struct ServerOfferings {
 pub enum OfferingsEvent {
     /// These servers there are; they are being asked.
     Servers(Vec<String>),
-    /// This is what a server offers.
+    /// The lists of one server.
     Listed(String, Box<ServerOfferings>),
-    /// This stands in the resource.
+    /// The contents of a resource that was read.
     ResourceRead(OfferingRequestId, Box<Result<ResourceContents, Error>>),
-    /// This became of the prompt.
+    /// The messages of a prompt, or its error.
     PromptReceived(OfferingRequestId, Box<Result<PromptMessages, Error>>),
     /// The argument may be this.
     Completed(CompletionQuery, Result<Completion, Error>),
-    /// This happened to a resource that is watched.
+    /// A watched resource changed, or its subscription did.
     ResourceChanged(WatchedResource, SubscriptionEvent),
-    /// It is not watched any more, and why not.
+    /// The subscription failed, so the resource is not watched.
     Unwatched(WatchedResource, Option<Error>),
 }

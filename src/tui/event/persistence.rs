@@ -17,6 +17,6 @@ pub struct PersistenceEvent {
     pub settings: ConsoleSettings,
     /// The state of the last session; `None` when there is none that can be used.
     pub persisted: Option<PersistedState>,
-    /// What was wrong with either, each with its place.
+    /// The problems in both files, each with its place.
     pub problems: Vec<String>,
 }

@@ -20,9 +20,9 @@ pub enum StatsEffect {
 pub struct StatsViewQuery {
     /// The window of time that is summed up.
     pub window: StatsWindow,
-    /// The course of each of these tools, by full name, is wanted.
+    /// The tools, by full name, whose timelines are read too.
     pub timelines_of: Vec<String>,
-    /// Those of one server together.
+    /// The totals of all tools of one server.
     pub by_server: bool,
 }
 
@@ -40,11 +40,11 @@ pub enum StatsEvent {
 pub struct StatsSnapshot {
     /// The window of time these statistics are of.
     pub window: StatsWindow,
-    /// What was counted in it.
+    /// The counts by tool or server.
     pub summary: Summary,
     /// The calls over time, in slices of equal length.
     pub timelines: TimeSeriesSet,
-    /// What had to be put right, or is not as it should be.
+    /// Repairs and problems of the store.
     pub notes: Vec<String>,
     /// Where the statistics are kept.
     pub place: String,

@@ -17,14 +17,14 @@ pub enum ToolsEffect {
     },
     /// Write a result to files that were not there before.
     Save {
-        /// What their names begin with; harmless.
+        /// The beginning of the file names, made safe.
         stem: String,
-        /// What is to be saved.
+        /// The content to save.
         what: Box<ResultExport>,
     },
 }
 
-/// What of a result is saved.
+/// The part of a result that is saved.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ResultExport {
     /// The bytes of its blocks, a file each.
@@ -47,7 +47,7 @@ pub enum ToolsEvent {
     DryRunFinished {
         /// The full name of the tool, with the component in front.
         tool: String,
-        /// What would be sent, or why that cannot be said.
-        rehearsal: Result<DryRun, Error>,
+        /// The request that would be sent, or the error that prevents it.
+        dry_run: Result<DryRun, Error>,
     },
 }

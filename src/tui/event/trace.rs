@@ -12,15 +12,15 @@ pub enum TraceEffect {
     Export {
         /// The path to write; an existing file is not overwritten.
         path: PathBuf,
-        /// What it is to hold.
+        /// The messages to write.
         trace_export: TraceExport,
     },
 }
 
-/// What a trace file is to hold. Cheap to clone.
+/// The content of a trace file. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct TraceExport {
-    /// What crossed the wires, in order.
+    /// The messages in their order.
     pub items: Arc<Vec<Traffic>>,
     /// How many were left out, because only their beginning was kept.
     pub cut: usize,

@@ -12,7 +12,7 @@ use crate::model::Error;
 pub struct TrustStatus {
     /// The stored answer under which the project acts; `None` when no answer covers it as it is.
     pub record: Option<Arc<ProjectRecord>>,
-    /// What a person would be asked; `None` when there is nothing to ask.
+    /// The request a person would be asked to trust; `None` when there is nothing to trust.
     pub request: Option<Arc<TrustRequest>>,
     /// How many entries do nothing until that is answered.
     pub untrusted: usize,

@@ -2,7 +2,7 @@
 
 use super::{Action, Binding, KEY_TABLES, KeyContext, KeyPress};
 
-/// Which key does what, where.
+/// The keys of every context.
 #[derive(Debug, Clone)]
 pub struct Keymap {
     contexts: Vec<(KeyContext, Vec<Binding>)>,

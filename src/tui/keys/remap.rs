@@ -78,10 +78,10 @@ impl Keymap {
         let before = bindings.iter().position(|binding| binding.key == key);
         let lost = before.map(|at| bindings.remove(at)).filter(|lost| Some(lost.action) != action);
         if let Some(lost) = lost
-            && let Some(heir) = bindings.iter_mut().find(|b| b.action == lost.action)
-            && heir.about.is_empty()
+            && let Some(successor) = bindings.iter_mut().find(|b| b.action == lost.action)
+            && successor.about.is_empty()
         {
-            (heir.label, heir.about) = (lost.label, lost.about);
+            (successor.label, successor.about) = (lost.label, lost.about);
         }
         let orphan = lost.map(|lost| lost.action);
         let orphan = orphan.filter(|lost| !bindings.iter().any(|b| b.action == *lost));
@@ -141,8 +141,8 @@ mod tests {
         assert_eq!(keys.key_of(Action::Sort, &[KeyContext::Tools]), None);
         let (keys, orphan) = remap(KeyContext::Tools, KeyPress::Enter, None);
         assert_eq!(orphan, None);
-        let heir =
+        let successor =
             keys.bindings(KeyContext::Tools).iter().find(|b| b.action == Action::Fill).unwrap();
-        assert_eq!((heir.key, heir.label), (KeyPress::Char('e'), Some("call")));
+        assert_eq!((successor.key, successor.label), (KeyPress::Char('e'), Some("call")));
     }
 }

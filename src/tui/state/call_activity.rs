@@ -16,7 +16,7 @@ const NESTED: usize = 50;
 /// The most characters of one line.
 const LONGEST: usize = 500;
 
-/// How far a call is.
+/// The progress a tool reported.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CallProgress {
     /// In the tool's own measure.
@@ -44,12 +44,12 @@ pub struct PendingRetry {
     pub reason: String,
     /// How long the host waits before the next attempt.
     pub delay: Duration,
-    /// Since when that is waited, as far as anybody said.
+    /// When the wait began, as of the last tick.
     pub since: Option<Duration>,
 }
 
 impl PendingRetry {
-    /// How long is still waited.
+    /// The time left until the next attempt.
     pub fn remaining(&self, now: Duration) -> Duration {
         let passed = self.since.map_or(Duration::ZERO, |since| now.saturating_sub(since));
         self.delay.saturating_sub(passed)
@@ -63,7 +63,7 @@ pub struct ChildCall {
     pub id: CallId,
     /// The full name of the tool, with the component in front.
     pub tool: String,
-    /// How deep it is nested, from 1.
+    /// The nesting depth, from 1 for a direct call.
     pub depth: usize,
     /// How it ended: whether it worked, and how long it took.
     pub ended: Option<(bool, Duration)>,
@@ -93,7 +93,7 @@ impl CallActivity {
         }
     }
 
-    /// How deep a call stands in this one, when it is part of it.
+    /// The nesting depth of a call within this one; `None` when it is not part of it.
     pub fn depth_of(&self, id: &CallId) -> Option<usize> {
         self.children.iter().find(|nested| nested.id == *id).map(|nested| nested.depth)
     }
@@ -128,7 +128,7 @@ impl CallActivity {
         }
     }
 
-    /// It makes a call itself.
+    /// Takes in the start of a nested call.
     pub fn begin_nested(&mut self, id: &CallId, tool: &str, depth: usize) {
         if self.children.len() < NESTED {
             let tool = shorten(tool, LONGEST).into_owned();

@@ -8,7 +8,7 @@ use crate::host::request::CallOutcome;
 use crate::model::{CallId, Error, HostEvent, JsonObject};
 use crate::tui::event::ConsoleCallId;
 
-/// How many calls are remembered.
+/// The most ended calls that are kept.
 const MAX_CALLS: usize = 200;
 
 /// A call made in this console, running or ended.
@@ -16,19 +16,19 @@ const MAX_CALLS: usize = 200;
 pub struct ConsoleCall {
     /// The number the console gave the call.
     pub run: ConsoleCallId,
-    /// What the host calls it, once it was begun.
+    /// The identity the host gave the call, once it has started.
     pub id: Option<CallId>,
     /// The full name of the tool, with the component in front.
     pub tool: String,
-    /// What it was called with.
+    /// The arguments of the call.
     pub arguments: JsonObject,
-    /// What was told of it while it ran.
+    /// Progress, log lines and nested calls while it ran.
     pub activity: CallActivity,
-    /// What came of it; `None` while it runs.
+    /// The outcome; `None` while the call is running.
     pub outcome: Option<CallResult>,
 }
 
-/// What came of a call.
+/// The outcome of a call, or why it was not made.
 pub type CallResult = Result<CallOutcome, Error>;
 
 /// The calls that were made here, the newest last.
@@ -75,12 +75,12 @@ impl ConsoleCalls {
         }
     }
 
-    /// How many were made until now.
+    /// The number of calls made so far.
     pub fn count(&self) -> u64 {
         self.next
     }
 
-    /// What was called in earlier runs, and with which arguments.
+    /// Takes in the saved arguments of earlier sessions.
     pub fn set_saved_arguments(&mut self, recalled: HashMap<String, JsonObject>) {
         self.saved_arguments = recalled;
     }
@@ -135,7 +135,7 @@ impl ConsoleCalls {
         self.all.iter().rev().filter(move |call| call.tool == tool)
     }
 
-    /// Those that run, the newest first.
+    /// The running calls, the newest first.
     pub fn running(&self) -> impl Iterator<Item = &ConsoleCall> + '_ {
         self.all.iter().rev().filter(|call| call.outcome.is_none())
     }
@@ -165,7 +165,7 @@ impl ConsoleCalls {
         newest.or_else(|| self.saved_arguments.get(tool))
     }
 
-    /// What was called from this one on, the oldest first.
+    /// The calls from this number on, the oldest first.
     pub fn since(&self, first: u64) -> impl Iterator<Item = &ConsoleCall> + '_ {
         self.all.iter().filter(move |call| call.run.0 >= first)
     }

@@ -56,7 +56,7 @@ pub struct AppContext {
     pub problems: Vec<String>,
     /// The message in the status line, until the next action.
     pub message: Option<StatusMessage>,
-    /// The time since the Unix epoch, as far as anybody said.
+    /// The time since the Unix epoch, as of the last tick.
     pub now: Duration,
     /// How many events were lost because more came than could be taken in.
     pub lost: u64,
@@ -69,7 +69,7 @@ pub struct AppContext {
 }
 
 impl AppContext {
-    /// That of a console that just opened.
+    /// The state of a console that just opened.
     pub fn new(size: (u16, u16)) -> Self {
         let view = ViewId::default();
         Self {
@@ -88,7 +88,7 @@ impl AppContext {
         }
     }
 
-    /// How much there is room for.
+    /// The size class of the terminal.
     pub fn room(&self) -> SizeClass {
         SizeClass::for_area(Rect::new(0, 0, self.size.0, self.size.1))
     }

@@ -8,14 +8,14 @@ use serde_json::{Value, json};
 use super::tests::{listed, press, sample, tool};
 use super::*;
 use crate::host::request::CallOutcome;
-use crate::model::{CallId, CallMetadata, Error, HostEvent as Told, LogLevel, ToolResult};
+use crate::model::{CallId, CallMetadata, Error, HostEvent, LogLevel, ToolResult};
 use crate::tui::event::persistence::PersistenceEvent;
 use crate::tui::event::tools::{ResultExport, ToolsEffect};
 use crate::tui::event::{AppEvent, ConsoleCallId, UserInput};
 use crate::tui::keys::KeyPress;
 use crate::tui::persisted_state::PersistedState;
 use crate::tui::settings::ConsoleSettings;
-use crate::tui::theme::ColourScheme as Colours;
+use crate::tui::theme::ColourScheme;
 
 /// A call of the calculator that runs; its number.
 pub(in crate::tui) fn begun(state: &mut AppState, expression: &str) -> ConsoleCallId {
@@ -40,7 +40,7 @@ pub(in crate::tui) fn ended(state: &mut AppState, run: ConsoleCallId, result: To
     state.update(AppEvent::CallFinished { run, outcome: Box::new(Ok(outcome)) });
 }
 
-pub(in crate::tui) fn told(state: &mut AppState, event: Told) {
+pub(in crate::tui) fn told(state: &mut AppState, event: HostEvent) {
     state.update(AppEvent::Host(event));
 }
 
@@ -55,7 +55,7 @@ fn what_is_told_of_a_running_call_is_kept_with_it() {
     let other = begun(&mut state, "2");
     told(
         &mut state,
-        Told::Progress {
+        HostEvent::Progress {
             call_id: id(run),
             progress: 3.0,
             total: Some(4.0),
@@ -64,21 +64,24 @@ fn what_is_told_of_a_running_call_is_kept_with_it() {
     );
     let child = CallId("child".into());
     let parent = Some(id(run));
-    told(&mut state, Told::CallStarted { call_id: child.clone(), tool: "clock".into(), parent });
+    told(
+        &mut state,
+        HostEvent::CallStarted { call_id: child.clone(), tool: "clock".into(), parent },
+    );
     let grandchild = CallId("grandchild".into());
     let parent = Some(child.clone());
-    told(&mut state, Told::CallStarted { call_id: grandchild, tool: "web-x".into(), parent });
+    told(&mut state, HostEvent::CallStarted { call_id: grandchild, tool: "web-x".into(), parent });
     let duration = Duration::from_millis(2);
     told(
         &mut state,
-        Told::CallFinished { call_id: child, tool: "clock".into(), success: true, duration },
+        HostEvent::CallFinished { call_id: child, tool: "clock".into(), success: true, duration },
     );
     let level = LogLevel("info".into());
     told(
         &mut state,
-        Told::Log { origin: "calculator".into(), level: level.clone(), text: "hm".into() },
+        HostEvent::Log { origin: "calculator".into(), level: level.clone(), text: "hm".into() },
     );
-    told(&mut state, Told::Log { origin: "calc".into(), level, text: "not its own".into() });
+    told(&mut state, HostEvent::Log { origin: "calc".into(), level, text: "not its own".into() });
     let live = &state.context.calls.get(run).unwrap().activity;
     assert_eq!(live.progress.as_ref().and_then(CallProgress::share), Some(0.75));
     let nested: Vec<_> =
@@ -94,7 +97,7 @@ fn the_time_until_the_next_attempt_runs_down() {
     let run = begun(&mut state, "1");
     told(
         &mut state,
-        Told::AttemptFailed {
+        HostEvent::AttemptFailed {
             call_id: id(run),
             attempt: 1,
             error: Error::tool("busy"),
@@ -128,7 +131,7 @@ fn the_palette_does_what_is_found_by_a_few_letters() {
     let Some(Overlay::Palette(palette)) = &state.context.overlay else { panic!() };
     assert_eq!(palette.chosen().unwrap().command, PaletteCommand::Action(Action::Run));
     press(&mut state, &["theme mono", "<enter>"]);
-    assert_eq!(state.context.appearance.theme().palette, Colours::Mono);
+    assert_eq!(state.context.appearance.theme().palette, ColourScheme::Mono);
     press(&mut state, &["^p", "zzzz", "<enter>"]);
     assert_eq!(state.context.overlay, None);
 }
@@ -211,8 +214,8 @@ fn settings_hold_unless_other_colours_were_chosen_over_them() {
         state.update(AppEvent::Persistence(Box::new(event)));
     };
     let mut state = sample();
-    recalled(&mut state, Colours::Light, None);
-    assert_eq!(state.context.appearance.palette, Colours::Light);
+    recalled(&mut state, ColourScheme::Light, None);
+    assert_eq!(state.context.appearance.palette, ColourScheme::Light);
     assert!(state.context.appearance.mouse);
     assert_eq!(state.take_unsaved(), None);
     press(&mut state, &[":", "theme-high", "<enter>", "2"]);
@@ -220,18 +223,18 @@ fn settings_hold_unless_other_colours_were_chosen_over_them() {
     assert_eq!(memory.view, "servers");
     assert_eq!(state.take_unsaved(), None);
     let mut again = sample();
-    recalled(&mut again, Colours::Light, Some(memory.clone()));
+    recalled(&mut again, ColourScheme::Light, Some(memory.clone()));
     assert_eq!(
         (again.context.appearance.palette, again.context.view),
-        (Colours::HighContrast, ViewId::Servers)
+        (ColourScheme::HighContrast, ViewId::Servers)
     );
     let mut changed = sample();
-    recalled(&mut changed, Colours::Default, Some(memory));
-    assert_eq!(changed.context.appearance.palette, Colours::Default);
+    recalled(&mut changed, ColourScheme::Default, Some(memory));
+    assert_eq!(changed.context.appearance.palette, ColourScheme::Default);
     let mut colourless = sample();
     colourless.context.appearance.has_colour = false;
-    recalled(&mut colourless, Colours::Light, None);
-    assert_eq!(colourless.context.appearance.theme().palette, Colours::Mono);
+    recalled(&mut colourless, ColourScheme::Light, None);
+    assert_eq!(colourless.context.appearance.theme().palette, ColourScheme::Mono);
 }
 
 #[test]

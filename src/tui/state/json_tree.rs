@@ -10,7 +10,7 @@ use crate::util::text::shorten;
 
 /// The most lines of a tree.
 const NODES: usize = 200_000;
-/// How deep it is followed.
+/// The greatest depth of nested values.
 const DEPTH: usize = 64;
 /// The most characters of a value.
 const LONGEST: usize = 300;
@@ -22,7 +22,7 @@ const OPEN: usize = 500;
 pub struct JsonTreeNode {
     /// The nesting depth, 0 for the whole value.
     pub depth: usize,
-    /// Its key, or its number in a list; empty at the top.
+    /// The key, or the index in a list; empty at the top.
     pub key: String,
     /// A value as JSON, or how much a branch holds.
     pub text: String,
@@ -125,7 +125,7 @@ impl JsonTree {
         self.list.choose(line.unwrap_or(0), self.visible.len());
     }
 
-    /// How many lines are seen.
+    /// The number of visible lines.
     pub fn len(&self) -> usize {
         self.visible.len()
     }

@@ -26,7 +26,7 @@ impl LineInput {
         &self.text
     }
 
-    /// What stands before the cursor, and behind it.
+    /// The text before the cursor, and the text after it.
     pub fn split(&self) -> (&str, &str) {
         self.text.split_at_checked(self.cursor).unwrap_or((&self.text, ""))
     }
@@ -44,7 +44,7 @@ impl LineInput {
         }
     }
 
-    /// Takes away what stands before the cursor.
+    /// Deletes the character before the cursor.
     pub fn backspace(&mut self) {
         let end = self.cursor;
         self.left();
@@ -66,13 +66,13 @@ impl LineInput {
         *self = Self::default();
     }
 
-    /// One grapheme to the left.
+    /// Moves the cursor one grapheme to the left.
     pub fn left(&mut self) {
         let step = self.split().0.graphemes(true).next_back().map_or(0, str::len);
         self.cursor -= step;
     }
 
-    /// One grapheme to the right.
+    /// Moves the cursor one grapheme to the right.
     pub fn right(&mut self) {
         let step = self.split().1.graphemes(true).next().map_or(0, str::len);
         self.cursor += step;
@@ -99,13 +99,13 @@ impl LineInput {
         self.cursor = at.map_or(self.text.len(), |(at, _)| at);
     }
 
-    /// Takes away what stands behind the cursor, and gives it, the cursor at its beginning.
+    /// Splits the line at the cursor and gives the rest, with its cursor at the beginning.
     #[must_use]
     pub fn split_off(&mut self) -> Self {
         Self { text: self.text.split_off(self.cursor), cursor: 0 }
     }
 
-    /// Puts another line behind this one; the cursor stands between them.
+    /// Appends another line and puts the cursor between the two.
     pub fn append(&mut self, other: &Self) {
         self.end();
         self.text.push_str(&other.text);

@@ -35,7 +35,7 @@ impl ListCursor {
         self.chosen = line.min(length.saturating_sub(1));
     }
 
-    /// So many lines on; back when negative.
+    /// Moves by so many lines, up when negative.
     pub fn step(&mut self, by: isize, length: usize) {
         self.choose(self.chosen.saturating_add_signed(by), length);
     }

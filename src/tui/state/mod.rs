@@ -3,7 +3,7 @@
 //! Owns: [`AppState::update`]: an event in, effects out. Pure: no clock, no input or output, so every
 //! behaviour of the console can be tested by telling it what happened. Each view has a module of its
 //! own and knows the [`AppContext`] that all share, and no other view: what one wants of another is an
-//! [`Errand`](super::event::Errand).
+//! [`Navigation`](super::event::Navigation).
 
 pub(super) mod bench;
 mod call_activity;
@@ -59,7 +59,7 @@ pub use list_cursor::ListCursor;
 #[cfg(test)]
 pub(super) use offerings::tests as offers_tests;
 pub use offerings::{
-    OfferRow, OfferServer, OfferingForm, OfferingId, OfferingKind, OfferingTree as OfferTree,
+    OfferingForm, OfferingId, OfferingKind, OfferingRow, OfferingServer, OfferingTree,
     OfferingsView, Suggestions,
 };
 pub use palette::{PaletteCommand, PaletteEntry, PaletteWindow};
@@ -94,13 +94,13 @@ pub struct AppState {
     pub bench: BenchView,
     /// The calls of the past.
     pub history: HistoryView,
-    /// What servers offer beside tools.
+    /// The resources view: what servers offer beside tools.
     pub offerings: OfferingsView,
-    /// What a person is asked.
+    /// Questions from servers and approvals.
     pub inbox: InboxView,
     /// Trust in the project.
     pub trust: ProjectTrust,
-    /// What is kept for the next run.
+    /// Tracks what is saved for the next session.
     persistence: persistence::PersistenceTracker,
 }
 

@@ -80,7 +80,7 @@ impl AppState {
         self.show(ViewId::Trace)
     }
 
-    /// What a tool was called with last, or an example when it requires something.
+    /// The last arguments of a tool, or an example when it requires any.
     fn default_bench_arguments(&self, tool: &str) -> Option<JsonObject> {
         if let Some(known) = self.context.calls.arguments_of(tool) {
             return Some(known.clone());

@@ -50,7 +50,7 @@ impl AppState {
         Some(Vec::new())
     }
 
-    /// Does what a key stands for in the window that is open; `None` when that means nothing there.
+    /// Performs an action in the open window; `None` when the window has no use for it.
     pub(super) fn act_in_window(&mut self, action: Action) -> Option<Vec<AppEffect>> {
         match (&mut self.context.overlay, action) {
             (Some(Overlay::Palette(palette)), Action::Open) => {

@@ -23,9 +23,9 @@ pub enum PaletteCommand {
 pub struct PaletteEntry {
     /// The command that Enter runs.
     pub command: PaletteCommand,
-    /// Its key here, if it has one.
+    /// The key of the command in this place, if it has one.
     pub key: Option<KeyPress>,
-    /// What it is called in settings.
+    /// The name in `console.yaml`.
     pub name: String,
     /// The description, as in the help.
     pub about: String,
@@ -43,7 +43,7 @@ pub struct PaletteWindow {
 }
 
 impl PaletteWindow {
-    /// What can be done in these places, the nearest first.
+    /// A palette with the commands of these contexts, the nearest first.
     pub fn of(keys: &Keymap, places: &[KeyContext]) -> Self {
         let mut entries: Vec<PaletteEntry> = Vec::new();
         for binding in places.iter().flat_map(|place| keys.bindings(*place)) {
@@ -102,7 +102,7 @@ impl PaletteWindow {
         self.found.is_empty()
     }
 
-    /// Those that are found, from this one on.
+    /// The matching commands from this one on.
     pub fn from(&self, first: usize) -> impl Iterator<Item = &PaletteEntry> + '_ {
         let found = self.found.get(first..).unwrap_or_default();
         found.iter().filter_map(|at| self.entries.get(*at))

@@ -6,7 +6,7 @@ use crate::tui::event::persistence::PersistenceEvent;
 use crate::tui::persisted_state::{PersistedState, SavedColours};
 use crate::tui::theme::ColourScheme;
 
-/// What is kept for the next run.
+/// Tracks what is saved for the next session.
 #[derive(Debug, Default)]
 pub struct PersistenceTracker {
     /// Whether a person did anything yet: who is at work is not taken elsewhere.
@@ -73,7 +73,7 @@ impl AppState {
         ViewId::from_name(&memory.view).map(|view| self.show(view)).unwrap_or_default()
     }
 
-    /// What is to be remembered, when that is something else than before.
+    /// The state to save, when it differs from the saved one.
     pub fn take_unsaved(&mut self) -> Option<PersistedState> {
         if !self.persistence.is_loaded {
             return None;

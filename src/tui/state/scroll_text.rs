@@ -68,7 +68,7 @@ impl ScrollPosition {
 /// One line of a [`ScrollText`].
 #[derive(Debug, Clone)]
 pub struct TextLine {
-    /// Its pieces, from the left.
+    /// The pieces from left to right.
     pub spans: Vec<StyledSpan>,
     /// Whether the line before was too long and goes on here.
     pub is_continuation: bool,
@@ -102,7 +102,7 @@ pub struct TextLayout {
 }
 
 impl TextLayout {
-    /// How many rows the text has.
+    /// The number of rows of the whole text at this width.
     pub fn rows(&self) -> usize {
         self.starts.last().copied().unwrap_or(0)
     }

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::catalogue::Catalogue as Listed;
+use crate::catalogue::Catalogue;
 use crate::host::approval::Approval;
 use crate::model::{Origin, ToolDefinition, ToolName, ToolSource};
 use crate::tui::event::{AppEvent, ApprovalPrompt, AskId, ConsoleCallId, UserInput};
@@ -29,7 +29,7 @@ pub(in crate::tui) fn tool(name: &str, schema: Value) -> ToolDefinition {
 
 pub(in crate::tui) fn listed(tools: Vec<ToolDefinition>) -> AppEvent {
     let tools = tools.into_iter().map(Into::into).collect();
-    let catalogue = Box::new(Listed { tools, ..Listed::default() });
+    let catalogue = Box::new(Catalogue { tools, ..Catalogue::default() });
     AppEvent::ToolsListed { servers: Vec::new(), catalogue }
 }
 
@@ -133,7 +133,7 @@ fn a_server_that_tells_its_tools_replaces_what_was_declared_of_it() {
     let mut state = sample();
     let schema = json!({ "type": "object" });
     let tools = vec![tool("web-search", schema.clone()).into(), tool("web-open", schema).into()];
-    let catalogue = Box::new(Listed { tools, ..Listed::default() });
+    let catalogue = Box::new(Catalogue { tools, ..Catalogue::default() });
     state.update(AppEvent::ToolsListed { servers: vec!["web".into()], catalogue });
     let names: Vec<&str> = state.tools.catalogue.found().map(|row| row.name.as_str()).collect();
     assert_eq!(names, ["calculator", "clock", "files-read_file", "web-search", "web-open"]);

@@ -64,7 +64,7 @@ impl TextArea {
         }
     }
 
-    /// Takes away what stands before the cursor, which may be the end of the line before.
+    /// Deletes the character before the cursor, or joins the line with the previous one.
     pub fn erase(&mut self) {
         if self.at == 0 || self.line().column() > 0 {
             return self.line().backspace();

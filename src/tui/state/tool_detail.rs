@@ -14,7 +14,7 @@ use crate::model::ToolDefinition;
 use crate::tui::theme::StyleRole;
 use crate::util::json as json_text;
 
-/// How deep a schema is followed.
+/// The greatest depth of nested schemas.
 const DEPTH: usize = 8;
 /// The most properties that are listed.
 const PROPERTIES: usize = 2_000;
@@ -25,12 +25,12 @@ const LIMITS: TextLimits =
 /// From where a tool is looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum DetailTab {
-    /// What it is and does.
+    /// Description, arguments and facts.
     #[default]
     Detail,
-    /// What it takes and gives.
+    /// The input and output schemas.
     Schema,
-    /// Its definition as it was told.
+    /// The definition as the source sent it.
     Raw,
 }
 
@@ -144,7 +144,7 @@ impl SchemaOutline<'_> {
         }
     }
 
-    /// What stands in a value of this schema.
+    /// The properties, items and variants of a schema.
     fn inside(&mut self, schema: &Value, depth: usize) {
         let schema = resolve(self.root, schema, 0);
         let indent = "  ".repeat(depth);
@@ -197,7 +197,7 @@ impl SchemaOutline<'_> {
         }
     }
 
-    /// A part that has no name of its own; said only when something stands in it.
+    /// A part without a name of its own, left out when it is empty.
     fn within(&mut self, title: &str, schema: &Value, depth: usize) {
         let resolved = resolve(self.root, schema, 0);
         let holds = ["properties", "items", "anyOf", "oneOf", "allOf"];
@@ -226,17 +226,17 @@ mod tests {
             },
         });
         let tool = Arc::new(tool("tree", schema));
-        let mut portrait = ToolDetail::default();
-        portrait.next_tab();
-        portrait.refresh(Some(&tool));
-        let text = portrait.text.to_text();
+        let mut detail = ToolDetail::default();
+        detail.next_tab();
+        detail.refresh(Some(&tool));
+        let text = detail.text.to_text();
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines[1], "  * value  string  (at most 5 characters)");
         assert_eq!(lines[2], "      what it holds");
         assert!(lines.iter().any(|line| line.trim() == "deeper levels are not shown"));
         assert!(lines.len() < PROPERTIES * 3, "{}", lines.len());
-        portrait.next_tab();
-        portrait.refresh(Some(&tool));
-        assert!(portrait.text.to_text().contains("\"inputSchema\""));
+        detail.next_tab();
+        detail.refresh(Some(&tool));
+        assert!(detail.text.to_text().contains("\"inputSchema\""));
     }
 }

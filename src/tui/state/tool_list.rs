@@ -10,7 +10,7 @@ use nucleo_matcher::{Config, Matcher, Utf32Str};
 
 use super::filter::{FilterSyntax, is_yes};
 use super::{LineInput, ListCursor};
-use crate::catalogue::Catalogue as Listed;
+use crate::catalogue::Catalogue;
 use crate::model::{ToolDefinition, ToolSource, ToolStatus};
 
 /// In which order tools stand while nothing is searched for.
@@ -62,7 +62,7 @@ pub struct ToolListState {
     pub list: ListCursor,
     /// The filter as it was typed.
     pub filter: LineInput,
-    /// Whether that is being written.
+    /// Whether the filter is being typed.
     pub is_filtering: bool,
     /// The order while nothing is searched for.
     pub sort: ToolSort,
@@ -70,7 +70,7 @@ pub struct ToolListState {
 
 impl ToolListState {
     /// Takes in a list: of what is known without asking, or of these servers.
-    pub fn set_tools(&mut self, servers: &[String], listed: Listed) {
+    pub fn set_tools(&mut self, servers: &[String], listed: Catalogue) {
         let rows = listed.tools.into_iter().map(|tool| Arc::new(ToolRow::of(tool)));
         if servers.is_empty() {
             self.local = rows.collect();
@@ -215,13 +215,17 @@ impl ToolRow {
 
 /// What a term of the filter is about.
 #[derive(Debug, Clone, Copy)]
-enum ToolKey {
+enum ToolFilterKey {
     Source,
     Approval,
 }
 
-const SYNTAX: FilterSyntax<ToolKey> = FilterSyntax {
-    keys: &[("src", ToolKey::Source), ("kind", ToolKey::Source), ("approval", ToolKey::Approval)],
+const SYNTAX: FilterSyntax<ToolFilterKey> = FilterSyntax {
+    keys: &[
+        ("src", ToolFilterKey::Source),
+        ("kind", ToolFilterKey::Source),
+        ("approval", ToolFilterKey::Approval),
+    ],
     has_quotes: true,
 };
 
@@ -242,8 +246,8 @@ impl ToolSearch {
         query.without = terms.excluded.iter().map(|word| word.to_lowercase()).collect();
         for (key, value) in terms.values {
             match key {
-                ToolKey::Source => query.sources.push(value.to_lowercase()),
-                ToolKey::Approval => query.approval = Some(is_yes(&value)),
+                ToolFilterKey::Source => query.sources.push(value.to_lowercase()),
+                ToolFilterKey::Approval => query.approval = Some(is_yes(&value)),
             }
         }
         query

@@ -20,7 +20,7 @@ pub struct ToolsView {
     pub form: Option<SchemaForm>,
     /// The chosen tool from one of its sides.
     pub detail: ToolDetail,
-    /// What calls of it gave.
+    /// The results of calls of the chosen tool.
     pub viewer: ResultViewer,
     /// How many rows below the list say something else; known when it was drawn.
     pub notice_height: Cell<u16>,
@@ -150,7 +150,7 @@ impl View for ToolsView {
         }
     }
 
-    fn on_text_changed(&mut self, _shell: &mut AppContext) -> Vec<AppEffect> {
+    fn on_text_changed(&mut self, _context: &mut AppContext) -> Vec<AppEffect> {
         if self.catalogue.is_filtering {
             self.catalogue.refilter();
             self.detail.scroll_to_top();
@@ -211,12 +211,10 @@ impl ToolsView {
         self.viewer.refresh(self.subject.as_deref(), &context.calls);
     }
 
-    /// Takes in what came of a effect.
+    /// Takes in the outcome of an effect.
     pub fn handle_event(&mut self, event: ToolsEvent) {
         match event {
-            ToolsEvent::DryRunFinished { tool, rehearsal } => {
-                self.viewer.set_dry_run(tool, &rehearsal)
-            }
+            ToolsEvent::DryRunFinished { tool, dry_run } => self.viewer.set_dry_run(tool, &dry_run),
         }
     }
 

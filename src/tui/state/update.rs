@@ -2,7 +2,7 @@
 
 use super::list_cursor::action_step;
 use super::{AppState, LineInput, Overlay, SchemaForm, TextArea};
-use crate::catalogue::Catalogue as Listed;
+use crate::catalogue::Catalogue;
 use crate::model::ServerState;
 use crate::tui::event::{AppEffect, AppEvent, UserInput};
 use crate::tui::external_editor::{EditorDraft, EditorError};
@@ -106,7 +106,7 @@ impl AppState {
     }
 
     fn handle_host_event(&mut self, event: &crate::model::HostEvent) -> Vec<AppEffect> {
-        use crate::model::HostEvent as Told;
+        use crate::model::HostEvent;
         self.servers.handle_host_event(event);
         self.context.calls.handle_host_event(event);
         let effects = self.offerings.handle_host_event(event, self.context.view);
@@ -114,18 +114,20 @@ impl AppState {
             return effects;
         }
         match event {
-            Told::ServerStateChanged { state: ServerState::Ready, .. } => {
+            HostEvent::ServerStateChanged { state: ServerState::Ready, .. } => {
                 return vec![AppEffect::RefreshServers];
             }
-            Told::ServerStateChanged { state: ServerState::Failed(error), .. } => {
+            HostEvent::ServerStateChanged { state: ServerState::Failed(error), .. } => {
                 let mut effects = self.trust.failed(error);
                 effects.push(AppEffect::RefreshServers);
                 return effects;
             }
-            Told::Notice { origin, text } => self.context.show_status(format!("{origin}: {text}")),
-            Told::Warning { text } => self.context.show_error(text),
+            HostEvent::Notice { origin, text } => {
+                self.context.show_status(format!("{origin}: {text}"))
+            }
+            HostEvent::Warning { text } => self.context.show_error(text),
             // What a server logs crossed its wire, and stands in the trace as that.
-            Told::Log { origin, level, text } if !self.servers.has_server(origin) => {
+            HostEvent::Log { origin, level, text } if !self.servers.has_server(origin) => {
                 self.trace.logged(origin, self.context.now, &level.0, text);
             }
             _ => {}
@@ -133,7 +135,7 @@ impl AppState {
         Vec::new()
     }
 
-    fn listed(&mut self, servers: &[String], catalogue: Listed) -> Vec<AppEffect> {
+    fn listed(&mut self, servers: &[String], catalogue: Catalogue) -> Vec<AppEffect> {
         let errors = catalogue.servers.iter().filter_map(|listing| listing.error.as_ref());
         let mut effects: Vec<AppEffect> =
             errors.flat_map(|error| self.trust.failed(error)).collect();

@@ -6,17 +6,17 @@ use crate::tui::keys::{Action, KeyContext};
 
 /// A view, as the state sees it.
 pub trait View {
-    /// Does what a key stands for; `None` when that means nothing here.
+    /// Performs an action; `None` when the view has no use for it.
     fn act(&mut self, action: Action, context: &mut AppContext) -> Option<Vec<AppEffect>>;
 
     /// Where keys are looked up, the nearest place first.
     fn key_contexts(&self, focus: Pane) -> Vec<KeyContext>;
 
-    /// So many lines on in a pane; back when negative.
+    /// Scrolls a pane by so many lines, up when negative.
     fn scroll(&mut self, focus: Pane, by: isize);
 
     /// Called when the view is shown, to ask for what it needs.
-    fn enter(&mut self, _shell: &mut AppContext) -> Vec<AppEffect> {
+    fn enter(&mut self, _context: &mut AppContext) -> Vec<AppEffect> {
         Vec::new()
     }
 
@@ -26,7 +26,7 @@ pub trait View {
     }
 
     /// Called when the text being typed has changed.
-    fn on_text_changed(&mut self, _shell: &mut AppContext) -> Vec<AppEffect> {
+    fn on_text_changed(&mut self, _context: &mut AppContext) -> Vec<AppEffect> {
         Vec::new()
     }
 
@@ -45,8 +45,8 @@ pub trait View {
         self.form_mut(focus).and_then(SchemaForm::text)
     }
 
-    /// It is so late; only told while the view is shown.
-    fn tick(&mut self, _shell: &mut AppContext) -> Vec<AppEffect> {
+    /// Takes in the current time; only called while the view is shown.
+    fn tick(&mut self, _context: &mut AppContext) -> Vec<AppEffect> {
         Vec::new()
     }
 
@@ -58,7 +58,7 @@ pub trait View {
         false
     }
 
-    /// Whether it changes by itself, so that it has to hear what time it is.
+    /// Whether the view changes by itself and needs ticks.
     fn is_animating(&self) -> bool {
         false
     }

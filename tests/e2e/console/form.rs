@@ -13,7 +13,7 @@ fn called(room: &Sandbox) -> Vec<Value> {
 }
 
 fn leave(mut pty: Pty) {
-    pty.type_keys("\u{1b}").expect_shown("/ find").type_keys("q");
+    pty.type_keys("\u{1b}").expect_shown("/ filter").type_keys("q");
     let (code, screen) = pty.finish();
     assert_eq!(code, Some(0), "{screen}");
 }
@@ -33,7 +33,7 @@ fn nested_fields_lists_and_forms_are_sent_as_they_are_shown() {
     pty.expect_shown(r#""tags":["one"]"#);
     pty.type_keys("\u{1b}[B").type_keys("\u{1b}[C").expect_shown("< circle >");
     pty.type_keys("\r2.5").expect_shown(r#""shape":{"r":2.5}"#);
-    pty.type_keys("\u{1b}[17~").expect_shown("valid").type_keys("\u{1b}[15~");
+    pty.type_keys("\u{1b}[17~").expect_shown("required, valid").type_keys("\u{1b}[15~");
     pty.expect_shown("it is planned");
     leave(pty);
     let expected = json!({ "title": "a trip", "where": { "x": 3 }, "tags": ["one"],

@@ -151,7 +151,7 @@ fn a_yes_for_the_session_is_not_asked_again() {
         .expect_shown("everything is gone");
     pty.type_keys("\u{1b}[15~").expect_shown("with these arguments for this session");
     pty.expect_shown("Result  ok").type_keys("\u{1b}");
-    pty.expect_shown("/ find");
+    pty.expect_shown("/ filter");
     leave(pty);
     let messages = log_events(&room.log("srv"), "message");
     let calls = messages.iter().filter(|message| message["method"] == "tools/call");

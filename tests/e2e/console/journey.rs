@@ -39,10 +39,10 @@ fn a_newcomer_finds_runs_watches_stops_answers_measures_and_replays() {
     // Three letters, a form, a result.
     fill(&mut pty, "sec", "srv-echo");
     pty.type_keys("milk").type_keys(F5).expect_shown("Result  ok").type_keys("\u{1b}");
-    pty.expect_shown("/ find");
+    pty.expect_shown("/ filter");
 
     // On the wire.
-    pty.type_keys("3").expect_shown("tools/call echo").type_keys("1").expect_shown("/ find");
+    pty.type_keys("3").expect_shown("tools/call echo").type_keys("1").expect_shown("/ filter");
 
     // One that does not end is stopped.
     fill(&mut pty, "slow-echo", "slow-echo");
@@ -50,12 +50,12 @@ fn a_newcomer_finds_runs_watches_stops_answers_measures_and_replays() {
     pty.type_keys("\u{3}")
         .expect_shown("Result  failed")
         .type_keys("\u{1b}")
-        .expect_shown("/ find");
+        .expect_shown("/ filter");
 
     // A question of a server.
     fill(&mut pty, "who-ask", "who-ask");
     pty.type_keys("\u{15}form").type_keys(F5).expect_shown("8 Inbox(1)").type_keys("\u{1b}");
-    pty.expect_shown("/ find").type_keys("8").type_keys("\r").expect_shown("^D decline");
+    pty.expect_shown("/ filter").type_keys("8").type_keys("\r").expect_shown("^D decline");
     pty.type_keys("Ada").type_keys(F5).expect_shown("answered who");
 
     // Two tools against each other.

@@ -43,7 +43,7 @@ fn a_server_is_asked_told_what_to_log_and_ended() {
     let (room, _fixture) = room_with_server();
     let mut pty = Pty::console(&room, &CONSOLE, 40, 120);
     pty.expect_shown("srv-echo").type_keys("2").expect_shown("ready since");
-    pty.type_keys("P").expect_shown("p50").type_keys("L").expect_shown("log lines from debug on");
+    pty.type_keys("P").expect_shown("p50").type_keys("L").expect_shown("requested log level debug");
     pty.expect_shown("log level debug").type_keys("d").expect_shown("No tools declared");
     pty.type_keys("\u{1b}").expect_shown("health").type_keys("x").expect_shown("closed");
     pty.type_keys("T").expect_shown("/ srv:=srv").expect_shown("logging/setLevel");

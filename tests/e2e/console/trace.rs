@@ -69,7 +69,10 @@ fn what_comes_while_it_is_paused_is_shown_afterwards() {
     let mut pty = Pty::console(&room, &CONSOLE, 40, 120);
     pty.expect_shown("srv-echo").type_keys("3").expect_shown("tools/list").type_keys(" ");
     pty.expect_shown("PAUSED, 0 new").type_keys("2").expect_shown("ready").type_keys("c");
-    pty.expect_shown("asking srv").type_keys("3").expect_shown("PAUSED, 2 new").type_keys(" ");
+    pty.expect_shown("connecting to srv")
+        .type_keys("3")
+        .expect_shown("PAUSED, 2 new")
+        .type_keys(" ");
     pty.expect_shown("2 new lines").expect_shown(" ping").type_keys("q");
     assert_eq!(pty.finish().0, Some(0));
 }

@@ -69,7 +69,7 @@ fn a_yes_after_the_end_was_shown_starts_the_server() {
     pty.type_keys("y").expect_shown("this project is trusted now");
     pty.type_keys("/srv-echo\r").expect_shown("▸ srv-echo");
     pty.type_keys("\r").expect_shown("Arguments  srv-echo").type_keys("hi\u{1b}[15~");
-    pty.expect_shown("Result  ok").type_keys("\u{1b}").expect_shown("/ find");
+    pty.expect_shown("Result  ok").type_keys("\u{1b}").expect_shown("/ filter");
     leave(pty);
     assert_eq!(starts(&room), 1);
     // It was stored: the next run asks nothing.
@@ -138,7 +138,7 @@ fn a_call_of_code_that_changed_offers_the_difference() {
     pty.type_keys("\u{1b}[15~").expect_shown("changed code: code.sh").expect_shown(QUESTION);
     pty.type_keys("y").expect_shown("this project is trusted now");
     pty.type_keys("\u{1b}[15~").expect_shown("second");
-    pty.type_keys("\u{1b}").expect_shown("/ find");
+    pty.type_keys("\u{1b}").expect_shown("/ filter");
     leave(pty);
 }
 
@@ -179,7 +179,7 @@ fn a_call_that_runs_ends_when_trust_is_revoked() {
     pty.expect_gone("Result  running");
     assert_eq!(servers(&room), [""; 0]);
     // With nothing under way it leaves at once.
-    pty.type_keys("\u{1b}").expect_shown("/ find");
+    pty.type_keys("\u{1b}").expect_shown("/ filter");
     leave(pty);
 }
 

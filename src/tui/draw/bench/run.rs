@@ -9,6 +9,7 @@ use crate::bench::plan::{Arrivals, LoadModel};
 use crate::bench::snapshot::{
     BenchSnapshot, LatencySummary, PERCENTILES, TargetSnapshot, total_limits,
 };
+use crate::tui::draw::digits::grouped;
 use crate::tui::draw::styler::Styler;
 use crate::tui::draw::wrap::wrap;
 use crate::tui::draw::{chart, columns, histogram};
@@ -104,7 +105,7 @@ fn progress(
     let until = total_limits(plan, seen.targets.len());
     let made = seen.requests() + seen.dropped();
     let of = match until.requests {
-        Some(all) => format!("{made} of {all}"),
+        Some(all) => format!("{} of {}", grouped(made), grouped(all)),
         None => calls(made),
     };
     let time = show_duration(seen.elapsed);
@@ -125,20 +126,22 @@ fn totals_line(styler: &Styler<'_>, seen: &BenchSnapshot) -> Line<'static> {
     let warm_up: u64 = seen.targets.iter().map(|target| target.warm_up).sum();
     let failed = seen.failed();
     let mut spans = vec![
-        styler.span(StyleRole::Plain, format!("answered {}", seen.answered())),
+        styler.span(StyleRole::Plain, format!("answered {}", grouped(seen.answered()))),
         styler.span(
             if failed > 0 { StyleRole::Error } else { StyleRole::Dim },
-            format!("  failed {failed}"),
+            format!("  failed {}", grouped(failed)),
         ),
         styler.span(StyleRole::Plain, format!("  in flight {}", seen.in_flight())),
     ];
     if seen.dropped() > 0 {
-        spans.push(styler.span(StyleRole::Warning, format!("  not made {}", seen.dropped())));
+        spans.push(
+            styler.span(StyleRole::Warning, format!("  not made {}", grouped(seen.dropped()))),
+        );
     }
     if let Some((round, rounds)) = seen.round {
         spans.push(styler.span(StyleRole::Plain, format!("  round {round} of {rounds}")));
     }
-    spans.push(styler.span(StyleRole::Dim, format!("  warm-up {warm_up}")));
+    spans.push(styler.span(StyleRole::Dim, format!("  warm-up {}", grouped(warm_up))));
     Line::from(spans)
 }
 
@@ -166,7 +169,7 @@ fn of_target(
     width: usize,
     height: usize,
 ) -> Vec<Line<'static>> {
-    let count = format!("  {} calls", target.requests);
+    let count = format!("  {} calls", grouped(target.requests));
     let name = text::cut(name, width.saturating_sub(count.len()));
     let mut lines = vec![Line::from(vec![
         styler.span(StyleRole::Name, name),

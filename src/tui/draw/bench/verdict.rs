@@ -9,6 +9,7 @@ use crate::bench::compare::{Ratio, RatioVerdict, TargetComparison, letter};
 use crate::bench::report::RunStatus;
 use crate::model::Error;
 use crate::tui::draw::columns;
+use crate::tui::draw::digits::grouped;
 use crate::tui::draw::styler::Styler;
 use crate::tui::state::bench::{BenchView, PlanField};
 use crate::tui::theme::StyleRole;
@@ -123,7 +124,7 @@ fn account_lines(
             let said = format!(
                 "{} {kind} {} times, first after {first}: {}",
                 letter(at),
-                error.count,
+                grouped(error.count),
                 error.sample
             );
             lines.push(styler.line(StyleRole::Error, said));

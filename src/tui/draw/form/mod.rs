@@ -12,7 +12,7 @@ use super::pane;
 use super::styler::Styler;
 use super::wrap::wrap;
 use crate::host::form::{FieldInput, FieldKind, FormNode, RowPart};
-use crate::tui::state::{FormRow, LineInput as Written, SchemaForm, TextArea, folds};
+use crate::tui::state::{FormRow, LineInput, SchemaForm, TextArea, folds};
 use crate::tui::theme::StyleRole;
 use crate::util::text;
 
@@ -213,14 +213,14 @@ impl FieldLine<'_, '_> {
         if folds(&field.kind) { format!("{} {said}", self.fold()) } else { said }
     }
 
-    /// What is written, of a secret only that it is.
+    /// The value as text; a secret is masked.
     fn written(&self, width: usize) -> (Vec<Span<'static>>, Option<usize>) {
         let Self { styler, node, .. } = self;
         let text = node.text().unwrap_or_default();
         let line = match self.form.written().filter(|_| self.is_current) {
-            _ if node.field.secret => Written::of("*".repeat(text.graphemes(true).count())),
+            _ if node.field.secret => LineInput::of("*".repeat(text.graphemes(true).count())),
             Some(line) => line.clone(),
-            None => Written::of(text),
+            None => LineInput::of(text),
         };
         let (spans, cursor) = input_spans(styler, &line, width);
         (spans, Some(cursor))
@@ -228,7 +228,7 @@ impl FieldLine<'_, '_> {
 }
 
 /// A line with a cursor, moved so that the cursor is seen; and where it is.
-fn input_spans(styler: &Styler<'_>, line: &Written, width: usize) -> (Vec<Span<'static>>, usize) {
+fn input_spans(styler: &Styler<'_>, line: &LineInput, width: usize) -> (Vec<Span<'static>>, usize) {
     let (before, behind) = line.split();
     let before = styler.span(StyleRole::Plain, before);
     let room = width.saturating_sub(1);
@@ -252,7 +252,7 @@ fn place_cursor(frame: &mut Frame<'_>, place: Rect, cursor: usize) {
     frame.set_cursor_position((place.x + x, place.y));
 }
 
-/// What may be put into a field, and what is said about it.
+/// The type of a field with its limits, and its description.
 fn hint(node: &FormNode) -> String {
     let field = &node.field;
     let list = |titles: &[&str]| {

@@ -204,7 +204,7 @@ fn conversation_lines(words: &Styler<'_>, params: &serde_json::Value) -> Vec<Lin
     lines
 }
 
-/// An address in full, what is odd about it, and that nobody opens it.
+/// The full address, warnings about it, and that it is not opened automatically.
 fn address(words: &Styler<'_>, url: &str, visit: &UrlReview) -> Vec<Line<'static>> {
     let mut lines = vec![Line::default(), words.line(StyleRole::Name, url)];
     lines.extend(

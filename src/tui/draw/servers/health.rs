@@ -21,11 +21,11 @@ use crate::util::units::{show_duration, show_size};
 
 /// The most characters of instructions.
 const INSTRUCTIONS: usize = 2_000;
-/// How much of a log stands among the facts, in lines.
+/// The most lines of a log shown among the facts.
 const TAIL: usize = 6;
 /// How many lines of the trace are looked through for those of one server.
 const MAX_SCANNED_ITEMS: usize = 2_000;
-/// From this width on the wire stands beside the facts.
+/// From this width, in columns, the trace is drawn beside the facts.
 const WIDE: u16 = 100;
 /// How wide the history of pings is drawn at most.
 const SPARKS: usize = 30;
@@ -49,12 +49,12 @@ pub(in crate::tui::draw) fn health(
     } else {
         (area, None)
     };
-    let facet = match servers.tab {
+    let tab = match servers.tab {
         ServerTab::Health => "health",
         ServerTab::Log => "log, newest first",
         ServerTab::Drift => "declared and advertised tools",
     };
-    let inner = pane::open(frame, styler, left, &format!("{}  {facet}", server.name), focused);
+    let inner = pane::open(frame, styler, left, &format!("{}  {tab}", server.name), focused);
     let past = servers.activity_of(&server.name);
     let advertised = servers.advertised(&server.name);
     let lines = match servers.tab {
@@ -68,7 +68,7 @@ pub(in crate::tui::draw) fn health(
     }
 }
 
-/// What crossed its wire, the newest at the bottom.
+/// The newest messages to and from the server, the last at the bottom.
 fn wire(
     frame: &mut Frame<'_>,
     styler: &Styler<'_>,
@@ -117,7 +117,7 @@ fn log_line(styler: &Styler<'_>, level: &str, said: &str) -> Line<'static> {
     ])
 }
 
-/// Its tools as they are declared and as they are.
+/// The declared tools against the advertised ones.
 fn drift(styler: &Styler<'_>, advertised: Option<&ServerToolLists>) -> Vec<Line<'static>> {
     let Some(advertised) = advertised.filter(|advertised| advertised.is_declared()) else {
         let said = "No tools declared. Declare them with provides_tools in mcp.yaml.";
@@ -243,7 +243,7 @@ fn tails(
     }
 }
 
-/// What it says it is: a claim.
+/// The name and version a server claims.
 fn server_identity(server: &ServerStatus) -> Option<String> {
     let info = server.server_info.as_ref()?;
     let part = |key| info.get(key).and_then(Value::as_str);

@@ -13,7 +13,7 @@ use crate::util::units::show_duration;
 pub(super) use health::health;
 pub(super) use table::list;
 
-/// How a server is, in a word or two.
+/// The state of a server in a word or two, with its style.
 fn state_of(server: &ServerStatus) -> (String, StyleRole) {
     let meaning = match server.state {
         ServerState::Ready => StyleRole::Success,

@@ -38,7 +38,7 @@ const fn column(
     ColumnSpec { what, title, width, drop_priority }
 }
 
-/// The least width of what stands last: the process or the address.
+/// The least width of the last column, the process ID or the address.
 const LAST: usize = 8;
 const STATE: usize = 11;
 
@@ -83,7 +83,7 @@ fn heading(name: usize, columns: &[ColumnSpec<ServerCell>]) -> String {
     line + "PID/URL"
 }
 
-/// One server; why it is out of service stands in its row.
+/// The row of one server, with the error when it is out of service.
 fn row(
     styler: &Styler<'_>,
     state: &AppState,

@@ -9,13 +9,14 @@ use crate::bench::distribution::Distribution;
 use crate::stats::Usage;
 use crate::stats::summary::SeriesPoint;
 use crate::tui::draw::chart::{self, float};
+use crate::tui::draw::digits::grouped;
 use crate::tui::draw::styler::Styler;
 use crate::tui::draw::{histogram, pane, scroll_text};
 use crate::tui::state::AppState;
 use crate::tui::theme::StyleRole;
 use crate::util::units::{show_duration, show_size};
 
-/// From this width on the histogram stands beside the rest.
+/// From this width, in columns, the histogram is drawn beside the figures.
 const WIDE: u16 = 96;
 /// Kinds of failures that are told apart.
 const KINDS: usize = 8;
@@ -58,7 +59,8 @@ fn drawn(
     };
     let durations = &usage.counts.durations;
     let scale = if state.stats.has_linear_buckets { "linear" } else { "log" };
-    let title = format!("latency ({scale} scale, H to change), {} calls", durations.count());
+    let title =
+        format!("latency ({scale} scale, H to change), {} calls", grouped(durations.count()));
     let marks: Vec<_> = [QUANTILES[2], QUANTILES[0], QUANTILES[3]]
         .into_iter()
         .filter_map(|(name, share)| Some((name, durations.quantile(share)?)))
@@ -93,7 +95,7 @@ fn facts(styler: &Styler<'_>, state: &AppState, usage: &Usage, width: u16) -> Ve
             ),
         ));
     }
-    lines.extend(course(styler, state, usage, width));
+    lines.extend(over_time(styler, state, usage, width));
     if counts.failed() > 0 {
         let mut kinds: Vec<(&String, &u64)> = counts.failures.iter().collect();
         kinds.sort_by_key(|(kind, count)| (std::cmp::Reverse(**count), *kind));
@@ -122,8 +124,13 @@ fn store(styler: &Styler<'_>, state: &AppState) -> Option<Line<'static>> {
     Some(styler.line(StyleRole::Dim, format!("store   {}{size}", seen.place)))
 }
 
-/// What happened when, a mark for each slice.
-fn course(styler: &Styler<'_>, state: &AppState, usage: &Usage, width: u16) -> Vec<Line<'static>> {
+/// Calls, errors and latency over time, one bar for each slice.
+fn over_time(
+    styler: &Styler<'_>,
+    state: &AppState,
+    usage: &Usage,
+    width: u16,
+) -> Vec<Line<'static>> {
     let points = state.stats.timeline_of(&usage.tool);
     let Some(seen) = state.stats.snapshot.as_ref().filter(|_| !points.is_empty()) else {
         return Vec::new();

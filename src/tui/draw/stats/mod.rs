@@ -11,6 +11,7 @@ use super::pane;
 use super::styler::Styler;
 use crate::stats::Usage;
 use crate::stats::count::CallCounts;
+use crate::tui::draw::digits::grouped;
 use crate::tui::event::stats::StatsWindow;
 use crate::tui::state::{AppState, Pane};
 use crate::tui::theme::StyleRole;
@@ -73,7 +74,7 @@ pub(super) fn line_of(styler: &Styler<'_>, usage: &Usage, window: StatsWindow) -
     let counts = &usage.counts;
     let calls = match counts.calls() {
         1 => "1 call".to_owned(),
-        calls => format!("{calls} calls"),
+        calls => format!("{} calls", grouped(calls)),
     };
     let mut parts = vec![calls, format!("{}% ok", share(counts))];
     if counts.durations.count() > 0 {

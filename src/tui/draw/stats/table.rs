@@ -14,7 +14,7 @@ use crate::tui::state::{AppState, Pane};
 use crate::tui::theme::StyleRole;
 use crate::util::units::show_duration;
 
-/// What stands in a column.
+/// The value that a column shows.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum StatsCell {
     Source,
@@ -56,7 +56,7 @@ const fn column(
     ColumnSpec { what, title, width, drop_priority: spare }
 }
 
-/// What a row is called.
+/// The name of a row: the tool or the server.
 pub(super) fn name_of(usage: &Usage, by_server: bool) -> &str {
     match (by_server, &usage.tool.server) {
         (false, _) => &usage.tool.name,
@@ -168,8 +168,8 @@ fn cell(
                 .span(StyleRole::Dim, columns::align_left(&format!(" {source}"), column.width));
         }
         StatsCell::Trend => {
-            let course = state.stats.timeline_of(&usage.tool);
-            let times = course.iter().map(|p| p.p95.map_or(0.0, |p95| p95.as_secs_f64()));
+            let timeline = state.stats.timeline_of(&usage.tool);
+            let times = timeline.iter().map(|p| p.p95.map_or(0.0, |p95| p95.as_secs_f64()));
             let times: Vec<f64> = times.collect();
             let drawn = sparkline(&times, column.width - 1, styler.theme.ascii);
             return styler

@@ -9,6 +9,7 @@ use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::Line;
 
+use super::digits::grouped;
 use super::styler::Styler;
 use super::{pane, scroll_text};
 use crate::tui::state::trace::FrameScope;
@@ -77,14 +78,15 @@ fn lines(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState, focused: 
 fn title(state: &AppState) -> String {
     let trace = &state.trace;
     let (all, found) = trace.counts();
-    let count = if all == found { all.to_string() } else { format!("{found}/{all}") };
+    let count =
+        if all == found { grouped(all) } else { format!("{}/{}", grouped(found), grouped(all)) };
     let still = match trace.paused_count() {
-        Some(waiting) => format!("  PAUSED, {waiting} new"),
+        Some(waiting) => format!("  PAUSED, {} new", grouped(waiting)),
         None if trace.follows => "  following".to_owned(),
         None => String::new(),
     };
     let lost = state.context.lost;
-    let lost = if lost > 0 { format!("  dropped {lost}") } else { String::new() };
+    let lost = if lost > 0 { format!("  dropped {}", grouped(lost)) } else { String::new() };
     format!("Trace {count}{still}{lost}")
 }
 

@@ -20,9 +20,9 @@ pub(in crate::tui::draw) struct TraceColumns {
     size: bool,
 }
 
-/// What a latency takes: `1.25 ms`.
+/// The cells of a latency such as `1.25 ms`.
 const LATENCY: usize = 8;
-/// What a size takes: `1023.9 KiB`.
+/// The cells of a size such as `1023.9 KiB`.
 const SIZE: usize = 11;
 
 impl TraceColumns {
@@ -79,7 +79,7 @@ pub(in crate::tui::draw) fn row(
     }
 }
 
-/// Which way it went, or what it is.
+/// The arrow for the direction, or the mark of what is no message.
 fn direction_mark(styler: &Styler<'_>, item: &TraceItem) -> (&'static str, StyleRole) {
     let ascii = styler.theme.ascii;
     match &item.what {
@@ -108,7 +108,7 @@ fn row_style(item: &TraceItem) -> StyleRole {
     if item.is_error { StyleRole::Error } else { StyleRole::Plain }
 }
 
-/// What it is, in one line.
+/// The summary of an item on one line.
 fn what(item: &TraceItem) -> String {
     let about = &item.about;
     match &item.what {

@@ -31,7 +31,7 @@ pub struct Binding {
 pub struct KeyTable {
     /// The context in which these bindings hold.
     pub context: KeyContext,
-    /// What it is called in the help.
+    /// The heading in the help.
     pub title: &'static str,
     /// What holds there, the most important first; of two for one key the first counts.
     pub bindings: &'static [Binding],
@@ -52,7 +52,7 @@ const fn help_binding(key: KeyPress, action: Action, about: &'static str) -> Bin
     Binding { key, action, label: None, about }
 }
 
-/// One more key for an action that stands above.
+/// Another key for an action bound above.
 const fn alias_binding(key: KeyPress, action: Action) -> Binding {
     Binding { key, action, label: None, about: "" }
 }

@@ -18,7 +18,7 @@ pub use tool_picker::ToolPicker;
 /// The benchmark: what is to be run, the run, what it showed.
 #[derive(Debug, Default)]
 pub struct BenchView {
-    /// What is to be run.
+    /// The plan of the next benchmark run.
     pub form: PlanForm,
     /// The tools that a target is chosen of, while it is.
     pub picker: Option<ToolPicker>,
@@ -46,7 +46,7 @@ pub enum BenchFilePurpose {
 pub struct BenchRun {
     /// The number of the run in this console, from 1 on.
     pub number: u64,
-    /// What it is to do.
+    /// The tools, the load and the thresholds of the run.
     pub spec: BenchRunSpec,
     /// The command line that runs the same.
     pub command_line: String,
@@ -128,7 +128,7 @@ impl View for BenchView {
         }
     }
 
-    fn on_text_changed(&mut self, _shell: &mut AppContext) -> Vec<AppEffect> {
+    fn on_text_changed(&mut self, _context: &mut AppContext) -> Vec<AppEffect> {
         match (&self.file, &mut self.picker) {
             (None, Some(picker)) => picker.search(),
             _ => self.form.error = None,
@@ -167,7 +167,7 @@ impl BenchView {
         self.form.focus_field(PlanField::ArgumentsA);
     }
 
-    /// Takes in what came of a effect.
+    /// Takes in the outcome of an effect.
     pub fn handle_event(&mut self, event: BenchEvent, context: &mut AppContext) -> Vec<AppEffect> {
         match event {
             BenchEvent::BaselineSaved(path) => {

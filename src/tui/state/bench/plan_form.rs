@@ -16,7 +16,7 @@ use crate::tui::event::bench::{BenchRunSpec, TargetSide};
 use crate::tui::state::LineInput;
 use crate::util::units;
 
-/// How a time is written.
+/// What is expected where a duration is read.
 const TIME: &str = "a duration such as 30s";
 
 /// An entry of the plan.

@@ -6,7 +6,7 @@ use crate::tui::keys::Action;
 use crate::tui::state::list_cursor::PAGE;
 
 impl SchemaForm {
-    /// Does what a key stands for, when it is about the fields.
+    /// Performs an action on the fields; `false` when it is not about them.
     pub fn act(&mut self, action: Action) -> bool {
         if action == Action::SwitchForm {
             self.switch();

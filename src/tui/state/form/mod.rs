@@ -37,12 +37,12 @@ pub struct SchemaForm {
     pub fields: Vec<FormRow>,
     /// The one that is being filled in.
     pub at: usize,
-    /// What is wrong with the whole, when that was found out.
+    /// The error of the form, after a check.
     pub problem: Option<String>,
     root: FormNode,
     schema: Arc<Value>,
     is_call: bool,
-    /// What is being written, and in which line.
+    /// The line being typed.
     line: LineInput,
     line_path: Option<Vec<usize>>,
     /// The whole as a text, while it is written so.
@@ -55,11 +55,11 @@ pub struct SchemaForm {
 #[derive(Debug, Clone)]
 struct JsonDraft {
     text: TextArea,
-    /// What it is, or why it is nothing.
+    /// The parsed object, or the first error.
     object: Result<JsonObject, ParseArgumentsError>,
 }
 
-/// What is shown below the fields, made when something changed.
+/// The summary below the fields, updated with every change.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FormSummary {
     /// Exactly what will be sent, but for secrets; its beginning when it is long.
@@ -68,9 +68,9 @@ pub struct FormSummary {
     pub command: Option<String>,
     /// How many fields have to be filled in.
     pub required: usize,
-    /// How many of them are.
+    /// The number of required fields that are filled in.
     pub filled: usize,
-    /// Whether it was checked and fits.
+    /// Whether the arguments were checked and are valid.
     pub is_valid: bool,
 }
 
@@ -129,7 +129,7 @@ impl SchemaForm {
         self.json.as_mut().map(|written| &mut written.text)
     }
 
-    /// That text was changed.
+    /// Takes in a change of the text being typed.
     pub fn on_text_changed(&mut self) {
         if self.json.is_some() {
             self.read_json();
@@ -195,7 +195,7 @@ impl SchemaForm {
         true
     }
 
-    /// What is wanted done with the whole of it.
+    /// The effect of an action on the whole form.
     pub fn action_effect(&mut self, action: Action) -> Option<AppEffect> {
         match action {
             Action::Validate => {
@@ -255,7 +255,7 @@ impl SchemaForm {
         }
     }
 
-    /// Whether it is written as JSON.
+    /// Whether the form is shown as JSON text.
     pub fn is_json(&self) -> bool {
         self.json.is_some()
     }
@@ -265,12 +265,12 @@ impl SchemaForm {
         self.json.as_ref().map(|written| &written.text)
     }
 
-    /// What is shown below the fields.
+    /// The summary below the fields.
     pub fn summary(&self) -> &FormSummary {
         &self.shown
     }
 
-    /// What a line is about.
+    /// The node of a row.
     pub fn node_of(&self, row: &FormRow) -> Option<&FormNode> {
         self.root.at(&row.node_path)
     }
@@ -280,7 +280,7 @@ impl SchemaForm {
         self.is_writing().then_some(&self.line)
     }
 
-    /// Whether it asks for something that looks like a secret.
+    /// Whether a field looks like it asks for a secret.
     pub fn asks_for_secret(&self) -> bool {
         self.root.asks_for_secret()
     }
@@ -295,7 +295,7 @@ impl SchemaForm {
         if writes { vec![KeyContext::Form] } else { vec![KeyContext::FormItems, KeyContext::Form] }
     }
 
-    /// Whether what is being written stands in the chosen line.
+    /// Whether the line being typed belongs to the chosen row.
     fn is_writing(&self) -> bool {
         let here = self.fields.get(self.at).map(|row| &row.node_path);
         here.is_some() && here == self.line_path.as_ref()
@@ -313,7 +313,7 @@ impl SchemaForm {
         self.root.at_mut(&self.fields.get(self.at)?.node_path)
     }
 
-    /// What stands in the chosen line is what is written from now on.
+    /// Starts editing the value of the chosen row.
     fn read_line(&mut self) {
         if !self.is_writing() {
             let text = self.node().and_then(FormNode::text).unwrap_or_default().to_owned();
@@ -409,16 +409,16 @@ impl SchemaForm {
     }
 }
 
-/// What is said instead of showing a secret.
+/// The message shown instead of a secret.
 const SECRET_NOT_SHOWN: &str = "holds a secret, which is not shown; Del unsets the field";
 
-/// Why a text is no JSON object.
+/// The reasons why a text is no JSON object.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 enum ParseArgumentsError {
-    /// It is JSON, of another type.
+    /// The text is JSON of another type.
     #[error("must be a JSON object: {{ … }}")]
     NotAnObject,
-    /// It is not JSON.
+    /// The text is not JSON.
     #[error("{line}:{column}: not JSON: {message}")]
     Syntax {
         /// From 1.

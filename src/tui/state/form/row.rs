@@ -11,15 +11,15 @@ const PROBLEMS: usize = 3;
 pub struct FormRow {
     /// The property, or what else the line is called.
     pub key: String,
-    /// Which children lead to its field.
+    /// The indices of the children that lead to the field.
     pub node_path: Vec<usize>,
-    /// What of that field it shows.
+    /// Whether the row shows the field or one of its choices.
     pub part: RowPart,
     /// The nesting depth, 0 at the top.
     pub depth: usize,
     /// The path of the value that the row is about.
     pub path: ValuePath,
-    /// What does not fit there.
+    /// The violations at this place.
     pub problems: Vec<String>,
 }
 

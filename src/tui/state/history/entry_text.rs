@@ -15,7 +15,7 @@ use crate::util::json;
 use crate::util::timestamp::local_time;
 use crate::util::units::{show_duration, show_size};
 
-/// How a result is shown.
+/// The format a result is shown in.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum EntryFormat {
     /// Text as it is, everything else as indented JSON.

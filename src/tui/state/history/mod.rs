@@ -21,7 +21,7 @@ use crate::tui::theme::StyleRole;
 pub use entry_text::EntryFormat;
 pub use query::HistorySearch;
 
-/// How many calls are read at once.
+/// The number of calls read at once.
 const PAGE_SIZE: usize = 500;
 
 /// The calls of the past.
@@ -29,23 +29,23 @@ const PAGE_SIZE: usize = 500;
 pub struct HistoryView {
     /// The chosen one of those that are found.
     pub list: ListCursor,
-    /// What is searched for.
+    /// The filter as it was typed.
     pub filter: LineInput,
-    /// Whether that is being written.
+    /// Whether the filter is being typed.
     pub is_filtering: bool,
     /// The call that others are compared with, by its identity.
     pub marked: Option<String>,
-    /// How results are shown.
+    /// The format of results.
     pub format: EntryFormat,
     /// The chosen call, or how two differ.
     pub details: ScrollText,
-    /// What is known of the file.
+    /// The state of the history file.
     pub file: HistoryFileState,
     query: HistorySearch,
     calls: Vec<PastCall>,
     found: Vec<usize>,
     limit: usize,
-    /// What is being read, or was read last.
+    /// The filter of the read in progress or of the last one.
     last_request: Option<(HistoryReadFilter, usize)>,
     is_reading: bool,
     is_stale: bool,
@@ -55,17 +55,17 @@ pub struct HistoryView {
     entry: Option<HistoryEntry>,
     changed: Option<Result<Option<bool>, Error>>,
     comparison: Option<Box<CallComparison>>,
-    /// What is to be done when the call was read.
+    /// The action to perform once the call has been read.
     pending_action: Option<Action>,
 }
 
-/// What is known of the file.
+/// The state of the history file.
 #[derive(Debug, Default)]
 pub enum HistoryFileState {
     /// Nothing yet.
     #[default]
     Unread,
-    /// It was read.
+    /// The file was read.
     Read {
         /// Lines that could not be read.
         damaged: usize,
@@ -74,7 +74,7 @@ pub enum HistoryFileState {
         /// Whether calls are kept at the moment.
         is_kept: bool,
     },
-    /// It cannot be read, and why.
+    /// The file cannot be read.
     Unreadable(Error),
 }
 
@@ -127,7 +127,7 @@ impl View for HistoryView {
         }
     }
 
-    fn enter(&mut self, _shell: &mut AppContext) -> Vec<AppEffect> {
+    fn enter(&mut self, _context: &mut AppContext) -> Vec<AppEffect> {
         self.is_stale = true;
         self.next_request()
     }
@@ -136,13 +136,13 @@ impl View for HistoryView {
         self.is_filtering.then_some(&mut self.filter)
     }
 
-    fn on_text_changed(&mut self, _shell: &mut AppContext) -> Vec<AppEffect> {
+    fn on_text_changed(&mut self, _context: &mut AppContext) -> Vec<AppEffect> {
         self.refilter();
         self.list.choose(0, self.found.len());
         self.next_request()
     }
 
-    fn tick(&mut self, _shell: &mut AppContext) -> Vec<AppEffect> {
+    fn tick(&mut self, _context: &mut AppContext) -> Vec<AppEffect> {
         self.next_request()
     }
 
@@ -157,7 +157,7 @@ impl HistoryView {
         self.found.iter().map(|at| &self.calls[*at])
     }
 
-    /// How many were read.
+    /// The number of calls that were read.
     pub fn len(&self) -> usize {
         self.calls.len()
     }
@@ -182,7 +182,7 @@ impl HistoryView {
         self.entry.as_ref().map(|entry| &*entry.tool)
     }
 
-    /// What of the filter is not understood.
+    /// The error in the filter, if it has one.
     pub fn problem(&self) -> Option<&str> {
         self.query.problem.as_deref()
     }
@@ -206,7 +206,7 @@ impl HistoryView {
         if shown == ViewId::History { self.next_request() } else { Vec::new() }
     }
 
-    /// Takes in what came of a effect.
+    /// Takes in the outcome of an effect.
     pub fn handle_event(
         &mut self,
         event: HistoryEvent,
@@ -263,7 +263,7 @@ impl HistoryView {
         self.next_request()
     }
 
-    /// What has to be asked for, by what is known and what is being read already.
+    /// The effects that read what is shown and neither known nor being read.
     fn next_request(&mut self) -> Vec<AppEffect> {
         let mut effects = Vec::new();
         let wanted = (self.query.read_filter.clone(), self.limit.max(PAGE_SIZE));

@@ -12,19 +12,19 @@ use crate::util::timestamp::parse_since;
 
 /// What a term of the filter is about.
 #[derive(Debug, Clone, Copy)]
-enum HistoryKey {
+enum HistoryFilterKey {
     Tool,
     Failed,
     Since,
     Session,
 }
 
-const SYNTAX: FilterSyntax<HistoryKey> = FilterSyntax {
+const SYNTAX: FilterSyntax<HistoryFilterKey> = FilterSyntax {
     keys: &[
-        ("tool", HistoryKey::Tool),
-        ("failed", HistoryKey::Failed),
-        ("since", HistoryKey::Since),
-        ("session", HistoryKey::Session),
+        ("tool", HistoryFilterKey::Tool),
+        ("failed", HistoryFilterKey::Failed),
+        ("since", HistoryFilterKey::Since),
+        ("session", HistoryFilterKey::Session),
     ],
     has_quotes: true,
 };
@@ -34,7 +34,7 @@ const SYNTAX: FilterSyntax<HistoryKey> = FilterSyntax {
 pub struct HistorySearch {
     /// The part of the filter that decides what is read from the file.
     pub read_filter: HistoryReadFilter,
-    /// What a field says that is not understood, in words.
+    /// The error in the value of a key, for the screen.
     pub problem: Option<String>,
     words: Vec<String>,
     without: Vec<String>,
@@ -49,16 +49,16 @@ impl HistorySearch {
         for (key, value) in terms.values {
             let filter = &mut query.read_filter;
             match key {
-                HistoryKey::Tool => filter.tool = Some(value),
-                HistoryKey::Failed => filter.failed = Some(is_yes(&value)),
-                HistoryKey::Since => match parse_since(&value) {
+                HistoryFilterKey::Tool => filter.tool = Some(value),
+                HistoryFilterKey::Failed => filter.failed = Some(is_yes(&value)),
+                HistoryFilterKey::Since => match parse_since(&value) {
                     Ok(since) => filter.since = Some(since),
                     Err(why) => query.problem = Some(format!("since: {why}")),
                 },
-                HistoryKey::Session if value == "this" => {
+                HistoryFilterKey::Session if value == "this" => {
                     filter.session = Some(SessionFilter::Current);
                 }
-                HistoryKey::Session => filter.session = Some(SessionFilter::Id(value)),
+                HistoryFilterKey::Session => filter.session = Some(SessionFilter::Id(value)),
             }
         }
         query.words = terms.words;

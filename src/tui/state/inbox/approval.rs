@@ -106,7 +106,7 @@ impl InboxView {
         since.is_some_and(|since| since + MIN_VISIBLE_TIME <= now)
     }
 
-    /// Does what a key stands for while an approval is shown; `None` when that means nothing here.
+    /// Performs an action while an approval is shown; `None` when the window has no use for it.
     pub fn decide(&mut self, action: Action, context: &mut AppContext) -> Option<Vec<AppEffect>> {
         let front = self.approvals.front_mut()?;
         match action {

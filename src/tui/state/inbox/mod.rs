@@ -31,14 +31,14 @@ pub use question::{AnswerDraft, PendingQuestion};
 /// How much of a question is said when it comes, in characters.
 const MAX_SUMMARY_CHARS: usize = 60;
 
-/// What a person is asked.
+/// Questions from servers and approvals.
 #[derive(Debug, Default)]
 pub struct InboxView {
     /// Calls that wait for a person, the oldest first.
     pub approvals: VecDeque<PendingApproval>,
     /// Questions of servers, the oldest first.
     pub questions: Vec<PendingQuestion>,
-    /// Which of them is chosen.
+    /// The cursor in the list of questions.
     pub list: ListCursor,
     /// How far the chosen one is scrolled.
     pub position: ScrollPosition,
@@ -46,7 +46,7 @@ pub struct InboxView {
 }
 
 impl InboxView {
-    /// How much waits for a person.
+    /// The number of questions and approvals that wait for a person.
     pub fn len(&self) -> usize {
         self.approvals.len() + self.questions.len()
     }
@@ -90,7 +90,7 @@ impl InboxView {
         }
     }
 
-    /// It is so late.
+    /// Takes in the current time.
     pub fn on_tick(&mut self, now: Duration) {
         for pending in &mut self.questions {
             pending.since.get_or_insert(now);
@@ -226,7 +226,7 @@ impl View for InboxView {
         }
     }
 
-    fn on_text_changed(&mut self, _shell: &mut AppContext) -> Vec<AppEffect> {
+    fn on_text_changed(&mut self, _context: &mut AppContext) -> Vec<AppEffect> {
         if let Some(PendingQuestion { answer: AnswerDraft::Form(form), is_sending, .. }) =
             self.chosen_mut()
         {

@@ -20,7 +20,7 @@ pub struct PendingQuestion {
     pub id: AskId,
     /// The question as the server sent it.
     pub question: Question,
-    /// Since when, once somebody said how late it is.
+    /// When the question came, as of the first tick after it.
     pub since: Option<Duration>,
     /// The answer as far as it has been written.
     pub answer: AnswerDraft,
@@ -100,7 +100,7 @@ impl PendingQuestion {
         }
     }
 
-    /// Does what a key stands for, when it is about the answer.
+    /// Performs an action on the answer; `false` when it is not about it.
     pub(super) fn act(&mut self, action: Action) -> bool {
         self.is_sending = false;
         let text = match &mut self.answer {
@@ -123,7 +123,7 @@ impl PendingQuestion {
         Some((self.since? + self.question.time_left?).saturating_sub(now))
     }
 
-    /// How long it has waited.
+    /// The time since the question came.
     pub fn time_waiting(&self, now: Duration) -> Duration {
         now.saturating_sub(self.since.unwrap_or(now))
     }

@@ -34,7 +34,7 @@ fn form() -> QuestionBody {
     QuestionBody::Form { message: "Who are you?".to_owned(), schema }
 }
 
-/// Checks as it is done backstage.
+/// Checks an answer as the effects do.
 fn checked(
     state: &mut AppState,
     effects: &[AppEffect],

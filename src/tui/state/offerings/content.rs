@@ -60,7 +60,7 @@ pub(super) fn only_text(parts: &[Value]) -> Option<String> {
     text_of(part, "text").map(str::to_owned)
 }
 
-/// What is known of what is chosen.
+/// The description of the chosen row.
 pub(super) fn about(tree: &OfferingTree, row: OfferingRow) -> ScrollText {
     let mut page = ScrollText::default();
     match row {

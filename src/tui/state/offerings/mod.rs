@@ -26,29 +26,27 @@ use crate::tui::event::offerings::{
 use crate::tui::keys::{Action, KeyContext};
 
 pub use offering_form::{OfferingForm, Suggestions};
-pub use tree::{
-    OfferingId, OfferingKind, OfferingRow as OfferRow, OfferingServer as OfferServer, OfferingTree,
-};
+pub use tree::{OfferingId, OfferingKind, OfferingRow, OfferingServer, OfferingTree};
 
 /// How many resources are marked as changed.
 const MAX_CHANGED: usize = 10_000;
 
-/// What servers offer beside tools.
+/// The resources view: what servers offer beside tools.
 #[derive(Debug, Default)]
 pub struct OfferingsView {
     /// Everything, by server.
     pub tree: OfferingTree,
     /// The chosen row.
     pub list: ListCursor,
-    /// What is searched for.
+    /// The filter as it was typed.
     pub filter: LineInput,
-    /// Whether that is being written.
+    /// Whether the filter is being typed.
     pub is_filtering: bool,
-    /// What is being filled in.
+    /// The form of a template or prompt while it is filled in.
     pub asking: Option<OfferingForm>,
-    /// What the other pane shows.
+    /// The text of the open item, or else the description of the chosen row.
     pub content: ScrollText,
-    /// Whether it is shown as it came.
+    /// Whether the content is shown raw.
     pub is_raw: bool,
     /// The resources that are watched; `true` once their servers agreed.
     watched: BTreeMap<WatchedResource, bool>,
@@ -56,22 +54,22 @@ pub struct OfferingsView {
     changed: BTreeSet<WatchedResource>,
     open: Option<OpenOffering>,
     next: u64,
-    /// What was filled in last, by item.
+    /// The last arguments by item.
     last_arguments: HashMap<OfferingId, JsonObject>,
     was_listed: bool,
 }
 
-/// What is open.
+/// An item that was opened.
 #[derive(Debug)]
 struct OpenOffering {
     item: OfferingId,
     ticket: OfferingRequestId,
-    /// What it was read by.
+    /// The request it was opened with.
     request: OfferingRequest,
     answer: Option<OfferingResponse>,
 }
 
-/// How something is opened.
+/// How an item is opened.
 #[derive(Debug, Clone, PartialEq)]
 enum OfferingRequest {
     /// A resource, by its address.
@@ -137,7 +135,7 @@ impl View for OfferingsView {
         }
     }
 
-    fn enter(&mut self, _shell: &mut AppContext) -> Vec<AppEffect> {
+    fn enter(&mut self, _context: &mut AppContext) -> Vec<AppEffect> {
         if !std::mem::replace(&mut self.was_listed, true) {
             return vec![AppEffect::Offerings(OfferingsEffect::ListAll)];
         }
@@ -180,7 +178,7 @@ impl View for OfferingsView {
 
 impl OfferingsView {
     /// What is chosen.
-    pub fn chosen(&self) -> Option<OfferRow> {
+    pub fn chosen(&self) -> Option<OfferingRow> {
         self.tree.rows().get(self.list.chosen()).copied()
     }
 
@@ -195,7 +193,7 @@ impl OfferingsView {
         self.open.as_ref().is_some_and(|opened| Some(&opened.item) == chosen.as_ref())
     }
 
-    /// Takes in what came of a effect.
+    /// Takes in the outcome of an effect.
     pub fn handle_event(
         &mut self,
         event: OfferingsEvent,
@@ -281,7 +279,7 @@ impl OfferingsView {
     fn refilter(&mut self) {
         self.tree.filter(self.filter.text());
         // The first thing that can be opened.
-        let first = self.tree.rows().iter().position(|row| matches!(row, OfferRow::Item(..)));
+        let first = self.tree.rows().iter().position(|row| matches!(row, OfferingRow::Item(..)));
         self.list.choose(first.unwrap_or(0), self.tree.rows().len());
         self.content = ScrollText::default();
         self.show();
@@ -304,7 +302,7 @@ impl OfferingsView {
             return self.fill(context);
         }
         match self.chosen() {
-            Some(OfferRow::Item(..)) => self.fill(context),
+            Some(OfferingRow::Item(..)) => self.fill(context),
             Some(row) => {
                 self.tree.fold(row);
                 Vec::new()
@@ -392,7 +390,7 @@ impl OfferingsView {
     }
 
     fn relist_all(&mut self, context: &mut AppContext) -> Vec<AppEffect> {
-        context.show_status("asking all servers");
+        context.show_status("reloading from all servers…");
         self.tree.ask_all();
         vec![AppEffect::Offerings(OfferingsEffect::ListAll)]
     }

@@ -16,7 +16,7 @@ use crate::util::uri_template::{self, expand};
 /// The most suggestions that are kept.
 const MAX_SUGGESTIONS: usize = 100;
 
-/// What is being filled in.
+/// The form of a template or prompt while it is filled in.
 #[derive(Debug)]
 pub struct OfferingForm {
     /// The template or prompt that is filled in.

@@ -6,8 +6,8 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use crate::model::{
-    Completion, CompletionQuery, CompletionReference, Error, ErrorKind, HostEvent as Told,
-    ListKind, ListOwner, Prompt, PromptArgument, PromptMessages, Resource, ResourceContents,
+    Completion, CompletionQuery, CompletionReference, Error, ErrorKind, HostEvent, ListKind,
+    ListOwner, Prompt, PromptArgument, PromptMessages, Resource, ResourceContents,
     ResourceTemplate, SubscriptionEvent, ToolName,
 };
 use crate::tui::event::offerings::{
@@ -15,7 +15,7 @@ use crate::tui::event::offerings::{
 };
 use crate::tui::event::{AppEffect, AppEvent};
 use crate::tui::state::tests::{press, sample};
-use crate::tui::state::{AppState, OfferRow, Pane};
+use crate::tui::state::{AppState, OfferingRow, Pane};
 
 fn raw() -> Arc<RawValue> {
     Arc::from(RawValue::from_string("{}".to_owned()).unwrap())
@@ -282,7 +282,8 @@ fn a_watched_resource_is_marked_when_it_changes_and_read_again_when_it_is_open()
     told(&mut state, contents(2, vec![text("second")]));
     assert!(page(&state).contains("second"));
     // The same change, told on the other way, is no other change.
-    let event = Told::ResourceUpdated { server: "memo".to_owned(), uri: "memo://one".to_owned() };
+    let event =
+        HostEvent::ResourceUpdated { server: "memo".to_owned(), uri: "memo://one".to_owned() };
     assert_eq!(state.update(AppEvent::Host(event)), []);
     assert_eq!(press(&mut state, &["S"]), [AppEffect::Offerings(OfferingsEffect::Unwatch(one()))]);
     assert_eq!(state.offerings.marks(&item), (' ', ' '));
@@ -298,7 +299,7 @@ fn a_list_that_changes_is_asked_for_again_once_at_a_time() {
     let mut state = listed();
     let event = || {
         let owner = ListOwner::Server("memo".to_owned());
-        AppEvent::Host(Told::ListChanged { owner, list: ListKind::Prompts })
+        AppEvent::Host(HostEvent::ListChanged { owner, list: ListKind::Prompts })
     };
     let ask = [AppEffect::Offerings(OfferingsEffect::List("memo".to_owned()))];
     assert_eq!(state.update(event()), ask);
@@ -324,7 +325,7 @@ fn what_is_chosen_stays_chosen_and_what_is_found_is_shown_alone() {
     press(&mut state, &["<esc>", "<esc>"]);
     assert_eq!(names(&state).len(), 6);
     press(&mut state, &["g", "<enter>"]);
-    assert_eq!(state.offerings.tree.rows(), [OfferRow::Server(0), OfferRow::Server(1)]);
+    assert_eq!(state.offerings.tree.rows(), [OfferingRow::Server(0), OfferingRow::Server(1)]);
     assert_eq!(state.context.focus, Pane::OfferingList);
 }
 

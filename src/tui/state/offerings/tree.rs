@@ -36,7 +36,7 @@ impl OfferingKind {
     }
 }
 
-/// One thing that is offered, wherever it stands.
+/// The identity of an item, independent of its position.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct OfferingId {
     /// The name of the server in the configuration.
@@ -52,7 +52,7 @@ pub struct OfferingId {
 pub enum OfferingRow {
     /// A server, by its number in the tree.
     Server(usize),
-    /// A sort of what it offers.
+    /// A group of one kind, below its server.
     Group(usize, OfferingKind),
     /// An item: the numbers of its server and of itself within its group.
     Item(usize, OfferingKind, usize),
@@ -72,7 +72,7 @@ pub struct OfferingServer {
 }
 
 impl OfferingServer {
-    /// How many of a sort there are.
+    /// The number of items of one kind.
     pub fn count(&self, kind: OfferingKind) -> usize {
         self.offerings.as_ref().map_or(0, |lists| match kind {
             OfferingKind::Resource => lists.resources.len(),
@@ -102,7 +102,7 @@ impl OfferingTree {
         &self.servers
     }
 
-    /// Whether what stands below a row is hidden.
+    /// Whether the rows below a server or group are hidden.
     pub fn is_folded(&self, row: OfferingRow) -> bool {
         self.folded.contains(&row)
     }
@@ -152,7 +152,7 @@ impl OfferingTree {
         ask
     }
 
-    /// The servers that said so while nobody looked; they are being asked now.
+    /// Takes the servers whose lists changed while the view was hidden.
     pub fn stale(&mut self) -> Vec<String> {
         let stale = self.servers.iter_mut().filter(|server| server.is_stale && !server.is_listing);
         stale
@@ -163,7 +163,7 @@ impl OfferingTree {
             .collect()
     }
 
-    /// Hides what stands below a row, or shows it again.
+    /// Folds or unfolds a server or group.
     pub fn fold(&mut self, row: OfferingRow) {
         if !self.folded.remove(&row) {
             self.folded.insert(row);
@@ -213,7 +213,7 @@ impl OfferingTree {
         self.servers.iter().find(|server| server.name == item.server)?.offerings.as_ref()
     }
 
-    /// What stands in a row.
+    /// The item of a row; `None` for servers and groups.
     pub fn item(&self, row: OfferingRow) -> Option<OfferingId> {
         let OfferingRow::Item(server, kind, at) = row else { return None };
         let name = match kind {

@@ -5,7 +5,7 @@
 use super::{
     AppContext, MAX_CHANGED, OfferingId, OfferingRequest, OfferingsView, OpenOffering, ViewId,
 };
-use crate::model::{HostEvent as Told, ListKind, ListOwner, SubscriptionEvent};
+use crate::model::{HostEvent, ListKind, ListOwner, SubscriptionEvent};
 use crate::tui::event::AppEffect;
 use crate::tui::event::offerings::{OfferingsEffect, WatchedResource};
 
@@ -22,9 +22,9 @@ impl OfferingsView {
     }
 
     /// Hears what the host tells.
-    pub fn handle_host_event(&mut self, event: &Told, view: ViewId) -> Vec<AppEffect> {
+    pub fn handle_host_event(&mut self, event: &HostEvent, view: ViewId) -> Vec<AppEffect> {
         match event {
-            Told::ListChanged {
+            HostEvent::ListChanged {
                 owner: ListOwner::Server(server),
                 list: ListKind::Resources | ListKind::Prompts,
             } => {
@@ -33,7 +33,7 @@ impl OfferingsView {
                     .into_iter()
                     .collect()
             }
-            Told::ResourceUpdated { server, uri } => {
+            HostEvent::ResourceUpdated { server, uri } => {
                 let resource = WatchedResource { server: server.clone(), uri: uri.clone() };
                 // What is watched is told in a way that loses nothing.
                 if self.watched.contains_key(&resource) {

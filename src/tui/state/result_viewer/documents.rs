@@ -11,7 +11,7 @@ use crate::tui::theme::StyleRole;
 use crate::util::units::{show_duration, show_size};
 use crate::util::{base64, json as json_text};
 
-/// How much of a result is shown.
+/// The limits of a result.
 const LIMITS: TextLimits = TextLimits {
     lines: 100_000,
     bytes: usize::MAX,
@@ -198,22 +198,22 @@ pub(super) fn raw(result: &ToolResult) -> ScrollText {
 }
 
 /// What a call would send.
-pub(super) fn dry_run_document(rehearsal: &Result<DryRun, Error>) -> ScrollText {
+pub(super) fn dry_run_document(dry_run: &Result<DryRun, Error>) -> ScrollText {
     let mut page = ScrollText::with_limits(LIMITS);
-    match rehearsal {
-        Ok(rehearsal) => {
+    match dry_run {
+        Ok(dry_run) => {
             page.line(StyleRole::Success, "Not sent. A call would send:");
-            page.text(StyleRole::Title, &rehearsal.preview.summary);
-            let (meaning, said) = match &rehearsal.decision {
+            page.text(StyleRole::Title, &dry_run.preview.summary);
+            let (meaning, said) = match &dry_run.decision {
                 Decision::Allow(_) => (StyleRole::Dim, "runs without asking".to_owned()),
                 Decision::Ask(why) => (StyleRole::Warning, format!("asks for approval: {why}")),
                 Decision::Deny(why) => (StyleRole::Error, format!("refused by {why}")),
             };
             page.line(meaning, said);
-            for warning in &rehearsal.warnings {
+            for warning in &dry_run.warnings {
                 page.text(StyleRole::Warning, &format!("! {warning}"));
             }
-            page.text(StyleRole::Plain, &json_text::pretty(&rehearsal.preview.request));
+            page.text(StyleRole::Plain, &json_text::pretty(&dry_run.preview.request));
         }
         Err(error) => {
             page.line(StyleRole::Error, "Not sent. This call is not possible:");

@@ -11,7 +11,7 @@ use crate::model::Error;
 use crate::tui::event::ConsoleCallId;
 use crate::tui::event::tools::ResultExport;
 
-/// How a result is shown.
+/// The format a result is shown in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ResultFormat {
     /// Content blocks and facts as text for people.
@@ -94,8 +94,8 @@ impl ResultViewer {
     }
 
     /// Shows what a call would send.
-    pub fn set_dry_run(&mut self, tool: String, rehearsal: &Result<DryRun, Error>) {
-        self.dry_run = Some((tool, documents::dry_run_document(rehearsal)));
+    pub fn set_dry_run(&mut self, tool: String, dry_run: &Result<DryRun, Error>) {
+        self.dry_run = Some((tool, documents::dry_run_document(dry_run)));
     }
 
     /// Scrolls what is shown of this tool by so many rows, up when negative.

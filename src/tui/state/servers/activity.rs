@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use crate::util::text;
 
-/// How many pings are kept.
+/// The most pings that are kept.
 const PINGS: usize = 120;
-/// How many lines of a log are kept.
+/// The most log lines that are kept.
 const LINES: usize = 500;
 /// The longest of them, in characters.
 const MAX_LINE_CHARS: usize = 1_000;

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::{AppContext, ListCursor, Pane, ScrollPosition, View};
-use crate::catalogue::Catalogue as Listed;
+use crate::catalogue::Catalogue;
 use crate::model::event::LOG_LEVELS;
 use crate::model::{Error, HostEvent, ServerState, ServerStatus, ToolDefinition, ToolSource};
 use crate::tui::event::servers::ServersEffect;
@@ -44,7 +44,7 @@ pub struct ServersView {
 /// What of a server is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ServerTab {
-    /// How it is.
+    /// The status as the host reports it.
     #[default]
     Health,
     /// What it logged and wrote to its standard error.
@@ -63,17 +63,15 @@ impl View for ServersView {
         Some(match action {
             Action::Open if context.focus == Pane::Health => trace(name),
             Action::Open | Action::Connect | Action::Refresh => {
-                context.show_status(format!("asking {name}"));
+                context.show_status(format!("connecting to {name}…"));
                 vec![AppEffect::PingServer(name.clone()), AppEffect::ListServer(name)]
             }
             Action::Restart => {
-                context.show_status(format!("starting {name} again"));
+                context.show_status(format!("restarting {name}…"));
                 vec![AppEffect::Servers(ServersEffect::Restart(name))]
             }
             Action::Stop => {
-                context.show_status(format!(
-                    "ending {name}; whoever asks for it next starts it again"
-                ));
+                context.show_status(format!("stopping {name}; its next call starts it"));
                 vec![AppEffect::Servers(ServersEffect::Stop(name))]
             }
             Action::Level => vec![self.next_level(name)],
@@ -149,7 +147,7 @@ impl ServersView {
     }
 
     /// Takes in lists of tools: what is declared, or what these servers advertise.
-    pub fn listed(&mut self, servers: &[String], catalogue: &Listed) {
+    pub fn listed(&mut self, servers: &[String], catalogue: &Catalogue) {
         for listing in &catalogue.servers {
             let server = &listing.name;
             let own = |tool: &&Arc<ToolDefinition>| {
@@ -216,7 +214,7 @@ impl ServersView {
         self.rows.iter().any(|row| matches!(row.state, ServerState::Starting))
     }
 
-    /// How many are ready.
+    /// The number of servers that are ready.
     pub fn ready(&self) -> usize {
         self.rows.iter().filter(|row| matches!(row.state, ServerState::Ready)).count()
     }
@@ -226,13 +224,13 @@ impl ServersView {
     }
 
     /// Shows this of the chosen one, or its health again.
-    fn toggle_tab(&mut self, facet: ServerTab) -> Vec<AppEffect> {
-        self.set_tab(if self.tab == facet { ServerTab::Health } else { facet });
+    fn toggle_tab(&mut self, tab: ServerTab) -> Vec<AppEffect> {
+        self.set_tab(if self.tab == tab { ServerTab::Health } else { tab });
         Vec::new()
     }
 
-    fn set_tab(&mut self, facet: ServerTab) {
-        self.tab = facet;
+    fn set_tab(&mut self, tab: ServerTab) {
+        self.tab = tab;
         self.position.reset();
     }
 

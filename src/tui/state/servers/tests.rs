@@ -5,7 +5,7 @@ use serde_json::json;
 use super::*;
 use crate::catalogue::ServerListing;
 use crate::model::{CircuitState, Era, LogLevel, PastError, ToolStatus};
-use crate::tui::event::{AppEvent as Heard, UserInput};
+use crate::tui::event::{AppEvent, UserInput};
 use crate::tui::keys::KeyPress;
 use crate::tui::state::tests::tool;
 use crate::tui::state::{AppState, ViewId};
@@ -71,16 +71,16 @@ fn dead(name: &str) -> ServerStatus {
     }
 }
 
-fn listed(servers: &[&str], tools: Vec<ToolDefinition>) -> Heard {
+fn listed(servers: &[&str], tools: Vec<ToolDefinition>) -> AppEvent {
     let listing =
         |name: &str| ServerListing { name: name.to_owned(), error: None, is_partial: false };
-    let catalogue = Listed {
+    let catalogue = Catalogue {
         tools: tools.into_iter().map(Into::into).collect(),
         servers: ["files", "web"].into_iter().map(listing).collect(),
-        ..Listed::default()
+        ..Catalogue::default()
     };
     let servers = servers.iter().map(|name| (*name).to_owned()).collect();
-    Heard::ToolsListed { servers, catalogue: Box::new(catalogue) }
+    AppEvent::ToolsListed { servers, catalogue: Box::new(catalogue) }
 }
 
 /// One server that is ready and differs from what is declared of it, and one that is dead.
@@ -95,7 +95,7 @@ pub(in crate::tui) fn sample() -> AppState {
     };
     for micros in [850, 1_200, 300] {
         let ping = Some(Duration::from_micros(micros));
-        state.update(Heard::ServerStatuses(vec![
+        state.update(AppEvent::ServerStatuses(vec![
             ServerStatus { ping, ..ready("files") },
             dead("web"),
         ]));
@@ -110,20 +110,20 @@ pub(in crate::tui) fn sample() -> AppState {
         of("files-chmod", "as declared", Unavailable),
     ];
     state.update(listed(&["files"], live));
-    state.update(Heard::Tick(NOW));
-    state.update(Heard::Host(HostEvent::Log {
+    state.update(AppEvent::Tick(NOW));
+    state.update(AppEvent::Host(HostEvent::Log {
         origin: "files".to_owned(),
         level: LogLevel("info".to_owned()),
         text: "two files are open".to_owned(),
     }));
-    state.update(Heard::Input(UserInput::Key(KeyPress::Char('2'))));
-    state.update(Heard::Tick(NOW));
+    state.update(AppEvent::Input(UserInput::Key(KeyPress::Char('2'))));
+    state.update(AppEvent::Tick(NOW));
     state
 }
 
 fn press(state: &mut AppState, key: char) -> Vec<AppEffect> {
     let key = if key == '\r' { KeyPress::Enter } else { KeyPress::Char(key) };
-    state.update(Heard::Input(UserInput::Key(key)))
+    state.update(AppEvent::Input(UserInput::Key(key)))
 }
 
 #[test]
@@ -149,7 +149,7 @@ fn each_key_asks_for_what_it_says() {
     }
     let mut state = sample();
     press(&mut state, '\t');
-    state.update(Heard::Input(UserInput::Key(KeyPress::Tab)));
+    state.update(AppEvent::Input(UserInput::Key(KeyPress::Tab)));
     press(&mut state, '\r');
     assert_eq!((state.context.view, state.trace.filter.text()), (ViewId::Trace, "srv:=files "));
 }
@@ -172,12 +172,12 @@ fn how_servers_are_is_looked_up_every_two_seconds_while_they_are_shown() {
     let mut state = sample();
     let mut looks = 0;
     for quarter in 1..=16 {
-        let effects = state.update(Heard::Tick(NOW + Duration::from_millis(250 * quarter)));
+        let effects = state.update(AppEvent::Tick(NOW + Duration::from_millis(250 * quarter)));
         looks += effects.iter().filter(|effect| **effect == AppEffect::RefreshServers).count();
     }
     assert_eq!(looks, 2);
     press(&mut state, '1');
-    assert_eq!(state.update(Heard::Tick(NOW + Duration::from_mins(1))), []);
+    assert_eq!(state.update(AppEvent::Tick(NOW + Duration::from_mins(1))), []);
 }
 
 #[test]
@@ -186,7 +186,7 @@ fn a_state_that_is_told_stands_in_its_row_at_once() {
     let error = Error::unreachable("killed by signal 9").with_server("files");
     let told =
         HostEvent::ServerStateChanged { server: "files".into(), state: ServerState::Failed(error) };
-    assert_eq!(state.update(Heard::Host(told)), [AppEffect::RefreshServers]);
+    assert_eq!(state.update(AppEvent::Host(told)), [AppEffect::RefreshServers]);
     let row = state.servers.chosen().unwrap();
     assert_eq!(state.servers.error(row).unwrap().message(), "killed by signal 9");
 }
@@ -196,7 +196,7 @@ fn pings_seen_here_and_lines_of_logs_are_remembered_for_each() {
     let mut state = sample();
     for micros in [300, 900, 900] {
         let ping = Some(Duration::from_micros(micros));
-        state.update(Heard::ServerStatuses(vec![ServerStatus { ping, ..ready("files") }]));
+        state.update(AppEvent::ServerStatuses(vec![ServerStatus { ping, ..ready("files") }]));
     }
     let past = state.servers.activity_of("files").unwrap();
     assert_eq!((past.pings.len(), past.log.len()), (4, 1));

@@ -18,14 +18,14 @@ use crate::util::json;
 
 /// How often is looked while the view is shown.
 const REFRESH_INTERVAL: Duration = Duration::from_secs(1);
-/// Rows above and below the chosen one whose course is looked at: more than a screen has.
+/// The rows above and below the chosen one whose timelines are read: more than a screen shows.
 const TIMELINE_ROWS: usize = 40;
 /// The most notes of the store that are shown above the table.
 const NOTES: usize = 3;
 /// The number of bars in a histogram.
 const HISTOGRAM_BUCKETS: usize = 48;
 
-/// What the rows are put in order by.
+/// The column the rows are sorted by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[expect(missing_docs, reason = "the names are all there is to say")]
 pub enum StatsSort {
@@ -90,7 +90,7 @@ impl StatsSort {
 pub struct StatsView {
     /// The window of time that is looked at.
     pub window: StatsWindow,
-    /// One row for each server instead of each tool.
+    /// Whether rows are servers instead of tools.
     pub by_server: bool,
     /// The order of the rows.
     pub column: StatsSort,
@@ -100,15 +100,15 @@ pub struct StatsView {
     pub has_linear_buckets: bool,
     /// The newest statistics; `None` until the first were read.
     pub snapshot: Option<StatsSnapshot>,
-    /// Why nothing was seen the last time.
+    /// The error of the last read, if it failed.
     pub error: Option<Error>,
-    /// What had to be put right, the newest last; said until somebody looks again by hand.
+    /// Repairs of the store, the newest last, shown until the next manual refresh.
     pub notes: Vec<String>,
     /// The servers, in order, while they are the rows.
     servers: Vec<Usage>,
     /// The cursor in the table.
     pub list: ListCursor,
-    /// How its durations are spread.
+    /// The distribution of the durations of the chosen row.
     pub spread: Option<Distribution>,
     /// How far the latency is scrolled.
     pub position: ScrollPosition,
@@ -201,7 +201,7 @@ impl View for StatsView {
         }
     }
 
-    fn enter(&mut self, _shell: &mut AppContext) -> Vec<AppEffect> {
+    fn enter(&mut self, _context: &mut AppContext) -> Vec<AppEffect> {
         if self.is_paused { Vec::new() } else { self.refresh() }
     }
 
@@ -223,7 +223,7 @@ impl View for StatsView {
 }
 
 impl StatsView {
-    /// Looks at what was counted, unless somebody does already.
+    /// Reads the statistics, unless a read is in progress.
     pub fn refresh(&mut self) -> Vec<AppEffect> {
         if self.is_querying {
             return Vec::new();
@@ -269,14 +269,14 @@ impl StatsView {
         self.rows().get(self.list.chosen())
     }
 
-    /// What was counted of a tool, and in which window.
+    /// The counts of a tool with their window.
     pub fn usage_of(&self, tool: &str) -> Option<(&Usage, StatsWindow)> {
         let seen = self.snapshot.as_ref()?;
         let usage = seen.summary.tools.iter().find(|usage| usage.tool.name == tool)?;
         Some((usage, seen.window))
     }
 
-    /// What happened to a row when.
+    /// The timeline of a row.
     pub fn timeline_of(&self, row: &ToolKey) -> &[SeriesPoint] {
         let courses = self.snapshot.iter().flat_map(|seen| &seen.timelines.series);
         let mut own = courses.filter(|(tool, _)| tool == row);

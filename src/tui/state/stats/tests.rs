@@ -35,10 +35,10 @@ pub(in crate::tui) fn seen(window: StatsWindow) -> StatsSnapshot {
         failed: u64::from(at % 7 == 3),
         p95: (at > 0).then(|| Duration::from_millis(at)),
     };
-    let course = |usage: &Usage| (usage.tool.clone(), (0..30).map(point).collect());
+    let timeline = |usage: &Usage| (usage.tool.clone(), (0..30).map(point).collect());
     let courses = TimeSeriesSet {
         length: Duration::from_mins(1),
-        series: tools.iter().map(course).collect(),
+        series: tools.iter().map(timeline).collect(),
     };
     let now = Duration::from_secs(NOW);
     let from = Some(Duration::from_secs(NOW - 3_600));

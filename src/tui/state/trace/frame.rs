@@ -12,7 +12,7 @@ use crate::tui::theme::StyleRole;
 use crate::util::json;
 use crate::util::units::show_size;
 
-/// How much of one message is shown.
+/// The limits of one message.
 const MESSAGE_LIMITS: TextLimits = TextLimits {
     lines: 5_000,
     bytes: usize::MAX,
@@ -21,7 +21,7 @@ const MESSAGE_LIMITS: TextLimits = TextLimits {
 /// A page of several messages has no limits of its own.
 const PAGE_LIMITS: TextLimits = TextLimits { lines: usize::MAX, bytes: usize::MAX, notice: "" };
 
-/// What of a pair is shown.
+/// Which messages of a request and its response are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum FrameScope {
     /// Only the frame under the cursor.

@@ -16,7 +16,7 @@ use crate::util::text;
 const MAX_PARSED_BYTES: usize = 16 * 1024;
 /// The most characters of what it is about.
 const ABOUT: usize = 160;
-/// What an item takes beside its content, in bytes.
+/// The memory of an item beside its content, in bytes.
 const OVERHEAD: usize = 400;
 
 /// One line of the trace: a message, a log line or an event of a connection.
@@ -28,13 +28,13 @@ pub struct TraceItem {
     pub at: Duration,
     /// Where a line comes from, with its content.
     pub what: TraceContent,
-    /// How large it was, in bytes.
+    /// The size in bytes, before anything was cut.
     pub size: usize,
     /// Whether only its beginning was kept.
     pub is_cut: bool,
-    /// What it is about: the tool and its arguments, the error.
+    /// The summary: the tool and its arguments, or the error.
     pub about: String,
-    /// Whether it tells that something went wrong.
+    /// Whether the line reports an error.
     pub is_error: bool,
     /// The request it answers, or its answer.
     pub pair: Option<u64>,
@@ -112,12 +112,12 @@ impl TraceItem {
         }
     }
 
-    /// Whether it asks for an answer.
+    /// Whether the message is a request.
     pub fn is_request(&self) -> bool {
         matches!(self.glance(), Some(MessageInfo::Request { .. }))
     }
 
-    /// Its text, as far as it was kept.
+    /// The content as bytes, cut where it was too large.
     pub fn bytes(&self) -> &[u8] {
         match &self.what {
             TraceContent::Wire(TrafficKind::Message { bytes, .. }) => bytes,
@@ -140,7 +140,7 @@ impl TraceItem {
         }
     }
 
-    /// As it stands in a trace file; `None` for a line of a log, which crossed no wire.
+    /// The message for a trace file; `None` for a log line, which crossed no wire.
     pub fn traffic(&self) -> Option<Traffic> {
         let TraceContent::Wire(what) = &self.what else { return None };
         Some(Traffic {
@@ -160,7 +160,7 @@ impl TraceItem {
     }
 }
 
-/// What it is about, and whether it tells that something went wrong.
+/// The summary of the content, and whether it reports an error.
 fn about(what: &TrafficKind) -> (String, bool) {
     match what {
         TrafficKind::Message { bytes, info: glance, .. } => message(bytes, glance),
@@ -200,7 +200,7 @@ fn message(bytes: &[u8], glance: &MessageInfo) -> (String, bool) {
     }
 }
 
-/// What an answer says in few words.
+/// The summary of a response.
 fn result(result: &Value) -> (String, bool) {
     for list in ["tools", "resources", "prompts", "content", "contents", "messages"] {
         let Some(items) = result[list].as_array() else { continue };
@@ -215,7 +215,7 @@ fn result(result: &Value) -> (String, bool) {
     (String::new(), false)
 }
 
-/// What is asked for or told: its name or address, and what comes with it.
+/// The summary of a request or notification: its name or address and its parameters.
 fn parameters(params: &Value) -> String {
     let named = ["name", "uri", "level", "progress", "requestId"];
     let name = named.iter().find_map(|key| params.get(key));

@@ -27,11 +27,11 @@ pub use item::{TraceContent, TraceItem};
 pub use query::TraceSearch;
 pub use ring::TraceRing;
 
-/// What crosses the wires.
+/// The trace view: the messages to and from servers.
 #[derive(Debug)]
 pub struct TraceView {
     ring: TraceRing,
-    /// What came since the view was paused; `None` while it is not.
+    /// The lines since the view was paused; `None` while it is not.
     pause_buffer: Option<PauseBuffer>,
     /// The numbers of the lines that are shown, the oldest first.
     found: VecDeque<u64>,
@@ -39,19 +39,19 @@ pub struct TraceView {
     chosen: u64,
     /// Whether the newest line is always the chosen one.
     pub follows: bool,
-    /// What is searched for.
+    /// The filter as it was typed.
     pub filter: LineInput,
     query: TraceSearch,
-    /// Whether that is being written.
+    /// Whether the filter is being typed.
     pub is_filtering: bool,
-    /// What of a pair is shown.
+    /// Which messages of a request and its response are shown.
     pub scope: FrameScope,
     /// The chosen frame, laid out.
     pub frame: ScrollText,
     is_stale: bool,
 }
 
-/// What came while the view was paused.
+/// The lines that came while the view was paused.
 #[derive(Debug, Default)]
 struct PauseBuffer {
     ring: TraceRing,
@@ -136,7 +136,7 @@ impl View for TraceView {
         self.lay_out();
     }
 
-    fn enter(&mut self, _shell: &mut AppContext) -> Vec<AppEffect> {
+    fn enter(&mut self, _context: &mut AppContext) -> Vec<AppEffect> {
         self.lay_out();
         Vec::new()
     }
@@ -145,12 +145,12 @@ impl View for TraceView {
         self.is_filtering.then_some(&mut self.filter)
     }
 
-    fn on_text_changed(&mut self, _shell: &mut AppContext) -> Vec<AppEffect> {
+    fn on_text_changed(&mut self, _context: &mut AppContext) -> Vec<AppEffect> {
         self.refilter();
         Vec::new()
     }
 
-    fn tick(&mut self, _shell: &mut AppContext) -> Vec<AppEffect> {
+    fn tick(&mut self, _context: &mut AppContext) -> Vec<AppEffect> {
         // Not with each line that comes: nobody reads thousands of frames a second.
         self.lay_out();
         Vec::new()

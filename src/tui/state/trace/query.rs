@@ -6,7 +6,7 @@ use crate::tui::state::filter::{FilterSyntax, is_yes};
 
 /// What a term of the filter is about.
 #[derive(Debug, Clone, Copy)]
-enum TraceKey {
+enum TraceFilterKey {
     Server,
     Method,
     Direction,
@@ -14,13 +14,13 @@ enum TraceKey {
     Call,
 }
 
-const SYNTAX: FilterSyntax<TraceKey> = FilterSyntax {
+const SYNTAX: FilterSyntax<TraceFilterKey> = FilterSyntax {
     keys: &[
-        ("srv", TraceKey::Server),
-        ("method", TraceKey::Method),
-        ("way", TraceKey::Direction),
-        ("error", TraceKey::Error),
-        ("call", TraceKey::Call),
+        ("srv", TraceFilterKey::Server),
+        ("method", TraceFilterKey::Method),
+        ("way", TraceFilterKey::Direction),
+        ("error", TraceFilterKey::Error),
+        ("call", TraceFilterKey::Call),
     ],
     has_quotes: false,
 };
@@ -45,12 +45,12 @@ impl TraceSearch {
         let mut query = Self { words, without, ..Self::default() };
         for (key, value) in terms.values {
             match key {
-                TraceKey::Server => query.servers.push(value.to_lowercase()),
+                TraceFilterKey::Server => query.servers.push(value.to_lowercase()),
                 // A method that is still being written is found by its beginning.
-                TraceKey::Method => query.wire.methods.push(format!("{value}*")),
-                TraceKey::Direction => query.wire.direction = direction(&value),
-                TraceKey::Error => query.error = Some(is_yes(&value)),
-                TraceKey::Call => query.call = Some(value),
+                TraceFilterKey::Method => query.wire.methods.push(format!("{value}*")),
+                TraceFilterKey::Direction => query.wire.direction = direction(&value),
+                TraceFilterKey::Error => query.error = Some(is_yes(&value)),
+                TraceFilterKey::Call => query.call = Some(value),
             }
         }
         query

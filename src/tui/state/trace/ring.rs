@@ -7,7 +7,7 @@ use std::collections::{HashMap, VecDeque};
 use super::item::{TraceContent, TraceItem};
 use crate::model::traffic::{Direction, MessageInfo, TrafficKind};
 
-/// How many lines are kept.
+/// The most lines that are kept.
 pub const MAX_ITEMS: usize = 10_000;
 /// How many bytes they take at most, about.
 pub const BYTES: usize = 32 * 1024 * 1024;
@@ -66,7 +66,7 @@ impl TraceRing {
         self.items.len()
     }
 
-    /// How many bytes they take, about.
+    /// The approximate memory of all lines, in bytes.
     #[cfg(test)]
     pub fn bytes(&self) -> usize {
         self.bytes

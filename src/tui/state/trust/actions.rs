@@ -7,7 +7,7 @@ use crate::tui::keys::Action;
 use crate::tui::state::AppState;
 
 impl AppState {
-    /// Takes in what came of a effect about trust. After a switch everything that the old host told
+    /// Takes in the outcome of an effect about trust. After a switch everything that the old host told
     /// is asked for anew.
     pub(in crate::tui::state) fn handle_trust_event(
         &mut self,
@@ -25,7 +25,7 @@ impl AppState {
         effects
     }
 
-    /// Does what a key stands for while the project is asked about.
+    /// Performs an action while the trust question is open.
     pub(in crate::tui::state) fn handle_trust_action(&mut self, action: Action) -> Vec<AppEffect> {
         if let Some(effects) = self.trust.decide(action, &mut self.context) {
             return effects;

@@ -21,19 +21,19 @@ use crate::tui::keys::{Action, KeyContext, KeyPress};
 
 pub use window::{Readiness, TrustWindow};
 
-/// What is under way.
+/// What the trust of the console is waiting for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum TrustTask {
-    /// Nothing.
+    /// Nothing: a new request can start.
     #[default]
     Idle,
     /// The configuration is loaded, to be compared with what the host was built from.
     Checking,
-    /// Another host is built.
+    /// Another host is being built.
     Reloading(ReloadCause),
 }
 
-/// Why another host is built.
+/// The reason why the host is replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ReloadCause {
     /// A person trusted the project here.
@@ -47,7 +47,7 @@ enum ReloadCause {
 pub struct ProjectTrust {
     /// The question, while it is on the screen.
     pub window: Option<TrustWindow>,
-    /// What the host in use was built from.
+    /// The trust that the host in use was built with.
     status: TrustStatus,
     /// What can be asked now. The project may have changed since the host was built.
     question: Option<Arc<TrustRequest>>,
@@ -71,14 +71,14 @@ impl ProjectTrust {
         self.question.is_some()
     }
 
-    /// Takes in the time.
+    /// Takes in the current time.
     pub fn tick(&mut self, now: Duration, is_covered: bool) {
         if let Some(window) = &mut self.window {
             window.tick(now, is_covered);
         }
     }
 
-    /// What the tools say about trust; `key` asks the question.
+    /// The notice below the tool list; `key` is the one that opens the question.
     pub fn notice(&self, key: Option<KeyPress>) -> Option<String> {
         self.question.as_ref()?;
         let press = |what: &str| match key {
@@ -111,12 +111,12 @@ impl ProjectTrust {
         }
     }
 
-    /// Does what a key stands for while the question is on the screen.
+    /// Performs an action while the trust question is on the screen.
     pub fn decide(&mut self, action: Action, context: &mut AppContext) -> Option<Vec<AppEffect>> {
         let window = self.window.as_mut()?;
         match action {
             Action::ChangeFormat if window.request.previous.is_some() => window.toggle_whole(),
-            Action::ChangeFormat => context.show_status("this is all of it"),
+            Action::ChangeFormat => context.show_status("this is the whole project"),
             Action::No if window.is_settled(context.now) => return Some(self.refuse(context)),
             Action::Yes => return Some(self.accept(false, context)),
             Action::YesAsAuthor => return Some(self.accept(true, context)),
@@ -136,7 +136,7 @@ impl ProjectTrust {
         }
     }
 
-    /// Takes in what came of a effect; says what is to be done.
+    /// Takes in the outcome of an effect and gives the next effects.
     pub fn handle_event(&mut self, event: TrustEvent, context: &mut AppContext) -> Vec<AppEffect> {
         match event {
             TrustEvent::StoreChanged => self.check(),

@@ -5,7 +5,7 @@ use crate::catalogue::{Catalogue, ServerListing};
 use crate::config::consent::store::ProjectRecord;
 use crate::config::consent::{BoundFile, Bundle, EntryRecord};
 use crate::host::approval::Approval;
-use crate::model::{HostEvent as Told, ServerState, ToolStatus};
+use crate::model::{HostEvent, ServerState, ToolStatus};
 use crate::tui::event::{AppEvent, ApprovalPrompt, AskId, ConsoleCallId, UserInput};
 use crate::tui::painter::Painter;
 use crate::tui::state::tests::{listed, press, sample, tool};
@@ -360,7 +360,7 @@ fn a_server_that_is_not_what_was_trusted_brings_the_difference() {
             .context("cannot start")
     };
     let state_of_server =
-        Told::ServerStateChanged { server: "web".into(), state: ServerState::Failed(error()) };
+        HostEvent::ServerStateChanged { server: "web".into(), state: ServerState::Failed(error()) };
     let listing = ServerListing { name: "web".into(), error: Some(error()), is_partial: false };
     let catalogue = Box::new(Catalogue { servers: vec![listing], ..Catalogue::default() });
     let servers = vec!["web".to_owned()];
