@@ -1,6 +1,5 @@
 //! What every command is given: the options, the output, the environment, and the way to the host.
 
-use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
@@ -8,13 +7,14 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use super::answers::{AnswerRules, AnsweringInbox};
-use super::args::GlobalOptions;
 use super::entry_checks::is_entry_or_tool;
 use super::named_files;
-use super::output::{CommandError, Format, Output};
+use super::options::GlobalOptions;
+use super::output::{CommandError, Format, Output, plural};
 use super::progress::ProgressDisplay;
 use super::prompt::{self, TerminalApprover, TerminalInbox, TrustAnswer};
 use super::trace::TraceOutputs;
+use super::views::configuration::{count_diagnostics, out_of_service};
 use crate::assembly::{self, Assembly, AssemblyOptions, FrontEnd};
 use crate::config::LoadRequest;
 use crate::config::consent::TrustRequest;
@@ -22,7 +22,7 @@ use crate::config::consent::store::TrustStore;
 use crate::config::environment::Environment;
 use crate::config::spec::{Configuration, FileRole, UntrustedEntry};
 use crate::host::ToolHost;
-use crate::model::{Diagnostic, Error, ErrorKind, EventSink, QuestionHandler};
+use crate::model::{Error, ErrorKind, EventSink, QuestionHandler};
 use crate::util::clock::{Clock as _, SystemClock};
 use crate::util::regular_file;
 
@@ -367,24 +367,6 @@ impl CommandContext {
     }
 }
 
-/// The number of errors and of warnings.
-pub fn count_diagnostics(configuration: &Configuration) -> (usize, usize) {
-    let errors = configuration.diagnostics.iter().filter(|problem| problem.is_error()).count();
-    (errors, configuration.diagnostics.len() - errors)
-}
-
-/// How many entries are out of service; one may have several errors.
-pub fn out_of_service(problems: &[Diagnostic]) -> usize {
-    let errors = || problems.iter().filter(|problem| problem.is_error());
-    let entries: BTreeSet<&str> = errors().filter_map(|p| p.entry.as_deref()).collect();
-    entries.len() + errors().filter(|problem| problem.entry.is_none()).count()
-}
-
-/// `1 tool`, `2 tools`.
-pub fn plural(count: usize, one: &str, many: &str) -> String {
-    format!("{count} {}", if count == 1 { one } else { many })
-}
-
 /// Whether a command needs an entry that nobody agreed to yet.
 fn needs_consent(configuration: &Configuration, starts: StartScope<'_>) -> bool {
     let untrusted = &configuration.untrusted;
@@ -458,18 +440,5 @@ mod tests {
             needs(StartScope::Named("search", &github))
                 && !needs(StartScope::Named("search", &git))
         );
-    }
-
-    #[test]
-    fn an_entry_with_several_errors_is_one_entry() {
-        let error = |entry: &str| Diagnostic::error("wrong").with_entry(entry);
-        let problems = [
-            error("a"),
-            error("a"),
-            error("b"),
-            Diagnostic::error("no entry"),
-            Diagnostic::warning("hm").with_entry("c"),
-        ];
-        assert_eq!(out_of_service(&problems), 3);
     }
 }

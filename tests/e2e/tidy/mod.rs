@@ -225,6 +225,10 @@ fn the_words_are_those_of_the_field() {
     let mut found = String::new();
     for source in sources() {
         for (at, line) in source.text.lines().enumerate() {
+            // A promised JSON key keeps its word.
+            if line.trim_start().starts_with("#[serde(rename = ") {
+                continue;
+            }
             for word in texts::words(line).iter().filter(|word| GONE.contains(&word.as_str())) {
                 writeln!(found, "src/{}:{}: {word}", source.path, at + 1).unwrap();
             }
