@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use serde_json::Value;
+
 use crate::model::JsonObject;
 
 /// How long what is in flight at the end may take to end.
@@ -49,6 +51,25 @@ impl Default for BenchPlan {
             stop_rules: Vec::new(),
             minimum_sample: MinimumSample::default(),
             seed: 42,
+        }
+    }
+}
+
+impl BenchPlan {
+    /// How load is made, as reports write it: `model`, `concurrency` and `rate`. The rate is that of
+    /// an even or random load; steps are in the plan.
+    pub fn load_values(&self) -> [Value; 3] {
+        match &self.model {
+            LoadModel::Closed { concurrency } => {
+                ["closed".into(), (*concurrency).into(), Value::Null]
+            }
+            LoadModel::Open { arrivals, in_flight, .. } => {
+                let rate = match arrivals {
+                    Arrivals::Constant { rate } | Arrivals::Poisson { rate } => Value::from(*rate),
+                    Arrivals::Steps(_) => Value::Null,
+                };
+                ["open".into(), (*in_flight).into(), rate]
+            }
         }
     }
 }

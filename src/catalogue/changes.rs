@@ -4,7 +4,7 @@
 //! stand in a failure. The same for every comparison: with a pin, and with what was listed before.
 //! Never does: decide what a difference means.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::fingerprint::canonical;
 use crate::util::diff::{self, Hunk};
@@ -81,25 +81,6 @@ pub fn lines(changes: &[DefinitionChange], most: usize) -> Vec<String> {
 /// The names of the changed parts, for one line.
 pub fn names(changes: &[DefinitionChange]) -> String {
     changes.iter().map(|change| change.part).collect::<Vec<_>>().join(", ")
-}
-
-/// The changes as `--json` prints them: an array of `part`, `before`, `after` and `diff`.
-pub fn json(changes: &[DefinitionChange]) -> Value {
-    let all = changes.iter().map(|change| {
-        let lines: Vec<String> = change
-            .hunks()
-            .iter()
-            .flat_map(|hunk| &hunk.lines)
-            .map(|line| format!("{}{}", line.mark.sign(), line.text))
-            .collect();
-        json!({
-            "part": change.part,
-            "before": change.before,
-            "after": change.after,
-            "diff": lines,
-        })
-    });
-    Value::Array(all.collect())
 }
 
 /// Text as it is; everything else as indented JSON with sorted keys.

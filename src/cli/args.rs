@@ -1,21 +1,15 @@
 //! The grammar of the command line. Doc comments are the help texts.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
-use clap_complete::ArgValueCompleter;
+use clap::{Parser, Subcommand};
 
 use super::commands::{
-    audit, auth, bench, call, complete as values, completions, config, history, inspect, list, pin,
-    prompts, record, replay, resources, servers, stats, trace, trust, verify,
+    audit, auth, bench, call, complete, completions, config, history, inspect, list, pin, prompts,
+    record, replay, resources, servers, stats, trace, trust, verify,
 };
-use super::complete;
-use super::context::CommandResult;
-use super::output::streams::OutputOptions;
-use super::output::{ColourChoice, Format, Output, SpanStyle, StyledLine, StyledPage};
-use super::trace::ALL_METHODS;
-use crate::model::Error;
+use super::options::GlobalOptions;
+use super::output::{SpanStyle, StyledLine, StyledPage};
 
 /// The end of `--help`.
 const EXIT_CODES: &str = "\
@@ -56,142 +50,6 @@ pub struct Cli {
     pub command: Option<CliCommand>,
 }
 
-/// Options of every command.
-#[derive(Debug, Clone, Default, Args)]
-#[command(next_help_heading = "Global options")]
-pub struct GlobalOptions {
-    /// Print help
-    // The short form for both spellings: the long one says the same on three times as many lines.
-    #[arg(short, long, action = clap::ArgAction::HelpShort, global = true)]
-    pub help: Option<bool>,
-    /// Read internal tools from this file, and look for no other configuration
-    #[arg(long, alias = "host-tools", value_name = "FILE", global = true, value_hint = clap::ValueHint::FilePath)]
-    pub tools: Vec<PathBuf>,
-    /// Offer the typed functions of this Python module, and look for no other configuration
-    #[arg(long, alias = "host-tools-module", value_name = "MODULE", global = true)]
-    pub tools_module: Vec<String>,
-    /// Read MCP servers from this file, and look for no other configuration
-    #[arg(long, value_name = "FILE", global = true, value_hint = clap::ValueHint::FilePath)]
-    pub mcp: Vec<PathBuf>,
-    /// Show and call only what this profile contains
-    #[arg(long, value_name = "NAME", global = true, add = ArgValueCompleter::new(complete::profiles))]
-    pub profile: Option<String>,
-    /// Print JSON; the same as -o json
-    #[arg(long, global = true, conflicts_with = "output")]
-    pub json: bool,
-    /// Print in this format
-    #[arg(short, long, value_name = "FORMAT", value_enum, global = true)]
-    pub output: Option<Format>,
-    /// Print results and failures only
-    #[arg(short, long, global = true, conflicts_with = "verbose")]
-    pub quiet: bool,
-    /// Say more: progress and log lines of tools and servers
-    #[arg(short, long, action = clap::ArgAction::Count, global = true)]
-    pub verbose: u8,
-    /// Ask servers for log lines of this level and graver ones, and show them: debug, info, notice,
-    /// warning, error, critical, alert or emergency
-    #[arg(long, value_name = "LEVEL", value_enum, hide_possible_values = true, global = true)]
-    pub log_level: Option<LogThreshold>,
-    /// When to use colour
-    #[arg(
-        long,
-        value_name = "WHEN",
-        value_enum,
-        default_value_t,
-        hide_default_value = true,
-        global = true
-    )]
-    pub color: ColourChoice,
-    /// Draw with ASCII characters only
-    #[arg(long, global = true)]
-    pub ascii: bool,
-    /// Let nothing on the screen of the console turn or blink
-    #[arg(long, global = true)]
-    pub reduced_motion: bool,
-    /// Listen to the mouse in the console
-    #[arg(long, global = true)]
-    pub mouse: bool,
-    /// No colour, no repainting, and nothing cut to the width of the terminal
-    #[arg(long, global = true)]
-    pub plain: bool,
-    /// Let any problem in a configuration file fail the command
-    #[arg(long, global = true)]
-    pub strict: bool,
-    /// Trust everything that the project's files say, for this run
-    #[arg(long, global = true)]
-    pub trust: bool,
-    /// Do not verify TLS certificates, for this run
-    #[arg(long, global = true)]
-    pub insecure: bool,
-    /// Refuse a call that cannot be recorded in the audit log
-    #[arg(long, global = true)]
-    pub require_record: bool,
-    /// Show what crosses the wires of servers on standard error: everything, or messages of some
-    /// methods, such as --trace='tools/*,ping'
-    #[arg(
-        long,
-        value_name = "METHODS",
-        global = true,
-        num_args = 0..=1,
-        require_equals = true,
-        value_delimiter = ',',
-        default_missing_value = ALL_METHODS
-    )]
-    pub trace: Option<Vec<String>>,
-    /// Save all that crosses the wires of servers to this file, for replay
-    #[arg(long, value_name = "FILE", global = true, value_hint = clap::ValueHint::FilePath)]
-    pub trace_save: Option<PathBuf>,
-}
-
-/// The least grave log lines that are wanted (RFC 5424, as MCP uses it).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-#[expect(missing_docs, reason = "the names are all there is to say")]
-pub enum LogThreshold {
-    Debug,
-    Info,
-    Notice,
-    Warning,
-    Error,
-    Critical,
-    Alert,
-    Emergency,
-}
-
-impl LogThreshold {
-    /// The protocol's word for it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Debug => "debug",
-            Self::Info => "info",
-            Self::Notice => "notice",
-            Self::Warning => "warning",
-            Self::Error => "error",
-            Self::Critical => "critical",
-            Self::Alert => "alert",
-            Self::Emergency => "emergency",
-        }
-    }
-}
-
-impl GlobalOptions {
-    /// What was said about output.
-    pub fn output_options(&self) -> OutputOptions {
-        OutputOptions {
-            colour: self.color,
-            ascii: self.ascii,
-            plain: self.plain,
-            quiet: self.quiet,
-            verbose: self.verbose,
-            json: self.format() == Format::Json,
-        }
-    }
-
-    /// The format asked for; text when nothing was said.
-    pub fn format(&self) -> Format {
-        if self.json { Format::Json } else { self.output.unwrap_or_default() }
-    }
-}
-
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum CliCommand {
@@ -212,7 +70,7 @@ pub enum CliCommand {
     /// List and fill in the prompts of servers.
     Prompts(prompts::PromptsArgs),
     /// Show what an argument of a prompt or of a resource template may be.
-    Complete(values::CompleteArgs),
+    Complete(complete::CompleteArgs),
     /// Connect to a server and show everything that crosses the wire.
     Trace(trace::TraceArgs),
     /// Record what another client and a server say to each other.
@@ -280,62 +138,6 @@ pub fn requests_json(arguments: &[OsString]) -> bool {
             || (matches!(&**word, "-o" | "--output")
                 && words.get(index + 1).is_some_and(|next| next == "json"))
     })
-}
-
-/// Prints the help or version that was asked for, or turns an error into ours.
-///
-/// # Errors
-/// A usage error for a wrong command line.
-pub fn print_parse_error(error: &clap::Error, output: &Output) -> CommandResult {
-    let rendered = error.render().to_string();
-    match error.kind() {
-        clap::error::ErrorKind::DisplayHelp | clap::error::ErrorKind::DisplayVersion => {
-            let mut page = StyledPage::default();
-            page.text(SpanStyle::Plain, 0, rendered.trim_end());
-            output.page(&page)
-        }
-        clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            if !output.has_json_errors() {
-                let mut page = StyledPage::default();
-                page.text(SpanStyle::Plain, 0, rendered.trim_end());
-                page.blank_line();
-                output.stderr_page(&page);
-            }
-            Err(Error::usage("no command was given").into())
-        }
-        _ => Err(usage_error(&rendered).into()),
-    }
-}
-
-/// The message of an error on one line.
-pub fn message(error: &clap::Error) -> String {
-    usage_error(&error.render().to_string()).message().to_owned()
-}
-
-/// The parser's own text as an error: its first paragraph is the message, its tips and its usage
-/// are the hint.
-fn usage_error(rendered: &str) -> Error {
-    let text = rendered.strip_prefix("error: ").unwrap_or(rendered);
-    let mut paragraphs = text.split("\n\n").map(|paragraph| {
-        let lines = paragraph.lines().map(str::trim).filter(|line| !line.is_empty());
-        lines.collect::<Vec<_>>().join(" ")
-    });
-    let message = paragraphs.next().unwrap_or_default();
-    let mut hints = Vec::new();
-    let mut error = Error::usage(message.trim_end_matches('.'));
-    for paragraph in paragraphs {
-        if let Some(usage) = paragraph.strip_prefix("Usage: ") {
-            error = error.with_detail(format!("usage: {usage}"));
-        } else if let Some(tip) = paragraph.strip_prefix("tip: ") {
-            hints.extend(tip.split(" tip: ").map(str::to_owned));
-        } else if let Some(values) = paragraph.strip_prefix('[') {
-            error = error.with_detail(format!("[{values}"));
-        }
-    }
-    if hints.is_empty() {
-        hints.push("try --help".to_owned());
-    }
-    error.with_hint(hints.join("; "))
 }
 
 #[cfg(test)]

@@ -7,17 +7,15 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use clap::CommandFactory as _;
+use clap::Command;
 use clap_complete::{CompleteEnv, CompletionCandidate};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use super::args::Cli;
-use super::commands::completions::VARIABLE;
 use super::output::streams::CommandError;
-use super::{records, shell_quoting, views};
+use super::{parse_errors, records, shell_quoting, views};
 use crate::assembly::{self, Assembly, AssemblyOptions, FrontEnd};
 use crate::catalogue::{Catalogue, query};
 use crate::config;
@@ -31,6 +29,8 @@ use crate::util::private_file;
 use crate::util::segments::ReverseLines;
 use crate::util::text;
 
+/// The variable by which a script asks for candidates.
+pub const VARIABLE: &str = "COMPLETE";
 /// The most names that are kept.
 const MAX_NAMES: usize = 10_000;
 /// The most arguments of one tool that are kept.
@@ -40,24 +40,29 @@ const MAX_CALLS: usize = 50;
 /// The largest file of names that is read.
 const MAX_BYTES: u64 = 4 << 20;
 
-/// Answers a shell that asks for candidates; `false` when this is an ordinary run.
+/// The grammar of the line that is completed; completers are given the current word only.
+static GRAMMAR: OnceLock<fn() -> Command> = OnceLock::new();
+
+/// Answers a shell that asks for candidates; `false` when this is an ordinary run. `grammar` is that
+/// of the whole command line.
 ///
 /// # Errors
 /// An unknown shell, or an answer that cannot be written.
 pub fn complete_if_requested(
+    grammar: fn() -> Command,
     arguments: &[OsString],
     environment: &dyn Environment,
 ) -> Result<bool, CommandError> {
     if environment.var(VARIABLE).is_none_or(|shell| shell.is_empty()) {
         return Ok(false);
     }
-    CompleteEnv::with_factory(Cli::command)
+    CompleteEnv::with_factory(*GRAMMAR.get_or_init(|| grammar))
         .shells(shell_quoting::SHELLS)
         .var(VARIABLE)
         .bin("toolhost")
         .completer("toolhost")
         .try_complete(arguments.iter().cloned(), Some(&environment.cwd()))
-        .map_err(|error| Error::usage(super::args::message(&error)).into())
+        .map_err(|error| Error::usage(parse_errors::message(&error)).into())
 }
 
 /// Candidates for a tool.
@@ -69,7 +74,10 @@ pub fn tools(current: &OsStr) -> Vec<CompletionCandidate> {
 pub fn arguments(current: &OsStr) -> Vec<CompletionCandidate> {
     let words: Vec<String> =
         std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
-    let Some((tool, given)) = call_on_line(&words) else { return Vec::new() };
+    let grammar = GRAMMAR.get().map(|grammar| grammar());
+    let Some((tool, given)) = grammar.and_then(|grammar| call_on_line(&grammar, &words)) else {
+        return Vec::new();
+    };
     let known = known_names();
     let keys = find_by_name(&known.arguments, tool).cloned().unwrap_or_default();
     let left = keys.into_iter().filter(|(key, _)| {
@@ -179,8 +187,7 @@ fn known_names() -> KnownNames {
 }
 
 /// The tool called on the line that is being completed, and the words after it.
-fn call_on_line(words: &[String]) -> Option<(&str, Vec<&str>)> {
-    let command = Cli::command();
+fn call_on_line<'a>(command: &Command, words: &'a [String]) -> Option<(&'a str, Vec<&'a str>)> {
     let call = command.find_subcommand("call")?;
     let takes_value = |flag: &str| {
         let mut all = command.get_arguments().chain(call.get_arguments());
@@ -493,9 +500,10 @@ mod tests {
     fn the_tool_of_a_line_is_found_among_its_options() {
         let line = |text: &str| -> Vec<String> { text.split(' ').map(str::to_owned).collect() };
         let words = line("toolhost -- toolhost --mcp x -v call --timeout 5s demo-add a=1 --yes b");
-        assert_eq!(call_on_line(&words), Some(("demo-add", vec!["a=1", "b"])));
-        assert_eq!(call_on_line(&line("toolhost -- toolhost call")), None);
-        assert_eq!(call_on_line(&line("toolhost -- toolhost inspect x y")), None);
+        let grammar = crate::cli::args::Cli::command();
+        assert_eq!(call_on_line(&grammar, &words), Some(("demo-add", vec!["a=1", "b"])));
+        assert_eq!(call_on_line(&grammar, &line("toolhost -- toolhost call")), None);
+        assert_eq!(call_on_line(&grammar, &line("toolhost -- toolhost inspect x y")), None);
     }
 
     #[test]

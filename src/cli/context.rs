@@ -1,6 +1,5 @@
 //! What every command is given: the options, the output, the environment, and the way to the host.
 
-use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
@@ -8,12 +7,13 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use super::answers::{AnswerRules, AnsweringInbox};
-use super::args::GlobalOptions;
 use super::named_files;
-use super::output::{CommandError, Format, Output};
+use super::options::GlobalOptions;
+use super::output::{CommandError, Format, Output, plural};
 use super::progress::ProgressDisplay;
 use super::prompt::{self, TerminalApprover, TerminalInbox, TrustAnswer};
 use super::trace::TraceOutputs;
+use super::views::configuration::{count_diagnostics, out_of_service};
 use crate::assembly::{self, Assembly, AssemblyOptions, FrontEnd, LoadedConfiguration};
 use crate::config::LoadRequest;
 use crate::config::consent::TrustRequest;
@@ -21,7 +21,7 @@ use crate::config::consent::store::TrustStore;
 use crate::config::environment::Environment;
 use crate::config::spec::Configuration;
 use crate::host::ToolHost;
-use crate::model::{Diagnostic, Error, EventSink, QuestionHandler};
+use crate::model::{Error, EventSink, QuestionHandler};
 use crate::util::clock::{Clock as _, SystemClock};
 use crate::util::regular_file;
 
@@ -384,41 +384,5 @@ impl CommandContext {
     }
 }
 
-/// The number of errors and of warnings.
-pub fn count_diagnostics(configuration: &Configuration) -> (usize, usize) {
-    let errors = configuration.diagnostics.iter().filter(|problem| problem.is_error()).count();
-    (errors, configuration.diagnostics.len() - errors)
-}
-
-/// How many entries are out of service; one may have several errors.
-pub fn out_of_service(problems: &[Diagnostic]) -> usize {
-    let errors = || problems.iter().filter(|problem| problem.is_error());
-    let entries: BTreeSet<&str> = errors().filter_map(|p| p.entry.as_deref()).collect();
-    entries.len() + errors().filter(|problem| problem.entry.is_none()).count()
-}
-
-/// `1 tool`, `2 tools`.
-pub fn plural(count: usize, one: &str, many: &str) -> String {
-    format!("{count} {}", if count == 1 { one } else { many })
-}
-
 /// What a command gives back.
 pub type CommandResult = Result<(), CommandError>;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_entry_with_several_errors_is_one_entry() {
-        let error = |entry: &str| Diagnostic::error("wrong").with_entry(entry);
-        let problems = [
-            error("a"),
-            error("a"),
-            error("b"),
-            Diagnostic::error("no entry"),
-            Diagnostic::warning("hm").with_entry("c"),
-        ];
-        assert_eq!(out_of_service(&problems), 3);
-    }
-}

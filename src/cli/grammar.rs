@@ -9,11 +9,12 @@ use std::ffi::OsString;
 
 use clap::{Args as _, FromArgMatches as _, Parser as _};
 
-use super::args::{Cli, GlobalOptions};
+use super::args::Cli;
 use super::commands::{
     audit, auth, bench, call, complete, completions, config, history, inspect, list, pin, prompts,
     record, replay, resources, servers, stats, trace, trust, verify,
 };
+use super::options::GlobalOptions;
 
 /// Reads a command line; the first word is the program.
 ///

@@ -4,11 +4,12 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::Value;
+use serde::Serialize;
 
 use crate::assembly::Assembly;
-use crate::cli::context::{CommandContext, CommandResult, StartScope, plural};
+use crate::cli::context::{CommandContext, CommandResult, StartScope};
 use crate::cli::entry_checks;
+use crate::cli::output::plural;
 use crate::cli::output::{Format, StyledLine, StyledPage};
 use crate::cli::views::offerings;
 use crate::host::offerings::Offerings;
@@ -18,15 +19,15 @@ use crate::model::{Diagnostic, Error};
 const MAX_DIAGNOSTICS: usize = 20;
 
 /// One list in each of its forms.
-pub struct OfferingList {
-    /// What it is called in JSON, and in words when there are several.
-    pub field: &'static str,
-    /// One item, in words.
+pub struct OfferingList<J> {
+    /// What several items are called.
+    pub items_name: &'static str,
+    /// What one item is called.
     pub item_name: &'static str,
     /// As a table.
     pub table: StyledPage,
-    /// Each item in JSON.
-    pub json: Vec<Value>,
+    /// As JSON.
+    pub json: J,
     /// What each item is asked for by.
     pub names: Vec<String>,
     /// What is said when nothing is listed.
@@ -62,16 +63,16 @@ pub async fn assemble_list(
 ///
 /// # Errors
 /// What could not be listed, after everything has been printed.
-pub fn print<T>(
+pub fn print<T, J: Serialize>(
     context: &CommandContext,
     format: Format,
-    shown: &OfferingList,
+    shown: &OfferingList<J>,
     all: &Offerings<T>,
 ) -> CommandResult {
     let output = &context.output;
     match format {
         Format::Json | Format::Yaml => {
-            output.value(format, &offerings::listing(shown.field, &shown.json, all))?;
+            output.value(format, &shown.json)?;
         }
         Format::Names => {
             let mut page = StyledPage::default();
@@ -83,7 +84,7 @@ pub fn print<T>(
         _ => {
             output.page(&shown.table)?;
             remarks(context, &all.diagnostics);
-            let count = plural(shown.names.len(), shown.item_name, shown.field);
+            let count = plural(shown.names.len(), shown.item_name, shown.items_name);
             if shown.names.is_empty() {
                 let more = if all.servers.is_empty() {
                     "; no server is configured, they are declared in mcp.yaml"

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
-use super::args::GlobalOptions;
+use super::options::{ALL_METHODS, GlobalOptions};
 use super::output::streams::CommandError;
 use super::output::{Format, Output};
 use super::views::traffic::{TrafficLayout, page};
@@ -159,9 +159,6 @@ impl TraceOutputs {
         })
     }
 }
-
-/// What `--trace` without methods stands for.
-pub const ALL_METHODS: &str = "*";
 
 #[cfg(test)]
 mod tests {

@@ -1,43 +1,101 @@
-//! Calls of the past as JSON, in the documented shape.
+//! Calls of the history as JSON, in the documented shape.
 
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
 
 use super::HistoryEntry;
+use super::read::StoredError;
+use crate::model::JsonObject;
 use crate::util::timestamp::rfc3339;
 
 /// A call without its result.
-pub fn summary(entry: &HistoryEntry) -> Value {
-    #[expect(clippy::cast_precision_loss, reason = "2^53 microseconds are 285 years")]
-    let millis = entry.duration_us as f64 / 1000.0;
-    json!({
-        "id": entry.id,
-        "time": rfc3339(entry.unix),
-        "unix": entry.unix,
-        "tool": entry.tool,
-        "server": entry.server,
-        "source": entry.source,
-        "session": entry.session,
-        "parent": entry.parent,
-        "protocol": entry.protocol,
-        "fingerprint": entry.fingerprint,
-        "decision": entry.decision,
-        "success": entry.error.is_none(),
-        "error": entry.error,
-        "duration_ms": millis,
-        "attempts": entry.attempts,
-        "arguments": entry.arguments,
-        "bytes": entry.result.as_ref().map(|result| result.bytes),
-        "kinds": entry.result.as_ref().map(|result| &result.kinds),
-    })
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct HistoryCallJson<'a> {
+    /// The call's identity.
+    id: &'a str,
+    /// When it began (RFC 3339).
+    time: String,
+    /// The same in seconds since the Unix epoch.
+    unix: f64,
+    /// The full name of the tool.
+    tool: &'a str,
+    /// The server, for MCP tools.
+    server: Option<&'a str>,
+    /// `internal` or `mcp`.
+    source: Option<&'a str>,
+    /// The session it belongs to.
+    session: Option<&'a str>,
+    /// The call it was part of.
+    parent: Option<&'a str>,
+    /// The protocol version spoken, for MCP tools.
+    protocol: Option<&'a str>,
+    /// The fingerprint of the definition that was called.
+    fingerprint: Option<&'a str>,
+    /// What was decided about it and why.
+    decision: Option<&'a str>,
+    /// Whether the tool did what it was asked for.
+    success: bool,
+    /// Why it failed.
+    error: Option<&'a StoredError>,
+    /// From the first attempt to the answer.
+    duration_ms: f64,
+    /// Attempts made.
+    attempts: u32,
+    /// Its arguments without secrets; null when they were too large to keep.
+    arguments: Option<&'a JsonObject>,
+    /// Bytes of the whole result as JSON.
+    bytes: Option<u64>,
+    /// The kinds of its content blocks, in order.
+    kinds: Option<&'a [String]>,
+}
+
+impl<'a> From<&'a HistoryEntry> for HistoryCallJson<'a> {
+    fn from(entry: &'a HistoryEntry) -> Self {
+        #[expect(clippy::cast_precision_loss, reason = "2^53 microseconds are 285 years")]
+        let duration_ms = entry.duration_us as f64 / 1000.0;
+        let result = entry.result.as_ref();
+        Self {
+            id: &entry.id,
+            time: rfc3339(entry.unix),
+            unix: entry.unix,
+            tool: &entry.tool,
+            server: entry.server.as_deref(),
+            source: entry.source.as_deref(),
+            session: entry.session.as_deref(),
+            parent: entry.parent.as_deref(),
+            protocol: entry.protocol.as_deref(),
+            fingerprint: entry.fingerprint.as_deref(),
+            decision: entry.decision.as_deref(),
+            success: entry.error.is_none(),
+            error: entry.error.as_ref(),
+            duration_ms,
+            attempts: entry.attempts,
+            arguments: entry.arguments.as_ref(),
+            bytes: result.map(|result| result.bytes),
+            kinds: result.map(|result| result.kinds.as_slice()),
+        }
+    }
 }
 
 /// A call with its result.
-pub fn full(entry: &HistoryEntry) -> Value {
-    let mut value = summary(entry);
-    if let Some(fields) = value.as_object_mut() {
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct HistoryDetailJson<'a> {
+    #[serde(flatten)]
+    call: HistoryCallJson<'a>,
+    /// What the tool gave: the structured result, else the text.
+    output: Option<&'a Value>,
+    /// Whether only the beginning of the result was kept.
+    cut: bool,
+}
+
+impl<'a> From<&'a HistoryEntry> for HistoryDetailJson<'a> {
+    fn from(entry: &'a HistoryEntry) -> Self {
         let result = entry.result.as_ref();
-        fields.insert("output".to_owned(), json!(result.map(|result| &result.output)));
-        fields.insert("cut".to_owned(), json!(result.is_some_and(|result| result.cut)));
+        Self {
+            call: entry.into(),
+            output: result.map(|result| &result.output),
+            cut: result.is_some_and(|result| result.cut),
+        }
     }
-    value
 }

@@ -56,7 +56,7 @@ pub struct HistoryEntry {
 }
 
 /// A failure as the history keeps it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct StoredError {
     /// The word of its kind.
     pub kind: String,

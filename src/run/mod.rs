@@ -14,14 +14,15 @@ use std::time::Duration;
 use crate::assembly;
 use crate::cli::args::{self, Cli, CliCommand};
 use crate::cli::commands::{
-    audit, auth, bench, call, complete as values, completions, config, history, inspect, list, pin,
-    prompts, record, replay, resources, servers, stats, trace, trust, verify,
+    self, audit, auth, bench, call, completions, config, history, inspect, list, pin, prompts,
+    record, replay, resources, servers, stats, trace, trust, verify,
 };
 use crate::cli::complete;
 use crate::cli::context::{CommandContext, CommandResult};
 use crate::cli::grammar;
 use crate::cli::output::streams::OutputOptions;
 use crate::cli::output::{CommandError, Format, Output};
+use crate::cli::parse_errors;
 use crate::cli::signals::{NextSignal, Signals, ignore_file_size_signal};
 use crate::config::environment::{Environment, ProcessEnvironment};
 use crate::model::{Error, ErrorKind, Signal};
@@ -46,7 +47,11 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     // Without it a run works all the same, until it meets the limit.
     let _unguarded = ignore_file_size_signal();
     let plain = OutputOptions { json: args::requests_json(&arguments), ..OutputOptions::default() };
-    match complete::complete_if_requested(&arguments, &*environment) {
+    match complete::complete_if_requested(
+        <Cli as clap::CommandFactory>::command,
+        &arguments,
+        &*environment,
+    ) {
         Ok(false) => {}
         Ok(true) => return ExitCode::SUCCESS,
         Err(stop) => return report_outcome(&Output::new(plain, &*environment), Err(stop)),
@@ -55,7 +60,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(cli) => cli,
         Err(error) => {
             let output = Output::new(plain, &*environment);
-            let outcome = args::print_parse_error(&error, &output);
+            let outcome = parse_errors::print_parse_error(&error, &output);
             return report_outcome(&output, outcome);
         }
     };
@@ -212,7 +217,7 @@ async fn run_command(command: CliCommand, context: &CommandContext) -> CommandRe
         CliCommand::Servers(args) => servers::run(&args, context).await,
         CliCommand::Resources(args) => resources::run(&args, context).await,
         CliCommand::Prompts(args) => prompts::run(&args, context).await,
-        CliCommand::Complete(args) => values::run(&args, context).await,
+        CliCommand::Complete(args) => commands::complete::run(&args, context).await,
         CliCommand::Trace(args) => trace::run(&args, context).await,
         CliCommand::Record(args) => record::run(&args, context).await,
         CliCommand::Replay(args) => replay::run(&args, context).await,

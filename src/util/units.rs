@@ -60,6 +60,19 @@ pub fn show_duration(value: Duration) -> String {
     format!("{short} {unit}")
 }
 
+/// A count with separators: `999`, `49,580`, `1,000,000`.
+pub fn show_count(count: u64) -> String {
+    let digits = count.to_string();
+    let mut shown = String::with_capacity(digits.len() + digits.len() / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            shown.push(',');
+        }
+        shown.push(digit);
+    }
+    shown
+}
+
 /// Writes a size in binary units: `512 B`, `8.0 MiB`.
 pub fn show_size(bytes: u64) -> String {
     const UNITS: [&str; 4] = ["B", "KiB", "MiB", "GiB"];

@@ -66,7 +66,7 @@ impl TraceHeader {
 }
 
 /// One item, in the shape of its line.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct TraceRow {
     #[serde(rename = "n")]
     sequence: u64,
@@ -101,7 +101,7 @@ pub struct TraceRow {
     headers: Option<Vec<(String, String)>>,
 }
 
-#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum TraceRowKind {
     #[default]
@@ -114,14 +114,14 @@ enum TraceRowKind {
     Closed,
 }
 
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum TraceRowDirection {
     Sent,
     Received,
 }
 
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum TraceRowMessageKind {
     Request,

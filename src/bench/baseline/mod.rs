@@ -14,7 +14,6 @@ use super::compare::{
 };
 use super::environment::BenchEnvironment;
 use super::interval::{self, BlockSet, Pairing};
-use super::json::{self, FORMAT};
 use super::report::{BenchReport, SampleBlock, TargetReport};
 use super::statistic::Statistic;
 use crate::model::Error;
@@ -27,6 +26,9 @@ use crate::util::units::show_duration;
 /// average, and how many there are. Together they are wrong once in twenty runs.
 pub const GATED_STATISTICS: [Statistic; 3] =
     [Statistic::Mean, Statistic::P95, Statistic::Throughput];
+
+/// The version of what `--save` writes; it changes when a field changes its meaning.
+pub const FORMAT: u64 = 1;
 
 /// What is read of a file at most, in bytes.
 const MAX_FILE_BYTES: u64 = 64 << 20;
@@ -363,7 +365,7 @@ fn environment_warnings(
     environment: &BenchEnvironment,
 ) -> Vec<String> {
     let mut found = Vec::new();
-    let now = json::load(&report.plan);
+    let now = report.plan.load_values();
     for ((name, was), now) in
         ["model", "concurrency", "rate"].into_iter().zip(&saved.load).zip(&now)
     {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use super::baseline::{self, BaselineChange, BaselineReport};
+use super::baseline::{self, BaselineChange, BaselineReport, FORMAT};
 use super::buckets;
 use super::compare::{Ratio, TargetComparison, letter};
 use super::environment::BenchEnvironment;
@@ -18,9 +18,6 @@ use super::statistic::Statistic;
 use super::threshold::ThresholdResult;
 use crate::util::base64;
 use crate::util::histogram::Durations;
-
-/// The version of the shape.
-pub const FORMAT: u64 = 1;
 
 const SCHEMA: &str = include_str!("../schema/report.json");
 
@@ -51,7 +48,8 @@ pub fn report(
     put("began", timestamp(report.began));
     put("ending", ending(report.status).into());
     put("elapsed_s", seconds(report.elapsed));
-    for (key, value) in ["model", "concurrency", "rate"].into_iter().zip(load(&report.plan)) {
+    for (key, value) in ["model", "concurrency", "rate"].into_iter().zip(report.plan.load_values())
+    {
         put(key, value);
     }
     match report.targets.as_slice() {
@@ -81,21 +79,6 @@ pub fn report(
     put("environment", self::environment(environment));
     put("plan", plan(&report.plan));
     Value::Object(whole)
-}
-
-/// How load is made: `model`, `concurrency` and `rate`. The rate is that of an even or random
-/// load; steps are in the plan.
-pub(super) fn load(plan: &BenchPlan) -> [Value; 3] {
-    match &plan.model {
-        LoadModel::Closed { concurrency } => ["closed".into(), (*concurrency).into(), Value::Null],
-        LoadModel::Open { arrivals, in_flight, .. } => {
-            let rate = match arrivals {
-                Arrivals::Constant { rate } | Arrivals::Poisson { rate } => number(*rate),
-                Arrivals::Steps(_) => Value::Null,
-            };
-            ["open".into(), (*in_flight).into(), rate]
-        }
-    }
 }
 
 fn target(report: &BenchReport, at: usize) -> Map<String, Value> {

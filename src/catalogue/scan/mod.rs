@@ -28,7 +28,8 @@ mod phrases;
 #[cfg(test)]
 mod tests;
 
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::model::ToolDefinition;
 use crate::util::text;
@@ -43,7 +44,8 @@ const MOST_FINDINGS: usize = 25;
 const QUOTE: usize = 80;
 
 /// How much a finding matters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
 pub enum FindingSeverity {
     /// Worth knowing; ordinary servers have it too.
     Low,
@@ -64,8 +66,8 @@ impl FindingSeverity {
     }
 }
 
-/// One suspicious thing about a tool.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// One suspicious thing about a tool; its fields are promised JSON.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Finding {
     /// How likely the text is an attack.
     pub severity: FindingSeverity,
@@ -77,19 +79,6 @@ pub struct Finding {
     pub quote: String,
     /// Why the text is suspicious, in one clause.
     pub reason: String,
-}
-
-impl Finding {
-    /// The finding as `--json` prints it.
-    pub fn json(&self) -> Value {
-        json!({
-            "severity": self.severity.as_str(),
-            "rule": self.rule,
-            "field": self.field,
-            "quote": self.quote,
-            "reason": self.reason,
-        })
-    }
 }
 
 /// What is suspicious about a tool, the worst first.

@@ -11,6 +11,7 @@ use crate::audit;
 use crate::audit::read::{self, AuditFilter, AuditJoiner};
 use crate::cli::complete;
 use crate::cli::context::{CommandContext, CommandResult};
+use crate::cli::json::audit::AuditedCallJson;
 use crate::cli::output::{CommandError, Format, SpanStyle, StyledLine};
 use crate::cli::records::{self, Since, parse_since};
 use crate::cli::views;
@@ -90,11 +91,13 @@ pub async fn run(args: &AuditArgs, context: &CommandContext) -> CommandResult {
     match (format, follow) {
         (Format::Json, Some(follow)) => {
             for call in &found.calls {
-                output.line(&views::audit::json(call))?;
+                output.line(&AuditedCallJson::from(call))?;
             }
             let joiner = AuditJoiner::after(&found.calls);
-            watch(follow, joiner, &filter, context, |call| output.line(&views::audit::json(call)))
-                .await
+            watch(follow, joiner, &filter, context, |call| {
+                output.line(&AuditedCallJson::from(call))
+            })
+            .await
         }
         (_, Some(follow)) => {
             let width = output.width();
@@ -106,7 +109,7 @@ pub async fn run(args: &AuditArgs, context: &CommandContext) -> CommandResult {
             watch(follow, joiner, &filter, context, show).await
         }
         (Format::Json | Format::Yaml, None) => {
-            let all: Vec<_> = found.calls.iter().map(views::audit::json).collect();
+            let all: Vec<_> = found.calls.iter().map(AuditedCallJson::from).collect();
             output.value(format, &all)
         }
         (_, None) => {

@@ -5,15 +5,16 @@ use std::sync::Arc;
 
 use clap::{Args, Subcommand};
 use clap_complete::ArgValueCompleter;
-use serde_json::{Value, json};
 
 use crate::assembly::logins;
 use crate::cli::complete;
-use crate::cli::context::{CommandContext, CommandResult, StartScope, plural};
+use crate::cli::context::{CommandContext, CommandResult, StartScope};
 use crate::cli::entry_checks;
+use crate::cli::json::auth::{LoginJson, LoginsJson};
 use crate::cli::login::TerminalBrowser;
+use crate::cli::output::plural;
 use crate::cli::output::{Format, SpanStyle, StyledLine, StyledPage};
-use crate::cli::views::login::{LoginRow, json as login_json, line, table};
+use crate::cli::views::login::{LoginRow, line, table};
 use crate::config::spec::{Configuration, Endpoint};
 use crate::model::{Error, LoginReport};
 use crate::util::clock::{Clock as _, SystemClock};
@@ -105,7 +106,7 @@ async fn login(
         }
         format => {
             let row = LoginRow { servers: names.to_vec(), login };
-            context.output.value(format, &login_json(&row))
+            context.output.value(format, &LoginJson::new(&row.servers, &row.login))
         }
     }
 }
@@ -134,8 +135,8 @@ async fn list(context: &CommandContext) -> CommandResult {
         .collect();
     match format {
         Json | Yaml => {
-            let list: Vec<Value> = rows.iter().map(login_json).collect();
-            context.output.value(format, &json!({ "logins": list }))
+            let logins = rows.iter().map(|row| LoginJson::new(&row.servers, &row.login));
+            context.output.value(format, &LoginsJson { logins: logins.collect() })
         }
         Names => {
             let mut page = StyledPage::default();

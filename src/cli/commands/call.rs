@@ -11,15 +11,18 @@ use serde_json::Value;
 use crate::assembly::Assembly;
 use crate::cli::answers::AnswerRules;
 use crate::cli::complete;
-use crate::cli::context::{CommandContext, CommandResult, StartScope, plural};
+use crate::cli::context::{CommandContext, CommandResult, StartScope};
+use crate::cli::json::call::{CallJson, DryRunJson};
 use crate::cli::output::content::{self, ContentPayload};
+use crate::cli::output::plural;
 use crate::cli::output::table::{Table, TableColumn};
-use crate::cli::output::{CommandError, Format, Output, SpanStyle, StyledLine, StyledPage, json};
+use crate::cli::output::{CommandError, Format, Output, SpanStyle, StyledLine, StyledPage};
 use crate::cli::raw_arguments::{self, RawArguments};
 use crate::cli::save;
 use crate::cli::views;
 use crate::host::request::{CallOutcome, CallRequest};
 use crate::model::{Error, ErrorKind, ToolResult};
+use crate::util::json;
 use crate::util::{jq, units};
 
 /// Call a tool.
@@ -176,7 +179,7 @@ pub(super) async fn perform(
         }
         return match format {
             Format::Json | Format::Yaml => {
-                context.output.value(format, &views::outcome::preview_json(&rehearsal))
+                context.output.value(format, &DryRunJson::from(&rehearsal))
             }
             _ => context.output.page(&views::outcome::preview(&rehearsal)),
         };
@@ -252,7 +255,7 @@ fn print(args: &CallArgs, output: &Output, format: Format, outcome: &CallOutcome
         (Format::Json | Format::Yaml, Some(values)) => {
             values.iter().try_for_each(|value| output.value(format, value))
         }
-        (Format::Json | Format::Yaml, None) => output.value(format, &views::outcome::json(outcome)),
+        (Format::Json | Format::Yaml, None) => output.value(format, &CallJson::from(outcome)),
         _ if args.save.is_some() => Ok(()),
         (Format::Raw, Some(values)) => output.raw(&lines(&values)),
         (Format::Raw, None) => result.map_or(Ok(()), |result| {

@@ -6,10 +6,11 @@ use clap::Args;
 use clap_complete::ArgValueCompleter;
 
 use crate::cli::complete;
-use crate::cli::context::{CommandContext, CommandResult, plural};
+use crate::cli::context::{CommandContext, CommandResult};
+use crate::cli::json::offerings::CompletionJson;
 use crate::cli::offering_lists;
+use crate::cli::output::plural;
 use crate::cli::output::{Format, SpanStyle, StyledLine, StyledPage};
-use crate::cli::views::offerings;
 use crate::model::{Completion, CompletionQuery, CompletionReference};
 
 /// Show what an argument of a prompt or of a resource template may be.
@@ -63,7 +64,7 @@ pub async fn run(args: &CompleteArgs, context: &CommandContext) -> CommandResult
     let assembly = offering_lists::assemble(context, &args.server).await?;
     let done = assembly.host.complete(query, &args.server, &context.cancel).await?;
     if matches!(format, Json | Yaml) {
-        return context.output.value(format, &offerings::completion(&done));
+        return context.output.value(format, &CompletionJson::from(&done));
     }
     let mut page = StyledPage::default();
     for value in &done.values {

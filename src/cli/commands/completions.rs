@@ -2,6 +2,7 @@
 
 use clap::{Args, ValueEnum};
 
+use crate::cli::complete::VARIABLE;
 use crate::cli::context::{CommandContext, CommandResult};
 use crate::cli::shell_quoting;
 use crate::model::Error;
@@ -70,9 +71,6 @@ pub fn script(shell: CompletionShell) -> Result<String, Error> {
     let script = String::from_utf8_lossy(&script);
     Ok(format!("{}\n", script.trim()))
 }
-
-/// The variable by which a script asks for candidates.
-pub const VARIABLE: &str = "COMPLETE";
 
 #[cfg(test)]
 mod tests {

@@ -1,13 +1,19 @@
 //! `toolhost config`.
 
+use std::sync::LazyLock;
+
+use clap::builder::PossibleValue;
 use clap::{Args, Subcommand, ValueEnum};
-use serde_json::Value;
+use serde::Serialize;
 
 use crate::assembly;
-use crate::bench;
-use crate::cli::context::{CommandContext, CommandResult, count_diagnostics, plural};
+use crate::cli::context::{CommandContext, CommandResult};
+use crate::cli::json::config::{ConfigCheckJson, ConfigPathsJson, ConfigValuesJson};
+use crate::cli::json::schema::OutputSchema;
+use crate::cli::output::plural;
 use crate::cli::output::{Format, StyledLine, StyledPage};
-use crate::cli::views::configuration as view;
+use crate::cli::views::configuration;
+use crate::cli::views::configuration::count_diagnostics;
 use crate::config::{schema, show};
 use crate::model::Error;
 
@@ -28,24 +34,42 @@ pub enum ConfigAction {
     Show,
     /// Show where files were looked for and which were read.
     Paths,
-    /// Print the JSON Schema of a file.
+    /// Print the JSON Schema of a file, or of what a command prints with --json.
     Schema {
-        /// The file
-        #[arg(value_enum, default_value_t)]
-        file: SchemaKind,
+        /// tools or mcp for the files, or a command
+        #[arg(value_name = "NAME", value_enum, default_value_t)]
+        of: SchemaSubject,
     },
 }
 
-/// The files that have a schema.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub enum SchemaKind {
-    /// tools.yaml
+/// What has a schema.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum SchemaSubject {
+    /// The file tools.yaml.
     #[default]
     Tools,
-    /// mcp.yaml
+    /// The file mcp.yaml.
     Mcp,
-    /// What `bench --json` prints and `bench --save` writes
-    Bench,
+    /// The output of a command.
+    Output(OutputSchema),
+}
+
+impl ValueEnum for SchemaSubject {
+    fn value_variants<'a>() -> &'a [Self] {
+        static ALL: LazyLock<Vec<SchemaSubject>> = LazyLock::new(|| {
+            let outputs = OutputSchema::value_variants().iter().copied().map(SchemaSubject::Output);
+            [SchemaSubject::Tools, SchemaSubject::Mcp].into_iter().chain(outputs).collect()
+        });
+        &ALL
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        match self {
+            Self::Tools => Some(PossibleValue::new("tools").help("tools.yaml")),
+            Self::Mcp => Some(PossibleValue::new("mcp").help("mcp.yaml")),
+            Self::Output(output) => output.to_possible_value(),
+        }
+    }
 }
 
 /// Runs the command.
@@ -58,19 +82,24 @@ pub fn run(args: &ConfigArgs, context: &CommandContext) -> CommandResult {
         ConfigAction::Check => check(context, format),
         ConfigAction::Show => {
             let values = show::show(&context.load_request(), &*context.environment);
-            print(context, format, || view::values(&values), || view::values_json(&values))
+            print(
+                context,
+                format,
+                || configuration::values(&values),
+                &ConfigValuesJson::from(values.as_slice()),
+            )
         }
         ConfigAction::Paths => {
             let loaded = context.load();
             let environment = &*context.environment;
-            let page = || view::paths(&loaded, environment);
-            print(context, format, page, || view::paths_json(&loaded, environment))
+            let page = || configuration::paths(&loaded, environment);
+            print(context, format, page, &ConfigPathsJson::new(&loaded, environment))
         }
-        ConfigAction::Schema { file } => {
-            let schema = match file {
-                SchemaKind::Tools => schema::tools_file(&assembly::kind_words()),
-                SchemaKind::Mcp => schema::servers_file(),
-                SchemaKind::Bench => bench::json::schema(),
+        ConfigAction::Schema { of } => {
+            let schema = match of {
+                SchemaSubject::Tools => schema::tools_file(&assembly::kind_words()),
+                SchemaSubject::Mcp => schema::servers_file(),
+                SchemaSubject::Output(output) => output.schema(),
             };
             // A schema is JSON whatever it is asked for as.
             let format = if format == Format::Yaml { format } else { Format::Json };
@@ -84,11 +113,16 @@ fn check(context: &CommandContext, format: Format) -> CommandResult {
     let mut loaded = context.build()?.configuration;
     loaded.diagnostics.extend(schema::check_schemas(&loaded));
     // In the order of the files, whoever found them.
-    loaded.diagnostics.sort_by_cached_key(|problem| {
-        problem.location.as_ref().map(|place| (place.file.clone(), place.line, place.column))
+    loaded.diagnostics.sort_by_cached_key(|diagnostic| {
+        diagnostic.location.as_ref().map(|place| (place.file.clone(), place.line, place.column))
     });
-    let problems = &loaded.diagnostics;
-    print(context, format, || view::findings(problems), || view::findings_json(problems))?;
+    let diagnostics = loaded.diagnostics.as_slice();
+    print(
+        context,
+        format,
+        || configuration::findings(diagnostics),
+        &ConfigCheckJson::from(diagnostics),
+    )?;
     // What only their resolution would show is not known of them.
     if let (Format::Text, Some(first)) = (format, loaded.untrusted.first()) {
         let count = plural(loaded.untrusted.len(), "entry is", "entries are");
@@ -96,7 +130,7 @@ fn check(context: &CommandContext, format: Format) -> CommandResult {
         context.output.note(&StyledLine::plain(note));
     }
     let (errors, warnings) = count_diagnostics(&loaded);
-    let tally = view::diagnostic_counts(errors, warnings);
+    let tally = configuration::diagnostic_counts(errors, warnings);
     if errors > 0 || (context.global.strict && warnings > 0) {
         return Err(Error::config(format!("{tally} in the configuration")).into());
     }
@@ -111,10 +145,10 @@ fn print(
     context: &CommandContext,
     format: Format,
     page: impl FnOnce() -> StyledPage,
-    value: impl FnOnce() -> Value,
+    value: &impl Serialize,
 ) -> CommandResult {
     match format {
         Format::Text => context.output.page(&page()),
-        _ => context.output.value(format, &value()),
+        _ => context.output.value(format, value),
     }
 }

@@ -11,6 +11,9 @@ use crate::catalogue::fingerprint;
 use crate::catalogue::scan::{self, ToolNameIndex};
 use crate::cli::complete;
 use crate::cli::context::{CommandContext, CommandResult, StartScope};
+use crate::cli::json::server::ServerDetailJson;
+use crate::cli::json::stats::UsageJson;
+use crate::cli::json::tool::ToolDetailJson;
 use crate::cli::output::{Format, StyledLine, StyledPage};
 use crate::cli::views::{self, server_entry::ServerEntryView};
 use crate::host::request::ListScope;
@@ -48,10 +51,8 @@ pub async fn run(args: &InspectArgs, context: &CommandContext) -> CommandResult 
     let used = usage(&tool.name.full(), context, &assembly);
     match format {
         Json | Yaml => {
-            let mut value = views::tool::json_detail(&tool, &decision);
-            value["stats"] = used.as_ref().map(views::stats::json_usage).into();
-            value["findings"] = views::findings::json(&found);
-            output.value(format, &value)
+            let stats = used.as_ref().map(UsageJson::from);
+            output.value(format, &ToolDetailJson::new(&tool, &decision, stats, &found))
         }
         Names => output.page(&StyledPage::from(StyledLine::plain(tool.name.full()))),
         _ => {
@@ -133,7 +134,8 @@ async fn inspect_server(
         });
         match format {
             Json | Yaml => {
-                output.value(format, &views::server::json_detail(server, entry.as_ref()))?;
+                let entry = entry.as_ref().map(ServerEntryView::json);
+                output.value(format, &ServerDetailJson { server: server.into(), entry })?;
             }
             Names => output.page(&StyledPage::from(StyledLine::plain(&server.name)))?,
             _ => output.page(&views::server::page(server, entry.as_ref(), output.width()))?,

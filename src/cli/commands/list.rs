@@ -5,16 +5,18 @@ use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 use clap_complete::ArgValueCompleter;
-use serde_json::Value;
 
 use crate::catalogue::Catalogue;
 use crate::catalogue::query::CatalogueQuery;
 use crate::catalogue::scan::{self, ToolNameIndex};
 use crate::cli::complete;
-use crate::cli::context::{CommandContext, CommandResult, StartScope, plural};
+use crate::cli::context::{CommandContext, CommandResult, StartScope};
 use crate::cli::entry_checks;
-use crate::cli::output::{Format, Output, SpanStyle, StyledLine, StyledPage, messages};
-use crate::cli::views::{self, pins::FindingsByTool};
+use crate::cli::json::list::ListJson;
+use crate::cli::json::pins::FindingsByTool;
+use crate::cli::output::plural;
+use crate::cli::output::{Format, Output, SpanStyle, StyledLine, StyledPage};
+use crate::cli::views;
 use crate::config::spec::{Configuration, FileRole, ProfileSpec, UntrustedEntry};
 use crate::host::request::ListScope;
 use crate::model::{Diagnostic, Error, Safety, ToolDefinition, ToolSource, ToolStatus};
@@ -135,10 +137,8 @@ pub async fn run(args: &ListArgs, context: &CommandContext) -> CommandResult {
             let tools: Vec<&ToolDefinition> =
                 tools.iter().filter_map(|tool| listed.get(&tool.name).copied()).collect();
             let found = assembly.configuration.diagnostics.iter().chain(&catalogue.diagnostics);
-            let problems: Vec<Value> = found.map(messages::diagnostic_json).collect();
             let untrusted = &assembly.configuration.untrusted;
-            let value =
-                views::catalogue::json(&tools, flagged.as_ref(), &catalogue, untrusted, problems);
+            let value = ListJson::new(&tools, flagged.as_ref(), &catalogue, untrusted, found);
             context.output.value(format, &value)?;
         }
         Names => {

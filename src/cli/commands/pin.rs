@@ -5,18 +5,19 @@ use std::sync::Arc;
 
 use clap::Args;
 use clap_complete::ArgValueCompleter;
-use serde_json::json;
 
 use crate::assembly::Assembly;
 use crate::assembly::pins::PinFile;
 use crate::catalogue::Catalogue;
 use crate::catalogue::pins::{PinFileContent, PinReport, PinReportState, PinnedEntry, Pins};
 use crate::cli::complete;
-use crate::cli::context::{CommandContext, CommandResult, plural};
+use crate::cli::context::{CommandContext, CommandResult};
+use crate::cli::json::pins::{FindingsByTool, PinReportJson};
+use crate::cli::output::plural;
 use crate::cli::output::{Format, StyledLine};
 use crate::cli::pin_selection::PinSelection;
 use crate::cli::prompt;
-use crate::cli::views::{self, pins::FindingsByTool};
+use crate::cli::views;
 use crate::host::approval::Approval;
 use crate::model::{Error, Origin, ToolDefinition, ToolStatus};
 
@@ -72,11 +73,9 @@ pub async fn run(args: &PinArgs, context: &CommandContext) -> CommandResult {
     }
     match format {
         Format::Json | Format::Yaml => {
-            let mut value = views::pins::json(&report, &FindingsByTool::new());
-            value["file"] = json!(file.path.display().to_string());
-            value["written"] = json!(writes);
-            value["accepted"] = json!(accepted);
-            context.output.value(format, &value)?;
+            let none = FindingsByTool::new();
+            let value = PinReportJson::new(&report, &none, &file.path);
+            context.output.value(format, &value.with_result(writes, accepted))?;
         }
         _ => {
             // Whoever was asked has seen it.

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::audit::trace::read;
-use crate::cli::context::{CommandContext, CommandResult, plural};
+use crate::cli::context::{CommandContext, CommandResult};
+use crate::cli::output::plural;
 use crate::cli::output::{SpanStyle, StyledLine};
 use crate::serve::replay::{self, ServerRecording};
 

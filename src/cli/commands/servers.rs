@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use clap::Args;
 use clap_complete::ArgValueCompleter;
-use serde_json::{Value, json};
 
 use crate::cli::complete;
-use crate::cli::context::{CommandContext, CommandResult, StartScope, plural};
+use crate::cli::context::{CommandContext, CommandResult, StartScope};
 use crate::cli::entry_checks;
+use crate::cli::json::server::ServersJson;
+use crate::cli::output::plural;
 use crate::cli::output::{CommandError, Format, Output, SpanStyle, StyledLine, StyledPage};
 use crate::cli::records::local_time;
 use crate::cli::views;
@@ -79,7 +80,7 @@ pub async fn run(args: &ServersArgs, context: &CommandContext) -> CommandResult 
     };
     servers.extend(broken);
     match format {
-        Json | Yaml => context.output.value(format, &json(&servers))?,
+        Json | Yaml => context.output.value(format, &ServersJson::from(servers.as_slice()))?,
         Names => {
             let mut page = StyledPage::default();
             for server in &servers {
@@ -125,7 +126,7 @@ async fn watch(
         };
         servers.extend_from_slice(broken);
         if format == Format::Json {
-            output.line(&json(&servers))?;
+            output.line(&ServersJson::from(servers.as_slice()))?;
         } else {
             let head = headline(args.interval, &servers);
             let mut page = StyledPage::from(match output.width() {
@@ -157,9 +158,4 @@ fn headline(interval: Duration, servers: &[ServerStatus]) -> StyledLine {
 
 fn table(servers: &[ServerStatus], output: &Output) -> StyledPage {
     views::server::table(servers, output.verbosity() > 0, output.width())
-}
-
-fn json(servers: &[ServerStatus]) -> Value {
-    let list: Vec<Value> = servers.iter().map(views::server::json).collect();
-    json!({ "servers": list })
 }

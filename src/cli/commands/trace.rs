@@ -10,8 +10,9 @@ use clap::{Args, ValueEnum};
 use clap_complete::ArgValueCompleter;
 
 use crate::cli::complete;
-use crate::cli::context::{CommandContext, CommandResult, StartScope, plural};
+use crate::cli::context::{CommandContext, CommandResult, StartScope};
 use crate::cli::entry_checks;
+use crate::cli::output::plural;
 use crate::cli::output::{CommandError, Format, SpanStyle, StyledLine};
 use crate::cli::trace::{TracePrinter, TraceStream};
 use crate::cli::views;

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
-use serde_json::{Value, json};
 
 use crate::cli::context::{CommandContext, CommandResult};
+use crate::cli::json::trust::TrustListJson;
 use crate::cli::output::{Format, SpanStyle, StyledLine, StyledPage};
 use crate::cli::{prompt, views};
 use crate::config::consent::TrustRequest;
@@ -149,9 +149,8 @@ fn list(context: &CommandContext) -> CommandResult {
     let projects = store.list();
     match format {
         Format::Json | Format::Yaml => {
-            let list: Vec<Value> =
-                projects.iter().map(|project| views::trust::project_json(project)).collect();
-            context.output.value(format, &json!({ "projects": list }))
+            let list = TrustListJson::new(projects.iter().map(AsRef::as_ref));
+            context.output.value(format, &list)
         }
         Format::Names => {
             let mut page = StyledPage::default();

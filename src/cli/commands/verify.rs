@@ -5,16 +5,17 @@ use std::path::PathBuf;
 
 use clap::Args;
 use clap_complete::ArgValueCompleter;
-use serde_json::json;
 
 use crate::catalogue::Catalogue;
 use crate::catalogue::pins::{PinReport, PinReportState};
 use crate::catalogue::scan::{self, ToolNameIndex};
 use crate::cli::complete;
-use crate::cli::context::{CommandContext, CommandResult, plural};
+use crate::cli::context::{CommandContext, CommandResult};
+use crate::cli::json::pins::{FindingsByTool, PinReportJson};
+use crate::cli::output::plural;
 use crate::cli::output::{Format, StyledLine};
 use crate::cli::pin_selection::PinSelection;
-use crate::cli::views::{self, pins::FindingsByTool};
+use crate::cli::views;
 use crate::model::{Error, ErrorKind};
 
 /// Compare what the tools are now with what was pinned, and show the differences.
@@ -68,8 +69,7 @@ pub async fn run(args: &VerifyArgs, context: &CommandContext) -> CommandResult {
     let flagged = flagged(&report, &catalogue, args.scan);
     match format {
         Format::Json | Format::Yaml => {
-            let mut value = views::pins::json(&report, &flagged);
-            value["file"] = json!(file.path.display().to_string());
+            let value = PinReportJson::new(&report, &flagged, &file.path);
             context.output.value(format, &value)?;
         }
         _ => {

@@ -5,11 +5,11 @@
 
 use serde_json::Value;
 
-use super::json;
 use super::page::{SpanStyle, StyledLine, StyledPage};
 pub use crate::host::content::{ContentPayload, filter_input, payloads};
 use crate::host::content::{is_text_copy_of, json_output, kind, media_type};
 use crate::model::{Error, ErrorKind, ToolResult};
+use crate::util::json;
 use crate::util::{base64, units};
 
 /// The result for people; with `verbose` also what each block says about itself.

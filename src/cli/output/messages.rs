@@ -1,9 +1,7 @@
-//! An error, a warning and a problem as text and as JSON.
+//! An error, a warning and a diagnostic as text.
 //!
 //! Owns: the shape of every message on stderr. One `error:` line; everything that belongs to it
 //! stands indented below it.
-
-use serde_json::{Value, json};
 
 use super::caret;
 pub use super::caret::location;
@@ -94,45 +92,6 @@ pub fn headline(error: &Error) -> String {
     format!("{error} {step}")
 }
 
-/// The line that stands on stderr under `--json`.
-pub fn line(error: &Error) -> Value {
-    let mut cause = object(error);
-    if let Some(fields) = cause.as_object_mut() {
-        fields.insert("exit".to_owned(), error.kind().exit_code().into());
-    }
-    json!({ "error": cause })
-}
-
-/// The error as the `error` of a JSON answer.
-pub fn object(error: &Error) -> Value {
-    let mut cause = json!({
-        "kind": error.kind().as_str(),
-        "message": error.message(),
-        "server": error.server(),
-        "hint": error.hint(),
-    });
-    if let Some(fields) = cause.as_object_mut() {
-        if let Some(phase) = error.phase() {
-            fields.insert("phase".to_owned(), phase.as_str().into());
-        }
-        if !error.details().is_empty() {
-            fields.insert("details".to_owned(), error.details().into());
-        }
-        if let Some(place) = error.location() {
-            fields.insert("file".to_owned(), place.file.display().to_string().into());
-            // A whole file has no position in it.
-            if place.line > 0 {
-                fields.insert("line".to_owned(), place.line.into());
-                fields.insert("column".to_owned(), place.column.into());
-            }
-        }
-        if let Some(data) = error.data() {
-            fields.insert("data".to_owned(), data.clone());
-        }
-    }
-    cause
-}
-
 /// A warning for people.
 pub fn warning(text: &str) -> StyledLine {
     let text = text::shorten(text, MAX_TEXT);
@@ -169,22 +128,6 @@ pub fn diagnostic(problem: &Diagnostic) -> StyledPage {
     page
 }
 
-/// A finding in JSON.
-pub fn diagnostic_json(problem: &Diagnostic) -> Value {
-    let place = problem.location.as_ref();
-    // A whole file has no position in it.
-    let position = place.filter(|place| place.line > 0);
-    json!({
-        "severity": if problem.is_error() { "error" } else { "warning" },
-        "file": place.map(|p| p.file.display().to_string()),
-        "line": position.map(|p| p.line),
-        "column": position.map(|p| p.column),
-        "message": problem.message,
-        "hint": problem.hint,
-        "entry": problem.entry,
-    })
-}
-
 /// Of several failures of what was asked for, the one that decides the exit code; the first of
 /// equals.
 pub fn decisive<'f>(errors: impl IntoIterator<Item = &'f Error>) -> Option<&'f Error> {
@@ -198,10 +141,11 @@ mod tests {
 
     use insta::assert_snapshot;
 
-    use super::super::json::compact;
     use super::super::page::LineRenderer;
     use super::*;
+    use crate::cli::json::error::ErrorLineJson;
     use crate::model::{Signal, SourceLocation};
+    use crate::util::json::compact;
 
     fn place() -> SourceLocation {
         SourceLocation {
@@ -250,10 +194,10 @@ mod tests {
     }
 
     #[test]
-    fn a_error_in_json_has_the_documented_fields() {
+    fn an_error_in_json_has_the_documented_fields() {
         let error =
             Error::auth("the token was refused").with_server("github").with_hint("log in again");
-        assert_snapshot!(compact(&line(&error)), @r#"{"error":{"kind":"auth","message":"the token was refused","server":"github","hint":"log in again","exit":5}}"#);
+        assert_snapshot!(compact(&ErrorLineJson::from(&error)), @r#"{"error":{"kind":"auth","message":"the token was refused","server":"github","hint":"log in again","exit":5}}"#);
     }
 
     #[test]

@@ -5,6 +5,7 @@
 
 pub mod caret;
 pub mod content;
+pub mod counts;
 pub mod messages;
 pub mod page;
 pub mod settings;
@@ -12,8 +13,7 @@ pub mod streams;
 pub mod table;
 pub mod yaml;
 
+pub use counts::plural;
 pub use page::{LineRenderer, SpanStyle, StyledLine, StyledPage};
 pub use settings::{ColourChoice, Format};
 pub use streams::{CommandError, Output};
-
-pub use crate::util::json;

@@ -17,10 +17,12 @@ use serde::Serialize;
 
 use super::page::{LineRenderer, StyledLine, StyledPage};
 use super::settings::{self, ColourChoice, Format};
-use super::{json, messages, yaml};
+use super::{messages, yaml};
 use crate::audit::Masker;
+use crate::cli::json::error::ErrorLineJson;
 use crate::config::environment::Environment;
 use crate::model::Error;
+use crate::util::json;
 use crate::util::text;
 
 /// Why a command ended early.
@@ -265,7 +267,7 @@ impl Output {
     /// Writes an error to stderr, as text or as one line of JSON.
     pub fn error(&self, error: &Error) {
         if self.options.json {
-            let line = json::compact(&messages::line(error)) + "\n";
+            let line = json::compact(&ErrorLineJson::from(error)) + "\n";
             self.write_message(line.as_bytes());
         } else {
             self.stderr_page(&messages::page(error));

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use super::json;
+use crate::util::json;
 use crate::util::text;
 
 /// The value as a YAML document, ending in a line break.

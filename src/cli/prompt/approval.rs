@@ -6,10 +6,11 @@
 //! whole in the long form.
 
 use super::YesNoQuestion;
-use crate::cli::output::{SpanStyle, StyledLine, StyledPage, json};
+use crate::cli::output::{SpanStyle, StyledLine, StyledPage};
 use crate::cli::views;
 use crate::host::approval::ApprovalRequest;
 use crate::model::{Origin, ToolStatus};
+use crate::util::json;
 use crate::util::text::shorten;
 
 /// The most characters of a description in the short form: it must not push the request away.

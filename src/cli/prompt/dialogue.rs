@@ -10,7 +10,7 @@ use std::io::{self, Read as _};
 use rustix::termios::{QueueSelector, tcflush, tcgetwinsize};
 
 use super::YesNoQuestion;
-use crate::cli::context::plural;
+use crate::cli::output::plural;
 use crate::cli::output::{Output, SpanStyle, StyledLine, StyledPage};
 
 /// The longest answer that is read.

@@ -2,43 +2,14 @@
 
 use std::time::Duration;
 
-use serde_json::{Value, json};
-
-use super::millis;
 use crate::audit::read::{AuditOutcome, AuditedCall};
 use crate::cli::output::table::{Table, TableColumn};
 use crate::cli::output::{SpanStyle, StyledLine, StyledPage};
-use crate::cli::records::{local_time, rfc3339, short_arguments};
+use crate::cli::records::{local_time, short_arguments};
 use crate::util::units::show_duration;
 
 /// What is shown of a call that nothing was written about after it began.
 const NO_OUTCOME: &str = "no outcome (crashed, killed or under way)";
-
-/// The JSON of one call.
-pub fn json(call: &AuditedCall) -> Value {
-    let outcome = call.outcome.as_ref();
-    json!({
-        "call": call.call,
-        "time": rfc3339(call.at),
-        "unix": call.at,
-        "tool": call.tool,
-        "server": call.server,
-        "source": call.source,
-        "session": call.session,
-        "parent": call.parent,
-        "user": call.user,
-        "pid": call.pid,
-        "decision": call.decision,
-        "refused": call.was_refused(),
-        "arguments": call.arguments,
-        "result": outcome.map(|outcome| &outcome.result),
-        "message": outcome.and_then(|outcome| outcome.message.as_ref()),
-        "duration_ms": outcome.map(|outcome| millis(duration(outcome))),
-        "attempts": outcome.map(|outcome| outcome.attempts),
-        "bytes": outcome.map(|outcome| outcome.bytes),
-        "clock_back_s": call.clock_set_back_by,
-    })
-}
 
 /// A table of calls.
 pub fn page(calls: &[AuditedCall], width: Option<usize>) -> StyledPage {
@@ -150,8 +121,10 @@ fn show_span(span: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use insta::assert_snapshot;
+    use serde_json::json;
 
     use super::*;
+    use crate::cli::json::audit::AuditedCallJson;
     use crate::cli::output::LineRenderer;
 
     fn call(tool: &str, result: Option<(&str, u32)>) -> AuditedCall {
@@ -208,9 +181,10 @@ mod tests {
 
     #[test]
     fn json_has_the_same_keys_for_every_call() {
-        let keys = |call: &AuditedCall| json(call).as_object().unwrap().keys().cloned().collect();
+        let value = |call: &AuditedCall| serde_json::to_value(AuditedCallJson::from(call)).unwrap();
+        let keys = |call: &AuditedCall| value(call).as_object().unwrap().keys().cloned().collect();
         let fine: Vec<String> = keys(&call("fine", Some(("ok", 1))));
         assert_eq!(fine, keys(&call("gone", None)));
-        assert_eq!(json(&call("never", Some(("denied", 0))))["refused"], true);
+        assert_eq!(value(&call("never", Some(("denied", 0))))["refused"], true);
     }
 }

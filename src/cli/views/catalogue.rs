@@ -1,19 +1,15 @@
-//! `list`: the catalogue as a table, as names, and as JSON; and what its failures mean.
+//! `list`: the catalogue as a table; and what its failures mean.
 
 use std::collections::BTreeSet;
 
-use serde::{Serialize, Serializer};
-use serde_json::{Value, json};
-
 use super::findings;
 use super::first_sentence;
-use super::pins::FindingsByTool;
-use super::tool;
 use crate::catalogue::{Catalogue, ServerListing};
-use crate::cli::context::{out_of_service, plural};
+use crate::cli::json::pins::FindingsByTool;
+use crate::cli::output::plural;
 use crate::cli::output::table::{Table, TableColumn};
 use crate::cli::output::{SpanStyle, StyledLine, StyledPage, messages};
-use crate::config::spec::UntrustedEntry;
+use crate::cli::views::configuration::out_of_service;
 use crate::model::{Diagnostic, Error, Speed, ToolDefinition, ToolSource, ToolStatus};
 
 /// The most characters of a description that are shown in a list.
@@ -99,62 +95,6 @@ pub fn summary(tools: &[&ToolDefinition]) -> String {
         text.push_str(&sources.join(" and "));
     }
     text
-}
-
-/// The documented JSON of `list`; with `flagged` each tool has its findings.
-pub fn json<'a>(
-    tools: &'a [&'a ToolDefinition],
-    flagged: Option<&'a FindingsByTool>,
-    catalogue: &Catalogue,
-    untrusted: &[UntrustedEntry],
-    problems: Vec<Value>,
-) -> impl Serialize + use<'a> {
-    let servers: Vec<Value> = catalogue
-        .servers
-        .iter()
-        .map(|server| {
-            let is_untrusted = untrusted.iter().any(|entry| entry.name == server.name);
-            let status = match (&server.error, server.is_partial) {
-                (Some(_), _) if is_untrusted => "untrusted",
-                (Some(_), _) => "failed",
-                (None, true) => "partial",
-                (None, false) => "ok",
-            };
-            json!({
-                "name": server.name,
-                "status": status,
-                "error": server.error.as_ref().map(messages::object),
-            })
-        })
-        .collect();
-    Listing { tools: Tools { tools, flagged }, servers, problems }
-}
-
-#[derive(Serialize)]
-struct Listing<'a> {
-    tools: Tools<'a>,
-    servers: Vec<Value>,
-    problems: Vec<Value>,
-}
-
-/// Tools that become JSON one at a time: a tree of twenty thousand of them takes more memory than
-/// everything else.
-struct Tools<'a> {
-    tools: &'a [&'a ToolDefinition],
-    flagged: Option<&'a FindingsByTool>,
-}
-
-impl Serialize for Tools<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.tools.iter().map(|tool| {
-            let mut value = tool::json(tool);
-            if let Some(flagged) = self.flagged {
-                let found = flagged.get(&tool.name.full()).map(Vec::as_slice);
-                value["findings"] = findings::json(found.unwrap_or_default());
-            }
-            value
-        }))
-    }
 }
 
 /// What a listing failed with, when it did: 11 as long as something of what was asked for
@@ -351,7 +291,9 @@ mod tests {
 
     use super::super::tool::tests::{builtin, remote};
     use super::*;
-    use crate::cli::output::{LineRenderer, json as json_text};
+    use crate::cli::json::list::ListJson;
+    use crate::cli::output::LineRenderer;
+    use crate::util::json;
 
     fn tools() -> Vec<ToolDefinition> {
         let mut asks = remote("github", "delete_repo", "Deletes a repository. Forever.");
@@ -478,8 +420,8 @@ mod tests {
         let dead = Error::unreachable("exited").with_server("a");
         let catalogue = with(vec![listing("a", Some(dead), false), listing("b", None, false)]);
         let tools = [&tool];
-        let value = json(&tools, None, &catalogue, &[], Vec::new());
-        assert_snapshot!(json_text::pretty(&value), @r#"
+        let value = ListJson::new(&tools, None, &catalogue, &[], std::iter::empty());
+        assert_snapshot!(json::pretty(&value), @r#"
         {
           "tools": [
             {

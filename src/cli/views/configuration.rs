@@ -1,15 +1,14 @@
 //! `config`: what was loaded, from where, and what is wrong with it.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::path::Path;
 
-use serde_json::{Value, json};
-
-use crate::cli::context::plural;
+use crate::cli::json::config::{layer_name, role_name};
+use crate::cli::output::plural;
 use crate::cli::output::{SpanStyle, StyledLine, StyledPage, messages};
 use crate::config::environment::Environment;
 use crate::config::show::ConfigValue;
-use crate::config::spec::{Configuration, FileRole, Layer};
+use crate::config::spec::Configuration;
 use crate::model::Diagnostic;
 
 /// Every finding, in file order.
@@ -21,14 +20,17 @@ pub fn findings(problems: &[Diagnostic]) -> StyledPage {
     page
 }
 
-/// Every finding, in JSON.
-pub fn findings_json(problems: &[Diagnostic]) -> Value {
-    let errors = problems.iter().filter(|problem| problem.is_error()).count();
-    json!({
-        "problems": problems.iter().map(messages::diagnostic_json).collect::<Vec<_>>(),
-        "errors": errors,
-        "warnings": problems.len() - errors,
-    })
+/// The number of errors and of warnings.
+pub fn count_diagnostics(configuration: &Configuration) -> (usize, usize) {
+    let errors = configuration.diagnostics.iter().filter(|problem| problem.is_error()).count();
+    (errors, configuration.diagnostics.len() - errors)
+}
+
+/// How many entries are out of service; one may have several errors.
+pub fn out_of_service(problems: &[Diagnostic]) -> usize {
+    let errors = || problems.iter().filter(|problem| problem.is_error());
+    let entries: BTreeSet<&str> = errors().filter_map(|p| p.entry.as_deref()).collect();
+    entries.len() + errors().filter(|problem| problem.entry.is_none()).count()
 }
 
 /// Every value with its place. One that is not used, because a file that wins has an entry of the
@@ -43,7 +45,7 @@ pub fn values(values: &[ConfigValue]) -> StyledPage {
             page.blank_line();
             page.push(
                 StyledLine::styled(SpanStyle::Heading, path.display().to_string())
-                    .then(SpanStyle::Dim, format!("  {}", layer(shown.layer))),
+                    .then(SpanStyle::Dim, format!("  {}", layer_name(shown.layer))),
             );
         }
         let label = if shown.is_shadowed { SpanStyle::Dim } else { SpanStyle::Name };
@@ -59,23 +61,6 @@ pub fn values(values: &[ConfigValue]) -> StyledPage {
     page
 }
 
-/// Every value with its place, in JSON.
-pub fn values_json(values: &[ConfigValue]) -> Value {
-    let values = values.iter().map(|shown| {
-        let value: Value = serde_json::from_str(&shown.value).unwrap_or_default();
-        json!({
-            "path": shown.path,
-            "value": value,
-            "file": shown.location.file.display().to_string(),
-            "line": shown.location.line,
-            "column": shown.location.column,
-            "layer": layer(shown.layer),
-            "used": !shown.is_shadowed,
-        })
-    });
-    json!({ "values": values.collect::<Vec<_>>() })
-}
-
 /// Where files were looked for, which were read, and the directories of this user.
 pub fn paths(configuration: &Configuration, environment: &dyn Environment) -> StyledPage {
     let mut page = StyledPage::default();
@@ -86,7 +71,10 @@ pub fn paths(configuration: &Configuration, environment: &dyn Environment) -> St
     for file in &configuration.files {
         page.push(
             StyledLine::styled(SpanStyle::Name, file.path.display().to_string())
-                .then(SpanStyle::Dim, format!("  {}, {}", role(file.role), layer(file.layer)))
+                .then(
+                    SpanStyle::Dim,
+                    format!("  {}, {}", role_name(file.role), layer_name(file.layer)),
+                )
                 .indented(2),
         );
     }
@@ -107,18 +95,6 @@ pub fn paths(configuration: &Configuration, environment: &dyn Environment) -> St
     page
 }
 
-/// The same in JSON.
-pub fn paths_json(configuration: &Configuration, environment: &dyn Environment) -> Value {
-    let searched: Vec<String> =
-        configuration.searched.iter().map(|path| path.display().to_string()).collect();
-    let directories: BTreeMap<&str, Option<String>> = directories(environment).into();
-    json!({
-        "files": files_json(configuration),
-        "searched": searched,
-        "directories": directories,
-    })
-}
-
 fn directories(environment: &dyn Environment) -> [(&'static str, Option<String>); 3] {
     let show = |path: Option<std::path::PathBuf>| path.map(|path| path.display().to_string());
     [
@@ -126,17 +102,6 @@ fn directories(environment: &dyn Environment) -> [(&'static str, Option<String>)
         ("state", show(environment.state_dir())),
         ("cache", show(environment.cache_dir())),
     ]
-}
-
-fn files_json(configuration: &Configuration) -> Value {
-    let files = configuration.files.iter().map(|file| {
-        json!({
-            "path": file.path.display().to_string(),
-            "role": role(file.role),
-            "layer": layer(file.layer),
-        })
-    });
-    Value::Array(files.collect())
 }
 
 /// `2 errors and 1 warning`.
@@ -151,23 +116,6 @@ pub fn diagnostic_counts(errors: usize, warnings: usize) -> String {
     if parts.is_empty() { "no problem".to_owned() } else { parts.join(" and ") }
 }
 
-fn role(role: FileRole) -> &'static str {
-    match role {
-        FileRole::Tools => "tools",
-        FileRole::Servers => "servers",
-    }
-}
-
-fn layer(layer: Layer) -> &'static str {
-    match layer {
-        Layer::Flag => "named on the command line",
-        Layer::Variable => "named by a variable",
-        Layer::Project => "project",
-        Layer::User => "user",
-        Layer::Embedded => "built in",
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::path::PathBuf;
@@ -176,10 +124,15 @@ mod tests {
     use insta::assert_snapshot;
 
     use super::*;
+    use crate::cli::json::config::{ConfigCheckJson, ConfigPathsJson, ConfigValuesJson};
     use crate::cli::output::LineRenderer;
     use crate::config::environment::FixedEnvironment;
     use crate::config::spec::LoadedFile;
     use crate::model::SourceLocation;
+
+    fn json_of(value: &impl serde::Serialize) -> serde_json::Value {
+        serde_json::to_value(value).unwrap()
+    }
 
     fn place(line: u32, text: &str) -> SourceLocation {
         SourceLocation {
@@ -222,8 +175,11 @@ mod tests {
           3 │ x: 1
             │   ^
         ");
-        let json = findings_json(&configuration().diagnostics);
-        assert_eq!((&json["errors"], &json["warnings"]), (&json!(1), &json!(1)));
+        let json = json_of(&ConfigCheckJson::from(configuration().diagnostics.as_slice()));
+        assert_eq!(
+            (&json["errors"], &json["warnings"]),
+            (&serde_json::Value::from(1), &serde_json::Value::from(1))
+        );
         assert_eq!(json["problems"][0]["line"], 9);
     }
 
@@ -247,7 +203,7 @@ mod tests {
             3  mcp_servers.a.env.TOKEN = "***"
             7  mcp_servers.b.timeout = 30  (not used)
         "#);
-        let json = values_json(&list);
+        let json = json_of(&ConfigValuesJson::from(list.as_slice()));
         assert_eq!(json["values"][2]["value"], 30);
         assert_eq!(json["values"][2]["used"], false);
     }
@@ -269,7 +225,20 @@ mod tests {
           state          /r/state
           cache          /r/cache
         ");
-        let json = paths_json(&configuration(), &environment);
+        let json = json_of(&ConfigPathsJson::new(&configuration(), &environment));
         assert_eq!(json["directories"]["cache"], "/r/cache");
+    }
+
+    #[test]
+    fn an_entry_with_several_errors_is_one_entry() {
+        let error = |entry: &str| Diagnostic::error("wrong").with_entry(entry);
+        let problems = [
+            error("a"),
+            error("a"),
+            error("b"),
+            Diagnostic::error("no entry"),
+            Diagnostic::warning("hm").with_entry("c"),
+        ];
+        assert_eq!(out_of_service(&problems), 3);
     }
 }

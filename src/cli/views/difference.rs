@@ -1,6 +1,4 @@
-//! Differences between two texts, as lines for people and as JSON.
-
-use serde_json::{Value, json};
+//! Differences between two texts, as lines for people.
 
 use crate::cli::output::{SpanStyle, StyledLine, StyledPage};
 use crate::util::diff::{DiffMark, Hunk};
@@ -30,21 +28,6 @@ pub fn page(hunks: &[Hunk], old: &str, new: &str) -> StyledPage {
         lines(&mut page, hunk, 0);
     }
     page
-}
-
-/// The lines that differ.
-pub fn json(hunks: &[Hunk]) -> Vec<Value> {
-    let differ =
-        hunks.iter().flat_map(|hunk| &hunk.lines).filter(|line| line.mark != DiffMark::Same);
-    let value = |line: &crate::util::diff::DiffLine| {
-        json!({
-            "op": line.mark.sign().to_string(),
-            "line": line.text,
-            "old_line": line.old,
-            "new_line": line.new,
-        })
-    };
-    differ.map(value).collect()
 }
 
 #[cfg(test)]

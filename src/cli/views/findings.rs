@@ -1,6 +1,4 @@
-//! What a scan found, as lines and as JSON.
-
-use serde_json::Value;
+//! What a scan found, as lines.
 
 use crate::catalogue::scan::{Finding, FindingSeverity};
 use crate::cli::output::{SpanStyle, StyledLine, StyledPage};
@@ -39,9 +37,4 @@ pub fn lines(page: &mut StyledPage, found: &[Finding], indent: usize, width: Opt
 /// How many are more than notes.
 pub fn count_above_note(found: &[Finding]) -> usize {
     found.iter().filter(|finding| finding.severity > FindingSeverity::Low).count()
-}
-
-/// The documented JSON.
-pub fn json(found: &[Finding]) -> Value {
-    Value::Array(found.iter().map(Finding::json).collect())
 }

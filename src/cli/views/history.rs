@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 
 use crate::cli::output::table::{Table, TableColumn};
-use crate::cli::output::{SpanStyle, StyledLine, StyledPage, json as json_text};
+use crate::cli::output::{SpanStyle, StyledLine, StyledPage};
 use crate::cli::records::{local_time, short_arguments};
 use crate::history::HistoryEntry;
+use crate::util::json;
 use crate::util::units::{show_duration, show_size};
 
 /// The least characters of an identity that are shown: they tell the millisecond.
@@ -80,7 +81,7 @@ pub fn whole(entry: &HistoryEntry, width: Option<usize>) -> StyledPage {
         Some(arguments) if arguments.is_empty() => {
             page.push(StyledLine::styled(SpanStyle::Dim, "none").indented(2));
         }
-        Some(arguments) => page.text(SpanStyle::Plain, 2, &json_text::pretty(arguments)),
+        Some(arguments) => page.text(SpanStyle::Plain, 2, &json::pretty(arguments)),
     }
     if let Some(error) = &entry.error {
         page.heading("Failure");

@@ -2,9 +2,6 @@
 
 use std::time::Duration;
 
-use jiff::Timestamp;
-use serde_json::{Value, json};
-
 use crate::cli::output::table::{Table, TableColumn};
 use crate::cli::output::{SpanStyle, StyledLine, StyledPage};
 use crate::model::LoginReport;
@@ -42,21 +39,6 @@ pub fn table(rows: &[LoginRow], now: Duration, width: Option<usize>) -> StyledPa
     table.layout(width)
 }
 
-/// A login in JSON.
-pub fn json(row: &LoginRow) -> Value {
-    let at = |at: u64| Timestamp::from_second(i64::try_from(at).ok()?).ok();
-    let login = &row.login;
-    json!({
-        "servers": row.servers,
-        "url": login.url,
-        "issuer": login.issuer,
-        "client_id": login.client_id,
-        "scopes": login.scopes,
-        "expires_at": login.expires_at.and_then(at).map(|at| at.to_string()),
-        "renewable": login.renewable,
-    })
-}
-
 /// What a login gave, in one line.
 pub fn line(server: &str, login: &LoginReport, now: Duration) -> StyledLine {
     let mut line = StyledLine::styled(SpanStyle::Success, "logged in to ")
@@ -87,6 +69,7 @@ fn expiry(login: &LoginReport, now: Duration) -> (SpanStyle, String) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cli::json::auth::LoginJson;
     use crate::cli::output::LineRenderer;
 
     fn row(expires_at: Option<u64>, renewable: bool) -> LoginRow {
@@ -115,6 +98,7 @@ mod tests {
         ]) {
             assert!(line.contains(expires) && line.trim_end().ends_with(renewed), "{page}");
         }
-        assert_eq!(json(&rows[0])["expires_at"], "1970-01-01T00:26:40Z");
+        let login = LoginJson::new(&rows[0].servers, &rows[0].login);
+        assert_eq!(serde_json::to_value(login).unwrap()["expires_at"], "1970-01-01T00:26:40Z");
     }
 }

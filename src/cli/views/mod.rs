@@ -1,6 +1,6 @@
-//! Values of the model as pages for people and as JSON for programs.
+//! Values of the model as pages for people.
 //!
-//! Owns: what is shown of a thing, and the documented JSON shapes. Pure: no input, no output, no
+//! Owns: what is shown of a thing; its JSON is in [`super::json`]. Pure: no input, no output, no
 //! clock.
 
 pub mod audit;
@@ -21,17 +21,6 @@ pub mod stats;
 pub mod tool;
 pub mod traffic;
 pub mod trust;
-
-use std::time::Duration;
-
-use serde_json::Value;
-
-/// A duration in JSON: milliseconds, to the microsecond.
-pub(super) fn millis(duration: Duration) -> Value {
-    #[expect(clippy::cast_precision_loss, reason = "2^53 microseconds are 285 years")]
-    let millis = duration.as_micros() as f64 / 1000.0;
-    Value::from(millis)
-}
 
 /// The first sentence of a description, on one line.
 pub(in crate::cli) fn first_sentence(text: &str) -> String {
@@ -62,11 +51,5 @@ mod tests {
         ] {
             assert_eq!(first_sentence(text), sentence);
         }
-    }
-
-    #[test]
-    fn durations_are_floats_in_milliseconds() {
-        assert_eq!(millis(Duration::from_micros(1500)).to_string(), "1.5");
-        assert_eq!(millis(Duration::from_secs(5)).to_string(), "5000.0");
     }
 }

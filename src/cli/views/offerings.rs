@@ -1,17 +1,14 @@
-//! Prompts, resources and templates, and what reading and filling them in gave.
-//!
-//! Owns: the documented JSON shapes of `resources`, `prompts` and `complete`.
+//! Prompts, resources and templates, and what reading and filling them in gave, as pages.
 
 use serde_json::{Value, json};
 
 use super::first_sentence;
-use crate::catalogue::{Catalogue, ServerListing};
+use crate::catalogue::Catalogue;
 use crate::cli::output::table::{Table, TableColumn};
-use crate::cli::output::{SpanStyle, StyledLine, StyledPage, content, messages};
+use crate::cli::output::{SpanStyle, StyledLine, StyledPage, content};
 use crate::host::offerings::Offerings;
 use crate::model::{
-    Completion, Error, Freshness, Prompt, PromptArgument, PromptMessages, Resource,
-    ResourceContents, ResourceTemplate, ToolResult,
+    Error, Prompt, PromptMessages, Resource, ResourceContents, ResourceTemplate, ToolResult,
 };
 use crate::util::text;
 use crate::util::units::show_size;
@@ -94,86 +91,6 @@ fn about(first: Option<&str>, second: Option<&str>, name: &str) -> String {
     text::shorten(&first_sentence(said), MAX_DESCRIPTION).into_owned()
 }
 
-/// A resource in JSON: what was read of it, and all of it under `raw`.
-pub fn resource(item: &Resource) -> Value {
-    json!({
-        "uri": item.uri,
-        "name": item.name,
-        "server": item.server,
-        "title": item.title,
-        "description": item.description,
-        "mime_type": item.mime_type,
-        "size": item.size,
-        "warnings": item.warnings,
-        "raw": raw(&item.raw),
-    })
-}
-
-/// A template in JSON.
-pub fn template(item: &ResourceTemplate) -> Value {
-    json!({
-        "template": item.template,
-        "name": item.name,
-        "server": item.server,
-        "title": item.title,
-        "description": item.description,
-        "mime_type": item.mime_type,
-        "warnings": item.warnings,
-        "raw": raw(&item.raw),
-    })
-}
-
-/// A prompt in JSON.
-pub fn prompt(item: &Prompt) -> Value {
-    let argument = |argument: &PromptArgument| {
-        json!({
-            "name": argument.name,
-            "title": argument.title,
-            "description": argument.description,
-            "required": argument.required,
-        })
-    };
-    json!({
-        "name": item.name.full(),
-        "prompt": item.name.tool(),
-        "server": item.name.component(),
-        "title": item.title,
-        "description": item.description,
-        "arguments": item.arguments.iter().map(argument).collect::<Value>(),
-        "warnings": item.warnings,
-        "raw": raw(&item.raw),
-    })
-}
-
-fn raw(text: &serde_json::value::RawValue) -> Value {
-    serde_json::from_str(text.get()).unwrap_or_default()
-}
-
-/// A whole list in JSON: the items under `field`, the servers that were asked, and findings.
-pub fn listing<T>(field: &str, items: &[Value], asked: &Offerings<T>) -> Value {
-    let server = |server: &ServerListing| {
-        let status = match (&server.error, server.is_partial) {
-            (Some(_), _) => "failed",
-            (None, true) => "partial",
-            (None, false) => "ok",
-        };
-        let held = asked.freshness.iter().find(|(name, _)| *name == server.name);
-        let Freshness { ttl_ms, scope } = held.map(|(_, held)| held.clone()).unwrap_or_default();
-        json!({
-            "name": server.name,
-            "status": status,
-            "error": server.error.as_ref().map(messages::object),
-            "ttl_ms": ttl_ms,
-            "cache_scope": scope,
-        })
-    };
-    json!({
-        field: items,
-        "servers": asked.servers.iter().map(server).collect::<Value>(),
-        "problems": asked.diagnostics.iter().map(messages::diagnostic_json).collect::<Value>(),
-    })
-}
-
 /// What a listing failed with, when it did: 11 as long as one server answered.
 pub fn verdict<T>(asked: &Offerings<T>) -> Option<Error> {
     let servers = Catalogue { servers: asked.servers.clone(), ..Catalogue::default() };
@@ -194,18 +111,6 @@ pub fn as_result(read: &ResourceContents) -> ToolResult {
     result
 }
 
-/// What reading gave in JSON.
-pub fn contents(read: &ResourceContents) -> Value {
-    json!({
-        "server": read.server,
-        "uri": read.uri,
-        "contents": read.contents,
-        "ttl_ms": read.freshness.ttl_ms,
-        "cache_scope": read.freshness.scope,
-        "meta": read.meta,
-    })
-}
-
 /// The messages of a prompt for people, each under its role.
 pub fn messages(filled: &PromptMessages, width: Option<usize>) -> StyledPage {
     let mut page = StyledPage::default();
@@ -223,22 +128,6 @@ pub fn messages(filled: &PromptMessages, width: Option<usize>) -> StyledPage {
     page
 }
 
-/// The messages of a prompt in JSON.
-pub fn filled(filled: &PromptMessages) -> Value {
-    json!({
-        "name": filled.name.full(),
-        "server": filled.name.component(),
-        "description": filled.description,
-        "messages": filled.messages,
-        "meta": filled.meta,
-    })
-}
-
-/// A completion in JSON.
-pub fn completion(done: &Completion) -> Value {
-    json!({ "values": done.values, "total": done.total, "has_more": done.has_more })
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
@@ -247,8 +136,9 @@ mod tests {
     use serde_json::value::RawValue;
 
     use super::*;
+    use crate::cli::json::offerings::PromptJson;
     use crate::cli::output::LineRenderer;
-    use crate::model::ToolName;
+    use crate::model::{PromptArgument, ToolName};
 
     fn raw_value() -> Arc<RawValue> {
         Arc::from(RawValue::from_string("{\"x\":1}".to_owned()).unwrap())
@@ -311,7 +201,10 @@ mod tests {
         NAME        ARGUMENTS        DESCRIPTION
         demo-greet  name [language]  Asks a model for a short greeting
         ");
-        assert_eq!(super::prompt(&prompt)["raw"], json!({ "x": 1 }));
+        assert_eq!(
+            serde_json::to_value(PromptJson::from(&prompt)).unwrap()["raw"],
+            json!({ "x": 1 })
+        );
     }
 
     #[test]

@@ -1,22 +1,15 @@
-//! Comparisons with pins, as pages and as JSON.
-
-use std::collections::HashMap;
-
-use serde_json::{Value, json};
+//! Comparisons with pins, as pages.
 
 use super::{difference, findings};
-use crate::catalogue::changes::{self, DefinitionChange};
+use crate::catalogue::changes::DefinitionChange;
 use crate::catalogue::pins::{PinReport, PinReportState, ToolReport};
-use crate::catalogue::scan::Finding;
+use crate::cli::json::pins::FindingsByTool;
 use crate::cli::output::{SpanStyle, StyledLine, StyledPage};
 
 /// The most lines of one part of a definition; JSON has all of them.
 const MAX_LINES: usize = 200;
 /// The most new tools that are named one by one.
 const MAX_NEW: usize = 30;
-
-/// What is suspicious, by the full names of tools.
-pub type FindingsByTool = HashMap<String, Vec<Finding>>;
 
 /// What is not as it was pinned, with the differences. What is the same is only counted.
 pub fn page(report: &PinReport, flagged: &FindingsByTool, width: Option<usize>) -> StyledPage {
@@ -114,39 +107,6 @@ pub fn summary(report: &PinReport) -> String {
         })
         .collect();
     if counts.is_empty() { "no tool".to_owned() } else { counts.join(", ") }
-}
-
-/// The documented JSON.
-pub fn json(report: &PinReport, flagged: &FindingsByTool) -> Value {
-    let tools = report.tools.iter().map(|tool| {
-        let found = flagged.get(&tool.name).map(Vec::as_slice).unwrap_or_default();
-        json!({
-            "name": tool.name,
-            "server": tool.server,
-            "state": tool.state.as_str(),
-            "pinned": tool.pinned,
-            "fingerprint": tool.now,
-            "changes": changes::json(&tool.changes),
-            "findings": findings::json(found),
-        })
-    });
-    let tools: Vec<Value> = tools.collect();
-    let servers = report
-        .servers
-        .iter()
-        .map(|server| json!({ "name": server.name, "changes": changes::json(&server.changes) }));
-    let servers: Vec<Value> = servers.collect();
-    let counts: serde_json::Map<String, Value> = [
-        PinReportState::Changed,
-        PinReportState::Missing,
-        PinReportState::New,
-        PinReportState::Unchecked,
-        PinReportState::Same,
-    ]
-    .into_iter()
-    .map(|state| (state.as_str().to_owned(), report.count(state).into()))
-    .collect();
-    json!({ "tools": tools, "servers": servers, "counts": counts })
 }
 
 fn label(state: PinReportState) -> SpanStyle {

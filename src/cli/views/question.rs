@@ -5,11 +5,12 @@
 
 use serde_json::Value;
 
-use crate::cli::output::{SpanStyle, StyledLine, StyledPage, json};
+use crate::cli::output::{SpanStyle, StyledLine, StyledPage};
 use crate::cli::questionnaire::{FieldKind, FormField, Questionnaire, expectation};
 use crate::host::questions::sampling::{self, ConversationLine};
 use crate::host::questions::url_review::UrlReview;
 use crate::model::{JsonObject, Question};
+use crate::util::json;
 use crate::util::text::shorten;
 
 /// How much of a message is shown, in characters.

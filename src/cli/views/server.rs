@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
-use serde_json::{Value, json};
-
-use super::millis;
 use super::server_entry::ServerEntryView;
-use crate::cli::context::plural;
+use serde_json::Value;
+
+use crate::cli::output::plural;
 use crate::cli::output::table::{Table, TableColumn};
-use crate::cli::output::{SpanStyle, StyledLine, StyledPage, json as json_text, messages};
-use crate::cli::records::{local_time, rfc3339};
+use crate::cli::output::{SpanStyle, StyledLine, StyledPage, messages};
+use crate::cli::records::local_time;
 use crate::model::{CircuitState, Error, ErrorKind, PastError, ServerState, ServerStatus};
+use crate::util::json;
 use crate::util::text::shorten;
 use crate::util::units::{show_duration, show_size};
 
@@ -142,58 +142,6 @@ fn last(lines: &[String], count: usize) -> &[String] {
     lines.get(lines.len().saturating_sub(count)..).unwrap_or_default()
 }
 
-/// A server in JSON.
-pub fn json(server: &ServerStatus) -> Value {
-    let error = server.state.error().map(messages::object);
-    let last_error = server.last_error.as_ref().map(|past| {
-        json!({ "time": rfc3339(past.at.as_secs_f64()), "error": messages::object(&past.error) })
-    });
-    let circuit_open = match server.circuit {
-        CircuitState::Open { remaining: left } => Some(millis(left)),
-        CircuitState::Closed | CircuitState::HalfOpen => None,
-    };
-    json!({
-        "name": server.name,
-        "description": server.description,
-        "status": server.state.as_str(),
-        "era": server.era.map(crate::model::Era::as_str),
-        "protocol": server.protocol,
-        "supported_versions": server.supported_versions,
-        "transport": server.transport,
-        "endpoint": server.endpoint,
-        "confinement": server.confinement,
-        "sandbox": server.sandbox,
-        "pid": server.pid,
-        "memory_bytes": server.memory,
-        "connect_ms": server.connect.map(millis),
-        "ping_ms": server.ping.map(millis),
-        "tools": server.tools,
-        "resources": server.resources,
-        "prompts": server.prompts,
-        "server_info": server.server_info,
-        "capabilities": server.capabilities,
-        "instructions": server.instructions,
-        "starts": server.starts,
-        "uptime_ms": server.uptime.map(millis),
-        "last_error": last_error,
-        "weight": server.weight,
-        "circuit": server.circuit.as_str(),
-        "circuit_open_ms": circuit_open,
-        "warnings": server.warnings,
-        "stderr": server.stderr_tail,
-        "error": error,
-    })
-}
-
-/// A server and its entry in JSON.
-pub fn json_detail(server: &ServerStatus, entry: Option<&ServerEntryView<'_>>) -> Value {
-    let mut value = json(server);
-    if let (Some(fields), Some(entry)) = (value.as_object_mut(), entry) {
-        fields.extend(entry.json());
-    }
-    value
-}
-
 /// Everything about a server and its entry, for people.
 pub fn page(
     server: &ServerStatus,
@@ -246,11 +194,7 @@ pub fn page(
     }
     if let Some(capabilities) = &server.capabilities {
         page.heading("Capabilities");
-        page.text(
-            SpanStyle::Plain,
-            2,
-            &shorten(&json_text::pretty(capabilities), MAX_CAPABILITIES),
-        );
+        page.text(SpanStyle::Plain, 2, &shorten(&json::pretty(capabilities), MAX_CAPABILITIES));
     }
     if !server.warnings.is_empty() {
         page.heading("Warnings");
@@ -368,6 +312,7 @@ mod tests {
     use insta::assert_snapshot;
 
     use super::*;
+    use crate::cli::json::server::ServerJson;
     use crate::cli::output::LineRenderer;
     use crate::model::{Era, ErrorPhase};
 
@@ -500,7 +445,7 @@ mod tests {
         for part in ["restarts     2", "weight 1.5, circuit open for another 4 s", &at] {
             assert!(whole.contains(part), "{part} is not in\n{whole}");
         }
-        let value = json(&recovered);
+        let value = serde_json::to_value(ServerJson::from(&recovered)).unwrap();
         assert_eq!(
             (&value["circuit"], &value["circuit_open_ms"]),
             (&json!("open"), &json!(4000.0))
@@ -557,6 +502,7 @@ mod tests {
 
     #[test]
     fn timings_in_json_are_floats() {
+        let json = |server: &ServerStatus| serde_json::to_value(ServerJson::from(server)).unwrap();
         let value = json(&ready());
         assert_eq!(value["connect_ms"], json!(412.0));
         assert_eq!(value["ping_ms"], json!(0.85));

@@ -1,11 +1,10 @@
 //! A server's entry: what the file says about it, what holds for it, and what became of its pins.
 
-use serde_json::{Map, Value, json};
-
-use super::{findings, millis};
 use crate::catalogue::pins::{PinReport, PinReportState};
 use crate::catalogue::scan::Finding;
-use crate::cli::context::plural;
+use crate::cli::json::millis;
+use crate::cli::json::server::{ServerEntryJson, ServerPinsJson};
+use crate::cli::output::plural;
 use crate::cli::output::{SpanStyle, StyledPage, caret};
 use crate::config::spec::{AuthSpec, Endpoint, ProtocolChoice, ServerSpec};
 use crate::util::units::show_duration;
@@ -67,52 +66,39 @@ impl ServerEntryView<'_> {
         }
     }
 
-    /// The fields of its JSON.
-    pub fn json(&self) -> Map<String, Value> {
+    /// Its JSON.
+    pub fn json(&self) -> ServerEntryJson<'_> {
         let spec = self.spec;
-        let place = &spec.location;
-        let protocol = match spec.protocol {
-            ProtocolChoice::Auto => "auto",
-            ProtocolChoice::Legacy => "legacy",
-            ProtocolChoice::Modern => "2026-07-28",
-        };
-        let pins = self.pins.map(|report| {
-            json!({
-                "state": state(report),
-                "pinned": pinned_count(report),
-                "changed": report.count(PinReportState::Changed),
-                "gone": report.count(PinReportState::Missing),
-                "new": report.count(PinReportState::New),
-            })
-        });
-        let fields = json!({
-            "origin": {
-                "file": place.file.display().to_string(),
-                "line": place.line,
-                "column": place.column,
+        ServerEntryJson {
+            origin: (&spec.location).into(),
+            trusted: true,
+            protocol_choice: match spec.protocol {
+                ProtocolChoice::Auto => "auto",
+                ProtocolChoice::Legacy => "legacy",
+                ProtocolChoice::Modern => "2026-07-28",
             },
-            "trusted": true,
-            "protocol_choice": protocol,
-            "credentials": credentials(&spec.endpoint),
-            "timeout_ms": spec.timeout.map(millis),
-            "max_total_ms": spec.max_total.map(millis),
-            "start_timeout_ms": spec.start_timeout.map(millis),
-            "retries": spec.retries,
-            "requires_approval": spec.requires_approval,
-            "routing_weight": spec.routing_weight,
-            "include": spec.include,
-            "exclude": spec.exclude,
-            "roots": spec.roots,
-            "declares": spec.provides_tools.len(),
-            "dev": spec.is_dev,
-            "drift": spec.drift().as_str(),
-            "pins": pins,
-            "flagged_tools": self.flagged,
-            "findings": findings::json(self.instructions),
-        });
-        match fields {
-            Value::Object(fields) => fields,
-            _ => Map::new(),
+            credentials: credentials(&spec.endpoint),
+            timeout_ms: spec.timeout.map(millis),
+            max_total_ms: spec.max_total.map(millis),
+            start_timeout_ms: spec.start_timeout.map(millis),
+            retries: spec.retries,
+            requires_approval: spec.requires_approval,
+            routing_weight: spec.routing_weight,
+            include: spec.include.as_deref(),
+            exclude: &spec.exclude,
+            roots: &spec.roots,
+            declares: spec.provides_tools.len(),
+            dev: spec.is_dev,
+            drift: spec.drift().as_str(),
+            pins: self.pins.map(|report| ServerPinsJson {
+                state: state(report),
+                pinned: pinned_count(report),
+                changed: report.count(PinReportState::Changed),
+                gone: report.count(PinReportState::Missing),
+                new: report.count(PinReportState::New),
+            }),
+            flagged_tools: self.flagged,
+            findings: self.instructions,
         }
     }
 }

@@ -2,20 +2,18 @@
 
 use std::time::Duration;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
-use super::{millis, outcome};
-use crate::catalogue::fingerprint;
 use crate::cli::output::table::{Table, TableColumn};
-use crate::cli::output::{SpanStyle, StyledLine, StyledPage, caret, json as json_text};
+use crate::cli::output::{SpanStyle, StyledLine, StyledPage, caret};
 pub use crate::host::describe::claims;
 use crate::host::describe::{limits, retries, type_name};
 use crate::host::example::{self, resolve, type_of};
 use crate::host::limits::CallLimits;
 use crate::host::policy::Decision;
-use crate::model::{Annotations, Origin, PinState, ToolDefinition, ToolStatus};
-use crate::util::text;
+use crate::model::{Origin, PinState, ToolDefinition, ToolStatus};
 use crate::util::units::show_duration;
+use crate::util::{json, text};
 
 /// The most parameters that are shown; `-o json` shows all.
 const MAX_PARAMETERS: usize = 200;
@@ -23,64 +21,6 @@ const MAX_PARAMETERS: usize = 200;
 const TYPE_CELLS: usize = 20;
 /// The most characters of an example.
 const MAX_EXAMPLE: usize = 4_000;
-
-/// The documented JSON of a tool.
-pub fn json(tool: &ToolDefinition) -> Value {
-    json!({
-        "name": tool.name.full(),
-        "tool": tool.name.tool(),
-        "component": tool.name.component(),
-        "server": server(tool),
-        "source": tool.source.as_str(),
-        "kind": tool.kind,
-        "title": tool.title,
-        "description": tool.description,
-        "category": tool.category,
-        "speed": tool.speed.as_str(),
-        "safety": tool.safety.as_str(),
-        "requires_approval": tool.requires_approval,
-        "status": tool.status.as_str(),
-        "input_schema": *tool.input_schema,
-        "output_schema": tool.output_schema.as_deref(),
-        "annotations": annotations_json(&tool.annotations),
-        "timeout_ms": millis(timeout(tool)),
-        "retries": tool.retries,
-        "scope": tool.scope.as_str(),
-        "version": tool.version,
-        "fingerprint": fingerprint::fingerprint(tool),
-    })
-}
-
-/// The JSON of `inspect`: that of the list, and what only a closer look shows.
-pub fn json_detail(tool: &ToolDefinition, decision: &Decision) -> Value {
-    let mut value = json(tool);
-    if let Some(fields) = value.as_object_mut() {
-        fields.insert("origin".to_owned(), origin_json(&tool.origin));
-        fields.insert("warnings".to_owned(), json!(tool.warnings));
-        fields.insert("touches".to_owned(), json!(tool.touches));
-        if let Some(sandbox) = &tool.sandbox {
-            fields.insert("sandbox".to_owned(), json!(sandbox));
-        }
-        if !tool.calls.is_empty() {
-            fields.insert("calls".to_owned(), json!(tool.calls));
-        }
-        fields.insert("decision".to_owned(), outcome::decision_json(decision));
-        fields.insert("example".to_owned(), json!(example::command_line(tool)));
-        let changed = match &tool.pin_state {
-            PinState::Changed(error) => error.details(),
-            PinState::NotPinned | PinState::Matches => &[],
-        };
-        let pin = json!({ "state": tool.pin_state.as_str(), "difference": changed });
-        fields.insert("pin".to_owned(), pin);
-        let unavailable =
-            tool.unavailable_reason.as_ref().map(crate::cli::output::messages::object);
-        fields.insert("unavailable".to_owned(), json!(unavailable));
-        if let Some(raw) = tool.raw_value() {
-            fields.insert("raw".to_owned(), raw);
-        }
-    }
-    value
-}
 
 /// Everything about a tool and what a call of it would meet, for people.
 pub fn page(
@@ -270,7 +210,7 @@ fn properties(page: &mut StyledPage, root: &Value, width: Option<usize>) {
             StyledLine::styled(SpanStyle::Name, name),
             StyledLine::plain(short),
             StyledLine::styled(SpanStyle::Warning, if is_required { "yes" } else { "" }),
-            StyledLine::plain(resolved.get("default").map(json_text::compact).unwrap_or_default()),
+            StyledLine::plain(resolved.get("default").map(json::compact).unwrap_or_default()),
             StyledLine::styled(SpanStyle::Dim, limits(resolved)),
         ]);
         let room = width.map(|w| w.saturating_sub(4));
@@ -304,14 +244,6 @@ fn timeout(tool: &ToolDefinition) -> Duration {
     CallLimits::of(tool, None).attempt
 }
 
-fn server(tool: &ToolDefinition) -> Option<&str> {
-    match &tool.origin {
-        Origin::Server(name) => Some(name),
-        Origin::File(_) if tool.source == crate::model::ToolSource::Mcp => tool.name.component(),
-        Origin::File(_) | Origin::Program => None,
-    }
-}
-
 fn origin(origin: &Origin) -> String {
     match origin {
         Origin::File(place) => caret::location(place),
@@ -320,44 +252,15 @@ fn origin(origin: &Origin) -> String {
     }
 }
 
-fn origin_json(origin: &Origin) -> Value {
-    match origin {
-        Origin::File(place) => json!({
-            "file": place.file.display().to_string(),
-            "line": place.line,
-            "column": place.column,
-        }),
-        Origin::Server(name) => json!({ "server": name }),
-        Origin::Program => json!({ "program": true }),
-    }
-}
-
-fn annotations_json(annotations: &Annotations) -> Value {
-    let mut map = Map::new();
-    if let Some(title) = &annotations.title {
-        map.insert("title".to_owned(), title.as_str().into());
-    }
-    for (key, value) in [
-        ("readOnlyHint", annotations.read_only),
-        ("destructiveHint", annotations.destructive),
-        ("idempotentHint", annotations.idempotent),
-        ("openWorldHint", annotations.open_world),
-    ] {
-        if let Some(value) = value {
-            map.insert(key.to_owned(), value.into());
-        }
-    }
-    Value::Object(map)
-}
-
 #[cfg(test)]
-pub(super) mod tests {
+pub(in crate::cli) mod tests {
     use std::path::PathBuf;
     use std::sync::Arc;
 
     use insta::assert_snapshot;
 
     use super::*;
+    use crate::cli::json::tool::{ToolDetailJson, ToolJson};
     use crate::cli::output::LineRenderer;
     use crate::model::{Error, SourceLocation, ToolName, ToolSource};
 
@@ -565,7 +468,10 @@ pub(super) mod tests {
     #[test]
     fn the_json_of_a_closer_look_adds_to_that_of_the_list() {
         let tool = rich();
-        let (list, detail) = (json(&tool), json_detail(&tool, &Decision::Allow(String::new())));
+        let list = serde_json::to_value(ToolJson::from(&tool)).unwrap();
+        let decision = Decision::Allow(String::new());
+        let detail = ToolDetailJson::new(&tool, &decision, None, &[]);
+        let detail = serde_json::to_value(detail).unwrap();
         for key in list.as_object().unwrap().keys() {
             assert!(detail.get(key).is_some(), "{key}");
         }

@@ -6,10 +6,11 @@
 
 use std::time::Duration;
 
-use crate::cli::context::plural;
-use crate::cli::output::{SpanStyle, StyledLine, StyledPage, json};
+use crate::cli::output::plural;
+use crate::cli::output::{SpanStyle, StyledLine, StyledPage};
 use crate::model::Traffic;
 use crate::model::traffic::{Direction, MessageInfo, TrafficKind};
+use crate::util::json;
 use crate::util::text;
 use crate::util::units::{show_duration, show_size};
 

@@ -1,6 +1,4 @@
-//! The question about a project, and what was trusted, as pages for people and as JSON.
-
-use serde_json::{Value, json};
+//! The question about a project, and what was trusted, as pages.
 
 use crate::cli::output::{SpanStyle, StyledLine, StyledPage};
 use crate::config::consent::store::ProjectRecord;
@@ -52,20 +50,6 @@ fn lines(lines: &[TrustRequestLine], page: &mut StyledPage) {
     }
 }
 
-/// The question for programs.
-pub fn request_json(request: &TrustRequest) -> Value {
-    json!({
-        "root": request.root.display().to_string(),
-        "changed": request.previous.is_some(),
-        "entries": request.bundle.entries.iter().map(|entry| json!({
-            "name": entry.name,
-            "file": entry.file,
-            "lines": entry.lines,
-        })).collect::<Vec<_>>(),
-        "replaces": request.bundle.replaced_names,
-    })
-}
-
 /// What was trusted, project by project.
 pub fn list<'a>(projects: impl Iterator<Item = &'a ProjectRecord>) -> StyledPage {
     let mut page = StyledPage::default();
@@ -84,23 +68,6 @@ pub fn list<'a>(projects: impl Iterator<Item = &'a ProjectRecord>) -> StyledPage
         lines(&request.full_lines(), &mut page);
     }
     page
-}
-
-/// What was trusted of one project, for programs.
-pub fn project_json(project: &ProjectRecord) -> Value {
-    json!({
-        "root": project.root.display().to_string(),
-        "when": project.trusted_at,
-        "author": project.allows_code_changes,
-        "files": project.bundle.files.keys().collect::<Vec<_>>(),
-        "entries": project.bundle.entries.iter().map(|entry| json!({
-            "name": entry.name,
-            "file": entry.file,
-            "lines": entry.lines,
-        })).collect::<Vec<_>>(),
-        "code": project.bundle.code.len(),
-        "replaces": project.bundle.replaced_names,
-    })
 }
 
 #[cfg(test)]

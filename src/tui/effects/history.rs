@@ -5,16 +5,17 @@ use std::io;
 use std::path::Path;
 
 use super::{ConsoleDeps, EffectRunner, files};
+use crate::history::HistoryEntry;
 use crate::history::compare::CallComparison;
+use crate::history::json::HistoryDetailJson;
 use crate::history::read::{self, HistoryFilter, HistoryLookup, HistoryPage};
-use crate::history::{HistoryEntry, json};
 use crate::model::Error;
 use crate::tui::event::AppEvent;
 use crate::tui::event::history::{
     HistoryEffect, HistoryEvent, HistoryReadFilter, PastCall, SessionFilter,
 };
 use crate::util::append::RecordLocation;
-use crate::util::json as text;
+use crate::util::json;
 use crate::util::private_file;
 use crate::util::segments::ReverseLines;
 use crate::util::timestamp::{file_name_timestamp, local_time};
@@ -109,7 +110,7 @@ fn newest(
 fn call_summary(entry: HistoryEntry) -> PastCall {
     let (time, duration) = (local_time(entry.unix), entry.duration());
     let arguments = match &entry.arguments {
-        Some(arguments) => text::short(arguments),
+        Some(arguments) => json::short(arguments),
         None => "(too large to keep)".to_owned(),
     };
     PastCall {
@@ -142,7 +143,7 @@ fn export(deps: &ConsoleDeps, ids: &[String], path: &Path) -> Result<(), Error> 
         let only = std::iter::once(line);
         let each = |entry: HistoryEntry| {
             if wanted.remove(entry.id.as_str()) {
-                let line = text::compact(&json::full(&entry));
+                let line = json::compact(&HistoryDetailJson::from(&entry));
                 failed = io::Write::write_all(&mut file, format!("{line}\n").as_bytes()).err();
             }
         };

@@ -5,7 +5,7 @@
 //! the namespaces that are made.
 
 /// Something that is out of a confined program's reach.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
 pub struct Protection {
     /// What it is, in words.
     #[serde(rename = "what")]
@@ -16,7 +16,7 @@ pub struct Protection {
 }
 
 /// What a sandbox keeps and what it leaves open, on this system.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
 pub struct Coverage {
     /// The level, as files name it.
     pub level: &'static str,

@@ -2,10 +2,10 @@
 
 use clap::Args;
 use clap_complete::ArgValueCompleter;
-use serde_json::json;
 
 use crate::cli::complete;
 use crate::cli::context::{CommandContext, CommandResult};
+use crate::cli::json::history::HistoryDiffJson;
 use crate::cli::output::{Format, StyledLine};
 use crate::cli::views;
 use crate::history::compare::CallText;
@@ -62,9 +62,7 @@ pub(super) async fn run(args: &HistoryDiffArgs, context: &CommandContext) -> Com
     let hunks = then.hunks(&now);
     match format {
         Format::Json | Format::Yaml => {
-            let lines = views::difference::json(&hunks);
-            let value =
-                json!({ "a": then.name, "b": now.name, "equal": equal, "differences": lines });
+            let value = HistoryDiffJson::new(&then.name, &now.name, equal, &hunks);
             context.output.value(format, &value)?;
         }
         _ if equal => context.output.note(&StyledLine::plain("the results are the same")),

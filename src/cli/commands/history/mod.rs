@@ -8,13 +8,15 @@ use clap_complete::ArgValueCompleter;
 
 use crate::assembly;
 use crate::cli::complete;
-use crate::cli::context::{CommandContext, CommandResult, plural};
+use crate::cli::context::{CommandContext, CommandResult};
+use crate::cli::output::plural;
 use crate::cli::output::{Format, SpanStyle, StyledLine, StyledPage};
 use crate::cli::prompt;
 use crate::cli::records::{self, Since, parse_since};
 use crate::cli::views;
 use crate::history;
 use crate::history::HistoryEntry;
+use crate::history::json::{HistoryCallJson, HistoryDetailJson};
 use crate::history::read::{self, HistoryFilter, HistoryLookup};
 use crate::host::approval::Approval;
 use crate::model::Error;
@@ -112,7 +114,7 @@ fn list(args: &HistoryListArgs, context: &CommandContext) -> CommandResult {
     records::warn_unreadable_lines(output, found.damaged, &location.path);
     match format {
         Json | Yaml => {
-            let all: Vec<_> = found.entries.iter().map(history::json::summary).collect();
+            let all: Vec<_> = found.entries.iter().map(HistoryCallJson::from).collect();
             output.value(format, &all)
         }
         Names => {
@@ -137,7 +139,9 @@ fn show(id: &str, context: &CommandContext) -> CommandResult {
     let format = context.format(&[Format::Text, Format::Json, Format::Yaml])?;
     let entry = find_entry(id, context)?;
     match format {
-        Format::Json | Format::Yaml => context.output.value(format, &history::json::full(&entry)),
+        Format::Json | Format::Yaml => {
+            context.output.value(format, &HistoryDetailJson::from(&entry))
+        }
         _ => context.output.page(&views::history::whole(&entry, context.output.width())),
     }
 }

@@ -7,12 +7,14 @@ use serde_json::Value;
 use crate::cli::commands::call;
 use crate::cli::complete;
 use crate::cli::context::{CommandContext, CommandResult};
+use crate::cli::json::offerings::PromptMessagesJson;
 use crate::cli::offering_lists;
-use crate::cli::output::{Format, json};
+use crate::cli::output::Format;
 use crate::cli::raw_arguments::{self, RawArguments};
 use crate::cli::views::offerings;
 use crate::host::request::{ArgumentWord, CallArguments};
 use crate::model::{Error, JsonObject, ToolResult};
+use crate::util::json;
 
 /// Fill in a prompt and show its messages.
 ///
@@ -45,7 +47,7 @@ pub async fn run(args: &PromptGetArgs, context: &CommandContext) -> CommandResul
         assembly.host.prompt(&args.name, &arguments, &args.server, &context.cancel).await?;
     let output = &context.output;
     match format {
-        Json | Yaml => output.value(format, &offerings::filled(&filled)),
+        Json | Yaml => output.value(format, &PromptMessagesJson::from(&filled)),
         Raw => {
             let blocks = filled.messages.iter().filter_map(|m| m.get("content").cloned());
             let all = ToolResult { content: blocks.collect(), ..ToolResult::default() };

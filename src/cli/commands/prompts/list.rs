@@ -6,6 +6,7 @@ use clap_complete::ArgValueCompleter;
 use crate::catalogue::query::WordMatcher;
 use crate::cli::complete;
 use crate::cli::context::{CommandContext, CommandResult};
+use crate::cli::json::offerings::PromptsJson;
 use crate::cli::offering_lists::{self, OfferingList};
 use crate::cli::views::offerings;
 use crate::model::Prompt;
@@ -41,10 +42,13 @@ pub async fn run(args: &PromptListArgs, context: &CommandContext) -> CommandResu
         complete::save_prompts(&*context.environment, &assembly.configuration, &all);
     }
     let shown = OfferingList {
-        field: "prompts",
+        items_name: "prompts",
         item_name: "prompt",
         table: offerings::prompts(&items, context.output.width()),
-        json: items.iter().map(|item| offerings::prompt(item)).collect(),
+        json: PromptsJson {
+            prompts: items.iter().map(|item| (*item).into()).collect(),
+            sources: (&all).into(),
+        },
         names: items.iter().map(|item| item.name.full()).collect(),
         empty_note: "",
     };

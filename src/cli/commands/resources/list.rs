@@ -6,6 +6,7 @@ use clap_complete::ArgValueCompleter;
 use crate::catalogue::query::WordMatcher;
 use crate::cli::complete;
 use crate::cli::context::{CommandContext, CommandResult};
+use crate::cli::json::offerings::{ResourcesJson, TemplatesJson};
 use crate::cli::offering_lists::{self, OfferingList};
 use crate::cli::views::offerings;
 use crate::model::{Resource, ResourceTemplate};
@@ -42,10 +43,13 @@ pub async fn run(args: &ResourceListArgs, context: &CommandContext) -> CommandRe
         };
         let items: Vec<&ResourceTemplate> = all.items.iter().filter(fits).collect();
         let shown = OfferingList {
-            field: "templates",
+            items_name: "templates",
             item_name: "template",
             table: offerings::templates(&items, context.output.width()),
-            json: items.iter().map(|item| offerings::template(item)).collect(),
+            json: TemplatesJson {
+                templates: items.iter().map(|item| (*item).into()).collect(),
+                sources: (&all).into(),
+            },
             names: items.iter().map(|item| item.template.clone()).collect(),
             empty_note: "",
         };
@@ -58,10 +62,13 @@ pub async fn run(args: &ResourceListArgs, context: &CommandContext) -> CommandRe
     };
     let items: Vec<&Resource> = all.items.iter().filter(fits).collect();
     let shown = OfferingList {
-        field: "resources",
+        items_name: "resources",
         item_name: "resource",
         table: offerings::resources(&items, context.output.width()),
-        json: items.iter().map(|item| offerings::resource(item)).collect(),
+        json: ResourcesJson {
+            resources: items.iter().map(|item| (*item).into()).collect(),
+            sources: (&all).into(),
+        },
         names: items.iter().map(|item| item.uri.clone()).collect(),
         empty_note: "; --templates lists templates of addresses",
     };

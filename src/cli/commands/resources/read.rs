@@ -9,12 +9,14 @@ use serde_json::Value;
 use crate::cli::commands::call;
 use crate::cli::complete;
 use crate::cli::context::{CommandContext, CommandResult};
+use crate::cli::json::offerings::ResourceContentsJson;
 use crate::cli::offering_lists;
-use crate::cli::output::{Format, SpanStyle, StyledPage, content, json};
+use crate::cli::output::{Format, SpanStyle, StyledPage, content};
 use crate::cli::save;
 use crate::cli::views::offerings;
 use crate::model::{Error, ToolResult};
 use crate::util::jq;
+use crate::util::json;
 
 /// Read a resource.
 ///
@@ -68,7 +70,7 @@ pub async fn run(args: &ResourceReadArgs, context: &CommandContext) -> CommandRe
         (Json | Yaml, Some(values)) => {
             values.iter().try_for_each(|value| output.value(format, value))
         }
-        (Json | Yaml, None) => output.value(format, &offerings::contents(&read)),
+        (Json | Yaml, None) => output.value(format, &ResourceContentsJson::from(&read)),
         _ if args.save.is_some() => Ok(()),
         (Raw, Some(values)) => output.raw(&call::lines(&values)),
         (Raw, None) => {

@@ -2,14 +2,14 @@
 
 use clap::Args;
 use clap_complete::ArgValueCompleter;
-use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::complete;
 use crate::cli::context::{CommandContext, CommandResult};
+use crate::cli::json::offerings::ResourceUpdateJson;
 use crate::cli::offering_lists;
-use crate::cli::output::{CommandError, Format, Output, SpanStyle, StyledLine, content, messages};
+use crate::cli::output::{CommandError, Format, Output, SpanStyle, StyledLine, content};
 use crate::cli::records;
 use crate::cli::views::offerings;
 use crate::host::ToolHost;
@@ -130,19 +130,16 @@ impl ChangePrinter<'_> {
             None
         };
         if self.format == Format::Json {
-            let mut line = json!({
-                "at": records::rfc3339(at),
-                "server": server,
-                "event": "updated",
-                "uri": uri,
-                "times": times,
+            let read = read.as_ref();
+            return output.line(&ResourceUpdateJson {
+                at: records::rfc3339(at),
+                server,
+                event: "updated",
+                uri,
+                times,
+                contents: read.and_then(|read| Some(read.as_ref().ok()?.contents.as_slice())),
+                error: read.and_then(|read| Some(read.as_ref().err()?.into())),
             });
-            match &read {
-                Some(Ok(read)) => line["contents"] = Value::Array(read.contents.clone()),
-                Some(Err(failed)) => line["error"] = messages::object(failed),
-                None => {}
-            }
-            return output.line(&line);
         }
         let mut line = StyledLine::styled(SpanStyle::Dim, records::local_time(at))
             .then(SpanStyle::Plain, "  ")

@@ -63,19 +63,19 @@ impl BlockingStatistics {
         Ok(changed)
     }
 
-    /// What was counted, and with `time_series` how it went in the course of time.
+    /// What was counted, and with `time_series` how it went in the slices of time.
     pub(super) async fn summary(
         &mut self,
         query: StatsQuery,
-        course: bool,
+        slices: bool,
     ) -> Result<(Summary, Vec<TimeSlice>), Error> {
         let most = slices_in(self.output.width());
         self.with(move |statistics| {
             let now = SystemClock.unix();
             let summary = statistics.summary(&query, now)?;
-            let course =
-                if course { statistics.time_series(&query, now, most)? } else { Vec::new() };
-            Ok((summary, course))
+            let slices =
+                if slices { statistics.time_series(&query, now, most)? } else { Vec::new() };
+            Ok((summary, slices))
         })
         .await
     }

@@ -2,11 +2,13 @@
 
 use std::path::Path;
 
-use crate::cli::context::{CommandContext, CommandResult, plural};
-use crate::cli::output::{Format, StyledLine, json};
+use crate::cli::context::{CommandContext, CommandResult};
+use crate::cli::output::plural;
+use crate::cli::output::{Format, StyledLine};
 use crate::cli::save;
 use crate::model::Error;
 use crate::stats::{Summary, export};
+use crate::util::json;
 
 /// Writes a summary: a table when the name of the file ends in `.csv`, JSON otherwise; `-` is
 /// standard output.

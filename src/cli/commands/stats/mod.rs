@@ -14,6 +14,7 @@ use clap_complete::ArgValueCompleter;
 
 use crate::cli::complete;
 use crate::cli::context::{CommandContext, CommandResult};
+use crate::cli::json::stats::StatsJson;
 use crate::cli::output::{Format, SpanStyle, StyledLine, StyledPage};
 use crate::cli::records::{Since, parse_since};
 use crate::cli::views;
@@ -138,7 +139,7 @@ async fn perform(args: &StatsArgs, context: &CommandContext, format: Format) -> 
         return watch::run(args, reading, &scope, context, format).await;
     }
     let query = args.query(&scope, SystemClock.unix());
-    let (mut summary, course) = reading.summary(query, scope.is_single_tool()).await?;
+    let (mut summary, slices) = reading.summary(query, scope.is_single_tool()).await?;
     sort(&mut summary.tools, args.sort.order());
     reading.print_notes();
     if let Some(file) = &args.export {
@@ -147,11 +148,9 @@ async fn perform(args: &StatsArgs, context: &CommandContext, format: Format) -> 
     let output = &context.output;
     match format {
         Format::Json | Format::Yaml => {
-            let mut value = views::stats::json(&summary);
-            if let ([usage], true) = (summary.tools.as_slice(), scope.is_single_tool()) {
-                value["tools"] = vec![views::stats::detail::json(usage, &course)].into();
-            }
-            output.value(format, &value)
+            let is_single = summary.tools.len() == 1 && scope.is_single_tool();
+            let slices = is_single.then_some(slices.as_slice());
+            output.value(format, &StatsJson::new(&summary, slices))
         }
         Format::Names => {
             let mut page = StyledPage::default();
@@ -161,7 +160,7 @@ async fn perform(args: &StatsArgs, context: &CommandContext, format: Format) -> 
             output.page(&page)
         }
         _ => {
-            output.page(&page(args, &summary, &scope, &course, output.width()))?;
+            output.page(&page(args, &summary, &scope, &slices, output.width()))?;
             remark(args, &summary, &scope, context);
             Ok(())
         }
@@ -173,12 +172,12 @@ fn page(
     args: &StatsArgs,
     summary: &Summary,
     scope: &StatsScope,
-    course: &[crate::stats::summary::TimeSlice],
+    slices: &[crate::stats::summary::TimeSlice],
     width: Option<usize>,
 ) -> StyledPage {
     match (summary.tools.as_slice(), args.by) {
         ([usage], StatsGrouping::Tool) if scope.is_single_tool() => {
-            views::stats::detail::page(usage, course, width)
+            views::stats::detail::page(usage, slices, width)
         }
         (tools, StatsGrouping::Tool) => views::stats::table(tools, StatsRows::Tools, width),
         (_, StatsGrouping::Server) => {

@@ -7,6 +7,7 @@ use super::blocking_statistics::BlockingStatistics;
 use super::stats_scope::StatsScope;
 use super::{StatsArgs, page};
 use crate::cli::context::{CommandContext, CommandResult};
+use crate::cli::json::stats::StatsJson;
 use crate::cli::output::{CommandError, Format, SpanStyle, StyledLine, StyledPage};
 use crate::cli::records::local_time;
 use crate::cli::views;
@@ -40,15 +41,15 @@ pub(super) async fn run(
         if changed || (pictures && rested >= IDLE_POLLS) {
             rested = 0;
             let query = args.query(scope, SystemClock.unix());
-            let (mut summary, course) =
+            let (mut summary, slices) =
                 reading.summary(query, scope.is_single_tool() && pictures).await?;
             sort(&mut summary.tools, args.sort.order());
             if format == Format::Json {
-                output.line(&views::stats::json(&summary))?;
+                output.line(&StatsJson::new(&summary, None))?;
             } else if pictures {
                 let mut shown = StyledPage::from(headline(&summary));
                 shown.blank_line();
-                shown.append(page(args, &summary, scope, &course, output.width()));
+                shown.append(page(args, &summary, scope, &slices, output.width()));
                 shown.blank_line();
                 let shown = match output.width() {
                     Some(width) => shown.wrap(width),

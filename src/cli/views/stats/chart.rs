@@ -1,11 +1,11 @@
-//! Pictures of one line: bars and the course of a value.
+//! Pictures of one line: bars and the slices of a value.
 //!
 //! The characters have a place in every alphabet: see `Palette`.
 
 /// Rising blocks; nothing stands for no value.
 const STEPS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// The course of a value, one character each; the highest is the full block. No value is a blank.
+/// The slices of a value, one character each; the highest is the full block. No value is a blank.
 pub fn sparkline(values: impl IntoIterator<Item = Option<f64>>) -> String {
     let values: Vec<Option<f64>> = values.into_iter().collect();
     let highest = values.iter().flatten().copied().fold(0.0_f64, f64::max);

@@ -2,11 +2,10 @@
 
 use std::time::Duration;
 
-use serde_json::{Value, json};
-
-use super::{QUANTILES, chart, json_usage, millis, quantile, seconds, share, time};
+use super::{chart, quantile, share, time};
+use crate::cli::json::stats::{QUANTILES, seconds};
 use crate::cli::output::{SpanStyle, StyledLine, StyledPage};
-use crate::cli::records::{local_time, rfc3339};
+use crate::cli::records::local_time;
 use crate::stats::Usage;
 use crate::stats::summary::{TimeSlice, duration_buckets};
 use crate::util::units::{show_duration, show_size};
@@ -25,30 +24,8 @@ pub fn slices_in(width: Option<usize>) -> usize {
     width.map_or(60, |width| width.saturating_sub(20).clamp(10, 60))
 }
 
-/// The JSON of one tool: that of the table, its histogram and its course.
-pub fn json(usage: &Usage, course: &[TimeSlice]) -> Value {
-    let mut value = json_usage(usage);
-    let class = |class: &crate::stats::summary::DurationBucket| json!({ "up_to_ms": millis(class.upper_bound), "calls": class.calls });
-    let slice = |slice: &TimeSlice| {
-        let durations = &slice.counts.durations;
-        json!({
-            "from": rfc3339(slice.from.as_secs_f64()),
-            "seconds": slice.length.as_secs(),
-            "calls": slice.counts.calls(),
-            "failed": slice.counts.failed(),
-            "p95_ms": durations.quantile(0.95).map(millis),
-        })
-    };
-    if let Some(fields) = value.as_object_mut() {
-        let histogram = duration_buckets(&usage.counts, CLASSES * 2);
-        fields.insert("histogram".to_owned(), histogram.iter().map(class).collect());
-        fields.insert("course".to_owned(), course.iter().map(slice).collect());
-    }
-    value
-}
-
 /// Everything about one tool.
-pub fn page(usage: &Usage, course: &[TimeSlice], width: Option<usize>) -> StyledPage {
+pub fn page(usage: &Usage, slices: &[TimeSlice], width: Option<usize>) -> StyledPage {
     let (counts, durations) = (&usage.counts, &usage.counts.durations);
     let mut page = StyledPage::from(StyledLine::styled(SpanStyle::Name, &usage.tool.name));
     let mut calls = StyledLine::plain(counts.calls().to_string());
@@ -84,7 +61,7 @@ pub fn page(usage: &Usage, course: &[TimeSlice], width: Option<usize>) -> Styled
             fact(&mut page, kind, StyledLine::styled(SpanStyle::Error, count.to_string()));
         }
     }
-    trend(&mut page, course);
+    trend(&mut page, slices);
     page
 }
 
@@ -116,13 +93,13 @@ fn histogram(page: &mut StyledPage, usage: &Usage, width: Option<usize>) {
     }
 }
 
-/// Calls, failures and the 95th percentile in the course of time.
-fn trend(page: &mut StyledPage, course: &[TimeSlice]) {
-    let (Some(first), Some(last)) = (course.first(), course.last()) else { return };
-    if course.len() < 2 {
+/// Calls, failures and the 95th percentile in the slices of time.
+fn trend(page: &mut StyledPage, slices: &[TimeSlice]) {
+    let (Some(first), Some(last)) = (slices.first(), slices.last()) else { return };
+    if slices.len() < 2 {
         return;
     }
-    page.heading(&format!("Course, {} a character", span(first.length)));
+    page.heading(&format!("Over time, {} a character", span(first.length)));
     #[expect(clippy::cast_precision_loss, reason = "a picture")]
     let calls = |slice: &TimeSlice| Some(slice.counts.calls() as f64).filter(|calls| *calls > 0.0);
     #[expect(clippy::cast_precision_loss, reason = "a picture")]
@@ -130,20 +107,20 @@ fn trend(page: &mut StyledPage, course: &[TimeSlice]) {
         |slice: &TimeSlice| Some(slice.counts.failed() as f64).filter(|failed| *failed > 0.0);
     let p95 =
         |slice: &TimeSlice| slice.counts.durations.quantile(0.95).map(|p95| p95.as_secs_f64());
-    let most = |value: &dyn Fn(&TimeSlice) -> u64| course.iter().map(value).max().unwrap_or(0);
+    let most = |value: &dyn Fn(&TimeSlice) -> u64| slices.iter().map(value).max().unwrap_or(0);
     fact(
         page,
         "calls",
-        StyledLine::styled(SpanStyle::Success, chart::sparkline(course.iter().map(calls))),
+        StyledLine::styled(SpanStyle::Success, chart::sparkline(slices.iter().map(calls))),
     );
     if most(&|slice| slice.counts.failed()) > 0 {
         fact(
             page,
             "failures",
-            StyledLine::styled(SpanStyle::Error, chart::sparkline(course.iter().map(failed))),
+            StyledLine::styled(SpanStyle::Error, chart::sparkline(slices.iter().map(failed))),
         );
     }
-    fact(page, "p95", StyledLine::plain(chart::sparkline(course.iter().map(p95))));
+    fact(page, "p95", StyledLine::plain(chart::sparkline(slices.iter().map(p95))));
     let end = last.from + last.length;
     let words =
         format!("{} to {}", local_time(first.from.as_secs_f64()), local_time(end.as_secs_f64()));
@@ -170,7 +147,7 @@ mod tests {
     use crate::cli::output::LineRenderer;
     use crate::stats::count::CallCounts;
 
-    fn course() -> Vec<TimeSlice> {
+    fn slices() -> Vec<TimeSlice> {
         let slice = |index: u64| {
             let mut counts = CallCounts { ok: index, ..CallCounts::default() };
             counts.durations.record_many(Duration::from_millis(index * 10), index);
@@ -192,7 +169,7 @@ mod tests {
         usage.counts.add_failures("timeout", 2);
         usage.counts.add_failures("tool", 30);
         usage.counts.attempts += 40;
-        let page = page(&usage, &course(), Some(60));
+        let page = page(&usage, &slices(), Some(60));
         assert!(page.lines().iter().all(|line| line.width() <= 60));
         let text = shown(&page);
         for part in [
@@ -201,7 +178,7 @@ mod tests {
             "Durations of 300 calls that went well",
             "timeout      2\n",
             "tool         30\n  timeout",
-            "Course, 1 hour a character",
+            "Over time, 1 hour a character",
             "calls         ▂▄█▇█\n",
             "failures        █\n",
             "1970-01-01 ",
@@ -210,8 +187,13 @@ mod tests {
         }
         let ascii = LineRenderer { colour: false, ascii: true }.page(&page);
         assert!(ascii.is_ascii(), "{ascii}");
-        let value = json(&usage, &course());
-        assert_eq!(value["course"].as_array().unwrap().len(), 6);
+        let summary = Summary { tools: vec![usage], ..Summary::default() };
+        let value = StatsJson::new(&summary, Some(&slices()));
+        let value = serde_json::to_value(value).unwrap()["tools"][0].take();
+        assert_eq!(
+            value.as_object().unwrap().values().next_back().unwrap().as_array().unwrap().len(),
+            6
+        );
         let calls = value["histogram"].as_array().unwrap().iter().map(|c| c["calls"].as_u64());
         assert_eq!(calls.map(Option::unwrap).sum::<u64>(), 300);
     }

@@ -1,23 +1,18 @@
-//! Statistics of calls: tables, lines and the documented JSON.
+//! Statistics of calls: tables and lines.
 
 pub mod chart;
 pub mod detail;
 
 use std::time::Duration;
 
-use serde_json::{Map, Value, json};
-
-use super::millis;
+use crate::cli::json::stats::seconds;
 use crate::cli::output::table::{Table, TableColumn};
 use crate::cli::output::{SpanStyle, StyledLine, StyledPage};
-use crate::cli::records::{local_time, rfc3339};
+use crate::cli::records::local_time;
 use crate::stats::count::CallCounts;
 use crate::stats::{Summary, Usage};
 use crate::util::histogram::Durations;
 use crate::util::units::show_duration;
-
-/// The quantiles that are shown, with their names.
-const QUANTILES: [(&str, f64); 4] = [("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99)];
 
 /// Marks a percentile that too few calls stand behind.
 const UNSURE: char = '?';
@@ -29,69 +24,6 @@ pub enum StatsRows {
     Tools,
     /// One for each server.
     Servers,
-}
-
-/// The documented JSON of statistics.
-pub fn json(summary: &Summary) -> Value {
-    let tools: Vec<Value> = summary.tools.iter().map(json_usage).collect();
-    let servers = summary.servers();
-    let server = |usage: &Usage| {
-        let mut value = json_usage(usage);
-        if let Some(fields) = value.as_object_mut() {
-            fields.shift_remove("name");
-        }
-        value
-    };
-    json!({
-        "tools": tools,
-        "servers": servers.iter().map(server).collect::<Vec<_>>(),
-        "total": summary.total().as_ref().map(|usage| json_counts(&usage.counts)),
-        "from": summary.from.map(|from| rfc3339(from.as_secs_f64())),
-        "until": rfc3339(summary.now.as_secs_f64()),
-        "not_folded": summary.unfolded,
-        "complete": !summary.is_behind,
-        "damaged_lines": summary.damaged_lines,
-    })
-}
-
-/// The JSON of one tool.
-pub fn json_usage(usage: &Usage) -> Value {
-    let mut fields = Map::new();
-    fields.insert("name".to_owned(), json!(usage.tool.name));
-    fields.insert("server".to_owned(), json!(usage.tool.server));
-    fields.extend(json_counts(&usage.counts));
-    fields.insert("first_used".to_owned(), json!(rfc3339(seconds(usage.period.first))));
-    fields.insert("last_used".to_owned(), json!(rfc3339(seconds(usage.period.last))));
-    Value::Object(fields)
-}
-
-/// What was counted; `errors` are those that are neither the tool's own nor a limit of time.
-fn json_counts(counts: &CallCounts) -> Map<String, Value> {
-    let (tool, timeouts) = (counts.failed_by("tool"), counts.failed_by("timeout"));
-    let durations = &counts.durations;
-    let time = |time: Option<Duration>| time.map_or(Value::Null, millis);
-    let mut fields = Map::new();
-    let mut put = |key: &str, value: Value| drop(fields.insert(key.to_owned(), value));
-    put("calls", json!(counts.calls()));
-    put("ok", json!(counts.ok));
-    put("tool_errors", json!(tool));
-    put("errors", json!(counts.failed().saturating_sub(tool).saturating_sub(timeouts)));
-    put("timeouts", json!(timeouts));
-    put("errors_by_kind", json!(counts.failures));
-    put("mean_ms", time(durations.mean()));
-    put("stddev_ms", time(durations.stddev()));
-    put("min_ms", time(durations.min()));
-    put("max_ms", time(durations.max()));
-    for (name, share) in QUANTILES {
-        put(&format!("{name}_ms"), time(durations.quantile(share)));
-    }
-    // A percentile that fewer than ten calls lie beyond is one of the slowest, and little more.
-    let unsure = QUANTILES.iter().filter(|(_, share)| !durations.is_reliable_at(*share));
-    put("too_few_for", unsure.map(|(name, _)| json!(name)).collect());
-    put("retries", json!(counts.retries()));
-    put("recovered", json!(counts.recovered));
-    put("bytes", json!(counts.bytes));
-    fields
 }
 
 /// A table of tools or servers. `width` is that of the screen.
@@ -235,15 +167,8 @@ fn time(value: Option<Duration>) -> String {
     value.map(show_duration).unwrap_or_default()
 }
 
-/// Milliseconds as seconds.
-pub(super) fn seconds(millis: u64) -> f64 {
-    #[expect(clippy::cast_precision_loss, reason = "2^53 milliseconds are 285,000 years")]
-    let millis = millis as f64;
-    millis / 1e3
-}
-
 #[cfg(test)]
-pub(super) mod tests {
+pub(in crate::cli) mod tests {
     use super::*;
     use crate::cli::output::LineRenderer;
     use crate::stats::count::{ToolKey, UsagePeriod};
@@ -264,7 +189,7 @@ pub(super) mod tests {
         Usage { tool, counts, period: UsagePeriod { first: LAST - 500, last: LAST } }
     }
 
-    fn summary() -> Summary {
+    pub(in crate::cli) fn summary() -> Summary {
         let mut failing = usage("web-search\u{1b}[2J", Some("web"), 31);
         failing.counts.add_failures("timeout", 4);
         failing.counts.add_failures("tool", 2);
@@ -313,31 +238,6 @@ pub(super) mod tests {
         assert!(servers.contains("(internal)") && servers.contains("web "), "{servers}");
         let remarks = remarks(&summary, &summary.tools);
         assert_eq!(remarks.len(), 1, "{remarks:?}");
-    }
-
-    #[test]
-    fn json_has_the_documented_fields() {
-        let value = json(&summary());
-        let tool = &value["tools"][2];
-        for (key, expected) in [
-            ("calls", json!(38)),
-            ("ok", json!(31)),
-            ("tool_errors", json!(2)),
-            ("errors", json!(1)),
-            ("timeouts", json!(4)),
-            ("mean_ms", json!(16.0)),
-            ("server", json!("web")),
-            ("retries", json!(12)),
-            ("too_few_for", json!(["p90", "p95", "p99"])),
-        ] {
-            assert_eq!(tool[key], expected, "{key}");
-        }
-        let p95 = tool["p95_ms"].as_f64().unwrap();
-        assert!((29.5..=30.5).contains(&p95), "{p95}");
-        assert_eq!(value["tools"][1]["mean_ms"], Value::Null);
-        assert_eq!(value["total"]["calls"], 2_039);
-        assert_eq!(value["servers"][1]["calls"], 39);
-        assert!(tool["last_used"].as_str().unwrap().starts_with("2026-11-2"));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::history::HistoryEntry;
 use crate::history::compare::CallComparison;
-use crate::history::json as documented;
+use crate::history::json::HistoryDetailJson;
 use crate::model::Error;
 use crate::tui::state::{ScrollText, StyledSpan};
 use crate::tui::theme::StyleRole;
@@ -59,7 +59,7 @@ pub(super) fn entry(
 ) -> ScrollText {
     let mut page = ScrollText::default();
     if look == EntryFormat::Json {
-        page.text(StyleRole::Plain, &json::pretty(&documented::full(entry)));
+        page.text(StyleRole::Plain, &json::pretty(&HistoryDetailJson::from(entry)));
         return page;
     }
     let took = show_duration(entry.duration());

@@ -1,0 +1,228 @@
+//! The JSON of `call`, `history rerun` and their `--dry-run`.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::error::ErrorJson;
+use super::millis;
+use super::tool::{DecisionJson, server};
+use crate::host::request::{CallOutcome, DryRun};
+use crate::model::{Routing, SkippedServer, ToolResult};
+
+/// A call that was dispatched.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct CallJson<'a> {
+    /// The full name of the tool.
+    pub tool: String,
+    /// Whether the tool did what it was asked for.
+    pub success: bool,
+    /// The structured result, else the text; null when nothing came.
+    pub output: &'a Value,
+    /// Why it failed.
+    pub error: Option<ErrorJson<'a>>,
+    /// The content blocks, as MCP has them.
+    pub content: &'a [Value],
+    /// The structured result.
+    pub structured: Option<&'a Value>,
+    /// How the call went.
+    pub metadata: CallMetadataJson<'a>,
+    /// What is odd about the answer.
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    pub warnings: &'a [String],
+    /// The `_meta` of the answer.
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    pub meta: Option<&'a Value>,
+}
+
+/// How a call went.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct CallMetadataJson<'a> {
+    /// The call's identity in the audit log and the history.
+    pub call_id: &'a str,
+    /// `internal` or `mcp`.
+    pub source: &'static str,
+    /// The server, for MCP tools.
+    pub server: Option<&'a str>,
+    /// From the first attempt to the answer, without connecting.
+    pub duration_ms: f64,
+    /// Connecting, when that was needed.
+    pub connect_ms: Option<f64>,
+    /// Attempts made.
+    pub attempts: u32,
+    /// The protocol version spoken, for MCP tools.
+    pub protocol: Option<&'a str>,
+    /// How the server was chosen; only when several could have been called.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub routing: Option<RoutingJson<'a>>,
+    /// The part of the duration in which the server waited for a person's answer, when it did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waited_ms: Option<f64>,
+}
+
+/// The choice between servers that offer one tool.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct RoutingJson<'a> {
+    /// The chosen one.
+    pub server: &'a str,
+    /// Others that could have been chosen.
+    pub others: &'a [String],
+    /// Servers that were passed over.
+    pub skipped: Vec<SkippedServerJson<'a>>,
+}
+
+/// A server that was passed over.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct SkippedServerJson<'a> {
+    /// Its name.
+    pub server: &'a str,
+    /// Why it was passed over.
+    pub reason: &'a str,
+}
+
+impl<'a> From<&'a Routing> for RoutingJson<'a> {
+    fn from(routing: &'a Routing) -> Self {
+        let skipped = |skipped: &'a SkippedServer| SkippedServerJson {
+            server: &skipped.server,
+            reason: &skipped.reason,
+        };
+        Self {
+            server: &routing.server,
+            others: &routing.others,
+            skipped: routing.skipped.iter().map(skipped).collect(),
+        }
+    }
+}
+
+impl<'a> From<&'a CallOutcome> for CallJson<'a> {
+    fn from(outcome: &'a CallOutcome) -> Self {
+        let (definition, metadata) = (&outcome.definition, &outcome.metadata);
+        let result: Option<&ToolResult> = outcome.result.as_ref().ok();
+        let waited = metadata.question_wait;
+        Self {
+            tool: definition.name.full(),
+            success: outcome.error().is_none() && result.is_some_and(|result| result.success),
+            output: result.map_or(&Value::Null, |result| &result.output),
+            error: outcome.error().map(Into::into),
+            content: result.map(|result| result.content.as_slice()).unwrap_or_default(),
+            structured: result.and_then(|result| result.structured.as_ref()),
+            metadata: CallMetadataJson {
+                call_id: &metadata.call_id.0,
+                source: definition.source.as_str(),
+                server: server(definition),
+                duration_ms: millis(metadata.duration),
+                connect_ms: metadata.connect.map(millis),
+                attempts: metadata.attempts,
+                protocol: metadata.protocol.as_deref(),
+                routing: metadata.routing.as_ref().map(Into::into),
+                waited_ms: (!waited.is_zero()).then(|| millis(waited)),
+            },
+            warnings: result.map(|result| result.warnings.as_slice()).unwrap_or_default(),
+            meta: result.and_then(|result| result.meta.as_ref()),
+        }
+    }
+}
+
+/// What a call would send or start.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct DryRunJson<'a> {
+    /// Always true.
+    pub dry_run: bool,
+    /// One line: what would happen.
+    pub summary: &'a str,
+    /// The request: argv and stdin, a JSON-RPC message, or an HTTP request; secrets are masked.
+    pub request: &'a Value,
+    /// Whether the call may run.
+    pub decision: DecisionJson<'a>,
+}
+
+impl<'a> From<&'a DryRun> for DryRunJson<'a> {
+    fn from(dry_run: &'a DryRun) -> Self {
+        Self {
+            dry_run: true,
+            summary: &dry_run.preview.summary,
+            request: &dry_run.preview.request,
+            decision: (&dry_run.decision).into(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use insta::assert_snapshot;
+
+    use super::*;
+    use crate::cli::views::tool::tests::{builtin, remote};
+    use crate::model::{CallId, CallMetadata, Error, ToolDefinition};
+    use crate::util::json;
+
+    fn outcome(definition: ToolDefinition, result: Result<ToolResult, Error>) -> CallOutcome {
+        let metadata = CallMetadata {
+            call_id: CallId("id-1".to_owned()),
+            duration: Duration::from_micros(1234),
+            question_wait: Duration::ZERO,
+            connect: Some(Duration::from_millis(20)),
+            attempts: 1,
+            protocol: Some("2025-11-25".to_owned()),
+            routing: None,
+        };
+        CallOutcome { definition: Arc::new(definition), result, metadata }
+    }
+
+    fn value(outcome: &CallOutcome) -> Value {
+        serde_json::to_value(CallJson::from(outcome)).unwrap()
+    }
+
+    #[test]
+    fn a_success_has_the_documented_shape() {
+        let outcome = outcome(remote("s", "echo", ""), Ok(ToolResult::text("hi\u{1b}")));
+        assert_snapshot!(json::pretty(&CallJson::from(&outcome)), @r#"
+        {
+          "tool": "s-echo",
+          "success": true,
+          "output": "hi\u001b",
+          "error": null,
+          "content": [
+            {
+              "type": "text",
+              "text": "hi\u001b"
+            }
+          ],
+          "structured": null,
+          "metadata": {
+            "call_id": "id-1",
+            "source": "mcp",
+            "server": "s",
+            "duration_ms": 1.234,
+            "connect_ms": 20.0,
+            "attempts": 1,
+            "protocol": "2025-11-25"
+          }
+        }
+        "#);
+    }
+
+    #[test]
+    fn a_no_of_the_tool_is_no_success() {
+        let value = value(&outcome(builtin("b", ""), Ok(ToolResult::failure("cannot"))));
+        assert_eq!(value["success"], false);
+        assert_eq!(value["error"]["kind"], "tool");
+        assert_eq!(value["output"], "cannot");
+        assert_eq!(value["metadata"]["server"], Value::Null);
+    }
+
+    #[test]
+    fn a_call_without_an_answer_has_the_same_fields() {
+        let error =
+            Error::timeout("no answer within 5 s").with_server("s").with_hint("--timeout 30s");
+        let failed = value(&outcome(remote("s", "slow", ""), Err(error)));
+        let worked = value(&outcome(remote("s", "echo", ""), Ok(ToolResult::text("hi"))));
+        let keys = |v: &Value| v.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+        assert_eq!(keys(&failed), keys(&worked));
+        assert_eq!(failed["error"]["server"], "s");
+        assert_eq!(failed["output"], Value::Null);
+    }
+}

@@ -1,0 +1,153 @@
+//! The JSON of `config check`, `config show` and `config paths`.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::error::DiagnosticJson;
+use crate::config::environment::Environment;
+use crate::config::show::ConfigValue;
+use crate::config::spec::{Configuration, FileRole, Layer};
+use crate::model::Diagnostic;
+
+/// What is wrong with the configuration: `config check`.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ConfigCheckJson<'a> {
+    /// Every diagnostic, in the order of the files.
+    problems: Vec<DiagnosticJson<'a>>,
+    /// How many are errors.
+    errors: usize,
+    /// How many are warnings.
+    warnings: usize,
+}
+
+impl<'a> From<&'a [Diagnostic]> for ConfigCheckJson<'a> {
+    fn from(diagnostics: &'a [Diagnostic]) -> Self {
+        let errors = diagnostics.iter().filter(|diagnostic| diagnostic.is_error()).count();
+        Self {
+            problems: diagnostics.iter().map(Into::into).collect(),
+            errors,
+            warnings: diagnostics.len() - errors,
+        }
+    }
+}
+
+/// Every value of the configuration: `config show`.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ConfigValuesJson<'a> {
+    /// The values, in order of precedence.
+    values: Vec<ConfigValueJson<'a>>,
+}
+
+/// A value and its place.
+#[derive(Debug, Serialize, JsonSchema)]
+struct ConfigValueJson<'a> {
+    /// Its path, such as `tools.calculator.timeout`.
+    path: &'a str,
+    /// The value; written-out secrets are `***`.
+    value: Value,
+    /// The file it is in.
+    file: String,
+    /// The line, from 1.
+    line: u32,
+    /// The column, from 1.
+    column: u32,
+    /// How the file was found, such as `project` or `user`.
+    layer: &'static str,
+    /// Whether it counts: false when a file with precedence has an entry of the same name.
+    used: bool,
+}
+
+impl<'a> From<&'a [ConfigValue]> for ConfigValuesJson<'a> {
+    fn from(values: &'a [ConfigValue]) -> Self {
+        let value = |value: &'a ConfigValue| ConfigValueJson {
+            path: &value.path,
+            value: serde_json::from_str(&value.value).unwrap_or_default(),
+            file: value.location.file.display().to_string(),
+            line: value.location.line,
+            column: value.location.column,
+            layer: layer_name(value.layer),
+            used: !value.is_shadowed,
+        };
+        Self { values: values.iter().map(value).collect() }
+    }
+}
+
+/// Where files were looked for, and which were read: `config paths`.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ConfigPathsJson {
+    /// The files that were read; the first has precedence.
+    files: Vec<ConfigFileJson>,
+    /// The places that were searched.
+    searched: Vec<String>,
+    /// The directories of this user.
+    directories: ConfigDirectoriesJson,
+}
+
+impl ConfigPathsJson {
+    /// The JSON of what was read, for the user of this environment.
+    pub fn new(configuration: &Configuration, environment: &dyn Environment) -> Self {
+        let show = |path: Option<std::path::PathBuf>| path.map(|path| path.display().to_string());
+        Self {
+            files: configuration
+                .files
+                .iter()
+                .map(|file| ConfigFileJson {
+                    path: file.path.display().to_string(),
+                    role: role_name(file.role),
+                    layer: layer_name(file.layer),
+                })
+                .collect(),
+            searched: configuration
+                .searched
+                .iter()
+                .map(|path| path.display().to_string())
+                .collect(),
+            directories: ConfigDirectoriesJson {
+                cache: show(environment.cache_dir()),
+                configuration: show(environment.config_dir()),
+                state: show(environment.state_dir()),
+            },
+        }
+    }
+}
+
+/// A file that was read.
+#[derive(Debug, Serialize, JsonSchema)]
+struct ConfigFileJson {
+    path: String,
+    /// `tools` or `servers`.
+    role: &'static str,
+    /// How it was found.
+    layer: &'static str,
+}
+
+/// The directories of this user; null where there is no home directory.
+#[derive(Debug, Serialize, JsonSchema)]
+struct ConfigDirectoriesJson {
+    /// Names for completion and protocol eras.
+    cache: Option<String>,
+    /// The user's own files.
+    configuration: Option<String>,
+    /// Audit log, history, statistics, pins and trust.
+    state: Option<String>,
+}
+
+/// What a file declares, in a word.
+pub(in crate::cli) fn role_name(role: FileRole) -> &'static str {
+    match role {
+        FileRole::Tools => "tools",
+        FileRole::Servers => "servers",
+    }
+}
+
+/// How a file was found, in words.
+pub(in crate::cli) fn layer_name(layer: Layer) -> &'static str {
+    match layer {
+        Layer::Flag => "named on the command line",
+        Layer::Variable => "named by a variable",
+        Layer::Project => "project",
+        Layer::User => "user",
+        Layer::Embedded => "built in",
+    }
+}

@@ -1,0 +1,52 @@
+//! The JSON of `history diff`; a call of the history has its own in [`crate::history::json`].
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::util::diff::{DiffLine, DiffMark, Hunk};
+
+/// The results of two calls, compared.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct HistoryDiffJson<'a> {
+    /// The first call.
+    pub a: &'a str,
+    /// The call it is compared with.
+    pub b: &'a str,
+    /// Whether the results are the same.
+    pub equal: bool,
+    /// The lines that differ.
+    pub differences: Vec<DifferenceJson<'a>>,
+}
+
+impl<'a> HistoryDiffJson<'a> {
+    /// The JSON of a comparison of the calls `a` and `b`.
+    pub fn new(a: &'a str, b: &'a str, equal: bool, hunks: &'a [Hunk]) -> Self {
+        let lines = hunks.iter().flat_map(|hunk| &hunk.lines);
+        let differ = lines.filter(|line| line.mark != DiffMark::Same);
+        Self { a, b, equal, differences: differ.map(Into::into).collect() }
+    }
+}
+
+/// A line that only one of two texts has.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct DifferenceJson<'a> {
+    /// `-`: only the first has it; `+`: only the second.
+    pub op: String,
+    /// The line.
+    pub line: &'a str,
+    /// Its number in the first text, from 1.
+    pub old_line: Option<usize>,
+    /// Its number in the second text, from 1.
+    pub new_line: Option<usize>,
+}
+
+impl<'a> From<&'a DiffLine> for DifferenceJson<'a> {
+    fn from(line: &'a DiffLine) -> Self {
+        Self {
+            op: line.mark.sign().to_string(),
+            line: &line.text,
+            old_line: line.old,
+            new_line: line.new,
+        }
+    }
+}

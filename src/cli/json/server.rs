@@ -1,0 +1,208 @@
+//! The JSON of `servers`, and of `inspect` for a server.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::error::ErrorJson;
+use super::millis;
+use super::tool::LocationJson;
+use crate::catalogue::scan::Finding;
+use crate::model::{CircuitState, Era, ServerStatus};
+use crate::util::confine::Coverage;
+use crate::util::timestamp::rfc3339;
+
+/// The servers.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ServersJson<'a> {
+    servers: Vec<ServerJson<'a>>,
+}
+
+impl<'a> From<&'a [ServerStatus]> for ServersJson<'a> {
+    fn from(servers: &'a [ServerStatus]) -> Self {
+        Self { servers: servers.iter().map(Into::into).collect() }
+    }
+}
+
+/// A server, as far as it is known.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ServerJson<'a> {
+    /// Its name in the configuration.
+    pub name: &'a str,
+    /// The description of its entry.
+    pub description: Option<&'a str>,
+    /// `idle`, `starting`, `ready`, `failed`, `untrusted` or `closed`.
+    pub status: &'static str,
+    /// `legacy` or `modern`.
+    pub era: Option<&'static str>,
+    /// The protocol version spoken.
+    pub protocol: Option<&'a str>,
+    /// The versions it says it speaks.
+    pub supported_versions: &'a [String],
+    /// How it is reached, such as `stdio` or `http`.
+    pub transport: &'static str,
+    /// Its command line or address.
+    pub endpoint: &'a str,
+    /// What confines its process, a line each.
+    pub confinement: &'a [String],
+    /// What its sandbox keeps and leaves open.
+    pub sandbox: Option<&'a Coverage>,
+    /// Its process.
+    pub pid: Option<u32>,
+    /// Its resident memory, in bytes.
+    pub memory_bytes: Option<u64>,
+    /// How long connecting took.
+    pub connect_ms: Option<f64>,
+    /// How long the last ping took.
+    pub ping_ms: Option<f64>,
+    /// How many tools it offers.
+    pub tools: Option<usize>,
+    /// How many resources it offers.
+    pub resources: Option<usize>,
+    /// How many prompts it offers.
+    pub prompts: Option<usize>,
+    /// What it identifies as.
+    pub server_info: Option<&'a Value>,
+    /// What it says it can do.
+    pub capabilities: Option<&'a Value>,
+    /// Its instructions for models.
+    pub instructions: Option<&'a str>,
+    /// How often it was started.
+    pub starts: u32,
+    /// How long it has been running.
+    pub uptime_ms: Option<f64>,
+    /// The last failure, over or not.
+    pub last_error: Option<PastErrorJson<'a>>,
+    /// Its `routing_weight`.
+    pub weight: Option<f64>,
+    /// The circuit breaker: `closed` (calls pass), `open` or `half-open`.
+    pub circuit: &'static str,
+    /// How long the circuit stays open.
+    pub circuit_open_ms: Option<f64>,
+    /// What is odd about it.
+    pub warnings: &'a [String],
+    /// The last lines of its standard error.
+    pub stderr: &'a [String],
+    /// Why it does not work now.
+    pub error: Option<ErrorJson<'a>>,
+}
+
+/// A failure of the past.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct PastErrorJson<'a> {
+    /// When it happened (RFC 3339).
+    pub time: String,
+    /// What it was.
+    pub error: ErrorJson<'a>,
+}
+
+impl<'a> From<&'a ServerStatus> for ServerJson<'a> {
+    fn from(server: &'a ServerStatus) -> Self {
+        Self {
+            name: &server.name,
+            description: server.description.as_deref(),
+            status: server.state.as_str(),
+            era: server.era.map(Era::as_str),
+            protocol: server.protocol.as_deref(),
+            supported_versions: &server.supported_versions,
+            transport: server.transport,
+            endpoint: &server.endpoint,
+            confinement: &server.confinement,
+            sandbox: server.sandbox.as_ref(),
+            pid: server.pid,
+            memory_bytes: server.memory,
+            connect_ms: server.connect.map(millis),
+            ping_ms: server.ping.map(millis),
+            tools: server.tools,
+            resources: server.resources,
+            prompts: server.prompts,
+            server_info: server.server_info.as_ref(),
+            capabilities: server.capabilities.as_ref(),
+            instructions: server.instructions.as_deref(),
+            starts: server.starts,
+            uptime_ms: server.uptime.map(millis),
+            last_error: server.last_error.as_ref().map(|past| PastErrorJson {
+                time: rfc3339(past.at.as_secs_f64()),
+                error: (&past.error).into(),
+            }),
+            weight: server.weight,
+            circuit: server.circuit.as_str(),
+            circuit_open_ms: match server.circuit {
+                CircuitState::Open { remaining } => Some(millis(remaining)),
+                CircuitState::Closed | CircuitState::HalfOpen => None,
+            },
+            warnings: &server.warnings,
+            stderr: &server.stderr_tail,
+            error: server.state.error().map(Into::into),
+        }
+    }
+}
+
+/// A server with its entry: what the file says about it and what became of its pins.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ServerDetailJson<'a> {
+    /// What is known about the server.
+    #[serde(flatten)]
+    pub server: ServerJson<'a>,
+    /// What its entry says; left out for servers without an entry of their own.
+    #[serde(flatten)]
+    pub entry: Option<ServerEntryJson<'a>>,
+}
+
+/// The entry of a server.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ServerEntryJson<'a> {
+    /// Where it is defined.
+    pub origin: LocationJson,
+    /// Whether its project is trusted: always true, entries of others are not resolved.
+    pub trusted: bool,
+    /// `auto`, `legacy` or `2026-07-28`.
+    pub protocol_choice: &'static str,
+    /// What it identifies itself with, in words; never a value.
+    pub credentials: Option<String>,
+    /// The silence a call may have, when the entry sets it.
+    pub timeout_ms: Option<f64>,
+    /// The time a call may take, when the entry sets it.
+    pub max_total_ms: Option<f64>,
+    /// The time it may take to start, when the entry sets it.
+    pub start_timeout_ms: Option<f64>,
+    /// How often a failed call of a repeatable tool is tried again.
+    pub retries: u32,
+    /// Whether a person approves each call.
+    pub requires_approval: bool,
+    /// Its share of calls that several servers could take; below 1 is a backup.
+    pub routing_weight: Option<f64>,
+    /// The only tools that are listed.
+    pub include: Option<&'a [String]>,
+    /// The tools, prompts and resources that are not listed.
+    pub exclude: &'a [String],
+    /// The directories it is told of.
+    pub roots: &'a [String],
+    /// How many tools the entry declares.
+    pub declares: usize,
+    /// Whether it is under development.
+    pub dev: bool,
+    /// What happens to a call of a tool that changed: `block`, `warn` or `allow`.
+    pub drift: &'static str,
+    /// How its tools compare with their pins; null without pins.
+    pub pins: Option<ServerPinsJson>,
+    /// How many of its tools have findings that matter.
+    pub flagged_tools: usize,
+    /// What is suspicious about its instructions.
+    pub findings: &'a [Finding],
+}
+
+/// How the tools of a server compare with their pins.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ServerPinsJson {
+    /// `none`, `same` or `changed`.
+    pub state: &'static str,
+    /// Tools with a pin.
+    pub pinned: usize,
+    /// Tools that are not what was pinned.
+    pub changed: usize,
+    /// Pinned tools that are not listed any more.
+    pub gone: usize,
+    /// Tools without a pin.
+    pub new: usize,
+}

@@ -1,0 +1,286 @@
+//! The JSON of `stats`.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::millis;
+use crate::stats::count::CallCounts;
+use crate::stats::summary::{TimeSlice, duration_buckets};
+use crate::stats::{Summary, Usage};
+use crate::util::timestamp::rfc3339;
+
+/// The percentiles that are given, with their names.
+pub(in crate::cli) const QUANTILES: [(&str, f64); 4] =
+    [("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99)];
+
+/// The most buckets of a tool's histogram.
+const MAX_BUCKETS: usize = 24;
+
+/// Milliseconds as seconds.
+pub(in crate::cli) fn seconds(millis: u64) -> f64 {
+    #[expect(clippy::cast_precision_loss, reason = "2^53 milliseconds are 285,000 years")]
+    let millis = millis as f64;
+    millis / 1e3
+}
+
+/// What was counted in a window.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct StatsJson<'a> {
+    /// The tools that were called.
+    pub tools: Vec<ToolStatsJson<'a>>,
+    /// The same by server; internal tools are one server without a name.
+    pub servers: Vec<ServerStatsJson>,
+    /// Everything together; null when nothing was called.
+    pub total: Option<CountsJson>,
+    /// Where the window begins (RFC 3339); null for everything.
+    pub from: Option<String>,
+    /// When the statistics were read (RFC 3339).
+    pub until: String,
+    /// Calls that were read from the spool because they are in no store yet.
+    pub not_folded: u64,
+    /// Whether the whole spool was read.
+    pub complete: bool,
+    /// Lines of the spool that could not be read, ever.
+    pub damaged_lines: u64,
+}
+
+impl<'a> StatsJson<'a> {
+    /// The JSON of a summary. With `slices` it is about one tool, which gets its histogram and
+    /// these slices of time too.
+    pub fn new(summary: &'a Summary, slices: Option<&[TimeSlice]>) -> Self {
+        let server = |usage: &Usage| ServerStatsJson {
+            server: usage.tool.server.clone(),
+            counts: (&usage.counts).into(),
+            period: usage.into(),
+        };
+        Self {
+            tools: summary
+                .tools
+                .iter()
+                .map(|usage| ToolStatsJson {
+                    usage: usage.into(),
+                    detail: slices.map(|slices| UsageDetailJson::new(usage, slices)),
+                })
+                .collect(),
+            servers: summary.servers().iter().map(server).collect(),
+            total: summary.total().as_ref().map(|usage| (&usage.counts).into()),
+            from: summary.from.map(|from| rfc3339(from.as_secs_f64())),
+            until: rfc3339(summary.now.as_secs_f64()),
+            not_folded: summary.unfolded,
+            complete: !summary.is_behind,
+            damaged_lines: summary.damaged_lines,
+        }
+    }
+}
+
+/// The calls of a tool.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ToolStatsJson<'a> {
+    #[serde(flatten)]
+    usage: UsageJson<'a>,
+    #[serde(flatten)]
+    detail: Option<UsageDetailJson>,
+}
+
+/// What was counted of a tool.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct UsageJson<'a> {
+    /// The full name of the tool.
+    name: &'a str,
+    /// The server, for MCP tools.
+    server: Option<&'a str>,
+    #[serde(flatten)]
+    counts: CountsJson,
+    #[serde(flatten)]
+    period: PeriodJson,
+}
+
+impl<'a> From<&'a Usage> for UsageJson<'a> {
+    fn from(usage: &'a Usage) -> Self {
+        Self {
+            name: &usage.tool.name,
+            server: usage.tool.server.as_deref(),
+            counts: (&usage.counts).into(),
+            period: usage.into(),
+        }
+    }
+}
+
+/// The calls of a server's tools.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ServerStatsJson {
+    /// The server; null for internal tools.
+    server: Option<String>,
+    #[serde(flatten)]
+    counts: CountsJson,
+    #[serde(flatten)]
+    period: PeriodJson,
+}
+
+/// When something was used, in the window or not.
+#[derive(Debug, Serialize, JsonSchema)]
+struct PeriodJson {
+    /// The first call ever (RFC 3339).
+    first_used: String,
+    /// The last call (RFC 3339).
+    last_used: String,
+}
+
+impl From<&Usage> for PeriodJson {
+    fn from(usage: &Usage) -> Self {
+        let time = |millis| rfc3339(seconds(millis));
+        Self { first_used: time(usage.period.first), last_used: time(usage.period.last) }
+    }
+}
+
+/// Calls and their durations; durations are of successful calls.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct CountsJson {
+    /// All calls.
+    calls: u64,
+    /// Successful calls.
+    ok: u64,
+    /// Calls the tool itself refused or failed.
+    tool_errors: u64,
+    /// Failures that are neither the tool's own nor a limit of time.
+    errors: u64,
+    /// Calls that a limit of time ended.
+    timeouts: u64,
+    /// All failures by their kind.
+    errors_by_kind: BTreeMap<String, u64>,
+    mean_ms: Option<f64>,
+    /// The standard deviation.
+    stddev_ms: Option<f64>,
+    min_ms: Option<f64>,
+    max_ms: Option<f64>,
+    /// Exact to a hundredth, as all percentiles.
+    p50_ms: Option<f64>,
+    p90_ms: Option<f64>,
+    p95_ms: Option<f64>,
+    p99_ms: Option<f64>,
+    /// The percentiles that fewer than ten calls lie beyond: each is one of the slowest calls, and
+    /// little more.
+    too_few_for: Vec<&'static str>,
+    /// Attempts after the first one of each call.
+    retries: u64,
+    /// Calls that succeeded after a retry.
+    recovered: u64,
+    /// Bytes of results as JSON.
+    bytes: u64,
+}
+
+impl From<&CallCounts> for CountsJson {
+    fn from(counts: &CallCounts) -> Self {
+        let (tool_errors, timeouts) = (counts.failed_by("tool"), counts.failed_by("timeout"));
+        let durations = &counts.durations;
+        let quantile = |share| durations.quantile(share).map(millis);
+        let unsure = QUANTILES.iter().filter(|(_, share)| !durations.is_reliable_at(*share));
+        Self {
+            calls: counts.calls(),
+            ok: counts.ok,
+            tool_errors,
+            errors: counts.failed().saturating_sub(tool_errors).saturating_sub(timeouts),
+            timeouts,
+            errors_by_kind: counts.failures.clone(),
+            mean_ms: durations.mean().map(millis),
+            stddev_ms: durations.stddev().map(millis),
+            min_ms: durations.min().map(millis),
+            max_ms: durations.max().map(millis),
+            p50_ms: quantile(0.5),
+            p90_ms: quantile(0.9),
+            p95_ms: quantile(0.95),
+            p99_ms: quantile(0.99),
+            too_few_for: unsure.map(|(name, _)| *name).collect(),
+            retries: counts.retries(),
+            recovered: counts.recovered,
+            bytes: counts.bytes,
+        }
+    }
+}
+
+/// What is added when one tool is asked for.
+#[derive(Debug, Serialize, JsonSchema)]
+struct UsageDetailJson {
+    /// The durations of successful calls in buckets.
+    histogram: Vec<DurationBucketJson>,
+    /// The window in slices of time, the earliest first.
+    #[serde(rename = "course")]
+    slices: Vec<TimeSliceJson>,
+}
+
+impl UsageDetailJson {
+    fn new(usage: &Usage, slices: &[TimeSlice]) -> Self {
+        let slice = |slice: &TimeSlice| TimeSliceJson {
+            from: rfc3339(slice.from.as_secs_f64()),
+            seconds: slice.length.as_secs(),
+            calls: slice.counts.calls(),
+            failed: slice.counts.failed(),
+            p95_ms: slice.counts.durations.quantile(0.95).map(millis),
+        };
+        Self {
+            histogram: duration_buckets(&usage.counts, MAX_BUCKETS)
+                .iter()
+                .map(|bucket| DurationBucketJson {
+                    up_to_ms: millis(bucket.upper_bound),
+                    calls: bucket.calls,
+                })
+                .collect(),
+            slices: slices.iter().map(slice).collect(),
+        }
+    }
+}
+
+/// Calls of about the same duration.
+#[derive(Debug, Serialize, JsonSchema)]
+struct DurationBucketJson {
+    /// The longest duration in the bucket.
+    up_to_ms: f64,
+    calls: u64,
+}
+
+/// A slice of time.
+#[derive(Debug, Serialize, JsonSchema)]
+struct TimeSliceJson {
+    /// When it begins (RFC 3339).
+    from: String,
+    /// How long it is.
+    seconds: u64,
+    calls: u64,
+    failed: u64,
+    p95_ms: Option<f64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::cli::views::stats::tests::summary;
+
+    #[test]
+    fn json_has_the_documented_fields() {
+        let value = serde_json::to_value(StatsJson::new(&summary(), None)).unwrap();
+        let tool = &value["tools"][2];
+        for (key, expected) in [
+            ("calls", json!(38)),
+            ("ok", json!(31)),
+            ("tool_errors", json!(2)),
+            ("errors", json!(1)),
+            ("timeouts", json!(4)),
+            ("mean_ms", json!(16.0)),
+            ("server", json!("web")),
+            ("retries", json!(12)),
+            ("too_few_for", json!(["p90", "p95", "p99"])),
+        ] {
+            assert_eq!(tool[key], expected, "{key}");
+        }
+        let p95 = tool["p95_ms"].as_f64().unwrap();
+        assert!((29.5..=30.5).contains(&p95), "{p95}");
+        assert_eq!(value["tools"][1]["mean_ms"], Value::Null);
+        assert_eq!(value["total"]["calls"], 2_039);
+        assert_eq!(value["servers"][1]["calls"], 39);
+        assert!(tool["last_used"].as_str().unwrap().starts_with("2026-11-2"));
+    }
+}

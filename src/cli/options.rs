@@ -1,0 +1,151 @@
+//! The options that every command has. Doc comments are the help texts.
+//!
+//! Never does: know a command.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use clap_complete::ArgValueCompleter;
+
+use super::complete;
+use super::output::streams::OutputOptions;
+use super::output::{ColourChoice, Format};
+
+/// The value of `--trace` that shows every message.
+pub const ALL_METHODS: &str = "*";
+
+/// Options of every command.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Global options")]
+pub struct GlobalOptions {
+    /// Print help
+    // The short form for both spellings: the long one says the same on three times as many lines.
+    #[arg(short, long, action = clap::ArgAction::HelpShort, global = true)]
+    pub help: Option<bool>,
+    /// Read internal tools from this file, and look for no other configuration
+    #[arg(long, alias = "host-tools", value_name = "FILE", global = true, value_hint = clap::ValueHint::FilePath)]
+    pub tools: Vec<PathBuf>,
+    /// Offer the typed functions of this Python module, and look for no other configuration
+    #[arg(long, alias = "host-tools-module", value_name = "MODULE", global = true)]
+    pub tools_module: Vec<String>,
+    /// Read MCP servers from this file, and look for no other configuration
+    #[arg(long, value_name = "FILE", global = true, value_hint = clap::ValueHint::FilePath)]
+    pub mcp: Vec<PathBuf>,
+    /// Show and call only what this profile contains
+    #[arg(long, value_name = "NAME", global = true, add = ArgValueCompleter::new(complete::profiles))]
+    pub profile: Option<String>,
+    /// Print JSON; the same as -o json
+    #[arg(long, global = true, conflicts_with = "output")]
+    pub json: bool,
+    /// Print in this format
+    #[arg(short, long, value_name = "FORMAT", value_enum, global = true)]
+    pub output: Option<Format>,
+    /// Print results and failures only
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    pub quiet: bool,
+    /// Say more: progress and log lines of tools and servers
+    #[arg(short, long, action = clap::ArgAction::Count, global = true)]
+    pub verbose: u8,
+    /// Ask servers for log lines of this level and graver ones, and show them: debug, info, notice,
+    /// warning, error, critical, alert or emergency
+    #[arg(long, value_name = "LEVEL", value_enum, hide_possible_values = true, global = true)]
+    pub log_level: Option<LogThreshold>,
+    /// When to use colour
+    #[arg(
+        long,
+        value_name = "WHEN",
+        value_enum,
+        default_value_t,
+        hide_default_value = true,
+        global = true
+    )]
+    pub color: ColourChoice,
+    /// Draw with ASCII characters only
+    #[arg(long, global = true)]
+    pub ascii: bool,
+    /// Let nothing on the screen of the console turn or blink
+    #[arg(long, global = true)]
+    pub reduced_motion: bool,
+    /// Listen to the mouse in the console
+    #[arg(long, global = true)]
+    pub mouse: bool,
+    /// No colour, no repainting, and nothing cut to the width of the terminal
+    #[arg(long, global = true)]
+    pub plain: bool,
+    /// Let any problem in a configuration file fail the command
+    #[arg(long, global = true)]
+    pub strict: bool,
+    /// Trust everything that the project's files say, for this run
+    #[arg(long, global = true)]
+    pub trust: bool,
+    /// Do not verify TLS certificates, for this run
+    #[arg(long, global = true)]
+    pub insecure: bool,
+    /// Refuse a call that cannot be recorded in the audit log
+    #[arg(long, global = true)]
+    pub require_record: bool,
+    /// Show what crosses the wires of servers on standard error: everything, or messages of some
+    /// methods, such as --trace='tools/*,ping'
+    #[arg(
+        long,
+        value_name = "METHODS",
+        global = true,
+        num_args = 0..=1,
+        require_equals = true,
+        value_delimiter = ',',
+        default_missing_value = ALL_METHODS
+    )]
+    pub trace: Option<Vec<String>>,
+    /// Save all that crosses the wires of servers to this file, for replay
+    #[arg(long, value_name = "FILE", global = true, value_hint = clap::ValueHint::FilePath)]
+    pub trace_save: Option<PathBuf>,
+}
+
+/// The least grave log lines that are wanted (RFC 5424, as MCP uses it).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+#[expect(missing_docs, reason = "the names are all there is to say")]
+pub enum LogThreshold {
+    Debug,
+    Info,
+    Notice,
+    Warning,
+    Error,
+    Critical,
+    Alert,
+    Emergency,
+}
+
+impl LogThreshold {
+    /// The protocol's word for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Debug => "debug",
+            Self::Info => "info",
+            Self::Notice => "notice",
+            Self::Warning => "warning",
+            Self::Error => "error",
+            Self::Critical => "critical",
+            Self::Alert => "alert",
+            Self::Emergency => "emergency",
+        }
+    }
+}
+
+impl GlobalOptions {
+    /// What was said about output.
+    pub fn output_options(&self) -> OutputOptions {
+        OutputOptions {
+            colour: self.color,
+            ascii: self.ascii,
+            plain: self.plain,
+            quiet: self.quiet,
+            verbose: self.verbose,
+            json: self.format() == Format::Json,
+        }
+    }
+
+    /// The format asked for; text when nothing was said.
+    pub fn format(&self) -> Format {
+        if self.json { Format::Json } else { self.output.unwrap_or_default() }
+    }
+}

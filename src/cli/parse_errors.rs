@@ -1,0 +1,62 @@
+//! What the parser of the command line says, as ours: help, version and usage errors.
+//!
+//! Never does: parse.
+
+use super::output::{CommandError, Output, SpanStyle, StyledPage};
+use crate::model::Error;
+
+/// Prints the help or version that was asked for, or turns an error into ours.
+///
+/// # Errors
+/// A usage error for a wrong command line.
+pub fn print_parse_error(error: &clap::Error, output: &Output) -> Result<(), CommandError> {
+    let rendered = error.render().to_string();
+    match error.kind() {
+        clap::error::ErrorKind::DisplayHelp | clap::error::ErrorKind::DisplayVersion => {
+            let mut page = StyledPage::default();
+            page.text(SpanStyle::Plain, 0, rendered.trim_end());
+            output.page(&page)
+        }
+        clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            if !output.has_json_errors() {
+                let mut page = StyledPage::default();
+                page.text(SpanStyle::Plain, 0, rendered.trim_end());
+                page.blank_line();
+                output.stderr_page(&page);
+            }
+            Err(Error::usage("no command was given").into())
+        }
+        _ => Err(usage_error(&rendered).into()),
+    }
+}
+
+/// The message of an error on one line.
+pub fn message(error: &clap::Error) -> String {
+    usage_error(&error.render().to_string()).message().to_owned()
+}
+
+/// The parser's own text as an error: its first paragraph is the message, its tips and its usage
+/// are the hint.
+fn usage_error(rendered: &str) -> Error {
+    let text = rendered.strip_prefix("error: ").unwrap_or(rendered);
+    let mut paragraphs = text.split("\n\n").map(|paragraph| {
+        let lines = paragraph.lines().map(str::trim).filter(|line| !line.is_empty());
+        lines.collect::<Vec<_>>().join(" ")
+    });
+    let message = paragraphs.next().unwrap_or_default();
+    let mut hints = Vec::new();
+    let mut error = Error::usage(message.trim_end_matches('.'));
+    for paragraph in paragraphs {
+        if let Some(usage) = paragraph.strip_prefix("Usage: ") {
+            error = error.with_detail(format!("usage: {usage}"));
+        } else if let Some(tip) = paragraph.strip_prefix("tip: ") {
+            hints.extend(tip.split(" tip: ").map(str::to_owned));
+        } else if let Some(values) = paragraph.strip_prefix('[') {
+            error = error.with_detail(format!("[{values}"));
+        }
+    }
+    if hints.is_empty() {
+        hints.push("try --help".to_owned());
+    }
+    error.with_hint(hints.join("; "))
+}
