@@ -17,10 +17,6 @@ use super::address::host_and_port;
 use crate::model::{Error, ErrorPhase};
 use crate::util::units::show_duration;
 
-/// How hyper says that the response headers are too many or too long; it has a predicate for this
-/// only in builds with its server. A test holds it to its word.
-const HEAD_TOO_LARGE: &str = "message head is too large";
-
 /// A host name that leads nowhere.
 #[derive(Debug, thiserror::Error)]
 #[error("{reason}")]
@@ -76,7 +72,7 @@ pub fn no_response(error: &reqwest::Error, url: &Url, connect: Duration) -> Erro
         return connect_error(error, url).with_phase(ErrorPhase::Start);
     }
     if let Some(http) = find::<hyper::Error>(error) {
-        if http.is_parse() && http.to_string().starts_with(HEAD_TOO_LARGE) {
+        if http.is_parse_too_large() {
             return head_too_large(url);
         }
         if http.is_parse() {
@@ -274,7 +270,9 @@ fn certificate_reason(error: &CertificateError) -> String {
         }
         CertificateError::NotValidForName => "wrong host".to_owned(),
         CertificateError::Revoked => "certificate was revoked".to_owned(),
-        CertificateError::Other(other) if other.to_string() == "CaUsedAsEndEntity" => {
+        CertificateError::Other(other)
+            if matches!(other.0.downcast_ref(), Some(webpki::Error::CaUsedAsEndEntity)) =>
+        {
             "self-signed".to_owned()
         }
         other => other.to_string(),
