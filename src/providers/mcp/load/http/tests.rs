@@ -190,7 +190,7 @@ async fn verdicts_are_those_of_an_ordinary_call() {
     let mut load = ScriptedHttpLoad::new(5, 1);
     run(&peer, &job(1), &mut load).await.unwrap();
     let shown = load.shown();
-    assert_eq!((&*shown[0], &*shown[4]), ("No(\"full\")", "Ok"));
+    assert_eq!((&*shown[0], &*shown[4]), ("ToolError(\"full\")", "Ok"));
     for (ticket, words) in [(1, "no such thing"), (2, "not an object"), (3, "503")] {
         let LoadOutcome::Failed(error) = &load.ends[&ticket] else { panic!("{shown:?}") };
         assert!(error.message().contains(words), "{error}");
