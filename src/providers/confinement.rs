@@ -55,7 +55,7 @@ pub(crate) struct Sandbox {
     level: Result<ConfinementLevel, ConfinementError>,
     limits: ResourceLimits,
     network: bool,
-    /// What the entry's file stands in.
+    /// The directory of the entry's file, to which relative paths refer.
     base_dir: PathBuf,
     /// What the kind of tool needs, whatever the entry names.
     required_paths: Vec<PathBuf>,
@@ -78,7 +78,7 @@ pub(crate) fn read(
     environment: &dyn Environment,
     warnings: &mut Vec<Diagnostic>,
 ) -> Result<Option<Sandbox>, Diagnostic> {
-    let Some(asked) =
+    let Some(requested) =
         requested_sandbox(&spec.entry, spec.definition.safety, &spec.base_dir, warnings)?
     else {
         return Ok(None);
@@ -88,7 +88,7 @@ pub(crate) fn read(
         ProgramLifetime::LongLived => LONG_LIVED_LIMITS,
     };
     let home = if sets_home { HomeDir::Inherited } else { HomeDir::Temporary };
-    Ok(Some(Sandbox::new(asked, limits, false, home, &spec.base_dir, environment)))
+    Ok(Some(Sandbox::new(requested, limits, false, home, &spec.base_dir, environment)))
 }
 
 /// What an entry asks for.
@@ -133,7 +133,8 @@ fn requested_sandbox(
     }
 }
 
-/// What a person is told before an entry is allowed: as it says it, not as this system keeps it.
+/// The effects of a sandbox for the question about an entry: as the entry writes it, which need not
+/// be what this system can enforce.
 pub(crate) fn effects(entry: &ConfigNode, base_dir: &Path) -> Vec<EntryEffect> {
     let safety = entry.get("safety").and_then(|node| Safety::parse(node.as_text().ok()?));
     match requested_sandbox(entry, safety.unwrap_or_default(), base_dir, &mut Vec::new()) {
@@ -144,7 +145,7 @@ pub(crate) fn effects(entry: &ConfigNode, base_dir: &Path) -> Vec<EntryEffect> {
 
 /// The sandbox of a server; nothing when it has none.
 pub(crate) fn of_server(spec: &ServerSpec, environment: &dyn Environment) -> Option<Sandbox> {
-    let asked = spec.sandbox.clone()?;
+    let requested = spec.sandbox.clone()?;
     let Endpoint::Stdio { env, .. } = &spec.endpoint else { return None };
     let base_dir = spec.location.file.parent().unwrap_or(Path::new("/")).to_path_buf();
     // A home of its own that stays: package runners keep what they fetched there, and none can put
@@ -155,7 +156,7 @@ pub(crate) fn of_server(spec: &ServerSpec, environment: &dyn Environment) -> Opt
         Some(own) => HomeDir::At(own),
         None => HomeDir::Temporary,
     };
-    Some(Sandbox::new(asked, LONG_LIVED_LIMITS, true, home, &base_dir, environment))
+    Some(Sandbox::new(requested, LONG_LIVED_LIMITS, true, home, &base_dir, environment))
 }
 
 impl Sandbox {

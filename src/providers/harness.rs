@@ -1,4 +1,4 @@
-//! A kind of tool on the bench, for tests: entries are written as people write them and go through
+//! A kind of tool under test: entries are written as people write them and go through
 //! the real compiler of configuration, the kind builds its providers from them, and calls go
 //! straight to the provider.
 

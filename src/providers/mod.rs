@@ -23,6 +23,7 @@ mod hinted_error;
 mod lines;
 mod program_env;
 mod properties;
+mod suggestion;
 mod template;
 mod toolkit;
 

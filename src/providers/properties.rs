@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 
-use crate::config::keys::suggestion;
+use crate::providers::suggestion::meant_hint;
 
 /// The top-level properties of an input schema.
 #[derive(Debug)]
@@ -55,14 +55,17 @@ impl SchemaProperties {
         self.allows_additional || self.names.iter().any(|known| known == name)
     }
 
-    /// What to do about a name that is none of them.
-    pub(super) fn advice(&self, name: &str) -> String {
-        if self.names.is_empty() {
-            return "declare it in parameters_schema".to_owned();
-        }
-        match suggestion(name, self.names.iter().map(String::as_str)) {
-            Some(near) => format!("did you mean '{near}'?"),
-            None => format!("the schema has {}", self.names.join(", ")),
-        }
+    /// The hint about a name that is none of them.
+    pub(super) fn unknown_name_hint(&self, name: &str) -> String {
+        unknown_property_hint(name, &self.names.iter().map(String::as_str).collect::<Vec<_>>())
     }
+}
+
+/// The hint about a name that is none of the properties `known` of a schema.
+pub(super) fn unknown_property_hint(name: &str, known: &[&str]) -> String {
+    if known.is_empty() {
+        return "declare it in parameters_schema".to_owned();
+    }
+    meant_hint(name, known.iter().copied())
+        .unwrap_or_else(|| format!("the schema has {}", known.join(", ")))
 }

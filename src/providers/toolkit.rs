@@ -1,4 +1,4 @@
-//! Entries that give several tools: which of them, under which names, and what is said about each.
+//! Entries that give several tools: which of them, under which names and with which definitions.
 //!
 //! Owns: selecting from what a kind offers (`tools`, `selected_tools`, `original_tool_name`), the
 //! names `{component}-{tool}`, and overrides of name, title, description and approval. Never does:
@@ -11,10 +11,10 @@
 //! | `tools: [{ original_tool_name: a, name: x }]` | these, as `{component}-x` |
 //! | `original_tool_name: a` | this one, under the name of the entry, or its own when that has none |
 
-use crate::config::keys::suggestion;
 use crate::config::node::{ConfigNode, NodeValue};
 use crate::config::spec::ToolSpec;
 use crate::model::{Diagnostic, SourceLocation, ToolDefinition, ToolName, check_name};
+use crate::providers::suggestion::meant_hint;
 
 /// The keys of an entry that selecting understands; a kind adds them to its own.
 pub(super) const KEYS: [&str; 5] =
@@ -23,7 +23,7 @@ pub(super) const KEYS: [&str; 5] =
 /// A tool that a kind can give.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct ToolkitTool {
-    /// Its name in the kind, and the last part of the full name when nothing else is said.
+    /// Its name in the kind, and the last part of the full name unless the entry sets another.
     pub(super) name: &'static str,
     /// Other spellings of the name that files may use.
     pub(super) aliases: &'static [&'static str],
@@ -42,7 +42,7 @@ pub(super) struct SelectedTool {
     pub(super) original: &'static ToolkitTool,
     /// The name under which the host lists and calls it.
     pub(super) name: ToolName,
-    /// What the entry said about approval of this tool; `None` leaves it to the kind.
+    /// Whether the entry requires approval of this tool; `None` leaves it to the kind.
     pub(super) approval: Option<bool>,
     title: Option<String>,
     description: Option<String>,
@@ -51,7 +51,7 @@ pub(super) struct SelectedTool {
 
 impl SelectedTool {
     /// The definition from the common keys of the entry and the overrides. Description and schemas
-    /// are `None` or the entry's where nobody said anything: the kind fills them.
+    /// are `None` or the entry's where the item sets none: the kind fills them.
     pub(super) fn definition(&self, spec: &ToolSpec) -> ToolDefinition {
         ToolDefinition {
             name: self.name.clone(),
@@ -169,10 +169,9 @@ fn read_item(
     {
         let diagnostic = Diagnostic::error(format!("unknown key '{}'", key.text))
             .with_location(item.location_of(key));
-        return Err(match suggestion(&key.text, ITEM_KEYS.into_iter()) {
-            Some(meant) => diagnostic.with_hint(format!("did you mean '{meant}'?")),
-            None => diagnostic.with_hint(format!("a selected tool knows {}", ITEM_KEYS.join(", "))),
-        });
+        let hint = meant_hint(&key.text, ITEM_KEYS.into_iter())
+            .unwrap_or_else(|| format!("a selected tool knows {}", ITEM_KEYS.join(", ")));
+        return Err(diagnostic.with_hint(hint));
     }
     let named = item.get_any(&["name", "tool_name"]).map(|(_, node)| node);
     let (word, at) = match (item.get("original_tool_name"), named) {
@@ -206,12 +205,11 @@ fn find_tool(
         let names: Vec<&str> = available.iter().map(|tool| tool.name).collect();
         let all =
             available.iter().flat_map(|o| std::iter::once(o.name).chain(o.aliases.iter().copied()));
-        let diagnostic = Diagnostic::error(format!("there is no tool '{word}' to select"));
-        match suggestion(word, all) {
-            Some(meant) => diagnostic.with_hint(format!("did you mean '{meant}'?")),
-            None => diagnostic.with_hint(format!("there are {}", names.join(", "))),
-        }
-        .with_location(at.location())
+        let hint =
+            meant_hint(word, all).unwrap_or_else(|| format!("there are {}", names.join(", ")));
+        Diagnostic::error(format!("there is no tool '{word}' to select"))
+            .with_hint(hint)
+            .with_location(at.location())
     })
 }
 

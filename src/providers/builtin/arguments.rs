@@ -49,16 +49,16 @@ impl BuiltinArguments<'_> {
     /// # Errors
     /// A usage error that lists the words.
     pub(super) fn word<'w>(self, key: &str, words: &[&'w str]) -> Result<&'w str, Error> {
-        let given = self.optional_text(key)?;
-        let found = match &given {
-            Some(given) => words.iter().find(|word| *word == given),
+        let text = self.optional_text(key)?;
+        let word = match &text {
+            Some(text) => words.iter().find(|word| *word == text),
             None => words.first(),
         };
-        found.copied().ok_or_else(|| {
+        word.copied().ok_or_else(|| {
             Error::usage(format!(
                 "'{key}' must be one of {}, found '{}'",
                 words.join(", "),
-                given.unwrap_or_default()
+                text.unwrap_or_default()
             ))
         })
     }

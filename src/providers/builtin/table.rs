@@ -1,8 +1,8 @@
 //! Which built-in functions there are, and how files name them.
 
 use super::{BuiltinFunction, calculator, digest, echo, fail, json, text, time, uuid, wait};
-use crate::config::keys::suggestion;
 use crate::providers::hinted_error::HintedError;
+use crate::providers::suggestion::meant_hint;
 
 /// Every built-in function, in the order in which they are listed to people.
 pub(super) static FUNCTIONS: [&BuiltinFunction; 10] = [
@@ -53,8 +53,8 @@ impl HintedError for FunctionLookupError {
             }
         };
         let all = format!("known are {}", known.join(", "));
-        Some(match suggestion(name, known.into_iter()) {
-            Some(meant) => format!("did you mean '{meant}'? {all}"),
+        Some(match meant_hint(name, known.into_iter()) {
+            Some(meant) => format!("{meant} {all}"),
             None => all,
         })
     }

@@ -274,7 +274,7 @@ impl SchemaProperties {
         }
         let spot = entry.get_any(&["input_property", "input"]).map_or(entry, |(_, node)| node);
         Err(Diagnostic::error(format!("the schema has no property '{name}' to write to stdin"))
-            .with_hint(self.advice(name))
+            .with_hint(self.unknown_name_hint(name))
             .with_location(spot.location()))
     }
 
@@ -289,7 +289,7 @@ impl SchemaProperties {
                 return Err(Diagnostic::error(format!(
                     "'{{{name}}}' is no property of the schema"
                 ))
-                .with_hint(self.advice(name))
+                .with_hint(self.unknown_name_hint(name))
                 .with_location(node.location()));
             }
             if !self.is_required(name)

@@ -18,11 +18,11 @@ use super::disk::{self, DiskEngine};
 use super::memory::MemoryEngine;
 use super::{Engine, Quota};
 use crate::config::consent::{EntryEffect, EntrySite};
-use crate::config::keys::suggestion;
 use crate::config::node::ConfigNode;
 use crate::config::spec::ToolSpec;
 use crate::model::Diagnostic;
 use crate::provider::ProviderDeps;
+use crate::providers::suggestion::suggest;
 use crate::util::clock::{Clock, SystemClock};
 use crate::util::units;
 
@@ -59,9 +59,9 @@ pub(in crate::providers) struct EngineLimits {
 
 /// The most of what has no bound of its own.
 const UNBOUNDED: u64 = u64::MAX >> 1;
-/// The longest value that can be asked for: arguments of a call are not longer either.
+/// The largest `max_value_bytes`: arguments of a call are not longer either.
 const MAX_VALUE_BYTES: u64 = 16 << 20;
-/// The longest key that can be asked for.
+/// The largest value of `max_key_bytes`, in bytes.
 const MAX_KEY_BYTES: u64 = 4 << 10;
 
 /// The place of an engine, by which entries share one.
@@ -167,11 +167,8 @@ pub(in crate::providers) fn storage_type(entry: &ConfigNode) -> Result<&'static 
             "'{word}' is no type of storage; it is one of {}",
             STORAGE_TYPES.join(", ")
         ));
-        return Err(match suggestion(word, STORAGE_TYPES.into_iter()) {
-            Some(meant) => diagnostic.with_hint(format!("did you mean '{meant}'?")),
-            None => diagnostic,
-        }
-        .with_location(node.location()));
+        let diagnostic = suggest(diagnostic, word, STORAGE_TYPES.into_iter());
+        return Err(diagnostic.with_location(node.location()));
     };
     Ok(if known == "memory" && file.is_some() { "disk" } else { known })
 }

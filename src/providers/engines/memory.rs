@@ -139,10 +139,10 @@ impl Engine for MemoryEngine {
             Some(after) if after >= prefix => Bound::Excluded(after),
             _ => Bound::Included(prefix),
         };
-        let mut found = keys
+        let mut matches = keys
             .range::<str, _>((from, Bound::Unbounded))
             .take_while(|(key, _)| key.starts_with(prefix));
-        let items = found
+        let items = matches
             .by_ref()
             .take(limit)
             .map(|(key, stored)| KeyInfo {
@@ -151,7 +151,7 @@ impl Engine for MemoryEngine {
                 bytes: stored.entry.value.len() as u64,
             })
             .collect();
-        Ok(KeyPage { items, more: found.next().is_some() })
+        Ok(KeyPage { items, more: matches.next().is_some() })
     }
 
     async fn clear(&self, space: &str) -> Result<u64, Error> {
@@ -166,8 +166,8 @@ impl Engine for MemoryEngine {
 
     async fn spaces(&self, prefix: &str, limit: usize) -> Result<Vec<(String, u64)>, Error> {
         let inner = self.inner();
-        let found = inner.spaces.range::<str, _>((Bound::Included(prefix), Bound::Unbounded));
-        Ok(found
+        let matches = inner.spaces.range::<str, _>((Bound::Included(prefix), Bound::Unbounded));
+        Ok(matches
             .take_while(|(name, _)| name.starts_with(prefix))
             .take(limit)
             .map(|(name, keys)| (name.clone(), keys.len() as u64))

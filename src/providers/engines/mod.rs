@@ -5,7 +5,7 @@
 //! does: know what a value means.
 //!
 //! An engine keeps *spaces*; a space maps keys to texts. Every write gets a version that no other
-//! write of the engine ever had, so that a version tells whether somebody else came in between.
+//! write of the engine ever had, so that a version tells whether another write came in between.
 //! Keys sort by their bytes. Each operation is atomic, whoever else works on the same engine, and
 //! an operation that was answered has happened.
 
@@ -60,7 +60,7 @@ pub(super) trait Engine: Send + Sync {
     /// `limit`, each with its number of keys (those that have expired may be counted still).
     async fn spaces(&self, prefix: &str, limit: usize) -> Result<Vec<(String, u64)>, Error>;
 
-    /// Woken after every write, when nobody outside of this process can write.
+    /// Woken after every write; `None` when other processes can write too.
     fn write_notify(&self) -> Option<&tokio::sync::Notify> {
         None
     }
@@ -79,7 +79,7 @@ pub(super) struct StoredValue {
     pub(super) version: u64,
 }
 
-/// A write that is asked for.
+/// One write with its conditions and limits.
 #[derive(Debug, Clone)]
 pub(super) struct WriteRequest {
     /// The space in which the key is written; it need not exist before.

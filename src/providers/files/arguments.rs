@@ -14,8 +14,8 @@ pub(super) struct FileArguments<'a>(pub(super) &'a JsonObject);
 impl<'a> FileArguments<'a> {
     /// The value under the first of these names that is there and not null.
     fn value(&self, names: &[&'static str]) -> Option<(&'static str, &'a Value)> {
-        let found = names.iter().find_map(|name| Some((*name, self.0.get(*name)?)));
-        found.filter(|(_, value)| !value.is_null())
+        let entry = names.iter().find_map(|name| Some((*name, self.0.get(*name)?)));
+        entry.filter(|(_, value)| !value.is_null())
     }
 
     /// A text under one of these names, which mean the same.
@@ -62,8 +62,8 @@ impl<'a> FileArguments<'a> {
     /// # Errors
     /// A usage error when it is no number of entries.
     pub(super) fn limit(&self) -> Result<usize, Error> {
-        let asked = self.count("limit", 1)?.unwrap_or(DEFAULT_ENTRIES).min(MAX_ENTRIES);
-        Ok(usize::try_from(asked).unwrap_or(usize::MAX))
+        let limit = self.count("limit", 1)?.unwrap_or(DEFAULT_ENTRIES).min(MAX_ENTRIES);
+        Ok(usize::try_from(limit).unwrap_or(usize::MAX))
     }
 
     /// Whether `encoding` says base64.

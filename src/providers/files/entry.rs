@@ -14,9 +14,9 @@ use std::path::{Path, PathBuf};
 
 use super::operation::{FileOperation, Vocabulary};
 use crate::config::consent::{EntryEffect, EntrySite};
-use crate::config::keys::suggestion;
 use crate::config::node::{ConfigNode, NodeValue};
 use crate::model::Diagnostic;
+use crate::providers::suggestion::meant_hint;
 use crate::providers::toolkit;
 use crate::util::units;
 
@@ -49,7 +49,7 @@ const DEFAULT_SHOWN_BYTES: u64 = 1 << 20;
 /// What may be done without being selected by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FileAccess {
-    /// Reading, because nothing was said.
+    /// The key is absent: reading, and whatever else the entry selects by name.
     Unspecified,
     /// Only the tools that read; selecting another one is an error.
     Read,
@@ -82,22 +82,19 @@ pub(super) fn read(
     scopes: &BTreeMap<String, PathBuf>,
 ) -> Result<FilesEntry, Vec<Diagnostic>> {
     let mut diagnostics = Vec::new();
-    let mut take = |result: Result<(), Diagnostic>| diagnostics.extend(result.err());
-    take(known_toolkit(entry));
-    let mut found = None;
-    take(directory(entry, base_dir, scopes).map(|directory| found = Some(directory)));
-    let mut access = FileAccess::Unspecified;
-    take(self::access(entry).map(|said| access = said));
-    let mut most = DEFAULT_SHOWN_BYTES;
-    take(self::most(entry).map(|said| most = said));
-    let mut create = None;
-    take(entry.get("create").map(ConfigNode::as_bool).transpose().map(|said| create = said));
-    match found {
+    let mut report = |diagnostic| diagnostics.push(diagnostic);
+    known_toolkit(entry).unwrap_or_else(&mut report);
+    let directory = directory(entry, base_dir, scopes).map_err(&mut report).ok();
+    let access = access(entry).map_err(&mut report).unwrap_or(FileAccess::Unspecified);
+    let max_bytes = max_bytes(entry).map_err(&mut report).unwrap_or(DEFAULT_SHOWN_BYTES);
+    let create = entry.get("create").map(ConfigNode::as_bool).transpose();
+    let create = create.map_err(&mut report).unwrap_or_default();
+    match directory {
         Some((directory, own)) if diagnostics.is_empty() => Ok(FilesEntry {
             directory,
             create: create.unwrap_or(own),
             access,
-            max_bytes: most,
+            max_bytes,
             vocabulary: vocabulary(entry),
         }),
         _ => Err(diagnostics),
@@ -112,17 +109,15 @@ fn known_toolkit(entry: &ConfigNode) -> Result<(), Diagnostic> {
     }
     let diagnostic =
         Diagnostic::error(format!("there is no toolkit '{word}'")).with_location(node.location());
-    Err(match suggestion(word, std::iter::once(TOOLKIT)) {
-        Some(meant) => diagnostic.with_hint(format!("did you mean '{meant}'?")),
-        None => diagnostic.with_hint(format!("there is {TOOLKIT}")),
-    })
+    let hint = meant_hint(word, std::iter::once(TOOLKIT));
+    Err(diagnostic.with_hint(hint.unwrap_or_else(|| format!("there is {TOOLKIT}"))))
 }
 
 /// Toolkits, and entries that use their words, have `LangChain`'s names.
 pub(super) fn vocabulary(entry: &ConfigNode) -> Vocabulary {
-    let said = entry.get_any(&["kind", "provider_type", "type"]).map(|(_, node)| node.as_text());
+    let kind = entry.get_any(&["kind", "provider_type", "type"]).map(|(_, node)| node.as_text());
     let toolkit = entry.get_any(&["toolkit", "toolkit_class"]).is_some();
-    match said {
+    match kind {
         Some(Ok("langchain_toolkit" | "toolkit" | "file_management" | TOOLKIT)) => {
             Vocabulary::LangChain
         }
@@ -164,10 +159,8 @@ fn directory(
         return Ok((base_dir.join(path), matches!(word, "AGENT_DATA_DIR" | "AGENT_DATA")));
     }
     let names: Vec<&str> = scopes.keys().map(String::as_str).collect();
-    let hint = suggestion(word, names.iter().copied()).map_or_else(
-        || format!("there are {}", names.join(", ")),
-        |meant| format!("did you mean '{meant}'?"),
-    );
+    let hint = meant_hint(word, names.iter().copied())
+        .unwrap_or_else(|| format!("there are {}", names.join(", ")));
     Err(Diagnostic::error(format!("there is no scope '{word}'"))
         .with_hint(hint)
         .with_location(node.location()))
@@ -185,7 +178,7 @@ fn access(entry: &ConfigNode) -> Result<FileAccess, Diagnostic> {
     }
 }
 
-fn most(entry: &ConfigNode) -> Result<u64, Diagnostic> {
+fn max_bytes(entry: &ConfigNode) -> Result<u64, Diagnostic> {
     let Some(node) = entry.get("max_file_bytes").filter(|node| !node.is_null()) else {
         return Ok(DEFAULT_SHOWN_BYTES);
     };

@@ -42,12 +42,12 @@ pub(super) fn type_name(kind: FileType) -> &'static str {
 }
 
 /// Why something cannot be used as a file.
-pub(super) fn no_file(path: &Path, found: FileType) -> Error {
-    let message = format!("'{}' is {}, not a file", path.display(), kind_phrase(found));
-    if found.is_dir() { Error::tool(message) } else { Error::denied(message) }
+pub(super) fn no_file(path: &Path, file_type: FileType) -> Error {
+    let message = format!("'{}' is {}, not a file", path.display(), kind_phrase(file_type));
+    if file_type.is_dir() { Error::tool(message) } else { Error::denied(message) }
 }
 
-/// Opening must neither wait for somebody at the other end nor take over a terminal.
+/// Opening must neither wait for the other end of a pipe nor take over a terminal.
 fn options(more: OFlags) -> OpenOptions {
     let flags = OFlags::NONBLOCK | OFlags::NOCTTY | more;
     let mut options = OpenOptions::new();
@@ -65,9 +65,9 @@ pub(super) fn file(job: &FileJob, path: &RelativePath) -> Result<(File, Metadata
     let error = |cause| job.io_error("read", path, &cause);
     // Looked at first, because opening alone makes some devices act; looked at again when open,
     // because it may have changed in between.
-    let found = dir.metadata(path).map_err(error)?.file_type();
-    if !found.is_file() {
-        return Err(no_file(path, found));
+    let file_type = dir.metadata(path).map_err(error)?.file_type();
+    if !file_type.is_file() {
+        return Err(no_file(path, file_type));
     }
     let file = dir.open_with(path, &options(OFlags::empty())).map_err(error)?;
     let metadata = file.metadata().map_err(error)?;

@@ -1,4 +1,4 @@
-//! The operations, their names in both vocabularies, and what is said about each.
+//! The operations: their names in both vocabularies, descriptions, schemas and annotations.
 //!
 //! One operation has two sets of names: the short ones of components, and those of `LangChain`'s
 //! `FileManagementToolkit`, which the documents' entries and the models trained on it use. Tools
@@ -78,9 +78,8 @@ impl Vocabulary {
     /// The tools that change nothing.
     pub(super) fn read_only_tools(self) -> &'static [ToolkitTool] {
         let all = self.tools();
-        let writes = |offer: &ToolkitTool| {
-            FileOperation::named(offer.name).is_some_and(FileOperation::writes)
-        };
+        let writes =
+            |tool: &ToolkitTool| FileOperation::named(tool.name).is_some_and(FileOperation::writes);
         let end = all.iter().position(writes).unwrap_or(all.len());
         all.get(..end).unwrap_or(all)
     }

@@ -25,7 +25,7 @@ struct FilesProvider {
     component: Option<String>,
     root: Arc<RootDirectory>,
     max_bytes: u64,
-    /// Whether files whose names begin with a dot are out of reach: nobody agreed to the entry.
+    /// Whether files whose names begin with a dot are out of reach, as for entries without a grant.
     hides_dotfiles: bool,
     tools: Vec<FilesTool>,
 }
@@ -48,7 +48,7 @@ fn provider(spec: &ToolSpec, context: &ProviderDeps) -> Result<FilesProvider, Ve
             let chosen = choose(spec, &entry)?;
             (entry, chosen)
         }
-        // What is wrong with the selection is told together with the rest.
+        // Errors in the selection are reported together with the rest.
         Err(mut diagnostics) => {
             let words = entry::vocabulary(&spec.entry);
             if spec.entry.get_any(&["tools", "selected_tools", "original_tool_name"]).is_some() {
@@ -85,11 +85,11 @@ fn provider(spec: &ToolSpec, context: &ProviderDeps) -> Result<FilesProvider, Ve
 fn choose(spec: &ToolSpec, entry: &FilesEntry) -> Result<Vec<SelectedTool>, Vec<Diagnostic>> {
     let selects = ["tools", "selected_tools", "original_tool_name"];
     let selected = spec.entry.get_any(&selects);
-    let offers = match (entry.access, selected) {
+    let available = match (entry.access, selected) {
         (FileAccess::Unspecified | FileAccess::Read, None) => entry.vocabulary.read_only_tools(),
         _ => entry.vocabulary.tools(),
     };
-    let chosen = toolkit::choose(spec, offers)?;
+    let chosen = toolkit::choose(spec, available)?;
     if entry.access != FileAccess::Read {
         return Ok(chosen);
     }
@@ -119,16 +119,16 @@ fn define(
     definition.input_schema = Arc::new(operation.input_schema(entry.vocabulary));
     definition.output_schema = operation.output_schema().map(Arc::new);
     definition.requires_approval = tool.approval.unwrap_or(operation.writes());
-    let said = &spec.definition.annotations;
+    let written = &spec.definition.annotations;
     let mut annotations = operation.annotations(entry.vocabulary);
-    annotations.title.clone_from(&said.title);
+    annotations.title.clone_from(&written.title);
     // The host asks about every tool that calls itself destructive. `requires_approval: false` is
     // the word of whoever wrote the entry about a tool of this program, so the hint is left unsaid;
     // an entry that says it keeps it.
     if tool.approval == Some(false) {
         annotations.destructive = annotations.destructive.filter(|destructive| !destructive);
     }
-    if said.destructive == Some(true) {
+    if written.destructive == Some(true) {
         annotations.destructive = Some(true);
     }
     definition.is_repeatable = annotations.idempotent == Some(true);
@@ -170,7 +170,7 @@ impl ToolProvider for FilesProvider {
             events: context.events.clone(),
         };
         let arguments = call.arguments.clone();
-        // Files block; whoever waits for the call must still be able to stop waiting.
+        // Files block, and yet the caller must be able to stop waiting.
         let work = tokio::task::spawn_blocking(move || {
             perform(operation, &job, &FileArguments(&arguments))
         });

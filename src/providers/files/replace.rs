@@ -118,8 +118,8 @@ impl<'a> FileReplacement<'a> {
     }
 
     /// Lets `fill` write the new content and puts it in place, with the mode of what it replaces or
-    /// with `mode`. An existing file that came meanwhile stays when `fresh` is set. Gives doubts
-    /// to tell.
+    /// with `mode`. An existing file that came meanwhile stays when `fresh` is set. Returns
+    /// warnings for the result.
     ///
     /// # Errors
     /// With the reason; what stood there before stands there still.
@@ -155,7 +155,7 @@ impl<'a> FileReplacement<'a> {
     ) -> Result<(), FillError> {
         let mode = self.existing.as_ref().map(MetadataExt::mode).or(mode);
         let mut options = OpenOptions::new();
-        // Nobody else reads what is to be private while it is being written.
+        // A file that is to be private is unreadable for others while it is being written.
         let at_first = if mode.is_some() { 0o600 } else { 0o666 };
         options.write(true).create_new(true).mode(at_first);
         let mut file = self.parent.open_with(&self.temporary, &options)?;
@@ -222,7 +222,7 @@ pub(super) fn rename_new(from: &Dir, old: &OsStr, to: &Dir, new: &OsStr) -> io::
     }
 }
 
-/// Waits until nobody else writes in `dir`. `None` when the directory cannot be locked.
+/// Waits until no other process writes in `dir`. `None` when the directory cannot be locked.
 fn lock_directory(job: &FileJob, dir: &Dir, path: &RelativePath) -> Result<Option<OwnedFd>, Error> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let Ok(handle) = rustix::fs::openat(dir, ".", flags, Mode::empty()) else { return Ok(None) };

@@ -1,4 +1,4 @@
-//! Finding files by name and by what stands in them.
+//! The tool `search`: finding files by name and by their content.
 //!
 //! Bounded: matches, bytes of one file, bytes of all files, the length of a shown line, the size
 //! of a compiled expression; time by the call's own limit.
@@ -43,7 +43,7 @@ struct NamePattern {
     paths: bool,
 }
 
-/// What was found so far.
+/// The matches so far, and how much was read for them.
 #[derive(Default)]
 struct SearchResults {
     matches: Vec<Value>,
@@ -59,7 +59,7 @@ struct SearchResults {
 pub(super) fn run(job: &FileJob, arguments: &FileArguments<'_>) -> Result<ToolResult, Error> {
     let path = job.directory(arguments)?;
     let query = SearchQuery::read(arguments)?;
-    let mut found = SearchResults::default();
+    let mut results = SearchResults::default();
     let mut walk = Walk::new(job);
     walk.for_each(path.path(), &mut |entry| {
         if entry.kind.is_dir() {
@@ -70,11 +70,15 @@ pub(super) fn run(job: &FileJob, arguments: &FileArguments<'_>) -> Result<ToolRe
             });
         }
         if query.glob.as_ref().is_none_or(|glob| glob.fits(entry)) {
-            found.search_entry(job, entry, &query)?;
+            results.search_entry(job, entry, &query)?;
         }
-        Ok(if found.truncated || found.full { WalkControl::Stop } else { WalkControl::Continue })
+        Ok(if results.truncated || results.full {
+            WalkControl::Stop
+        } else {
+            WalkControl::Continue
+        })
     })?;
-    Ok(found.answer(&query, &walk.unreadable))
+    Ok(results.answer(&query, &walk.unreadable))
 }
 
 impl SearchQuery {
@@ -102,9 +106,9 @@ impl SearchQuery {
                 .map_err(|error| {
                     // Its message is a drawing of several lines, of which the last says why.
                     let words = error.to_string();
-                    let why = words.lines().last().unwrap_or_default();
-                    let why = why.strip_prefix("error: ").unwrap_or(why);
-                    Error::usage(format!("'text' is no regular expression: {why}"))
+                    let reason = words.lines().last().unwrap_or_default();
+                    let reason = reason.strip_prefix("error: ").unwrap_or(reason);
+                    Error::usage(format!("'text' is no regular expression: {reason}"))
                 })
         });
         Ok(Self {
@@ -172,8 +176,8 @@ impl SearchResults {
             let Some(hit) = text.find(line) else { continue };
             let text = window(line, hit.start());
             let number = at + 1;
-            let said = format!("{}:{number}: {text}", safe_line(&shown));
-            self.add(said, json!({ "path": shown, "line": number, "text": text }), query);
+            let shown_match = format!("{}:{number}: {text}", safe_line(&shown));
+            self.add(shown_match, json!({ "path": shown, "line": number, "text": text }), query);
             if self.truncated {
                 break;
             }
@@ -182,10 +186,10 @@ impl SearchResults {
     }
 
     /// Adds a match, unless there are enough: then it is known that there are more.
-    fn add(&mut self, line: String, found: Value, query: &SearchQuery) {
+    fn add(&mut self, line: String, value: Value, query: &SearchQuery) {
         if self.matches.len() < query.limit {
             self.lines.push(line);
-            self.matches.push(found);
+            self.matches.push(value);
         } else {
             self.truncated = true;
         }

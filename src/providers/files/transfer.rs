@@ -82,10 +82,10 @@ pub(super) fn delete(job: &FileJob, arguments: &FileArguments<'_>) -> Result<Too
     let Some((parent, name)) = path.entry_parts() else { return Err(no_name(&path, "delete")) };
     let error = |cause: io::Error| job.io_error("delete", path.path(), &cause);
     let parent = job.dir()?.open_dir(parent).map_err(error)?;
-    let found = parent.symlink_metadata(name).map_err(error)?;
+    let metadata = parent.symlink_metadata(name).map_err(error)?;
     job.check_cancelled()?;
-    let what = open::kind_phrase(found.file_type());
-    if found.is_dir() {
+    let what = open::kind_phrase(metadata.file_type());
+    if metadata.is_dir() {
         parent.remove_dir(name).map_err(|cause| match cause.kind() {
             io::ErrorKind::DirectoryNotEmpty => {
                 Error::tool(format!("the directory '{}' is not empty", path.shown()))
@@ -106,7 +106,7 @@ fn destination(
     from: &RelativePath,
 ) -> Result<RelativePath, Error> {
     let to = job.path(arguments, &TO)?;
-    let is_directory = job.dir()?.metadata(to.path()).is_ok_and(|found| found.is_dir());
+    let is_directory = job.dir()?.metadata(to.path()).is_ok_and(|metadata| metadata.is_dir());
     match from.entry_parts() {
         Some((_, name)) if is_directory || to.file_parts().is_none() => Ok(to.join(name)),
         _ => Ok(to),
@@ -116,11 +116,11 @@ fn destination(
 /// Whether there is a file that may be replaced; `false` when there is nothing.
 fn replaceable(goal: &Dir, name: &OsStr, path: &RelativePath) -> Result<bool, Error> {
     match goal.symlink_metadata(name) {
-        Ok(found) if found.is_file() => Ok(true),
-        Ok(found) if found.is_symlink() => {
+        Ok(metadata) if metadata.is_file() => Ok(true),
+        Ok(metadata) if metadata.is_symlink() => {
             Err(Error::denied(format!("'{}' is a symbolic link", path.shown())))
         }
-        Ok(found) => Err(open::no_file(path.path(), found.file_type())),
+        Ok(metadata) => Err(open::no_file(path.path(), metadata.file_type())),
         Err(_) => Ok(false),
     }
 }

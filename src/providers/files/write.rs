@@ -139,7 +139,7 @@ fn plural(bytes: u64) -> String {
     if bytes == 1 { "1 byte".to_owned() } else { format!("{bytes} bytes") }
 }
 
-/// A result that says what was done.
+/// A successful result with one line of text, and warnings beside it.
 pub(super) fn success_result(words: String, warnings: Vec<String>) -> ToolResult {
     ToolResult { warnings, ..ToolResult::text(words) }
 }

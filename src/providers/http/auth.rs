@@ -14,10 +14,10 @@ use super::template::HttpPlaceholder;
 use crate::config::environment::Environment;
 use crate::config::expand::{ReferencePiece, pieces, variable};
 use crate::config::expanded::ExpandedValues;
-use crate::config::keys::suggestion;
 use crate::config::node::{ConfigNode, NodeValue};
 use crate::config::secrets::looks_secret;
 use crate::model::Diagnostic;
+use crate::providers::suggestion::{meant_hint, suggest};
 use crate::providers::template::{TemplatePart, TextTemplate};
 use crate::util::base64;
 
@@ -41,7 +41,7 @@ const TYPES: [&str; 4] = ["bearer", "basic", "header", "none"];
 pub(super) type AuthHeader = (reqwest::header::HeaderName, TextTemplate<HttpPlaceholder>);
 
 /// The header that the `auth` of an entry asks for. `written` is the same node before variables
-/// were filled in; doubts are added to `diagnostics`.
+/// were filled in; warnings are added to `diagnostics`.
 ///
 /// # Errors
 /// When it cannot be sent as it is: an unknown type, a missing key or variable.
@@ -57,10 +57,8 @@ pub(super) fn read(
     let mut auth = AuthReader { node, written, environment, expanded };
     for (key, _) in node.as_map()? {
         if !KEYS.contains(&key.text.as_str()) {
-            let mut diagnostic = Diagnostic::warning(format!("unknown key '{}'", key.text));
-            if let Some(meant) = suggestion(&key.text, KEYS.into_iter()) {
-                diagnostic = diagnostic.with_hint(format!("did you mean '{meant}'?"));
-            }
+            let diagnostic = Diagnostic::warning(format!("unknown key '{}'", key.text));
+            let diagnostic = suggest(diagnostic, &key.text, KEYS.into_iter());
             diagnostics.push(diagnostic.with_location(node.location_of(key)));
         }
     }
@@ -105,11 +103,10 @@ fn secret_after(scheme: &str, value: String, name: String) -> TextTemplate<HttpP
 fn unknown(word: &str, at: &ConfigNode) -> Diagnostic {
     let diagnostic =
         Diagnostic::error(format!("'{word}' is no auth type; it is one of {}", TYPES.join(", ")));
-    let diagnostic = match suggestion(word, TYPES.into_iter()) {
-        Some(meant) => diagnostic.with_hint(format!("did you mean '{meant}'?")),
-        None => diagnostic.with_hint("write auth: { type: bearer, token_env_var: NAME }"),
-    };
-    diagnostic.with_location(at.location())
+    let hint = meant_hint(word, TYPES.into_iter());
+    let hint =
+        hint.unwrap_or_else(|| "write auth: { type: bearer, token_env_var: NAME }".to_owned());
+    diagnostic.with_hint(hint).with_location(at.location())
 }
 
 struct AuthReader<'a> {
@@ -120,7 +117,7 @@ struct AuthReader<'a> {
 }
 
 impl AuthReader<'_> {
-    /// The type; what is not said follows from the other keys.
+    /// The type; without the key `type` it follows from the other keys.
     fn kind(&mut self) -> Result<&str, Diagnostic> {
         match self.node.get("type") {
             Some(node) => node.as_text(),

@@ -13,10 +13,10 @@ use std::collections::BTreeMap;
 use reqwest::header::HeaderName;
 
 use super::entry::header_name;
-use crate::config::keys::suggestion;
 use crate::config::node::{ConfigNode, NodeValue};
 use crate::model::Diagnostic;
 use crate::providers::properties::SchemaProperties;
+use crate::providers::suggestion::suggest;
 
 /// The part of a request that an argument becomes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,7 +51,7 @@ pub(super) fn read(
         if !properties.has(name) {
             diagnostics.push(
                 Diagnostic::error(format!("'{name}' is no property of the schema"))
-                    .with_hint(properties.advice(name))
+                    .with_hint(properties.unknown_name_hint(name))
                     .with_location(node.location_of(key)),
             );
             continue;
@@ -109,11 +109,8 @@ fn place(argument: &str, node: &ConfigNode) -> Result<ArgumentLocation, Diagnost
                 "'{other}' is no place for an argument; it is one of {}",
                 LOCATION_NAMES.join(", ")
             ));
-            Err(match suggestion(other, LOCATION_NAMES.into_iter()) {
-                Some(meant) => diagnostic.with_hint(format!("did you mean '{meant}'?")),
-                None => diagnostic,
-            }
-            .with_location(at.location()))
+            let diagnostic = suggest(diagnostic, other, LOCATION_NAMES.into_iter());
+            Err(diagnostic.with_location(at.location()))
         }
     }
 }

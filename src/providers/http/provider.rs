@@ -41,10 +41,12 @@ pub(in crate::providers) fn build(specs: &[&ToolSpec], context: &ProviderDeps) -
     for spec in specs {
         let name = spec.definition.name.full();
         let mut definition = spec.definition.clone();
-        let mut found = Vec::new();
+        let mut own_diagnostics = Vec::new();
         let variables = (context.environment.as_ref(), &context.expanded);
-        let entry = entry::read(spec, &mut definition, variables, &mut found);
-        diagnostics.extend(found.into_iter().map(|diagnostic| diagnostic.with_entry(name.clone())));
+        let entry = entry::read(spec, &mut definition, variables, &mut own_diagnostics);
+        diagnostics.extend(
+            own_diagnostics.into_iter().map(|diagnostic| diagnostic.with_entry(name.clone())),
+        );
         if let Some(entry) = entry {
             complete(&mut definition, &entry);
             let definition = Arc::new(definition);

@@ -14,7 +14,7 @@ use super::template::TemplateValues;
 use crate::model::{Error, JsonObject, ToolContext};
 use crate::providers::template::value_text;
 
-/// What is asked for when the entry does not say.
+/// The header `Accept` of entries that set none.
 const DEFAULT_ACCEPT: HeaderValue =
     HeaderValue::from_static("application/json, text/*;q=0.9, */*;q=0.5");
 
@@ -34,10 +34,10 @@ pub(super) struct HttpRequest {
 /// A usage error when an argument cannot stand where it has to.
 pub(super) fn prepare(
     entry: &HttpEntry,
-    given: &JsonObject,
+    call_arguments: &JsonObject,
     context: Option<&ToolContext>,
 ) -> Result<HttpRequest, Error> {
-    let mut arguments = given.clone();
+    let mut arguments = call_arguments.clone();
     for (name, value) in &entry.defaults {
         if !arguments.contains_key(name) {
             arguments.insert(name.clone(), value.clone());
@@ -48,8 +48,12 @@ pub(super) fn prepare(
     headers.insert(ACCEPT, DEFAULT_ACCEPT);
     for (name, template) in &entry.headers {
         if let Some(text) = values.text(template)? {
-            let mut value = header_value(name, &text)?;
-            value.set_sensitive(is_authorization(name) || template.secrets().next().is_some());
+            let has_reference = template.secrets().next().is_some();
+            let is_sensitive = is_authorization(name) || has_reference;
+            // A literal in the file has no reference that could stand for it.
+            let is_hidden = values.masked && is_sensitive && !has_reference;
+            let mut value = header_value(name, if is_hidden { "***" } else { &text })?;
+            value.set_sensitive(is_sensitive);
             headers.insert(name.clone(), value);
         }
     }
@@ -132,12 +136,6 @@ impl HttpRequest {
         let mut headers = Map::new();
         for (name, value) in &self.headers {
             let text = String::from_utf8_lossy(value.as_bytes()).into_owned();
-            // A literal in the file has no reference that could stand for it.
-            let text = if value.is_sensitive() && !text.contains("***(") {
-                "***".to_owned()
-            } else {
-                text
-            };
             headers.insert(name.as_str().to_owned(), Value::String(text));
         }
         let body = self.body.as_ref().map(|bytes| {

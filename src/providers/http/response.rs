@@ -190,7 +190,7 @@ fn json_result(entry: &HttpEntry, answer: &HttpResponse) -> Result<ToolResult, E
 fn text(entry: &HttpEntry, answer: &HttpResponse) -> ToolResult {
     let mut result = ToolResult::text(lossy(&answer.body).trim_start_matches('\u{feff}'));
     if answer.is_truncated {
-        // Also for whoever looks for secrets, of which the cut may have left a part.
+        // The mark also tells the masker that the cut may have left a part of a secret.
         let kept = lossy(&answer.body).trim_end_matches('\u{fffd}').to_owned();
         result = ToolResult::text(format!("{}…", kept.trim_start_matches('\u{feff}')));
         result.warnings.push(cut_notice(entry, answer));

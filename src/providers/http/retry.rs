@@ -9,9 +9,9 @@ use jiff::Timestamp;
 use jiff::fmt::rfc2822::DateTimeParser;
 use reqwest::header::{DATE, HeaderMap, RETRY_AFTER};
 
-use crate::config::keys::suggestion;
 use crate::config::node::ConfigNode;
 use crate::model::{Diagnostic, RetryAdvice};
+use crate::providers::suggestion::{meant_hint, suggest};
 
 /// How often is repeated when `retry` does not say.
 const DEFAULT_RETRIES: u32 = 2;
@@ -91,10 +91,8 @@ impl RetryPolicy {
                 "backoff" => value.as_duration().map(|first| retry.backoff = Some(first)),
                 "on" => words(value).map(|on| retry.on = Some(on)),
                 other => {
-                    let mut diagnostic = Diagnostic::warning(format!("unknown key '{other}'"));
-                    if let Some(meant) = suggestion(other, KEYS.into_iter()) {
-                        diagnostic = diagnostic.with_hint(format!("did you mean '{meant}'?"));
-                    }
+                    let diagnostic = Diagnostic::warning(format!("unknown key '{other}'"));
+                    let diagnostic = suggest(diagnostic, other, KEYS.into_iter());
                     Err(diagnostic.with_location(node.location_of(key)))
                 }
             };
@@ -108,19 +106,19 @@ impl RetryPolicy {
         self.on.is_some()
     }
 
-    /// Whether a failure may be repeated. Without a word of the entry a request that is `harmless`
+    /// Whether a failure may be repeated. Without a word of the entry a request that is `is_repeatable`
     /// to repeat is, after everything that may pass; any other only when nothing was sent.
     pub(super) fn verdict(
         &self,
         failure: HttpFailure,
-        harmless: bool,
+        is_repeatable: bool,
         asks: Option<Duration>,
     ) -> RetryAdvice {
         let standard = DEFAULT_CONDITIONS.iter().filter_map(|word| RetryCondition::parse(word));
         let covered = failure == HttpFailure::Connect
             || match &self.on {
                 Some(on) => on.iter().any(|on| on.covers(failure)),
-                None => harmless && standard.into_iter().any(|on| on.covers(failure)),
+                None => is_repeatable && standard.into_iter().any(|on| on.covers(failure)),
             };
         match asks {
             _ if !covered => RetryAdvice::Never,
@@ -144,13 +142,10 @@ fn words(node: &ConfigNode) -> Result<Vec<RetryCondition>, Diagnostic> {
         on.push(RetryCondition::parse(&word).ok_or_else(|| {
             let diagnostic = Diagnostic::error(format!("'{word}' is nothing to retry on"))
                 .with_location(node.location());
-            match suggestion(&word, DEFAULT_CONDITIONS.into_iter()) {
-                Some(meant) => diagnostic.with_hint(format!("did you mean '{meant}'?")),
-                None => diagnostic.with_hint(format!(
-                    "there are {}, 4xx and single statuses",
-                    DEFAULT_CONDITIONS.join(", ")
-                )),
-            }
+            let hint = meant_hint(&word, DEFAULT_CONDITIONS.into_iter());
+            diagnostic.with_hint(hint.unwrap_or_else(|| {
+                format!("there are {}, 4xx and single statuses", DEFAULT_CONDITIONS.join(", "))
+            }))
         })?);
     }
     Ok(on)

@@ -40,7 +40,7 @@ pub(super) struct HttpResponse {
 #[derive(Debug)]
 pub(super) struct DownloadProgress(AtomicUsize);
 
-/// No response headers yet.
+/// Stands for a response whose headers have not come yet.
 const NO_HEADERS: usize = usize::MAX;
 
 impl DownloadProgress {

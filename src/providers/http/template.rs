@@ -2,7 +2,7 @@
 //! for what the user's environment holds.
 //!
 //! Owns: what may stand between the braces, and reading the two syntaxes together. Never does:
-//! encode; whoever uses the text knows where it goes.
+//! encode; the caller knows where in the request the text goes.
 
 use secrecy::{ExposeSecret as _, SecretString};
 

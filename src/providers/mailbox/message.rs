@@ -27,7 +27,7 @@ pub(super) fn mailbox<'a>(
     Ok(name)
 }
 
-/// What is kept of a message: what the sender said, and when.
+/// The JSON that is kept of a message: its parts, and when it was sent.
 ///
 /// # Errors
 /// A usage error when it says nothing, says it twice, or is too long.

@@ -13,7 +13,7 @@ use crate::providers::engines::{TakeOutcome, WriteCondition, WriteOutcome, Write
 use crate::util::clock::Clock;
 use crate::util::units::show_size;
 
-/// The first pause between two looks at an engine that tells nobody about arrivals, and the
+/// The first pause between two looks at an engine that cannot notify of arrivals, and the
 /// longest; each is twice the one before.
 const POLL_INTERVALS: (Duration, Duration) =
     (Duration::from_millis(20), Duration::from_millis(500));
@@ -31,14 +31,14 @@ fn mailbox(call: &EngineCall<'_>, name: &str) -> String {
 /// # Errors
 /// A usage error about the arguments, or the engine's own. A full mailbox is a failed result.
 pub(super) async fn send(call: EngineCall<'_>) -> Result<ToolResult, Error> {
-    let given = call.arguments;
+    let arguments = call.arguments;
     let limits = &call.config.limits;
-    let to = message::mailbox(given, "to", limits)?;
+    let to = message::mailbox(arguments, "to", limits)?;
     let write = WriteRequest {
         space: mailbox(&call, to),
         // Numbered by the engine, so that they are received as they were accepted.
         key: None,
-        value: message::encode_message(given, time(call.clock), limits)?,
+        value: message::encode_message(arguments, time(call.clock), limits)?,
         condition: WriteCondition::Any,
         quota: limits.quota,
         ttl: call.config.ttl,
@@ -70,19 +70,19 @@ pub(super) async fn send(call: EngineCall<'_>) -> Result<ToolResult, Error> {
 /// # Errors
 /// A usage error about the arguments, the engine's own, or a timeout when the call is cancelled.
 pub(super) async fn receive(call: EngineCall<'_>) -> Result<ToolResult, Error> {
-    let (given, cancel) = (call.arguments, &call.context.cancel);
-    let name = message::mailbox(given, "name", &call.config.limits)?;
-    let limit = given.get("limit").and_then(Value::as_u64).unwrap_or(1).clamp(1, MAX_MESSAGES);
+    let (arguments, cancel) = (call.arguments, &call.context.cancel);
+    let name = message::mailbox(arguments, "name", &call.config.limits)?;
+    let limit = arguments.get("limit").and_then(Value::as_u64).unwrap_or(1).clamp(1, MAX_MESSAGES);
     let limit = usize::try_from(limit).unwrap_or(1);
-    let keep = given.get("keep").and_then(Value::as_bool).unwrap_or_default();
-    let wait = given.get("wait").and_then(Value::as_f64).unwrap_or_default();
+    let keep = arguments.get("keep").and_then(Value::as_bool).unwrap_or_default();
+    let wait = arguments.get("wait").and_then(Value::as_f64).unwrap_or_default();
     let most = Duration::from_secs(MAX_WAIT_SECONDS);
     let wait = Duration::try_from_secs_f64(wait).unwrap_or_default().min(most);
     let over = tokio::time::sleep(wait);
     tokio::pin!(over);
     let mut pause = POLL_INTERVALS.0;
     loop {
-        // Listen before looking, or what comes in between is heard by nobody.
+        // Listen before looking, or a message that comes in between is missed.
         let arrival = call.engine.write_notify().map(|arrivals| {
             let mut arrival = Box::pin(arrivals.notified());
             arrival.as_mut().enable();
@@ -119,7 +119,7 @@ async fn take_available(
     let space = mailbox(call, name);
     loop {
         let page = call.engine.page(&space, "", None, limit).await?;
-        let found = join_all(page.items.iter().map(|item| async {
+        let results = join_all(page.items.iter().map(|item| async {
             let stored = if keep {
                 call.engine.read(&space, &item.key).await?.map(|entry| entry.value)
             } else {
@@ -132,7 +132,7 @@ async fn take_available(
         }))
         .await;
         let (mut messages, mut failed) = (Vec::new(), None);
-        for one in found {
+        for one in results {
             match one {
                 Ok(message) => messages.extend(message),
                 Err(error) => failed = Some(error),

@@ -7,20 +7,20 @@ use serde_json::{Value, json};
 use crate::model::{ErrorKind, ToolContext};
 use crate::providers::harness::KindHarness;
 
-fn bench(more: &str) -> KindHarness {
+fn harness(more: &str) -> KindHarness {
     let yaml = format!("components:\n  - {{ name: crew, type: mailbox{more} }}\n");
     KindHarness::new(&super::kind(), &yaml)
 }
 
 const ENGINES: [&str; 2] = ["", ", path: crew.db, sync: off"];
 
-async fn send(bench: &KindHarness, to: &str, text: &str) {
-    let sent = bench.call("crew-send", json!({ "to": to, "text": text })).await.unwrap();
+async fn send(harness: &KindHarness, to: &str, text: &str) {
+    let sent = harness.call("crew-send", json!({ "to": to, "text": text })).await.unwrap();
     assert!(sent.success, "{sent:?}");
 }
 
-async fn texts(bench: &KindHarness, arguments: Value) -> Vec<Value> {
-    let got = bench.call("crew-receive", arguments).await.unwrap();
+async fn texts(harness: &KindHarness, arguments: Value) -> Vec<Value> {
+    let got = harness.call("crew-receive", arguments).await.unwrap();
     let messages = got.output["messages"].as_array().unwrap().clone();
     messages.into_iter().map(|message| message["text"].clone()).collect()
 }
@@ -28,29 +28,29 @@ async fn texts(bench: &KindHarness, arguments: Value) -> Vec<Value> {
 #[tokio::test]
 async fn messages_come_out_once_and_in_order() {
     for engine in ENGINES {
-        let bench = bench(engine);
+        let harness = harness(engine);
         for text in ["one", "two", "three"] {
-            send(&bench, "bob", text).await;
+            send(&harness, "bob", text).await;
         }
-        send(&bench, "alice", "hi").await;
-        let list = bench.call("crew-list", json!({})).await.unwrap().output;
+        send(&harness, "alice", "hi").await;
+        let list = harness.call("crew-list", json!({})).await.unwrap().output;
         let boxes = json!([{ "name": "alice", "messages": 1 }, { "name": "bob", "messages": 3 }]);
         assert_eq!(list, json!({ "mailboxes": boxes, "more": false }));
-        assert_eq!(texts(&bench, json!({ "name": "bob", "keep": true })).await, ["one"]);
-        assert_eq!(texts(&bench, json!({ "name": "bob" })).await, ["one"]);
-        assert_eq!(texts(&bench, json!({ "name": "bob", "limit": 9 })).await, ["two", "three"]);
-        assert!(texts(&bench, json!({ "name": "bob" })).await.is_empty());
-        let list = bench.call("crew-list", json!({})).await.unwrap().output;
+        assert_eq!(texts(&harness, json!({ "name": "bob", "keep": true })).await, ["one"]);
+        assert_eq!(texts(&harness, json!({ "name": "bob" })).await, ["one"]);
+        assert_eq!(texts(&harness, json!({ "name": "bob", "limit": 9 })).await, ["two", "three"]);
+        assert!(texts(&harness, json!({ "name": "bob" })).await.is_empty());
+        let list = harness.call("crew-list", json!({})).await.unwrap().output;
         assert_eq!(list["mailboxes"], json!([{ "name": "alice", "messages": 1 }]));
     }
 }
 
 #[tokio::test]
 async fn a_message_says_who_when_and_what() {
-    let bench = bench("");
+    let harness = harness("");
     let message = json!({ "to": "bob", "message": { "n": [1] }, "from": "alice", "topic": "t" });
-    bench.call("crew-send", message).await.unwrap();
-    let got = bench.call("crew-receive", json!({ "name": "bob" })).await.unwrap().output;
+    harness.call("crew-send", message).await.unwrap();
+    let got = harness.call("crew-receive", json!({ "name": "bob" })).await.unwrap().output;
     let got = got["messages"][0].as_object().unwrap();
     assert_eq!(got["message"], json!({ "n": [1] }));
     assert_eq!(
@@ -65,26 +65,26 @@ async fn a_message_says_who_when_and_what() {
 #[tokio::test]
 async fn whoever_waits_gets_what_comes() {
     for engine in ENGINES {
-        let bench = Arc::new(bench(engine));
+        let harness = Arc::new(harness(engine));
         let waiting = {
-            let bench = Arc::clone(&bench);
-            tokio::spawn(async move { texts(&bench, json!({ "name": "bob", "wait": 60 })).await })
+            let harness = Arc::clone(&harness);
+            tokio::spawn(async move { texts(&harness, json!({ "name": "bob", "wait": 60 })).await })
         };
         // It looks, finds nothing, and waits.
         tokio::task::yield_now().await;
-        send(&bench, "alice", "not for bob").await;
-        send(&bench, "bob", "hello").await;
+        send(&harness, "alice", "not for bob").await;
+        send(&harness, "bob", "hello").await;
         assert_eq!(waiting.await.unwrap(), ["hello"]);
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn waiting_ends_with_its_time_or_the_call() {
-    let bench = bench("");
-    assert!(texts(&bench, json!({ "name": "bob", "wait": 5 })).await.is_empty());
-    let context = bench.context();
+    let harness = harness("");
+    assert!(texts(&harness, json!({ "name": "bob", "wait": 5 })).await.is_empty());
+    let context = harness.context();
     let cancel = context.cancel.clone();
-    let call = bench.call_in(&context, "crew-receive", json!({ "name": "bob", "wait": 200 }));
+    let call = harness.call_in(&context, "crew-receive", json!({ "name": "bob", "wait": 200 }));
     let (outcome, ()) = tokio::join!(call, async { cancel.cancel() });
     assert_eq!(outcome.unwrap_err().kind(), ErrorKind::Timeout);
 }
@@ -92,16 +92,16 @@ async fn waiting_ends_with_its_time_or_the_call() {
 #[tokio::test]
 async fn eight_receivers_get_each_message_once() {
     for engine in ENGINES {
-        let bench = Arc::new(bench(engine));
+        let harness = Arc::new(harness(engine));
         for at in 0..40 {
-            send(&bench, "work", &at.to_string()).await;
+            send(&harness, "work", &at.to_string()).await;
         }
         let receivers = (0..8).map(|_| {
-            let bench = Arc::clone(&bench);
+            let harness = Arc::clone(&harness);
             tokio::spawn(async move {
                 let mut all = Vec::new();
                 loop {
-                    let got = texts(&bench, json!({ "name": "work", "limit": 3 })).await;
+                    let got = texts(&harness, json!({ "name": "work", "limit": 3 })).await;
                     if got.is_empty() {
                         return all;
                     }
@@ -120,12 +120,12 @@ async fn eight_receivers_get_each_message_once() {
 
 #[tokio::test]
 async fn boxes_are_bounded() {
-    let bench = bench(", max_keys: 2, max_value_bytes: 80");
-    send(&bench, "bob", "1").await;
-    send(&bench, "bob", "2").await;
-    let full = bench.call("crew-send", json!({ "to": "bob", "text": "3" })).await.unwrap();
+    let harness = harness(", max_keys: 2, max_value_bytes: 80");
+    send(&harness, "bob", "1").await;
+    send(&harness, "bob", "2").await;
+    let full = harness.call("crew-send", json!({ "to": "bob", "text": "3" })).await.unwrap();
     assert_eq!(full.output, "quota: the mailbox 'bob' holds 2 messages");
-    send(&bench, "alice", "3").await;
+    send(&harness, "alice", "3").await;
     for wrong in [
         json!({ "to": "bob", "text": "x".repeat(80) }),
         json!({ "to": "bob" }),
@@ -133,26 +133,26 @@ async fn boxes_are_bounded() {
         json!({ "to": "b/ob", "text": "a" }),
         json!({ "to": "", "text": "a" }),
     ] {
-        let error = bench.call("crew-send", wrong).await.unwrap_err();
+        let error = harness.call("crew-send", wrong).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Usage, "{error}");
     }
 }
 
 #[tokio::test]
 async fn sessions_have_mailboxes_of_their_own() {
-    let bench = bench(", scope: session");
-    send(&bench, "bob", "secret").await;
-    let other = ToolContext { session_id: "x/bob".to_owned(), ..bench.context() };
-    let list = bench.call_in(&other, "crew-list", json!({})).await.unwrap().output;
+    let harness = harness(", scope: session");
+    send(&harness, "bob", "secret").await;
+    let other = ToolContext { session_id: "x/bob".to_owned(), ..harness.context() };
+    let list = harness.call_in(&other, "crew-list", json!({})).await.unwrap().output;
     assert_eq!(list["mailboxes"], json!([]));
-    let got = bench.call_in(&other, "crew-receive", json!({ "name": "bob" })).await.unwrap();
+    let got = harness.call_in(&other, "crew-receive", json!({ "name": "bob" })).await.unwrap();
     assert_eq!(got.output, json!({ "messages": [] }));
 }
 
 #[test]
 fn what_a_definition_says_is_true() {
-    let bench = bench("");
-    let rows: Vec<String> = bench
+    let harness = harness("");
+    let rows: Vec<String> = harness
         .definitions()
         .iter()
         .map(|tool| {

@@ -1,4 +1,4 @@
-//! The tools of a mailbox, and what is said about them.
+//! The tools of a mailbox: their definitions, and the functions that run them.
 
 use std::time::Duration;
 

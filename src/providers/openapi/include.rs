@@ -5,10 +5,10 @@
 //! that carry one of the tags or match one of the patterns.
 
 use super::document::{OpenApiDocument, OpenApiOperation};
-use crate::config::keys::suggestion;
 use crate::config::node::ConfigNode;
 use crate::config::spec::ToolSpec;
 use crate::model::{Diagnostic, SourceLocation};
+use crate::providers::suggestion::meant_hint;
 use crate::util::pattern;
 
 const KEYS: [&str; 3] = ["operations", "tags", "paths"];
@@ -37,11 +37,9 @@ pub(super) fn choose(
         let word = key.text.as_str();
         if !KEYS.contains(&word) {
             let diagnostic = Diagnostic::error(format!("unknown key '{word}'"));
-            let diagnostic = match suggestion(word, KEYS.into_iter()) {
-                Some(meant) => diagnostic.with_hint(format!("did you mean '{meant}'?")),
-                None => diagnostic.with_hint(format!("there are {}", KEYS.join(", "))),
-            };
-            diagnostics.push(diagnostic.with_location(include.location_of(key)));
+            let hint = meant_hint(word, KEYS.into_iter())
+                .unwrap_or_else(|| format!("there are {}", KEYS.join(", ")));
+            diagnostics.push(diagnostic.with_hint(hint).with_location(include.location_of(key)));
             continue;
         }
         let items = match list.as_list() {
@@ -59,12 +57,12 @@ pub(super) fn choose(
                     continue;
                 }
             };
-            let found: Vec<&OpenApiOperation> =
+            let matching: Vec<&OpenApiOperation> =
                 all.iter().filter(|one| matches(one, word, text)).collect();
-            if found.is_empty() {
+            if matching.is_empty() {
                 diagnostics.push(unknown(&all, word, text).with_location(item.location()));
             }
-            for operation in found {
+            for operation in matching {
                 if !chosen.iter().any(|(other, _)| is_same_operation(other, operation)) {
                     chosen.push((operation.clone(), item.location()));
                 }
@@ -98,8 +96,8 @@ fn unknown(all: &[OpenApiOperation], key: &str, text: &str) -> Diagnostic {
         _ => "path like",
     };
     let diagnostic = Diagnostic::error(format!("the document has no {what} '{text}'"));
-    if let Some(meant) = suggestion(text, known.iter().copied()) {
-        return diagnostic.with_hint(format!("did you mean '{meant}'?"));
+    if let Some(hint) = meant_hint(text, known.iter().copied()) {
+        return diagnostic.with_hint(hint);
     }
     let mut some: Vec<&str> = known.into_iter().take(12).collect();
     some.dedup();

@@ -73,12 +73,14 @@ fn build(specs: &[&ToolSpec], context: &ProviderDeps) -> BuiltProviders {
     let mut made = Vec::new();
     for spec in specs {
         let name = spec.definition.name.full();
-        let mut found = Vec::new();
-        match operations(spec, &mut found) {
+        let mut own_diagnostics = Vec::new();
+        match operations(spec, &mut own_diagnostics) {
             Ok(more) => made.extend(more),
-            Err(diagnostic) => found.push(diagnostic),
+            Err(diagnostic) => own_diagnostics.push(diagnostic),
         }
-        diagnostics.extend(found.into_iter().map(|diagnostic| diagnostic.with_entry(name.clone())));
+        diagnostics.extend(
+            own_diagnostics.into_iter().map(|diagnostic| diagnostic.with_entry(name.clone())),
+        );
     }
     let mut built = http::build(&made.iter().collect::<Vec<_>>(), context);
     diagnostics.append(&mut built.diagnostics);
@@ -102,9 +104,9 @@ fn operations(
                 diagnostic.with_location(node.location())
             }
         })?;
-    let hands_out =
+    let has_credential_keys =
         HTTP_KEYS.iter().any(|key| spec.unexpanded.get(key).is_some_and(has_credentials));
-    let base = match (spec.entry.get("base_url"), hands_out) {
+    let base = match (spec.entry.get("base_url"), has_credential_keys) {
         (Some(node), _) => node.as_text()?.to_owned(),
         (None, true) => {
             return Err(Diagnostic::error("an entry with credentials needs a 'base_url'")

@@ -217,9 +217,10 @@ fn body(
     };
     let any = json!({});
     let schema = media.get("schema").unwrap_or(&any);
-    let plain = document.resolved(schema)?;
-    let members = plain.get("properties").and_then(Value::as_object);
-    let composed = ["allOf", "anyOf", "oneOf", "not"].iter().any(|key| plain.get(key).is_some());
+    let resolved_schema = document.resolved(schema)?;
+    let members = resolved_schema.get("properties").and_then(Value::as_object);
+    let composed =
+        ["allOf", "anyOf", "oneOf", "not"].iter().any(|key| resolved_schema.get(key).is_some());
     let how = ("body_type", json!(how));
     match members {
         Some(members)
@@ -227,7 +228,7 @@ fn body(
                 && how.1 != "text"
                 && members.keys().all(|name| !arguments.properties.contains_key(name)) =>
         {
-            let needed = plain.get("required").and_then(Value::as_array);
+            let needed = resolved_schema.get("required").and_then(Value::as_array);
             for (name, schema) in members {
                 let required = required && needed.is_some_and(|all| all.iter().any(|n| n == name));
                 let place = json!({ "in": "body", "name": name });

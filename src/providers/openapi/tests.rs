@@ -70,7 +70,7 @@ components:
         age: { type: integer, nullable: true }
 "##;
 
-fn bench(server: &str, keys: &str) -> KindHarness {
+fn harness(server: &str, keys: &str) -> KindHarness {
     let mut yaml = "toolkits:\n  - name: pets\n    openapi: ./pets.yaml\n".to_owned();
     for line in keys.lines() {
         yaml.push_str("    ");
@@ -84,26 +84,26 @@ fn bench(server: &str, keys: &str) -> KindHarness {
     })
 }
 
-fn diagnostics_text(bench: &KindHarness) -> String {
+fn diagnostics_text(harness: &KindHarness) -> String {
     let line = |diagnostic: &crate::model::Diagnostic| {
         let hint = diagnostic.hint.as_deref().unwrap_or("-");
         let place =
             diagnostic.location.as_ref().map(|place| format!("{}:{}", place.line, place.column));
         format!("{} {} ({hint})", place.unwrap_or_default(), diagnostic.message)
     };
-    bench.diagnostics.iter().map(line).collect::<Vec<_>>().join("\n")
+    harness.diagnostics.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
 #[tokio::test]
 async fn operations_are_called_as_the_document_says() {
     let peer = TestServer::start(|_, _| TestResponse::json(r#"{"name":"Tom"}"#)).await;
     let server = peer.url("").as_str().trim_end_matches('/').to_owned();
-    let bench = bench(
+    let harness = harness(
         &server,
         "prefix: pet-\ninclude: { operations: [listPets, pets/create, replacePet], paths: [\"/pets/*\"] }",
     );
-    assert_eq!(diagnostics_text(&bench), "");
-    let names: Vec<String> = bench.definitions().iter().map(|tool| tool.name.full()).collect();
+    assert_eq!(diagnostics_text(&harness), "");
+    let names: Vec<String> = harness.definitions().iter().map(|tool| tool.name.full()).collect();
     assert_eq!(
         names,
         ["pet-listPets", "pet-pets_create", "pet-replacePet", "pet-delete_pets_petId"]
@@ -119,20 +119,20 @@ async fn operations_are_called_as_the_document_says() {
         ("pet-replacePet", json!({ "petId": 3, "body": [] }), "PUT /v2/pets/3", "[]"),
         ("pet-delete_pets_petId", json!({ "petId": 3 }), "DELETE /v2/pets/3", ""),
     ] {
-        assert!(bench.call(name, arguments).await.unwrap().success, "{name}");
+        assert!(harness.call(name, arguments).await.unwrap().success, "{name}");
         let heard = peer.requests().pop().unwrap();
         assert_eq!((heard.line(), heard.body), (line.to_owned(), body.to_owned()), "{name}");
     }
     assert_eq!(peer.requests()[0].header("x-trace"), Some("t"));
-    let delete = bench.definition("pet-delete_pets_petId");
+    let delete = harness.definition("pet-delete_pets_petId");
     assert_eq!(delete.annotations.destructive, Some(true));
     assert_eq!(delete.kind, "openapi");
 }
 
 #[test]
 fn schemas_are_complete_and_modern() {
-    let bench = bench("https://h", "include: { tags: [pets], paths: [\"/pets/{petId}\"] }");
-    let create = bench.definition("pets-pets_create");
+    let harness = harness("https://h", "include: { tags: [pets], paths: [\"/pets/{petId}\"] }");
+    let create = harness.definition("pets-pets_create");
     insta::assert_snapshot!(format!("{:#}", create.input_schema), @r##"
     {
       "type": "object",
@@ -182,7 +182,7 @@ fn schemas_are_complete_and_modern() {
     }
     "##);
     assert_eq!(
-        *bench.definition("pets-delete_pets_petId").input_schema,
+        *harness.definition("pets-delete_pets_petId").input_schema,
         json!({
             "type": "object",
             "properties": { "petId": { "type": "integer", "exclusiveMinimum": 0 } },
@@ -190,7 +190,7 @@ fn schemas_are_complete_and_modern() {
             "additionalProperties": false,
         })
     );
-    let list = bench.definition("pets-listPets");
+    let list = harness.definition("pets-listPets");
     let kind = &list.input_schema["properties"]["filter[kind]"];
     assert_eq!(*kind, json!({ "type": ["string", "null"], "enum": ["cat", null] }));
     let validator = jsonschema::validator_for(list.output_schema.as_ref().unwrap()).unwrap();
@@ -202,18 +202,18 @@ fn schemas_are_complete_and_modern() {
 
 #[test]
 fn what_cannot_be_a_tool_is_told_with_its_place() {
-    let bench = bench(
+    let harness = harness(
         "https://h",
         "include: { operations: [listPet, upload, elsewhere], tags: [pest], nope: [1] }",
     );
-    insta::assert_snapshot!(diagnostics_text(&bench), @r"
+    insta::assert_snapshot!(diagnostics_text(&harness), @r"
     4:29 the document has no operation 'listPet' (did you mean 'listPets'?)
     4:65 the document has no operation with the tag 'pest' (did you mean 'pets'?)
     4:72 unknown key 'nope' (there are operations, tags, paths)
     4:38 the operation 'upload' cannot be a tool: its body is multipart/form-data; JSON, forms and text are sent (-)
     4:46 the operation 'elsewhere' cannot be a tool: 'other.yaml#/x' leads out of the document (-)
     ");
-    insta::assert_snapshot!(diagnostics_text(&super::tests::bench("https://h", "")), @r"2:5 'include' has to say which operations become tools (write include: { operations: [listPets, pets/create, replacePet, delete/pets/{petId}, steal, query, context, upload] })");
+    insta::assert_snapshot!(diagnostics_text(&super::tests::harness("https://h", "")), @r"2:5 'include' has to say which operations become tools (write include: { operations: [listPets, pets/create, replacePet, delete/pets/{petId}, steal, query, context, upload] })");
 }
 
 #[test]
@@ -222,10 +222,10 @@ fn documents_of_other_versions_and_places_are_refused() {
         let yaml = format!(
             "toolkits:\n  - {{ name: p, openapi: {document}, include: {{ tags: [x] }} }}\n"
         );
-        let bench = KindHarness::prepared(&super::kind(), &yaml, |dir, _| {
+        let harness = KindHarness::prepared(&super::kind(), &yaml, |dir, _| {
             std::fs::write(dir.join("old.yaml"), "swagger: '2.0'\npaths: {}\n").unwrap();
         });
-        bench.messages().join("\n")
+        harness.messages().join("\n")
     };
     assert!(told("old.yaml").contains("Swagger 2.0"));
     assert!(told("https://example.com/x.yaml").contains("is a local file"));
@@ -236,11 +236,11 @@ fn documents_of_other_versions_and_places_are_refused() {
 async fn a_document_gets_nothing_of_the_users() {
     let peer = TestServer::start(|_, _| TestResponse::json("{}")).await;
     let server = peer.url("").as_str().trim_end_matches('/').to_owned();
-    let bench = bench(&server, "include: { tags: [sly] }");
-    let told = diagnostics_text(&bench);
+    let harness = harness(&server, "include: { tags: [sly] }");
+    let told = diagnostics_text(&harness);
     assert!(told.contains("its path holds more than a path"), "{told}");
     assert!(told.contains("the path takes arguments only"), "{told}");
-    bench.call("pets-steal", json!({})).await.unwrap();
+    harness.call("pets-steal", json!({})).await.unwrap();
     assert_eq!(peer.requests()[0].line(), "GET /v2/steal/$%7BPET_TOKEN%7D");
 }
 
@@ -249,7 +249,7 @@ async fn credentials_go_only_where_the_entry_says() {
     let canary = TestServer::start(|_, _| TestResponse::json("{}")).await;
     let server = canary.url("").as_str().trim_end_matches('/').to_owned();
     let keys = "include: { operations: [listPets] }\nauth: { token_env_var: PET_TOKEN }";
-    let refused = bench(&server, keys);
+    let refused = harness(&server, keys);
     assert!(
         diagnostics_text(&refused).contains("needs a 'base_url'"),
         "{}",
@@ -257,7 +257,7 @@ async fn credentials_go_only_where_the_entry_says() {
     );
     assert!(refused.definitions().is_empty());
     let own = TestServer::start(|_, _| TestResponse::json("[]")).await;
-    let allowed = bench(&server, &format!("{keys}\nbase_url: {}", own.url("/api")));
+    let allowed = harness(&server, &format!("{keys}\nbase_url: {}", own.url("/api")));
     assert_eq!(diagnostics_text(&allowed), "");
     allowed.call("pets-listPets", Value::Object(serde_json::Map::new())).await.unwrap();
     let heard = own.requests().pop().unwrap();

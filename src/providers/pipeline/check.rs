@@ -7,8 +7,9 @@ use serde_json::Value;
 
 use super::entry::StageDraft;
 use super::template::{Embedding, LocatedReference, PathSegment, ValueReference};
-use crate::config::keys::suggestion;
 use crate::model::{Diagnostic, SourceLocation};
+use crate::providers::properties::unknown_property_hint;
+use crate::providers::suggestion::suggest;
 
 /// What a step has: see `run`.
 const STEP_FIELDS: [&str; 4] = ["output", "error", "success", "skipped"];
@@ -94,10 +95,7 @@ fn reference(
                 let mut diagnostic = arguments.check(root, reference, place, *how)?;
                 if diagnostic.is_error() && STEP_FIELDS.contains(&first.unwrap_or_default()) {
                     diagnostic = Diagnostic::error(format!("there is no step '{root}'"));
-                    let near = suggestion(root, order.keys().copied());
-                    if let Some(near) = near {
-                        diagnostic = diagnostic.with_hint(format!("did you mean '{near}'?"));
-                    }
+                    diagnostic = suggest(diagnostic, root, order.keys().copied());
                     diagnostic = diagnostic.with_location(place.clone());
                 }
                 Some(diagnostic)
@@ -164,11 +162,7 @@ impl<'a> SchemaArguments<'a> {
         if !self.names.contains(&name) {
             let diagnostic =
                 Diagnostic::error(format!("'{{{reference}}}' is no property of the schema"));
-            let hint = match suggestion(name, self.names.iter().copied()) {
-                Some(near) => format!("did you mean '{near}'?"),
-                None if self.names.is_empty() => "declare it in parameters_schema".to_owned(),
-                None => format!("the schema has {}", self.names.join(", ")),
-            };
+            let hint = unknown_property_hint(name, &self.names);
             return Some(diagnostic.with_hint(hint).with_location(place.clone()));
         }
         (how == Embedding::InText && !self.required.contains(&name)).then(|| {
@@ -182,13 +176,13 @@ impl<'a> SchemaArguments<'a> {
 /// The pipelines that would come back to themselves: each with the way it takes. `calls` are the
 /// tools that each pipeline calls.
 pub(super) fn find_cycles(calls: &BTreeMap<String, Vec<String>>) -> BTreeMap<String, String> {
-    let mut circles = BTreeMap::new();
+    let mut cycles = BTreeMap::new();
     for start in calls.keys() {
-        if let Some(way) = shortest_cycle(start, calls) {
-            circles.insert(start.clone(), way.join(" → "));
+        if let Some(cycle) = shortest_cycle(start, calls) {
+            cycles.insert(start.clone(), cycle.join(" → "));
         }
     }
-    circles
+    cycles
 }
 
 /// The shortest way from a pipeline to itself.
@@ -198,15 +192,15 @@ fn shortest_cycle(start: &str, calls: &BTreeMap<String, Vec<String>>) -> Option<
     while let Some(at) = open.pop_front() {
         for next in calls.get(at).into_iter().flatten() {
             if next == start {
-                let mut way = vec![start.to_owned()];
+                let mut cycle = vec![start.to_owned()];
                 let mut step = at;
                 while step != start {
-                    way.push(step.to_owned());
+                    cycle.push(step.to_owned());
                     step = came_from.get(step)?;
                 }
-                way.push(start.to_owned());
-                way.reverse();
-                return Some(way);
+                cycle.push(start.to_owned());
+                cycle.reverse();
+                return Some(cycle);
             }
             if calls.contains_key(next) && !came_from.contains_key(next.as_str()) {
                 came_from.insert(next, at);

@@ -55,8 +55,8 @@ impl StepCondition {
         };
         let mut part = |text: &str, how| match PipelineTemplate::parse(text) {
             Ok(template) => {
-                let found = template.references().into_iter();
-                references.extend(found.map(|r| (r.clone(), node.location(), how)));
+                let located = template.references().into_iter();
+                references.extend(located.map(|r| (r.clone(), node.location(), how)));
                 Some(template)
             }
             Err(error) => {

@@ -34,7 +34,7 @@ pub fn kind() -> ProviderKind {
     }
 }
 
-/// What an entry would do: call its tools. What they do is told where they are declared.
+/// The effects of an entry: it calls its tools, whose own effects are listed at their entries.
 fn effects(entry: &ConfigNode, _site: &EntrySite<'_>) -> Vec<EntryEffect> {
     let mut effects = Vec::new();
     let steps = entry.get("steps").and_then(|node| node.as_list().ok()).unwrap_or_default();

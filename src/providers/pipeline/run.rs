@@ -50,7 +50,7 @@ pub(super) struct PipelineRun<'a> {
 struct StepOutcome {
     /// What later steps see of it.
     state: Value,
-    /// What is told about it beside the result.
+    /// Its row under `steps` in the result's `_meta`.
     report: Value,
     /// The result of its call, when it was one call.
     result: Option<ToolResult>,

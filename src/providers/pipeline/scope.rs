@@ -20,7 +20,7 @@ const MAX_LISTED_KEYS: usize = 10;
 /// Everything that is known so far.
 pub(super) struct Scope {
     arguments: Value,
-    /// `None` before a call, when nobody knows it.
+    /// `None` for a preview, which belongs to no call.
     context: Option<Value>,
     steps: BTreeSet<String>,
     done: BTreeMap<String, Value>,

@@ -10,14 +10,14 @@ use serde_json::Value;
 use super::condition::StepCondition;
 use super::scope::RESERVED_NAMES;
 use super::template::{LocatedReference, PipelineTemplate};
-use crate::config::keys::suggestion;
 use crate::config::node::{ConfigNode, NodeValue};
 use crate::model::{Diagnostic, SourceLocation};
+use crate::providers::suggestion::suggest;
 
 /// How many calls of one pipeline run at the same time.
 pub(super) const MAX_PARALLEL: usize = 8;
 
-/// The most retries that can be asked for.
+/// The largest value of the key `retries`.
 const MAX_RETRIES: u64 = 100;
 
 const KEYS: [&str; 11] = [
@@ -85,11 +85,8 @@ pub(super) fn read(
     let entries = ok_or_report(node.as_map(), diagnostics)?;
     for (key, _) in entries {
         if !KEYS.contains(&key.text.as_str()) {
-            let mut diagnostic =
-                Diagnostic::warning(format!("unknown key '{}' in a step", key.text));
-            if let Some(meant) = suggestion(&key.text, KEYS.into_iter()) {
-                diagnostic = diagnostic.with_hint(format!("did you mean '{meant}'?"));
-            }
+            let diagnostic = Diagnostic::warning(format!("unknown key '{}' in a step", key.text));
+            let diagnostic = suggest(diagnostic, &key.text, KEYS.into_iter());
             diagnostics.push(diagnostic.with_location(node.location_of(key)));
         }
     }

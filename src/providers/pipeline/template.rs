@@ -86,8 +86,8 @@ impl PipelineTemplate {
                         Self::Whole(_) => Embedding::Whole,
                         _ => Embedding::InText,
                     };
-                    let found = template.references().into_iter();
-                    references.extend(found.map(|r| (r.clone(), node.location(), how)));
+                    let located = template.references().into_iter();
+                    references.extend(located.map(|r| (r.clone(), node.location(), how)));
                     template
                 }
                 Err(error) => {
@@ -333,7 +333,7 @@ mod tests {
             if let Ok(template) = PipelineTemplate::parse(&text) {
                 // What is read can be written again.
                 for reference in template.references() {
-                    let again = ValueReference::parse(&reference.to_string());
+                    let again = ValueReference::read(&reference.to_string());
                     let odd = reference.path.iter().any(|s| matches!(s, PathSegment::Key(k) if k.contains(['.', ' ', '[', '"', '{', '}']) || k.is_empty()));
                     prop_assert!(odd || again.as_ref() == Some(reference));
                 }

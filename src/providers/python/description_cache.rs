@@ -1,4 +1,4 @@
-//! What functions said about themselves last time, so that listing them starts nothing.
+//! The descriptions of functions from the last time, so that listing them starts nothing.
 //!
 //! Owns: a small file in the cache directory. An entry holds as long as the interpreter and the
 //! module's file are those of then, by size and time of change. Losing it costs a start of the
@@ -32,8 +32,8 @@ pub(super) struct FunctionDescription {
     /// The schema of its arguments.
     pub(super) input_schema: Value,
     /// What the schema cannot say.
-    #[serde(default)]
-    pub(super) doubts: Vec<String>,
+    #[serde(default, rename = "doubts")]
+    pub(super) warnings: Vec<String>,
     /// The file of its module, when it has one.
     pub(super) file: Option<PathBuf>,
 }
@@ -60,7 +60,7 @@ impl DescriptionCache {
         Self { file, entries: Mutex::default() }
     }
 
-    /// What the function said, if it still says so.
+    /// The description of a function, unless a file that it came from has changed.
     pub(super) fn recall(
         &self,
         worker: &WorkerKey,
@@ -69,11 +69,11 @@ impl DescriptionCache {
     ) -> Option<FunctionDescription> {
         let mut known = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
         let known = known.get_or_insert_with(|| self.read());
-        let found = known.get(&name(worker, module, function))?;
-        let mut described = found.described.clone();
+        let cached = known.get(&name(worker, module, function))?;
+        let mut described = cached.described.clone();
         described.file = described.file.map(|file| worker.root.join(file));
         let now = stamps(worker, described.file.as_deref())?;
-        (found.stamps == now).then_some(described)
+        (cached.stamps == now).then_some(described)
     }
 
     /// Remembers what functions of one worker say: module, function and description of each. What
@@ -95,7 +95,7 @@ impl DescriptionCache {
                 };
                 described.file = described.file.map(below);
                 if serde_json::to_value(&described)
-                    .is_ok_and(|said| contains_expanded_value(&said, expanded))
+                    .is_ok_and(|value| contains_expanded_value(&value, expanded))
                 {
                     continue;
                 }
@@ -142,8 +142,8 @@ fn name(worker: &WorkerKey, module: &str, function: &str) -> String {
 }
 
 /// Whether a value stands anywhere in a description.
-fn contains_expanded_value(said: &Value, expanded: &ExpandedValues) -> bool {
-    match said {
+fn contains_expanded_value(value: &Value, expanded: &ExpandedValues) -> bool {
+    match value {
         Value::String(text) => expanded.occur_in(text),
         Value::Array(items) => items.iter().any(|item| contains_expanded_value(item, expanded)),
         Value::Object(map) => map
@@ -192,7 +192,7 @@ mod tests {
         let described = FunctionDescription {
             description: Some("d".into()),
             input_schema: serde_json::json!({ "type": "object" }),
-            doubts: Vec::new(),
+            warnings: Vec::new(),
             file: Some(file.clone()),
         };
         let memory = || DescriptionCache::new(Some(dir.path().join("cache")));

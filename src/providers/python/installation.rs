@@ -17,8 +17,8 @@ const MAX_CONFIG_BYTES: u64 = 64 << 10;
 pub(super) fn interpreter_paths(interpreter: &Path) -> Vec<PathBuf> {
     let real = interpreter.canonicalize().unwrap_or_else(|_| interpreter.to_path_buf());
     let near = [interpreter.parent(), real.parent()];
-    let mut found = links(interpreter);
-    found.extend(base_of(interpreter).into_iter().flat_map(|bin| {
+    let mut candidates = links(interpreter);
+    candidates.extend(base_of(interpreter).into_iter().flat_map(|bin| {
         let beside = bin.parent().unwrap_or(&bin);
         [bin.clone(), beside.join("lib"), beside.join("lib64")]
     }));
@@ -28,9 +28,9 @@ pub(super) fn interpreter_paths(interpreter: &Path) -> Vec<PathBuf> {
             path.starts_with(bin) || libraries.is_some_and(|known| known.contains(path))
         })
     };
-    found.retain(|path| path.exists() && !is_near(path));
-    found.dedup();
-    found
+    candidates.retain(|path| path.exists() && !is_near(path));
+    candidates.dedup();
+    candidates
 }
 
 /// The links between a path and the file it leads to.
@@ -58,11 +58,11 @@ fn base_of(interpreter: &Path) -> Option<PathBuf> {
 /// the whole of pyenv, and takes longer than Python itself. `version` is what `PYENV_VERSION` says.
 /// Nothing for anything but a shim, and when only pyenv can tell.
 pub(super) fn behind_shim(
-    found: &Path,
+    program: &Path,
     directory: &Path,
     version: Option<&str>,
 ) -> Option<PathBuf> {
-    let shims = found.parent().filter(|parent| parent.ends_with("shims"))?;
+    let shims = program.parent().filter(|parent| parent.ends_with("shims"))?;
     let versions = shims.parent()?.join("versions");
     if !versions.is_dir() {
         return None;
@@ -76,7 +76,7 @@ pub(super) fn behind_shim(
             .find_map(|file| read_small_file(&file))?,
     };
     let uncommented = chosen.lines().map(|line| line.split('#').next().unwrap_or_default());
-    let name = found.file_name()?;
+    let name = program.file_name()?;
     uncommented
         .flat_map(|line| line.split(|c: char| c == ':' || c.is_whitespace()))
         // A name of a directory and no path: the file may come with a project.

@@ -62,7 +62,7 @@ fn locate(
     }
 }
 
-/// The version that a shim of pyenv is told: what the entry sets or passes on.
+/// The version in `PYENV_VERSION` for a shim of pyenv: what the entry sets or passes on.
 fn version(written: Option<String>, passed: bool, environment: &dyn Environment) -> Option<String> {
     written.or_else(|| passed.then(|| environment.var(PYENV_VERSION)).flatten())
 }

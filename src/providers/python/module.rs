@@ -57,19 +57,19 @@ impl ToolProvider for PythonModuleProvider {
     }
 
     async fn list(&self) -> Result<ToolListing, Error> {
-        let told = describe::module(&self.runner, &self.entry).await?;
+        let module_functions = describe::module(&self.runner, &self.entry).await?;
         let mut listing = ToolListing::default();
         let module = &self.entry.module;
-        for reason in &told.left_out {
+        for reason in &module_functions.left_out {
             let message = format!("a function of '{module}' is no tool: {reason}");
             listing.diagnostics.push(self.place(Diagnostic::warning(message)));
         }
-        if told.functions.is_empty() {
+        if module_functions.functions.is_empty() {
             let message =
                 format!("'{module}' has no public function with types for all parameters");
             listing.diagnostics.push(self.place(Diagnostic::warning(message)));
         }
-        for function in told.functions {
+        for function in module_functions.functions {
             if let Err(why) = check_name(&function.name) {
                 listing.diagnostics.push(self.place(Diagnostic::warning(why)));
                 continue;
@@ -80,7 +80,7 @@ impl ToolProvider for PythonModuleProvider {
             let sentence = || format!("Calls {module}.{}.", function.name);
             definition.description.get_or_insert_with(sentence);
             definition.input_schema = Arc::new(function.described.input_schema);
-            definition.warnings.extend(function.described.doubts);
+            definition.warnings.extend(function.described.warnings);
             listing.tools.push(Arc::new(definition));
         }
         Ok(listing)

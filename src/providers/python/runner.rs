@@ -22,12 +22,12 @@ pub(super) struct PythonRunner {
     workers: WorkerPool,
     environment: Arc<dyn Environment>,
     pub(super) expanded: ExpandedValues,
-    /// What functions said about themselves.
+    /// The descriptions of functions, shared by all entries.
     pub(super) descriptions: DescriptionCache,
 }
 
 impl PythonRunner {
-    /// A runner without workers; nothing is started before it is asked for something.
+    /// A runner without workers; the first request of an entry starts one.
     pub(super) fn new(context: &ProviderDeps) -> Self {
         Self {
             workers: WorkerPool::new(context.events.clone()),

@@ -52,7 +52,7 @@ pub(super) fn value(arguments: &JsonObject, limits: &EngineLimits) -> Result<Str
     Ok(text)
 }
 
-/// A version that is asked for.
+/// The version in `if_version`.
 ///
 /// # Errors
 /// A usage error when it is no whole number.

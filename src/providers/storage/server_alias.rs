@@ -25,7 +25,7 @@ pub fn server_alias(spec: &ToolSpec) -> Option<Result<ServerAlias, Diagnostic>> 
     }
     let entry = &spec.entry;
     let server = entry.get(OWN_KEYS[1]).filter(|node| !node.is_null());
-    // An unknown type is told by who builds the store.
+    // An unknown type is reported where the store is built.
     let postgres = storage_type(entry).ok()? == "postgresql";
     match (postgres, server) {
         (false, None) => None,

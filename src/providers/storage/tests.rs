@@ -6,12 +6,12 @@ use serde_json::{Value, json};
 use crate::model::{Error, ErrorKind, ToolContext, ToolName, ToolResult};
 use crate::providers::harness::KindHarness;
 
-fn bench(entry: &str) -> KindHarness {
+fn harness(entry: &str) -> KindHarness {
     KindHarness::new(&super::kind(), &format!("components:\n  - {{ {entry} }}\n"))
 }
 
-fn names(bench: &KindHarness) -> Vec<String> {
-    bench.definitions().iter().map(|tool| tool.name.full()).collect()
+fn names(harness: &KindHarness) -> Vec<String> {
+    harness.definitions().iter().map(|tool| tool.name.full()).collect()
 }
 
 /// What a tool says no with.
@@ -23,8 +23,8 @@ fn no(outcome: Result<ToolResult, Error>) -> (String, String) {
     (error.message().to_owned(), error.hint().unwrap_or_default().to_owned())
 }
 
-async fn output(bench: &KindHarness, tool: &str, arguments: Value) -> Value {
-    let result = bench.call(tool, arguments).await.unwrap();
+async fn output(harness: &KindHarness, tool: &str, arguments: Value) -> Value {
+    let result = harness.call(tool, arguments).await.unwrap();
     assert!(result.success, "{result:?}");
     result.output
 }
@@ -39,22 +39,22 @@ fn entries_become_tools() {
         ("name: n, type: storage, tools: [clear, get]", &["n-clear", "n-get"]),
         ("name: wipe, type: storage, component: n, original_tool_name: clear", &["wipe"]),
     ] {
-        let bench = bench(entry);
-        assert_eq!(names(&bench), expected, "{entry}: {:?}", bench.messages());
+        let harness = harness(entry);
+        assert_eq!(names(&harness), expected, "{entry}: {:?}", harness.messages());
     }
 }
 
 #[test]
 fn what_a_definition_says_is_true() {
-    let bench =
-        bench("name: n, type: storage, path: data/n.db, tools: [get, put, list, delete, clear]");
+    let harness =
+        harness("name: n, type: storage, path: data/n.db, tools: [get, put, list, delete, clear]");
     let row = |tool: &crate::model::ToolDefinition| {
         let said = &tool.annotations;
         let aliases: Vec<String> = tool.aliases.iter().map(ToolName::full).collect();
         let asks = said.destructive == Some(true);
         format!("{} {:?} asks:{asks} {}", tool.name, said.read_only.unwrap(), aliases.join(","))
     };
-    let rows: Vec<String> = bench.definitions().iter().map(row).collect();
+    let rows: Vec<String> = harness.definitions().iter().map(row).collect();
     insta::assert_debug_snapshot!(rows, @r#"
     [
         "n-get true asks:false n-read",
@@ -64,8 +64,8 @@ fn what_a_definition_says_is_true() {
         "n-clear false asks:true ",
     ]
     "#);
-    let touches = bench.definition("n-put").touches.join("; ");
-    let path = bench.dir.path().join("data/n.db");
+    let touches = harness.definition("n-put").touches.join("; ");
+    let path = harness.dir.path().join("data/n.db");
     assert_eq!(
         touches,
         format!(
@@ -73,27 +73,27 @@ fn what_a_definition_says_is_true() {
             path.display()
         )
     );
-    assert_eq!(bench.definition("n-get").touches, [format!("reads {}", path.display())]);
+    assert_eq!(harness.definition("n-get").touches, [format!("reads {}", path.display())]);
     assert!(!path.exists(), "nothing is opened before a call");
 }
 
 #[test]
 fn an_entry_may_say_that_deleting_loses_nothing() {
-    let bench = bench(
+    let harness = harness(
         "name: n, type: storage, annotations: { destructiveHint: false, readOnlyHint: true }",
     );
-    assert_eq!(bench.definition("n-delete").annotations.destructive, Some(false));
+    assert_eq!(harness.definition("n-delete").annotations.destructive, Some(false));
     // What would be a lie is not taken over.
-    assert_eq!(bench.definition("n-write").annotations.read_only, Some(false));
+    assert_eq!(harness.definition("n-write").annotations.read_only, Some(false));
 }
 
 #[test]
 fn all_that_is_wrong_with_an_entry_is_told_at_once() {
-    let bench = bench(
+    let harness = harness(
         "name: n, type: storage, storage_type: mongo, access: reed, max_keys: -1, ttl: soon, \
          tools: [reead]",
     );
-    insta::assert_debug_snapshot!(bench.messages(), @r#"
+    insta::assert_debug_snapshot!(harness.messages(), @r#"
     [
         "expected read or write, found text",
         "there is no tool 'reead' to select",
@@ -102,8 +102,8 @@ fn all_that_is_wrong_with_an_entry_is_told_at_once() {
         "expected a duration such as 30, 500ms, 30s or 2m, found text",
     ]
     "#);
-    let bench = self::bench("name: n, type: storage, access: read, tools: [get, put]");
-    insta::assert_debug_snapshot!(bench.messages(), @r#"
+    let harness = self::harness("name: n, type: storage, access: read, tools: [get, put]");
+    insta::assert_debug_snapshot!(harness.messages(), @r#"
     [
         "'n-put' changes the store, but the entry may only read",
     ]
@@ -117,15 +117,15 @@ fn all_that_is_wrong_with_an_entry_is_told_at_once() {
         ("path: data/", "expected the path of a file, found text"),
         ("sync: always, path: x.db", "expected full, normal or off, found text"),
     ] {
-        let bench = self::bench(&format!("name: n, type: storage, {entry}"));
-        assert_eq!(bench.messages(), [message], "{entry}");
+        let harness = self::harness(&format!("name: n, type: storage, {entry}"));
+        assert_eq!(harness.messages(), [message], "{entry}");
     }
 }
 
 #[tokio::test]
 async fn values_come_back_as_they_were_written() {
     for entry in ["name: n, type: storage", "name: n, type: storage, path: n.db, sync: off"] {
-        let bench = bench(entry);
+        let harness = harness(entry);
         let values = [
             json!("milk"),
             json!(""),
@@ -134,8 +134,9 @@ async fn values_come_back_as_they_were_written() {
             serde_json::from_str("12345678901234567890.10").unwrap(),
         ];
         for value in values {
-            let written = output(&bench, "n-write", json!({ "key": "a/ö ", "value": value })).await;
-            let result = bench.call("n-read", json!({ "key": "a/ö " })).await.unwrap();
+            let written =
+                output(&harness, "n-write", json!({ "key": "a/ö ", "value": value })).await;
+            let result = harness.call("n-read", json!({ "key": "a/ö " })).await.unwrap();
             assert_eq!(result.output, value);
             let version = &written["version"];
             assert_eq!(
@@ -148,24 +149,24 @@ async fn values_come_back_as_they_were_written() {
 
 #[tokio::test]
 async fn what_is_missing_is_said_with_what_was_meant() {
-    let bench = bench("name: n, type: storage");
-    let (message, hint) = no(bench.call("n-read", json!({ "key": "shoping" })).await);
+    let harness = harness("name: n, type: storage");
+    let (message, hint) = no(harness.call("n-read", json!({ "key": "shoping" })).await);
     assert_eq!(
         (&*message, &*hint),
         ("the store holds no key 'shoping'", "it holds no keys at all")
     );
-    output(&bench, "n-write", json!({ "key": "shopping", "value": 1 })).await;
-    let (_, hint) = no(bench.call("n-read", json!({ "key": "shoping" })).await);
+    output(&harness, "n-write", json!({ "key": "shopping", "value": 1 })).await;
+    let (_, hint) = no(harness.call("n-read", json!({ "key": "shoping" })).await);
     assert_eq!(hint, "did you mean 'shopping'?");
 }
 
 #[tokio::test]
 async fn a_write_can_depend_on_what_is_there() {
-    let bench = bench("name: n, type: storage");
+    let harness = harness("name: n, type: storage");
     let write = |more: Value| {
         let mut arguments = json!({ "key": "k", "value": 1 });
         arguments.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        bench.call("n-write", arguments)
+        harness.call("n-write", arguments)
     };
     let (message, _) = no(write(json!({ "if_version": 1 })).await);
     assert_eq!(message, "conflict: 'k' holds nothing");
@@ -175,22 +176,22 @@ async fn a_write_can_depend_on_what_is_there() {
     assert!(write(json!({ "if_version": 1 })).await.unwrap().success);
     let error = write(json!({ "if_version": 2, "if_absent": true })).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Usage);
-    let (message, _) = no(bench.call("n-delete", json!({ "key": "k", "if_version": 1 })).await);
+    let (message, _) = no(harness.call("n-delete", json!({ "key": "k", "if_version": 1 })).await);
     assert_eq!(message, "conflict: 'k' is at version 2");
     let gone = json!({ "key": "k", "existed": true });
-    assert_eq!(output(&bench, "n-delete", json!({ "key": "k", "if_version": 2 })).await, gone);
+    assert_eq!(output(&harness, "n-delete", json!({ "key": "k", "if_version": 2 })).await, gone);
     let nothing = json!({ "key": "k", "existed": false });
-    assert_eq!(output(&bench, "n-delete", json!({ "key": "k" })).await, nothing);
+    assert_eq!(output(&harness, "n-delete", json!({ "key": "k" })).await, nothing);
 }
 
 #[tokio::test]
 async fn what_does_not_fit_is_refused_before_anything_is_stored() {
-    let bench = bench(
+    let harness = harness(
         "name: n, type: storage, max_keys: 2, max_value_bytes: 20, max_key_bytes: 4, \
          max_total_bytes: 60",
     );
     let write =
-        |key: &str, value: &str| bench.call("n-write", json!({ "key": key, "value": value }));
+        |key: &str, value: &str| harness.call("n-write", json!({ "key": key, "value": value }));
     for (key, value) in [("", "x"), ("a\0b", "x"), ("äää", "x"), ("k", "a value that is too long")]
     {
         let error = write(key, value).await.unwrap_err();
@@ -208,15 +209,15 @@ async fn what_does_not_fit_is_refused_before_anything_is_stored() {
         Ok::<_, Error>(ToolResult::failure("too long"))
     }));
     assert_eq!(message, "too long");
-    let list = output(&bench, "n-list", json!({})).await;
+    let list = output(&harness, "n-list", json!({})).await;
     assert_eq!(list["keys"].as_array().unwrap().len(), 2);
 }
 
 #[tokio::test]
 async fn keys_are_listed_page_by_page() {
-    let bench = bench("name: n, type: storage, tools: [put, list, clear]");
+    let harness = harness("name: n, type: storage, tools: [put, list, clear]");
     for key in ["b/2", "a/1", "b/1", "b/3"] {
-        output(&bench, "n-put", json!({ "key": key, "value": [] })).await;
+        output(&harness, "n-put", json!({ "key": key, "value": [] })).await;
     }
     let mut seen = Vec::new();
     let mut cursor = Value::Null;
@@ -225,7 +226,7 @@ async fn keys_are_listed_page_by_page() {
         if !cursor.is_null() {
             arguments["cursor"] = cursor.clone();
         }
-        let page = output(&bench, "n-list", arguments).await;
+        let page = output(&harness, "n-list", arguments).await;
         seen.extend(page["keys"].as_array().unwrap().iter().map(|key| key["key"].clone()));
         cursor = page["cursor"].clone();
         if cursor.is_null() {
@@ -233,19 +234,19 @@ async fn keys_are_listed_page_by_page() {
         }
     }
     assert_eq!(seen, ["b/1", "b/2", "b/3"]);
-    assert_eq!(output(&bench, "n-clear", json!({})).await, json!({ "deleted": 4 }));
+    assert_eq!(output(&harness, "n-clear", json!({})).await, json!({ "deleted": 4 }));
 }
 
 #[tokio::test]
 async fn sessions_have_values_of_their_own() {
     for more in ["", ", path: n.db, sync: off"] {
-        let bench = bench(&format!("name: n, type: storage, scope: session{more}"));
-        let other = ToolContext { session_id: "session-2".to_owned(), ..bench.context() };
-        output(&bench, "n-write", json!({ "key": "k", "value": 1 })).await;
-        no(bench.call_in(&other, "n-read", json!({ "key": "k" })).await);
-        let list = bench.call_in(&other, "n-list", json!({})).await.unwrap().output;
+        let harness = harness(&format!("name: n, type: storage, scope: session{more}"));
+        let other = ToolContext { session_id: "session-2".to_owned(), ..harness.context() };
+        output(&harness, "n-write", json!({ "key": "k", "value": 1 })).await;
+        no(harness.call_in(&other, "n-read", json!({ "key": "k" })).await);
+        let list = harness.call_in(&other, "n-list", json!({})).await.unwrap().output;
         assert_eq!(list["keys"], json!([]));
-        assert_eq!(output(&bench, "n-read", json!({ "key": "k" })).await, json!(1));
+        assert_eq!(output(&harness, "n-read", json!({ "key": "k" })).await, json!(1));
     }
 }
 
@@ -256,29 +257,32 @@ async fn entries_with_one_component_share_a_store() {
   - { name: writer, component: n, tools: [put] }
   - { name: other, type: storage }
 ";
-    let bench = KindHarness::new(&super::kind(), yaml);
-    output(&bench, "n-put", json!({ "key": "k", "value": 1 })).await;
-    assert_eq!(output(&bench, "n-get", json!({ "key": "k" })).await, json!(1));
-    no(bench.call("other-read", json!({ "key": "k" })).await);
+    let harness = KindHarness::new(&super::kind(), yaml);
+    output(&harness, "n-put", json!({ "key": "k", "value": 1 })).await;
+    assert_eq!(output(&harness, "n-get", json!({ "key": "k" })).await, json!(1));
+    no(harness.call("other-read", json!({ "key": "k" })).await);
 }
 
 #[tokio::test]
 async fn values_in_memory_are_said_to_be_lost_once() {
-    let bench = bench("name: n, type: storage");
+    let harness = harness("name: n, type: storage");
     for _ in 0..2 {
-        output(&bench, "n-write", json!({ "key": "k", "value": 1 })).await;
+        output(&harness, "n-write", json!({ "key": "k", "value": 1 })).await;
     }
-    let events = bench.events();
+    let events = harness.events();
     assert_eq!(events.len(), 1, "{events:?}");
     assert!(events[0].contains("gone when toolhost ends"), "{events:?}");
-    assert_eq!(bench.definition("n-read").touches, ["keeps values in memory while toolhost runs"]);
+    assert_eq!(
+        harness.definition("n-read").touches,
+        ["keeps values in memory while toolhost runs"]
+    );
 }
 
 #[tokio::test]
 async fn a_store_without_a_path_is_kept_in_the_state_directory() {
-    let bench = bench("name: n, storage_type: disk");
-    output(&bench, "n-write", json!({ "key": "k", "value": 1 })).await;
-    let stores = bench.dir.path().join("home/state/stores");
+    let harness = harness("name: n, storage_type: disk");
+    output(&harness, "n-write", json!({ "key": "k", "value": 1 })).await;
+    let stores = harness.dir.path().join("home/state/stores");
     let found: Vec<String> = std::fs::read_dir(stores)
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
@@ -289,12 +293,12 @@ async fn a_store_without_a_path_is_kept_in_the_state_directory() {
 #[tokio::test]
 async fn a_dry_run_touches_nothing() {
     use crate::model::ToolCall;
-    let bench = bench("name: n, type: storage, path: n.db");
-    let name = bench.definition("n-write").name;
+    let harness = harness("name: n, type: storage, path: n.db");
+    let name = harness.definition("n-write").name;
     let arguments = json!({ "key": "k", "value": 1 }).as_object().unwrap().clone();
-    let preview = bench.providers[0].preview(&ToolCall { name, arguments }).await.unwrap();
+    let preview = harness.providers[0].preview(&ToolCall { name, arguments }).await.unwrap();
     assert!(preview.summary.starts_with("writes a key of the store in /"), "{}", preview.summary);
-    assert!(!bench.dir.path().join("n.db").exists());
+    assert!(!harness.dir.path().join("n.db").exists());
 }
 
 proptest! {
@@ -302,12 +306,12 @@ proptest! {
     #[test]
     fn any_key_is_refused_or_comes_back(key in any::<String>(), value in any::<String>()) {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        let bench = bench("name: n, type: storage");
+        let harness = harness("name: n, type: storage");
         runtime.block_on(async {
-            match bench.call("n-write", json!({ "key": key, "value": value })).await {
+            match harness.call("n-write", json!({ "key": key, "value": value })).await {
                 Ok(_) => {
-                    assert_eq!(output(&bench, "n-read", json!({ "key": key })).await, json!(value));
-                    let list = output(&bench, "n-list", json!({})).await;
+                    assert_eq!(output(&harness, "n-read", json!({ "key": key })).await, json!(value));
+                    let list = output(&harness, "n-list", json!({})).await;
                     assert_eq!(list["keys"][0]["key"], json!(key));
                 }
                 Err(error) => {
@@ -325,7 +329,7 @@ async fn two_hosts_share_a_store_in_redis() {
     use crate::providers::engines::remote::tests::RedisTestServer;
     let Some(server) = RedisTestServer::start() else { return };
     let entry = format!("name: n, type: storage, url: '{}'", server.url());
-    let (here, there) = (bench(&entry), bench(&entry));
+    let (here, there) = (harness(&entry), harness(&entry));
     output(&here, "n-write", json!({ "key": "k", "value": { "a": "\u{0}é" } })).await;
     assert_eq!(output(&there, "n-read", json!({ "key": "k" })).await, json!({ "a": "\u{0}é" }));
     let (message, _) =
@@ -334,6 +338,6 @@ async fn two_hosts_share_a_store_in_redis() {
     let host = server.url().replace("redis://", "").replace("/0", "");
     assert_eq!(here.definition("n-read").touches, [format!("talks to redis at {host}")]);
     // Another component of the same server is another store.
-    let other = bench(&entry.replace("name: n", "name: n, component: m"));
+    let other = harness(&entry.replace("name: n", "name: n, component: m"));
     no(other.call("m-read", json!({ "key": "k" })).await);
 }

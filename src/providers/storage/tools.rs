@@ -1,4 +1,4 @@
-//! The tools of a store, and what is said about them.
+//! The tools of a store: their definitions, and the functions that run them.
 
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ pub(super) const DEFAULT_PAGE_SIZE: u64 = 100;
 pub(super) const MAX_PAGE_SIZE: u64 = 1000;
 
 /// What a store can do. Deleting asks a person, unless the entry says that nothing is lost by it;
-/// writing does not ask, or nobody could use a store in a script.
+/// writing does not ask, or a store would be of no use in a script.
 pub(super) static TOOLS: [EngineTool; 5] = [
     EngineTool {
         tool: ToolkitTool { name: "read", aliases: &["get"] },

@@ -14,7 +14,7 @@ pub(in crate::providers) enum TemplateError {
         /// The whole text, as it is written.
         text: String,
     },
-    /// A placeholder for a part of the call's context that no context has.
+    /// A placeholder for a part of the context that no call has.
     #[error("the context has no '{{{placeholder}}}'")]
     UnknownContextField {
         placeholder: String,

@@ -13,7 +13,7 @@ pub(super) struct ExprToken<'a> {
 /// The sort of a token, with its value.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum ExprTokenKind<'a> {
-    /// A literal, already converted.
+    /// A literal, converted to its value.
     Number(Number),
     /// The name of a function or constant; the parser tells which.
     Name(&'a str),

@@ -137,8 +137,12 @@ impl CommandProvider {
         })
     }
 
-    fn prepare(&self, entry: &CommandEntry, given: &JsonObject) -> Result<Invocation, Error> {
-        let mut arguments = given.clone();
+    fn prepare(
+        &self,
+        entry: &CommandEntry,
+        call_arguments: &JsonObject,
+    ) -> Result<Invocation, Error> {
+        let mut arguments = call_arguments.clone();
         for (name, value) in &entry.defaults {
             if !arguments.contains_key(name) {
                 arguments.insert(name.clone(), value.clone());

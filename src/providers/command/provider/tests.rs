@@ -123,31 +123,31 @@ const SHOW_ARGUMENTS: &str = r#"for a in "$@"; do printf '[%s]' "$a"; done"#;
 #[tokio::test]
 async fn arguments_arrive_one_by_one() {
     let entry = json!({ "command": ["./script", "--n={n}", "{text}", "{gone}", "{{}}", 7] });
-    let bench = CommandHarness::new(SHOW_ARGUMENTS, entry, schema(&["n", "text", "gone"]));
-    let result = bench.call(json!({ "n": 3, "text": "a b; $(id) `x`\n\"'*" })).await.unwrap();
+    let harness = CommandHarness::new(SHOW_ARGUMENTS, entry, schema(&["n", "text", "gone"]));
+    let result = harness.call(json!({ "n": 3, "text": "a b; $(id) `x`\n\"'*" })).await.unwrap();
     assert_eq!(result.output, "[--n=3][a b; $(id) `x`\n\"'*][{}][7]");
     assert!(result.success);
 }
 
 #[tokio::test]
 async fn a_schema_default_stands_in_for_an_absent_argument() {
-    let bench = CommandHarness::new(
+    let harness = CommandHarness::new(
         SHOW_ARGUMENTS,
         json!({ "command": ["./script", "--n={n}"] }),
         json!({ "properties": { "n": { "default": 5 } } }),
     );
-    assert_eq!(bench.call(json!({})).await.unwrap().output, "[--n=5]");
+    assert_eq!(harness.call(json!({})).await.unwrap().output, "[--n=5]");
 }
 
 #[tokio::test]
 async fn dangerous_arguments_are_refused_before_anything_starts() {
     let entry = json!({ "command": ["./script", "{text}"] });
-    let bench = CommandHarness::new("touch started", entry, schema(&["text"]));
+    let harness = CommandHarness::new("touch started", entry, schema(&["text"]));
     for text in ["--help", "-", "a\0b"] {
-        let error = bench.call(json!({ "text": text })).await.unwrap_err();
+        let error = harness.call(json!({ "text": text })).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Usage, "{text:?}");
     }
-    assert!(!bench.dir.path().join("started").exists());
+    assert!(!harness.dir.path().join("started").exists());
 }
 
 proptest! {
@@ -159,12 +159,12 @@ proptest! {
         text in prop_oneof![any::<String>(), "[-;$`'\"\\\\ \n{}*?~|&<>()]{0,12}"],
     ) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let bench = CommandHarness::new(
+        let harness = CommandHarness::new(
             r#"printf '%s' "$2""#,
             json!({ "command": ["./script", "--", "{text}"] }),
             schema(&["text"]),
         );
-        match runtime.block_on(bench.call(json!({ "text": text }))) {
+        match runtime.block_on(harness.call(json!({ "text": text }))) {
             // A text result ends without the newline that ends the output.
             Ok(result) => {
                 let expected = text.strip_suffix('\n').unwrap_or(&text);
@@ -182,52 +182,52 @@ proptest! {
 #[tokio::test]
 async fn json_goes_in_and_out() {
     let entry = json!({ "command": "./script", "output": "json" });
-    let bench = CommandHarness::new("cat", entry, schema(&["a"]));
-    let result = bench.call(json!({ "a": [1.50, "ü"] })).await.unwrap();
+    let harness = CommandHarness::new("cat", entry, schema(&["a"]));
+    let result = harness.call(json!({ "a": [1.50, "ü"] })).await.unwrap();
     assert_eq!(result.structured, Some(json!({ "a": [1.50, "ü"] })));
-    let bench = CommandHarness::new(
+    let harness = CommandHarness::new(
         "echo hello",
         json!({ "command": ["./script"], "output": "json" }),
         json!({}),
     );
-    let error = bench.call(json!({})).await.unwrap_err();
+    let error = harness.call(json!({})).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Protocol);
     assert_eq!(error.details(), ["it begins with: hello\n"]);
-    let bench = CommandHarness::new(
+    let harness = CommandHarness::new(
         "echo 1 2",
         json!({ "command": ["./script"], "output": "json" }),
         json!({}),
     );
-    assert_eq!(bench.call(json!({})).await.unwrap_err().kind(), ErrorKind::Protocol);
+    assert_eq!(harness.call(json!({})).await.unwrap_err().kind(), ErrorKind::Protocol);
 }
 
 #[tokio::test]
 async fn every_way_in() {
     let text = json!({ "command": ["./script"], "input": "stdin_text" });
-    let bench = CommandHarness::new("tr a-z A-Z", text, schema(&["text"]));
-    assert_eq!(bench.call(json!({ "text": "abc" })).await.unwrap().output, "ABC");
+    let harness = CommandHarness::new("tr a-z A-Z", text, schema(&["text"]));
+    assert_eq!(harness.call(json!({ "text": "abc" })).await.unwrap().output, "ABC");
 
     let named = json!({ "command": ["./script", "{x}"], "input_property": "body" });
-    let bench = CommandHarness::new("echo $1; cat", named, schema(&["x", "body"]));
-    assert_eq!(bench.call(json!({ "x": 1, "body": "b" })).await.unwrap().output, "1\nb");
+    let harness = CommandHarness::new("echo $1; cat", named, schema(&["x", "body"]));
+    assert_eq!(harness.call(json!({ "x": 1, "body": "b" })).await.unwrap().output, "1\nb");
 
     let env = json!({ "command": ["./script"], "input": "env" });
-    let bench = CommandHarness::new("echo $TOOLHOST_ARG_MAX_COUNT", env, schema(&["max-count"]));
-    assert_eq!(bench.call(json!({ "max-count": 4 })).await.unwrap().output, "4");
+    let harness = CommandHarness::new("echo $TOOLHOST_ARG_MAX_COUNT", env, schema(&["max-count"]));
+    assert_eq!(harness.call(json!({ "max-count": 4 })).await.unwrap().output, "4");
 
     let none = json!({ "command": ["./script"], "input": "none" });
-    let bench = CommandHarness::new("cat; echo over", none, schema(&["x"]));
-    assert_eq!(bench.call(json!({ "x": 4 })).await.unwrap().output, "over");
+    let harness = CommandHarness::new("cat; echo over", none, schema(&["x"]));
+    assert_eq!(harness.call(json!({ "x": 4 })).await.unwrap().output, "over");
 }
 
 #[tokio::test]
 async fn a_non_zero_exit_is_a_well_formed_no() {
-    let bench = CommandHarness::new(
+    let harness = CommandHarness::new(
         "echo partial; echo oh no >&2; exit 3",
         json!({ "command": ["./script"] }),
         json!({}),
     );
-    let result = bench.call(json!({})).await.unwrap();
+    let result = harness.call(json!({})).await.unwrap();
     assert!(!result.success);
     assert_eq!(result.output, "./script exited with 3: oh no");
     assert_eq!(result.content[1]["text"], "partial");
@@ -238,12 +238,12 @@ async fn a_non_zero_exit_is_a_well_formed_no() {
 
 #[tokio::test]
 async fn a_program_that_dies_gave_no_answer() {
-    let bench = CommandHarness::new(
+    let harness = CommandHarness::new(
         "echo last words >&2; kill -SEGV $$",
         json!({ "command": ["./script"] }),
         json!({}),
     );
-    let error = bench.call(json!({})).await.unwrap_err();
+    let error = harness.call(json!({})).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unreachable);
     assert_eq!(error.message(), "./script was killed by SIGSEGV");
     assert_eq!(error.details(), ["last words"]);
@@ -257,11 +257,11 @@ async fn the_environment_is_made_from_nothing() {
         "env_keys": ["WANTED", "NOT_SET"],
         "cwd": ".",
     });
-    let bench = CommandHarness::new("", entry, json!({}));
-    let mut context = bench.context();
+    let harness = CommandHarness::new("", entry, json!({}));
+    let mut context = harness.context();
     context.environment.insert("GIVEN".to_owned(), "2".to_owned());
     context.metadata.insert("k".to_owned(), json!("v"));
-    let result = bench.call_in(&context, json!({})).await.unwrap();
+    let result = harness.call_in(&context, json!({})).await.unwrap();
     let mut names: Vec<&str> =
         result.output.as_str().unwrap().lines().filter_map(|l| l.split('=').next()).collect();
     names.sort_unstable();
@@ -280,7 +280,7 @@ async fn the_environment_is_made_from_nothing() {
         ]
     );
     context.environment.insert("LD_PRELOAD".to_owned(), "x.so".to_owned());
-    let error = bench.call_in(&context, json!({})).await.unwrap_err();
+    let error = harness.call_in(&context, json!({})).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Usage);
 }
 
@@ -288,10 +288,10 @@ async fn the_environment_is_made_from_nothing() {
 async fn progress_and_log_lines_reach_the_viewers() {
     let script = "echo '{\"progress\":1,\"total\":2}' >&$TOOLHOST_EVENTS_FD\n\
                   echo '{\"level\":\"info\",\"text\":\"hello\"}' >&3\necho nonsense >&3; echo done";
-    let bench = CommandHarness::new(script, json!({ "command": ["./script"] }), json!({}));
+    let harness = CommandHarness::new(script, json!({ "command": ["./script"] }), json!({}));
     let seen = Arc::new(Mutex::new(Vec::new()));
     let log = Arc::clone(&seen);
-    let mut context = bench.context();
+    let mut context = harness.context();
     context.events = EventSink::new(move |event| {
         log.lock().unwrap().push(match event {
             HostEvent::Progress { progress, total, .. } => format!("{progress} of {total:?}"),
@@ -299,7 +299,7 @@ async fn progress_and_log_lines_reach_the_viewers() {
             other => format!("{other:?}"),
         });
     });
-    let result = bench.call_in(&context, json!({})).await.unwrap();
+    let result = harness.call_in(&context, json!({})).await.unwrap();
     assert_eq!(result.output, "done");
     assert_eq!(*seen.lock().unwrap(), ["1 of Some(2.0)", "tool: hello"]);
     assert_eq!(result.warnings, ["1 lines on the events pipe could not be read"]);
@@ -308,81 +308,81 @@ async fn progress_and_log_lines_reach_the_viewers() {
 #[tokio::test]
 async fn a_flood_is_cut_off_and_ended() {
     let entry = json!({ "command": ["./script"], "max_output": "64KiB" });
-    let bench = CommandHarness::new(
+    let harness = CommandHarness::new(
         "echo $$ > pid; while :; do echo yyyyyyyyyyyyyyyyyyyyyyyy; done",
         entry,
         json!({}),
     );
-    let error = bench.call(json!({})).await.unwrap_err();
+    let error = harness.call(json!({})).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Protocol);
     assert_eq!(error.message(), "the program wrote more than the limit of 64.0 KiB");
-    assert!(!alive(&bench, "pid"));
+    assert!(!alive(&harness, "pid"));
 }
 
 #[tokio::test]
 async fn a_large_input_and_a_large_output_do_not_wait_for_each_other() {
     let entry = json!({ "command": ["./script"], "input": "stdin_text" });
-    let bench = CommandHarness::new("cat; cat /dev/null >&2", entry, schema(&["text"]));
+    let harness = CommandHarness::new("cat; cat /dev/null >&2", entry, schema(&["text"]));
     let text = "0123456789abcdef".repeat(1 << 16);
-    let result = bench.call(json!({ "text": text })).await.unwrap();
+    let result = harness.call(json!({ "text": text })).await.unwrap();
     assert_eq!(result.output.as_str().map(str::len), Some(1 << 20));
     // A program that does not want its input is no error.
     let entry = json!({ "command": ["./script"], "input": "stdin_text" });
-    let bench = CommandHarness::new("echo enough", entry, schema(&["text"]));
-    assert_eq!(bench.call(json!({ "text": text })).await.unwrap().output, "enough");
+    let harness = CommandHarness::new("echo enough", entry, schema(&["text"]));
+    assert_eq!(harness.call(json!({ "text": text })).await.unwrap().output, "enough");
 }
 
 #[tokio::test]
 async fn stdin_is_empty_when_there_is_no_input() {
-    let bench = CommandHarness::new(
+    let harness = CommandHarness::new(
         "cat; readlink /proc/$$/fd/0",
         json!({ "command": ["./script"] }),
         json!({}),
     );
-    assert_eq!(bench.call(json!({})).await.unwrap().output, "/dev/null");
+    assert_eq!(harness.call(json!({})).await.unwrap().output, "/dev/null");
 }
 
 #[tokio::test]
 async fn something_left_behind_neither_delays_the_answer_nor_survives() {
     let script =
         "sh -c 'echo $$ > pid; exec sleep 600' & \nwhile [ ! -s pid ]; do :; done; echo answer";
-    let bench = CommandHarness::new(script, json!({ "command": ["./script"] }), json!({}));
-    let result = bench.call(json!({})).await.unwrap();
+    let harness = CommandHarness::new(script, json!({ "command": ["./script"] }), json!({}));
+    let result = harness.call(json!({})).await.unwrap();
     assert_eq!(result.output, "answer");
     assert!(result.warnings[0].contains("kept its output open"), "{:?}", result.warnings);
-    assert!(!alive(&bench, "pid"));
+    assert!(!alive(&harness, "pid"));
 }
 
 #[tokio::test]
 async fn a_cancelled_call_ends_the_whole_group() {
     let script = "sh -c 'echo $$ > pid; exec sleep 600' & \
                   while [ ! -s pid ]; do :; done; echo '{\"progress\":1}' >&3; wait";
-    let bench = CommandHarness::new(script, json!({ "command": ["./script"] }), json!({}));
-    let error = cancelled_at_first_event(&bench).await;
+    let harness = CommandHarness::new(script, json!({ "command": ["./script"] }), json!({}));
+    let error = cancelled_at_first_event(&harness).await;
     assert!(matches!(error.kind(), ErrorKind::Interrupted(_)));
-    assert!(!alive(&bench, "pid"));
+    assert!(!alive(&harness, "pid"));
 }
 
 #[tokio::test]
 async fn a_program_that_ignores_sigterm_is_killed() {
     let script =
         "trap '' TERM; echo $$ > pid; echo '{\"progress\":1}' >&3; while :; do sleep 600; done";
-    let bench = CommandHarness::new(script, json!({ "command": ["./script"] }), json!({}));
-    cancelled_at_first_event(&bench).await;
-    assert!(!alive(&bench, "pid"));
+    let harness = CommandHarness::new(script, json!({ "command": ["./script"] }), json!({}));
+    cancelled_at_first_event(&harness).await;
+    assert!(!alive(&harness, "pid"));
 }
 
 /// Cancels the call when the program says that it is under way.
-async fn cancelled_at_first_event(bench: &CommandHarness) -> Error {
-    let mut context = bench.context();
+async fn cancelled_at_first_event(harness: &CommandHarness) -> Error {
+    let mut context = harness.context();
     let cancel = context.cancel.clone();
     context.events = EventSink::new(move |_| cancel.cancel());
-    bench.call_in(&context, json!({})).await.unwrap_err()
+    harness.call_in(&context, json!({})).await.unwrap_err()
 }
 
 /// Whether the process whose id the script wrote to `file` still runs (a zombie does not).
-fn alive(bench: &CommandHarness, file: &str) -> bool {
-    let pid = std::fs::read_to_string(bench.dir.path().join(file)).unwrap();
+fn alive(harness: &CommandHarness, file: &str) -> bool {
+    let pid = std::fs::read_to_string(harness.dir.path().join(file)).unwrap();
     let status = std::fs::read_to_string(format!("/proc/{}/status", pid.trim()));
     status.is_ok_and(|status| !status.contains("State:\tZ"))
 }
@@ -410,15 +410,16 @@ async fn a_program_that_never_reads_its_input_is_given_up() {
 
 #[tokio::test]
 async fn a_missing_program_says_where_it_was_looked_for() {
-    let bench = CommandHarness::new("", json!({ "command": ["no-such-program"] }), json!({}));
-    let error = bench.call(json!({})).await.unwrap_err();
+    let harness = CommandHarness::new("", json!({ "command": ["no-such-program"] }), json!({}));
+    let error = harness.call(json!({})).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unreachable);
     assert_eq!(error.message(), "'no-such-program' was not found in PATH");
     assert_eq!(error.details(), ["searched: /usr/bin:/bin"]);
-    let definition = &bench.provider().declared()[0];
+    let definition = &harness.provider().declared()[0];
     assert_eq!(definition.status, ToolStatus::Unavailable);
-    let bench = CommandHarness::new("", json!({ "command": ["env"], "cwd": "nowhere" }), json!({}));
-    let error = bench.call(json!({})).await.unwrap_err();
+    let harness =
+        CommandHarness::new("", json!({ "command": ["env"], "cwd": "nowhere" }), json!({}));
+    let error = harness.call(json!({})).await.unwrap_err();
     assert!(error.message().contains("nowhere' does not exist"), "{error}");
 }
 
@@ -427,8 +428,8 @@ async fn a_preview_shows_the_exact_request() {
     let entry = json!({
         "command": ["env", "--", "{x}"], "env": { "TOKEN": "hidden" }, "input": "stdin_json", "cwd": "/",
     });
-    let bench = CommandHarness::new("", entry, schema(&["x"]));
-    let preview = bench.provider().preview(&call(json!({ "x": "a b" }))).await.unwrap();
+    let harness = CommandHarness::new("", entry, schema(&["x"]));
+    let preview = harness.provider().preview(&call(json!({ "x": "a b" }))).await.unwrap();
     assert_eq!(preview.summary, "starts /usr/bin/env in /");
     insta::assert_json_snapshot!(preview.request, @r#"
     {
@@ -445,7 +446,7 @@ async fn a_preview_shows_the_exact_request() {
       "stdin": "{\"x\":\"a b\"}"
     }
     "#);
-    let touches = bench.provider().declared()[0].touches.clone();
+    let touches = harness.provider().declared()[0].touches.clone();
     assert_eq!(touches, ["starts /usr/bin/env", "works in /"]);
 }
 
@@ -500,15 +501,15 @@ fn wrong_entries_are_refused_with_their_reason() {
         (json!({ "command": ["a"], "env": { "A=B": "c" } }), &[], "'A=B' cannot be a variable"),
         (json!({ "command": ["a\0b"] }), &[], "'a\\0b' holds a NUL byte"),
     ] {
-        let bench = CommandHarness::new("", entry.clone(), schema(names));
-        assert!(bench.build().providers.is_empty(), "{entry}");
-        assert_eq!(bench.diagnostics(), [expected], "{entry}");
+        let harness = CommandHarness::new("", entry.clone(), schema(names));
+        assert!(harness.build().providers.is_empty(), "{entry}");
+        assert_eq!(harness.diagnostics(), [expected], "{entry}");
     }
     let entry = json!({ "command": ["env"], "sandbox": "none" });
-    let mut bench = CommandHarness::new("", entry, json!({}));
-    bench.spec.definition.safety = Safety::Sandboxed;
+    let mut harness = CommandHarness::new("", entry, json!({}));
+    harness.spec.definition.safety = Safety::Sandboxed;
     assert_eq!(
-        bench.diagnostics(),
+        harness.diagnostics(),
         ["'safety: sandboxed' and the sandbox 'none' contradict each other"]
     );
 }
@@ -516,12 +517,12 @@ fn wrong_entries_are_refused_with_their_reason() {
 #[test]
 fn doubtful_entries_work_with_a_warning() {
     let entry = json!({ "command": ["env", "--n={n}"] });
-    let bench = CommandHarness::new("", entry, schema(&["n", "unused"]));
+    let harness = CommandHarness::new("", entry, schema(&["n", "unused"]));
     assert_eq!(
-        bench.diagnostics(),
+        harness.diagnostics(),
         ["calls without 'n' will be refused", "the command makes no use of unused"]
     );
-    assert!(!bench.build().providers.is_empty());
+    assert!(!harness.build().providers.is_empty());
 }
 
 #[test]

@@ -71,7 +71,7 @@ impl SyncMode {
 pub(in crate::providers) struct StoreFile {
     /// Where the SQLite file is, or will be once something is written.
     pub(in crate::providers) path: PathBuf,
-    /// Its directory has to be in here once links are followed; `None` when somebody allowed any.
+    /// The directory that it has to be in once links are followed; `None` when any was allowed.
     pub(in crate::providers) within: Option<PathBuf>,
     /// Whether its directory is toolhost's own, to be kept private.
     pub(in crate::providers) own_directory: bool,

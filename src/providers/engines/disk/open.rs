@@ -126,7 +126,7 @@ fn check(place: &DatabasePath, file: &StoreFile) -> Result<bool, Error> {
     Ok(true)
 }
 
-/// Makes a whole, empty store. When somebody else was faster, theirs stays.
+/// Creates a whole, empty store. When another process was faster, its store stays.
 fn make(place: &DatabasePath, file: &StoreFile) -> Result<(), Error> {
     let fill = |db: &Connection| {
         database::set_journaling(db, Durability::Full, place.journal_mode())?;

@@ -148,17 +148,17 @@ pub(super) fn spaces(
     let mut statement =
         db.prepare_cached("SELECT name, keys FROM space WHERE name >= ?1 ORDER BY name")?;
     let mut rows = statement.query([prefix])?;
-    let mut found = Vec::new();
-    while found.len() < limit
+    let mut spaces = Vec::new();
+    while spaces.len() < limit
         && let Some(row) = rows.next()?
     {
         let name: String = row.get(0)?;
         if !name.starts_with(prefix) {
             break;
         }
-        found.push((name, from_sql_integer(row.get(1)?)));
+        spaces.push((name, from_sql_integer(row.get(1)?)));
     }
-    Ok(found)
+    Ok(spaces)
 }
 
 fn forget_expired(db: &Connection, now: u64) -> rusqlite::Result<()> {

@@ -1,7 +1,7 @@
 //! The thread of one file: takes what waits, does it in one transaction, answers after the commit.
 //!
 //! Group commit: whatever is asked while the disk is busy with one commit shares the next one, so
-//! that many writers pay for one flush together. Nobody is answered before the commit.
+//! that many writers pay for one flush together. No job is answered before the commit.
 
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 use tokio::sync::{mpsc, oneshot};
@@ -17,7 +17,7 @@ const MAX_BATCH: usize = 64;
 pub(super) trait DiskJob: Send {
     /// Whether it changes the file, so that it needs the writing transaction.
     fn writes(&self) -> bool;
-    /// Whether somebody still waits for it.
+    /// Whether its caller still waits for the result.
     fn is_wanted(&self) -> bool;
     /// Does it; the result is kept until it is settled.
     fn apply(&mut self, db: &Connection) -> rusqlite::Result<()>;
@@ -67,18 +67,18 @@ impl<T: Send, W: FnMut(&Connection) -> rusqlite::Result<T> + Send> DiskJob for Q
         let outcome = outcome.and_then(|()| {
             result.ok_or_else(|| Error::internal("a store committed what it did not do"))
         });
-        // Whoever asked may have gone; then nobody needs to know.
+        // The caller may have been cancelled; then the result has no reader.
         let _gone = answer.send(outcome);
     }
 }
 
-/// Serves one file until nobody can ask any more, then closes it.
-pub(super) fn run(file: &StoreFile, mut asked: mpsc::Receiver<Box<dyn DiskJob>>) {
+/// Serves one file until every sender of jobs is dropped, then closes it.
+pub(super) fn run(file: &StoreFile, mut queue: mpsc::Receiver<Box<dyn DiskJob>>) {
     let mut store = None;
-    while let Some(first) = asked.blocking_recv() {
+    while let Some(first) = queue.blocking_recv() {
         let mut jobs = vec![first];
         while jobs.len() < MAX_BATCH
-            && let Ok(next) = asked.try_recv()
+            && let Ok(next) = queue.try_recv()
         {
             jobs.push(next);
         }
@@ -98,7 +98,7 @@ pub(super) fn run(file: &StoreFile, mut asked: mpsc::Receiver<Box<dyn DiskJob>>)
     }
 }
 
-/// Does what was asked. Says whether the connection can be used again.
+/// Runs a batch of jobs. Returns whether the connection can be used again.
 fn serve(file: &StoreFile, store: &open::StoreConnection, jobs: Vec<Box<dyn DiskJob>>) -> bool {
     let (writes, reads): (Vec<_>, Vec<_>) = jobs.into_iter().partition(|job| job.writes());
     // Reads need no lock, so they do not wait for the one that writes need.

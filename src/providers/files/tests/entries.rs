@@ -10,8 +10,8 @@ use crate::providers::harness::KindHarness;
 
 /// The names of all tools, with marks for what asks, writes and calls itself destructive.
 fn tools(yaml: &str) -> Vec<String> {
-    let bench = with(yaml, |_| {});
-    assert_eq!(bench.messages(), [""; 0]);
+    let harness = with(yaml, |_| {});
+    assert_eq!(harness.messages(), [""; 0]);
     let line = |tool: crate::model::ToolDefinition| {
         let mut line = tool.name.full();
         for (mark, holds) in [
@@ -25,19 +25,19 @@ fn tools(yaml: &str) -> Vec<String> {
         }
         line
     };
-    bench.definitions().into_iter().map(line).collect()
+    harness.definitions().into_iter().map(line).collect()
 }
 
 /// What is wrong with the entries, with hints.
 fn diagnostics(yaml: &str) -> Vec<String> {
-    let bench = with(yaml, |_| {});
-    assert!(bench.definitions().is_empty());
+    let harness = with(yaml, |_| {});
+    assert!(harness.definitions().is_empty());
     let line = |diagnostic: &crate::model::Diagnostic| {
         let place = diagnostic.location.as_ref().unwrap();
         let hint = diagnostic.hint.clone().unwrap_or_default();
         format!("{}:{}: {} ({hint})", place.line, place.column, diagnostic.message)
     };
-    bench.diagnostics.iter().map(line).collect()
+    harness.diagnostics.iter().map(line).collect()
 }
 
 #[test]
@@ -87,9 +87,9 @@ fn one_tool_of_a_toolkit_takes_the_name_of_its_entry() {
     let yaml = "tools_config:\n  - tool_name: find\n    provider_type: 'langchain_toolkit'\n    \
                 toolkit_class: 'FileManagementToolkit'\n    scope: 'AGENT_DATA'\n    \
                 original_tool_name: 'file_system_search'\n    description: Finds documents\n";
-    let bench = KindHarness::new(&kind(), yaml);
-    assert_eq!(bench.messages(), [""; 0]);
-    let tool = bench.definition("find");
+    let harness = KindHarness::new(&kind(), yaml);
+    assert_eq!(harness.messages(), [""; 0]);
+    let tool = harness.definition("find");
     assert_eq!(tool.description.as_deref(), Some("Finds documents"));
     assert!(tool.input_schema["properties"].get("dir_path").is_some());
     assert!(tool.unavailable_reason.is_none(), "{:?}", tool.unavailable_reason);
@@ -100,10 +100,10 @@ fn one_tool_of_a_toolkit_takes_the_name_of_its_entry() {
 async fn agent_data_is_made_for_its_owner_alone_when_it_is_first_used() {
     use std::os::unix::fs::PermissionsExt as _;
     let yaml = "components: [{ name: a, type: files, scope: AGENT_DATA_DIR, tools: [write] }]";
-    let bench = KindHarness::prepared(&kind(), yaml, |_, _| {});
-    let directory = bench.dir.path().join("home/state/agent");
+    let harness = KindHarness::prepared(&kind(), yaml, |_, _| {});
+    let directory = harness.dir.path().join("home/state/agent");
     assert!(!directory.exists());
-    let told = said(bench.call("a-write", json!({ "path": "n/x", "text": "hi" })).await);
+    let told = said(harness.call("a-write", json!({ "path": "n/x", "text": "hi" })).await);
     assert_eq!(told, "created 'n/x' with 2 bytes");
     assert_eq!(std::fs::metadata(&directory).unwrap().permissions().mode() & 0o777, 0o700);
 }
@@ -152,14 +152,14 @@ fn what_is_wrong_is_told_at_once_and_in_place() {
 fn a_directory_that_is_missing_makes_its_tools_unavailable() {
     let yaml = "components: [{ name: a, type: files, root_dir: nowhere }, { name: b, type: files, \
                 root_dir: nowhere, create: true }, { name: c, type: files, root_dir: tools.yaml }]";
-    let bench = with(yaml, |_| {});
+    let harness = with(yaml, |_| {});
     let why = |name: &str| {
-        let error = bench.definition(name).unavailable_reason?;
-        Some(error.message().replace(bench.dir.path().to_str().unwrap(), ""))
+        let error = harness.definition(name).unavailable_reason?;
+        Some(error.message().replace(harness.dir.path().to_str().unwrap(), ""))
     };
     assert_eq!(why("a-read").unwrap(), "the directory /nowhere does not exist");
     assert_eq!(why("b-read"), None);
-    assert!(bench.definition("b-read").touches[1].starts_with("creates "));
+    assert!(harness.definition("b-read").touches[1].starts_with("creates "));
     assert_eq!(why("c-read").unwrap(), "/tools.yaml is no directory");
 }
 
@@ -167,9 +167,9 @@ fn a_directory_that_is_missing_makes_its_tools_unavailable() {
 fn a_named_directory_is_one_of_the_files_own_or_a_predefined_one() {
     let yaml = "scopes: { DATA: ./d }\ncomponents: [{ name: a, type: files, scope: DATA }, \
                 { name: b, type: files, scope: PROJECT_ROOT }]";
-    let bench = with(yaml, |_| {});
-    let real = inside(&bench).canonicalize().unwrap();
-    let touches = |name| bench.definition(name).touches[0].clone();
+    let harness = with(yaml, |_| {});
+    let real = inside(&harness).canonicalize().unwrap();
+    let touches = |name| harness.definition(name).touches[0].clone();
     assert_eq!(touches("a-read"), format!("reads files below {}", real.display()));
     let parent = real.parent().unwrap().display().to_string();
     assert_eq!(touches("b-read"), format!("reads files below {parent}"));
@@ -186,9 +186,9 @@ fn only_reading_below_the_project_needs_no_consent() {
          { name: e, type: files, scope: OUT, tools: [read, \
          { original_tool_name: delete, name: rm }] }, { name: f, type: files, scope: AGENT_DATA }, \
          { name: g, type: files, root_dir: '${X}' }]";
-    let bench =
+    let harness =
         with(text, |inside| std::os::unix::fs::symlink("/usr", inside.join("link")).unwrap());
-    let base_dir = bench.dir.path().canonicalize().unwrap();
+    let base_dir = harness.dir.path().canonicalize().unwrap();
     let source = crate::config::node::SourceText::new("tools.yaml", text);
     let root = crate::config::parse::parse(&source, text).unwrap().root;
     let environment = FixedEnvironment::default();

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use rustix::fs::{CWD, FileType, Mode, RenameFlags, mknodat, renameat_with};
 use serde_json::json;
 
-use super::{bench, call, inside};
+use super::{call, harness, inside};
 use crate::providers::harness::KindHarness;
 use crate::util::clock::{Clock as _, SystemClock};
 
@@ -23,7 +23,7 @@ fn outside(d: &Path) -> std::path::PathBuf {
 
 #[tokio::test]
 async fn no_link_leads_out() {
-    let bench = bench(|d| {
+    let harness = harness(|d| {
         let outside = outside(d);
         symlink(&outside, d.join("dir")).unwrap();
         symlink("../outside/f", d.join("rel")).unwrap();
@@ -38,37 +38,38 @@ async fn no_link_leads_out() {
         for tool in ["read", "copy", "edit"] {
             let arguments =
                 json!({ "path": path, "from": path, "to": "copied", "old": "s", "new": "t" });
-            let told = call(&bench, tool, arguments).await;
+            let told = call(&harness, tool, arguments).await;
             assert!(told.starts_with("6: "), "{tool} {path}: {told}");
         }
-        let told = call(&bench, "write", json!({ "path": path, "text": "x" })).await;
+        let told = call(&harness, "write", json!({ "path": path, "text": "x" })).await;
         assert!(told.starts_with("6: "), "write {path}: {told}");
-        let told = call(&bench, "copy", json!({ "from": "f", "to": path })).await;
+        let told = call(&harness, "copy", json!({ "from": "f", "to": path })).await;
         assert!(told.starts_with("6: "), "copy to {path}: {told}");
     }
     for tool in ["list", "search"] {
-        let told = call(&bench, tool, json!({ "path": "dir", "glob": "*" })).await;
+        let told = call(&harness, tool, json!({ "path": "dir", "glob": "*" })).await;
         assert!(told.starts_with("6: "), "{tool}: {told}");
     }
     for to in ["dir/x", "dir"] {
-        let told = call(&bench, "move", json!({ "from": "f", "to": to, "overwrite": true })).await;
+        let told =
+            call(&harness, "move", json!({ "from": "f", "to": to, "overwrite": true })).await;
         assert!(told.starts_with("6: "), "move to {to}: {told}");
     }
-    let told = call(&bench, "delete", json!({ "path": "dir/f" })).await;
+    let told = call(&harness, "delete", json!({ "path": "dir/f" })).await;
     assert!(told.starts_with("6: "), "{told}");
-    let told = call(&bench, "write", json!({ "path": "dangling", "text": "x" })).await;
+    let told = call(&harness, "write", json!({ "path": "dangling", "text": "x" })).await;
     assert_eq!(told, "6: 'dangling' is a symbolic link");
-    let told = call(&bench, "read", json!({ "path": "loop" })).await;
+    let told = call(&harness, "read", json!({ "path": "loop" })).await;
     assert!(told.starts_with("3: "), "{told}");
-    let everything = call(&bench, "list", json!({ "recursive": true })).await;
+    let everything = call(&harness, "list", json!({ "recursive": true })).await;
     assert!(!everything.contains("dir/f"), "{everything}");
-    assert_eq!(std::fs::read_to_string(bench.dir.path().join("outside/f")).unwrap(), "secret");
-    assert_eq!(std::fs::read_dir(bench.dir.path().join("outside")).unwrap().count(), 1);
+    assert_eq!(std::fs::read_to_string(harness.dir.path().join("outside/f")).unwrap(), "secret");
+    assert_eq!(std::fs::read_dir(harness.dir.path().join("outside")).unwrap().count(), 1);
 }
 
 #[tokio::test]
 async fn what_is_no_file_is_refused_at_once() {
-    let bench = bench(|d| {
+    let harness = harness(|d| {
         mknodat(CWD, d.join("fifo"), FileType::Fifo, Mode::from_raw_mode(0o666), 0).unwrap();
         drop(std::os::unix::net::UnixListener::bind(d.join("socket")).unwrap());
         // Only root may make a device, and not everywhere.
@@ -89,25 +90,25 @@ async fn what_is_no_file_is_refused_at_once() {
         for tool in ["read", "write", "append", "copy", "edit"] {
             let arguments = json!({ "path": path, "from": path, "to": "copied", "text": "x",
                 "old": "a", "new": "b" });
-            let told = call(&bench, tool, arguments).await;
+            let told = call(&harness, tool, arguments).await;
             assert!(told.starts_with(code), "{tool} {path}: {told}");
         }
     }
-    assert_eq!(call(&bench, "search", json!({ "text": "x" })).await, "nothing found\n");
+    assert_eq!(call(&harness, "search", json!({ "text": "x" })).await, "nothing found\n");
 }
 
 #[tokio::test]
 async fn a_file_of_ten_gibibytes_costs_nothing() {
-    let bench = bench(|d| {
+    let harness = harness(|d| {
         std::fs::File::create(d.join("sparse")).unwrap().set_len(10 << 30).unwrap();
     });
     assert_eq!(
-        call(&bench, "read", json!({ "path": "sparse" })).await,
+        call(&harness, "read", json!({ "path": "sparse" })).await,
         "3: 'sparse' is no text: application/octet-stream, 10.0 GiB"
     );
-    let told = call(&bench, "append", json!({ "path": "sparse", "text": "x" })).await;
+    let told = call(&harness, "append", json!({ "path": "sparse", "text": "x" })).await;
     assert!(told.starts_with("3: 'sparse' has 10.0 GiB"), "{told}");
-    assert_eq!(call(&bench, "search", json!({ "text": "x" })).await, "nothing found\n");
+    assert_eq!(call(&harness, "search", json!({ "text": "x" })).await, "nothing found\n");
 }
 
 #[tokio::test]
@@ -117,22 +118,22 @@ async fn what_the_system_does_not_permit_is_a_no() {
         // The system permits root everything.
         return;
     }
-    let bench = bench(|d| {
+    let harness = harness(|d| {
         for (name, mode) in [("hidden", 0o000), ("fixed", 0o444)] {
             std::fs::write(d.join(name), "x").unwrap();
             std::fs::set_permissions(d.join(name), PermissionsExt::from_mode(mode)).unwrap();
         }
     });
-    let told = call(&bench, "read", json!({ "path": "hidden" })).await;
+    let told = call(&harness, "read", json!({ "path": "hidden" })).await;
     assert_eq!(told, "3: cannot read 'hidden': permission denied");
-    let told = call(&bench, "write", json!({ "path": "fixed", "text": "y" })).await;
+    let told = call(&harness, "write", json!({ "path": "fixed", "text": "y" })).await;
     assert_eq!(told, "3: cannot write 'fixed': permission denied");
 }
 
 /// Somebody swaps a directory and a link that leads out, as fast as possible, while calls go
 /// through that name; `go_on` is asked before each round. Nothing gets out.
 async fn race(mut go_on: impl FnMut(u32) -> bool) {
-    let bench = Arc::new(bench(|d| {
+    let harness = Arc::new(harness(|d| {
         let outside = outside(d);
         std::fs::create_dir(d.join("swap")).unwrap();
         std::fs::write(d.join("swap/f"), "mine").unwrap();
@@ -141,7 +142,7 @@ async fn race(mut go_on: impl FnMut(u32) -> bool) {
     }));
     let stop = Arc::new(AtomicBool::new(false));
     let swapper = {
-        let (d, stop) = (inside(&bench), Arc::clone(&stop));
+        let (d, stop) = (inside(&harness), Arc::clone(&stop));
         std::thread::spawn(move || {
             let mut swaps = 0_u64;
             while !stop.load(Ordering::Relaxed) {
@@ -159,20 +160,21 @@ async fn race(mut go_on: impl FnMut(u32) -> bool) {
         let arguments = json!({ "path": "swap/f", "text": "mine", "from": "src", "to": "swap/g",
             "overwrite": true });
         for tool in ["read", "write", "copy", "append"] {
-            let told = call(&bench, tool, arguments.clone()).await;
+            let told = call(&harness, tool, arguments.clone()).await;
             assert!(!told.contains("secret"), "{tool}: {told}");
             let counted = if told.starts_with("6: ") { &mut refused } else { &mut done };
             *counted += 1;
         }
         for tool in ["list", "search"] {
-            let told = call(&bench, tool, json!({ "path": "swap", "glob": "*", "text": "" })).await;
+            let told =
+                call(&harness, tool, json!({ "path": "swap", "glob": "*", "text": "" })).await;
             assert!(!told.contains("secret"), "{tool}: {told}");
         }
-        let told = call(&bench, "search", json!({ "text": "secret" })).await;
+        let told = call(&harness, "search", json!({ "text": "secret" })).await;
         assert_eq!(told.lines().next(), Some("nothing found"), "{told}");
-        call(&bench, "delete", json!({ "path": "swap/f" })).await;
-        call(&bench, "move", json!({ "from": "swap/g", "to": "swap/f" })).await;
-        let outside = bench.dir.path().join("outside");
+        call(&harness, "delete", json!({ "path": "swap/f" })).await;
+        call(&harness, "move", json!({ "from": "swap/g", "to": "swap/f" })).await;
+        let outside = harness.dir.path().join("outside");
         assert_eq!(std::fs::read_to_string(outside.join("f")).unwrap(), "secret");
         assert_eq!(std::fs::read_dir(outside).unwrap().count(), 1);
     }
@@ -196,8 +198,8 @@ async fn nothing_gets_out_in_ten_seconds_of_it() {
     race(|_| clock.now() < end).await;
 }
 
-fn hostile_bench() -> KindHarness {
-    bench(|d| {
+fn hostile_harness() -> KindHarness {
+    harness(|d| {
         let outside = outside(d);
         std::fs::create_dir_all(d.join("a/b")).unwrap();
         std::fs::write(d.join("a/f"), "mine").unwrap();
@@ -220,17 +222,17 @@ proptest! {
     )) {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         runtime.block_on(async {
-            let bench = hostile_bench();
+            let harness = hostile_harness();
             for path in &paths {
                 let arguments = json!({ "path": path, "text": "mine", "from": path, "to": path });
                 for tool in ["read", "list", "info", "write", "append", "copy", "move", "delete"] {
-                    let told = call(&bench, tool, arguments.clone()).await;
+                    let told = call(&harness, tool, arguments.clone()).await;
                     assert!(!told.contains("secret") && !told.contains("root:"), "{tool} {path}: {told}");
                 }
             }
-            let outside = bench.dir.path().join("outside");
+            let outside = harness.dir.path().join("outside");
             assert_eq!(std::fs::read_to_string(outside.join("f")).unwrap(), "secret");
-            let mut names: Vec<_> = std::fs::read_dir(bench.dir.path())
+            let mut names: Vec<_> = std::fs::read_dir(harness.dir.path())
                 .unwrap()
                 .map(|entry| entry.unwrap().file_name().into_string().unwrap())
                 .collect();

@@ -18,7 +18,7 @@ use crate::providers::harness::KindHarness;
 const ALL: &str = "components: [{ name: d, type: files, root_dir: d, access: write }]";
 
 /// A component with every tool, over what `prepare` puts into its directory.
-fn bench(prepare: impl FnOnce(&Path)) -> KindHarness {
+fn harness(prepare: impl FnOnce(&Path)) -> KindHarness {
     with(ALL, prepare)
 }
 
@@ -31,8 +31,8 @@ fn with(yaml: &str, prepare: impl FnOnce(&Path)) -> KindHarness {
     })
 }
 
-fn inside(bench: &KindHarness) -> PathBuf {
-    bench.dir.path().join("d")
+fn inside(harness: &KindHarness) -> PathBuf {
+    harness.dir.path().join("d")
 }
 
 /// What a call gave, for people: its text, or its exit code and message.
@@ -56,6 +56,6 @@ fn error_text(error: &Error) -> String {
 }
 
 /// Calls a tool of the component `d`.
-async fn call(bench: &KindHarness, tool: &str, arguments: Value) -> String {
-    said(bench.call(&format!("d-{tool}"), arguments).await)
+async fn call(harness: &KindHarness, tool: &str, arguments: Value) -> String {
+    said(harness.call(&format!("d-{tool}"), arguments).await)
 }

@@ -34,8 +34,8 @@ async fn the_metadata_tell_status_and_some_headers() {
         TestResponse::full("201 Created", &headers, "ok")
     })
     .await;
-    let bench = tool(&peer, "endpoint_url: URL/x?key=abc\nmethod: POST");
-    let meta = bench.call("t", json!({})).await.unwrap().meta.unwrap();
+    let harness = tool(&peer, "endpoint_url: URL/x?key=abc\nmethod: POST");
+    let meta = harness.call("t", json!({})).await.unwrap().meta.unwrap();
     assert_eq!(meta["status"], 201);
     assert_eq!(meta["url"], peer.url("/x").as_str(), "a query may hold a key");
     assert_eq!(meta["headers"], json!({ "content-type": "text/plain", "etag": "\"1\"" }));
@@ -207,9 +207,9 @@ async fn a_call_that_has_to_stop_says_what_had_come() {
         ),
     ] {
         let peer = TestServer::start(move |_, _| TestResponse::Hang(begun.clone())).await;
-        let bench = tool(&peer, "endpoint_url: URL/x");
-        let context = bench.context();
-        let call = bench.call_in(&context, "t", json!({}));
+        let harness = tool(&peer, "endpoint_url: URL/x");
+        let context = harness.context();
+        let call = harness.call_in(&context, "t", json!({}));
         let stop = async {
             peer.wait_for_requests(1).await;
             // Let what was sent arrive, as far as it does by itself.
@@ -230,6 +230,6 @@ async fn nobody_there_is_unreachable() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     drop(listener);
-    let bench = bench(&format!("http://{address}"), "endpoint_url: URL/x");
-    failed(bench.call("t", json!({})).await, ErrorKind::Unreachable, "connection refused");
+    let harness = harness(&format!("http://{address}"), "endpoint_url: URL/x");
+    failed(harness.call("t", json!({})).await, ErrorKind::Unreachable, "connection refused");
 }

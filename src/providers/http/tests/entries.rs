@@ -6,7 +6,7 @@ use super::*;
 
 /// The diagnostics of an entry, with their hints.
 fn diagnostics(keys: &str) -> String {
-    let bench = bench("https://api.example.com", keys);
+    let harness = harness("https://api.example.com", keys);
     let line = |diagnostic: &crate::model::Diagnostic| {
         let hint = diagnostic.hint.as_deref().unwrap_or("-");
         let at =
@@ -14,7 +14,7 @@ fn diagnostics(keys: &str) -> String {
         let severity = if diagnostic.is_error() { "error" } else { "warning" };
         format!("{} {severity}: {} ({hint})", at.unwrap_or_default(), diagnostic.message)
     };
-    bench.diagnostics.iter().map(line).collect::<Vec<_>>().join("\n")
+    harness.diagnostics.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
 #[test]
@@ -82,12 +82,12 @@ fn link_local_addresses_need_a_word() {
 
 #[test]
 fn a_schema_is_made_of_the_placeholders() {
-    let bench = bench(
+    let harness = harness(
         "https://h",
         "endpoint_url: URL/{a}/x?q={q}\nheaders: { X-B: \"v{b}\" }\nparams: { c: query }",
     );
     assert_eq!(
-        *bench.definition("t").input_schema,
+        *harness.definition("t").input_schema,
         json!({
             "type": "object",
             "properties": { "a": { "type": "string" }, "q": {}, "b": {}, "c": {} },
@@ -100,8 +100,8 @@ fn a_schema_is_made_of_the_placeholders() {
 #[test]
 fn the_method_tells_about_effects_where_the_entry_does_not() {
     let hints = |keys: &str| {
-        let bench = bench("https://h", &format!("endpoint_url: URL/x\n{keys}"));
-        let tool = bench.definition("t");
+        let harness = harness("https://h", &format!("endpoint_url: URL/x\n{keys}"));
+        let tool = harness.definition("t");
         let hints = tool.annotations;
         (hints.read_only, hints.destructive, hints.idempotent, hints.open_world, tool.is_repeatable)
     };
@@ -116,11 +116,11 @@ fn the_method_tells_about_effects_where_the_entry_does_not() {
 
 #[test]
 fn a_definition_tells_what_it_touches() {
-    let bench = bench(
+    let harness = harness(
         "https://api.example.com:8443",
         "endpoint_url: URL/v1/{a}?key=${API_TOKEN}\nheaders: { X-Key: \"${API_TOKEN}\" }",
     );
-    let tool = bench.definition("t");
+    let tool = harness.definition("t");
     insta::assert_snapshot!(tool.touches.join("\n"), @r"
     sends GET requests to https://api.example.com:8443/v1/{a}
     sends API_TOKEN in the URL or the body
@@ -135,9 +135,9 @@ fn defaults_of_the_file_hold_where_the_entry_is_silent() {
                 tools:\n\
                 \x20 - { provider_type: api_client, tool_name: create_task, endpoint_url: /tasks }\n\
                 \x20 - { name: own, endpoint_url: tasks, base_url: 'https://other.example' }\n";
-    let bench = KindHarness::new(&super::super::kind(), yaml);
-    assert!(bench.diagnostics.is_empty(), "{:?}", bench.diagnostics);
-    let touches = |name: &str| bench.definition(name).touches.join("");
+    let harness = KindHarness::new(&super::super::kind(), yaml);
+    assert!(harness.diagnostics.is_empty(), "{:?}", harness.diagnostics);
+    let touches = |name: &str| harness.definition(name).touches.join("");
     assert_eq!(touches("create_task"), "sends GET requests to http://localhost:8000/api/tasks");
     assert_eq!(touches("own"), "sends GET requests to https://other.example/tasks");
 }

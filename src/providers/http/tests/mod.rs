@@ -13,8 +13,8 @@ use crate::model::{Error, ErrorKind, ToolResult};
 use crate::net::test_server::{TestRequest, TestResponse, TestServer};
 use crate::providers::harness::KindHarness;
 
-/// A bench with one tool `t`, whose keys are `keys`, one on each line; `URL` in them is `base`.
-fn bench(base: &str, keys: &str) -> KindHarness {
+/// A harness with one tool `t`, whose keys are `keys`, one on each line; `URL` in them is `base`.
+fn harness(base: &str, keys: &str) -> KindHarness {
     let mut yaml = "tools:\n  - name: t\n".to_owned();
     for line in keys.lines() {
         writeln!(yaml, "    {}", line.replace("URL", base)).unwrap();
@@ -30,9 +30,9 @@ fn bench(base: &str, keys: &str) -> KindHarness {
 /// The same for a server, without diagnostics.
 #[track_caller]
 fn tool(peer: &TestServer, keys: &str) -> KindHarness {
-    let bench = bench(peer.url("").as_str().trim_end_matches('/'), keys);
-    assert!(bench.diagnostics.is_empty(), "{:?}", bench.diagnostics);
-    bench
+    let harness = harness(peer.url("").as_str().trim_end_matches('/'), keys);
+    assert!(harness.diagnostics.is_empty(), "{:?}", harness.diagnostics);
+    harness
 }
 
 /// A server that says `{"ok":true}` to everything.
@@ -43,8 +43,8 @@ async fn agreeable() -> TestServer {
 /// What a call sent.
 async fn sent(keys: &str, arguments: Value) -> TestRequest {
     let peer = agreeable().await;
-    let bench = tool(&peer, keys);
-    let result = bench.call("t", arguments).await.unwrap();
+    let harness = tool(&peer, keys);
+    let result = harness.call("t", arguments).await.unwrap();
     assert!(result.success, "{result:?}");
     peer.requests().pop().unwrap()
 }

@@ -11,8 +11,8 @@ use crate::host::request::{CallArguments, CallOutcome, CallRequest};
 use crate::model::RetryAdvice;
 
 /// Runs a call through a host, with all it repeats.
-async fn hosted(bench: &KindHarness) -> CallOutcome {
-    let host = ToolHost::builder().providers(bench.providers.iter().map(Arc::clone)).build();
+async fn hosted(harness: &KindHarness) -> CallOutcome {
+    let host = ToolHost::builder().providers(harness.providers.iter().map(Arc::clone)).build();
     let request = CallRequest::new("t", CallArguments::Object(serde_json::Map::new()));
     host.call(request).await.unwrap()
 }
@@ -50,12 +50,12 @@ async fn a_no_and_what_may_act_twice_are_not_repeated() {
     let peer = busy(1, "404 Not Found", &[]).await;
     assert_eq!(hosted(&tool(&peer, RETRY)).await.metadata.attempts, 1);
     let peer = busy(1, "503 Service Unavailable", &[]).await;
-    let bench = bench(
+    let harness = harness(
         peer.url("").as_str().trim_end_matches('/'),
         "endpoint_url: URL/x\nmethod: POST\nretries: 2",
     );
-    assert!(bench.messages()[0].contains("only failures to connect"), "{:?}", bench.messages());
-    assert_eq!(hosted(&bench).await.metadata.attempts, 1);
+    assert!(harness.messages()[0].contains("only failures to connect"), "{:?}", harness.messages());
+    assert_eq!(hosted(&harness).await.metadata.attempts, 1);
     let peer = busy(1, "503 Service Unavailable", &[]).await;
     let keys = "endpoint_url: URL/x\nmethod: POST\nretry: { on: [503], backoff: 1ms }";
     assert_eq!(hosted(&tool(&peer, keys)).await.metadata.attempts, 2);
@@ -82,11 +82,11 @@ async fn a_lost_connection_is_repeated_for_methods_that_do_no_harm() {
             if n == 0 { TestResponse::Reset(Vec::new()) } else { TestResponse::json("1") }
         })
         .await;
-        let bench = bench(
+        let harness = harness(
             peer.url("").as_str().trim_end_matches('/'),
             &format!("endpoint_url: URL/x\nmethod: {method}\nretry: {{ backoff: 1ms }}"),
         );
-        assert_eq!(hosted(&bench).await.metadata.attempts, attempts, "{method}");
+        assert_eq!(hosted(&harness).await.metadata.attempts, attempts, "{method}");
     }
 }
 
@@ -100,8 +100,8 @@ async fn a_limit_of_the_attempt_is_judged_by_the_kind_too() {
         let keys = format!(
             "endpoint_url: URL/x\nmethod: {method}\ntimeout: 200ms\nretry: {{ backoff: 1ms }}"
         );
-        let bench = bench(peer.url("").as_str().trim_end_matches('/'), &keys);
-        let outcome = hosted(&bench).await;
+        let harness = harness(peer.url("").as_str().trim_end_matches('/'), &keys);
+        let outcome = hosted(&harness).await;
         assert_eq!(outcome.metadata.attempts, attempts, "{method}");
         if attempts == 1 {
             failed(outcome.result, ErrorKind::Timeout, "no answer had come");

@@ -48,10 +48,10 @@ async fn texts_are_filled_and_absent_parts_left_out() {
                 body: { n: \"{n}\", text: \"n is {n}\", list: [\"{n}\", \"{gone}\"], gone: \"{gone}\", \
                         fixed: { k: [1, null] }, who: \"{context.environment.WHO}\", brace: \"{{x}}\" }";
     let peer = agreeable().await;
-    let bench = tool(&peer, keys);
-    let mut context = bench.context();
+    let harness = tool(&peer, keys);
+    let mut context = harness.context();
     context.environment.insert("WHO".to_owned(), "me".to_owned());
-    bench.call_in(&context, "t", json!({ "f": "é", "n": 3 })).await.unwrap();
+    harness.call_in(&context, "t", json!({ "f": "é", "n": 3 })).await.unwrap();
     let heard = peer.requests().pop().unwrap();
     assert_eq!(heard.line(), "POST /x?fixed=%C3%A9&page=1&tag=a&tag=%C3%A9");
     assert_eq!(heard.header("x-team"), Some("blue-é"));
@@ -104,7 +104,7 @@ async fn credentials_travel_in_their_header() {
 #[tokio::test]
 async fn a_line_break_never_gets_into_a_header() {
     let peer = agreeable().await;
-    let bench =
+    let harness =
         tool(&peer, "endpoint_url: URL/x\nheaders: { X-A: \"a {a}\" }\nparams: { b: header }");
     for arguments in [
         json!({ "a": "1\r\nX-Evil: 1" }),
@@ -112,7 +112,7 @@ async fn a_line_break_never_gets_into_a_header() {
         json!({ "a": "1", "b": "\0" }),
         json!({ "a": "1", "b": ["\u{7f}", "\r"], "c": 1 }),
     ] {
-        let outcome = bench.call("t", arguments.clone()).await;
+        let outcome = harness.call("t", arguments.clone()).await;
         if arguments.get("c").is_none() {
             failed(outcome, ErrorKind::Usage, "holds a control character");
         }
@@ -124,15 +124,15 @@ async fn a_line_break_never_gets_into_a_header() {
 
 #[tokio::test]
 async fn a_preview_is_the_request_without_secrets() {
-    let bench = bench(
+    let harness = harness(
         "https://api.example.com",
         "endpoint_url: URL/v1/{city}?key=${API_TOKEN}\n\
          method: POST\n\
          headers: { Authorization: \"Bearer ${API_TOKEN}\", X-Key: literal-secret, X-Session: \"{context.session_id}\" }\n\
          body: { city: \"{city}\", token: \"${API_TOKEN}\" }",
     );
-    let provider = &bench.providers[0];
-    let name = bench.definition("t").name;
+    let provider = &harness.providers[0];
+    let name = harness.definition("t").name;
     let Value::Object(arguments) = json!({ "city": "Bern" }) else { unreachable!() };
     let preview = provider.preview(&crate::model::ToolCall { name, arguments }).await.unwrap();
     insta::assert_snapshot!(format!("{}\n{:#}", preview.summary, preview.request), @r#"
@@ -158,9 +158,9 @@ async fn a_preview_is_the_request_without_secrets() {
 #[tokio::test]
 async fn connections_are_kept() {
     let peer = agreeable().await;
-    let bench = tool(&peer, "endpoint_url: URL/x");
+    let harness = tool(&peer, "endpoint_url: URL/x");
     for _ in 0..3 {
-        bench.call("t", json!({})).await.unwrap();
+        harness.call("t", json!({})).await.unwrap();
     }
     let connections: Vec<usize> = peer.requests().iter().map(|heard| heard.connection).collect();
     assert_eq!(connections, [0, 0, 0]);
@@ -181,8 +181,8 @@ async fn redirects_stay_within_the_origin() {
     .await;
     let call = |path: &'static str, more: &'static str| {
         let keys = format!("endpoint_url: URL{path}\nauth: {{ token_env_var: API_TOKEN }}\n{more}");
-        let bench = tool(&peer, &keys);
-        async move { bench.call("t", json!({})).await }
+        let harness = tool(&peer, &keys);
+        async move { harness.call("t", json!({})).await }
     };
     assert!(call("/kept", "").await.unwrap().success);
     assert!(call("/moved", "").await.unwrap().success);

@@ -37,21 +37,23 @@ pub(super) fn build(specs: &[&ToolSpec], _context: &ProviderDeps) -> BuiltProvid
     let mut diagnostics = Vec::new();
     let mut plans: Vec<(&ToolSpec, PipelinePlan)> = Vec::new();
     for spec in specs {
-        let mut found = Vec::new();
-        plans.extend(entry::read(spec, &mut found).map(|plan| (*spec, plan)));
+        let mut own_diagnostics = Vec::new();
+        plans.extend(entry::read(spec, &mut own_diagnostics).map(|plan| (*spec, plan)));
         let name = spec.definition.name.full();
-        diagnostics.extend(found.into_iter().map(|diagnostic| diagnostic.with_entry(name.clone())));
+        diagnostics.extend(
+            own_diagnostics.into_iter().map(|diagnostic| diagnostic.with_entry(name.clone())),
+        );
     }
     let calls: BTreeMap<String, Vec<String>> =
         plans.iter().map(|(spec, plan)| (spec.definition.name.full(), plan.tools())).collect();
-    let circles = check::find_cycles(&calls);
+    let cycles = check::find_cycles(&calls);
     let mut tools = Vec::new();
     for (spec, plan) in plans {
         let name = spec.definition.name.full();
-        if let Some(way) = circles.get(&name) {
+        if let Some(cycle) = cycles.get(&name) {
             let place =
                 spec.entry.get("steps").map_or_else(|| spec.location.clone(), ConfigNode::location);
-            let diagnostic = Diagnostic::error(format!("this pipeline would call itself: {way}"));
+            let diagnostic = Diagnostic::error(format!("this pipeline would call itself: {cycle}"));
             diagnostics.push(diagnostic.with_location(place).with_entry(name));
             continue;
         }
@@ -89,8 +91,8 @@ impl PipelineProvider {
 }
 
 /// The arguments, with the defaults of the schema for those that were not given.
-fn arguments(definition: &ToolDefinition, given: &JsonObject) -> JsonObject {
-    let mut arguments = given.clone();
+fn arguments(definition: &ToolDefinition, call_arguments: &JsonObject) -> JsonObject {
+    let mut arguments = call_arguments.clone();
     let properties = definition.input_schema.get("properties").and_then(Value::as_object);
     for (name, schema) in properties.into_iter().flatten() {
         if let (false, Some(default)) = (arguments.contains_key(name), schema.get("default")) {

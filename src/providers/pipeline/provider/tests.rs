@@ -47,18 +47,18 @@ async fn call(
         "tools:\n- name: p\n  parameters_schema:\n    type: object\n    properties:\n      topic: {{}}\n      \
          list: {{ default: [1, 2, 3] }}\n{steps}"
     );
-    let bench = KindHarness::new(&kind(), &yaml);
-    assert!(bench.diagnostics.iter().all(|p| !p.is_error()), "{:?}", bench.messages());
+    let harness = KindHarness::new(&kind(), &yaml);
+    assert!(harness.diagnostics.iter().all(|p| !p.is_error()), "{:?}", harness.messages());
     let script = Arc::new(Script::default());
-    let context = ToolContext { caller: Some(Arc::clone(&script) as _), ..bench.context() };
-    let result = bench.call_in(&context, "p", arguments).await;
+    let context = ToolContext { caller: Some(Arc::clone(&script) as _), ..harness.context() };
+    let result = harness.call_in(&context, "p", arguments).await;
     let calls = script.0.lock().unwrap().clone();
-    (result, calls, bench)
+    (result, calls, harness)
 }
 
 #[tokio::test]
 async fn outputs_flow_from_step_to_step_with_their_types() {
-    let (result, calls, bench) = call(
+    let (result, calls, harness) = call(
         "  steps:\n  - { id: a, tool: one, args: { x: '{topic}', s: '{context.session_id}' } }\n  \
          - { id: b, tool: two, args: { all: '{a.output}', text: 'n={a.output.x.n}' } }\n  \
          - { tool: three, args: '{b.output}' }\n",
@@ -78,7 +78,7 @@ async fn outputs_flow_from_step_to_step_with_their_types() {
     let steps = &result.meta.unwrap()["steps"];
     assert_eq!(steps[2]["id"], "step3");
     assert!(steps.as_array().unwrap().iter().all(|step| step["success"] == true), "{steps}");
-    let told = bench.events();
+    let told = harness.events();
     assert_eq!(told.len(), 3);
     assert!(told[1].contains("progress: 1.0, total: Some(3.0), message: Some(\"b (two)\")"));
 }
@@ -115,7 +115,7 @@ async fn the_failure_of_a_step_is_that_of_the_pipeline() {
 
 #[tokio::test]
 async fn a_failure_can_be_lived_with() {
-    let (result, _, bench) = call(
+    let (result, _, harness) = call(
         "  steps:\n  - { id: a, tool: gone, on_error: continue }\n  \
          - { id: b, tool: no, on_error: { default: { x: '{topic}' } } }\n  \
          - { id: c, tool: one, when: '{a.success}' }\n  \
@@ -131,7 +131,7 @@ async fn a_failure_can_be_lived_with() {
     let steps = result.meta.unwrap();
     assert_eq!(steps["steps"][0]["error"], why);
     assert_eq!(steps["steps"][2], json!({ "id": "c", "tool": "one", "skipped": true }));
-    assert!(bench.events().iter().any(|e| e.contains("connection refused; going on")));
+    assert!(harness.events().iter().any(|e| e.contains("connection refused; going on")));
 }
 
 #[tokio::test(start_paused = true)]
@@ -209,7 +209,7 @@ async fn what_is_missing_is_said_by_the_step_that_misses_it() {
 
 #[test]
 fn everything_that_can_be_told_is_told_at_once() {
-    let bench = KindHarness::new(
+    let harness = KindHarness::new(
         &kind(),
         "tools:\n- name: p\n  parameters_schema: { type: object, properties: { topic: {}, name: {} } }\n  steps:\n  \
          - { id: a, tool: one, args: { x: '{b.output}', y: '{topc}', z: '{nope.output}' } }\n  \
@@ -221,8 +221,8 @@ fn everything_that_can_be_told_is_told_at_once() {
          - parallel: [ { id: e, tool: one }, { id: name, tool: one, args: { x: '{e.output}' } } ]\n  \
          result: '{gone.output}'\n",
     );
-    assert!(bench.providers.is_empty());
-    insta::assert_debug_snapshot!(bench.messages(), @r#"
+    assert!(harness.providers.is_empty());
+    insta::assert_debug_snapshot!(harness.messages(), @r#"
     [
         "unknown key 'tol' in a step",
         "the step 'a' names no tool",
@@ -260,22 +260,26 @@ fn odd_entries_are_refused() {
         ("steps: [ one ]", "expected a mapping"),
         ("steps: [ { parallel: [ { tool: a } ], when: '{topic}' } ]", "no other keys"),
     ] {
-        let bench = KindHarness::new(&kind(), &format!("tools:\n- name: p\n  {steps}\n"));
-        assert!(bench.messages().iter().any(|m| m.contains(expected)), "{:?}", bench.messages());
-        assert!(bench.providers.is_empty());
+        let harness = KindHarness::new(&kind(), &format!("tools:\n- name: p\n  {steps}\n"));
+        assert!(
+            harness.messages().iter().any(|m| m.contains(expected)),
+            "{:?}",
+            harness.messages()
+        );
+        assert!(harness.providers.is_empty());
     }
 }
 
 #[test]
 fn pipelines_that_call_each_other_in_a_circle_are_refused() {
-    let bench = KindHarness::new(
+    let harness = KindHarness::new(
         &kind(),
         "tools:\n- { name: a, steps: [ { tool: b } ] }\n- { name: b, steps: [ { tool: c } ] }\n\
          - { name: c, steps: [ { tool: a } ] }\n- { name: d, steps: [ { tool: a } ] }\n\
          - { name: e, steps: [ { tool: e } ] }\n",
     );
     assert_eq!(
-        bench.messages(),
+        harness.messages(),
         [
             "this pipeline would call itself: a → b → c → a",
             "this pipeline would call itself: b → c → a → b",
@@ -283,23 +287,23 @@ fn pipelines_that_call_each_other_in_a_circle_are_refused() {
             "this pipeline would call itself: e → e",
         ]
     );
-    assert_eq!(bench.definitions().len(), 1);
+    assert_eq!(harness.definitions().len(), 1);
 }
 
 #[tokio::test]
 async fn a_definition_says_what_it_calls_and_a_preview_with_what() {
-    let bench = KindHarness::new(
+    let harness = KindHarness::new(
         &kind(),
         "tools:\n- name: p\n  kind: composite\n  parameters_schema: { type: object, properties: { topic: {} } }\n  \
          steps: [ { id: a, tool: find, args: { q: '{topic}' } }, { id: b, tool: save, when: '{a.output}', args: { v: '{a.output}' } }, { tool: find } ]\n",
     );
-    let definition = bench.definition("p");
+    let definition = harness.definition("p");
     assert_eq!(definition.calls, ["find", "save"]);
     assert_eq!(definition.touches, ["calls find, save"]);
     assert_eq!(definition.annotations, crate::model::Annotations::default());
     let arguments = json!({ "topic": "t" }).as_object().cloned().unwrap();
     let call = ToolCall { name: ToolName::plain("p"), arguments };
-    let preview = bench.providers[0].preview(&call).await.unwrap();
+    let preview = harness.providers[0].preview(&call).await.unwrap();
     assert_eq!(preview.summary, "calls find, then save, then find");
     assert_eq!(
         preview.request["steps"],

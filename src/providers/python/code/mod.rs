@@ -56,14 +56,14 @@ pub fn code_files(entry: &ConfigNode, site: &EntrySite<'_>) -> Result<Vec<PathBu
             .with_location(entry.location()));
         }
     }
-    let mut found = CodeFiles::default();
-    let complete = roots.iter().try_for_each(|root| found.directory(root)).and_then(|()| {
+    let mut code_files = CodeFiles::default();
+    let complete = roots.iter().try_for_each(|root| code_files.directory(root)).and_then(|()| {
         let Ok(program) = interpreter::of_node(entry, &root, site) else { return Ok(()) };
         let named = entry.get("python").and_then(|node| node.as_text().ok());
-        found.interpreter(&program, named, &[&root, site.base_dir])
+        code_files.interpreter(&program, named, &[&root, site.base_dir])
     });
     match complete {
-        Ok(()) => Ok(found.files.into_iter().collect()),
+        Ok(()) => Ok(code_files.files.into_iter().collect()),
         Err(TooManyFiles) => Err(Diagnostic::error(format!(
             "more than {MAX_FILES} files can be imported below {}",
             root.display()
@@ -85,7 +85,7 @@ fn search_path(entry: &ConfigNode, root: &Path) -> Vec<PathBuf> {
 /// `__init__` gives way to it, and so does not count.
 fn shadows(root: &Path) -> Option<PathBuf> {
     let names = std::fs::read_dir(root).ok()?.flatten();
-    let mut found: Vec<PathBuf> = names
+    let mut candidates: Vec<PathBuf> = names
         .map(|name| name.path())
         .filter(|path| {
             let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
@@ -95,8 +95,8 @@ fn shadows(root: &Path) -> Option<PathBuf> {
                 && !only_root_writes(path)
         })
         .collect();
-    found.sort();
-    found.into_iter().next()
+    candidates.sort();
+    candidates.into_iter().next()
 }
 
 fn is_package(directory: &Path) -> bool {

@@ -44,16 +44,16 @@ impl PackageEnvironment {
             let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
             name.starts_with("python") || name.starts_with("pypy")
         });
-        let found: BTreeSet<PathBuf> = versions
+        let directories: BTreeSet<PathBuf> = versions
             .flat_map(|version| ["site-packages", "dist-packages"].map(|name| version.join(name)))
             .filter_map(|place| place.canonicalize().ok())
             .collect();
-        found.into_iter().collect()
+        directories.into_iter().collect()
     }
 
     /// Adds the files that stand for it.
-    pub(super) fn collect(&self, found: &mut CodeFiles) -> Result<(), TooManyFiles> {
-        self.packages().iter().try_for_each(|place| directory_of_packages(place, found))
+    pub(super) fn collect(&self, code_files: &mut CodeFiles) -> Result<(), TooManyFiles> {
+        self.packages().iter().try_for_each(|place| directory_of_packages(place, code_files))
     }
 }
 
@@ -61,26 +61,26 @@ impl PackageEnvironment {
 pub(in crate::providers::python) fn interpreter_config_files(interpreter: &Path) -> Vec<PathBuf> {
     let real = interpreter.canonicalize().ok();
     let [bin, real_bin] = [Some(interpreter), real.as_deref()].map(|path| path?.parent());
-    let mut found: Vec<PathBuf> = [bin, bin.and_then(Path::parent)]
+    let mut directories: Vec<PathBuf> = [bin, bin.and_then(Path::parent)]
         .into_iter()
         .flatten()
         .map(|directory| directory.join("pyvenv.cfg"))
         .chain([bin, real_bin].into_iter().flatten().map(|bin| bin.join("pybuilddir.txt")))
         .filter(|file| file.exists())
         .collect();
-    found.dedup();
-    found
+    directories.dedup();
+    directories
 }
 
 /// What is at the top of a directory of packages: what runs by itself, RECORD files, and whatever no
 /// RECORD speaks for.
-fn directory_of_packages(place: &Path, found: &mut CodeFiles) -> Result<(), TooManyFiles> {
+fn directory_of_packages(place: &Path, code_files: &mut CodeFiles) -> Result<(), TooManyFiles> {
     let names = names_in(place);
     let mut recorded = HashSet::new();
     for path in &names {
         let record = path.join("RECORD");
         if path.extension().is_some_and(|end| end == "dist-info") && record.is_file() {
-            found.file(&record)?;
+            code_files.file(&record)?;
             recorded.extend(recorded_top_levels(&text(&record)));
         }
     }
@@ -88,24 +88,24 @@ fn directory_of_packages(place: &Path, found: &mut CodeFiles) -> Result<(), TooM
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         let (stem, _) = name.split_once('.').unwrap_or((name, ""));
         if path.extension().is_some_and(|end| end == "pth") {
-            found.file(path)?;
+            code_files.file(path)?;
             for added in pth_directories(place, &text(path)) {
-                found.directory(&added)?;
+                code_files.directory(&added)?;
             }
         } else if name.starts_with("__editable__") && is_code(name) {
-            found.file(path)?;
+            code_files.file(path)?;
             for added in editable_packages(&text(path)) {
                 if added.is_dir() {
-                    found.directory(&added)?;
+                    code_files.directory(&added)?;
                 } else {
-                    found.file(&added.with_extension("py"))?;
+                    code_files.file(&added.with_extension("py"))?;
                 }
             }
         } else if !recorded.contains(name) || matches!(stem, "sitecustomize" | "usercustomize") {
             if is_code(name) {
-                found.file(path)?;
+                code_files.file(path)?;
             } else if path.is_dir() && name != "__pycache__" && !name.ends_with("-info") {
-                found.directory(path)?;
+                code_files.directory(path)?;
             }
         }
     }

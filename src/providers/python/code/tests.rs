@@ -25,13 +25,13 @@ fn write(dir: &Path, name: &str, text: &str) {
 /// The files of an entry in a directory that `prepare` fills, as paths below it.
 fn listed(yaml: &str, prepare: impl FnOnce(&Path)) -> Result<Vec<String>, Diagnostic> {
     let mut files = Ok(Vec::new());
-    let bench = KindHarness::adjusted(
+    let harness = KindHarness::adjusted(
         &python::kind(),
         yaml,
         |dir, _| prepare(dir),
         |specs, environment| files = files_of(specs, environment),
     );
-    let dir = bench.dir.path().canonicalize().unwrap();
+    let dir = harness.dir.path().canonicalize().unwrap();
     let below = |path: &PathBuf| path.strip_prefix(&dir).unwrap_or(path).display().to_string();
     files.map(|files| files.iter().map(below).collect())
 }
@@ -201,7 +201,7 @@ async fn in_the_eyes_of_an_ordinary_user() {
 
     let main = "def f():\n    import colours, own\n    return own.value\n";
     let yaml = TOOL.replace("function: f", "function: f, parameters: { type: object }");
-    let bench = KindHarness::adjusted(
+    let harness = KindHarness::adjusted(
         &python::kind(),
         &yaml,
         |dir, _| {
@@ -216,9 +216,9 @@ async fn in_the_eyes_of_an_ordinary_user() {
             specs[0].seal = crate::config::consent::Seal::of_code(manifest_of(&files));
         },
     );
-    assert_eq!(bench.call("t", json!({})).await.unwrap().output, json!(1));
-    bench.providers[0].close().await;
-    write(bench.dir.path(), "own.py", "value = 2\n");
-    let error = bench.call("t", json!({})).await.unwrap_err();
+    assert_eq!(harness.call("t", json!({})).await.unwrap().output, json!(1));
+    harness.providers[0].close().await;
+    write(harness.dir.path(), "own.py", "value = 2\n");
+    let error = harness.call("t", json!({})).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Denied, "{error:?}");
 }

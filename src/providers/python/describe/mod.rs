@@ -36,7 +36,7 @@ pub(super) struct TypedFunction {
     pub(super) described: FunctionDescription,
 }
 
-/// Describes functions, all at once, and remembers what they said.
+/// Describes functions, all at once, and caches the descriptions.
 pub(super) async fn functions(
     runner: &PythonRunner,
     wanted: &[(&PythonEntry, &str)],
@@ -48,19 +48,19 @@ pub(super) async fn functions(
             (WorkerOp::Describe, Some(function)),
         )
     });
-    let told = join_all(each).await;
+    let described = join_all(each).await;
     let news: Vec<_> = wanted
         .iter()
-        .zip(&told)
-        .filter_map(|((entry, function), told)| {
+        .zip(&described)
+        .filter_map(|((entry, function), described)| {
             let key = runner.key(entry).ok()?;
-            Some((key, entry.module.as_str(), *function, told.as_ref().ok()?))
+            Some((key, entry.module.as_str(), *function, described.as_ref().ok()?))
         })
         .collect();
     if !news.is_empty() {
         runner.descriptions.remember(&news, &runner.expanded);
     }
-    told
+    described
 }
 
 /// The typed functions of the module of an entry.
@@ -85,7 +85,8 @@ async fn request_description<T: DeserializeOwned>(
     let reply = tokio::select! {
         reply = &mut work => reply,
         () = tokio::time::sleep(DESCRIBE_TIMEOUT) => {
-            // Whoever hangs while it is imported would hang in the next call too: it is ended.
+            // A module that hangs while it is imported would hang in the next call too: it is
+            // ended.
             context.cancel.cancel();
             let _stopped = work.await;
             Err(Error::timeout(format!(

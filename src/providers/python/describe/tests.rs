@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::providers::harness::KindHarness;
 use crate::providers::python;
 
-fn bench(text: &str) -> KindHarness {
+fn harness(text: &str) -> KindHarness {
     let yaml = "tools:\n  - { name: m, kind: python, module: m, functions: typed }\n";
     KindHarness::prepared(&python::kind(), yaml, |dir, _| {
         std::fs::write(dir.join("m.py"), text).unwrap();
@@ -16,8 +16,8 @@ fn bench(text: &str) -> KindHarness {
 
 /// For each typed function of a module its parameters, one a line, and what is doubted.
 async fn table(text: &str) -> String {
-    let bench = bench(text);
-    let listing = bench.providers[0].list().await.unwrap();
+    let harness = harness(text);
+    let listing = harness.providers[0].list().await.unwrap();
     let mut table = String::new();
     for tool in listing.tools {
         let schema = &tool.input_schema;
@@ -309,8 +309,8 @@ def show(a: Color, b: Point, c: List[Point], d: Dict[str, Path], e: Optional[dat
          l: datetime.datetime, m: Tuple[Color, ...], n: Tree) -> str:
     return repr([a, b, c, d, e, f, g, h, i, j, k, l.tzinfo, m, n])
 "#;
-    let bench = bench(text);
-    let provider = &bench.providers[0];
+    let harness = harness(text);
+    let provider = &harness.providers[0];
     let name = provider.list().await.unwrap().tools[0].name.clone();
     let call = |color: &str| {
         let arguments = json!({
@@ -322,8 +322,8 @@ def show(a: Color, b: Point, c: List[Point], d: Dict[str, Path], e: Optional[dat
         let serde_json::Value::Object(arguments) = arguments else { unreachable!() };
         crate::model::ToolCall { name: name.clone(), arguments }
     };
-    let shown = provider.call(&bench.context(), &call("red")).await.unwrap();
+    let shown = provider.call(&harness.context(), &call("red")).await.unwrap();
     insta::assert_snapshot!(shown.output.as_str().unwrap(), @r"[<Color.RED: 'red'>, Point(x=1, color=<Color.RED: 'red'>), [Point(x=2, color=None)], {'k': PosixPath('/p')}, datetime.date(2026, 1, 2), (<Color.RED: 'red'>, 2), {1}, <Color.RED: 'red'>, Decimal('1.1'), b'by', ('validated', {'z': 1}), datetime.timezone.utc, (<Color.RED: 'red'>,), Tree(left=Tree(left=None))]");
-    let wrong = provider.call(&bench.context(), &call("green")).await.unwrap().error.unwrap();
+    let wrong = provider.call(&harness.context(), &call("green")).await.unwrap().error.unwrap();
     assert_eq!(wrong.message(), "ValueError: 'green' is not a valid Color");
 }

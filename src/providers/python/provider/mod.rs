@@ -23,7 +23,8 @@ use crate::providers::confinement::Sandbox;
 struct PythonProvider {
     tools: Vec<PythonTool>,
     runner: Arc<PythonRunner>,
-    /// What the functions of `tools` said; `None` when nobody has to ask them.
+    /// The descriptions of the functions of `tools`; `None` when every entry has a schema of its
+    /// own.
     descriptions: Option<Mutex<Vec<Option<FunctionDescription>>>>,
 }
 
@@ -37,12 +38,12 @@ struct PythonTool {
 pub(super) fn build(specs: &[&ToolSpec], context: &ProviderDeps) -> BuiltProviders {
     let runner = Arc::new(PythonRunner::new(context));
     let mut built = BuiltProviders { providers: Vec::new(), diagnostics: Vec::new() };
-    let (mut whole, mut silent) = (Vec::new(), Vec::new());
+    let (mut described_tools, mut undescribed_tools) = (Vec::new(), Vec::new());
     for spec in specs {
-        let mut doubts = Vec::new();
-        let read = entry::read(spec, context.environment.as_ref(), &mut doubts);
+        let mut own_diagnostics = Vec::new();
+        let read = entry::read(spec, context.environment.as_ref(), &mut own_diagnostics);
         let named = |p: Diagnostic| p.with_entry(spec.definition.name.full());
-        built.diagnostics.extend(doubts.into_iter().map(named));
+        built.diagnostics.extend(own_diagnostics.into_iter().map(named));
         let mut entry = match read {
             Ok(entry) => entry,
             Err(diagnostics) => {
@@ -68,12 +69,12 @@ pub(super) fn build(specs: &[&ToolSpec], context: &ProviderDeps) -> BuiltProvide
             runner.descriptions.recall(key, &entry.module, &function)
         };
         let list = if entry.has_schema || obstacle.is_some() {
-            &mut whole
+            &mut described_tools
         } else if let Some(described) = known() {
             fill(&mut definition, described);
-            &mut whole
+            &mut described_tools
         } else {
-            &mut silent
+            &mut undescribed_tools
         };
         if let Some(error) = obstacle {
             definition.mark_unavailable(error);
@@ -81,11 +82,11 @@ pub(super) fn build(specs: &[&ToolSpec], context: &ProviderDeps) -> BuiltProvide
         let definition = Arc::new(definition);
         list.push(PythonTool { definition, entry, function });
     }
-    for (tools, asks) in [(whole, false), (silent, true)] {
+    for (tools, asks) in [(described_tools, false), (undescribed_tools, true)] {
         if !tools.is_empty() {
-            let told = asks.then(|| Mutex::new(vec![None; tools.len()]));
+            let descriptions = asks.then(|| Mutex::new(vec![None; tools.len()]));
             let runner = Arc::clone(&runner);
-            built.providers.push(Arc::new(PythonProvider { tools, runner, descriptions: told }));
+            built.providers.push(Arc::new(PythonProvider { tools, runner, descriptions }));
         }
     }
     built
@@ -133,7 +134,7 @@ fn fill(definition: &mut ToolDefinition, described: FunctionDescription) {
         definition.description = described.description;
     }
     definition.input_schema = Arc::new(described.input_schema);
-    definition.warnings.extend(described.doubts);
+    definition.warnings.extend(described.warnings);
 }
 
 impl PythonProvider {
@@ -163,10 +164,10 @@ impl ToolProvider for PythonProvider {
     }
 
     async fn list(&self) -> Result<ToolListing, Error> {
-        let Some(told) = &self.descriptions else {
+        let Some(descriptions) = &self.descriptions else {
             return Ok(ToolListing { tools: self.declared(), ..ToolListing::default() });
         };
-        let known = told.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let known = descriptions.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let missing: Vec<usize> =
             (0..self.tools.len()).filter(|at| known.get(*at).is_none_or(Option::is_none)).collect();
         let wanted: Vec<(&PythonEntry, &str)> = missing
@@ -197,7 +198,7 @@ impl ToolProvider for PythonProvider {
             definition.description.get_or_insert_with(sentence);
             tools.push(Arc::new(definition));
         }
-        *told.lock().unwrap_or_else(PoisonError::into_inner) = now;
+        *descriptions.lock().unwrap_or_else(PoisonError::into_inner) = now;
         Ok(ToolListing { tools, ..ToolListing::default() })
     }
 

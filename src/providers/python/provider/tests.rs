@@ -154,7 +154,7 @@ fn entry(function: &str, more: &str) -> String {
 }
 
 /// The functions of [`ODD`], as tools of their own names.
-fn bench(functions: &[&str]) -> KindHarness {
+fn harness(functions: &[&str]) -> KindHarness {
     let entries: String = functions.iter().map(|function| entry(function, "")).collect();
     with(&format!("tools:\n{entries}"), &[("odd.py", ODD)])
 }
@@ -170,37 +170,37 @@ fn with(yaml: &str, files: &[(&str, &str)]) -> KindHarness {
 }
 
 /// Waits until an event tells `text`.
-async fn told(bench: &KindHarness, text: &str) {
-    while !bench.events().iter().any(|event| event.contains(text)) {
+async fn told(harness: &KindHarness, text: &str) {
+    while !harness.events().iter().any(|event| event.contains(text)) {
         tokio::time::sleep(Duration::from_millis(2)).await;
     }
 }
 
-fn cancellable(bench: &KindHarness) -> (ToolContext, CancellationToken) {
+fn cancellable(harness: &KindHarness) -> (ToolContext, CancellationToken) {
     let cancel = CancellationToken::new();
-    (ToolContext { cancel: cancel.clone(), ..bench.context() }, cancel)
+    (ToolContext { cancel: cancel.clone(), ..harness.context() }, cancel)
 }
 
 #[tokio::test]
 async fn both_calling_conventions_get_what_they_ask_for() {
-    let bench = bench(&["pair", "later", "keywords"]);
-    let mut context = bench.context();
+    let harness = harness(&["pair", "later", "keywords"]);
+    let mut context = harness.context();
     context.environment.insert("REGION".into(), "eu".into());
     context.metadata.insert("team".into(), json!("blue"));
-    let pair = bench.call_in(&context, "pair", json!({ "q": 1 })).await.unwrap();
+    let pair = harness.call_in(&context, "pair", json!({ "q": 1 })).await.unwrap();
     assert_eq!(
         pair.output,
         json!({
             "given": { "q": 1 }, "session": "session-1", "id": "call-1",
-            "cwd": bench.dir.path().to_str(), "environment": { "REGION": "eu" },
+            "cwd": harness.dir.path().to_str(), "environment": { "REGION": "eu" },
             "metadata": { "team": "blue" },
         })
     );
-    let later = bench.call("later", json!({ "q": [1] })).await.unwrap();
+    let later = harness.call("later", json!({ "q": [1] })).await.unwrap();
     assert_eq!((later.output, later.meta), (json!([1]), Some(json!({ "rows": 1 }))));
-    let keywords = bench.call("keywords", json!({ "a": "x" })).await.unwrap();
+    let keywords = harness.call("keywords", json!({ "a": "x" })).await.unwrap();
     assert_eq!(keywords.output, json!(["x", 2, "call-1"]));
-    insta::assert_debug_snapshot!(bench.events(), @r#"
+    insta::assert_debug_snapshot!(harness.events(), @r#"
     [
         "Progress { call_id: CallId(\"call-1\"), progress: 1.0, total: Some(2.0), message: Some(\"half\") }",
         "Log { origin: \"later\", level: LogLevel(\"warning\"), text: \"careful\" }",
@@ -211,32 +211,32 @@ async fn both_calling_conventions_get_what_they_ask_for() {
 
 #[tokio::test]
 async fn a_worker_stays_and_keeps_its_state() {
-    let bench = bench(&["count"]);
+    let harness = harness(&["count"]);
     for expected in 1..=3 {
-        assert_eq!(bench.call("count", json!({})).await.unwrap().output, json!(expected));
+        assert_eq!(harness.call("count", json!({})).await.unwrap().output, json!(expected));
     }
 }
 
 #[tokio::test]
 async fn nothing_that_prints_reaches_the_protocol() {
-    let bench = bench(&["noise"]);
-    let result = bench.call("noise", json!({})).await.unwrap();
+    let harness = harness(&["noise"]);
+    let result = harness.call("noise", json!({})).await.unwrap();
     assert_eq!(result.output, json!(["", [""]]));
     for line in ["printed", "no end", "forged", "from a child", "bytes"] {
-        told(&bench, line).await;
+        told(&harness, line).await;
     }
 }
 
 #[tokio::test]
 async fn a_function_may_say_no() {
-    let bench = bench(&["refuse", "fail", "deep", "leave", "interrupt", "count"]);
-    let refused = bench.call("refuse", json!({})).await.unwrap();
+    let harness = harness(&["refuse", "fail", "deep", "leave", "interrupt", "count"]);
+    let refused = harness.call("refuse", json!({})).await.unwrap();
     assert_eq!((refused.success, refused.output), (false, json!("no such table")));
-    let failed = bench.call("fail", json!({ "x": 0 })).await.unwrap();
+    let failed = harness.call("fail", json!({ "x": 0 })).await.unwrap();
     let error = failed.error.unwrap();
     assert_eq!((failed.success, error.kind()), (false, ErrorKind::Tool));
     assert_eq!(error.message(), "ValueError: bad\nvalue");
-    let dir = bench.dir.path().to_str().unwrap().to_owned();
+    let dir = harness.dir.path().to_str().unwrap().to_owned();
     // Marks under the lines differ from version to version.
     let is_text = |line: &&String| line.contains(|c: char| !" ~^".contains(c));
     let lines = error.details().iter().filter(is_text);
@@ -256,50 +256,50 @@ async fn a_function_may_say_no() {
     value
     "#);
     // Arguments that do not fit are the function's own complaint, and no frame of ours is shown.
-    let odd = bench.call("fail", json!({ "y": 0 })).await.unwrap().error.unwrap();
+    let odd = harness.call("fail", json!({ "y": 0 })).await.unwrap().error.unwrap();
     assert!(odd.message().starts_with("TypeError: fail() got an unexpected"), "{odd}");
     assert_eq!(odd.details(), [""; 0]);
-    let deep = bench.call("deep", json!({})).await.unwrap().error.unwrap();
+    let deep = harness.call("deep", json!({})).await.unwrap().error.unwrap();
     assert!(deep.message().starts_with("RecursionError: "), "{deep}");
     assert!((3..=40).contains(&deep.details().len()), "{:?}", deep.details());
     for (name, arguments, message) in [
         ("leave", json!({ "code": 3 }), "SystemExit: 3"),
         ("interrupt", json!({}), "KeyboardInterrupt"),
     ] {
-        let error = bench.call(name, arguments).await.unwrap().error.unwrap();
+        let error = harness.call(name, arguments).await.unwrap().error.unwrap();
         assert_eq!(error.message(), message);
     }
     // All that was one worker.
-    assert_eq!(bench.call("count", json!({})).await.unwrap().output, json!(1));
+    assert_eq!(harness.call("count", json!({})).await.unwrap().output, json!(1));
 }
 
 #[tokio::test]
 async fn a_worker_that_dies_is_replaced_and_says_why() {
-    let bench = bench(&["die", "segfault", "killed", "count"]);
-    let error = bench.call("die", json!({})).await.unwrap_err();
+    let harness = harness(&["die", "segfault", "killed", "count"]);
+    let error = harness.call("die", json!({})).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unreachable);
     assert!(error.message().ends_with("exited with 7"), "{error}");
     assert_eq!(error.details(), ["last words"]);
-    assert_eq!(bench.call("count", json!({})).await.unwrap().output, json!(1));
-    let error = bench.call("segfault", json!({})).await.unwrap_err();
+    assert_eq!(harness.call("count", json!({})).await.unwrap().output, json!(1));
+    let error = harness.call("segfault", json!({})).await.unwrap_err();
     assert!(error.message().ends_with("was killed by SIGSEGV"), "{error}");
     let details = error.details().join("\n");
     assert!(details.contains("in segfault") && !details.contains("<toolhost"), "{details}");
-    let error = bench.call("killed", json!({})).await.unwrap_err();
+    let error = harness.call("killed", json!({})).await.unwrap_err();
     assert!(error.message().ends_with("was killed by SIGKILL"), "{error}");
     // Three deaths within a minute are enough.
-    let error = bench.call("count", json!({})).await.unwrap_err();
+    let error = harness.call("count", json!({})).await.unwrap_err();
     assert!(error.message().contains("died 3 times within a minute"), "{error}");
     assert!(error.details()[0].contains("SIGKILL"), "{:?}", error.details());
 }
 
 #[tokio::test]
 async fn a_death_takes_the_calls_in_flight_with_it() {
-    let bench = bench(&["wait_at_gate", "die"]);
-    let waiting = bench.call("wait_at_gate", json!({}));
+    let harness = harness(&["wait_at_gate", "die"]);
+    let waiting = harness.call("wait_at_gate", json!({}));
     let dying = async {
-        told(&bench, "waiting").await;
-        bench.call("die", json!({})).await
+        told(&harness, "waiting").await;
+        harness.call("die", json!({})).await
     };
     let (waiting, dying) = tokio::join!(waiting, dying);
     assert_eq!(waiting.unwrap_err().message(), dying.unwrap_err().message());
@@ -307,16 +307,16 @@ async fn a_death_takes_the_calls_in_flight_with_it() {
 
 #[tokio::test]
 async fn no_call_waits_for_another() {
-    let bench = bench(&["wait_at_gate", "wait_async", "open_gate", "count"]);
-    let slow = bench.call("wait_at_gate", json!({}));
-    let (context, cancel) = cancellable(&bench);
-    let asleep = bench.call_in(&context, "wait_async", json!({}));
+    let harness = harness(&["wait_at_gate", "wait_async", "open_gate", "count"]);
+    let slow = harness.call("wait_at_gate", json!({}));
+    let (context, cancel) = cancellable(&harness);
+    let asleep = harness.call_in(&context, "wait_async", json!({}));
     let others = async {
-        while bench.events().iter().filter(|event| event.contains("waiting")).count() < 2 {
+        while harness.events().iter().filter(|event| event.contains("waiting")).count() < 2 {
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
-        assert_eq!(bench.call("count", json!({})).await.unwrap().output, json!(1));
-        let opened = bench.call("open_gate", json!({})).await;
+        assert_eq!(harness.call("count", json!({})).await.unwrap().output, json!(1));
+        let opened = harness.call("open_gate", json!({})).await;
         cancel.cancel();
         opened
     };
@@ -324,33 +324,33 @@ async fn no_call_waits_for_another() {
     assert_eq!((slow.unwrap().output, opened.unwrap().output), (json!(true), json!(true)));
     assert!(matches!(asleep.unwrap_err().kind(), ErrorKind::Interrupted(_)));
     // The coroutine was cancelled as coroutines are: its `finally` ran.
-    assert_eq!(bench.call("count", json!({})).await.unwrap().output, json!(101));
+    assert_eq!(harness.call("count", json!({})).await.unwrap().output, json!(101));
 }
 
 #[tokio::test]
 async fn a_function_in_python_code_stops_and_the_worker_stays() {
-    let bench = bench(&["spin", "count"]);
-    assert_eq!(bench.call("count", json!({})).await.unwrap().output, json!(1));
-    let (context, cancel) = cancellable(&bench);
-    let spin = bench.call_in(&context, "spin", json!({}));
+    let harness = harness(&["spin", "count"]);
+    assert_eq!(harness.call("count", json!({})).await.unwrap().output, json!(1));
+    let (context, cancel) = cancellable(&harness);
+    let spin = harness.call_in(&context, "spin", json!({}));
     let stop = async {
-        told(&bench, "waiting").await;
+        told(&harness, "waiting").await;
         cancel.cancel();
     };
     let (spin, ()) = tokio::join!(spin, stop);
     assert!(matches!(spin.unwrap_err().kind(), ErrorKind::Interrupted(_)));
-    assert_eq!(bench.call("count", json!({})).await.unwrap().output, json!(2));
+    assert_eq!(harness.call("count", json!({})).await.unwrap().output, json!(2));
 }
 
 #[tokio::test]
 async fn a_function_that_cannot_be_stopped_takes_the_worker_with_it() {
-    let bench = bench(&["stubborn", "count", "wait_at_gate"]);
-    assert_eq!(bench.call("count", json!({})).await.unwrap().output, json!(1));
-    let (context, cancel) = cancellable(&bench);
-    let stubborn = bench.call_in(&context, "stubborn", json!({}));
-    let other = bench.call("wait_at_gate", json!({}));
+    let harness = harness(&["stubborn", "count", "wait_at_gate"]);
+    assert_eq!(harness.call("count", json!({})).await.unwrap().output, json!(1));
+    let (context, cancel) = cancellable(&harness);
+    let stubborn = harness.call_in(&context, "stubborn", json!({}));
+    let other = harness.call("wait_at_gate", json!({}));
     let stop = async {
-        while bench.events().iter().filter(|event| event.contains("waiting")).count() < 2 {
+        while harness.events().iter().filter(|event| event.contains("waiting")).count() < 2 {
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
         cancel.cancel();
@@ -360,13 +360,13 @@ async fn a_function_that_cannot_be_stopped_takes_the_worker_with_it() {
     let other = other.unwrap_err();
     assert!(other.message().contains("'stubborn' did not stop when it was told to"), "{other}");
     // The next call has a worker again, as often as this happens.
-    assert_eq!(bench.call("count", json!({})).await.unwrap().output, json!(1));
+    assert_eq!(harness.call("count", json!({})).await.unwrap().output, json!(1));
 }
 
 #[tokio::test]
 async fn values_have_a_sensible_form() {
-    let bench = bench(&["values", "not_a_number", "circle", "nested", "broken_text", "huge"]);
-    let result = bench.call("values", json!({})).await.unwrap();
+    let harness = harness(&["values", "not_a_number", "circle", "nested", "broken_text", "huge"]);
+    let result = harness.call("values", json!({})).await.unwrap();
     insta::assert_snapshot!(result.output, @r#"{"point":{"x":1,"where":"/tmp"},"set":[1,2,3],"bytes":"abc","raw":"/w==","time":"2026-01-02T03:04:05","decimal":"1.10","enum":"red","odd":"odd one","1":[0,1,2],"big":1000000000000000000000000000000,"span":90.0}"#);
     insta::assert_debug_snapshot!(result.warnings, @r#"
     [
@@ -374,20 +374,20 @@ async fn values_have_a_sensible_form() {
         "a value of the type Odd was written as text",
     ]
     "#);
-    let result = bench.call("not_a_number", json!({})).await.unwrap();
+    let result = harness.call("not_a_number", json!({})).await.unwrap();
     assert_eq!((result.output, result.warnings.len()), (json!([1.5, null, null]), 2));
-    let result = bench.call("circle", json!({})).await.unwrap();
+    let result = harness.call("circle", json!({})).await.unwrap();
     assert_eq!((result.output, result.warnings.len()), (json!([1, null]), 1));
-    let result = bench.call("nested", json!({})).await.unwrap();
+    let result = harness.call("nested", json!({})).await.unwrap();
     assert!(result.warnings[0].contains("nested deeper"), "{:?}", result.warnings);
-    let result = bench.call("broken_text", json!({})).await.unwrap();
+    let result = harness.call("broken_text", json!({})).await.unwrap();
     assert_eq!(result.output, json!({ "a?": "?" }));
-    let result = bench.call("huge", json!({ "size": 12 << 20 })).await.unwrap();
+    let result = harness.call("huge", json!({ "size": 12 << 20 })).await.unwrap();
     assert_eq!(result.output.as_str().map(str::len), Some(12 << 20));
-    let error = bench.call("huge", json!({ "size": 17 << 20 })).await.unwrap_err();
+    let error = harness.call("huge", json!({ "size": 17 << 20 })).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Protocol);
     assert!(error.message().contains("16 MiB is the limit"), "{error}");
-    let error = bench.call("huge", json!({ "size": "x".repeat(17 << 20) })).await.unwrap_err();
+    let error = harness.call("huge", json!({ "size": "x".repeat(17 << 20) })).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Usage);
 }
 
@@ -395,11 +395,11 @@ async fn values_have_a_sensible_form() {
 async fn a_session_has_a_state_of_its_own() {
     let own = entry("count", ", scope: session");
     let yaml = format!("tools:\n{own}{}", entry("open_gate", ""));
-    let bench = with(&yaml, &[("odd.py", ODD)]);
+    let harness = with(&yaml, &[("odd.py", ODD)]);
     let mut seen = Vec::new();
     for session in ["a", "b", "a"] {
-        let context = ToolContext { session_id: session.to_owned(), ..bench.context() };
-        seen.push(bench.call_in(&context, "count", json!({})).await.unwrap().output);
+        let context = ToolContext { session_id: session.to_owned(), ..harness.context() };
+        seen.push(harness.call_in(&context, "count", json!({})).await.unwrap().output);
     }
     assert_eq!(seen, [json!(1), json!(1), json!(2)]);
 }
@@ -428,11 +428,11 @@ async fn what_cannot_be_imported_says_what_is_missing() {
         ("good.py", "LIMIT = 3\ndef summarize(): pass\n"),
         ("json.py", "def f(): pass\n"),
     ];
-    let bench = with(&yaml.concat(), &files);
-    let dir = bench.dir.path().to_str().unwrap().to_owned();
+    let harness = with(&yaml.concat(), &files);
+    let dir = harness.dir.path().to_str().unwrap().to_owned();
     let mut text = String::new();
     for name in ["none", "needs", "syntax", "raises", "near", "constant", "hidden"] {
-        let error = bench.call(name, json!({})).await.unwrap_err();
+        let error = harness.call(name, json!({})).await.unwrap_err();
         let message = error.message().replace(&dir, "DIR");
         let message = message.split(" but ").next().unwrap();
         write!(text, "{} {message}", error.kind().exit_code()).unwrap();
@@ -450,7 +450,7 @@ async fn what_cannot_be_imported_says_what_is_missing() {
     9 'LIMIT' in 'good' is no function
     9 'json' is not DIR/json.py (a module of this name was there first: rename yours)
     ");
-    let error = bench.call("needs", json!({})).await.unwrap_err();
+    let error = harness.call("needs", json!({})).await.unwrap_err();
     assert!(error.hint().unwrap().ends_with("-m pip install no_such_package"));
     assert!(error.details()[0].starts_with("looked in "), "{:?}", error.details());
 }
@@ -458,11 +458,11 @@ async fn what_cannot_be_imported_says_what_is_missing() {
 #[tokio::test]
 async fn functions_of_installed_modules_are_tools_too() {
     let yaml = "tools:\n  - { name: dumps, module: json, function: dumps }\n  - { name: factorial, module: math, function: factorial, parameters: { type: object } }\n";
-    let bench = with(yaml, &[]);
-    let dumped = bench.call("dumps", json!({ "obj": [1], "indent": 1 })).await.unwrap();
+    let harness = with(yaml, &[]);
+    let dumped = harness.call("dumps", json!({ "obj": [1], "indent": 1 })).await.unwrap();
     assert_eq!(dumped.output, json!("[\n 1\n]"));
     // Written in C, and it takes no keywords.
-    let six = bench.call("factorial", json!({ "n": 3 })).await.unwrap();
+    let six = harness.call("factorial", json!({ "n": 3 })).await.unwrap();
     assert_eq!(six.output, json!(6), "{six:?}");
 }
 
@@ -470,10 +470,10 @@ async fn functions_of_installed_modules_are_tools_too() {
 async fn a_schema_comes_from_the_function_and_is_remembered() {
     let yaml = "tools:\n  - { name: greet, module: hello, function: greet }\n";
     let text = "def greet(name: str, times: int = 1):\n    \"\"\"Greet somebody.\"\"\"\n    return name * times\n";
-    let bench = with(yaml, &[("hello.py", text)]);
-    let provider = &bench.providers[0];
+    let harness = with(yaml, &[("hello.py", text)]);
+    let provider = &harness.providers[0];
     assert!(provider.is_remote());
-    assert_eq!(*bench.definition("greet").input_schema, json!({ "type": "object" }));
+    assert_eq!(*harness.definition("greet").input_schema, json!({ "type": "object" }));
     let listed = provider.list().await.unwrap().tools.remove(0);
     assert_eq!(listed.description.as_deref(), Some("Greet somebody."));
     assert_eq!(
@@ -485,18 +485,18 @@ async fn a_schema_comes_from_the_function_and_is_remembered() {
             },
         })
     );
-    let called = bench.call("greet", json!({ "name": "ab", "times": 2 })).await.unwrap();
+    let called = harness.call("greet", json!({ "name": "ab", "times": 2 })).await.unwrap();
     assert_eq!(called.output, json!("abab"));
     provider.close().await;
     // No bytecode beside the sources, neither read nor written.
-    assert!(!bench.dir.path().join("__pycache__").exists());
+    assert!(!harness.dir.path().join("__pycache__").exists());
 }
 
 #[tokio::test]
 async fn what_is_remembered_is_listed_without_an_interpreter() {
     let dir = tempfile::tempdir().unwrap();
     let cache = dir.path().to_path_buf();
-    // The module has to stay where it is between two runs, so the root is outside of the bench.
+    // The module has to stay where it is between two runs, so the root is outside of the harness.
     std::fs::write(dir.path().join("m.py"), "def f(a: int): pass\n").unwrap();
     let yaml = format!(
         "tools:\n  - {{ name: f, module: m, function: f, root: {} }}\n",
@@ -521,8 +521,8 @@ async fn what_is_remembered_is_listed_without_an_interpreter() {
 async fn all_typed_functions_of_a_module_are_tools() {
     let yaml = "tools:\n  - { name: texts, kind: python, module: texts, functions: typed, category: text }\n";
     let text = "from os.path import join\ndef up(text: str) -> str:\n    \"\"\"Shout.\"\"\"\n    return text.upper()\ndef untyped(x): pass\ndef _own(x: int): pass\nclass C: pass\n";
-    let bench = with(yaml, &[("texts.py", text)]);
-    let provider = &bench.providers[0];
+    let harness = with(yaml, &[("texts.py", text)]);
+    let provider = &harness.providers[0];
     let listing = provider.list().await.unwrap();
     let names: Vec<String> = listing.tools.iter().map(|tool| tool.name.full()).collect();
     assert_eq!(names, ["up"]);
@@ -530,7 +530,7 @@ async fn all_typed_functions_of_a_module_are_tools() {
     assert!(listing.diagnostics[0].message.ends_with("untyped: no type says what 'x' is"));
     let Value::Object(arguments) = json!({ "text": "hey" }) else { unreachable!() };
     let call = ToolCall { name: listing.tools[0].name.clone(), arguments };
-    let result = provider.call(&bench.context(), &call).await.unwrap();
+    let result = provider.call(&harness.context(), &call).await.unwrap();
     assert_eq!(result.output, json!("HEY"));
 }
 
@@ -566,9 +566,9 @@ fn an_interpreter_that_is_not_there_makes_the_tool_unavailable() {
   - { name: b, kind: python, module: m, function: f, python: no-such-python }
   - { name: c, kind: python, module: m, function: f, root: nowhere }
 ";
-    let bench = with(yaml, &[]);
-    let dir = bench.dir.path().to_str().unwrap().to_owned();
-    let reasons: Vec<String> = bench
+    let harness = with(yaml, &[]);
+    let dir = harness.dir.path().to_str().unwrap().to_owned();
+    let reasons: Vec<String> = harness
         .definitions()
         .into_iter()
         .map(|tool| tool.unavailable_reason.unwrap().message().replace(&dir, "DIR"))
@@ -585,9 +585,9 @@ fn an_interpreter_that_is_not_there_makes_the_tool_unavailable() {
 #[tokio::test]
 async fn a_program_that_is_no_python_says_so_at_once() {
     let yaml = "tools:\n  - { name: a, kind: python, module: m, function: f, python: /bin/false, parameters: { type: object } }\n";
-    let bench = with(yaml, &[]);
+    let harness = with(yaml, &[]);
     for _ in 0..2 {
-        let error = bench.call("a", json!({})).await.unwrap_err();
+        let error = harness.call("a", json!({})).await.unwrap_err();
         assert_eq!(error.message(), "'/bin/false' exited with 1 before it was ready");
     }
 }

@@ -115,7 +115,7 @@ impl SealedCode {
         options
     }
 
-    /// What the guard of a worker is told.
+    /// The first line for the guard of a worker: the code that may be loaded.
     pub(super) fn guard(&self, interpreter: &Path, env: &BTreeMap<String, String>) -> Value {
         let environment = self.environment(interpreter);
         let path = env.get("PYTHONPATH").map(String::as_str).unwrap_or_default();

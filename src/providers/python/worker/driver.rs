@@ -26,7 +26,7 @@ use crate::util::units::show_duration;
 const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long the pipes are still read when the process is gone but something holds them.
 const DRAIN_TIMEOUT: Duration = Duration::from_millis(200);
-/// How many lines of stderr are told when a worker dies.
+/// How many lines of stderr an error has as details when a worker dies.
 const SHOWN_LINES: usize = 20;
 /// How a line of a traceback begins that is about the program of ours in the worker.
 const SHIM_FRAME_PREFIX: &str = "File \"<toolhost";
@@ -68,7 +68,7 @@ pub(super) async fn write(
     }
 }
 
-/// Whoever listens to the process, until it is gone.
+/// The task that reads the pipes of a worker's process until it is gone.
 pub(super) struct WorkerDriver {
     shared: Arc<WorkerState>,
     program: PathBuf,
@@ -79,7 +79,7 @@ pub(super) struct WorkerDriver {
     lines: LineSplitter,
     tail: LineTail,
     errors: LineSplitter,
-    /// Lines that nobody can make sense of.
+    /// How many lines of stdout were no messages of the protocol.
     unreadable_lines: u64,
 }
 
@@ -91,8 +91,8 @@ enum DriverExit {
 }
 
 impl WorkerDriver {
-    /// Whoever will listen to the process of `program`; `ready` is told when it can be asked, and
-    /// `events` hears what belongs to no call.
+    /// A driver for the process of `program`; `ready` is sent when it takes requests, and
+    /// `events` gets the output that belongs to no call.
     pub(super) fn new(
         shared: Arc<WorkerState>,
         program: PathBuf,
@@ -193,7 +193,7 @@ impl WorkerDriver {
         }
     }
 
-    /// Reads what it said last, before its end is told.
+    /// Reads the rest of its output, before the calls that wait get their error.
     async fn drain(&mut self, (out, err): &mut (Option<ChildStdout>, Option<ChildStderr>)) {
         let mut piece = vec![0; 8 << 10];
         loop {
@@ -219,7 +219,7 @@ impl WorkerDriver {
                 .with_detail(format!("{} of its lines could not be read", self.unreadable_lines));
         }
         let error = self.shared.exit_error.get_or_init(|| error).clone();
-        // Nobody waits for a worker that says so after it was condemned by their own call.
+        // A worker whose own call condemned it has no caller left that waits.
         self.shared.kill.cancel();
         let waiting: Vec<WorkerCall> = self.shared.calls().drain().map(|(_, call)| call).collect();
         for call in waiting {
@@ -254,7 +254,7 @@ impl WorkerDriver {
             return;
         }
         let mut calls = self.shared.calls();
-        // Whoever was cancelled does not wait any more, and nobody misses what comes for it.
+        // A cancelled call is not in the list any more; messages for it are dropped.
         let Some(call) = message.id.and_then(|id| calls.get_mut(&id)) else { return };
         let event = match (message.progress, message.level, message.text) {
             (Some(progress), _, _) => Some(HostEvent::Progress {

@@ -83,11 +83,11 @@ impl WorkerState {
 }
 
 impl PythonWorker {
-    /// Starts `program`, within `confinement` when there is one, gives it its first line and waits until it is ready. What it says outside of
-    /// calls goes to `events`.
+    /// Starts `program`, within `confinement` when there is one, writes it the line `setup` and
+    /// waits until it is ready. Its output outside of calls goes to `events`.
     ///
     /// # Errors
-    /// What the system or the interpreter said.
+    /// The error of the system, or of the interpreter before it was ready.
     pub(super) async fn start(
         program: &Program,
         confinement: Option<&Confinement>,
@@ -181,7 +181,7 @@ impl PythonWorker {
         self.shared.calls().insert(id, waiting);
         let entry = WorkerCallGuard { worker: self, id };
         let work = async {
-            // When nobody reads the queue any more, the worker is gone or about to be.
+            // When the queue has no reader any more, the worker is gone or about to be.
             if self.requests.send(line).await.is_err() || self.done.is_cancelled() {
                 self.done.cancelled().await;
                 return Err(self.exit_error());
@@ -223,7 +223,7 @@ impl Drop for PythonWorker {
     }
 }
 
-/// A call in the list of those that wait. When the caller goes away first, the worker is told.
+/// A call in the list of those that wait. Dropping it earlier cancels the request in the worker.
 struct WorkerCallGuard<'a> {
     worker: &'a PythonWorker,
     id: u64,

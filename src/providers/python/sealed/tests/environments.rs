@@ -51,8 +51,8 @@ def run():
 
 #[tokio::test]
 async fn an_environment_works_with_its_code_bound() {
-    let bench = bench(TOOL, true, |dir, _| environment(dir));
-    assert_eq!(call(&bench).await.unwrap(), json!(["installed", "copied", "editable"]));
+    let harness = harness(TOOL, true, |dir, _| environment(dir));
+    assert_eq!(call(&harness).await.unwrap(), json!(["installed", "copied", "editable"]));
 }
 
 #[tokio::test]
@@ -98,14 +98,14 @@ async fn packages_are_what_their_trusted_record_says() {
     let beside = |dir: &Path| extension(&packages(dir).join("installed/__init__.so"), "installed");
     attack("a file beside", "/installed/__init__.so' is not part", environment, beside).await;
     // A new RECORD does not speak for files of another one.
-    let bench = bench(TOOL, true, |dir, _| environment(dir));
-    let place = packages(bench.dir.path());
+    let harness = harness(TOOL, true, |dir, _| environment(dir));
+    let place = packages(harness.dir.path());
     write(&place, "installed/__init__.py", CANARY);
     let forged = format!("installed/__init__.py,{}\n", record(CANARY));
     write(&place, "aaa-1.0.dist-info/RECORD", &forged);
     write(&place, "zzz-1.0.dist-info/RECORD", &forged);
-    assert_denied(call(&bench).await, "/installed/__init__.py' changed", "another RECORD");
-    assert!(!bench.dir.path().join("ran").exists());
+    assert_denied(call(&harness).await, "/installed/__init__.py' changed", "another RECORD");
+    assert!(!harness.dir.path().join("ran").exists());
 }
 
 /// Leaves the mark, in a shell.
@@ -133,23 +133,23 @@ async fn another_interpreter_is_not_started() {
         write(dir, "main.py", "def run():\n    return 1\n");
     };
     attack("the interpreter", "/.venv/bin/python' is not part", plain, program).await;
-    let bench = bench(TOOL, true, |dir, _| plain(dir));
-    let dir = bench.dir.path();
+    let harness = harness(TOOL, true, |dir, _| plain(dir));
+    let dir = harness.dir.path();
     let settings = std::fs::read_to_string(dir.join(".venv/pyvenv.cfg")).unwrap();
     write(dir, ".venv/pyvenv.cfg", "home = /nowhere\n");
-    assert_denied(call(&bench).await, "/.venv/pyvenv.cfg' changed", "pyvenv.cfg");
+    assert_denied(call(&harness).await, "/.venv/pyvenv.cfg' changed", "pyvenv.cfg");
     write(dir, ".venv/pyvenv.cfg", &settings);
     let real = dir.join(".venv/bin/pybuilddir.txt");
     std::fs::write(&real, "..").unwrap();
-    assert_denied(call(&bench).await, "/pybuilddir.txt' is not part", "pybuilddir.txt");
+    assert_denied(call(&harness).await, "/pybuilddir.txt' is not part", "pybuilddir.txt");
     std::fs::remove_file(real).unwrap();
-    assert_eq!(call(&bench).await.unwrap(), json!(1));
+    assert_eq!(call(&harness).await.unwrap(), json!(1));
 }
 
 #[tokio::test]
 async fn an_environment_that_appears_later_is_not_used() {
-    let bench = bench(TOOL, true, |dir, _| write(dir, "main.py", "def run():\n    return 1\n"));
-    let dir = bench.dir.path();
+    let harness = harness(TOOL, true, |dir, _| write(dir, "main.py", "def run():\n    return 1\n"));
+    let dir = harness.dir.path();
     std::fs::create_dir_all(dir.join(".venv/bin")).unwrap();
     wrapper(&dir.join(".venv/bin/python"), MARK);
     // The interpreter was looked for when the entry was read; another run finds the new one.
@@ -162,13 +162,13 @@ async fn an_environment_that_appears_later_is_not_used() {
 #[tokio::test]
 async fn an_interpreter_that_is_named_by_its_path_is_compared() {
     let yaml = TOOL.replace("module: main", "module: main, python: ./py");
-    let bench = bench(&yaml, true, |dir, _| {
+    let harness = harness(&yaml, true, |dir, _| {
         write(dir, "main.py", "def run():\n    return 1\n");
         wrapper(&dir.join("py"), ":");
     });
-    assert_eq!(call(&bench).await.unwrap(), json!(1));
-    bench.providers[0].close().await;
-    wrapper(&bench.dir.path().join("py"), MARK);
-    assert_denied(call(&bench).await, "/py' changed", "an interpreter by path");
-    assert!(!bench.dir.path().join("ran").exists());
+    assert_eq!(call(&harness).await.unwrap(), json!(1));
+    harness.providers[0].close().await;
+    wrapper(&harness.dir.path().join("py"), MARK);
+    assert_denied(call(&harness).await, "/py' changed", "an interpreter by path");
+    assert!(!harness.dir.path().join("ran").exists());
 }

@@ -55,13 +55,13 @@ sys.path.insert(0, 'code.zip/deep')
 def run():
     import packed
 ";
-    let bench = bench(TOOL, true, |dir, _| write(dir, "main.py", main));
-    let dir = bench.dir.path();
+    let harness = harness(TOOL, true, |dir, _| write(dir, "main.py", main));
+    let dir = harness.dir.path();
     write(dir, "deep/packed.py", CANARY);
     let script = "import zipfile; zipfile.ZipFile('code.zip', 'w').write('deep/packed.py')";
     let made = Command::new("python3").args(["-c", script]).current_dir(dir).status();
     assert!(made.unwrap().success());
-    assert_denied(call(&bench).await, "/code.zip' is an archive", "an archive");
+    assert_denied(call(&harness).await, "/code.zip' is an archive", "an archive");
     assert!(!dir.join("ran").exists());
 }
 
@@ -73,27 +73,27 @@ async fn code_from_elsewhere_is_refused_with_the_places_it_may_come_from() {
         "import sys\nsys.path.insert(0, '{}')\ndef run():\n    import extra\n",
         elsewhere.path().display()
     );
-    let bench = bench(TOOL, true, |dir, _| write(dir, "main.py", &main));
-    let result = call(&bench).await;
+    let harness = harness(TOOL, true, |dir, _| write(dir, "main.py", &main));
+    let result = call(&harness).await;
     let error = result.as_ref().unwrap_err();
     assert!(error.hint().is_some_and(|hint| hint.contains("PYTHONPATH")), "{error:?}");
     assert_denied(result, "/extra.py' is not part", "elsewhere");
-    assert!(!bench.dir.path().join("ran").exists());
+    assert!(!harness.dir.path().join("ran").exists());
 }
 
 #[tokio::test]
 async fn a_confined_worker_compares_code_too() {
     let yaml = TOOL.replace("function: run", "function: run, safety: sandboxed");
-    let tried = bench(&yaml, false, |dir, _| plain(dir));
+    let tried = harness(&yaml, false, |dir, _| plain(dir));
     if let Err(error) = call(&tried).await {
         skipped(&error);
         return;
     }
-    let bench = bench(&yaml, true, |dir, _| plain(dir));
-    assert_eq!(call(&bench).await.unwrap(), json!(1));
-    bench.providers[0].close().await;
-    write(bench.dir.path(), "helper.py", "value = 2\n");
-    assert_denied(call(&bench).await, "/helper.py' changed", "a sibling");
+    let harness = harness(&yaml, true, |dir, _| plain(dir));
+    assert_eq!(call(&harness).await.unwrap(), json!(1));
+    harness.providers[0].close().await;
+    write(harness.dir.path(), "helper.py", "value = 2\n");
+    assert_denied(call(&harness).await, "/helper.py' changed", "a sibling");
 }
 
 fn skipped(error: &Error) {
@@ -108,11 +108,11 @@ async fn a_changed_extension_is_not_loaded() {
     };
     let changed = |dir: &Path| extension(&dir.join("fast.so"), "fast");
     attack("a changed extension", "/fast.so' changed", harmless, changed).await;
-    let bench = bench(TOOL, true, |dir, _| {
+    let harness = harness(TOOL, true, |dir, _| {
         harmless(dir);
         extension(&dir.join("fast.so"), "fast");
     });
-    assert_eq!(call(&bench).await.unwrap(), json!(7));
+    assert_eq!(call(&harness).await.unwrap(), json!(7));
 }
 
 /// Bytecode of `CANARY` that claims to need no check, where Python looks for that of `name`.
@@ -138,25 +138,25 @@ def run():
 ";
     for (main, works_unbound) in [(RUN, false), (by_path, true)] {
         for is_bound in [false, true] {
-            let bench = bench(TOOL, is_bound, |dir, _| {
+            let harness = harness(TOOL, is_bound, |dir, _| {
                 write(dir, "main.py", main);
                 write(dir, "helper.py", "value = 1\n");
             });
-            forge(bench.dir.path(), "helper.py");
-            let value = call(&bench).await.unwrap();
+            forge(harness.dir.path(), "helper.py");
+            let value = call(&harness).await.unwrap();
             let ran = works_unbound && !is_bound;
-            assert_eq!(bench.dir.path().join("ran").exists(), ran, "{main}");
+            assert_eq!(harness.dir.path().join("ran").exists(), ran, "{main}");
             assert_eq!(value, json!(i32::from(!ran)), "{main}");
         }
     }
     // Without a source there is nothing to compare.
-    let bench = bench(TOOL, true, |dir, _| write(dir, "main.py", RUN));
-    forge(bench.dir.path(), "helper.py");
-    let cache = std::fs::read_dir(bench.dir.path().join("__pycache__")).unwrap();
+    let harness = harness(TOOL, true, |dir, _| write(dir, "main.py", RUN));
+    forge(harness.dir.path(), "helper.py");
+    let cache = std::fs::read_dir(harness.dir.path().join("__pycache__")).unwrap();
     let bytecode = cache.flatten().next().unwrap().path();
-    std::fs::rename(bytecode, bench.dir.path().join("helper.pyc")).unwrap();
-    assert_denied(call(&bench).await, "/helper.pyc' is not part", "bytecode alone");
-    assert!(!bench.dir.path().join("ran").exists());
+    std::fs::rename(bytecode, harness.dir.path().join("helper.pyc")).unwrap();
+    assert_denied(call(&harness).await, "/helper.pyc' is not part", "bytecode alone");
+    assert!(!harness.dir.path().join("ran").exists());
 }
 
 #[tokio::test]
@@ -165,37 +165,37 @@ async fn a_refusal_cannot_be_caught() {
         let main = format!(
             "def run():\n    try:\n        import helper\n    except {caught}:\n        pass\n    return 'went on'\n"
         );
-        let bench = bench(TOOL, true, |dir, _| {
+        let harness = harness(TOOL, true, |dir, _| {
             write(dir, "main.py", &main);
             write(dir, "helper.py", "value = 1\n");
         });
-        write(bench.dir.path(), "helper.py", CANARY);
-        assert_denied(call(&bench).await, "/helper.py' changed", caught);
-        assert!(!bench.dir.path().join("ran").exists());
+        write(harness.dir.path(), "helper.py", CANARY);
+        assert_denied(call(&harness).await, "/helper.py' changed", caught);
+        assert!(!harness.dir.path().join("ran").exists());
     }
     let coroutine = "async def run():\n    try:\n        import helper\n    except BaseException:\n        pass\n    return 'went on'\n";
-    let bench = bench(TOOL, true, |dir, _| write(dir, "main.py", coroutine));
-    write(bench.dir.path(), "helper.py", CANARY);
-    assert_denied(call(&bench).await, "/helper.py' is not part", "in a coroutine");
+    let harness = harness(TOOL, true, |dir, _| write(dir, "main.py", coroutine));
+    write(harness.dir.path(), "helper.py", CANARY);
+    assert_denied(call(&harness).await, "/helper.py' is not part", "in a coroutine");
 }
 
 #[tokio::test]
 async fn code_is_compared_long_after_the_worker_started() {
     let late = "import importlib\ndef run():\n    import os\n    n = len(os.listdir('.'))\n    name = 'second' if os.path.exists('go') else 'first'\n    return importlib.import_module(name).value\n";
-    let bench = bench(TOOL, true, |dir, _| {
+    let harness = harness(TOOL, true, |dir, _| {
         write(dir, "main.py", late);
         write(dir, "first.py", "value = 1\n");
         write(dir, "second.py", "value = 2\n");
     });
-    let dir = bench.dir.path();
-    assert_eq!(call(&bench).await.unwrap(), json!(1));
+    let dir = harness.dir.path();
+    assert_eq!(call(&harness).await.unwrap(), json!(1));
     write(dir, "go", "");
     write(dir, "second.py", CANARY);
-    assert_denied(call(&bench).await, "/second.py' changed", "after the first call");
+    assert_denied(call(&harness).await, "/second.py' changed", "after the first call");
     assert!(!dir.join("ran").exists());
     // What is put back is what was trusted.
     write(dir, "second.py", "value = 2\n");
-    assert_eq!(call(&bench).await.unwrap(), json!(2));
+    assert_eq!(call(&harness).await.unwrap(), json!(2));
 }
 
 const EVERYTHING: &str = r#"
@@ -278,7 +278,7 @@ async fn unchanged_code_works_as_without_a_manifest() {
             .replace("function: run", "function: Tool.run")
             .replace("module: main", &format!("module: main, python: \"{}\"", program.display()));
         let old = program.to_str().unwrap().contains("/3.8");
-        let bench = bench(&yaml, true, |dir, _| {
+        let harness = harness(&yaml, true, |dir, _| {
             everything(dir);
             if old {
                 let text = EVERYTHING.replace(
@@ -288,12 +288,12 @@ async fn unchanged_code_works_as_without_a_manifest() {
                 write(dir, "main.py", &text);
             }
         });
-        assert_eq!(call(&bench).await.unwrap(), expected, "{}", program.display());
-        assert!(!bench.dir.path().join("pack/__pycache__").exists(), "{}", program.display());
-        bench.providers[0].close().await;
-        write(bench.dir.path(), "pack/deep/deeper.py", CANARY);
-        assert_denied(call(&bench).await, "/deeper.py' changed", &program.display().to_string());
-        assert!(!bench.dir.path().join("ran").exists());
+        assert_eq!(call(&harness).await.unwrap(), expected, "{}", program.display());
+        assert!(!harness.dir.path().join("pack/__pycache__").exists(), "{}", program.display());
+        harness.providers[0].close().await;
+        write(harness.dir.path(), "pack/deep/deeper.py", CANARY);
+        assert_denied(call(&harness).await, "/deeper.py' changed", &program.display().to_string());
+        assert!(!harness.dir.path().join("ran").exists());
     }
 }
 
@@ -305,7 +305,7 @@ async fn the_path_that_an_entry_sets_is_bound_and_one_of_the_user_is_free() {
         write(dir, ".common/extra.py", "value = 3\n");
         std::os::unix::fs::symlink(".common", dir.join("lib")).unwrap();
     };
-    let sealed = bench(&set, true, |dir, _| library(dir));
+    let sealed = harness(&set, true, |dir, _| library(dir));
     assert_eq!(call(&sealed).await.unwrap(), json!(3));
     sealed.providers[0].close().await;
     // Python imports this before it runs anything else.
@@ -316,7 +316,7 @@ async fn the_path_that_an_entry_sets_is_bound_and_one_of_the_user_is_free() {
 
     let users = tempfile::tempdir().unwrap();
     write(users.path(), "extra.py", "value = 5\n");
-    let passed = bench(TOOL, true, |dir, environment| {
+    let passed = harness(TOOL, true, |dir, environment| {
         write(dir, "main.py", "def run():\n    import extra\n    return extra.value\n");
         let place = users.path().display().to_string();
         environment.vars.insert("PYTHONPATH".to_owned(), place);

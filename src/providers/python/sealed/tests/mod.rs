@@ -36,8 +36,8 @@ pub(in crate::providers::python) fn files_of(
     python::code_files(&spec.unexpanded, &site)
 }
 
-/// A bench whose code is bound to what `prepare` wrote, or not at all.
-fn bench(
+/// A harness whose code is bound to what `prepare` wrote, or not at all.
+fn harness(
     yaml: &str,
     is_bound: bool,
     prepare: impl FnOnce(&Path, &mut FixedEnvironment),
@@ -58,8 +58,8 @@ fn write(dir: &Path, name: &str, text: &str) {
     std::fs::write(path, text).unwrap();
 }
 
-async fn call(bench: &KindHarness) -> Result<Value, Error> {
-    let result = bench.call("t", json!({})).await?;
+async fn call(harness: &KindHarness) -> Result<Value, Error> {
+    let result = harness.call("t", json!({})).await?;
     match result.error {
         Some(error) => Err(error),
         None => Ok(result.output),
@@ -78,14 +78,14 @@ fn assert_denied(result: Result<Value, Error>, file: &str, what: &str) {
 /// refused and `file` is named.
 async fn attack(what: &str, file: &str, prepare: impl Fn(&Path), attack: impl Fn(&Path)) {
     for is_bound in [false, true] {
-        let bench = bench(TOOL, is_bound, |dir, _| prepare(dir));
-        attack(bench.dir.path());
-        let result = call(&bench).await;
-        assert_eq!(bench.dir.path().join("ran").exists(), !is_bound, "{what}: {result:?}");
+        let harness = harness(TOOL, is_bound, |dir, _| prepare(dir));
+        attack(harness.dir.path());
+        let result = call(&harness).await;
+        assert_eq!(harness.dir.path().join("ran").exists(), !is_bound, "{what}: {result:?}");
         if is_bound {
             assert_denied(result, file, what);
         }
-        bench.providers[0].close().await;
+        harness.providers[0].close().await;
     }
 }
 

@@ -1,36 +1,34 @@
 //! What an entry of kind `http` says, checked as far as it can be without sending anything.
 //!
-//! Owns: the keys, and what of them follows from what. All diagnostics of an entry are told at once.
-//! Never does: send, or look up a name.
+//! Owns: the keys, and what of them follows from what. All diagnostics of an entry are reported at
+//! once. Never does: send, or look up a name.
+
+mod checks;
+mod schema;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use reqwest::Method;
 use reqwest::header::{AUTHORIZATION, HeaderName};
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 
+use super::auth;
 use super::body::{BodyTemplate, BodyType};
 use super::params::{self, ArgumentLocation};
 use super::retry::RetryPolicy;
 use super::template::{HttpPlaceholder, TemplateReader};
 use super::url_template::UrlTemplate;
-use super::{auth, pointer};
 use crate::config::consent::Grant;
 use crate::config::environment::Environment;
 use crate::config::expanded::ExpandedValues;
-use crate::config::keys::suggestion;
 use crate::config::node::{ConfigNode, NodeValue};
-use crate::config::plain_http;
 use crate::config::secrets::names_secret;
 use crate::config::spec::ToolSpec;
 use crate::model::{Diagnostic, SourceLocation, ToolDefinition};
-use crate::net::address::{is_link_local, literal_ip};
 use crate::providers::hinted_error::HintedError as _;
-use crate::providers::properties::SchemaProperties;
 use crate::providers::template::{TemplatePart, TextTemplate};
-use crate::util::units;
 
-/// How much of a response is kept when nothing else is said, in bytes.
+/// The default of `max_response_bytes`, in bytes of the body.
 pub(super) const DEFAULT_RESPONSE_BYTES: u64 = 256 << 10;
 
 /// The most that can be kept of one, in bytes.
@@ -158,14 +156,14 @@ pub(super) fn read(
     (environment, expanded): (&dyn Environment, &ExpandedValues),
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<HttpEntry> {
-    // Entries of this kind contact somebody, so there is none without a grant.
+    // Entries of this kind contact a server, so there is none without a grant.
     let Some(grant) = &spec.grant else {
         diagnostics.push(Diagnostic::error("not trusted yet").with_location(spec.location.clone()));
         return None;
     };
-    let mut draft =
+    let mut parser =
         EntryParser { spec, grant, environment, expanded, diagnostics, texts: Vec::new() };
-    let entry = draft.read(definition);
+    let entry = parser.read(definition);
     entry.filter(|_| !diagnostics.iter().any(Diagnostic::is_error))
 }
 
@@ -229,8 +227,8 @@ impl<'a> EntryParser<'a> {
         let auth = self.auth(&headers);
         let properties = self.properties(definition);
         let in_path: Vec<&str> = target.iter().flat_map(UrlTemplate::path_arguments).collect();
-        let places = params::read(self.get("params"), &properties, &in_path, self.diagnostics);
-        let method = self.method(body.is_some() || in_body(&places));
+        let locations = params::read(self.get("params"), &properties, &in_path, self.diagnostics);
+        let method = self.method(body.is_some() || in_body(&locations));
         let body_type = self.body_type(body.as_ref());
         let retry = RetryPolicy::read(self.get("retry"), self.diagnostics);
         let response_path = self.response_path();
@@ -243,7 +241,7 @@ impl<'a> EntryParser<'a> {
             .flat_map(|text| text.template.arguments())
             .map(str::to_owned)
             .collect();
-        let goes_into_body = |name: &String| match places.get(name) {
+        let goes_into_body = |name: &String| match locations.get(name) {
             Some(place) => matches!(place, ArgumentLocation::Body(_)),
             None => {
                 !templated.contains(name)
@@ -259,23 +257,24 @@ impl<'a> EntryParser<'a> {
             || headers.iter().any(|(name, template)| {
                 names_secret(name.as_str()) || template.secrets().next().is_some()
             });
-        let mut hands_out: BTreeSet<(String, String)> = BTreeSet::new();
+        let mut exposed_secrets: BTreeSet<(String, String)> = BTreeSet::new();
         for (name, template) in headers.iter().chain(&auth) {
             let place = format!("the header {name}");
-            hands_out.extend(template.secrets().map(|secret| (secret.to_owned(), place.clone())));
+            exposed_secrets
+                .extend(template.secrets().map(|secret| (secret.to_owned(), place.clone())));
         }
         for text in &self.texts {
             for secret in text.template.secrets().filter(|_| !text.in_header) {
-                hands_out.insert((secret.to_owned(), "the URL or the body".to_owned()));
+                exposed_secrets.insert((secret.to_owned(), "the URL or the body".to_owned()));
             }
         }
         for secret in target.path_secrets() {
-            hands_out.insert((secret.to_owned(), "the URL or the body".to_owned()));
+            exposed_secrets.insert((secret.to_owned(), "the URL or the body".to_owned()));
         }
         let secret = |(name, _): &(String, String)| names_secret(name);
-        self.check_transport(&target, authorized || hands_out.iter().any(secret));
+        self.check_transport(&target, authorized || exposed_secrets.iter().any(secret));
         Some(HttpEntry {
-            exposed_secrets: hands_out,
+            exposed_secrets,
             method,
             url: target,
             headers: headers.into_iter().chain(auth).collect(),
@@ -283,7 +282,7 @@ impl<'a> EntryParser<'a> {
             sends_body: body.is_some() || any_into_body,
             body,
             body_type,
-            locations: places,
+            locations,
             templated,
             defaults: properties.defaults,
             response_path,
@@ -428,241 +427,10 @@ impl<'a> EntryParser<'a> {
         }
         Some(shape)
     }
-
-    /// What the schema says about arguments. Without a schema, one is made of the placeholders and
-    /// of `params`.
-    fn properties(&mut self, definition: &mut ToolDefinition) -> SchemaProperties {
-        if self.spec.entry.get_any(&SCHEMA_KEYS).is_none() {
-            definition.input_schema = self.schema().into();
-            return SchemaProperties::of(&definition.input_schema);
-        }
-        let properties = SchemaProperties::of(&definition.input_schema);
-        let mut warned = BTreeSet::new();
-        for text in &self.texts {
-            for name in text.template.arguments() {
-                let needed = text.in_path || !text.template.is_call_value();
-                let always = properties.is_required(name);
-                if !properties.has(name) {
-                    self.diagnostics.push(
-                        Diagnostic::error(format!("'{{{name}}}' is no property of the schema"))
-                            .with_hint(properties.advice(name))
-                            .with_location(text.location.clone()),
-                    );
-                } else if needed
-                    && !always
-                    && !properties.allows_additional
-                    && warned.insert(name.to_owned())
-                {
-                    self.diagnostics.push(
-                        Diagnostic::warning(format!("calls without '{name}' will be refused"))
-                            .with_hint("make it required, or give it a default")
-                            .with_location(text.location.clone()),
-                    );
-                }
-            }
-        }
-        properties
-    }
-
-    fn schema(&self) -> Value {
-        let (mut properties, mut required) = (Map::new(), Vec::new());
-        for text in &self.texts {
-            for name in text.template.arguments() {
-                let shape = if text.in_path { json!({ "type": "string" }) } else { json!({}) };
-                properties.entry(name.to_owned()).or_insert(shape);
-                let needed = text.in_path || !text.template.is_call_value();
-                if needed && !required.contains(&name) {
-                    required.push(name);
-                }
-            }
-        }
-        for (key, _) in self.get("params").map(ConfigNode::entries).unwrap_or_default() {
-            properties.entry(key.text.clone()).or_insert(json!({}));
-        }
-        json!({
-            "type": "object",
-            "properties": properties,
-            "required": required,
-            "additionalProperties": false,
-        })
-    }
-
-    fn method(&mut self, has_body: bool) -> Option<Method> {
-        let Some(node) = self.get("method") else {
-            return Some(if has_body { Method::POST } else { Method::GET });
-        };
-        let word = self.ok_or_report(node.as_text())?;
-        let upper = word.to_ascii_uppercase();
-        if let Some(known) = METHODS.iter().find(|known| **known == upper) {
-            return Method::from_bytes(known.as_bytes()).ok();
-        }
-        let diagnostic = Diagnostic::error(format!(
-            "'{word}' is no method; it is one of {}",
-            METHODS.join(", ")
-        ));
-        let diagnostic = match suggestion(&upper, METHODS.into_iter()) {
-            Some(meant) => diagnostic.with_hint(format!("did you mean '{meant}'?")),
-            None => diagnostic,
-        };
-        self.diagnostics.push(diagnostic.with_location(node.location()));
-        None
-    }
-
-    fn body_type(&mut self, body: Option<&BodyTemplate>) -> BodyType {
-        let Some(node) = self.get("body_type") else {
-            return if matches!(body, Some(BodyTemplate::Text(template)) if !template.is_call_value())
-            {
-                BodyType::Text
-            } else {
-                BodyType::Json
-            };
-        };
-        let word = node.as_text().unwrap_or_default();
-        let parsed = BodyType::parse(word);
-        if parsed.is_none() {
-            let message = format!("'{word}' is no type of a body; it is one of json, form, text");
-            self.diagnostics.push(Diagnostic::error(message).with_location(node.location()));
-        }
-        parsed.unwrap_or(BodyType::Json)
-    }
-
-    fn check_body(
-        &mut self,
-        method: &Method,
-        body: Option<&BodyTemplate>,
-        more: bool,
-        kind: BodyType,
-    ) {
-        let spot = |draft: &Self, key: &str| {
-            draft.get(key).map_or_else(|| draft.spec.location.clone(), ConfigNode::location)
-        };
-        let object = body.is_none_or(|body| matches!(body, BodyTemplate::Object(_)));
-        if more && !object {
-            self.diagnostics.push(
-                Diagnostic::error("arguments cannot be added to a body that is no object")
-                    .with_hint("put {name} into the body for each, or place them with 'params'")
-                    .with_location(spot(self, "body")),
-            );
-        }
-        match kind {
-            BodyType::Form if !object => self.diagnostics.push(
-                Diagnostic::error("the body of a form is an object")
-                    .with_location(spot(self, "body")),
-            ),
-            BodyType::Text if !matches!(body, Some(BodyTemplate::Text(_))) => {
-                self.diagnostics.push(
-                    Diagnostic::error("'body_type: text' needs a text as 'body'")
-                        .with_hint("write body: \"{name}\"")
-                        .with_location(spot(self, "body_type")),
-                )
-            }
-            _ => {}
-        }
-        if [Method::GET, Method::HEAD].contains(method) && (body.is_some() || more) {
-            let message = format!("many servers ignore the body of a {method}");
-            self.diagnostics.push(
-                Diagnostic::warning(message)
-                    .with_hint("leave 'method' out for POST, or place arguments in the query")
-                    .with_location(spot(self, "method")),
-            );
-        }
-    }
-
-    fn check_retry(
-        &mut self,
-        retry: &RetryPolicy,
-        repeatable: bool,
-        definition: &mut ToolDefinition,
-    ) {
-        let own = self.get("retries");
-        match (retry.max, own) {
-            (Some(max), Some(node)) if max != definition.retries => self.diagnostics.push(
-                Diagnostic::error(format!(
-                    "'retries' says {}, 'retry' says {max}",
-                    definition.retries
-                ))
-                .with_hint("one of them is enough")
-                .with_location(node.location()),
-            ),
-            (Some(max), _) => definition.retries = max,
-            (None, _) => {}
-        }
-        definition.backoff = retry.backoff;
-        let asked = own.or_else(|| self.get("retry"));
-        if let Some(node) = asked
-            && !repeatable
-            && !retry.is_explicit()
-            && definition.retries > 0
-        {
-            self.diagnostics.push(
-                Diagnostic::warning(
-                    "only failures to connect are repeated: this method may act twice",
-                )
-                .with_hint("say retry: { on: […] }, or annotations: { idempotentHint: true }")
-                .with_location(node.location()),
-            );
-        }
-        definition.is_repeatable |= repeatable || retry.is_explicit();
-    }
-
-    /// Credentials go over TLS or to this machine, unless the user's own entry says otherwise.
-    fn check_transport(&mut self, target: &UrlTemplate, authorized: bool) {
-        let origin = self.spec.definition.entry.as_deref();
-        let insecure = self.ok_or_report(plain_http::insecure(&self.spec.entry, origin));
-        let place = self
-            .get("endpoint_url")
-            .map_or_else(|| self.spec.location.clone(), ConfigNode::location);
-        let refused =
-            plain_http::unencrypted(target.origin(), authorized, insecure.unwrap_or_default());
-        self.diagnostics.extend(refused.map(|diagnostic| diagnostic.with_location(place)));
-    }
-
-    fn response_path(&mut self) -> Option<String> {
-        let node = self.get("response_path")?;
-        let text = self.ok_or_report(node.as_text())?;
-        self.ok_or_report(pointer::check(text).map_err(|error| error.diagnostic(node)))
-    }
-
-    fn max_response(&mut self) -> usize {
-        let defaults = self.spec.defaults.as_ref();
-        let default = || defaults.and_then(|defaults| defaults.get("max_response_bytes"));
-        let Some(node) = self.get("max_response_bytes").or_else(default) else {
-            return usize::try_from(DEFAULT_RESPONSE_BYTES).unwrap_or(usize::MAX);
-        };
-        let size = node.as_scalar_text().ok().and_then(|text| units::size(&text));
-        let size = size.filter(|size| (1..=MAX_RESPONSE_BYTES).contains(size));
-        if size.is_none() {
-            self.diagnostics.push(node.expected("a size from 1 to 16MiB, such as 256KiB"));
-        }
-        usize::try_from(size.unwrap_or(DEFAULT_RESPONSE_BYTES)).unwrap_or(usize::MAX)
-    }
-
-    fn link_local(&mut self, target: Option<&UrlTemplate>) -> bool {
-        let allowed = match self.get("allow_link_local") {
-            Some(node) => self.ok_or_report(node.as_bool()).unwrap_or_default(),
-            None => false,
-        };
-        if let Some(address) = target.and_then(|target| literal_ip(target.origin()))
-            && is_link_local(address)
-            && !allowed
-        {
-            let place = self
-                .get("endpoint_url")
-                .map_or_else(|| self.spec.location.clone(), ConfigNode::location);
-            self.diagnostics.push(
-                Diagnostic::error(format!("{address} is a link-local address"))
-                    .with_hint(
-                        "clouds hand out credentials there; 'allow_link_local: true' permits it",
-                    )
-                    .with_location(place),
-            );
-        }
-        allowed
-    }
 }
 
-fn in_body(places: &BTreeMap<String, ArgumentLocation>) -> bool {
-    places.values().any(|place| matches!(place, ArgumentLocation::Body(_)))
+fn in_body(locations: &BTreeMap<String, ArgumentLocation>) -> bool {
+    locations.values().any(|location| matches!(location, ArgumentLocation::Body(_)))
 }
 
 /// Whether a header is one with which requests authenticate.

@@ -1,0 +1,70 @@
+//! The arguments of an entry: those of its schema, or those that its texts name.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value, json};
+
+use super::{EntryParser, SCHEMA_KEYS};
+use crate::config::node::ConfigNode;
+use crate::model::{Diagnostic, ToolDefinition};
+use crate::providers::properties::SchemaProperties;
+
+impl EntryParser<'_> {
+    /// What the schema says about arguments. Without a schema, one is made of the placeholders and
+    /// of `params`.
+    pub(super) fn properties(&mut self, definition: &mut ToolDefinition) -> SchemaProperties {
+        if self.spec.entry.get_any(&SCHEMA_KEYS).is_none() {
+            definition.input_schema = self.schema().into();
+            return SchemaProperties::of(&definition.input_schema);
+        }
+        let properties = SchemaProperties::of(&definition.input_schema);
+        let mut warned = BTreeSet::new();
+        for text in &self.texts {
+            for name in text.template.arguments() {
+                let needed = text.in_path || !text.template.is_call_value();
+                let always = properties.is_required(name);
+                if !properties.has(name) {
+                    self.diagnostics.push(
+                        Diagnostic::error(format!("'{{{name}}}' is no property of the schema"))
+                            .with_hint(properties.unknown_name_hint(name))
+                            .with_location(text.location.clone()),
+                    );
+                } else if needed
+                    && !always
+                    && !properties.allows_additional
+                    && warned.insert(name.to_owned())
+                {
+                    self.diagnostics.push(
+                        Diagnostic::warning(format!("calls without '{name}' will be refused"))
+                            .with_hint("make it required, or give it a default")
+                            .with_location(text.location.clone()),
+                    );
+                }
+            }
+        }
+        properties
+    }
+
+    fn schema(&self) -> Value {
+        let (mut properties, mut required) = (Map::new(), Vec::new());
+        for text in &self.texts {
+            for name in text.template.arguments() {
+                let shape = if text.in_path { json!({ "type": "string" }) } else { json!({}) };
+                properties.entry(name.to_owned()).or_insert(shape);
+                let needed = text.in_path || !text.template.is_call_value();
+                if needed && !required.contains(&name) {
+                    required.push(name);
+                }
+            }
+        }
+        for (key, _) in self.get("params").map(ConfigNode::entries).unwrap_or_default() {
+            properties.entry(key.text.clone()).or_insert(json!({}));
+        }
+        json!({
+            "type": "object",
+            "properties": properties,
+            "required": required,
+            "additionalProperties": false,
+        })
+    }
+}
