@@ -61,7 +61,7 @@ pub(in crate::providers) struct EngineLimits {
 const UNBOUNDED: u64 = u64::MAX >> 1;
 /// The largest `max_value_bytes`: arguments of a call are not longer either.
 const MAX_VALUE_BYTES: u64 = 16 << 20;
-/// The largest `max_key_bytes`.
+/// The largest value of `max_key_bytes`, in bytes.
 const MAX_KEY_BYTES: u64 = 4 << 10;
 
 /// The place of an engine, by which entries share one.

@@ -168,3 +168,21 @@ fn aliases(name: &ToolName, tool: &ToolkitTool) -> Vec<ToolName> {
         .map(|word| ToolName::of(component, word))
         .collect()
 }
+
+/// The keys of several tables in one, for the descriptor of a kind; `N` is how many they are.
+pub(in crate::providers) const fn join_keys<const N: usize>(
+    tables: &[&[&'static str]],
+) -> [&'static str; N] {
+    let mut keys = [""; N];
+    let (mut table, mut at) = (0, 0);
+    while table < tables.len() {
+        let mut row = 0;
+        while row < tables[table].len() {
+            keys[at] = tables[table][row];
+            at += 1;
+            row += 1;
+        }
+        table += 1;
+    }
+    keys
+}

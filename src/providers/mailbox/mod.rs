@@ -27,21 +27,13 @@ use serde_json::{Value, json};
 use crate::config::spec::{KindClaim, KindDescriptor};
 use crate::provider::{Preview, ProviderKind};
 use crate::providers::engines::config::{self, EngineLimits};
-use crate::providers::engines::kind::EngineKind;
+use crate::providers::engines::kind::{EngineKind, join_keys};
 use crate::providers::engines::{Quota, provider};
 use crate::providers::toolkit;
 
 /// All keys of an entry: those of selecting tools and those of engines.
-const KEYS: [&str; toolkit::KEYS.len() + config::KEYS.len()] = {
-    let mut keys = [""; toolkit::KEYS.len() + config::KEYS.len()];
-    let mut at = 0;
-    while at < keys.len() {
-        let engines = toolkit::KEYS.len();
-        keys[at] = if at < engines { toolkit::KEYS[at] } else { config::KEYS[at - engines] };
-        at += 1;
-    }
-    keys
-};
+const KEYS: [&str; toolkit::KEYS.len() + config::KEYS.len()] =
+    join_keys(&[&toolkit::KEYS, &config::KEYS]);
 
 /// What is common to the tools of all mailboxes.
 static MAILBOX: EngineKind = EngineKind {

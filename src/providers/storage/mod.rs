@@ -34,7 +34,7 @@ use crate::config::spec::{KindClaim, KindDescriptor, ToolSpec};
 use crate::model::{Diagnostic, Error};
 use crate::provider::{Preview, ProviderKind};
 use crate::providers::engines::config::{self, EngineLimits};
-use crate::providers::engines::kind::EngineKind;
+use crate::providers::engines::kind::{EngineKind, join_keys};
 use crate::providers::engines::{Quota, provider};
 use crate::providers::toolkit;
 
@@ -45,22 +45,8 @@ const KEY: &str = "storage";
 const OWN_KEYS: [&str; 2] = ["access", "mcp_server"];
 
 /// All keys of an entry: those of selecting tools, of engines, and our own.
-const KEYS: [&str; toolkit::KEYS.len() + config::KEYS.len() + OWN_KEYS.len()] = {
-    let mut keys = [""; toolkit::KEYS.len() + config::KEYS.len() + OWN_KEYS.len()];
-    let (selecting, engines) = (toolkit::KEYS.len(), config::KEYS.len());
-    let mut at = 0;
-    while at < keys.len() {
-        keys[at] = if at < selecting {
-            toolkit::KEYS[at]
-        } else if at < selecting + engines {
-            config::KEYS[at - selecting]
-        } else {
-            OWN_KEYS[at - selecting - engines]
-        };
-        at += 1;
-    }
-    keys
-};
+const KEYS: [&str; toolkit::KEYS.len() + config::KEYS.len() + OWN_KEYS.len()] =
+    join_keys(&[&toolkit::KEYS, &config::KEYS, &OWN_KEYS]);
 
 /// Keys that make an entry one of another kind, although it names a component.
 const OTHER_KINDS_KEYS: [&str; 7] =

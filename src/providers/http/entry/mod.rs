@@ -28,7 +28,7 @@ use crate::model::{Diagnostic, SourceLocation, ToolDefinition};
 use crate::providers::hinted_error::HintedError as _;
 use crate::providers::template::{TemplatePart, TextTemplate};
 
-/// The default of `max_response_bytes`.
+/// The default of `max_response_bytes`, in bytes of the body.
 pub(super) const DEFAULT_RESPONSE_BYTES: u64 = 256 << 10;
 
 /// The most that can be kept of one, in bytes.
