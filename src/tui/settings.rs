@@ -185,13 +185,13 @@ mod tests {
         assert_eq!(
             problems,
             [
-                "1:8: there is no theme 'pink'",
-                "2:1: there is no setting 'colour'",
+                "1:8: unknown theme 'pink'",
+                "2:1: unknown setting 'colour'",
                 "3:8: expected true or false, found text",
-                "7:5: ^K is sort already in tools, not fill",
-                "8:5: 'hyper-x' is no key",
-                "9:8: there is no action 'dance'",
-                "11:3: there is no place 'kitchen'",
+                "7:5: ^K is already bound to sort in tools, not fill",
+                "8:5: invalid key 'hyper-x'",
+                "9:8: unknown action 'dance'",
+                "11:3: unknown context 'kitchen'",
             ]
         );
         assert!(settings.ascii);
@@ -200,7 +200,7 @@ mod tests {
     #[test]
     fn an_action_that_lost_its_key_is_named() {
         let (_, problems) = settings("keys: { tools: { s: turn } }");
-        assert_eq!(problems, ["1:18: s is turn in tools now, and nothing is sort any more"]);
+        assert_eq!(problems, ["1:18: s is now turn in tools, and no key is left for sort"]);
         let (_, problems) = settings("keys: { tools: { s: turn, o: sort } }");
         assert_eq!(problems, [""; 0]);
     }

@@ -24,18 +24,15 @@ pub(super) fn fitting<C: Copy>(
     room: usize,
     first: usize,
 ) -> (Vec<ColumnSpec<C>>, usize) {
-    let mut by_priority: Vec<usize> = (0..columns.len()).collect();
-    by_priority.sort_by_key(|at| columns[*at].drop_priority);
-    let mut taken = 0;
-    by_priority.retain(|at| {
-        let ColumnSpec { width, drop_priority, .. } = columns[*at];
-        let is_kept = drop_priority == 0 || taken + width + first <= room;
-        taken += if is_kept { width } else { 0 };
-        is_kept
-    });
-    by_priority.sort_unstable();
-    let kept = by_priority.into_iter().map(|at| columns[at]).collect();
-    (kept, room.saturating_sub(taken))
+    let mut kept = columns.to_vec();
+    loop {
+        let taken: usize = kept.iter().map(|column| column.width).sum();
+        let most = kept.iter().map(|column| column.drop_priority).max().unwrap_or(0);
+        if taken + first <= room || most == 0 {
+            return (kept, room.saturating_sub(taken));
+        }
+        kept.retain(|column| column.drop_priority != most);
+    }
 }
 
 /// A text on the left of so many cells; what is longer is cut.

@@ -232,6 +232,6 @@ mod tests {
         let seen = picture(&state, Theme::default());
         assert!(!seen.chars().any(|c| c.is_control() && c != '\n'), "{seen}");
         assert!(seen.contains("␛]0;x") && !seen.contains('\u{202e}'), "{seen}");
-        assert!(seen.contains("switched off"), "{seen}");
+        assert!(seen.contains("Recording is off"), "{seen}");
     }
 }

@@ -53,7 +53,7 @@ fn the_statistics_in_40_by_10() {
 fn without_calls_it_is_said_what_to_do() {
     let mut state = sized(sample(), 80, 24);
     press(&mut state, &["4"]);
-    assert!(picture(&state, ASCII).contains("Loading…"));
+    assert!(picture(&state, ASCII).contains("Loading..."));
     let mut seen = crate::tui::state::stats::tests::seen(StatsWindow::default());
     seen.summary.tools.clear();
     seen.notes.push("/state/stats.db cannot be written: it is locked".to_owned());
@@ -69,7 +69,9 @@ fn a_store_that_cannot_be_read_is_said_above_what_was_seen_before() {
     let error = crate::model::Error::unreachable("it is locked by process 7").with_hint("end that");
     state.update(AppEvent::Stats(StatsEvent::Failed(error)));
     let shown = picture(&state, ASCII);
-    for part in ["not read: it is locked by process 7", "hint: end that", "calculator"] {
+    for part in
+        ["cannot read statistics: it is locked by process 7", "hint: end that", "calculator"]
+    {
         assert!(shown.contains(part), "{part}:\n{shown}");
     }
 }
@@ -79,7 +81,7 @@ fn a_tool_tells_its_use_in_its_detail() {
     let mut state = sized(measured(), 120, 40);
     press(&mut state, &["1"]);
     let shown = picture(&state, ASCII);
-    assert!(shown.contains("used      2000 calls, 100.0% ok, p50 16.9 ms"), "{shown}");
+    assert!(shown.contains("used      2,000 calls, 100.0% ok, p50 16.9 ms"), "{shown}");
 }
 
 #[test]

@@ -133,7 +133,7 @@ fn a_resource_is_opened_and_only_the_newest_answer_counts() {
         [AppEffect::Offerings(OfferingsEffect::CancelRequest)]
     );
     told(&mut state, contents(1, vec![text("too late")]));
-    assert!(page(&state).contains("waiting for the answer"), "{}", page(&state));
+    assert!(page(&state).contains("waiting for a response"), "{}", page(&state));
     told(&mut state, contents(2, vec![text(r#"{"a":[1]}"#)]));
     assert!(page(&state).contains("\"a\": [\n    1\n"), "{}", page(&state));
 }

@@ -227,7 +227,10 @@ fn the_wire_of_a_server_and_of_a_call_are_shown_on_demand() {
     let tools = vec![tool("clock", schema.clone()), tool("web-search", schema)];
     state.update(crate::tui::state::tests::listed(tools));
     press(&mut state, "1T");
-    assert_eq!(state.context.message.as_ref().unwrap().text, "clock has no wire: it runs here");
+    assert_eq!(
+        state.context.message.as_ref().unwrap().text,
+        "clock has no trace: it runs in this process"
+    );
     press(&mut state, "jT");
     assert_eq!((state.context.view, state.trace.filter.text()), (ViewId::Trace, "srv:=web "));
     let run = state.context.calls.begin("web-search".into(), crate::model::JsonObject::new());
