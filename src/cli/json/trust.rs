@@ -54,8 +54,8 @@ impl<'a> From<&'a ProjectRecord> for TrustedProjectJson<'a> {
         let entries = bundle.entries.iter();
         Self {
             root: project.root.display().to_string(),
-            when: &project.when,
-            author: project.author,
+            when: &project.trusted_at,
+            author: project.allows_code_changes,
             files: bundle.files.keys().map(String::as_str).collect(),
             entries: entries
                 .map(|entry| TrustedEntryJson {
@@ -65,7 +65,7 @@ impl<'a> From<&'a ProjectRecord> for TrustedProjectJson<'a> {
                 })
                 .collect(),
             code: bundle.code.len(),
-            replaces: &bundle.replaces,
+            replaces: &bundle.replaced_names,
         }
     }
 }
