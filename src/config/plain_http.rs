@@ -15,7 +15,7 @@ pub const INSECURE: &str = "insecure";
 /// Reads `insecure` of an entry: whether its credentials may travel unencrypted.
 ///
 /// # Errors
-/// When the entry is not the user's own: a file of somebody else does not decide that.
+/// When the entry is of a project: only the user's own files may allow this.
 pub fn insecure(entry: &ConfigNode, origin: Option<&EntryOrigin>) -> Result<bool, Diagnostic> {
     let Some(node) = entry.get(INSECURE).filter(|node| !node.is_null()) else { return Ok(false) };
     let insecure = node.as_bool()?;

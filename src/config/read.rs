@@ -64,7 +64,7 @@ pub fn read(path: &Path, named: bool) -> Result<(Arc<SourceText>, String), Diagn
     }
 }
 
-/// Reads a pipe, such as `<(generate)` of a shell, as long as somebody has its other end open. One
+/// Reads a pipe, such as `<(generate)` of a shell, as long as another process has its other end open. One
 /// that nobody writes to is not waited for, and gives nothing.
 fn read_pipe(path: &Path, bytes: &mut Vec<u8>) -> std::io::Result<()> {
     let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();

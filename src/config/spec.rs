@@ -81,7 +81,7 @@ pub struct DisabledEntry {
     pub diagnostic: Diagnostic,
     /// The names of the tools that a server's entry declares.
     pub declares: Vec<String>,
-    /// What is answered to whoever wants it, when it is not simply out of service.
+    /// The error of calls that need the entry; `None` when it is simply out of service.
     pub refusal: Option<Error>,
 }
 
@@ -149,7 +149,7 @@ pub struct ToolSpec {
     /// for the project's entries only, so that it cannot move an entry of the user.
     pub scopes: Arc<BTreeMap<String, PathBuf>>,
     /// The proof that it may act; `None` for an entry of a project that reaches nothing and so acts
-    /// before anybody agreed.
+    /// before a person agreed.
     pub grant: Option<Grant>,
     /// What has to be unchanged when it starts something.
     pub seal: Seal,

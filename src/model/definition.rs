@@ -182,7 +182,7 @@ impl PinState {
 
 /// What a tool claims about its effects (MCP tool annotations). `None` means nothing was said.
 ///
-/// These are claims of whoever wrote the tool: they may raise caution, never lower it.
+/// These are claims of the tool's author: they may raise caution, never lower it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Annotations {
     /// A name for people, in place of the technical one.

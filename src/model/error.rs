@@ -161,7 +161,8 @@ impl ErrorPhase {
     }
 }
 
-/// What whoever made an error knows about trying again. The host counts the attempts and waits.
+/// Whether another attempt makes sense, as the place that made the error knows. The host counts the
+/// attempts and waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum RetryAdvice {
     /// Nothing: the error's kind decides.

@@ -207,7 +207,7 @@ impl ListKind {
     }
 }
 
-/// What somebody wants to be told about.
+/// The changes that a subscription asks a server to report.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SubscriptionFilter {
     /// Lists whose changes are wanted.

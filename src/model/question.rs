@@ -108,7 +108,7 @@ pub enum QuestionOutcome {
     Cancelled,
     /// It was declined because nobody could be asked.
     Unattended,
-    /// It was declined without asking anybody: what it asks for is never done.
+    /// Declined by toolhost without asking a person: what it asks for is never done.
     Refused,
 }
 

@@ -8,7 +8,7 @@ use crate::util::text;
 /// One cell of a row, escaped when the row is written.
 #[derive(Debug, Clone)]
 pub enum Cell {
-    /// Words, which may be somebody else's.
+    /// Text of any origin, which is quoted and kept from being a formula.
     Text(String),
     /// A number that toolhost formatted, written as it is.
     Number(String),

@@ -18,14 +18,14 @@ const REAP_INTERVAL: Duration = Duration::from_millis(50);
 /// How long ending all of them may take. Only what cannot be killed takes that long.
 const KILL_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Children that were started here and whose exit status somebody may want.
+/// Children that were started here and whose exit status is still to be collected.
 static AWAITED: Mutex<BTreeSet<u32>> = Mutex::new(BTreeSet::new());
 
 fn awaited() -> MutexGuard<'static, BTreeSet<u32>> {
     AWAITED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A child whose exit status is left to whoever holds this.
+/// Leaves the exit status of a child to the holder of this value.
 #[derive(Debug)]
 pub struct AwaitedChild(u32);
 

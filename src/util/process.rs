@@ -84,7 +84,7 @@ pub struct Process {
     pub stderr: Option<ChildStderr>,
     /// The read end of its events pipe, when it was started with one, until taken.
     pub events: Option<pipe::Receiver>,
-    /// The limits it runs under, for whoever tells how it ended.
+    /// The limits it runs under, to explain how it ended.
     limits: ResourceLimits,
     /// Its private temporary directory, which goes last.
     _scratch: Option<ScratchDir>,

@@ -15,7 +15,7 @@ const FOR_MACHINES: [&str; 9] =
 pub(super) struct DefinitionText<'a> {
     pub(super) path: String,
     pub(super) text: &'a str,
-    /// Whether somebody reads it: no name, and no text for machines.
+    /// Whether the text is prose for a reader, not a name or a value for programs.
     pub(super) is_prose: bool,
 }
 

@@ -54,7 +54,7 @@ impl KindClaim {
 /// Lists the code that an entry would load.
 pub type CodeFilesFn = fn(&ConfigNode, &EntrySite<'_>) -> Result<Vec<PathBuf>, Diagnostic>;
 
-/// The kind of an entry: by its word, else by whoever claims it.
+/// The kind of an entry: the one it names, else the kind that claims it most surely.
 pub fn kind_of<'k>(
     entry: &ConfigNode,
     base_dir: &Path,

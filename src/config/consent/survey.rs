@@ -171,7 +171,7 @@ pub(super) fn survey(
     EntrySurvey { root, bundle, harmless, starts, needs_consent }
 }
 
-/// The code that entries of a kind load by themselves, which is listed only when somebody is asked:
+/// The code that entries of a kind load by themselves, which is listed only when a person is asked:
 /// there may be thousands of files. Gives what could not be listed as lines to show.
 pub(super) fn list_loaded_code(
     survey: &mut EntrySurvey,

@@ -31,7 +31,7 @@ pub struct ParsedFile {
     /// The outermost value, in a usable file a mapping.
     pub root: ConfigNode,
     /// Keys that stand twice in one mapping. Both pairs are in the tree, the first one is found by
-    /// look-ups; whoever owns the mapping takes it out of service.
+    /// look-ups; the pass that resolves the mapping takes it out of service.
     pub duplicates: Vec<DuplicateKey>,
 }
 

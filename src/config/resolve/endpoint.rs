@@ -19,7 +19,7 @@ use crate::model::{Diagnostic, EntryOrigin};
 pub struct EntryContext<'a> {
     /// The file it stands in.
     pub file: &'a FileContext<'a>,
-    /// The way from references to values: somebody agreed to the file.
+    /// Replaces references by their values; it exists only for files that a person agreed to.
     pub expander: &'a Expander<'a>,
     /// The layer and declaration by which the entry is recognised.
     pub origin: &'a Arc<EntryOrigin>,

@@ -269,7 +269,7 @@ fn contains_duplicate(node: &ConfigNode, duplicate: &DuplicateKey) -> bool {
     }
 }
 
-/// A count that fits the number of retries anybody could want.
+/// A number of retries, 100 at most.
 fn retries(node: &ConfigNode) -> Result<u32, Diagnostic> {
     const MOST: u64 = 100;
     let count = node.as_count()?;

@@ -195,7 +195,7 @@ impl SettingsLayers {
                         &mut entry_diagnostics.diagnostics,
                     );
                 }
-                // Until somebody agrees, it names nothing.
+                // Until a person agrees to the file, the scope is not defined.
                 None if !is_literal(&value) => continue,
                 None => {}
             }

@@ -17,7 +17,7 @@ use super::summary::{
 use crate::model::Error;
 use crate::util::append::AppendError;
 
-/// How much somebody who reads statistics is willing to wait.
+/// How long reading statistics may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReadBudget {
     /// For the locks of other processes, all in all.
@@ -27,10 +27,10 @@ pub struct ReadBudget {
 }
 
 impl ReadBudget {
-    /// Five seconds, and everything is folded: for whoever asks for statistics.
+    /// Five seconds, and everything is folded: for commands that show statistics.
     pub const FULL: Self = Self { lock_timeout: Duration::from_secs(5), max_chunks: usize::MAX };
 
-    /// A moment, and one part: for whoever asks for something else.
+    /// A moment, and one part: for commands that show statistics beside something else.
     pub const BRIEF: Self = Self { lock_timeout: Duration::from_millis(200), max_chunks: 1 };
 }
 

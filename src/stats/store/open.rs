@@ -87,7 +87,7 @@ pub(in crate::stats) fn open(
 }
 
 /// Moves a damaged store away, so that a new one can be made, and says where it is now; `None` when
-/// somebody else was faster. `inode` is the number of the damaged file.
+/// another process was faster. `inode` is the number of the damaged file.
 pub(in crate::stats) fn move_aside(
     store: &RecordLocation,
     inode: u64,

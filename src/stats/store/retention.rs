@@ -17,7 +17,7 @@ const MAX_ADVANCE: i64 = 86_400;
 /// How many seconds have to pass before it is remembered that time passed.
 const PRUNE_INTERVAL: u64 = 3_600;
 
-/// How many grains of a level one run removes: somebody waits for it.
+/// How many grains of a level one run removes: a person waits for the command.
 const MAX_REMOVALS: i64 = 20_000;
 
 /// How many pages one run gives back.

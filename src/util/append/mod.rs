@@ -29,7 +29,7 @@ const RECHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// Why a line was not appended.
 #[derive(Debug, Clone, Error, PartialEq, Eq)]
 pub enum AppendError {
-    /// The file or its directory is not what it should be: somebody may be tampering with it.
+    /// The file or its directory is not what it should be: another user may be tampering with it.
     #[error("{0}")]
     Unsafe(String),
     /// The system could not write.

@@ -64,7 +64,7 @@ impl SystemSupport for ThisSystem {
     }
 }
 
-/// The level for whoever asks to be confined and leaves it open how: the most that works.
+/// The strongest level that works here, for an entry that names none.
 ///
 /// # Errors
 /// When there is neither Landlock nor bubblewrap.

@@ -50,7 +50,8 @@ pub fn connect(
 /// Sets how the file is written, and makes sure of it.
 ///
 /// # Errors
-/// When it does not become so: whoever asked for durable writes must not get others.
+/// When the database does not take the setting: a caller that asked for durable writes must not get
+/// others.
 pub fn set_journaling(
     db: &Connection,
     durability: Durability,
@@ -70,7 +71,7 @@ pub fn set_journaling(
     Ok(())
 }
 
-/// Whether somebody else held the lock all the time.
+/// Whether another process held the lock all the time.
 pub fn is_busy(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
 }

@@ -128,7 +128,7 @@ impl DatabasePath {
     }
 
     /// Makes a file under another name, lets `fill` make it whole, and puts it into its place. When
-    /// somebody else was faster, theirs stays.
+    /// another process was faster, its file stays.
     ///
     /// # Errors
     /// When the system or `SQLite` refuses; then no file is left.

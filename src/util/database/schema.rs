@@ -20,7 +20,7 @@ pub enum SchemaCheck {
     Ours,
     /// One of a newer toolhost; the number is its version.
     Newer(i64),
-    /// A database of somebody else.
+    /// A database that another program made.
     Foreign,
 }
 
