@@ -2,7 +2,7 @@
 
 use super::plan::{Arrivals, BenchPlan, LoadModel, OverflowPolicy, Sharing, StopRule, WarmUp};
 use super::report::BenchReport;
-use crate::util::units::show_duration;
+use crate::util::units::{show_count, show_duration};
 
 /// Calls a second, with three digits that mean something.
 pub fn per_second(rate: f64) -> String {
@@ -10,23 +10,24 @@ pub fn per_second(rate: f64) -> String {
     let number = format!("{rate:.decimals$}");
     match number.split_once('.') {
         Some((whole, rest)) if rest.bytes().all(|digit| digit == b'0') => whole.to_owned(),
-        _ => number,
+        Some(_) => number,
+        None => number.parse().map_or(number, show_count),
     }
 }
 
 /// `1 call`, `2 calls`.
 pub fn calls(count: u64) -> String {
-    format!("{count} {}", if count == 1 { "call" } else { "calls" })
+    format!("{} {}", show_count(count), if count == 1 { "call" } else { "calls" })
 }
 
 /// How the load was made, and what the times count from.
 pub fn model(model: &LoadModel) -> String {
     match model {
         LoadModel::Closed { concurrency: 1 } => {
-            "closed load: one call after the other, timed from the sending".to_owned()
+            "closed load: one call at a time, timed from sending".to_owned()
         }
         LoadModel::Closed { concurrency } => {
-            format!("closed load: {concurrency} calls in flight, timed from the sending")
+            format!("closed load: {concurrency} calls in flight, timed from sending")
         }
         LoadModel::Open { arrivals, in_flight, overflow: over } => {
             let over = match over {
@@ -112,7 +113,7 @@ pub fn sharing(report: &BenchReport) -> Option<String> {
 /// A reason to end early.
 pub fn stop_rule(rule: StopRule) -> String {
     match rule {
-        StopRule::ConsecutiveFailures(limit) => format!("{limit} failures one after the other"),
+        StopRule::ConsecutiveFailures(limit) => format!("{limit} failures in a row"),
         StopRule::Failures(limit) => format!("{limit} failures"),
     }
 }
@@ -127,7 +128,7 @@ mod tests {
     #[test]
     fn rates_have_three_digits() {
         for (rate, words) in
-            [(0.5, "0.50"), (2.0, "2"), (49.93, "49.9"), (50.0, "50"), (14_322.7, "14323")]
+            [(0.5, "0.50"), (2.0, "2"), (49.93, "49.9"), (50.0, "50"), (14_322.7, "14,323")]
         {
             assert_eq!(per_second(rate), words);
         }

@@ -13,6 +13,29 @@ const RAMP_STEPS: u32 = 50;
 /// Calls a second at most: more than any machine makes.
 const MAX_RATE: f64 = 10_000_000.0;
 
+/// What an option expected instead of what was written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum ParseLoadError {
+    /// Not a rate, nor steps of rates.
+    #[error(
+        "expected calls per second such as 50 or 50/s, steps such as 50@10s,100@10s, or a rising \
+         rate such as 10..100:60s"
+    )]
+    Rate,
+    /// A warm-up of more calls than can be counted.
+    #[error("that many calls are never made")]
+    WarmUpTooLong,
+    /// Neither a count nor a time.
+    #[error("expected a number of calls such as 100, or a time such as 3s")]
+    WarmUp,
+    /// Not a share.
+    #[error("expected a percentage such as 10%")]
+    Percent,
+    /// Not a weight, or one that is not above 0.
+    #[error("expected a weight above 0, such as 1 or 0.5")]
+    Weight,
+}
+
 /// One rate, or several for a time each.
 #[derive(Debug, Clone, PartialEq)]
 pub enum RateSpec {
@@ -23,20 +46,16 @@ pub enum RateSpec {
 }
 
 impl FromStr for RateSpec {
-    type Err = String;
+    type Err = ParseLoadError;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, ParseLoadError> {
         if let Some(rate) = parse_per_second(text) {
             return Ok(Self::Constant(rate));
         }
         let steps: Option<Vec<Vec<RateStep>>> = text.split(',').map(parse_steps).collect();
         match steps.map(|steps| steps.concat()) {
             Some(steps) if !steps.is_empty() => Ok(Self::Steps(steps)),
-            _ => {
-                Err("expected calls a second such as 50 or 50/s, steps such as 50@10s,100@10s, or \
-                      a rising rate such as 10..100:60s"
-                    .to_owned())
-            }
+            _ => Err(ParseLoadError::Rate),
         }
     }
 }
@@ -73,26 +92,24 @@ fn time_above_zero(text: &str) -> Option<Duration> {
 /// Reads a warm-up: a number is a count, a number with a unit is a time.
 ///
 /// # Errors
-/// What is understood, in words.
-pub fn warm_up(text: &str) -> Result<WarmUp, String> {
+/// What is understood instead.
+pub fn warm_up(text: &str) -> Result<WarmUp, ParseLoadError> {
     if text.bytes().all(|byte| byte.is_ascii_digit()) {
-        let calls = text.parse().map_err(|_| "that many calls are never made".to_owned())?;
+        let calls = text.parse().map_err(|_| ParseLoadError::WarmUpTooLong)?;
         return Ok(WarmUp::Calls(calls));
     }
-    units::duration(text)
-        .map(WarmUp::Time)
-        .ok_or_else(|| "expected a number of calls such as 100, or a time such as 3s".to_owned())
+    units::duration(text).map(WarmUp::Time).ok_or(ParseLoadError::WarmUp)
 }
 
 /// Reads a share written as `10%`.
 ///
 /// # Errors
-/// What is understood, in words.
-pub fn percent(text: &str) -> Result<f64, String> {
+/// What is understood instead.
+pub fn percent(text: &str) -> Result<f64, ParseLoadError> {
     let number = text.strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
     match number {
         Some(percent) if (0.0..=10_000.0).contains(&percent) => Ok(percent / 100.0),
-        _ => Err("expected a percentage such as 10%".to_owned()),
+        _ => Err(ParseLoadError::Percent),
     }
 }
 
@@ -100,7 +117,7 @@ pub fn percent(text: &str) -> Result<f64, String> {
 mod tests {
     use super::*;
 
-    fn rate(text: &str) -> Result<RateSpec, String> {
+    fn rate(text: &str) -> Result<RateSpec, ParseLoadError> {
         text.parse()
     }
 

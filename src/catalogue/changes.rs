@@ -124,6 +124,7 @@ fn wrap_lines(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use insta::assert_snapshot;
+    use serde_json::json;
 
     use super::*;
 

@@ -61,7 +61,7 @@ pub enum CliCommand {
     /// Call a tool.
     #[command(visible_alias = "invoke")]
     Call(Box<call::CallArgs>),
-    /// Call a tool many times and show how fast it answers.
+    /// Benchmark a tool: call it many times and report how fast it answers.
     Bench(Box<bench::BenchArgs>),
     /// Show the servers: whether they answer, how fast, and what they offer.
     Servers(servers::ServersArgs),
@@ -79,7 +79,7 @@ pub enum CliCommand {
     Replay(replay::ReplayArgs),
     /// Show the calls that were made and refused.
     Audit(audit::AuditArgs),
-    /// Show calls of the past, call again, compare results.
+    /// Show past calls, run them again, compare results.
     History(Box<history::HistoryArgs>),
     /// Show how often tools are used, how fast they are and how they fail.
     Stats(stats::StatsArgs),
@@ -109,12 +109,12 @@ pub fn short_help() -> StyledPage {
         ("toolhost list [QUERY]", "the tools of the catalogue"),
         ("toolhost inspect NAME", "everything about a tool or a server"),
         ("toolhost call NAME [key=value ...]", "call a tool"),
-        ("toolhost bench NAME [key=value ...]", "call it many times: how fast is it?"),
+        ("toolhost bench NAME [key=value ...]", "benchmark a tool"),
         ("toolhost servers", "whether the servers answer, and how fast"),
         ("toolhost resources list", "what servers let you read"),
         ("toolhost prompts list", "the prompts of servers"),
         ("toolhost trace SERVER", "everything that crosses its wire"),
-        ("toolhost history", "calls of the past: show, replay, diff"),
+        ("toolhost history", "past calls: show, rerun, diff"),
         ("toolhost stats", "how often, how fast, how they fail"),
         ("toolhost audit", "the calls that were made and refused"),
         ("toolhost config check", "what is wrong with the configuration"),
@@ -142,10 +142,15 @@ pub fn requests_json(arguments: &[OsString]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
     use clap::CommandFactory as _;
     use insta::assert_snapshot;
 
     use super::*;
+    use crate::cli::output::Format;
+    use crate::cli::parse_errors::usage_error;
+    use crate::model::Error;
 
     #[test]
     fn the_grammar_is_consistent() {
@@ -164,7 +169,7 @@ mod tests {
           list         List the tools of the catalogue
           inspect      Show everything about a tool or a server [alias: show]
           call         Call a tool [alias: invoke]
-          bench        Call a tool many times and show how fast it answers
+          bench        Benchmark a tool: call it many times and report how fast it answers
           servers      Show the servers: whether they answer, how fast, and what they offer
           resources    List, read and watch the resources of servers
           prompts      List and fill in the prompts of servers
@@ -173,7 +178,7 @@ mod tests {
           record       Record what another client and a server say to each other
           replay       Serve a recording as an MCP server on standard input and output
           audit        Show the calls that were made and refused
-          history      Show calls of the past, call again, compare results
+          history      Show past calls, run them again, compare results
           stats        Show how often tools are used, how fast they are and how they fail
           pin          Remember what tools are now, so that a change is seen and stops calls
           verify       Compare what the tools are now with what was pinned, and show the differences

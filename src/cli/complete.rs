@@ -500,7 +500,7 @@ mod tests {
     fn the_tool_of_a_line_is_found_among_its_options() {
         let line = |text: &str| -> Vec<String> { text.split(' ').map(str::to_owned).collect() };
         let words = line("toolhost -- toolhost --mcp x -v call --timeout 5s demo-add a=1 --yes b");
-        let grammar = crate::cli::args::Cli::command();
+        let grammar = <crate::cli::args::Cli as clap::CommandFactory>::command();
         assert_eq!(call_on_line(&grammar, &words), Some(("demo-add", vec!["a=1", "b"])));
         assert_eq!(call_on_line(&grammar, &line("toolhost -- toolhost call")), None);
         assert_eq!(call_on_line(&grammar, &line("toolhost -- toolhost inspect x y")), None);

@@ -37,7 +37,7 @@ pub fn message(error: &clap::Error) -> String {
 
 /// The parser's own text as an error: its first paragraph is the message, its tips and its usage
 /// are the hint.
-fn usage_error(rendered: &str) -> Error {
+pub(super) fn usage_error(rendered: &str) -> Error {
     let text = rendered.strip_prefix("error: ").unwrap_or(rendered);
     let mut paragraphs = text.split("\n\n").map(|paragraph| {
         let lines = paragraph.lines().map(str::trim).filter(|line| !line.is_empty());

@@ -15,7 +15,50 @@ use crate::model::JsonObject;
 /// How many fields a form may have.
 const FIELDS: usize = 64;
 
-/// A form.
+/// Why nobody can be asked to fill in a form.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum FormSchemaError {
+    /// The schema is not that of an object.
+    #[error("its form is not an object")]
+    NotAnObject,
+    /// Its `properties` are not an object.
+    #[error("`properties` of its form must be an object")]
+    Properties,
+    /// It has more fields than a person is asked for.
+    #[error("its form has {0} fields, more than {FIELDS}")]
+    TooManyFields(usize),
+}
+
+/// Why what was typed does not fit a field.
+#[derive(Debug, thiserror::Error)]
+pub enum FieldInputError {
+    /// Nothing was typed for a field that is required.
+    #[error("this has to be filled in")]
+    Required,
+    /// Not a number.
+    #[error("this is not a number")]
+    Number,
+    /// Not a whole number.
+    #[error("this is not a whole number")]
+    WholeNumber,
+    /// Neither yes nor no.
+    #[error("type yes or no")]
+    Boolean,
+    /// None of so many choices.
+    #[error("type a number from 1 to {0}, or one of the values")]
+    Choice(usize),
+    /// Not JSON.
+    #[error("this is not JSON: {0}")]
+    Json(#[from] serde_json::Error),
+    /// The schema of the field does not allow it.
+    #[error("{reason}")]
+    Schema {
+        /// What the schema wants.
+        reason: String,
+    },
+}
+
+/// A form that a server asks for.
 #[derive(Debug, Clone)]
 pub struct Questionnaire {
     /// Its fields, in the order of the schema.
@@ -28,18 +71,18 @@ impl Questionnaire {
     ///
     /// # Errors
     /// Why nobody can be asked to fill it in.
-    pub fn of(schema: &Value) -> Result<Self, String> {
+    pub fn of(schema: &Value) -> Result<Self, FormSchemaError> {
         if !matches!(schema.get("type").and_then(Value::as_str), None | Some("object")) {
-            return Err("its form is not an object".to_owned());
+            return Err(FormSchemaError::NotAnObject);
         }
         let nothing = Map::new();
         let properties = match schema.get("properties") {
             None => &nothing,
             Some(Value::Object(properties)) => properties,
-            Some(_) => return Err("its form has properties that are no object".to_owned()),
+            Some(_) => return Err(FormSchemaError::Properties),
         };
         if properties.len() > FIELDS {
-            return Err(format!("its form has {} fields, more than {FIELDS}", properties.len()));
+            return Err(FormSchemaError::TooManyFields(properties.len()));
         }
         let schema = Arc::new(schema.clone());
         Ok(Self { fields: form::fields(&ResolvedSchema::of(&schema), FIELDS), schema })
@@ -60,47 +103,49 @@ impl Questionnaire {
 ///
 /// # Errors
 /// What was expected.
-pub async fn read(field: &FormField, typed: &str) -> Result<Option<Value>, String> {
+pub async fn read(field: &FormField, typed: &str) -> Result<Option<Value>, FieldInputError> {
     let trimmed = typed.trim();
     if trimmed.is_empty() {
         return match &field.default {
             Some(default) => Ok(Some(default.clone())),
-            None if field.required => Err("this has to be filled in".to_owned()),
+            None if field.required => Err(FieldInputError::Required),
             None => Ok(None),
         };
     }
     let value = parse_value(field, typed, trimmed)?;
-    form::check_format(&field.schema, &value).map_err(|mismatch| mismatch.to_string())?;
+    let schema_error = |reason: String| FieldInputError::Schema { reason };
+    form::check_format(&field.schema, &value).map_err(|error| schema_error(error.to_string()))?;
     let schema = Arc::new(field.schema.value().clone());
     let errors = SchemaChecker::compile(&schema).await.check(&value).await;
     match errors.as_deref() {
-        Ok([first, ..]) => Err(match first.path.0.as_slice() {
+        Ok([first, ..]) => Err(schema_error(match first.path.0.as_slice() {
             [] => first.message.clone(),
             _ => first.to_string(),
-        }),
+        })),
         // What cannot be checked here is for the server to judge.
         Ok([]) | Err(_) => Ok(Some(value)),
     }
 }
 
-fn parse_value(field: &FormField, typed: &str, trimmed: &str) -> Result<Value, String> {
+fn parse_value(field: &FormField, typed: &str, trimmed: &str) -> Result<Value, FieldInputError> {
     match &field.kind {
         // Two quotes are the way to say "no text" where Enter takes the default.
         FieldKind::Text if trimmed == "\"\"" => Ok(Value::String(String::new())),
         FieldKind::Text => Ok(Value::String(typed.to_owned())),
         FieldKind::Number { whole } => {
-            let expected = if *whole { "a whole number" } else { "a number" };
-            let number: serde_json::Number =
-                serde_json::from_str(trimmed).map_err(|_| format!("this is not {expected}"))?;
-            if *whole && !number.is_i64() && !number.is_u64() {
-                return Err(format!("this is not {expected}"));
+            let number = serde_json::from_str::<serde_json::Number>(trimmed).ok();
+            match number {
+                Some(number) if !*whole || number.is_i64() || number.is_u64() => {
+                    Ok(Value::Number(number))
+                }
+                _ if *whole => Err(FieldInputError::WholeNumber),
+                _ => Err(FieldInputError::Number),
             }
-            Ok(Value::Number(number))
         }
         FieldKind::Boolean => match trimmed.to_lowercase().as_str() {
             "y" | "yes" | "true" => Ok(Value::Bool(true)),
             "n" | "no" | "false" => Ok(Value::Bool(false)),
-            _ => Err("type yes or no".to_owned()),
+            _ => Err(FieldInputError::Boolean),
         },
         FieldKind::Choice(choices) => parse_choice(choices, trimmed),
         FieldKind::MultiChoice(choices) => {
@@ -114,7 +159,7 @@ fn parse_value(field: &FormField, typed: &str, trimmed: &str) -> Result<Value, S
             }
             Ok(Value::Array(values))
         }
-        _ => serde_json::from_str(trimmed).map_err(|why| format!("this is not JSON: {why}")),
+        _ => Ok(serde_json::from_str(trimmed)?),
     }
 }
 
@@ -136,14 +181,12 @@ pub fn expectation(field: &FormField) -> String {
 }
 
 /// The choice with this number, value or title, in this order.
-fn parse_choice(choices: &[FieldChoice], typed: &str) -> Result<Value, String> {
+fn parse_choice(choices: &[FieldChoice], typed: &str) -> Result<Value, FieldInputError> {
     let by_number = typed.parse::<usize>().ok().and_then(|n| choices.get(n.checked_sub(1)?));
     let by_value = || choices.iter().find(|choice| choice.value.as_str() == Some(typed));
     let by_title = || choices.iter().find(|choice| choice.title.eq_ignore_ascii_case(typed));
     let found = by_number.or_else(by_value).or_else(by_title);
-    found
-        .map(|choice| choice.value.clone())
-        .ok_or_else(|| format!("type a number from 1 to {}, or one of the values", choices.len()))
+    found.map(|choice| choice.value.clone()).ok_or(FieldInputError::Choice(choices.len()))
 }
 
 #[cfg(test)]
@@ -157,7 +200,7 @@ mod tests {
         FormField::of("f", ResolvedSchema::of(&Arc::new(schema.clone())), required)
     }
 
-    async fn read(schema: &Value, typed: &str) -> Result<Option<Value>, String> {
+    async fn read(schema: &Value, typed: &str) -> Result<Option<Value>, FieldInputError> {
         super::read(&one(schema, true), typed).await
     }
 
@@ -191,7 +234,7 @@ mod tests {
             (json!({ "type": "string", "format": "email" }), "a@b.example", json!("a@b.example")),
             (json!({ "type": "string", "format": "date" }), "2026-07-28", json!("2026-07-28")),
         ] {
-            assert_eq!(read(&schema, typed).await, Ok(Some(expected)), "{schema} {typed:?}");
+            assert_eq!(read(&schema, typed).await.unwrap(), Some(expected), "{schema} {typed:?}");
         }
     }
 
@@ -217,7 +260,7 @@ mod tests {
             (json!({ "type": "object" }), "{", "not JSON"),
             (json!({ "type": "string" }), "", "filled in"),
         ] {
-            let why = read(&schema, typed).await.unwrap_err();
+            let why = read(&schema, typed).await.unwrap_err().to_string();
             assert!(why.contains(words), "{schema} {typed:?}: {why}");
         }
     }
@@ -225,8 +268,9 @@ mod tests {
     #[tokio::test]
     async fn nothing_is_the_default_or_leaves_it_out() {
         let schema = json!({ "type": "string", "default": "x" });
-        assert_eq!(read(&schema, " ").await, Ok(Some(json!("x"))));
-        assert_eq!(super::read(&one(&json!({ "type": "string" }), false), "").await, Ok(None));
+        assert_eq!(read(&schema, " ").await.unwrap(), Some(json!("x")));
+        let field = one(&json!({ "type": "string" }), false);
+        assert_eq!(super::read(&field, "").await.unwrap(), None);
     }
 
     #[tokio::test]

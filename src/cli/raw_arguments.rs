@@ -121,9 +121,20 @@ fn parse(word: &str, cwd: &Path) -> Result<ArgumentWord, Error> {
     }
 }
 
+/// Why the text of an argument cannot be read.
+#[derive(Debug, thiserror::Error)]
+enum ReadInputError {
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    #[error("it is larger than 16 MiB")]
+    TooLarge,
+    #[error("it is not UTF-8 text")]
+    NotText,
+}
+
 fn file_text(path: &Path, what: &str) -> Result<String, Error> {
     std::fs::File::open(path)
-        .map_err(|error| error.to_string())
+        .map_err(ReadInputError::from)
         .and_then(|mut file| bounded(&mut file))
         .map_err(|why| {
             Error::usage(format!("{what}: cannot read '{}': {why}", path.display())).with_hint(
@@ -132,14 +143,14 @@ fn file_text(path: &Path, what: &str) -> Result<String, Error> {
         })
 }
 
-fn bounded(reader: &mut dyn Read) -> Result<String, String> {
+fn bounded(reader: &mut dyn Read) -> Result<String, ReadInputError> {
     let mut bytes = Vec::new();
     let read: io::Result<usize> = reader.take(MAX_BYTES + 1).read_to_end(&mut bytes);
-    read.map_err(|error| error.to_string())?;
+    read?;
     if bytes.len() as u64 > MAX_BYTES {
-        return Err("it is larger than 16 MiB".to_owned());
+        return Err(ReadInputError::TooLarge);
     }
-    String::from_utf8(bytes).map_err(|_| "it is not UTF-8 text".to_owned())
+    String::from_utf8(bytes).map_err(|_| ReadInputError::NotText)
 }
 
 #[cfg(test)]

@@ -26,7 +26,7 @@ pub fn call(tool: &str, arguments: &JsonObject) -> String {
 
 /// The command that makes a call of the past again; what was secret is asked for.
 pub fn rerun(id: &str) -> String {
-    format!("toolhost history replay {}", operand(id))
+    format!("toolhost history rerun {}", operand(id))
 }
 
 /// The command that reads a resource of a server.
@@ -127,7 +127,7 @@ mod tests {
             prompt("demo-greet", &arguments),
             r"toolhost prompts get demo-greet 'name=O'\''Brien' mail=@@x"
         );
-        assert_eq!(rerun("-1"), "toolhost history replay -- -1");
+        assert_eq!(rerun("-1"), "toolhost history rerun -- -1");
     }
 
     fn any_json() -> impl Strategy<Value = Value> {

@@ -163,7 +163,7 @@ fn without_a_success_the_commonest_failure_is_the_code() {
         let house = House::new(fault);
         let finished = house.bench(more).check();
         finished.exits(code);
-        assert!(finished.out().contains("0 answered a second"), "{fault}\n{finished}");
+        assert!(finished.out().contains(" 0 calls/s"), "{fault}\n{finished}");
     }
 }
 
@@ -371,7 +371,7 @@ fn a_person_sees_the_run_and_may_end_it() {
     let words = ["--mcp", "mcp.yaml", "bench", "srv-echo", "message=hi", "--duration", "50s"];
     for columns in [40, 80, 120] {
         let mut pty = Pty::sized(&house.room, env!("CARGO_BIN_EXE_toolhost"), &words, 24, columns);
-        pty.expect("measuring").expect("answered").type_keys("\u{3}");
+        pty.expect("measuring").expect("calls/s").type_keys("\u{3}");
         let (status, screen) = pty.finish();
         assert_eq!(status, Some(130), "{screen}");
         // What follows the last frame is the report.

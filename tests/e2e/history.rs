@@ -61,12 +61,12 @@ fn calls_are_listed_and_shown() {
 fn a_call_is_made_again_and_compared() {
     let room = room();
     room.toolhost(["call", "calculator", "expression=6*7"]).check().exits(0);
-    let again = room.toolhost(["history", "replay", "last"]).check();
+    let again = room.toolhost(["history", "rerun", "last"]).check();
     again.exits(0);
     assert_eq!(again.out(), "42\n");
-    let other = room.toolhost(["history", "replay", "last", "expression=2+2"]).check();
+    let other = room.toolhost(["history", "rerun", "last", "expression=2+2"]).check();
     assert_eq!(other.out(), "4\n");
-    let dry = room.toolhost(["history", "replay", "last", "--dry-run"]).check();
+    let dry = room.toolhost(["history", "rerun", "last", "--dry-run"]).check();
     assert!(dry.out().contains("2+2"), "{dry}");
     let all = listed(&room, &[]);
     let ids: Vec<&str> = all.iter().map(|call| call["id"].as_str().unwrap()).collect();
@@ -88,10 +88,10 @@ fn a_changed_definition_is_pointed_out_and_rules_hold() {
     let room = room();
     room.toolhost(["call", "calculator", "expression=6*7"]).check().exits(0);
     room.file("tools.yaml", &TOOLS.replace("calculate }", "calculate, description: New words }"));
-    let again = room.toolhost(["history", "replay", "last"]).check();
+    let again = room.toolhost(["history", "rerun", "last"]).check();
     again.exits(0).says(&["definition of 'calculator' changed"]);
     room.file("tools.yaml", &format!("{TOOLS}policy: [{{ match: calc*, action: deny }}]\n"));
-    room.toolhost(["history", "replay", "last"]).check().exits(6).says(&["'calc*: deny'"]);
+    room.toolhost(["history", "rerun", "last"]).check().exits(6).says(&["'calc*: deny'"]);
 }
 
 #[test]
@@ -101,12 +101,12 @@ fn secrets_are_not_kept_and_asked_for() {
     let kept = std::fs::read_to_string(room.path("state/toolhost/history.jsonl")).unwrap();
     let row: Value = serde_json::from_str(kept.lines().next().unwrap()).unwrap();
     assert_eq!(row["arguments"]["code"], "‹secret›");
-    let refused = room.toolhost(["history", "replay", "last"]).check();
+    let refused = room.toolhost(["history", "rerun", "last"]).check();
     refused.exits(6).says(&["code", "code=…"]);
-    let given = room.toolhost(["history", "replay", "last", "code=other", "--json"]).check();
+    let given = room.toolhost(["history", "rerun", "last", "code=other", "--json"]).check();
     assert_eq!(given.json()["structured"]["code"], "other", "{given}");
 
-    let mut pty = Pty::toolhost(&room, &["history", "replay", "last", "--json"]);
+    let mut pty = Pty::toolhost(&room, &["history", "rerun", "last", "--json"]);
     pty.expect("(secret):").type_keys("typed-secret\r");
     let (status, screen) = pty.finish();
     assert_eq!(status, Some(0), "{screen}");
@@ -115,7 +115,7 @@ fn secrets_are_not_kept_and_asked_for() {
     assert!(after.trim_start().starts_with('{') && after.contains("typed-secret"), "{screen}");
 
     // An interruption gives the terminal back as it was.
-    let script = "\"$0\" history replay last; stty -a | tr ';' '\\n' | grep -wo -e '-echo' -e echo";
+    let script = "\"$0\" history rerun last; stty -a | tr ';' '\\n' | grep -wo -e '-echo' -e echo";
     let binary = env!("CARGO_BIN_EXE_toolhost");
     let mut pty = Pty::program(&room, "bash", &["-c", &format!("trap : INT; {script}"), binary]);
     pty.expect("(secret):").type_keys("\u{3}");
@@ -136,7 +136,7 @@ fn it_can_be_switched_off_and_removed() {
     assert_eq!(listed(&room, &[]).len(), 1);
     room.toolhost(["history", "clear", "--yes"]).check().exits(0);
     assert!(listed(&room, &[]).is_empty());
-    room.toolhost(["history", "replay", "last"]).check().exits(2);
+    room.toolhost(["history", "rerun", "last"]).check().exits(2);
 }
 
 #[test]

@@ -32,6 +32,7 @@ mod hostile;
 mod hostile_api;
 mod hostile_text;
 mod http;
+mod json_schemas;
 mod local_faults;
 mod local_trust;
 mod logins;

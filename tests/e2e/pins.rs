@@ -315,7 +315,7 @@ fn everything_about_a_server_fits_the_page_and_its_json_is_complete() {
     house.pull("description new instructions");
     let shown = house.exits(0, ["inspect", "srv"]);
     for word in [
-        "stands in",
+        "defined in",
         "mcp.yaml:2",
         "misbehaving 1",
         "0.5, backup",

@@ -102,7 +102,7 @@ fn a_step_that_needs_approval_asks_there_and_is_announced() {
     shows(&run(&room, &["inspect", "broken"]).check(), warning);
     run(&room, &["call", "broken", "--dry-run"]).check().exits(0).says(&[warning]);
     let finished = run(&room, &["call", "fail", "message=x", "--dry-run"]).check();
-    shows(&finished, "a person is asked first: its entry requires approval");
+    shows(&finished, "needs approval: its entry requires approval");
 }
 
 #[test]

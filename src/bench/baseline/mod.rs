@@ -210,7 +210,7 @@ pub fn parse(text: &str, file: &str) -> Result<SavedRun, Error> {
     if all.is_empty() || all.len() > MAX_ITEMS {
         return Err(wrong(&format!("has {} targets", all.len())));
     }
-    let targets: Result<Vec<_>, String> = all.into_iter().map(saved_target).collect();
+    let targets: Result<Vec<_>, SavedTargetError> = all.into_iter().map(saved_target).collect();
     let word = |pointer: &str| value.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
     Ok(SavedRun {
         file: file.to_owned(),
@@ -219,20 +219,34 @@ pub fn parse(text: &str, file: &str) -> Result<SavedRun, Error> {
         cpu: word("/environment/cpu"),
         load: ["model", "concurrency", "rate"]
             .map(|key| value.get(key).cloned().unwrap_or_default()),
-        targets: targets.map_err(|what| wrong(&what))?,
+        targets: targets.map_err(|error| wrong(&error.to_string()))?,
     })
 }
 
-fn saved_target(value: &Value) -> Result<SavedTarget, String> {
-    let tool = value.get("tool").and_then(Value::as_str).ok_or("has a target without a tool")?;
-    let count = |key: &str| {
+/// What is wrong with a target of a saved run.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+enum SavedTargetError {
+    #[error("has a target without a tool")]
+    NoTool,
+    #[error("has no usable '{key}' for '{tool}'")]
+    Count { key: &'static str, tool: String },
+    #[error("has a histogram of '{tool}' that cannot be read")]
+    Histogram { tool: String },
+    #[error("has a block of '{tool}' without a length")]
+    BlockLength { tool: String },
+}
+
+fn saved_target(value: &Value) -> Result<SavedTarget, SavedTargetError> {
+    let name = value.get("tool").and_then(Value::as_str).ok_or(SavedTargetError::NoTool)?;
+    let tool = || name.to_owned();
+    let count = |key: &'static str| {
         let found = value.get(key).and_then(Value::as_u64);
-        found.ok_or_else(|| format!("has no usable '{key}' for '{tool}'"))
+        found.ok_or_else(|| SavedTargetError::Count { key, tool: tool() })
     };
     let histogram = |value: Option<&Value>| {
         let bytes = value.and_then(Value::as_str).and_then(base64::decode);
         let read = bytes.and_then(|bytes| Durations::decode(&bytes));
-        read.ok_or_else(|| format!("has a histogram of '{tool}' that cannot be read"))
+        read.ok_or_else(|| SavedTargetError::Histogram { tool: tool() })
     };
     let seconds = |value: Option<&Value>| {
         let seconds = value.and_then(Value::as_f64)?;
@@ -242,20 +256,20 @@ fn saved_target(value: &Value) -> Result<SavedTarget, String> {
     let stretches = blocks.into_iter().flatten().take(MAX_ITEMS).map(|block| {
         Ok(SampleBlock {
             elapsed: seconds(block.get("elapsed_s"))
-                .ok_or_else(|| format!("has a block of '{tool}' without a length"))?,
+                .ok_or_else(|| SavedTargetError::BlockLength { tool: tool() })?,
             ok: block.get("ok").and_then(Value::as_u64).unwrap_or_default(),
             failed: block.get("failed").and_then(Value::as_u64).unwrap_or_default(),
             response: histogram(block.get("data"))?,
         })
     });
     Ok(SavedTarget {
-        tool: tool.to_owned(),
+        tool: tool(),
         requests: count("requests")?,
         ok: count("ok")?,
         bytes_in: count("bytes_in")?,
         throughput: value.get("throughput").and_then(Value::as_f64).unwrap_or_default(),
         response: histogram(value.pointer("/histogram/data"))?,
-        blocks: stretches.collect::<Result<_, String>>()?,
+        blocks: stretches.collect::<Result<_, SavedTargetError>>()?,
     })
 }
 

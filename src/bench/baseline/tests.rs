@@ -4,6 +4,7 @@ use super::*;
 use crate::bench::compare::Inconclusive;
 use crate::bench::findings::{AcceptanceCriteria, BenchFindings};
 use crate::bench::fixtures::{noisy, report, target};
+use crate::bench::json;
 use crate::bench::plan::LoadModel;
 
 fn environment() -> BenchEnvironment {

@@ -127,21 +127,38 @@ const OTHER_METRICS: [(&str, Metric); 4] = [
 /// Percentiles that are proposed when a name is not known.
 const SUGGESTED_PERCENTILES: [&str; 5] = ["p50", "p90", "p95", "p99", "p99.9"];
 
+/// Why a name is no metric, and what to write instead; each holds the name.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) enum ParseMetricError {
+    /// A series of times without an aggregate.
+    #[error("'{0}' is many times: write {0}.p99 or {0}.max")]
+    Series(String),
+    /// A percentile of 100 or more.
+    #[error("'{0}' is above all calls: write max")]
+    AboveAll(String),
+    /// A percentile that is not a number.
+    #[error("'{0}' is no percentile: write p50, p95, p99 or p99.9")]
+    Percentile(String),
+    /// A name that no metric has.
+    #[error("{}", unknown(.0))]
+    Unknown(String),
+}
+
 impl Metric {
     /// The metric with this name, without the letter of a target.
     ///
     /// # Errors
     /// What is wrong with the name and what to write instead.
-    pub(super) fn parse(name: &str) -> Result<Self, String> {
+    pub(super) fn parse(name: &str) -> Result<Self, ParseMetricError> {
         for (prefix, population) in POPULATIONS {
             let Some(rest) = name.strip_prefix(prefix) else { continue };
             if rest.is_empty() {
-                return Err(format!("'{name}' is many times: write {name}.p99 or {name}.max"));
+                return Err(ParseMetricError::Series(name.to_owned()));
             }
             if let Some(of) = rest.strip_prefix('.') {
                 return match time(of)? {
                     Some(of) => Ok(Self::Time(population, of)),
-                    None => Err(unknown(of)),
+                    None => Err(ParseMetricError::Unknown(of.to_owned())),
                 };
             }
         }
@@ -153,7 +170,7 @@ impl Metric {
         match (count, other) {
             (Some((_, counted)), _) => Ok(Self::Count(*counted)),
             (_, Some((_, metric))) => Ok(*metric),
-            _ => Err(unknown(name)),
+            _ => Err(ParseMetricError::Unknown(name.to_owned())),
         }
     }
 
@@ -274,7 +291,7 @@ fn times<'a>(
     }
 }
 
-fn time(name: &str) -> Result<Option<Aggregate>, String> {
+fn time(name: &str) -> Result<Option<Aggregate>, ParseMetricError> {
     if let Some((_, of)) = TIMES.iter().find(|(known, _)| *known == name) {
         return Ok(Some(*of));
     }
@@ -291,11 +308,12 @@ fn time(name: &str) -> Result<Option<Aggregate>, String> {
     };
     match dotted.parse::<f64>() {
         Ok(percent) if percent > 0.0 && percent < 100.0 => Ok(Some(Aggregate::Percentile(percent))),
-        Ok(percent) if percent >= 100.0 => Err(format!("'{name}' is above all calls: write max")),
-        _ => Err(format!("'{name}' is no percentile: write p50, p95, p99 or p99.9")),
+        Ok(percent) if percent >= 100.0 => Err(ParseMetricError::AboveAll(name.to_owned())),
+        _ => Err(ParseMetricError::Percentile(name.to_owned())),
     }
 }
 
+/// What to say of a name that no metric has: the nearest one, or all.
 fn unknown(name: &str) -> String {
     let known = COUNTS
         .iter()

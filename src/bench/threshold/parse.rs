@@ -248,8 +248,8 @@ impl ExpressionParser<'_> {
         };
         match Metric::parse(name) {
             Ok(metric) => Some(UncheckedOperand::Metric(target, metric)),
-            Err(message) => {
-                self.errors.push(error_at(word, message));
+            Err(error) => {
+                self.errors.push(error_at(word, error.to_string()));
                 None
             }
         }

@@ -12,7 +12,7 @@ use async_trait::async_trait;
 use serde_json::{Value, json};
 
 use super::output::Output;
-use super::questionnaire::Questionnaire;
+use super::questionnaire::{FormSchemaError, Questionnaire};
 use crate::host::questions::sampling;
 use crate::model::{Error, JsonObject, Question, QuestionBody, QuestionHandler, QuestionReply};
 use crate::util::pattern;
@@ -137,8 +137,19 @@ impl QuestionHandler for AnsweringInbox {
     }
 }
 
+/// Why a rule's answer does not fit a question.
+#[derive(Debug, thiserror::Error)]
+enum AnswerMismatch {
+    #[error("it is an answer to something else")]
+    OtherQuestion,
+    #[error(transparent)]
+    Form(#[from] FormSchemaError),
+    #[error("{}", .0.join("; "))]
+    Content(Vec<String>),
+}
+
 /// What an answer comes to; why it does not fit, when it does not.
-async fn reply(answer: &RuleAnswer, ask: &QuestionBody) -> Result<QuestionReply, String> {
+async fn reply(answer: &RuleAnswer, ask: &QuestionBody) -> Result<QuestionReply, AnswerMismatch> {
     match (answer, ask) {
         (RuleAnswer::Decline, _) => Ok(QuestionReply::Decline),
         (RuleAnswer::Cancel, _) => Ok(QuestionReply::Cancel),
@@ -150,14 +161,14 @@ async fn reply(answer: &RuleAnswer, ask: &QuestionBody) -> Result<QuestionReply,
             }
             match form.violations(&content).await.as_slice() {
                 [] => Ok(QuestionReply::Accept(Value::Object(content))),
-                errors => Err(errors.join("; ")),
+                errors => Err(AnswerMismatch::Content(errors.to_vec())),
             }
         }
         (RuleAnswer::Opened, QuestionBody::Url { .. }) => Ok(QuestionReply::Accept(json!({}))),
         (RuleAnswer::Text(text), QuestionBody::Sampling { .. }) => {
             Ok(QuestionReply::Accept(sampling::text_result(text)))
         }
-        _ => Err("it is an answer to something else".to_owned()),
+        _ => Err(AnswerMismatch::OtherQuestion),
     }
 }
 

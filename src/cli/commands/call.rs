@@ -91,15 +91,41 @@ Arguments:
   key=@@text    text that starts with @
   '{\"key\": 1}'  all arguments as one object, as with --args";
 
+/// Why a value of an option is not understood.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(super) enum ParseOptionError {
+    /// A limit of zero.
+    #[error("no call can end in no time")]
+    NoTime,
+    /// Not a duration.
+    #[error("expected a time such as 500ms, 30s or 2m")]
+    Duration,
+    /// A round of `--watch` that would follow the last one at once.
+    #[error("at least {}", units::show_duration(*.0))]
+    TooShort(Duration),
+    /// Not a key with a value.
+    #[error("expected KEY=VALUE")]
+    Pair,
+}
+
+/// A value of `--context` that cannot be sent.
+#[derive(Debug, thiserror::Error)]
+enum ParseContextError {
+    #[error("expected KEY=VALUE or KEY:=JSON")]
+    Pair,
+    #[error("no JSON: {0}")]
+    Json(#[from] serde_json::Error),
+}
+
 /// Reads the limit of a call.
 ///
 /// # Errors
-/// What is understood, in words.
-pub(super) fn parse_timeout(text: &str) -> Result<Duration, String> {
+/// What is understood instead.
+pub(super) fn parse_timeout(text: &str) -> Result<Duration, ParseOptionError> {
     match units::duration(text) {
-        Some(Duration::ZERO) => Err("no call can end in no time".to_owned()),
+        Some(Duration::ZERO) => Err(ParseOptionError::NoTime),
         Some(duration) => Ok(duration),
-        None => Err("expected a time such as 500ms, 30s or 2m".to_owned()),
+        None => Err(ParseOptionError::Duration),
     }
 }
 
@@ -112,21 +138,17 @@ pub enum ContextArg {
     Metadata(String, Value),
 }
 
-fn parse_context(text: &str) -> Result<ContextArg, String> {
-    let expected = || "expected KEY=VALUE or KEY:=JSON".to_owned();
-    let (key, value) = text.split_once('=').ok_or_else(expected)?;
+fn parse_context(text: &str) -> Result<ContextArg, ParseContextError> {
+    let (key, value) = text.split_once('=').ok_or(ParseContextError::Pair)?;
     let word = match key.strip_suffix(':') {
-        Some(key) => {
-            let value = serde_json::from_str(value).map_err(|why| format!("no JSON: {why}"))?;
-            ContextArg::Metadata(key.to_owned(), value)
-        }
+        Some(key) => ContextArg::Metadata(key.to_owned(), serde_json::from_str(value)?),
         None => ContextArg::Variable(key.to_owned(), value.to_owned()),
     };
     match &word {
         ContextArg::Variable(key, _) | ContextArg::Metadata(key, _)
             if key.is_empty() || text.contains('\0') =>
         {
-            Err(expected())
+            Err(ParseContextError::Pair)
         }
         _ => Ok(word),
     }

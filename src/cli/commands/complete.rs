@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use clap::Args;
 use clap_complete::ArgValueCompleter;
 
+use super::call::ParseOptionError;
 use crate::cli::complete;
 use crate::cli::context::{CommandContext, CommandResult};
 use crate::cli::json::offerings::CompletionJson;
@@ -35,10 +36,10 @@ pub struct CompleteArgs {
     pub server: Vec<String>,
 }
 
-fn parse_pair(text: &str) -> Result<(String, String), String> {
+fn parse_pair(text: &str) -> Result<(String, String), ParseOptionError> {
     match text.split_once('=') {
         Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
-        _ => Err("expected KEY=VALUE".to_owned()),
+        _ => Err(ParseOptionError::Pair),
     }
 }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::Args;
 use clap_complete::ArgValueCompleter;
 
+use super::call::ParseOptionError;
 use crate::cli::complete;
 use crate::cli::context::{CommandContext, CommandResult, StartScope};
 use crate::cli::entry_checks;
@@ -43,11 +44,11 @@ pub struct ServersArgs {
     pub interval: Duration,
 }
 
-fn parse_interval(text: &str) -> Result<Duration, String> {
+fn parse_interval(text: &str) -> Result<Duration, ParseOptionError> {
     match units::duration(text) {
         Some(interval) if interval >= MIN_INTERVAL => Ok(interval),
-        Some(_) => Err(format!("at least {}", show_duration(MIN_INTERVAL))),
-        None => Err("expected a time such as 500ms, 2s or 1m".to_owned()),
+        Some(_) => Err(ParseOptionError::TooShort(MIN_INTERVAL)),
+        None => Err(ParseOptionError::Duration),
     }
 }
 

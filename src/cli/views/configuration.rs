@@ -127,7 +127,7 @@ mod tests {
     use crate::cli::json::config::{ConfigCheckJson, ConfigPathsJson, ConfigValuesJson};
     use crate::cli::output::LineRenderer;
     use crate::config::environment::FixedEnvironment;
-    use crate::config::spec::LoadedFile;
+    use crate::config::spec::{FileRole, Layer, LoadedFile};
     use crate::model::SourceLocation;
 
     fn json_of(value: &impl serde::Serialize) -> serde_json::Value {

@@ -27,8 +27,8 @@ pub fn preview(rehearsal: &DryRun) -> StyledPage {
     let mut page = StyledPage::from(StyledLine::styled(SpanStyle::Heading, &preview.summary));
     let (label, verdict, reason) = match &rehearsal.decision {
         Decision::Allow(_) => (SpanStyle::Dim, "", ""),
-        Decision::Ask(reason) => (SpanStyle::Warning, "a person is asked first: ", reason.as_str()),
-        Decision::Deny(reason) => (SpanStyle::Error, "it is refused by ", reason.as_str()),
+        Decision::Ask(reason) => (SpanStyle::Warning, "needs approval: ", reason.as_str()),
+        Decision::Deny(reason) => (SpanStyle::Error, "denied by ", reason.as_str()),
     };
     if !verdict.is_empty() {
         page.push(StyledLine::styled(label, verdict).then(SpanStyle::Plain, reason));

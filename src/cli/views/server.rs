@@ -183,7 +183,7 @@ pub fn page(
         }
     }
     if let Some(instructions) = &server.instructions {
-        page.heading("Instructions for models");
+        page.heading("Instructions");
         page.paragraph(SpanStyle::Plain, 2, &shorten(instructions, MAX_INSTRUCTIONS), width);
     }
     if let Some(entry) = entry {
@@ -203,7 +203,7 @@ pub fn page(
         }
     }
     if !server.stderr_tail.is_empty() {
-        page.heading("The end of its stderr");
+        page.heading("Last lines of stderr");
         for line in &server.stderr_tail {
             page.push(StyledLine::styled(SpanStyle::Dim, line).indented(2));
         }
@@ -227,7 +227,7 @@ fn facts(page: &mut StyledPage, server: &ServerStatus, width: Option<usize>) {
         (Some(name), Some(version)) => Some(format!("{name} {version}")),
         (name, _) => name.map(str::to_owned),
     };
-    fact("says it is", identity);
+    fact("identifies as", identity);
     let era = server.era.map(crate::model::Era::as_str);
     fact(
         "protocol",
@@ -310,6 +310,8 @@ fn state_label(state: &ServerState) -> SpanStyle {
 #[cfg(test)]
 mod tests {
     use insta::assert_snapshot;
+
+    use serde_json::json;
 
     use super::*;
     use crate::cli::json::server::ServerJson;
@@ -462,7 +464,7 @@ mod tests {
 
         Facts
           transport    stdio, npx server-github
-          says it is   gh 1.2
+          identifies as  gh 1.2
           protocol     2025-11-25 (legacy)
           pid          4242
           memory       48.0 MiB
@@ -470,7 +472,7 @@ mod tests {
           ping         850 µs
           offers       26 tools, 1 prompt
 
-        Instructions for models
+        Instructions
           Search first.␛[2J
 
         Capabilities
@@ -478,7 +480,7 @@ mod tests {
             "tools": {}
           }
 
-        The end of its stderr
+        Last lines of stderr
           listening
         "#);
         assert_snapshot!(LineRenderer::default().page(&page(&failed(), None, Some(80))), @r"
@@ -495,7 +497,7 @@ mod tests {
         Warnings
           two answers to one request
 
-        The end of its stderr
+        Last lines of stderr
           Error: no display
         ");
     }

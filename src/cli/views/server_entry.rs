@@ -30,11 +30,11 @@ impl ServerEntryView<'_> {
         let spec = self.spec;
         page.heading("Entry");
         let mut fact = |key: &str, value: &str| page.field(key, SpanStyle::Plain, value, width);
-        fact("stands in", &caret::location(&spec.location));
+        fact("defined in", &caret::location(&spec.location));
         fact(
             "protocol",
             match spec.protocol {
-                ProtocolChoice::Auto => "found out, and remembered",
+                ProtocolChoice::Auto => "auto-detected, cached",
                 ProtocolChoice::Legacy => "legacy only",
                 ProtocolChoice::Modern => "2026-07-28 only",
             },
@@ -45,7 +45,7 @@ impl ServerEntryView<'_> {
             fact("retries", &format!("{}, of tools marked safe to repeat", spec.retries));
         }
         if spec.requires_approval {
-            fact("approval", "a person is asked before each call");
+            fact("approval", "required before each call");
         }
         match spec.routing_weight {
             Some(weight) if weight >= 1.0 => fact("weight", &format!("{weight}, primary")),
@@ -120,7 +120,7 @@ fn credentials(endpoint: &Endpoint) -> Option<String> {
             let mut words = Vec::new();
             words.extend(match &**auth {
                 AuthSpec::None => None,
-                AuthSpec::Unset => Some("a login, if one was made".to_owned()),
+                AuthSpec::Unset => Some("a stored login, if any".to_owned()),
                 AuthSpec::Bearer { variable: Some(name), .. } => {
                     Some(format!("a bearer token from {name}"))
                 }
@@ -154,21 +154,21 @@ fn limits(spec: &ServerSpec) -> Vec<String> {
         words.extend(value.map(|value| format!("{} {what}", show_duration(value))));
     }
     if words.is_empty() {
-        words.push("the built-in ones".to_owned());
+        words.push("built-in defaults".to_owned());
     }
     words
 }
 
 fn drift(spec: &ServerSpec) -> &'static str {
     match (spec.drift(), spec.drift.is_none() && spec.is_dev) {
-        (crate::config::spec::DriftPolicy::Block, _) => "block: a tool that changed is not called",
+        (crate::config::spec::DriftPolicy::Block, _) => "block: refuse to call a tool that changed",
         (crate::config::spec::DriftPolicy::Warn, _) => {
-            "warn: a tool that changed is called, with a warning"
+            "warn: call a tool that changed, with a warning"
         }
         (crate::config::spec::DriftPolicy::Allow, true) => {
             "allow, since it is under development (dev)"
         }
-        (crate::config::spec::DriftPolicy::Allow, false) => "allow: a tool that changed is called",
+        (crate::config::spec::DriftPolicy::Allow, false) => "allow: call a tool that changed",
     }
 }
 

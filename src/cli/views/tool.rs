@@ -258,8 +258,10 @@ pub(in crate::cli) mod tests {
     use std::sync::Arc;
 
     use insta::assert_snapshot;
+    use serde_json::json;
 
     use super::*;
+    use crate::catalogue::fingerprint;
     use crate::cli::json::tool::{ToolDetailJson, ToolJson};
     use crate::cli::output::LineRenderer;
     use crate::model::{Error, SourceLocation, ToolName, ToolSource};

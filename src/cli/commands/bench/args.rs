@@ -13,10 +13,10 @@ use crate::bench::syntax::{self, RateSpec};
 use crate::cli::commands::call::parse_timeout;
 use crate::cli::complete;
 
-/// Call a tool many times and show how fast it answers.
+/// Benchmark a tool: call it many times and report how fast it answers.
 ///
-/// A run is bounded: by -n, by --duration, or by 1000 calls and 10 s. A tool that asks before it
-/// runs, or says that it is not read-only, needs --allow-writes.
+/// A run ends after -n calls or --duration, by default after 1,000 calls or 10 s. A tool that needs
+/// approval, or says that it is not read-only, needs --allow-writes.
 #[derive(Debug, Default, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct BenchArgs {
@@ -36,7 +36,7 @@ pub struct BenchArgs {
     /// Look for tools at this server only; repeatable
     #[arg(long, value_name = "NAME", add = ArgValueCompleter::new(complete::servers))]
     pub server: Vec<String>,
-    /// Call even what asks before it runs, or says that it is not read-only
+    /// Benchmark a tool that needs approval or may write
     #[arg(long)]
     pub allow_writes: bool,
     /// As --allow-writes, and approve the calls that the tool makes without being asked
@@ -51,15 +51,14 @@ pub struct BenchArgs {
           conflicts_with = "no_validate")]
     pub check_every: Option<u64>,
 
-    /// Make so many calls
+    /// Number of calls to make
     #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..),
           help_heading = LOAD)]
     pub requests: Option<u64>,
-    /// Make calls for so long, such as 30s or 2m
+    /// Time to make calls for, such as 30s or 2m
     #[arg(long, value_name = "TIME", value_parser = parse_timeout, help_heading = LOAD)]
     pub duration: Option<Duration>,
-    /// Keep so many calls in flight; with --rate, at most so many (default 1; with --rate
-    /// 100)
+    /// Number of calls in flight; with --rate, the maximum (default 1; with --rate 100)
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000),
           help_heading = LOAD)]
     pub concurrency: Option<u32>,
@@ -67,24 +66,24 @@ pub struct BenchArgs {
     /// rising as 10..100:60s
     #[arg(long, value_name = "PER_SECOND", help_heading = LOAD)]
     pub rate: Option<RateSpec>,
-    /// With --rate: calls come evenly, or at random moments as people do
+    /// With --rate: space calls evenly, or randomly as people do
     #[arg(long, value_name = "HOW", value_enum, help_heading = LOAD)]
     pub arrivals: Option<ArrivalsArg>,
-    /// With --rate: what becomes of a call when too many are in flight
+    /// With --rate: what to do with a call when too many are in flight
     #[arg(long, value_name = "WHAT", value_enum, help_heading = LOAD)]
     pub over: Option<OverflowArg>,
-    /// Make so many calls, or calls for so long, before the first one that counts; 0 for none
-    /// (default a tenth of -n or of --duration)
+    /// Calls, or time, to warm up with before the first call that counts; 0 for none (default a
+    /// tenth of -n or of --duration)
     #[arg(long, value_name = "N|TIME", value_parser = syntax::warm_up, help_heading = LOAD)]
     pub warmup: Option<WarmUp>,
     /// Give a call up after this time
     #[arg(long, value_name = "TIME", value_parser = parse_timeout, help_heading = LOAD)]
     pub timeout: Option<Duration>,
-    /// End the run when so many calls have failed
+    /// End the run after this many failed calls
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..),
           help_heading = LOAD)]
     pub stop_after_failures: Option<u64>,
-    /// What is left to chance follows from this number (default 42)
+    /// Seed of everything random (default 42)
     #[arg(long, value_name = "N", help_heading = LOAD)]
     pub seed: Option<u64>,
 

@@ -23,10 +23,18 @@ pub struct ExportSpec {
     pub path: PathBuf,
 }
 
-impl FromStr for ExportSpec {
-    type Err = String;
+/// A value of `--export` whose format is unknown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "expected FILE.csv, FILE.md, FILE.hgrm, or FORMAT=FILE with csv, md, hgrm or hyperfine; \
+     toolhost's own JSON is --save FILE"
+)]
+pub struct ParseExportError;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+impl FromStr for ExportSpec {
+    type Err = ParseExportError;
+
+    fn from_str(text: &str) -> Result<Self, ParseExportError> {
         let known = |word: &str| match word {
             "csv" => Some(ExportFormat::Csv),
             "md" | "markdown" => Some(ExportFormat::Markdown),
@@ -43,11 +51,7 @@ impl FromStr for ExportSpec {
         let path = PathBuf::from(text);
         match path.extension().and_then(|extension| known(extension.to_str()?)) {
             Some(form) => Ok(Self { form, path }),
-            None => {
-                Err("expected FILE.csv, FILE.md, FILE.hgrm, or FORMAT=FILE with csv, md, hgrm \
-                         or hyperfine; toolhost's own JSON is --save FILE"
-                    .to_owned())
-            }
+            None => Err(ParseExportError),
         }
     }
 }

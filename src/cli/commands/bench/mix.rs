@@ -4,6 +4,8 @@
 
 use std::str::FromStr;
 
+use crate::bench::syntax::ParseLoadError;
+
 /// `--mix`: another call of the same run, written as `WEIGHT NAME [ARGS]`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MixSpec {
@@ -15,14 +17,17 @@ pub struct MixSpec {
     pub words: Vec<String>,
 }
 
-impl FromStr for MixSpec {
-    type Err = String;
+/// A value of `--mix` that is no weighted call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("expected WEIGHT NAME [ARGS] in quotes, such as '2 notes-get key=milk'")]
+pub struct ParseMixError;
 
-    fn from_str(text: &str) -> Result<Self, String> {
-        let expected =
-            || "expected WEIGHT NAME [ARGS] in quotes, such as '2 notes-get key=milk'".to_owned();
-        let (weight, rest) = text.trim().split_once(char::is_whitespace).ok_or_else(expected)?;
-        let weight = weight_of(weight).map_err(|_| expected())?;
+impl FromStr for MixSpec {
+    type Err = ParseMixError;
+
+    fn from_str(text: &str) -> Result<Self, ParseMixError> {
+        let (weight, rest) = text.trim().split_once(char::is_whitespace).ok_or(ParseMixError)?;
+        let weight = weight_of(weight).map_err(|_| ParseMixError)?;
         let rest = rest.trim_start();
         let (name, arguments) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
         let arguments = arguments.trim();
@@ -38,11 +43,11 @@ impl FromStr for MixSpec {
 /// Reads a weight.
 ///
 /// # Errors
-/// What is understood, in words.
-pub fn weight_of(text: &str) -> Result<f64, String> {
+/// What is understood instead.
+pub fn weight_of(text: &str) -> Result<f64, ParseLoadError> {
     match text.parse::<f64>() {
         Ok(weight) if weight > 0.0 && weight <= 1e6 => Ok(weight),
-        _ => Err("expected a weight above 0, such as 1 or 0.5".to_owned()),
+        _ => Err(ParseLoadError::Weight),
     }
 }
 

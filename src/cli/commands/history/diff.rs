@@ -22,17 +22,17 @@ pub struct HistoryDiffArgs {
     #[arg(add = ArgValueCompleter::new(complete::calls))]
     pub id: String,
     /// The call to compare it with
-    #[arg(required_unless_present = "replay", conflicts_with = "replay",
+    #[arg(required_unless_present = "rerun", conflicts_with = "rerun",
           add = ArgValueCompleter::new(complete::calls))]
     pub other: Option<String>,
     /// Compare it with what the same call gives now
-    #[arg(long)]
-    pub replay: bool,
-    /// Approve the call of --replay without being asked
-    #[arg(short, long, requires = "replay")]
+    #[arg(long, visible_alias = "replay")]
+    pub rerun: bool,
+    /// Approve the call of --rerun without being asked
+    #[arg(short, long, requires = "rerun")]
     pub yes: bool,
-    /// Approve the call of --replay, and the calls it makes, without being asked
-    #[arg(long, requires = "replay")]
+    /// Approve the call of --rerun, and the calls it makes, without being asked
+    #[arg(long, requires = "rerun")]
     pub yes_nested: bool,
 }
 

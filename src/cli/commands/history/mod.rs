@@ -24,17 +24,17 @@ use crate::util::append::RecordLocation;
 use crate::util::clock::{Clock as _, SystemClock};
 use crate::util::segments::{self, ReverseLines};
 
-/// Show calls of the past, call again, compare results.
+/// Show past calls, run them again, compare results.
 ///
-/// Every call that was made is kept with its arguments and the beginning of its result. Arguments
-/// that are secret are not. Without a command the newest calls are listed, the newest first.
+/// Every call is kept with its arguments and the beginning of its result; secret arguments are not.
+/// Without a command the newest calls are listed, newest first.
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct HistoryArgs {
     /// Which calls are listed.
     #[command(flatten)]
     pub list: HistoryListArgs,
-    /// Something else than listing.
+    /// What to do instead of listing.
     #[command(subcommand)]
     pub action: Option<HistoryAction>,
 }
@@ -60,19 +60,20 @@ pub struct HistoryListArgs {
     pub limit: u32,
 }
 
-/// What to do with calls of the past.
+/// What to do with past calls.
 #[derive(Debug, Subcommand)]
 pub enum HistoryAction {
-    /// List calls, the newest first.
+    /// List calls, newest first.
     List(HistoryListArgs),
-    /// Show one call: its arguments and what it gave.
+    /// Show one call: its arguments and its result.
     Show {
         /// The call: its identity, a beginning that only it has, or 'last'
         #[arg(add = ArgValueCompleter::new(complete::calls))]
         id: String,
     },
     /// Call again with the same arguments.
-    Replay(rerun::HistoryRerunArgs),
+    #[command(visible_alias = "replay")]
+    Rerun(rerun::HistoryRerunArgs),
     /// Compare the results of two calls, line by line.
     Diff(diff::HistoryDiffArgs),
     /// Remove the history.
@@ -92,7 +93,7 @@ pub async fn run(args: &HistoryArgs, context: &CommandContext) -> CommandResult 
         None => list(&args.list, context),
         Some(HistoryAction::List(args)) => list(args, context),
         Some(HistoryAction::Show { id }) => show(id, context),
-        Some(HistoryAction::Replay(args)) => rerun::run(args, context).await,
+        Some(HistoryAction::Rerun(args)) => rerun::run(args, context).await,
         Some(HistoryAction::Diff(args)) => diff::run(args, context).await,
         Some(HistoryAction::Clear { yes }) => clear(*yes, context).await,
     }

@@ -1,4 +1,4 @@
-//! `toolhost history replay`: a call of the past once more.
+//! `toolhost history rerun`: a call of the history once more.
 
 use std::slice::from_ref;
 use std::time::Duration;

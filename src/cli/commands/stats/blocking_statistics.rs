@@ -63,18 +63,18 @@ impl BlockingStatistics {
         Ok(changed)
     }
 
-    /// What was counted, and with `time_series` how it went in the slices of time.
+    /// What was counted, and with `with_slices` in slices of time.
     pub(super) async fn summary(
         &mut self,
         query: StatsQuery,
-        slices: bool,
+        with_slices: bool,
     ) -> Result<(Summary, Vec<TimeSlice>), Error> {
         let most = slices_in(self.output.width());
         self.with(move |statistics| {
             let now = SystemClock.unix();
             let summary = statistics.summary(&query, now)?;
             let slices =
-                if slices { statistics.time_series(&query, now, most)? } else { Vec::new() };
+                if with_slices { statistics.time_series(&query, now, most)? } else { Vec::new() };
             Ok((summary, slices))
         })
         .await

@@ -86,7 +86,7 @@ pub(super) fn baseline(baseline: &BaselineReport, width: Option<usize>) -> Style
             page.paragraph(
                 SpanStyle::Warning,
                 2,
-                "nothing to compare: one of the two has no answered call",
+                "Nothing to compare: one of the runs has no successful calls",
                 width,
             );
             continue;
@@ -105,7 +105,7 @@ pub(super) fn baseline(baseline: &BaselineReport, width: Option<usize>) -> Style
         }
     }
     if baseline.targets.is_empty() {
-        page.paragraph(SpanStyle::Error, 2, "no tool of this run is in it", width);
+        page.paragraph(SpanStyle::Error, 2, "It has no tool of this run", width);
     }
     page
 }
@@ -116,7 +116,7 @@ pub(super) fn judgements(judged: &[ThresholdResult], width: Option<usize>) -> St
     if judged.is_empty() {
         return page;
     }
-    page.heading("Thresholds (true fails)");
+    page.heading("Thresholds (fail if true)");
     for line in judged.iter().flat_map(|judgement| &judgement.lines) {
         let label = match (line.failed, line.is_unreliable) {
             (true, _) => SpanStyle::Error,

@@ -7,7 +7,7 @@ use crate::bench::distribution::{self, Distribution};
 use crate::cli::output::table::{Table, TableColumn};
 use crate::cli::output::{SpanStyle, StyledLine, StyledPage};
 use crate::util::histogram::Durations;
-use crate::util::units::show_duration;
+use crate::util::units::{show_count, show_duration};
 
 /// The percentiles that are reported, with their names.
 const PERCENTILES: [(&str, f64); 5] =
@@ -82,7 +82,7 @@ fn row(name: &str, count: u64, spread: &Distribution, room: usize) -> StyledLine
     let mut line = StyledLine::styled(SpanStyle::Dim, format!("{name:>12} ")).indented(2);
     line.push(SpanStyle::Success, shape::bar(share, room));
     if count > 0 {
-        line.push(SpanStyle::Plain, format!(" {count}"));
+        line.push(SpanStyle::Plain, format!(" {}", show_count(count)));
     }
     line
 }

@@ -8,7 +8,7 @@ use crate::bench::monitor::RunPhase;
 use crate::bench::plan::BenchPlan;
 use crate::bench::snapshot::{BenchSnapshot, TargetSnapshot, total_limits};
 use crate::cli::output::{SpanStyle, StyledLine, StyledPage};
-use crate::util::units::show_duration;
+use crate::util::units::{show_count, show_duration};
 
 /// The widest it gets: longer lines are not read faster.
 const WIDEST: usize = 100;
@@ -88,7 +88,7 @@ fn title(snapshot: &BenchSnapshot, plan: &BenchPlan) -> StyledLine {
 fn progress(snapshot: &BenchSnapshot, plan: &BenchPlan, width: usize) -> StyledLine {
     let made: u64 = snapshot.targets.iter().map(|target| target.requests + target.dropped).sum();
     let of = match total_limits(plan, snapshot.targets.len()).requests {
-        Some(all) => format!("{made} of {}", formatting::calls(all)),
+        Some(all) => format!("{} of {}", show_count(made), formatting::calls(all)),
         None => formatting::calls(made),
     };
     let Some(share) = snapshot.progress else { return StyledLine::plain(of) };
@@ -106,7 +106,7 @@ fn progress(snapshot: &BenchSnapshot, plan: &BenchPlan, width: usize) -> StyledL
 
 fn totals(snapshot: &BenchSnapshot) -> StyledLine {
     let mut line =
-        StyledLine::plain(format!("{}/s answered", formatting::per_second(snapshot.rate())));
+        StyledLine::plain(format!("{} calls/s", formatting::per_second(snapshot.rate())));
     line.push(SpanStyle::Dim, format!("  {} in flight", snapshot.in_flight()));
     let failed = snapshot.failed();
     let label = if failed > 0 { SpanStyle::Error } else { SpanStyle::Dim };
@@ -169,7 +169,7 @@ pub fn line(snapshot: &BenchSnapshot) -> StyledLine {
         return StyledLine::styled(SpanStyle::Dim, "bench: not measuring yet");
     }
     let mut said = format!(
-        "bench: {}, {} answered, {}/s, {} failed, {} in flight",
+        "bench: {}, {} ok, {} calls/s, {} failed, {} in flight",
         show_duration(snapshot.elapsed),
         snapshot.answered(),
         formatting::per_second(snapshot.rate()),
@@ -250,16 +250,16 @@ mod tests {
         let shown = LineRenderer::default().page(&block(&one, &plan(), 80));
         assert_snapshot!(shown, @"
         demo-echo  measuring  4 s of 10 s
-        [#####################...............................]  40 %  640 of 1600 calls
-        158/s answered  8 in flight  0 failed
+        [####################...............................]  40 %  640 of 1,600 calls
+        158 calls/s  8 in flight  0 failed
         p50 1.23 ms  p90 2.50 ms  p99 41 ms
         rate ▁▁▁▁▂▂▂▂▃▃▃▄▄▄▄▅▅▅▅▆▆▆▇▇▇▇████   800 µs ▁▂█▅▃▂▁ ▁ 50 ms
         ");
         let shown = LineRenderer { ascii: true, colour: false }.page(&block(&one, &plan(), 40));
         assert_snapshot!(shown, @"
         demo-echo  measuring  4 s of 10 s
-        [#####.......]  40 %  640 of 1600 calls
-        158/s answered  8 in flight  0 failed
+        [####.......]  40 %  640 of 1,600 calls
+        158 calls/s  8 in flight  0 failed
         p50 1.23 ms  p90 2.50 ms  p99 41 ms
         rate ____....---::::====+++****####
         ");
@@ -270,8 +270,8 @@ mod tests {
         let shown = LineRenderer::default().page(&block(&snapshot(), &plan(), 80));
         assert_snapshot!(shown, @"
         measuring, round 2 of 10  4 s of 10 s
-        [####################...............................]  40 %  1280 of 1600 calls
-        315/s answered  16 in flight  3 failed
+        [####################.............................]  40 %  1,280 of 1,600 calls
+        315 calls/s  16 in flight  3 failed
         demo-echo        p50 1.23 ms  p90 2.50 ms  p99 41 ms
                          rate ▁▁▁▁▂▂▂▂▃▃▃▄▄▄▄▅▅▅▅▆▆▆▇▇▇▇████   800 µs ▁▂█▅▃▂▁ ▁ 50 ms
         demo-a_tool_wit… p50 1.23 ms  p90 2.50 ms  p99 41 ms
@@ -283,6 +283,6 @@ mod tests {
     #[test]
     fn a_log_gets_one_line() {
         let shown = LineRenderer::default().line(&line(&snapshot()));
-        assert_snapshot!(shown, @"bench: 4 s, 1261 answered, 315/s, 3 failed, 16 in flight, demo-echo p50 1.23 ms, p99 41 ms, demo-a_tool_with_a_long_name p50 1.23 ms, p99 41 ms");
+        assert_snapshot!(shown, @"bench: 4 s, 1261 ok, 315 calls/s, 3 failed, 16 in flight, demo-echo p50 1.23 ms, p99 41 ms, demo-a_tool_with_a_long_name p50 1.23 ms, p99 41 ms");
     }
 }

@@ -21,8 +21,8 @@ pub(super) fn facts(environment: &BenchEnvironment) -> Vec<Fact> {
     if let Some([load, ..]) = environment.load_before {
         let after = environment
             .load_after
-            .map_or_else(String::new, |[after, ..]| format!(", {after:.1} after it"));
-        facts.push(("load of it", SpanStyle::Dim, format!("{load:.1} before the run{after}")));
+            .map_or_else(String::new, |[after, ..]| format!(", {after:.1} after"));
+        facts.push(("load average", SpanStyle::Dim, format!("{load:.1} before{after}")));
     }
     for server in &environment.servers {
         let words: Vec<&str> =

@@ -36,8 +36,8 @@ pub fn page(
             .baseline
             .as_ref()
             .map_or_else(StyledPage::default, |one| comparison::baseline(one, width)),
-        sentences("What limits it", SpanStyle::Plain, &findings.bottlenecks, width),
-        sentences("Before you believe it", SpanStyle::Warning, &findings.warnings, width),
+        sentences("Bottlenecks", SpanStyle::Plain, &findings.bottlenecks, width),
+        sentences("Caveats", SpanStyle::Warning, &findings.warnings, width),
     ] {
         page.blank_line();
         page.append(section);

@@ -29,30 +29,30 @@ fn bound(report: &BenchReport) -> Fact {
     if report.targets.len() > 1 && matches!(report.plan.sharing, Sharing::Interleaved { .. }) {
         bounds.push_str(" for each");
     }
-    let nobody_said =
+    let default_limits =
         RunLimits { requests: Some(DEFAULT_REQUESTS), duration: Some(DEFAULT_DURATION) };
-    let said = if report.plan.limits == nobody_said {
-        format!("{bounds} (the default; -n and --duration set others)")
+    let text = if report.plan.limits == default_limits {
+        format!("{bounds} (default; set with -n and --duration)")
     } else {
         bounds
     };
-    ("bounded by", SpanStyle::Plain, said)
+    ("bounded by", SpanStyle::Plain, text)
 }
 
 fn ending(report: &BenchReport) -> Option<Fact> {
-    let said = match report.status {
+    let text = match report.status {
         RunStatus::Complete => return None,
-        RunStatus::Stopped => {
-            "stopped before it was complete: these figures are of what was made".to_owned()
+        RunStatus::Stopped => "stopped early: the figures cover the calls made so far".to_owned(),
+        RunStatus::Aborted if report.plan.stop_rules.is_empty() => {
+            "ended by a tool error".to_owned()
         }
-        RunStatus::Aborted if report.plan.stop_rules.is_empty() => "ended by the tool".to_owned(),
         RunStatus::Aborted => {
             let rules: Vec<String> =
                 report.plan.stop_rules.iter().map(|rule| formatting::stop_rule(*rule)).collect();
-            format!("given up before it was complete (after {})", rules.join(" or "))
+            format!("stopped early (after {})", rules.join(" or "))
         }
     };
-    Some(("ended", SpanStyle::Warning, said))
+    Some(("ended", SpanStyle::Warning, text))
 }
 
 /// Whether the load was made as it was meant, which is what an open load is believed for.
@@ -76,19 +76,19 @@ fn generator(report: &BenchReport) -> Vec<Fact> {
         made = format!("{made}; {dropped} {}", formatting::dropped_reason(&plan.model));
     }
     if report.generator.queued > 0 {
-        made = format!("{made}; {} had to wait for that", report.generator.queued);
+        made = format!("{made}; {} had to wait", report.generator.queued);
     }
     let lag = &report.generator.lag;
     let mut facts = vec![("made", SpanStyle::Plain, made)];
     if let (Some(median), Some(high)) = (lag.quantile(0.5), lag.quantile(0.99)) {
-        let said = format!(
+        let text = format!(
             "p50 {}, p99 {} after the moment when it could be; {} of {} more than 1 ms late",
             show_duration(median),
             show_duration(high),
             report.generator.late,
             lag.count()
         );
-        facts.push(("sent", SpanStyle::Plain, said));
+        facts.push(("sent", SpanStyle::Plain, text));
     }
     facts
 }

@@ -7,7 +7,7 @@ use crate::bench::report::{BenchReport, TargetReport, TimelineSlice};
 use crate::bench::snapshot::rates;
 use crate::bench::{compare, formatting};
 use crate::cli::output::{SpanStyle, StyledLine, StyledPage};
-use crate::util::units::{show_duration, show_size};
+use crate::util::units::{show_count, show_duration, show_size};
 
 /// Below that nothing was connected to.
 const NOTICEABLE: Duration = Duration::from_micros(100);
@@ -51,7 +51,7 @@ pub(super) fn page(
 fn headline(report: &BenchReport, target: &TargetReport) -> (SpanStyle, String) {
     let made = formatting::calls(target.requests);
     let rate = formatting::per_second(target.throughput);
-    let said = format!("{made} in {}, {rate} answered a second", show_duration(report.elapsed));
+    let said = format!("{made} in {}, {rate} calls/s", show_duration(report.elapsed));
     (if target.ok == 0 { SpanStyle::Error } else { SpanStyle::Plain }, said)
 }
 
@@ -62,7 +62,7 @@ fn times(report: &BenchReport, target: &TargetReport, width: Option<usize>) -> S
         latency_table::table(&[("service", &target.service)], width)
     };
     if latency_table::has_doubtful(&target.response) {
-        page.paragraph(SpanStyle::Dim, 2, "~ too few calls lie beyond it to rely on", width);
+        page.paragraph(SpanStyle::Dim, 2, "~ too few calls to be reliable", width);
     }
     page
 }
@@ -71,29 +71,29 @@ fn times(report: &BenchReport, target: &TargetReport, width: Option<usize>) -> S
 fn failures(report: &BenchReport, target: &TargetReport, width: Option<usize>) -> StyledPage {
     let mut page = StyledPage::default();
     let all = [
-        (target.ok, "answered", SpanStyle::Success),
-        (target.tool_errors, "refused by the tool", SpanStyle::Error),
+        (target.ok, "ok", SpanStyle::Success),
+        (target.tool_errors, "tool errors", SpanStyle::Error),
         (target.errors, "failed", SpanStyle::Error),
         (target.timeouts, "timed out", SpanStyle::Error),
-        (target.unanswered, "without an answer when the run ended", SpanStyle::Warning),
+        (target.unanswered, "unanswered at the end", SpanStyle::Warning),
         (target.dropped, formatting::dropped_reason(&report.plan.model), SpanStyle::Warning),
     ];
     let mut counts = StyledLine::default();
     for (count, what, label) in all.into_iter().filter(|(count, ..)| *count > 0) {
         let comma = if counts.is_empty() { "" } else { ", " };
         counts.push(SpanStyle::Plain, comma);
-        counts.push(label, format!("{count} {what}"));
+        counts.push(label, format!("{} {what}", show_count(count)));
     }
     for line in counts.wrap(width.unwrap_or(usize::MAX).saturating_sub(2)) {
         page.push(line.indented(2));
     }
     if let Some(error) = &target.error {
-        page.field("ended", SpanStyle::Error, &format!("before the run was done: {error}"), width);
+        page.field("ended", SpanStyle::Error, &format!("early: {error}"), width);
     }
     for (kind, cause) in &target.errors_by_kind {
         let said = format!(
             "{} times, first after {}: {}",
-            cause.count,
+            show_count(cause.count),
             show_duration(cause.first_seen),
             cause.sample
         );
@@ -118,7 +118,7 @@ fn facts(target: &TargetReport) -> Vec<(&'static str, SpanStyle, String)> {
         facts.push(("cold start", SpanStyle::Plain, cold.join(", ") + counted));
     }
     if target.restarts > 0 {
-        let said = format!("the way to the tool was opened again {} times", target.restarts);
+        let said = format!("reconnected {} times", target.restarts);
         facts.push(("restarts", SpanStyle::Warning, said));
     }
     if target.bytes_in + target.bytes_out > 0 {
@@ -129,7 +129,7 @@ fn facts(target: &TargetReport) -> Vec<(&'static str, SpanStyle, String)> {
         facts.push(("bytes", SpanStyle::Plain, bytes));
     }
     for doubt in &target.protocol_warnings {
-        facts.push(("odd", SpanStyle::Warning, doubt.clone()));
+        facts.push(("warning", SpanStyle::Warning, doubt.clone()));
     }
     facts
 }
@@ -138,10 +138,10 @@ fn facts(target: &TargetReport) -> Vec<(&'static str, SpanStyle, String)> {
 fn over_time(report: &BenchReport, target: &TargetReport, width: Option<usize>) -> StyledPage {
     let mut page = StyledPage::default();
     let slices = &target.timeline;
-    // Two points make no course.
+    // Two points show no trend.
     let [_, _, _, ..] = slices.as_slice() else { return page };
     let cells = width.unwrap_or(80).saturating_sub(15).clamp(8, LINE);
-    for (name, numbers) in [("answered/s", rates(slices, report.elapsed)), ("p95", highs(slices))] {
+    for (name, numbers) in [("calls/s", rates(slices, report.elapsed)), ("p95", highs(slices))] {
         let mut line = StyledLine::styled(SpanStyle::Dim, name).indented(2);
         line.pad_to(15);
         line.push(SpanStyle::Success, shape::sparkline(&numbers, cells));

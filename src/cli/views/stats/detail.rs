@@ -8,7 +8,7 @@ use crate::cli::output::{SpanStyle, StyledLine, StyledPage};
 use crate::cli::records::local_time;
 use crate::stats::Usage;
 use crate::stats::summary::{TimeSlice, duration_buckets};
-use crate::util::units::{show_duration, show_size};
+use crate::util::units::{show_count, show_duration, show_size};
 
 /// The most classes of a histogram that are shown.
 const CLASSES: usize = 12;
@@ -38,12 +38,12 @@ pub fn page(usage: &Usage, slices: &[TimeSlice], width: Option<usize>) -> Styled
     text("first used", &local_time(seconds(usage.period.first)));
     text("last used", &local_time(seconds(usage.period.last)));
     if counts.retries() > 0 {
-        let words = format!("{}, {} calls went well after one", counts.retries(), counts.recovered);
+        let words = format!("{}, {} succeeded after a retry", counts.retries(), counts.recovered);
         text("retries", &words);
     }
     text("results", &show_size(counts.bytes));
     if durations.count() > 0 {
-        page.heading(&format!("Durations of {} calls that went well", durations.count()));
+        page.heading(&format!("Durations of {} successful calls", show_count(durations.count())));
         fact(&mut page, "mean", StyledLine::plain(time(durations.mean())));
         fact(&mut page, "deviation", StyledLine::plain(time(durations.stddev())));
         for (name, share) in QUANTILES {
@@ -144,7 +144,9 @@ fn span(length: Duration) -> String {
 mod tests {
     use super::super::tests::{shown, usage};
     use super::*;
+    use crate::cli::json::stats::StatsJson;
     use crate::cli::output::LineRenderer;
+    use crate::stats::Summary;
     use crate::stats::count::CallCounts;
 
     fn slices() -> Vec<TimeSlice> {
@@ -175,7 +177,7 @@ mod tests {
         for part in [
             "332, 90.4% ok",
             "web",
-            "Durations of 300 calls that went well",
+            "Durations of 300 successful calls",
             "timeout      2\n",
             "tool         30\n  timeout",
             "Over time, 1 hour a character",

@@ -12,7 +12,7 @@ use crate::cli::records::local_time;
 use crate::stats::count::CallCounts;
 use crate::stats::{Summary, Usage};
 use crate::util::histogram::Durations;
-use crate::util::units::show_duration;
+use crate::util::units::{show_count, show_duration};
 
 /// Marks a percentile that too few calls stand behind.
 const UNSURE: char = '?';
@@ -112,7 +112,7 @@ pub fn summary_line(usage: &Usage) -> StyledLine {
     let (counts, durations) = (&usage.counts, &usage.counts.durations);
     let mut line = StyledLine::plain(match counts.calls() {
         1 => "1 call".to_owned(),
-        calls => format!("{calls} calls"),
+        calls => format!("{} calls", show_count(calls)),
     });
     line = line.then(SpanStyle::Plain, ", ");
     line.append(share(counts));
@@ -245,7 +245,7 @@ pub(in crate::cli) mod tests {
         let line = |usage: &Usage| shown(&StyledPage::from(summary_line(usage)));
         let summary = summary();
         let used = line(&summary.tools[0]);
-        assert!(used.starts_with("2000 calls, 100.0% ok, p50 1 s, p95 1.9"), "{used}");
+        assert!(used.starts_with("2,000 calls, 100.0% ok, p50 1 s, p95 1.9"), "{used}");
         assert!(used.ends_with(", last used 2026-11-21 23:46:16\n"), "{used}");
         let failed = line(&summary.tools[1]);
         assert_eq!(failed, "1 call, 0.0% ok, last used 2026-11-21 23:46:16\n");

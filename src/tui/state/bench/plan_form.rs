@@ -373,8 +373,10 @@ impl PlanForm {
             return Ok(None);
         }
         let rate = RateSpec::from_str(self.text(PlanField::Rate));
-        rate.map(Some)
-            .map_err(|why| PlanFieldError { entry: PlanField::Rate, error: Error::usage(why) })
+        rate.map(Some).map_err(|error| PlanFieldError {
+            entry: PlanField::Rate,
+            error: Error::usage(error.to_string()),
+        })
     }
 
     fn read<T>(

@@ -109,7 +109,7 @@ fn what_was_secret_is_never_sent_and_has_to_be_filled_in() {
     opened(&mut state, entry("c-3", "calculator", &arguments, &json!("42")));
     assert_eq!(
         press(&mut state, &["Y"]),
-        [AppEffect::Copy("toolhost history replay c-3".to_owned())]
+        [AppEffect::Copy("toolhost history rerun c-3".to_owned())]
     );
     assert_eq!(press(&mut state, &["r"]), []);
     let form = state.tools.form.as_ref().unwrap();
