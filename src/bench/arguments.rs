@@ -9,7 +9,7 @@ use super::driver::ArgumentStream;
 use super::plan::ArgumentSource;
 use super::template::{ArgumentTemplate, has_placeholder};
 use crate::host::load::LoadTarget;
-use crate::host::request::{ArgumentWord, CallArguments as Given};
+use crate::host::request::{ArgumentWord, CallArguments};
 use crate::model::Error;
 use crate::provider::load::EncodedArguments;
 use crate::util::clock::Clock;
@@ -29,13 +29,13 @@ pub async fn prepare(
 ) -> Result<Box<dyn ArgumentStream>, Error> {
     match source {
         ArgumentSource::Constant(object) => {
-            let payload = target.encode_arguments(Given::Object(object)).await?;
+            let payload = target.encode_arguments(CallArguments::Object(object)).await?;
             Ok(Box::new(ArgumentRows(vec![Arc::new(payload)])))
         }
         ArgumentSource::Rows(rows) => {
             let mut payloads = Vec::with_capacity(rows.len());
             for (number, row) in (1..).zip(rows) {
-                let payload = target.encode_arguments(Given::Object(row)).await;
+                let payload = target.encode_arguments(CallArguments::Object(row)).await;
                 let payload = payload.map_err(|error| error.context(&format!("row {number}")))?;
                 payloads.push(Arc::new(payload));
             }
@@ -52,12 +52,12 @@ pub async fn prepare(
                 wants.is_some_and(|wants| wants == "string")
             });
             if template.is_constant() {
-                let payload = target.encode_arguments(Given::Object(object)).await?;
+                let payload = target.encode_arguments(CallArguments::Object(object)).await?;
                 return Ok(Box::new(ArgumentRows(vec![Arc::new(payload)])));
             }
             let mut made = GeneratedArguments { template, clock };
             for number in 0..CHECKED_SAMPLES {
-                let sample = Given::Object(made.payload(number).object.clone());
+                let sample = CallArguments::Object(made.payload(number).object.clone());
                 let checked = target.encode_arguments(sample).await;
                 checked.map_err(|error| error.context(&format!("made for call {}", number + 1)))?;
             }
@@ -71,15 +71,15 @@ pub async fn prepare(
 ///
 /// # Errors
 /// As [`prepare`].
-pub async fn parse(given: Given, target: &LoadTarget, seed: u64) -> Result<ArgumentSource, Error> {
+pub async fn parse(given: CallArguments, target: &LoadTarget, seed: u64) -> Result<ArgumentSource, Error> {
     let words = match given {
-        Given::Object(object) => return Ok(ArgumentSource::Template(object)),
-        Given::Words(words) => words,
+        CallArguments::Object(object) => return Ok(ArgumentSource::Template(object)),
+        CallArguments::Words(words) => words,
     };
     let is_made = |word: &ArgumentWord| matches!(word, ArgumentWord::Text { value: text, .. } if has_placeholder(text));
     if !words.iter().any(is_made) {
         return target
-            .encode_arguments(Given::Words(words))
+            .encode_arguments(CallArguments::Words(words))
             .await
             .map(|all| ArgumentSource::Constant(all.object));
     }
@@ -96,7 +96,7 @@ pub async fn parse(given: Given, target: &LoadTarget, seed: u64) -> Result<Argum
             };
         }
     }
-    let mut object = target.encode_arguments(Given::Words(sample)).await?.object;
+    let mut object = target.encode_arguments(CallArguments::Words(sample)).await?.object;
     for word in words {
         if let ArgumentWord::Text { key, value: text } = word
             && has_placeholder(&text)

@@ -16,7 +16,7 @@ use super::plan::ArgumentSource;
 use super::report::{BenchReport, TargetReport};
 use crate::host::ToolHost;
 use crate::host::load::{LoadTarget, LoadTargetRequest};
-use crate::host::request::CallArguments as Said;
+use crate::host::request::CallArguments;
 use crate::model::{Error, JsonObject};
 use crate::util::clock::Clock;
 
@@ -35,7 +35,7 @@ pub struct TargetSpec {
 #[derive(Debug, Clone)]
 pub enum ArgumentInput {
     /// The same for all calls, or a template of them.
-    Single(Said),
+    Single(CallArguments),
     /// One object for each call, from the beginning again after the last.
     Lines(Vec<JsonObject>),
 }

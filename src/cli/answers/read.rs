@@ -212,7 +212,7 @@ mod tests {
             ("- { decline: true, uses: 0 }", 1, "1 or more"),
             ("- maybe", 1, "expected defaults, decline or cancel"),
             ("answer: []", 1, "unknown key 'answer'"),
-            ("- { decline: true, decline: true }", 1, "twice"),
+            ("- { decline: true, decline: true }", 1, "duplicate key"),
             ("- [", 1, "bracket"),
         ] {
             let error = of(text).unwrap_err();

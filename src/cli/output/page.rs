@@ -227,12 +227,14 @@ impl StyledPage {
     /// a name it continues the one before.
     pub fn field(&mut self, key: &str, label: SpanStyle, value: &str, width: Option<usize>) {
         const COLUMN: usize = 15;
+        // A key that reaches the column keeps its distance from the value.
+        let column = COLUMN.max(StyledLine::styled(SpanStyle::Dim, key).width() + 4);
         let mut rows = Self::default();
-        rows.paragraph(label, 0, value, width.map(|width| width.saturating_sub(COLUMN)));
+        rows.paragraph(label, 0, value, width.map(|width| width.saturating_sub(column)));
         for (index, row) in rows.lines.into_iter().enumerate() {
             let mut line =
                 StyledLine::styled(SpanStyle::Dim, if index == 0 { key } else { "" }).indented(2);
-            line.pad_to(COLUMN);
+            line.pad_to(column);
             line.append(row);
             self.push(line);
         }
