@@ -71,7 +71,11 @@ pub async fn prepare(
 ///
 /// # Errors
 /// As [`prepare`].
-pub async fn parse(given: CallArguments, target: &LoadTarget, seed: u64) -> Result<ArgumentSource, Error> {
+pub async fn parse(
+    given: CallArguments,
+    target: &LoadTarget,
+    seed: u64,
+) -> Result<ArgumentSource, Error> {
     let words = match given {
         CallArguments::Object(object) => return Ok(ArgumentSource::Template(object)),
         CallArguments::Words(words) => words,

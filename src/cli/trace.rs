@@ -88,7 +88,7 @@ impl TracePrinter {
             (TraceStream::Stdout, false) => return self.output.page(&page(self.output.width())),
             (TraceStream::Stderr, true) => self.output.stderr_value(&TraceRow::of(traffic)),
             (TraceStream::Stderr, false) => {
-                self.output.stderr_page(&page(self.output.stderr_width()))
+                self.output.stderr_page(&page(self.output.stderr_width()));
             }
         }
         Ok(())

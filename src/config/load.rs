@@ -236,7 +236,7 @@ impl<'a> Loader<'a> {
     }
 }
 
-/// Puts the entry_diagnostics into the order of the files and of the lines in them.
+/// Puts the `entry_diagnostics` into the order of the files and of the lines in them.
 fn sort_diagnostics(configuration: &mut Configuration) {
     let files = &configuration.files;
     configuration.diagnostics.sort_by_key(|diagnostic| {

@@ -170,11 +170,11 @@ fn mapping(
         }
         match word {
             "level" => {
-                spec.level = ok_or_report(level(value), diagnostics).unwrap_or(SandboxLevel::Auto)
+                spec.level = ok_or_report(level(value), diagnostics).unwrap_or(SandboxLevel::Auto);
             }
             "read" => spec.read = ok_or_report(paths(value, base_dir), diagnostics),
             "write" => {
-                spec.write = ok_or_report(paths(value, base_dir), diagnostics).unwrap_or_default()
+                spec.write = ok_or_report(paths(value, base_dir), diagnostics).unwrap_or_default();
             }
             "network" => spec.network = ok_or_report(value.as_bool(), diagnostics),
             "metadata" => spec.metadata = ok_or_report(value.as_bool(), diagnostics),

@@ -99,7 +99,9 @@ impl<'a> ActiveCallRecord<'a> {
             ..RecordedOutcome::default()
         };
         if let Err(cause) = host.pipeline.recorder.record_outcome(call, &outcome, None) {
-            host.sessions.events.emit(HostEvent::Warning { text: format!("not recorded: {cause}") });
+            host.sessions
+                .events
+                .emit(HostEvent::Warning { text: format!("not recorded: {cause}") });
         }
     }
 

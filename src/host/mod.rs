@@ -228,7 +228,7 @@ impl ToolHost {
                 Ok(status) => status,
                 Err(_elapsed) => {
                     let mut status = server.status();
-                    let error = Error::timeout("gives no sign of life").with_server(&status.name);
+                    let error = Error::timeout("did not answer the ping").with_server(&status.name);
                     status.state = ServerState::Failed(error);
                     status
                 }
@@ -239,10 +239,12 @@ impl ToolHost {
             // A sign of life is as good as an answered call.
             match &status.state {
                 ServerState::Ready => {
-                    self.directory.circuits.record_outcome(&status.name, Ok(&ToolResult::default()))
+                    self.directory
+                        .circuits
+                        .record_outcome(&status.name, Ok(&ToolResult::default()));
                 }
                 ServerState::Failed(error) => {
-                    self.directory.circuits.record_outcome(&status.name, Err(error))
+                    self.directory.circuits.record_outcome(&status.name, Err(error));
                 }
                 _ => {}
             }

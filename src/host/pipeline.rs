@@ -16,10 +16,10 @@ use super::recorder::{NoRecorder, Recorder};
 use crate::audit::Masker;
 use crate::config::spec::PolicyRule;
 use crate::model::{CallId, JsonObject, Routing, ToolDefinition};
-use crate::util::json::map_json;
 use crate::provider::Preview;
 use crate::util::clock::{Clock, SystemClock};
 use crate::util::ids::{Ids, RandomIds};
+use crate::util::json::map_json;
 
 /// What a call passes through. The default asks nobody, records nothing and allows what the hints of
 /// a tool allow.

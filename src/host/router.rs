@@ -180,7 +180,7 @@ impl ToolDirectory {
             let provider = Arc::clone(provider);
             match answer {
                 Ok((snapshot, fresh)) => {
-                    answers.listings.push(ProviderListing { provider, snapshot, is_fresh: fresh })
+                    answers.listings.push(ProviderListing { provider, snapshot, is_fresh: fresh });
                 }
                 Err(error) => {
                     if let Some(server) = &provider.server {

@@ -1,4 +1,4 @@
-//! A request to run a tool, and the surroundings it runs in.
+//! A request to run a tool, and the context it runs in.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

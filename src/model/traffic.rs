@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn behind_a_closed_shutter_nobody_looks() {
+    fn behind_a_closed_gate_nothing_is_traced() {
         let seen = Arc::new(AtomicUsize::new(0));
         let counts = Arc::clone(&seen);
         let gate = TraceGate::default();

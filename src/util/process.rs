@@ -1,4 +1,4 @@
-//! Child processes that cannot outlive us: own session, clean environment, bounded farewell.
+//! Child processes that cannot outlive us: own session, clean environment, bounded shutdown.
 //!
 //! Owns: starting a program without a shell, and ending it together with everything it started.
 //! Never does: interpret what the program writes, or decide what it may see.
@@ -49,7 +49,7 @@ pub struct Program {
     pub stdin: bool,
 }
 
-/// How long each step of a farewell may take.
+/// How long each step of a shutdown may take.
 #[derive(Debug, Clone, Copy)]
 pub struct ShutdownTimeouts {
     /// After its stdin was closed.

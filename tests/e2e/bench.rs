@@ -172,7 +172,7 @@ fn a_run_ends_when_too_much_failed() {
     let house = House::after(5, "tool-error");
     let words = ["-n", "100000", "--warmup", "0", "--stop-after-failures", "7"];
     let finished = house.bench(&words).check();
-    assert!(finished.exits(0).out().contains("given up"), "{finished}");
+    assert!(finished.exits(0).out().contains("stopped early (after "), "{finished}");
     assert_eq!(house.calls(), 12);
 }
 
@@ -348,7 +348,10 @@ fn an_interruption_ends_the_run_and_keeps_what_there_is() {
         let finished = running.finish();
         finished.hold(&house.room);
         finished.exits(code);
-        assert!(finished.out().contains("stopped before it was complete"), "{finished}");
+        assert!(
+            finished.out().contains("stopped early: the figures cover the calls made so far"),
+            "{finished}"
+        );
     }
 }
 
@@ -376,7 +379,7 @@ fn a_person_sees_the_run_and_may_end_it() {
         assert_eq!(status, Some(130), "{screen}");
         // What follows the last frame is the report.
         let report = screen.rsplit("\u{1b}[J").next().unwrap_or_default();
-        assert!(report.contains("stopped before"), "{screen}");
+        assert!(report.contains("stopped early"), "{screen}");
         let widest = plain(report).lines().map(|line| line.chars().count()).max().unwrap();
         assert!(widest <= usize::from(columns), "{widest} cells of {columns}\n{report}");
     }

@@ -52,7 +52,7 @@ fn what_decides_code_cannot_be_declared() {
         ("LD_PRELOAD", "cannot be set by a call"),
         ("PYTHONPATH", "cannot be set by a call"),
         ("'BASH_FUNC_ls%%'", "cannot be set by a call"),
-        ("'A B'", "is not the name of a variable"),
+        ("'A B'", "invalid variable name"),
     ] {
         let room = Sandbox::new();
         room.file(

@@ -326,7 +326,7 @@ fn everything_about_a_server_fits_the_page_and_its_json_is_complete() {
         "secret_*",
         "file://",
         "20 s a call",
-        "a login, if one was made",
+        "a stored login, if any",
     ] {
         assert!(shown.contains(word), "{word}: {shown}");
     }

@@ -162,12 +162,12 @@ impl LoadExecutor for SimulatedRepeater {
                 return Err(Error::unreachable("it died"));
             }
             let wanted = match load.next(load.now()) {
-                LoadDecision::Send(shot) => {
+                LoadDecision::Send(request) => {
                     let sent = load.now();
                     let (takes, verdict) = lock(&self.tool).answer(self.world.at(sent));
                     self.in_flight.push(SimulatedCall {
                         ends: sent + takes,
-                        ticket: shot.ticket,
+                        ticket: request.ticket,
                         sent,
                         verdict,
                     });

@@ -107,7 +107,7 @@ macro_rules! either {
         #[serde(untagged)]
         #[expect(dead_code, reason = "only their schema is asked for")]
         enum $name<'a> {
-            $($variant($shape)),+
+            $($variant(Box<$shape>)),+
         }
     )+};
 }

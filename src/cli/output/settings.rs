@@ -1,4 +1,4 @@
-//! What the user and the surroundings say about output: format, colour, width, alphabet.
+//! What the user and the environment say about output: format, colour, width, alphabet.
 //!
 //! Owns: the decisions, as pure functions over variables and facts about the terminal.
 

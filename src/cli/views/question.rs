@@ -201,7 +201,7 @@ mod tests {
     #[test]
     fn fields_show_their_choices_and_defaults() {
         let schema = json!({ "type": "object", "required": ["colour"], "properties": {
-            "colour": { "title": "Colour", "description": "Of the door",
+            "colour": { "title": "Colour", "description": "Of the wall",
                         "oneOf": [{ "const": "r", "title": "Red" }, { "const": "g" }],
                         "default": "r" },
             "size": { "type": "integer", "minimum": 1, "maximum": 9 } } });
@@ -209,7 +209,7 @@ mod tests {
         let pages: Vec<String> = form.fields.iter().map(|f| shown(&field(f))).collect();
         assert_snapshot!(pages.concat(), @r"
         Colour (colour): one of these
-          Of the door
+          Of the wall
           1 Red (r)
           2 g
           [r]:

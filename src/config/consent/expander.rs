@@ -120,7 +120,7 @@ impl<'a> Expander<'a> {
                 ReferencePiece::Text(text) => out.push_str(text),
                 ReferencePiece::Escaped => out.push_str("${"),
                 ReferencePiece::Reference(reference) => {
-                    self.reference(reference, allowed, &mut out)?
+                    self.reference(reference, allowed, &mut out)?;
                 }
                 ReferencePiece::Unclosed => {
                     return Err(

@@ -36,7 +36,7 @@ pub fn resolve(
         match word {
             "title" => tool.title = entry_diagnostics.ok_or_report(value.as_scalar_text()),
             "description" => {
-                tool.description = entry_diagnostics.ok_or_report(value.as_scalar_text())
+                tool.description = entry_diagnostics.ok_or_report(value.as_scalar_text());
             }
             "category" => tool.category = entry_diagnostics.ok_or_report(value.as_scalar_text()),
             "version" => tool.version = entry_diagnostics.ok_or_report(value.as_scalar_text()),
@@ -84,7 +84,7 @@ pub fn resolve(
             "timeout" => tool.timeout = entry_diagnostics.ok_or_report(limit(value)),
             "max_total" => tool.max_total = entry_diagnostics.ok_or_report(limit(value)),
             "retries" => {
-                tool.retries = entry_diagnostics.ok_or_report(retries(value)).unwrap_or_default()
+                tool.retries = entry_diagnostics.ok_or_report(retries(value)).unwrap_or_default();
             }
             "requires_approval" => {
                 tool.requires_approval =
@@ -183,16 +183,16 @@ fn annotations(node: &ConfigNode, entry_diagnostics: &mut EntryDiagnostics) -> A
         match key.text.as_str() {
             "title" => annotations.title = entry_diagnostics.ok_or_report(value.as_scalar_text()),
             "readOnlyHint" => {
-                annotations.read_only = entry_diagnostics.ok_or_report(value.as_bool())
+                annotations.read_only = entry_diagnostics.ok_or_report(value.as_bool());
             }
             "destructiveHint" => {
-                annotations.destructive = entry_diagnostics.ok_or_report(value.as_bool())
+                annotations.destructive = entry_diagnostics.ok_or_report(value.as_bool());
             }
             "idempotentHint" => {
-                annotations.idempotent = entry_diagnostics.ok_or_report(value.as_bool())
+                annotations.idempotent = entry_diagnostics.ok_or_report(value.as_bool());
             }
             "openWorldHint" => {
-                annotations.open_world = entry_diagnostics.ok_or_report(value.as_bool())
+                annotations.open_world = entry_diagnostics.ok_or_report(value.as_bool());
             }
             _ => entry_diagnostics.unknown_key(node, key, ANNOTATIONS, &[]),
         }

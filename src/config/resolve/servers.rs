@@ -247,7 +247,7 @@ fn resolve(
         }
         match word {
             "description" => {
-                spec.description = entry_diagnostics.ok_or_report(value.as_scalar_text())
+                spec.description = entry_diagnostics.ok_or_report(value.as_scalar_text());
             }
             "protocol" => {
                 let words = "auto, legacy, 2026-07-28";
@@ -275,7 +275,7 @@ fn resolve(
             "roots" => spec.roots = roots(value, file, entry_diagnostics),
             "routing_weight" => spec.routing_weight = entry_diagnostics.ok_or_report(weight(value)),
             "dev" => {
-                spec.is_dev = entry_diagnostics.ok_or_report(value.as_bool()).unwrap_or_default()
+                spec.is_dev = entry_diagnostics.ok_or_report(value.as_bool()).unwrap_or_default();
             }
             "drift" => {
                 spec.drift = entry_diagnostics.ok_or_report(one_of(
@@ -286,7 +286,7 @@ fn resolve(
                 ));
             }
             "retries" => {
-                spec.retries = entry_diagnostics.ok_or_report(retries(value)).unwrap_or_default()
+                spec.retries = entry_diagnostics.ok_or_report(retries(value)).unwrap_or_default();
             }
             "requires_approval" => {
                 spec.requires_approval =
@@ -375,7 +375,7 @@ fn roots(
         match uri {
             Ok(uri) => roots.push(uri.as_str().trim_end_matches('/').to_owned()),
             Err(why) => {
-                entry_diagnostics.error(named.location(), format!("invalid root '{text}': {why}"))
+                entry_diagnostics.error(named.location(), format!("invalid root '{text}': {why}"));
             }
         }
     }

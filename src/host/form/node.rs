@@ -272,7 +272,7 @@ impl FormNode {
         }
     }
 
-    /// The field that a index_path leads to.
+    /// The field that a `index_path` leads to.
     pub fn at(&self, index_path: &[usize]) -> Option<&Self> {
         index_path.iter().try_fold(self, |node, at| node.children.get(*at))
     }

@@ -118,7 +118,7 @@ impl AttemptExecutor {
         if !result.success {
             return (tool_error(&result), bytes);
         }
-        let inspection = self.sampler.next();
+        let inspection = self.sampler.sample();
         let wrong = inspection.and_then(|inspection| inspection.inspector.inspect(&result));
         (wrong.map_or(LoadOutcome::Ok, failed), bytes)
     }

@@ -109,8 +109,8 @@ impl ToolHost {
         variables::check(&request.environment, tool)?;
         let name = &tool.name;
         let refused = |why: &str| {
-            Err(Error::denied(format!("'{name}' is not called many times: {why}"))
-                .with_hint("--allow-writes does it all the same"))
+            Err(Error::denied(format!("'{name}' is not benchmarked: {why}"))
+                .with_hint("pass --allow-writes to benchmark a tool that may write"))
         };
         let decision = match self.pipeline.decision(tool) {
             Decision::Deny(why) => {

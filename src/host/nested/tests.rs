@@ -53,7 +53,7 @@ fn chains(arrows: &[(&str, &str)]) -> Arc<FakeProvider> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_nested_call_has_the_surroundings_and_the_record_of_any_call() {
+async fn a_nested_call_has_the_context_and_the_record_of_any_call() {
     let book = Arc::new(MemoryRecorder::default());
     let host = host(&[&chains(&[("outer", "inner"), ("inner", "")])])
         .recorder(Arc::clone(&book) as _)

@@ -42,7 +42,7 @@ async fn what_writes_is_not_called_many_times_unless_that_is_allowed() {
     for change in writing {
         let error = of(change).load_target(&LoadTargetRequest::new("danger")).await.err().unwrap();
         assert_eq!(error.kind(), ErrorKind::Denied);
-        assert_eq!(error.hint(), Some("--allow-writes does it all the same"));
+        assert_eq!(error.hint(), Some("pass --allow-writes to benchmark a tool that may write"));
         let mut allowed = LoadTargetRequest::new("danger");
         allowed.allow_writes = true;
         assert!(of(change).load_target(&allowed).await.is_ok());

@@ -183,7 +183,7 @@ impl FileVault {
             match flock(&file, FlockOperation::NonBlockingLockExclusive) {
                 Ok(()) => return Ok(file),
                 Err(rustix::io::Errno::WOULDBLOCK) if Instant::now() < end => {
-                    sleep(LOCK_RETRY_INTERVAL).await
+                    sleep(LOCK_RETRY_INTERVAL).await;
                 }
                 Err(rustix::io::Errno::WOULDBLOCK) => {
                     let limit = show_duration(limit);

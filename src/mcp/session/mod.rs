@@ -120,6 +120,7 @@ impl McpSession {
     }
 
     /// Adds a warning about the server; equal ones are counted.
+    #[expect(clippy::needless_pass_by_value, reason = "warnings are made where they are added")]
     pub fn add_warning(&self, warning: ProtocolWarning) {
         self.state().warnings.add(&warning);
     }

@@ -20,7 +20,7 @@ impl AnswerSampler {
     }
 
     /// Counts an answer. Returns the inspection if this answer is to be inspected.
-    pub fn next(&mut self) -> Option<&Inspection> {
+    pub fn sample(&mut self) -> Option<&Inspection> {
         let number = self.answers;
         self.answers += 1;
         self.inspection.as_ref().filter(|each| number.is_multiple_of(each.every.max(1)))

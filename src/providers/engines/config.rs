@@ -69,7 +69,7 @@ const MAX_KEY_BYTES: u64 = 4 << 10;
 pub(in crate::providers) enum EngineLocation {
     /// In this process: values are gone when it ends.
     Memory,
-    /// In a SQLite file, which other processes may have open too.
+    /// In a `SQLite` file, which other processes may have open too.
     Disk(disk::StoreFile),
     /// In a Redis server, under keys of the component's own.
     Redis {

@@ -10,7 +10,7 @@ const MAX_LISTED_NAMES: usize = 12;
 /// Why a text is no JSON Pointer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum PointerSyntaxError {
-    /// It begins with `$`, as a JSONPath does.
+    /// It begins with `$`, as a `JSONPath` does.
     #[error("'{0}' is a JSONPath")]
     JsonPath(String),
     #[error("'{0}' does not begin with '/'")]

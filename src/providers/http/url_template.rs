@@ -270,7 +270,7 @@ fn mark(parts: &[TemplatePart<HttpPlaceholder>]) -> String {
             TemplatePart::Placeholder(HttpPlaceholder::Secret(value, _)) => {
                 value.expose_secret().to_ascii_lowercase().contains(mark)
             }
-            _ => false,
+            TemplatePart::Placeholder(_) => false,
         })
     };
     while taken(&mark) {
@@ -292,10 +292,12 @@ fn marked(
         match part {
             TemplatePart::Literal(literal) => text.push_str(literal),
             TemplatePart::Placeholder(HttpPlaceholder::Secret(value, _)) if !after_authority => {
-                text.push_str(value.expose_secret())
+                text.push_str(value.expose_secret());
             }
-            _ if !after_authority => return Err(UrlTemplateError::PlaceholderInOrigin),
-            _ => {
+            TemplatePart::Placeholder(_) if !after_authority => {
+                return Err(UrlTemplateError::PlaceholderInOrigin);
+            }
+            TemplatePart::Placeholder(_) => {
                 // Writing to a String cannot fail.
                 let _ignored = write!(text, "{mark}{index}z");
                 marked += 1;

@@ -32,8 +32,10 @@ pub fn check_drift(
     if differences.is_empty() {
         return Ok(Vec::new());
     }
-    let drifted =
-        DefinitionDrift { tool: after.name.to_string(), parts: changes::names(&differences).to_string() };
+    let drifted = DefinitionDrift {
+        tool: after.name.to_string(),
+        parts: changes::names(&differences).clone(),
+    };
     let lines = changes::lines(&differences, LINES);
     if drift == DriftPolicy::Warn {
         let first = ProtocolWarning::DefinitionChanged(drifted);

@@ -168,10 +168,10 @@ impl RecordingBuilder {
                 }
             }
             (Direction::Received, MessageInfo::Notification { .. }) => {
-                self.add_server_message(item, bytes, false)
+                self.add_server_message(item, bytes, false);
             }
             (Direction::Received, MessageInfo::Request { .. }) => {
-                self.add_server_message(item, bytes, true)
+                self.add_server_message(item, bytes, true);
             }
             // What the client told or answered is the next client's business.
             _ => {}

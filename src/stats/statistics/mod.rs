@@ -247,7 +247,7 @@ impl Statistics {
                     };
                 }
                 Err(StoreError::Failed(why)) if !there => {
-                    self.note_once(&format!("cannot be made: {why}"))
+                    self.note_once(&format!("cannot be made: {why}"));
                 }
                 Err(trouble) => return Err(trouble),
             }

@@ -177,7 +177,7 @@ fn a_window_is_exact_to_the_grain_it_begins_in() {
 }
 
 #[test]
-fn the_course_of_a_window_adds_up() {
+fn the_series_of_a_window_adds_up() {
     let room = Room::new();
     for ago in 0..120 {
         room.call("a", ago * 60, if ago < 30 { "tool" } else { "ok" }, ago);
@@ -535,7 +535,7 @@ proptest! {
 }
 
 #[test]
-fn every_tool_has_its_course() {
+fn every_tool_has_its_series() {
     let room = Room::new();
     room.call("a", 600, "ok", 5);
     room.call("a", 30, "ok", 7);

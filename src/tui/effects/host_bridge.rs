@@ -52,7 +52,7 @@ impl HostBridge {
     pub fn traffic_sink(&self) -> TrafficSink {
         let bridge = self.clone();
         TrafficSink::new(move |traffic| {
-            bridge.try_send(AppEvent::Traffic(Box::new(CapturedTraffic::capture(traffic))))
+            bridge.try_send(AppEvent::Traffic(Box::new(CapturedTraffic::capture(traffic))));
         })
         .with_gate(self.trace_gate())
     }

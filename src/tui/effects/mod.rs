@@ -159,7 +159,7 @@ impl EffectRunner {
             }
             AppEffect::AnswerApproval(id, approval) => self.bridge.approve(id, approval),
             AppEffect::AnswerQuestion(id, reply) => {
-                self.bridge.reply(id, Arc::unwrap_or_clone(reply))
+                self.bridge.reply(id, Arc::unwrap_or_clone(reply));
             }
             AppEffect::Stats(effect) => self.spawn(self.stats.perform(effect)),
             AppEffect::Tools(effect) => {

@@ -31,7 +31,7 @@ impl AppState {
                 }
             }
             AppEvent::Input(UserInput::Resize { width, height }) => {
-                self.context.size = (width, height)
+                self.context.size = (width, height);
             }
             AppEvent::Input(UserInput::Click { x, y }) => self.clicked(x, y),
             AppEvent::Input(UserInput::Wheel { x, y, by }) => self.wheeled(x, y, by),
@@ -123,7 +123,7 @@ impl AppState {
                 return effects;
             }
             HostEvent::Notice { origin, text } => {
-                self.context.show_status(format!("{origin}: {text}"))
+                self.context.show_status(format!("{origin}: {text}"));
             }
             HostEvent::Warning { text } => self.context.show_error(text),
             // What a server logs crossed its wire, and stands in the trace as that.

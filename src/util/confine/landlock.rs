@@ -118,7 +118,7 @@ impl FileRights {
             _ => ABI::V9,
         };
         let all = AccessFs::from_all(known);
-        // A device made in a directory would be a door out of it.
+        // A device made in a directory would be a way out of it.
         let never = AccessFs::MakeBlock | AccessFs::MakeChar;
         let devices = if abi >= DEVICE_ABI { AccessFs::IoctlDev.into() } else { BitFlags::EMPTY };
         Self { all, read: AccessFs::from_read(known), write: all & !never & !devices }

@@ -222,11 +222,9 @@ fn parse(filter: &str) -> Result<Term<&str>, JqError> {
         JqError::Syntax(first.map(|(expected, found)| syntax(Some(found), expected.as_str())))
     })?;
     Parser::new(&tokens).parse(Parser::term).map_err(|errors| {
-        JqError::Syntax(
-            errors.first().map(|(expected, found)| {
-                syntax(found.map(|token| token.as_str()), expected.as_str())
-            }),
-        )
+        JqError::Syntax(errors.first().map(|(expected, found)| {
+            syntax(found.map(jaq_core::load::lex::Token::as_str), expected.as_str())
+        }))
     })
 }
 

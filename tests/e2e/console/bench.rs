@@ -76,7 +76,7 @@ fn what_changes_something_is_refused_until_it_is_allowed() {
     let mut pty = Pty::console(&room, &["--mcp", "mcp.yaml"], 16, 60);
     pty.expect_shown("srv-wipe").type_keys("/srvwipe\r").expect_shown("Catalogue 1/");
     pty.type_keys("b").expect_shown("Plan").type_keys("\r").expect_shown("Run 1");
-    pty.expect_shown("is not called many times");
+    pty.expect_shown("is not benchmarked");
     assert_eq!(calls(&room, "wipe"), 0);
     pty.type_keys("q");
     assert_eq!(pty.finish().0, Some(0));

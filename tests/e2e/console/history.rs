@@ -30,7 +30,7 @@ fn a_call_is_made_again_edited_compared_and_copied() {
     let command = r"toolhost call srv-echo 'message=it'\''s one and more'";
     assert_eq!(pty.copied(), [command]);
 
-    pty.type_keys("d").expect_shown("Difference").expect_shown("-  \"message\": \"it's one\"");
+    pty.type_keys("d").expect_shown("Diff  (").expect_shown("-  \"message\": \"it's one\"");
     pty.expect_shown("+  \"message\": \"it's one and more\"");
     pty.type_keys("\u{1b}").expect_shown("[text]").type_keys("E").expect_shown("wrote ");
     pty.type_keys("q");
@@ -97,7 +97,10 @@ fn a_history_that_is_switched_off_says_so() {
     let off = "history: { enabled: false }\n";
     std::fs::write(room.path("config/toolhost/tools.yaml"), off).unwrap();
     let mut pty = Pty::console(&room, &[], 24, 80);
-    pty.expect_shown("login").type_keys("6").expect_shown("switched off").expect_shown("user=ada");
+    pty.expect_shown("login")
+        .type_keys("6")
+        .expect_shown("Recording is off.")
+        .expect_shown("user=ada");
     pty.resize(10, 40).expect_shown("History 1").type_keys("q");
     assert_eq!(pty.finish().0, Some(0));
 }

@@ -128,7 +128,9 @@ fn an_address_is_shown_with_its_tricks_and_a_secret_is_not_shown() {
     pty.expect_shown("Not opened automatically").type_keys("\u{1b}[15~");
     pty.expect_shown("answered srv").type_keys("1").expect_shown("Result  ok");
     ask(&mut pty, "srv", "secret");
-    pty.expect_shown("8 Inbox(1)").type_keys("8\r").expect_shown("seems to ask for a secret");
+    pty.expect_shown("8 Inbox(1)")
+        .type_keys("8\r")
+        .expect_shown("looks like a request for a secret");
     pty.type_keys("hunter2-x").expect_shown("*********").expect_shown("‹secret›");
     assert!(!pty.screen().contains("hunter2"), "{}", pty.screen());
     pty.type_keys("\u{1b}[15~").expect_shown("answered srv");

@@ -111,7 +111,9 @@ fn none(found: &str) {
 #[test]
 fn imports_point_downwards_only() {
     let mut found = String::new();
-    sources().iter().for_each(|source| wrong_imports(source, &mut found));
+    for source in sources() {
+        wrong_imports(source, &mut found);
+    }
     none(&found);
 }
 
@@ -126,7 +128,9 @@ fn rooms_have_no_circles() {
 #[test]
 fn external_crates_stay_in_their_rooms() {
     let mut found = String::new();
-    sources().iter().for_each(|source| strangers(source, &mut found));
+    for source in sources() {
+        strangers(source, &mut found);
+    }
     none(&found);
 }
 
@@ -363,10 +367,7 @@ fn the_rules_see_groups_macros_and_what_follows_the_tests() {
         own_paths("a.rs", "#[cfg(test)] mod tests { use crate::cli; }\nuse crate::tui::x;"),
         ["tui::x"]
     );
-    assert_eq!(
-        own_paths("a.rs", "impl A { #[cfg(test)] fn f() { crate::cli::x() } }"),
-        [String::new(); 0]
-    );
+    assert!(own_paths("a.rs", "impl A { #[cfg(test)] fn f() { crate::cli::x() } }").is_empty());
 
     let mut found = String::new();
     wrong_imports(&source("model/x.rs", "mod tests {}\nuse crate::{host::X};"), &mut found);

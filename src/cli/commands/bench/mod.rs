@@ -64,7 +64,7 @@ pub async fn run(args: &BenchArgs, context: &CommandContext) -> CommandResult {
     let BenchResult { report, environment, findings } = &account;
     match format {
         Json | Yaml => {
-            context.output.value(format, &json::report(report, environment, findings))?
+            context.output.value(format, &json::report(report, environment, findings))?;
         }
         Csv => print(&account.render(ExportFormat::Csv), context)?,
         Markdown => print(&account.render(ExportFormat::Markdown), context)?,

@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_course_rises_to_its_highest_value() {
+    fn a_chart_rises_to_its_highest_value() {
         assert_eq!(sparkline([Some(0.0), Some(1.0), None, Some(4.0), Some(8.0)]), "▁▁ ▄█");
         assert_eq!(sparkline([Some(0.0), None]), "▁ ");
         assert_eq!(sparkline([]), "");

@@ -231,14 +231,16 @@ impl HttpShared {
                     Some(AnswerMatch::Answer) => return Ok(SseStreamEnd::Answered),
                     Some(other @ AnswerMatch::OtherAnswer(_)) => *unmatched_response = Some(other),
                     Some(other @ AnswerMatch::Unreadable(_)) => {
-                        *unmatched_response = unmatched_response.take().or(Some(other))
+                        *unmatched_response = unmatched_response.take().or(Some(other));
                     }
                     _ => {}
                 }
             }
             match self.read_more(stream).await {
                 Ok(bytes) => {
-                    request.iter().for_each(|(_, exchange)| exchange.add_bytes_read(bytes))
+                    if let Some((_, exchange)) = &request {
+                        exchange.add_bytes_read(bytes);
+                    }
                 }
                 Err(end) => return Ok(end),
             }

@@ -69,7 +69,7 @@ impl SyncMode {
 /// Which file, and how it is treated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::providers) struct StoreFile {
-    /// Where the SQLite file is, or will be once something is written.
+    /// Where the `SQLite` file is, or will be once something is written.
     pub(in crate::providers) path: PathBuf,
     /// The directory that it has to be in once links are followed; `None` when any was allowed.
     pub(in crate::providers) within: Option<PathBuf>,
@@ -81,7 +81,7 @@ pub(in crate::providers) struct StoreFile {
     pub(in crate::providers) sync: SyncMode,
 }
 
-/// An engine in a SQLite file, opened by the first call that needs it.
+/// An engine in a `SQLite` file, opened by the first call that needs it.
 pub(super) struct DiskEngine {
     file: StoreFile,
     clock: Arc<dyn Clock>,

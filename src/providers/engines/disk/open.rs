@@ -14,7 +14,7 @@ use crate::util::private_file;
 
 /// A connection to the file of a store, with what was found out while opening.
 pub(super) struct StoreConnection {
-    /// The SQLite connection, with its schema checked and its pragmas set.
+    /// The `SQLite` connection, with its schema checked and its pragmas set.
     pub(super) db: Connection,
     /// Why nothing can be written, when that is so.
     pub(super) read_only: Option<Error>,

@@ -80,7 +80,7 @@ impl EntryParser<'_> {
                     Diagnostic::error("'body_type: text' needs a text as 'body'")
                         .with_hint("write body: \"{name}\"")
                         .with_location(spot(self, "body_type")),
-                )
+                );
             }
             _ => {}
         }

@@ -360,7 +360,7 @@ impl<'a> EntryParser<'a> {
                     use secrecy::ExposeSecret as _;
                     value.expose_secret().chars().any(|c| c.is_control() && c != '\t')
                 }
-                _ => false,
+                TemplatePart::Placeholder(_) => false,
             });
             if control {
                 self.diagnostics.push(

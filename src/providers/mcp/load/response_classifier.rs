@@ -40,7 +40,7 @@ impl ResponseClassifier {
         plain: bool,
         read: impl FnOnce() -> Result<RawJson, Error>,
     ) -> LoadOutcome {
-        let inspection = self.sampler.next().cloned();
+        let inspection = self.sampler.sample().cloned();
         if plain && inspection.is_none() {
             return LoadOutcome::Ok;
         }

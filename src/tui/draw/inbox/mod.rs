@@ -130,7 +130,7 @@ fn question(
             reply(frame, words, server, text, focused, below);
         }
         (AnswerDraft::OpenUrl(_), _) => {
-            scroll_text::draw_lines(frame, words, &asked, position, area)
+            scroll_text::draw_lines(frame, words, &asked, position, area);
         }
     }
 }

@@ -267,7 +267,7 @@ impl ProjectTrust {
                 context.show_status("this project is trusted now");
             }
             (_, None) if is_trusted => {
-                context.show_status("this project was trusted in another terminal")
+                context.show_status("this project was trusted in another terminal");
             }
             (_, Some(request)) if before.record.is_some() && request.previous.is_none() => {
                 context.show_error("trust in this project was revoked in another terminal");

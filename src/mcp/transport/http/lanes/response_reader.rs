@@ -314,7 +314,7 @@ impl ResponseReader {
                 }
                 AnswerMatch::OtherAnswer(_) => self.unmatched_response = Some(seen),
                 AnswerMatch::Unreadable(_) => {
-                    self.unmatched_response = self.unmatched_response.take().or(Some(seen))
+                    self.unmatched_response = self.unmatched_response.take().or(Some(seen));
                 }
                 AnswerMatch::Answer | AnswerMatch::NotAnAnswer => {}
             }
