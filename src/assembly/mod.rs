@@ -125,7 +125,7 @@ pub fn kind_words() -> Vec<KindDescriptor> {
     kinds().into_iter().map(|kind| kind.words).collect()
 }
 
-/// What `--tools-module` stands for: a file of tools for [`LoadRequest::given`].
+/// What `--tools-module` stands for: a file of tools for [`LoadRequest::inline_tools`].
 pub fn tools_module_file(module: &str) -> (PathBuf, String) {
     (PathBuf::from(format!("--tools-module {module}")), python::file_of_module(module))
 }

@@ -61,7 +61,7 @@ impl TracePrinter {
         })
     }
 
-    /// Why nothing can be shown any more, once; told by [`TracePrinter::woken`].
+    /// Why nothing can be shown any more, once; told by [`TracePrinter::wake`].
     pub fn stopped(&self) -> Option<CommandError> {
         self.stop_error.lock().unwrap_or_else(PoisonError::into_inner).take()
     }

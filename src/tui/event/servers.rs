@@ -1,5 +1,5 @@
-//! What the view of the servers wants done; what comes of it is told as
-//! [`Event::Servers`](super::Event::Servers).
+//! What the view of the servers wants done. What comes of it arrives as
+//! [`AppEvent::ServerStatuses`](super::AppEvent::ServerStatuses).
 
 /// What the servers view asks the effects to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
