@@ -227,8 +227,9 @@ impl StyledPage {
     /// a name it continues the one before.
     pub fn field(&mut self, key: &str, label: SpanStyle, value: &str, width: Option<usize>) {
         const COLUMN: usize = 15;
-        // A key that reaches the column keeps its distance from the value.
-        let column = COLUMN.max(StyledLine::styled(SpanStyle::Dim, key).width() + 4);
+        // A key that does not fit before the column pushes its own value to the right.
+        let end = StyledLine::styled(SpanStyle::Dim, key).width() + 2;
+        let column = if end < COLUMN { COLUMN } else { end + 2 };
         let mut rows = Self::default();
         rows.paragraph(label, 0, value, width.map(|width| width.saturating_sub(column)));
         for (index, row) in rows.lines.into_iter().enumerate() {
