@@ -1,6 +1,6 @@
-//! What a person says of a run, as a plan.
+//! The options of a benchmark, turned into a plan.
 //!
-//! Owns: what is meant when nothing is said, and which words contradict each other.
+//! Owns: the defaults of options that are left out, and which options exclude each other.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Calls as they were made and what they gave, for looking again and for calling again.
+//! The history: calls with their arguments and results, to look at and to run again.
 //!
 //! Owns: the history, writing and reading it. Never does: decide what is secret (what arrives here
 //! is masked already), run a call, or keep more of a result than its head.

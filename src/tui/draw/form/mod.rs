@@ -1,4 +1,4 @@
-//! An object while it is filled in.
+//! Draws a form: the fields of an object with what was typed, or the object as JSON.
 
 #[cfg(test)]
 mod tests;
