@@ -14,11 +14,11 @@
 //!
 //! ```no_run
 //! # use std::sync::Arc;
-//! # use toolhost::mcp::auth::{Grant, OAuth, Settings};
+//! # use toolhost::mcp::auth::{OAuth, OAuthGrant, OAuthSettings};
 //! # use toolhost::mcp::transport::http::HttpTarget;
 //! # fn target(url: url::Url, browser: Arc<dyn toolhost::model::Browser>) -> HttpTarget {
-//! let mut settings = Settings::new("example", url.clone());
-//! settings.grant = Grant::default();
+//! let mut settings = OAuthSettings::new("example", url.clone());
+//! settings.grant = OAuthGrant::default();
 //! settings.browser = Some(browser);
 //! let mut target = HttpTarget::new(url);
 //! target.credentials = Arc::new(OAuth::new(settings));
