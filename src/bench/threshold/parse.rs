@@ -1,7 +1,7 @@
 //! Reads one expression.
 //!
 //! Owns: the grammar: `TERM SIGN TERM`, where a term is a metric or a quantity, times or divided by
-//! a number, plus or minus a quantity. Goes on after a error, so that all are found at once.
+//! a number, plus or minus a quantity. Goes on after an error, so that all are found at once.
 
 use super::metric::{Metric, MetricUnit};
 use super::{Comparator, Operand, Term, Threshold};

@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_error_has_one_error_line_and_indented_details() {
+    fn an_error_has_one_error_line_and_indented_details() {
         let error = Error::unreachable("exited with status 1\nerror: before the handshake")
             .with_server("github")
             .with_phase(ErrorPhase::Start)

@@ -452,7 +452,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// A output whose streams are kept in memory.
+    /// An output whose streams are kept in memory.
     pub(crate) fn captured(
         options: OutputOptions,
         terminal: bool,
