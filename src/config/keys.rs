@@ -1,4 +1,4 @@
-//! Every key the files may hold, with its spellings, its shape and one sentence about it.
+//! Every key of the configuration files: its aliases, its type and a description.
 //!
 //! Owns: the vocabulary, once for the resolver, for suggestions and for the JSON Schema of the
 //! files. Never does: give a key a meaning (see `resolve`).

@@ -1,4 +1,4 @@
-//! A configuration file as a tree in which every key and value knows where it stands.
+//! A configuration file as a tree with the source position of every key and value.
 //!
 //! Owns: [`ConfigNode`], its positions and the typed look-ups with their error messages. Never does:
 //! read files (see `parse`), expand variables (see `expand`), or know what a key means.

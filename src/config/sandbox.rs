@@ -1,4 +1,4 @@
-//! What `sandbox` says, the same for tools that start programs and for servers.
+//! The `sandbox` key, the same for tools that start programs and for servers.
 //!
 //! Owns: the words and keys, their units, and the contradictions among them. Paths become absolute
 //! here. Never does: choose what is left open (`providers::confinement` does), or look whether the

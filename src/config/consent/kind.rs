@@ -1,4 +1,4 @@
-//! Kinds of internal tools as files speak of them, and which kind an entry is of.
+//! The kinds of internal tools, and which kind an entry is of.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! The record of what a person trusted: `trust.json` in the state directory, readable and 0600.
+//! The trust store: `trust.json` in the state directory, mode 0600.
 
 use std::io;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! A project's files → what would be trusted, without resolving anything of the user's.
+//! Surveying a project's files for what would be trusted, without resolving the user's values.
 //!
 //! Owns: going through the entries as they are written. What it misses would not be shown, but it
 //! could not act either: consent is bound to the whole files, and without it there is no expander.
@@ -227,7 +227,7 @@ fn effects(
         FileRole::Servers => server::effects(entry.node, site),
         FileRole::Tools => match kind_of(entry.node, site.base_dir, kinds) {
             Ok(words) => (words.effects)(entry.node, site),
-            // Nobody knows what it is, so it does nothing; the reason is told when it is resolved.
+            // Its kind is unknown, so it does nothing; the reason is reported when it is resolved.
             Err(_) => Vec::new(),
         },
     }

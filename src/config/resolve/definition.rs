@@ -1,4 +1,4 @@
-//! The common keys of a tool → [`ToolDefinition`].
+//! Resolving the common keys of a tool to a [`ToolDefinition`].
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Files of servers, in every shape the field uses → [`ServerSpec`]s.
+//! Resolving server files, in every common format, to [`ServerSpec`]s.
 
 use std::sync::Arc;
 
@@ -145,7 +145,7 @@ fn server(
     }
 }
 
-/// Lists an entry that nobody agreed to yet: its name, and the tools that it declares.
+/// Lists an untrusted entry: its name, and the tools that it declares.
 fn untrusted(
     name: &str,
     entry: &ConfigNode,
@@ -319,8 +319,8 @@ fn resolve(
     Some(spec)
 }
 
-/// What the program is confined to. A server elsewhere is not ours to confine: asking for it is
-/// refused, so that nobody relies on it.
+/// What the program is confined to. A remote server cannot be confined: asking for it is refused,
+/// so that it is not relied on.
 fn sandbox(
     node: &ConfigNode,
     endpoint: &Endpoint,
