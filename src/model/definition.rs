@@ -1,4 +1,4 @@
-//! What a tool is: its schema, where it comes from, how fast and how safe it says it is.
+//! Tool definitions: schema, origin, hints about speed and safety, status.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -136,7 +136,7 @@ pub enum ToolStatus {
     Changed,
     /// Cannot be called; the reason is in [`ToolDefinition::unavailable_reason`].
     Unavailable,
-    /// An entry of a project that nobody agreed to yet.
+    /// An entry of an untrusted project.
     Untrusted,
     /// Live, but its schema could not be compiled, so arguments are not checked.
     Unchecked,
@@ -160,7 +160,7 @@ impl ToolStatus {
 /// What a tool is by its pin.
 #[derive(Debug, Clone, Default)]
 pub enum PinState {
-    /// Nobody pinned it, or it was not compared.
+    /// It has no pin, or was not compared with it.
     #[default]
     NotPinned,
     /// It is what was pinned.
@@ -288,7 +288,7 @@ impl ToolDefinition {
 
     /// Takes the tool out of service, saying why.
     pub fn mark_unavailable(&mut self, reason: Error) {
-        // What nobody agreed to yet stays that, whatever else is wrong with it.
+        // An untrusted entry stays untrusted, whatever else is wrong with it.
         if self.status != ToolStatus::Untrusted {
             self.status = ToolStatus::Unavailable;
         }

@@ -1,4 +1,4 @@
-//! Something wrong (or doubtful) in a configuration file, with the spot it stands at.
+//! A problem in a configuration file, with its position.
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! A failure as a value: what happened, where, the peer's last words, what to do next.
+//! The error type: what happened, where, the peer's last output, what to do next.
 //!
 //! Every error of every room ends as a [`Error`]; its [`ErrorKind`] decides the exit code.
 
@@ -340,7 +340,7 @@ impl Error {
         self.0.retry_advice
     }
 
-    /// What it came of, as far as anybody decides by that.
+    /// Its cause, as far as callers decide by it.
     pub fn cause(&self) -> ErrorCause {
         self.0.cause
     }

@@ -1,4 +1,4 @@
-//! What is known about an MCP server at one moment.
+//! The status of an MCP server at one moment.
 
 use std::time::Duration;
 
@@ -35,7 +35,7 @@ pub enum ServerState {
     Ready,
     /// Could not be started, or died.
     Failed(Error),
-    /// An entry of a project that nobody agreed to yet; nothing is started or contacted.
+    /// An entry of an untrusted project; nothing is started or contacted.
     Untrusted(Error),
     /// Shut down by toolhost, not by a failure.
     Closed,

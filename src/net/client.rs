@@ -1,4 +1,4 @@
-//! The client under everything that speaks HTTP.
+//! The shared HTTP client.
 //!
 //! Owns: how connections are made: name lookup, TLS, the pool, no redirects of its own, no proxy
 //! for this machine, no cookies. Never does: know what is asked, or follow anything.

@@ -1,4 +1,4 @@
-//! What went wrong below HTTP, as an error with its cause.
+//! Connection failures (DNS, TCP, TLS) as errors with a cause.
 //!
 //! Owns: reading the chain of causes of a failed request or body (name lookup, TCP, TLS, framing,
 //! decompression) and choosing the kind of error. Never does: look at a status or at content.

@@ -1,4 +1,4 @@
-//! A file replaced as a whole or not at all.
+//! Replacing a file atomically.
 //!
 //! Owns: the turn of a writer, and the way new content takes the place of the old. Never does:
 //! know what is in the file.

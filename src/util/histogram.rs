@@ -1,4 +1,4 @@
-//! Durations counted by size: what percentiles are taken from.
+//! A histogram of durations, from which percentiles are computed.
 //!
 //! Owns: [`Durations`], a histogram with three significant digits from a nanosecond to an hour that
 //! can be merged and written down. Never does: read a clock, or know what took so long.

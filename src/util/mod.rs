@@ -1,4 +1,4 @@
-//! Small tools without knowledge of the domain.
+//! Utilities without domain knowledge.
 //!
 //! Owns: ports for time and ids, units, the one sanitiser for untrusted text, bounded buffers,
 //! atomic files. Never does: know a tool, a server or a command.

@@ -1,4 +1,4 @@
-//! Files and directories that nobody but their owner may use.
+//! Files and directories that only their owner may use.
 //!
 //! Owns: making what lies below the directories of state and cache, and files that a person exports:
 //! 0600 in 0700, whatever the process masks out and whatever stood there before. Never does: know

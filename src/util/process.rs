@@ -310,9 +310,9 @@ fn prepare_child() -> io::Result<()> {
     Ok(())
 }
 
-/// Runs in the child between fork and exec: descriptors that whoever started us left open do not
-/// pass on. A directory among them would lead out of any confinement. Kernels before 5.11 cannot do
-/// it; there only confined children depend on it.
+/// Runs in the child between fork and exec: descriptors that our own parent left open are not
+/// inherited. A directory among them would lead out of any confinement. Kernels before 5.11 cannot
+/// do it; there only confined children depend on it.
 #[cfg(target_os = "linux")]
 fn close_all_on_exec() -> io::Result<()> {
     const FIRST: u32 = 3;

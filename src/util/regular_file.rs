@@ -1,4 +1,4 @@
-//! Reading files whose paths somebody else chose.
+//! Reading files at untrusted paths.
 //!
 //! Owns: opening a path without ever waiting for what stands there, the check that it is a regular
 //! file, made on what was opened, and a bound on its size. Never does: understand a file.

@@ -1,4 +1,4 @@
-//! What a sandbox keeps, by what, and what it leaves open.
+//! What a sandbox enforces, by which mechanism, and what it leaves open.
 //!
 //! Nothing here says that something is kept. Every line is asked of the mechanism itself: the table
 //! of system calls that the filter is built from, the rights that the Landlock rules handle, and

@@ -1,4 +1,4 @@
-//! What a confined program tries against its user, with real children and real victims.
+//! Tests of attacks by a confined program, with real children and real victims.
 
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::os::unix::net::UnixDatagram;
@@ -66,7 +66,7 @@ print('end')
 ";
 
 /// Root is not bound by the modes of files, and needs no user namespace: all of this once more for
-/// somebody who is not root.
+/// an ordinary user.
 #[test]
 fn the_same_holds_for_an_ordinary_user() {
     use std::os::unix::process::CommandExt as _;

@@ -1,4 +1,4 @@
-//! Confinements held against real children.
+//! Tests of confinement with real children.
 #![cfg(target_os = "linux")]
 
 mod attacks;
