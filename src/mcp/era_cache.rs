@@ -1,4 +1,4 @@
-//! Which era each server spoke last time, so that finding out is paid for once.
+//! A cache of each server's protocol era, so that detection runs once.
 //!
 //! Owns: a small file in the cache directory. Losing it costs a round trip, so every failure to
 //! read or write it is silently forgiven.

@@ -1,4 +1,4 @@
-//! Agreeing on a protocol version with a server, over one wire or two.
+//! Negotiating a protocol version with a server, over one wire or two.
 //!
 //! Owns: the wait for the handshake's answers and its deadlines, what we say about ourselves, and
 //! the wording of a handshake that failed. The order of things is decided by `lifecycle`. Never

@@ -1,4 +1,4 @@
-//! The answers to what a server asks, in whichever form it asks.
+//! Answering a server's requests, in the form its revision uses.
 //!
 //! Owns: reading a question from its raw parameters, putting it to the [`QuestionHandler`], and the shape of
 //! the answer. The same question comes as a request of the server (up to 2025-11-25) or inside of

@@ -1,9 +1,9 @@
-//! Requests that a server may answer with questions first.
+//! Requests that a server may answer with questions before the result.
 //!
 //! Owns: the rounds of `tools/call`, `prompts/get` and `resources/read` in revision 2026-07-28
 //! (`input_required`, answered by the same request with `inputResponses`), and the pages that
 //! revision 2025-11-25 asks for with the error -32042. Each round is a request of its own with an
-//! id of its own; they are few, and a server that goes on asking where nobody answers ends the
+//! id of its own; they are few, and a server that goes on asking where no person answers ends the
 //! request. Never does: know what the final answer means.
 
 use serde_json::{Value, json};

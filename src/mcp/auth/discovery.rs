@@ -1,4 +1,4 @@
-//! Finding the authorization server of a server, and judging what it says of itself.
+//! Discovering a server's authorization server, and checking its metadata.
 //!
 //! Owns: the way from a challenge, or from nothing, to metadata that may be used. The search itself
 //! is the SDK's: protected resource metadata (RFC 9728) where the challenge says, at the path and

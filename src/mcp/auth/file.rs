@@ -1,4 +1,4 @@
-//! Logins in an encrypted file.
+//! Storing logins in an encrypted file.
 //!
 //! Owns: [`FileVault`]: `logins` in `auth` of the state directory, the generated `load_key` beside it,
 //! and the locks by which processes take turns. Files are 0600, the directory 0700; a file is

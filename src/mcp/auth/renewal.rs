@@ -1,4 +1,4 @@
-//! A new token for an old one.
+//! Refreshing tokens.
 //!
 //! Owns: one renewal. Who may do it when is the engine's business.
 

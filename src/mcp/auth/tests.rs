@@ -1,4 +1,4 @@
-//! The credentials of a server, with an authorization server on a real socket.
+//! Tests of a server's credentials, with an authorization server on a real socket.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};

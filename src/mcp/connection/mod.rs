@@ -1,4 +1,4 @@
-//! One connection to one server: requests with limits, after a handshake.
+//! One connection to one server after the handshake: requests with time limits.
 //!
 //! Owns: deadlines of each request, cancellation, and the wording of what went wrong. Never does:
 //! know tools, prompts or resources.

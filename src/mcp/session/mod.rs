@@ -1,4 +1,4 @@
-//! The seam between our wire and the SDK's session: ids, answers, notifications.
+//! The adapter between our wire and the SDK's session: ids, answers, notifications.
 //!
 //! Owns: our requests and their ids, which of them is pending, where its answer goes, and what is
 //! odd about the traffic. The SDK keeps the rest of the session: what the server asks, and what

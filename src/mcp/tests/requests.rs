@@ -1,4 +1,4 @@
-//! Requests and everything that can come instead of their answers.
+//! Tests of requests, and of everything that can come instead of an answer.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -54,7 +54,7 @@ async fn progress_puts_the_idle_limit_off_but_never_the_total() {
         let asked = call(&mut peer).await;
         let token = &asked["params"]["_meta"]["progressToken"];
         assert!(!token.is_null(), "{asked}");
-        // Somebody else's token, and nonsense, are no signs of life of this request.
+        // Another request's token, and nonsense, are no signs of life of this request.
         for n in 0..30 {
             for token in [token, &json!(987_654), &json!(null)] {
                 let params = json!({ "progressToken": token, "progress": n });

@@ -1,4 +1,4 @@
-//! The one way from everything that reads to the one who receives.
+//! The queue from all readers of an HTTP connection to its one receiver.
 //!
 //! Owns: a bounded channel of arrivals with a bound on their bytes, and the rule that only few
 //! readers may gather a large message at the same time. Never does: look at an arrival.

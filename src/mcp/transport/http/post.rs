@@ -1,4 +1,4 @@
-//! One message to the server, and what its HTTP response says about it.
+//! Posting one message to the server, and interpreting its HTTP response.
 //!
 //! Owns: the life of a POST — redirects, the one guess at `/mcp`, acceptance by status and content
 //! type, the JSON answer — and ending a session. Never does: read event streams (see `events`).

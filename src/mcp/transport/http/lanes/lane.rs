@@ -1,4 +1,4 @@
-//! One connection that carries one call at a time.
+//! A lane: one connection that carries one call at a time.
 //!
 //! Owns: the life of the connection, writing a request and reading up to its answer, without
 //! allocating anything once its buffers have their size. Never does: choose what is sent, or wait
@@ -218,7 +218,7 @@ impl HttpLane {
         self.is_watched = true;
         match self.input.fill(stream, cx) {
             Poll::Pending => true,
-            // Also when it said something unasked: what that belongs to is anybody's guess.
+            // Also when it sent something unasked: what that belongs to is unknown.
             Poll::Ready(_) => {
                 context.warnings().lost += 1;
                 if SystemClock.now().saturating_duration_since(self.since) >= STABLE_AFTER {

@@ -1,4 +1,4 @@
-//! Which lanes have something to do.
+//! The queue of lanes that are ready to make progress.
 //!
 //! Owns: a waker for each lane, made once, and the row of those that were woken. So a run over many
 //! connections looks only at those on which something happened. Never does: poll.
@@ -64,7 +64,7 @@ impl ReadyLanes {
     pub(super) fn next(&self, waker: &Waker) -> Option<usize> {
         let lane = self.queue.take().or_else(|| {
             self.queue.consumer.register(waker);
-            // One may have come before anybody was registered.
+            // One may have come before the waker was registered.
             self.queue.take()
         })?;
         if let Some(bell) = self.lane_wakers.get(lane) {

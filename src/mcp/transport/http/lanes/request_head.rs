@@ -1,4 +1,4 @@
-//! The head of a request, written once for all calls of a run.
+//! The request head, serialised once for all calls of a run.
 //!
 //! Owns: the same headers as an ordinary call has, in bytes. Never does: send.
 

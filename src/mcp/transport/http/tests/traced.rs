@@ -1,4 +1,4 @@
-//! What the wire tells a tracer.
+//! Tests of what the wire reports to a tracer.
 
 use secrecy::SecretString;
 
