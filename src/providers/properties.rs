@@ -1,4 +1,4 @@
-//! What a schema says about the arguments of a call, as far as a kind that places them needs it.
+//! The properties of an input schema, for kinds that place arguments by type.
 //!
 //! Owns: the names, which of them are always there, and advice about names that are none. Never
 //! does: check a value; the host does.

@@ -1,4 +1,4 @@
-//! "Did you mean": hints about words that are none of those that are known.
+//! "Did you mean": suggestions for unknown words.
 
 use crate::config::keys::suggestion;
 use crate::model::Diagnostic;

@@ -1,4 +1,4 @@
-//! Entries that give several tools: which of them, under which names and with which definitions.
+//! Entries that give several tools: which ones, under which names and definitions.
 //!
 //! Owns: selecting from what a kind offers (`tools`, `selected_tools`, `original_tool_name`), the
 //! names `{component}-{tool}`, and overrides of name, title, description and approval. Never does:

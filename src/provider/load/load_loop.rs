@@ -1,5 +1,5 @@
-//! The loop between a [`Load`] and whatever carries its calls: the same for pipes, connections and
-//! attempts side by side.
+//! The loop between a [`Load`] and its executor: the same for pipes, connections and concurrent
+//! attempts.
 //!
 //! Owns: asking for what is due, waiting, the deadlines and the end of a run. Never does: send a
 //! call or judge an answer, which a [`LoadTransport`] does. It is generic, so nothing is dispatched

@@ -1,4 +1,4 @@
-//! Which built-in functions there are, and how files name them.
+//! The table of built-in functions and their names in files.
 
 use super::{BuiltinFunction, calculator, digest, echo, fail, json, text, time, uuid, wait};
 use crate::providers::hinted_error::HintedError;

@@ -1,4 +1,4 @@
-//! What an entry of kind `command` says, checked as far as it can be without starting anything.
+//! Entries of kind `command`, checked as far as possible without starting anything.
 //!
 //! The keys: `command` (a list, or a text that names one program), `args`, `cwd`, `env`,
 //! `env_keys`, `input`, `input_property`, `output`, `max_output`, `allow_dash`, `sandbox`. There is

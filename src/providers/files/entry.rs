@@ -1,4 +1,4 @@
-//! What an entry of this kind says: the directory, and what may be done in it.
+//! Entries of file tools: the directory, and the operations allowed in it.
 //!
 //! | key | says | default |
 //! |---|---|---|

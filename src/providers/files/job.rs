@@ -1,4 +1,4 @@
-//! One call at work: what every operation is given.
+//! The context of one call, passed to every operation.
 
 use std::ffi::OsStr;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! `auth` of an entry: the headers with which a request authenticates.
+//! `auth` of an entry: the headers that authenticate a request.
 //!
 //! | type | takes | sends |
 //! |---|---|---|

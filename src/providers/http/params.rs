@@ -1,4 +1,4 @@
-//! `params`: where each argument goes.
+//! `params`: whether each argument goes into the path, query, headers or body.
 //!
 //! | the entry says | the argument goes |
 //! |---|---|

@@ -1,4 +1,4 @@
-//! `retry`: which failures of a request may be repeated, and how long a server asks to wait.
+//! `retry`: which failures are retried, and honouring `Retry-After`.
 //!
 //! Owns: the verdict on one failure, as [`RetryAdvice`]. Never does: count or wait; the host does both,
 //! so that limits, `--retries` and records hold for every kind alike.

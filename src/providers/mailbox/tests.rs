@@ -1,4 +1,4 @@
-//! The kind as its entries are written, past the host.
+//! Tests of mailboxes at the provider, without a host.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! What can be told about a pipeline before any call: names that lead nowhere, steps that wait for
-//! later ones, pipelines that call each other in a circle.
+//! Static checks of a pipeline: unknown names, steps that use later ones, pipelines that call each
+//! other in a cycle.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What an entry of kind `pipeline` says: `steps`, and a `result` made of their outputs.
+//! Entries of kind `pipeline`: `steps`, and a `result` made of their outputs.
 
 use super::check;
 use super::step::{self, PipelineStep, StepDraft};

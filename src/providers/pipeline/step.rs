@@ -1,4 +1,4 @@
-//! One step of a pipeline: the tool it calls, with what, when and how often.
+//! One step of a pipeline: its tool, arguments, condition and loop.
 //!
 //! The keys: `id`, `tool`, `args`, `when`, `each` (or `foreach`) with `parallel`, `on_error`,
 //! `timeout`, `retries`.

@@ -1,4 +1,4 @@
-//! The descriptions of functions from the last time, so that listing them starts nothing.
+//! A cache of function descriptions, so that listing them starts no interpreter.
 //!
 //! Owns: a small file in the cache directory. An entry holds as long as the interpreter and the
 //! module's file are those of then, by size and time of change. Losing it costs a start of the

@@ -1,4 +1,4 @@
-//! What the tools of a store do.
+//! The operations of a store: read, write, list, delete, clear.
 
 use serde_json::{Value, json};
 

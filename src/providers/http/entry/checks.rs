@@ -1,4 +1,4 @@
-//! The keys of an entry that hold one value each, and the checks of values against each other.
+//! Scalar keys of an entry, and checks between keys.
 
 use reqwest::Method;
 

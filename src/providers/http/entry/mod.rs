@@ -1,4 +1,4 @@
-//! What an entry of kind `http` says, checked as far as it can be without sending anything.
+//! Entries of kind `http`, checked as far as possible without sending anything.
 //!
 //! Owns: the keys, and what of them follows from what. All diagnostics of an entry are reported at
 //! once. Never does: send, or look up a name.

@@ -1,4 +1,4 @@
-//! What answers mean, and every way a server can break one.
+//! Tests of responses, and every way a server can break one.
 
 use serde_json::json;
 

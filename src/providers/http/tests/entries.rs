@@ -1,4 +1,4 @@
-//! What entries may say, what follows from it, and what is refused.
+//! Tests of entries: what is accepted, what follows from it, and what is refused.
 
 use serde_json::json;
 

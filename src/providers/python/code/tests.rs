@@ -1,4 +1,4 @@
-//! What is listed, and the system's own files as an ordinary user sees them.
+//! Tests of which files are listed, and of system files as an ordinary user sees them.
 
 use std::os::unix::fs::{chown, symlink};
 use std::os::unix::process::CommandExt as _;

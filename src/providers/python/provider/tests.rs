@@ -1,4 +1,4 @@
-//! Real interpreters, in directories of their own.
+//! Tests with real interpreters, in temporary directories.
 
 use std::fmt::Write as _;
 use std::time::Duration;

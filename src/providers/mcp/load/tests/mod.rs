@@ -1,4 +1,4 @@
-//! Runs of calls over the pipes of real processes.
+//! Tests of benchmark load over the pipes of real processes.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
