@@ -1,4 +1,4 @@
-//! Which tool a typed name means.
+//! Resolving a typed name to a tool.
 //!
 //! Owns: the rules of input names, as pure functions over the names at hand. Never does: find out
 //! which names exist.

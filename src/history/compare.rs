@@ -1,4 +1,4 @@
-//! Two calls side by side.
+//! Comparing two recorded calls.
 //!
 //! Owns: what of two calls is compared, and how. Never does: find them, or say it in colours.
 

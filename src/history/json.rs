@@ -1,4 +1,4 @@
-//! Calls of the history as JSON, in the documented shape.
+//! The documented JSON of recorded calls.
 
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -1,4 +1,4 @@
-//! Reading the history back.
+//! Reading the history.
 //!
 //! Owns: what a line means, and finding the calls that are asked for. Never does: trust a line. One
 //! that is torn, foreign or broken is counted and skipped.

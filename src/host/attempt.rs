@@ -1,4 +1,4 @@
-//! One attempt of a call: let the provider work until it is done or must stop.
+//! One attempt of a call: runs the provider under its time limits and cancellation.
 //!
 //! Owns: the deadlines of an attempt, telling the provider to stop, and the error that names
 //! which limit fired. Never does: decide whether another attempt follows.

@@ -1,4 +1,4 @@
-//! The blocks of a result: what each is, and the bytes that can be saved.
+//! The content blocks of a result: their kinds, and the bytes that can be saved.
 //!
 //! Owns: the reading of content blocks (MCP `ContentBlock`, revision 2025-11-25). Never does: open
 //! a link, or take a file name from a server.

@@ -1,4 +1,4 @@
-//! What a schema and a tool say, in words.
+//! Describing a schema and a tool in words.
 //!
 //! Owns: short words for types, limits, retries and claims, the same for every front end. Bounded:
 //! a schema that refers to itself ends.

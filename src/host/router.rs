@@ -1,9 +1,9 @@
-//! From a name as typed to the provider that owns the tool, contacting no more than needed.
+//! Routing a typed name to the provider that owns the tool, contacting no more servers than needed.
 //!
-//! Owns: the order of the search — an exact local name contacts nobody, one that a file
-//! declares its provider, a qualified name one server, a bare name all — and what is said when
-//! nothing fits. The rules of names are in `catalogue::naming`, the choice between servers that
-//! stand in for each other in `failover`.
+//! Owns: the order of the search — an exact local name contacts no server, one that a file declares
+//! its provider, a qualified name one server, a bare name all — and what is said when nothing fits.
+//! The rules of names are in `catalogue::naming`, the choice between servers that stand in for each
+//! other in `failover`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -93,8 +93,8 @@ impl ToolDirectory {
             return self.build_route((candidate, None), Vec::new());
         }
 
-        // A name that a file declares for a provider which is no server, but has to be asked for the
-        // rest of the definition: nobody else is.
+        // A name that a file declares for a provider which is no server, but has to be asked for
+        // the rest of the definition: only that provider is asked.
         let owner = self
             .remote_providers()
             .filter(|provider| is_in_scope(servers, provider.inner.component()))
@@ -304,7 +304,7 @@ impl ToolDirectory {
         Some(entry_error(entry))
     }
 
-    /// The same for a name that nobody has, and that may be one of the tools of an entry.
+    /// The same for an unknown name that may be one of the tools of a disabled entry.
     fn disabled_component_error(&self, name: &str) -> Option<Error> {
         let entry = self
             .disabled

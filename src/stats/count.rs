@@ -1,4 +1,4 @@
-//! Calls, counted: by how they ended, with the durations of those that went well.
+//! Counters of calls: outcomes, and the durations of successful calls.
 //!
 //! Owns: what is counted of a row, and putting counts together. Never does: know where they are
 //! kept.

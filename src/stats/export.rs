@@ -1,4 +1,4 @@
-//! Statistics in a file: as JSON with the words of the documents, and as a table.
+//! Exporting statistics as JSON and CSV.
 
 use std::time::Duration;
 

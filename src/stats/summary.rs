@@ -1,4 +1,4 @@
-//! What can be read from statistics: plain values, without a file behind them.
+//! The results of statistics queries, as plain values.
 //!
 //! Owns: windows, totals, groups, orders, and the series of time in slices. Never does: read a
 //! file or a clock.

@@ -1,4 +1,4 @@
-//! The trace file: everything that crossed the wires of servers, one JSON object a line.
+//! The trace file: all traffic of servers, one JSON object per line.
 //!
 //! Owns: the shape of its lines; writing ([`mod@write`]) and reading ([`read`]) them. Nothing is lost:
 //! a message is kept byte for byte. Secrets are taken out before anything comes here.

@@ -1,4 +1,4 @@
-//! Writing a trace file: each item is appended at once, so that it survives whatever happens next.
+//! Writing a trace file: each item is appended at once, so that a crash loses none.
 //!
 //! Owns: the file, from the check that it may be written to its last line. Never does: decide what
 //! is worth a line.

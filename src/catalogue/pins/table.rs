@@ -1,4 +1,4 @@
-//! The pins that hold for what is configured now, and what one tool is by them.
+//! The pins of the configured entries, and the pin status of one tool.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! The tree of fields, and what a person does to it.
+//! The tree of form fields and the edits a person makes to it.
 
 use super::{
     FieldKind, FormField, MAX_DEPTH, MAX_FIELDS, MAX_ITEMS, MAX_VALUE_FIELDS, MAX_VARIANTS,

@@ -1,4 +1,4 @@
-//! The lines in which a tree of fields is shown.
+//! The display rows of a tree of form fields.
 
 use super::{FieldInput, FieldKind, FormNode};
 use crate::host::validate::ValuePath;

@@ -1,4 +1,4 @@
-//! A place in a schema, with everything that also holds there.
+//! A location in a schema, merged with everything that also applies there.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Which server's prompt, resource or template is meant.
+//! Finding the server that offers a prompt, resource or template.
 //!
 //! Owns: the order of the search — what is listed, then templates, then nothing — and what is said
 //! when nothing or several things fit. The rules of names are in `catalogue::naming`.

@@ -1,4 +1,4 @@
-//! The host's own inbox: what servers ask passes here on its way to the front end that answers.
+//! The host's inbox: questions of servers on their way to the front end.
 //!
 //! Owns: that one person is asked one thing at a time, whether it is a question of a server or the
 //! approval of a call, unless the front end takes many at once; how long each call waited for answers; and what the records tell of them —
@@ -63,7 +63,7 @@ impl QuestionQueue {
         }
     }
 
-    /// The right to ask a person; nobody else does as long as it is held, unless many may.
+    /// The exclusive right to ask a person; `None` where several questions may be open at once.
     pub(super) async fn lock_prompt(&self) -> Option<tokio::sync::MutexGuard<'_, ()>> {
         if self.inbox.allows_concurrent() { None } else { Some(self.prompt_lock.lock().await) }
     }

@@ -1,4 +1,4 @@
-//! The host as a whole, on made-up providers and paused time.
+//! Tests of the host as a whole, on fake providers and paused time.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
@@ -169,7 +169,7 @@ mod routing {
             assert_eq!(error.kind(), ErrorKind::Config);
             assert!(error.message().ends_with("is out of service: TOKEN is not set"));
         }
-        // The bare name of a tool that its entry declares, whoever else fails meanwhile.
+        // The bare name of a tool that its entry declares, whichever server fails meanwhile.
         let host = crate::host::fake::host(&[&Arc::new(FakeProvider::dead("bad"))])
             .disabled(vec![entry("git", FileRole::Servers)])
             .build();

@@ -1,4 +1,4 @@
-//! Rules that hold for every call, whoever makes it and however much is approved beforehand.
+//! Rules that hold for every call, from any caller and however much is approved beforehand.
 
 use std::sync::Arc;
 

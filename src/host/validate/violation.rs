@@ -1,4 +1,4 @@
-//! One way in which a value does not fit its schema, in words.
+//! One schema violation, in words.
 
 use std::fmt;
 

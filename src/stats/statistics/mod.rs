@@ -1,4 +1,4 @@
-//! The statistics of this user: folds what was spooled, answers questions, forgets on request.
+//! The statistics of this user: folding the spool, queries, and resetting.
 //!
 //! Owns: what happens when the store cannot be used. A damaged one is moved away and begun anew;
 //! of one that is locked, full, read-only or newer what is there is read, and what was not folded
@@ -234,7 +234,7 @@ impl Statistics {
         let found = store::inspect(&self.location.store, &mut self.notes)?;
         let there = found != StoreFileStatus::Missing;
         if self.opened.is_some_and(|opened| found != StoreFileStatus::File(opened)) {
-            // It was removed, or somebody found it damaged.
+            // It was removed, or set aside as damaged.
             self.store = None;
         }
         if self.store.is_none() && (there || !files.is_empty()) {
@@ -267,7 +267,8 @@ impl Statistics {
             Ok(changed) => {
                 self.is_behind = chunks == 0 && has_unfolded(store, files)?;
                 if !self.pruned {
-                    // Nobody waits for that: what cannot be let go today is let go another time.
+                    // This does not wait for a lock: what cannot be removed now is removed another
+                    // time.
                     store.set_lock_timeout(Duration::ZERO)?;
                     self.pruned = store.prune(now, self.retention).is_ok();
                     store.set_lock_timeout(self.budget.lock_timeout)?;

@@ -1,4 +1,4 @@
-//! Every row once, whatever happens; windows; and stores that cannot be used.
+//! Tests of folding each row exactly once, of time windows, and of unusable stores.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -298,7 +298,7 @@ fn what_is_older_than_it_is_kept_for_is_let_go_and_the_rest_stays() {
     let room = Room::new();
     room.call("old", 100 * DAY, "ok", 5);
     room.call("new", 80 * DAY, "ok", 5);
-    // Whoever comes first cannot know whether the clock is right.
+    // The first reader cannot know whether the clock is right.
     assert_eq!(calls(&room.read().0), 2);
     let (summary, notes) = room.read();
     let tools: Vec<&str> = summary.tools.iter().map(|usage| &*usage.tool.name).collect();
@@ -407,7 +407,7 @@ fn where_no_store_can_be_made_the_spool_is_read() {
     let room = Room::new();
     room.call("a", 5, "ok", 5);
     let mut location = room.location();
-    // Nothing can be made there, whoever one is.
+    // Nothing can be made there, not even by root.
     location.store = crate::util::append::RecordLocation::named("/proc/nowhere/stats.db".into());
     let mut statistics = Statistics::new(location, Duration::from_secs(DAY), ReadBudget::FULL);
     statistics.refresh(now()).unwrap();
