@@ -1,4 +1,4 @@
-//! Files of pins: where they are, how they are read and written, and what is configured now.
+//! Pin files: where they are, reading and writing them, and the entries they apply to.
 //!
 //! Owns: the file's form, indented JSON with sorted keys, so that a change of one tool is a change
 //! of a few lines. It has no character that a reader cannot see: such characters stand as `\u`
@@ -54,7 +54,7 @@ pub struct PinFile {
     /// The path that is opened, and shown in errors.
     pub path: PathBuf,
     /// Whether it is the user's own, in the state directory: it names the files its pins are for,
-    /// and it decides about calls, so nobody else may write to it.
+    /// and it decides about calls, so no other user may write to it.
     pub own: bool,
 }
 

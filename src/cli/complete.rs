@@ -1,4 +1,4 @@
-//! Candidates for the shell: names of tools, of their arguments, of prompts, servers and profiles.
+//! Completion candidates: names of tools, arguments, prompts, servers and profiles.
 //!
 //! Owns: answering the scripts of `completions/`, and the file of names seen last. Never does:
 //! start or contact a server; what only a server knows comes from that file.
@@ -166,7 +166,8 @@ struct KnownNames {
     profiles: CandidateNames,
 }
 
-/// Everything that is known without asking anybody; nothing when the configuration is unusable.
+/// Everything that is known without contacting a server; nothing when the configuration is
+/// unusable.
 fn known_names() -> KnownNames {
     let environment: Arc<dyn Environment> = Arc::new(ProcessEnvironment);
     // A completer is given the current word only.

@@ -1,4 +1,4 @@
-//! What every command is given: the options, the output, the environment, and the way to the host.
+//! What every command is given: options, output, environment, and a way to build the host.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -128,7 +128,7 @@ impl CommandContext {
     }
 
     /// Reads the configuration, asks a person about the project when `starts` needs an entry of it
-    /// that nobody trusted yet, and builds the host.
+    /// that is not trusted yet, and builds the host.
     ///
     /// # Errors
     /// What is wrong with the configuration as a whole, and with `--strict` any problem in it.
@@ -158,7 +158,7 @@ impl CommandContext {
         if needed.is_empty() || request.was_refused || !prompt::is_possible() {
             return Ok(false);
         }
-        // Nobody is asked for a run that ends anyway.
+        // A run that ends anyway asks no question.
         self.require_flawless(configuration)?;
         self.ask_trust(request).await
     }

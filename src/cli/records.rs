@@ -1,5 +1,4 @@
-//! What the commands over kept records share: points in time, short forms, what is said about
-//! damage.
+//! Shared code of the commands over records: parsing times, short ids, notes about damaged lines.
 //!
 //! Never does: read a record.
 

@@ -1,4 +1,4 @@
-//! `--save`: a result's bytes in files the user named.
+//! `--save`: writing a result's content to files.
 //!
 //! Owns: writing each of them whole or not at all; their names are [`output_paths`]'s.
 

@@ -1,4 +1,4 @@
-//! The file of `--answers`: text to rules.
+//! Parsing the file of `--answers` into rules.
 //!
 //! Owns: its keys and its findings, each with its place. Nothing is sent while one is open.
 

@@ -137,7 +137,7 @@ fn location(context: &CommandContext) -> Result<RecordLocation, Error> {
     })
 }
 
-/// Shows calls as they end, until a signal comes or nobody reads any more.
+/// Shows calls as they end, until a signal comes or stdout is closed.
 async fn watch(
     mut follow: LineFollower,
     mut joiner: AuditJoiner,

@@ -1,4 +1,4 @@
-//! The promised JSON of every command: one type for each shape, written with `Serialize`.
+//! The documented JSON output of every command: one serialisable type for each shape.
 //!
 //! Owns: the keys, their order and their meaning. [`schema`] derives the JSON Schemas from the same
 //! types, so the two cannot differ. Fields may be added and never removed. Pure: no input, no

@@ -1,4 +1,4 @@
-//! A tool in JSON: the row of `list`, and everything that `inspect` shows.
+//! The JSON of a tool: a row of `list`, and all that `inspect` shows.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -116,7 +116,7 @@ pub struct AnnotationsJson<'a> {
     /// The same call again changes nothing more.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idempotent_hint: Option<bool>,
-    /// It reaches systems that nobody can list.
+    /// It reaches an open set of external systems (`openWorldHint`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub open_world_hint: Option<bool>,
 }

@@ -1,4 +1,4 @@
-//! Filling in a server's form, field by field.
+//! Asking for the fields of a server's form, one by one.
 //!
 //! Owns: the order of the session: fill in or not, each field until it fits, the whole answer shown,
 //! and only then a word that sends it.
@@ -71,7 +71,7 @@ pub(super) async fn fill_in(session: &TerminalSession, who: &str, schema: &Value
     QuestionReply::Cancel
 }
 
-/// Asks for each field; `None` when somebody has had enough.
+/// Asks for each field; `None` when the person cancels.
 async fn ask_all(
     session: &TerminalSession,
     form: &Questionnaire,

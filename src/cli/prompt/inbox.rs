@@ -1,4 +1,4 @@
-//! The questions of servers, put to the person at the terminal.
+//! Questions of servers, asked on the terminal.
 //!
 //! Owns: who is said to ask, what has to be typed before anything is sent, and that nothing is sent
 //! that was not shown as a whole. Every word of a server is made safe and bounded, and the name of
@@ -17,12 +17,12 @@ use crate::cli::views::question as view;
 use crate::host::questions::sampling;
 use crate::model::{Question, QuestionBody, QuestionHandler, QuestionReply};
 
-/// How often somebody may type something that decides nothing.
+/// How many answers may be given that decide nothing.
 const MAX_ATTEMPTS: usize = 20;
 /// The most lines of a reply in a model's place.
 const REPLY_LINES: usize = 5_000;
 
-/// Asks on the terminal; where there is none, nobody is asked.
+/// Asks on the terminal; where there is none, every question is declined.
 pub struct TerminalInbox {
     output: Arc<Output>,
 }

@@ -1,4 +1,4 @@
-//! What a person is shown of a server's question.
+//! A server's question, as shown to a person.
 //!
 //! Owns: how much of a server's words is shown and what is said beside them: who asks, what is odd
 //! about an address, and that a form should not ask for secrets.

@@ -289,7 +289,7 @@ pub fn verdict(servers: &[ServerStatus]) -> Option<Error> {
     Some(Error::partial(format!("{} of {total} did not answer", errors.len())))
 }
 
-/// The verdict for somebody who sees the evidence on the same screen.
+/// The verdict without the details that are shown on the same screen.
 pub fn without_details(verdict: &Error) -> Error {
     let error = Error::new(verdict.kind(), verdict.message());
     match verdict.server() {

@@ -1,4 +1,4 @@
-//! `inspect` of a tool: everything that is known about it.
+//! `inspect` of a tool.
 
 use std::time::Duration;
 

@@ -1,5 +1,4 @@
-//! What was recorded of one server, as exchanges: a request, what came before its answer, and the
-//! answer.
+//! A recording of one server, as exchanges: a request, what came before its answer, and the answer.
 //!
 //! Owns: which of the recorded messages belongs to which request. Never does: input or output.
 

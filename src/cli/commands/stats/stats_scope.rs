@@ -1,4 +1,4 @@
-//! Which tools a name means, among those that were ever called.
+//! Resolving a name to tools that were called before.
 
 use super::blocking_statistics::BlockingStatistics;
 use crate::catalogue::naming::{self, NameResolution};

@@ -1,4 +1,4 @@
-//! Comparisons and thresholds, for people.
+//! Comparisons and thresholds as text.
 
 use super::latency_table;
 use crate::bench::baseline::{BaselineReport, RegressionVerdict};

@@ -1,4 +1,4 @@
-//! Times: percentiles, mean and extremes, and how they are spread.
+//! Latencies: percentiles, mean, extremes and distribution.
 
 use std::time::Duration;
 

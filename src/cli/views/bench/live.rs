@@ -1,4 +1,4 @@
-//! A run while it goes on, in a few lines or in one.
+//! A running benchmark, as a status page or a single line.
 //!
 //! Owns: how what is snapshot of it is drawn.
 

@@ -1,4 +1,4 @@
-//! How a run was made, for people: the load, its bounds and its end, and how well it was made.
+//! The load of a run, its bounds, its end and how well it was kept, as text.
 
 use crate::bench::formatting;
 use crate::bench::plan::{DEFAULT_DURATION, DEFAULT_REQUESTS, LoadModel, RunLimits, Sharing};

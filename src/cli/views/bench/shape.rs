@@ -1,4 +1,4 @@
-//! The shape of figures in a few cells: sparklines and bars.
+//! Sparklines and bars.
 //!
 //! Owns: how numbers become marks. Nothing that is above zero is drawn as nothing.
 

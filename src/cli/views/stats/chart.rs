@@ -1,4 +1,4 @@
-//! Pictures of one line: bars and the slices of a value.
+//! One-line charts: bars and shares.
 //!
 //! The characters have a place in every alphabet: see `Palette`.
 

@@ -1,4 +1,4 @@
-//! Everything about the calls of one tool.
+//! `stats NAME`: all statistics of one tool.
 
 use std::time::Duration;
 
