@@ -1,4 +1,4 @@
-//! A run that is over: what became of it, where, what follows, and the forms it is written in.
+//! A finished run: its report, its environment, its findings, and its exports.
 //!
 //! Owns: what a run ends as. Never does: write a file.
 

@@ -1,4 +1,4 @@
-//! Where a run was made: the program, the system, the machine, the servers.
+//! The environment of a run: program version, system, machine, servers.
 //!
 //! Owns: what is told of it, and the small port that it is read through. What cannot be found out
 //! is left out. Never does: read variables, or anything that names the user.

@@ -1,4 +1,4 @@
-//! All that is concluded from a run.
+//! Everything concluded from a run: comparisons, thresholds, bottlenecks, caveats.
 //!
 //! Owns: the order: compare, judge, read; and whether the run failed what was asked of it.
 

@@ -1,4 +1,4 @@
-//! Plans and figures in words.
+//! Formatting plans and figures as text.
 
 use super::plan::{Arrivals, BenchPlan, LoadModel, OverflowPolicy, Sharing, StopRule, WarmUp};
 use super::report::BenchReport;

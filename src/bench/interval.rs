@@ -1,4 +1,4 @@
-//! How far the ratio of two runs may be from what was measured.
+//! Confidence intervals of the ratio of two runs.
 //!
 //! Owns: the seeded bootstrap over stretches of runs, and the arithmetic of its intervals. Calls
 //! that follow each other are alike, so whole stretches are drawn, never single calls.

@@ -1,4 +1,4 @@
-//! What became of the calls of one target, while they end.
+//! Counting the results of one target's calls as they end.
 //!
 //! Owns: counting, within bounded memory whatever the number of calls. Never does: read a clock.
 

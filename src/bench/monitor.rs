@@ -1,7 +1,7 @@
-//! Looking at a run while it goes on.
+//! Live snapshots of a run.
 //!
-//! Owns: what a front end may see of a run that is not over. Looking costs the run a moment of a
-//! lock, and only as often as somebody looks.
+//! Owns: what a front end may see of a run that is not over. A snapshot holds a lock of the run for
+//! a moment, and is only taken on request.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;

@@ -1,4 +1,4 @@
-//! What a run is to do.
+//! The plan of a run: its targets, load and bounds.
 
 use std::time::Duration;
 
@@ -9,10 +9,10 @@ use crate::model::JsonObject;
 /// How long what is in flight at the end may take to end.
 pub const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Calls of a run that nobody bounded.
+/// Calls of a run without a bound of its own.
 pub const DEFAULT_REQUESTS: u64 = 1_000;
 
-/// The time that a run which nobody bounded may take.
+/// The longest duration of a run without a bound of its own.
 pub const DEFAULT_DURATION: Duration = Duration::from_secs(10);
 
 /// A run.

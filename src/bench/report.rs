@@ -1,4 +1,4 @@
-//! The account of a run: what is told, saved and compared.
+//! The report of a run, as it is displayed, saved and compared.
 //!
 //! Owns: the shape of it. Views and exports are made from it and from nothing else.
 

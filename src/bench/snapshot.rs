@@ -1,4 +1,4 @@
-//! What is seen of a run at one moment, to be drawn.
+//! A snapshot of a running benchmark, for display.
 //!
 //! Owns: looking, which holds the lock of each meter for a moment. Drawing holds none. Never does:
 //! draw.

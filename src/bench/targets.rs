@@ -1,4 +1,4 @@
-//! The tools of a run, from names to what can be called.
+//! Resolving the tool names of a run to callable targets.
 //!
 //! Owns: that each tool is found, may be called so often, and gets arguments that fit its schema;
 //! who their servers said they are.

@@ -1,4 +1,4 @@
-//! Arguments with placeholders, filled in anew for each call.
+//! Arguments with placeholders that are filled in for each call.
 //!
 //! Owns: reading `{{int 1 100}}` and the like, and making values from number and seed: the same
 //! call of the same plan has the same arguments, whenever it is made. Pure but for `{{now}}`.

@@ -1,4 +1,4 @@
-//! A run against an earlier one that was saved.
+//! Comparing a run with a saved baseline.
 //!
 //! Owns: reading what was saved back, the changes since, and whether one is a regression. Never
 //! does: write the file (its content is `bench::json`).

@@ -1,9 +1,9 @@
-//! One target against another, from rounds in which they took turns.
+//! Comparing targets of one run, from rounds in which they took turns.
 //!
 //! Owns: ratios with their intervals, and when a difference is established. Never does: decide
 //! whether a difference matters.
 //!
-//! Whoever looks at six figures finds a difference between equal tools sooner or later. So one of
+//! With six figures, a difference between equal tools is found by chance sooner or later. So one of
 //! them, [`HEADLINE`], decides, with an interval of 95%. The others inform: their intervals are so
 //! much wider that, taken together, they too are wrong once in twenty runs. Several others against
 //! one reference share the same allowance.

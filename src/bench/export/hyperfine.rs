@@ -11,7 +11,7 @@ use crate::bench::report::{BenchReport, TargetReport};
 /// The most times that are written for a target.
 const MAX_TIMES: usize = 1_000;
 
-/// The targets as hyperfine's `results`. `times` are not the single calls, which nobody keeps, but
+/// The targets as hyperfine's `results`. `times` are not the single calls, which are not kept, but
 /// at most a thousand evenly spaced quantiles of them, shortest first; `exit_codes` has a 0 for
 /// each. Calls that were not answered are left out, as `calls` shows.
 pub fn hyperfine(report: &BenchReport) -> Value {

@@ -1,4 +1,4 @@
-//! A run in the forms of other programs.
+//! Exports of a run in the formats of other programs.
 //!
 //! Owns: text. Each export is a pure function of the report; who asked for it writes the file.
 

@@ -1,4 +1,4 @@
-//! The laws by which simulated tools answer.
+//! Simulated tools and the distributions of their delays.
 
 use std::time::Duration;
 

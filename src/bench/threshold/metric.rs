@@ -1,4 +1,4 @@
-//! The figures that an expression may name.
+//! The metrics that a threshold expression may name.
 //!
 //! Owns: their names, what each one measures, and where a report has it.
 

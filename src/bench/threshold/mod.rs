@@ -1,4 +1,4 @@
-//! What must not happen in a run: `--fail-if`.
+//! Thresholds that fail a run: `--fail-if`.
 //!
 //! Owns: the words of an expression and whether it is true of a report. All expressions are read
 //! before anything is called. An expression that is true fails the run, and so does one about

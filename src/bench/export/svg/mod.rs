@@ -1,4 +1,4 @@
-//! A run as a picture: latency over time, failures under it, and how many calls took how long.
+//! SVG export of a run: latency over time, failures below it, and a latency histogram.
 //!
 //! Owns: what is drawn where. Targets differ by colour and by shape, so that they can be told apart
 //! without colours. The picture needs nothing from elsewhere and stays below 100 KiB.
@@ -18,7 +18,7 @@ use crate::util::units::show_duration;
 use canvas::{Canvas, escaped};
 use scale::AxisScale;
 
-/// Targets that are drawn; more than that nobody can tell apart.
+/// The most targets that are drawn; more lines could not be told apart.
 const MAX_TARGETS: usize = 4;
 
 const WIDTH: f64 = 960.0;
