@@ -1,4 +1,4 @@
-//! Numbers as marks: sparklines, columns, bars, and labels below an axis.
+//! Sparklines, columns, bars and axis labels.
 //!
 //! Owns: how numbers become characters, in blocks or in ASCII. Pure. Nothing that is above zero is
 //! drawn as nothing, and nothing is wider or higher than its room, however little that is.

@@ -1,4 +1,4 @@
-//! Reads the calls of the past; on a thread of its own, because files may be large and slow.
+//! Reads the history on a thread of its own, because files may be large and slow.
 
 use std::collections::HashSet;
 use std::io;
@@ -33,7 +33,7 @@ impl EffectRunner {
                         Ok(entry) => entry,
                         Err(error) => return AppEvent::History(HistoryEvent::NotFound(id, error)),
                     };
-                    // It is shown before anybody is asked what the tool is like now.
+                    // It is shown before a server is asked for the tool's present definition.
                     let shown = AppEvent::History(HistoryEvent::Entry(Box::new(entry.clone())));
                     let _gone = send.send(shown).await;
                     AppEvent::History(HistoryEvent::DefinitionChecked(

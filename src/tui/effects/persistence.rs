@@ -1,4 +1,4 @@
-//! The files of settings and memory: read once, written now and then.
+//! Reads settings and remembered state once, and saves them in intervals.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -124,7 +124,7 @@ impl StateWriter {
         let latest = memory.map(|memory| (memory, Arc::clone(host))).or(before);
         if let (Some((memory, host)), Some(path)) = (latest, self.file.take()) {
             let written = write(path, host, memory);
-            // Whoever leaves is not kept waiting by a disk.
+            // Quitting does not wait for a slow disk.
             let _too_slow = tokio::time::timeout(SHUTDOWN_TIMEOUT, written).await;
         }
     }

@@ -1,4 +1,4 @@
-//! Reads the statistics on a thread that may wait, one look at a time.
+//! Queries the statistics on a blocking thread, one query at a time.
 
 use std::sync::Arc;
 use std::time::Duration;

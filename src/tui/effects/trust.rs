@@ -146,7 +146,7 @@ impl EffectRunner {
     /// Waits for a while until the answers that were given are stored.
     pub(super) async fn wait_for_trust_answers(&mut self) {
         let all = join_all(self.answers.drain(..));
-        // Whoever leaves is not kept waiting by a disk for ever.
+        // Quitting does not wait for a slow disk for ever.
         let _too_slow = tokio::time::timeout(ANSWER_WRITE_TIMEOUT, all).await;
     }
 

@@ -1,4 +1,4 @@
-//! The map: the tables as a person may have changed them.
+//! The keymap: the default tables with the user's changes.
 
 use super::{Action, Binding, KEY_TABLES, KeyContext, KeyPress};
 

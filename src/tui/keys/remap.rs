@@ -1,4 +1,4 @@
-//! A person's own keys over those of the tables.
+//! Applying the user's key bindings to the default tables.
 //!
 //! Owns: what becomes of a table when a key is given another meaning. Footer, help and palette are
 //! made from the map that comes of it.

@@ -1,4 +1,4 @@
-//! Everything the console knows, as plain data, and what becomes of it.
+//! The state of the console as plain data, and its updates.
 //!
 //! Owns: [`AppState::update`]: an event in, effects out. Pure: no clock, no input or output, so every
 //! behaviour of the console can be tested by telling it what happened. Each view has a module of its

@@ -1,4 +1,4 @@
-//! The tools of all sources in one list, and finding one by a few letters.
+//! The list of all tools, with fuzzy search.
 //!
 //! Owns: what each source told last, the order, and the query. Never does: ask a source.
 

@@ -1,4 +1,4 @@
-//! How long the calls of the chosen row took, how they failed, and what happened when.
+//! Draws the selected row's latency histogram, errors and timeline.
 
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};

@@ -1,4 +1,4 @@
-//! The plan of a run as a person fills it in: lines of text in the words of the command line.
+//! The plan form of a benchmark: text fields in the syntax of the command line's options.
 //!
 //! Owns: the entries, what is meant when one is empty, and making an order or a command line of
 //! them.

@@ -1,4 +1,4 @@
-//! Choosing a tool by a few letters.
+//! A fuzzy picker of tools.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Whether a call may be made: asked, answered, and what is remembered of the answers.
+//! Approval questions: asking, answering, and remembered decisions.
 //!
 //! Owns: that a yes for the session holds for exactly that call and for no other, that what was typed
 //! ahead is no answer, and what changed since a tool was last allowed.

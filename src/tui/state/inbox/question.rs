@@ -1,4 +1,4 @@
-//! A question of a server, and its answer while it is written.
+//! A server's question, and its answer being written.
 
 use std::sync::Arc;
 use std::time::Duration;

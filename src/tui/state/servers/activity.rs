@@ -1,4 +1,4 @@
-//! What was seen of one server while the console was open: its pings, what it logged.
+//! The observed activity of one server: pings and log lines.
 //!
 //! Owns: how much of it is kept.
 

@@ -1,4 +1,4 @@
-//! Statistics, live.
+//! The statistics view, live.
 
 use std::collections::HashSet;
 use std::time::Duration;

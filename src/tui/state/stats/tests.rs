@@ -1,4 +1,4 @@
-//! What the statistics show when calls were counted, and what keys do to them.
+//! Tests of the statistics view.
 
 use super::*;
 use crate::stats::Summary;

@@ -1,4 +1,4 @@
-//! The trace without a terminal: what is kept, what belongs together, what is shown.
+//! Tests of the trace view, without a terminal.
 
 use bytes::Bytes;
 use proptest::prelude::*;

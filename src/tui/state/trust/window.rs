@@ -1,4 +1,4 @@
-//! The question about the project while it is on the screen.
+//! The trust question while it is on the screen.
 //!
 //! Owns: its text, and that a yes counts only after the end of that text was drawn.
 
