@@ -23,7 +23,8 @@ use crate::config::environment::Environment;
 use crate::config::spec::Configuration;
 use crate::model::{Error, Layer, Origin};
 use crate::providers::mcp::identity;
-use crate::util::{atomic_file, json::pretty, private_file};
+use crate::util::atomic_file::{self, FileMode};
+use crate::util::json::pretty;
 
 /// The name of the file in the state directory.
 pub const PIN_FILE_NAME: &str = "pins.json";
@@ -125,12 +126,9 @@ impl PinFile {
         let mut book = self.read()?.unwrap_or_default();
         change(&mut book);
         book.normalize();
-        let written = if self.own {
-            private_file::replace(&self.path, text(&book).as_bytes())
-        } else {
-            atomic_file::replace(&self.path, &text(&book), 0o666)
-        };
-        written.map_err(|why| failed(&why))?;
+        let mode = if self.own { FileMode::Private } else { FileMode::Kept(0o666) };
+        atomic_file::replace(&self.path, text(&book).as_bytes(), mode)
+            .map_err(|why| failed(&why))?;
         drop(turn);
         Ok(())
     }

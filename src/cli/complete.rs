@@ -25,6 +25,7 @@ use crate::history;
 use crate::host::offerings::Offerings;
 use crate::host::request::ListScope;
 use crate::model::{Error, Origin, Prompt, ToolDefinition, ToolName, ToolSource};
+use crate::util::atomic_file::{self, FileMode};
 use crate::util::private_file;
 use crate::util::segments::ReverseLines;
 use crate::util::text;
@@ -400,7 +401,8 @@ fn save(
         && private_file::make_own_directory(directory).is_ok()
     {
         // A cache that cannot be written is a slower or poorer completion and nothing else.
-        let _unwritten = private_file::replace(&path, kept.to_string().as_bytes());
+        let _unwritten =
+            atomic_file::replace(&path, kept.to_string().as_bytes(), FileMode::Private);
     }
 }
 

@@ -11,6 +11,7 @@ use std::sync::Mutex;
 use sha2::{Digest as _, Sha256};
 
 use crate::model::Era;
+use crate::util::atomic_file::{self, FileMode};
 use crate::util::private_file;
 
 /// How many servers are remembered.
@@ -67,7 +68,7 @@ impl EraCache {
         };
         let Some(directory) = file.parent() else { return };
         let _unremembered = private_file::make_own_directory(directory)
-            .and_then(|()| private_file::replace(file, text.as_bytes()));
+            .and_then(|()| atomic_file::replace(file, text.as_bytes(), FileMode::Private));
     }
 }
 

@@ -23,7 +23,6 @@ mod hinted_error;
 mod lines;
 mod program_env;
 mod properties;
-mod suggestion;
 mod template;
 mod toolkit;
 

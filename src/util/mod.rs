@@ -25,6 +25,7 @@ pub mod private_file;
 pub mod process;
 pub mod regular_file;
 pub mod segments;
+pub mod spelling;
 pub mod tail;
 pub mod text;
 pub mod timestamp;

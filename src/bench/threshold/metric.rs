@@ -6,8 +6,8 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::bench::report::{GeneratorReport, TargetReport};
-use crate::config::keys::suggestion;
 use crate::util::histogram::Durations;
+use crate::util::spelling::nearest;
 use crate::util::units::show_duration;
 
 /// A metric of one target.
@@ -321,7 +321,7 @@ fn unknown(name: &str) -> String {
         .chain(OTHER_METRICS.iter().map(|(name, _)| *name))
         .chain(TIMES.iter().map(|(name, _)| *name))
         .chain(SUGGESTED_PERCENTILES);
-    match suggestion(name, known) {
+    match nearest(name, known) {
         Some(near) => format!("'{name}' is not known; did you mean '{near}'?"),
         None => format!(
             "'{name}' is not known; there are p50 to p99.9, min, mean, max, stddev, error_rate, \

@@ -13,7 +13,7 @@ use serde_json::json;
 use super::form;
 use super::terminal_session::{TerminalInput, TerminalSession};
 use crate::cli::output::{Output, SpanStyle, StyledLine, StyledPage};
-use crate::cli::views::question as view;
+use crate::cli::views::question;
 use crate::host::questions::sampling;
 use crate::model::{Question, QuestionBody, QuestionHandler, QuestionReply};
 
@@ -43,17 +43,17 @@ impl QuestionHandler for TerminalInbox {
         let who = question.server.as_str();
         match &question.body {
             QuestionBody::Form { message, schema } => {
-                session.show(&view::heading(&question, message));
+                session.show(&question::heading(&question, message));
                 form::fill_in(&session, who, schema).await
             }
             QuestionBody::Url { message, url } => {
-                session.show(&view::heading(&question, message));
-                session.show(&view::address(url));
+                session.show(&question::heading(&question, message));
+                session.show(&question::address(url));
                 ask_url(&session, who).await
             }
             QuestionBody::Sampling { params } => {
-                session.show(&view::heading(&question, "Write what a model would answer."));
-                session.show(&view::conversation(params));
+                session.show(&question::heading(&question, "Write what a model would answer."));
+                session.show(&question::conversation(params));
                 ask_sampling(&session, who).await
             }
         }

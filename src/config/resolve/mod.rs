@@ -237,7 +237,7 @@ impl EntryDiagnostics {
         }
         let known = keys::spellings(table).chain(more.iter().copied());
         let diagnostic = Diagnostic::warning(format!("unknown key '{}'", key.text))
-            .with_suggestion(keys::suggestion(&key.text, known))
+            .with_suggestion(&key.text, known)
             .with_location(owner.location_of(key));
         self.diagnostics.push(diagnostic);
     }

@@ -12,7 +12,7 @@ use futures_util::future::{BoxFuture, join_all};
 use tokio_util::sync::CancellationToken;
 
 use super::{ToolHost, limits};
-use crate::catalogue::{ServerListing, naming, query};
+use crate::catalogue::{ServerListing, query};
 use crate::model::{
     Completion, CompletionQuery, Diagnostic, Error, ErrorKind, Freshness, JsonObject,
     OfferingListing, Origin, Prompt, PromptMessages, Resource, ResourceContents, ResourceTemplate,
@@ -20,6 +20,7 @@ use crate::model::{
 };
 use crate::provider::OfferingSupport;
 use crate::util::json::map_json;
+use crate::util::spelling::nearest;
 use crate::util::units::show_duration;
 
 pub use watch::ServerChange;
@@ -278,7 +279,7 @@ fn check_arguments(prompt: &Prompt, arguments: &JsonObject) -> Result<(), Error>
         prompt.arguments.iter().filter(|a| a.required && !arguments.contains_key(&a.name));
     let missing = missing.map(|argument| format!("{}: required, and missing", argument.name));
     let unknown = arguments.keys().filter(|key| !known().any(|name| name == *key)).map(|key| {
-        match naming::nearest(key, known()) {
+        match nearest(key, known()) {
             Some(near) => format!("{key}: unknown; did you mean '{near}'?"),
             None => format!("{key}: unknown"),
         }

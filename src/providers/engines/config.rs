@@ -22,7 +22,6 @@ use crate::config::node::ConfigNode;
 use crate::config::spec::ToolSpec;
 use crate::model::Diagnostic;
 use crate::provider::ProviderDeps;
-use crate::providers::suggestion::suggest;
 use crate::util::clock::{Clock, SystemClock};
 use crate::util::units;
 
@@ -167,7 +166,7 @@ pub(in crate::providers) fn storage_type(entry: &ConfigNode) -> Result<&'static 
             "'{word}' is no type of storage; it is one of {}",
             STORAGE_TYPES.join(", ")
         ));
-        let diagnostic = suggest(diagnostic, word, STORAGE_TYPES.into_iter());
+        let diagnostic = diagnostic.with_suggestion(word, STORAGE_TYPES);
         return Err(diagnostic.with_location(node.location()));
     };
     Ok(if known == "memory" && file.is_some() { "disk" } else { known })

@@ -9,7 +9,6 @@ use super::entry::StageDraft;
 use super::template::{Embedding, LocatedReference, PathSegment, ValueReference};
 use crate::model::{Diagnostic, SourceLocation};
 use crate::providers::properties::unknown_property_hint;
-use crate::providers::suggestion::suggest;
 
 /// What a step has: see `run`.
 const STEP_FIELDS: [&str; 4] = ["output", "error", "success", "skipped"];
@@ -95,7 +94,7 @@ fn reference(
                 let mut diagnostic = arguments.check(root, reference, place, *how)?;
                 if diagnostic.is_error() && STEP_FIELDS.contains(&first.unwrap_or_default()) {
                     diagnostic = Diagnostic::error(format!("there is no step '{root}'"));
-                    diagnostic = suggest(diagnostic, root, order.keys().copied());
+                    diagnostic = diagnostic.with_suggestion(root, order.keys().copied());
                     diagnostic = diagnostic.with_location(place.clone());
                 }
                 Some(diagnostic)

@@ -12,7 +12,6 @@ use super::scope::RESERVED_NAMES;
 use super::template::{LocatedReference, PipelineTemplate};
 use crate::config::node::{ConfigNode, NodeValue};
 use crate::model::{Diagnostic, SourceLocation};
-use crate::providers::suggestion::suggest;
 
 /// How many calls of one pipeline run at the same time.
 pub(super) const MAX_PARALLEL: usize = 8;
@@ -86,7 +85,7 @@ pub(super) fn read(
     for (key, _) in entries {
         if !KEYS.contains(&key.text.as_str()) {
             let diagnostic = Diagnostic::warning(format!("unknown key '{}' in a step", key.text));
-            let diagnostic = suggest(diagnostic, &key.text, KEYS.into_iter());
+            let diagnostic = diagnostic.with_suggestion(&key.text, KEYS);
             diagnostics.push(diagnostic.with_location(node.location_of(key)));
         }
     }

@@ -24,7 +24,7 @@ use crate::host::request::CallArguments;
 use crate::model::{Error, TraceGate};
 use crate::tui::event::AppEvent;
 use crate::tui::event::bench::{BenchEffect, BenchEvent, BenchRunSpec};
-use crate::util::private_file;
+use crate::util::atomic_file::{self, FileMode};
 
 /// The time between two looks at a run.
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
@@ -198,7 +198,7 @@ fn save_baseline(cwd: &Path, path: PathBuf, text: &str) -> AppEvent {
         let shown = path.display();
         return said(format!("{shown} exists and is not a run: choose another file"));
     }
-    match private_file::replace(&whole, text.as_bytes()) {
+    match atomic_file::replace(&whole, text.as_bytes(), FileMode::Private) {
         Ok(()) => AppEvent::Bench(BenchEvent::BaselineSaved(path)),
         Err(error) => said(format!("cannot write {}: {error}", path.display())),
     }

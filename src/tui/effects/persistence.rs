@@ -15,7 +15,7 @@ use crate::tui::event::AppEvent;
 use crate::tui::event::persistence::{PersistenceEffect, PersistenceEvent};
 use crate::tui::persisted_state::{PersistedState, ReadStateError};
 use crate::tui::settings::{self, ConsoleSettings};
-use crate::util::{atomic_file, private_file};
+use crate::util::atomic_file::{self, FileMode};
 
 /// The file of what is remembered, in the directory of state.
 const STATE_FILE: &str = "console.json";
@@ -136,7 +136,7 @@ async fn write(path: PathBuf, host: Arc<ToolHost>, memory: PersistedState) {
         let harmless =
             memory.without_secrets(|arguments, schema| host.mask_arguments(arguments, schema));
         let _turn = atomic_file::lock(&path)?;
-        private_file::replace(&path, harmless.text().as_bytes())
+        atomic_file::replace(&path, harmless.text().as_bytes(), FileMode::Private)
     };
     let _lost = tokio::task::spawn_blocking(write).await;
 }
