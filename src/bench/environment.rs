@@ -3,6 +3,7 @@
 //! Owns: what is told of it, and the small port that it is read through. What cannot be found out
 //! is left out. Never does: read variables, or anything that names the user.
 
+use crate::util::number::float_len;
 use std::io::Read as _;
 
 /// Files of the kernel are cut here.
@@ -120,8 +121,7 @@ impl BenchEnvironment {
         let (Some([load, ..]), Some(cpus)) = (self.load_before, self.cpus) else {
             return Vec::new();
         };
-        #[expect(clippy::cast_precision_loss, reason = "a number of processors")]
-        let share = load / cpus.max(1) as f64;
+        let share = load / float_len(cpus.max(1));
         let processors = if cpus == 1 { "processor" } else { "processors" };
         (share > BUSY)
             .then(|| {

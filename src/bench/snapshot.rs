@@ -12,6 +12,7 @@ use super::monitor::{RunMonitor, RunPhase};
 use super::plan::{BenchPlan, RunLimits, Sharing};
 use super::report::TimelineSlice;
 use crate::util::histogram::Durations;
+use crate::util::number::float;
 
 /// Classes that show how the times are spread.
 const CLASSES: usize = 24;
@@ -154,8 +155,7 @@ impl BenchSnapshot {
     /// Answered calls a second.
     pub fn rate(&self) -> f64 {
         let seconds = self.elapsed.as_secs_f64();
-        #[expect(clippy::cast_precision_loss, reason = "counts of calls")]
-        let answered = self.answered() as f64;
+        let answered = float(self.answered());
         if seconds > 0.0 { answered / seconds } else { 0.0 }
     }
 }
@@ -174,8 +174,7 @@ pub fn total_limits(plan: &BenchPlan, targets: usize) -> RunLimits {
 
 /// How much is done: of the calls or of the time, whatever ends first.
 pub fn progress(until: &RunLimits, elapsed: Duration, made: u64) -> Option<f64> {
-    #[expect(clippy::cast_precision_loss, reason = "counts of calls")]
-    let calls = until.requests.map(|all| made as f64 / all.max(1) as f64);
+    let calls = until.requests.map(|all| float(made) / float(all.max(1)));
     let time = until.duration.map(|all| elapsed.as_secs_f64() / all.as_secs_f64().max(1e-9));
     let most = calls.into_iter().chain(time).fold(f64::NAN, f64::max);
     (!most.is_nan()).then(|| most.clamp(0.0, 1.0))
@@ -187,8 +186,7 @@ pub fn rates(slices: &[TimelineSlice], elapsed: Duration) -> Vec<f64> {
         let lasted = elapsed.saturating_sub(slice.from).min(slice.lasting);
         // What lasted next to nothing has no rate.
         let lasted = lasted.max(slice.lasting / 10);
-        #[expect(clippy::cast_precision_loss, reason = "counts of calls")]
-        let ok = slice.ok as f64;
+        let ok = float(slice.ok);
         ok / lasted.as_secs_f64().max(1e-9)
     };
     slices.iter().map(rate).collect()
@@ -200,8 +198,7 @@ impl TargetSnapshot {
         let mut kinds: Vec<(String, u64)> =
             meter.errors_by_kind.iter().map(|(kind, error)| (kind.clone(), error.count)).collect();
         kinds.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-        #[expect(clippy::cast_precision_loss, reason = "counts of calls")]
-        let requests = meter.requests as f64;
+        let requests = float(meter.requests);
         Self {
             name,
             warm_up: meter.warm_up,

@@ -269,6 +269,6 @@ impl RunRecordGuard {
 
 impl Drop for RunRecordGuard {
     fn drop(&mut self) {
-        let _nobody_listens = self.write();
+        let _unheard = self.write();
     }
 }

@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn forms_that_nobody_could_fill_in_are_refused() {
+    fn forms_that_cannot_be_filled_in_are_refused() {
         let many: Map<String, Value> = (0..100).map(|n| (n.to_string(), json!({}))).collect();
         for schema in [
             json!({ "type": "array" }),

@@ -4,7 +4,6 @@
 
 use super::output::Output;
 use super::output::plural;
-pub use crate::history::read::unreadable;
 pub use crate::util::json::short as short_arguments;
 pub use crate::util::timestamp::{Since, local_time, parse_since, rfc3339};
 

@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_that_nobody_opened_has_no_context_of_its_own() {
+    fn a_session_that_was_not_opened_has_no_context_of_its_own() {
         let sessions = Sessions::default();
         drop(sessions.acquire(info("s"), "t").unwrap());
         assert!(sessions.info("s").is_none());

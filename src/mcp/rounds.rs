@@ -123,14 +123,14 @@ impl InputRounds {
     ) -> Result<JsonObject, Error> {
         self.count_round(requests)?;
         let occasion = QuestionContext { call: options.call.clone(), round: Some(self.count) };
-        let nobody = &mut self.is_unattended;
+        let is_unattended = &mut self.is_unattended;
         let work = async {
             let mut answers = JsonObject::new();
             for (key, request) in requests {
                 let (method, params) = question(key, request)?;
                 let answer = connection.respondent().answer(method, params, &occasion).await;
                 let answer = answer.map_err(|refusal| unanswered_error(method, &refusal))?;
-                *nobody |= answer.verdict == Some(QuestionOutcome::Unattended);
+                *is_unattended |= answer.verdict == Some(QuestionOutcome::Unattended);
                 answers.insert(key.clone(), answer.result);
             }
             Ok(answers)
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn rounds_are_few_and_fewer_where_nobody_answers() {
+    fn rounds_are_few_and_fewer_where_no_person_answers() {
         let mut rounds = InputRounds::default();
         for _ in 0..MAX_ROUNDS {
             rounds.count_round(&form()).unwrap();

@@ -474,7 +474,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn nobody_looks_and_nothing_is_kept() {
+    fn without_a_listener_nothing_is_kept() {
         let off = Tracer::new("srv", TrafficSink::disabled());
         assert!(!off.is_on());
         off.sent(&bytes("{}"), None);

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use super::diagnostic::SourceLocation;
 use super::error_cause::ErrorCause;
+use crate::util::append::AppendError;
 
 /// The classes of failure, one for each documented exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -209,6 +210,15 @@ impl Error {
             retry_advice: RetryAdvice::Unspecified,
             cause: ErrorCause::Unspecified,
         }))
+    }
+
+    /// Files of records that cannot be read.
+    pub fn unreadable_records(error: AppendError) -> Self {
+        match error {
+            AppendError::Unsafe(why) => Self::denied(format!("not read: {why}"))
+                .with_hint("look who made it, and remove it"),
+            AppendError::Failed(why) => Self::internal(why),
+        }
     }
 
     fn update(mut self, change: impl FnOnce(&mut ErrorInner)) -> Self {

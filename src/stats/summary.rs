@@ -9,6 +9,7 @@ use std::time::Duration;
 use super::count::{CallCounts, SpoolBatch, ToolKey, UsagePeriod};
 use super::granularity::{GrainRange, RetentionBounds, grain_ranges};
 use super::store::{Grain, GrainSink};
+use crate::util::number::float;
 
 /// The window and the tools that a summary is wanted of.
 #[derive(Debug, Clone, Default)]
@@ -152,8 +153,7 @@ pub struct TimeSlice {
 impl TimeSlice {
     /// Calls per second over the interval.
     pub fn rate(&self) -> f64 {
-        #[expect(clippy::cast_precision_loss, reason = "a rate")]
-        let calls = self.counts.calls() as f64;
+        let calls = float(self.counts.calls());
         calls / self.length.as_secs_f64().max(1.0)
     }
 }

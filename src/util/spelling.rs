@@ -9,7 +9,8 @@ const MAX_LENGTH: usize = 256;
 const MIN_PREFIX: usize = 3;
 
 /// The one of `known` that `word` probably was meant to be: the one with the fewest typing
-/// mistakes, at most one for every three letters, or one that begins with `word`.
+/// mistakes, at most one for every three letters and fewer than it has letters, or one that begins
+/// with `word`.
 pub fn nearest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
     if word.len() > MAX_LENGTH {
         return None;
@@ -23,7 +24,9 @@ pub fn nearest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Opti
             let is_prefix = lower.len() >= MIN_PREFIX && other.starts_with(&lower);
             (strsim::damerau_levenshtein(&lower, &other), is_prefix, known)
         })
-        .filter(|(distance, is_prefix, known)| *is_prefix || *distance <= known.len().max(3) / 3)
+        .filter(|(distance, is_prefix, known)| {
+            *is_prefix || *distance < known.len() && *distance <= known.len().max(3) / 3
+        })
         .min_by_key(|(distance, ..)| *distance)
         .map(|(.., known)| known)
 }
@@ -50,6 +53,7 @@ mod tests {
         assert_eq!(nearest("mes", known), Some("message"));
         assert_eq!(nearest("counte", known), Some("count"));
         assert_eq!(nearest("me", known), None);
+        assert_eq!(nearest("z", ["x", "y"]), None);
         assert_eq!(nearest("colour", known), None);
         assert_eq!(nearest(&"message".repeat(40), known), None);
         assert_eq!(did_you_mean("mesage", known).unwrap(), "did you mean 'message'?");

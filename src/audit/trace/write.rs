@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_somebody_elses_content_is_left_alone() {
+    fn a_file_with_other_content_is_left_alone() {
         let dir = tempfile::tempdir().unwrap();
         for (name, content) in [("notes", "my notes\n"), ("short", "{"), ("link", "")] {
             let path = dir.path().join(name);

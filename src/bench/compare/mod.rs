@@ -12,6 +12,7 @@ use super::interval::{self, BlockSet, MIN_BLOCKS, Pairing};
 use super::report::{BenchReport, TargetReport};
 use super::statistic::Statistic;
 use crate::util::histogram::Durations;
+use crate::util::number::float;
 
 /// The figure that decides which one is faster: what a typical call takes. Neither outliers nor
 /// the few samples of a tail disturb it.
@@ -294,11 +295,6 @@ pub(super) fn work_warnings(
 
 fn failed_share(work: &WorkSummary) -> Option<f64> {
     (work.requests > 0).then(|| 1.0 - float(work.ok) / float(work.requests))
-}
-
-#[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
-fn float(count: u64) -> f64 {
-    count as f64
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a few")]

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use crate::bench::report::{GeneratorReport, TargetReport};
 use crate::util::histogram::Durations;
+use crate::util::number::float;
 use crate::util::spelling::nearest;
 use crate::util::units::show_duration;
 
@@ -333,9 +334,4 @@ fn unknown(name: &str) -> String {
 
 fn named<T: PartialEq>(table: &[(&'static str, T)], value: &T) -> &'static str {
     table.iter().find(|(_, known)| known == value).map_or("", |(name, _)| *name)
-}
-
-#[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
-fn float(count: u64) -> f64 {
-    count as f64
 }

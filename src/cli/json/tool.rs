@@ -5,7 +5,6 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::error::ErrorJson;
-use super::millis;
 use super::stats::UsageJson;
 use crate::catalogue::fingerprint;
 use crate::catalogue::scan::Finding;
@@ -14,6 +13,7 @@ use crate::host::limits::CallLimits;
 use crate::host::policy::Decision;
 use crate::model::{Annotations, Origin, PinState, SourceLocation, ToolDefinition, ToolSource};
 use crate::util::confine::Coverage;
+use crate::util::number::millis;
 
 /// A tool.
 #[derive(Debug, Serialize, JsonSchema)]

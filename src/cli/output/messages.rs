@@ -52,12 +52,7 @@ pub fn page(error: &Error) -> StyledPage {
         page.push(left_out("more"));
     }
     if let Some(hint) = error.hint() {
-        let hint = text::shorten(hint, MAX_TEXT);
-        page.push(
-            StyledLine::styled(SpanStyle::Hint, "hint:")
-                .then(SpanStyle::Plain, format!(" {hint}"))
-                .indented(2),
-        );
+        page.hint(&text::shorten(hint, MAX_TEXT));
     }
     page
 }
@@ -116,11 +111,7 @@ pub fn diagnostic(problem: &Diagnostic) -> StyledPage {
         page.push(line.indented(2));
     }
     if let Some(hint) = &problem.hint {
-        page.push(
-            StyledLine::styled(SpanStyle::Hint, "hint:")
-                .then(SpanStyle::Plain, format!(" {hint}"))
-                .indented(2),
-        );
+        page.hint(hint);
     }
     page
 }

@@ -210,6 +210,15 @@ impl StyledPage {
         }
     }
 
+    /// Appends advice as a line of its own: `hint: text`.
+    pub fn hint(&mut self, text: &str) {
+        self.push(
+            StyledLine::styled(SpanStyle::Hint, "hint:")
+                .then(SpanStyle::Plain, format!(" {text}"))
+                .indented(2),
+        );
+    }
+
     /// Appends prose: words are filled into lines of at most `width` cells (unlimited for `None`),
     /// each moved right by `indent`. Line breaks of the text stay; a text too long to be read is
     /// shortened.

@@ -26,6 +26,7 @@ use super::output::{Output, SpanStyle, StyledLine, StyledPage};
 use super::views;
 use crate::config::consent::TrustRequest;
 use crate::host::approval::{Approval, ApprovalRequest, Approver};
+use crate::model::Error;
 
 /// The terminal of this process, whatever stdin is.
 const TERMINAL: &str = "/dev/tty";
@@ -93,6 +94,26 @@ pub async fn ask_trust(output: Arc<Output>, request: &TrustRequest) -> TrustAnsw
 /// Asks a yes or no question below a page.
 pub async fn confirm(output: Arc<Output>, page: StyledPage, question: &'static str) -> Approval {
     ask(output, YesNoQuestion::short(page, question)).await
+}
+
+/// Asks before something that cannot be undone. `unchanged` is what a no leads to, such as `nothing
+/// was removed`; `yes_flag` says what `--yes` does.
+///
+/// # Errors
+/// Denied when the answer is no, or no person can be asked.
+pub async fn require_confirmation(
+    output: Arc<Output>,
+    page: StyledPage,
+    question: &'static str,
+    (unchanged, yes_flag): (&str, &str),
+) -> Result<(), Error> {
+    match confirm(output, page, question).await {
+        Approval::Granted => Ok(()),
+        Approval::Refused => Err(Error::denied(unchanged)),
+        Approval::Unavailable => {
+            Err(Error::denied(format!("{unchanged}: nobody can be asked")).with_hint(yes_flag))
+        }
+    }
 }
 
 /// Asks for a secret; what is typed is not shown. `None` when nothing was given, there is no

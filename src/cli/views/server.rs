@@ -165,11 +165,7 @@ pub fn page(
             page.push(StyledLine::plain(line).indented(2));
         }
         if let Some(hint) = error.hint() {
-            page.push(
-                StyledLine::styled(SpanStyle::Hint, "hint: ")
-                    .then(SpanStyle::Plain, hint)
-                    .indented(2),
-            );
+            page.hint(hint);
         }
     }
     facts(&mut page, server, width);

@@ -2,11 +2,11 @@
 
 use crate::catalogue::pins::{PinReport, PinReportState};
 use crate::catalogue::scan::Finding;
-use crate::cli::json::millis;
 use crate::cli::json::server::{ServerEntryJson, ServerPinsJson};
 use crate::cli::output::plural;
 use crate::cli::output::{SpanStyle, StyledPage, caret};
 use crate::config::spec::{AuthSpec, Endpoint, ProtocolChoice, ServerSpec};
+use crate::util::number::millis;
 use crate::util::units::show_duration;
 
 /// The most of one kind of thing that is listed for people.

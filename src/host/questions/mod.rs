@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn whoever_takes_many_is_asked_at_once_and_told_how_long_there_is() {
+    async fn a_concurrent_inbox_is_asked_at_once_and_told_the_time_limit() {
         let wide = Arc::new(Wide::default());
         let questions = QuestionQueue::new(Arc::clone(&wide) as _, Masker::default());
         let call = CallId("1".to_owned());

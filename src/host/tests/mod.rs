@@ -72,7 +72,7 @@ mod catalogue {
     }
 
     #[tokio::test]
-    async fn the_declared_reach_contacts_nobody() {
+    async fn the_declared_reach_contacts_no_server() {
         let server = FakeProvider {
             declared: vec![of_server("s", "echo")],
             ..FakeProvider::server("s", &["echo"])
@@ -180,7 +180,7 @@ mod decisions {
     }
 
     #[tokio::test]
-    async fn without_anybody_to_ask_the_call_is_refused_unless_yes() {
+    async fn without_an_approver_the_call_is_refused_unless_yes() {
         let ask = |b: ToolHostBuilder| b.policy(rule("*", PolicyAction::Ask));
         assert_eq!(approved(ask, false).await.0, Some(ErrorKind::Denied));
         let (kind, lines) = approved(ask, true).await;

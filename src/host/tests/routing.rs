@@ -3,7 +3,7 @@
 use super::*;
 
 #[tokio::test]
-async fn an_exact_local_name_contacts_nobody() {
+async fn an_exact_local_name_contacts_no_server() {
     let (tools, server) = (local(&["calculator"]), Arc::new(FakeProvider::server("s", &["echo"])));
     let host = host(&[&tools, &server]).build();
     host.call(call("calculator")).await.unwrap();

@@ -73,7 +73,7 @@ async fn progress_puts_the_idle_limit_off_but_never_the_total() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_to_nobody_ends_the_wait_soon_and_is_named() {
+async fn an_answer_with_an_unknown_id_ends_the_wait_soon_and_is_named() {
     let (connection, mut peer) = connected().await;
     let start = Instant::now();
     let answer = ask(&connection, &limits(), async {
@@ -141,7 +141,7 @@ async fn of_two_answers_at_once_the_first_counts() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_late_answer_never_becomes_somebody_elses() {
+async fn a_late_answer_never_answers_another_request() {
     let (connection, mut peer) = connected().await;
     let options = limits();
     let mut first = Value::Null;

@@ -5,6 +5,8 @@
 
 use unicode_width::UnicodeWidthStr as _;
 
+use crate::util::number::float;
+
 /// From little to much, one cell each.
 const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 /// The eight heights of a sparkline in ASCII, from low to high.
@@ -97,12 +99,6 @@ fn to_eighths(number: f64, most: f64, all: usize) -> usize {
     )]
     let filled = (share * all as f64).round() as usize;
     filled.clamp(1, all)
-}
-
-/// A count as a number that can be compared with others.
-#[expect(clippy::cast_precision_loss, reason = "a picture")]
-pub(super) fn float(count: u64) -> f64 {
-    count as f64
 }
 
 #[cfg(test)]

@@ -113,11 +113,11 @@ impl OpenStatistics {
             since: since.map(|since| since.min(now.saturating_sub(MIN_TIMELINE_SPAN))),
             tools: Some(look.timelines_of.clone()),
         };
-        let courses = self.statistics.time_series_by(&query, now, SLICES, look.by_server)?;
+        let timelines = self.statistics.time_series_by(&query, now, SLICES, look.by_server)?;
         Ok(StatsSnapshot {
             window: look.window,
             summary,
-            timelines: courses,
+            timelines,
             notes: self.statistics.take_notes(),
             place: self.statistics.location().store.path.display().to_string(),
             size: self.statistics.size(),

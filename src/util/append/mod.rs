@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_somebody_else_left_torn_is_ended() {
+    fn a_line_that_another_process_left_torn_is_ended() {
         let root = tempfile::tempdir().unwrap();
         let path = root.path().join("log.jsonl");
         let file = own(&path);

@@ -104,18 +104,18 @@ mod tests {
     #[test]
     fn a_lane_stands_in_the_row_once_and_again_after_its_turn() {
         let ready = ReadyLanes::new(2);
-        let nobody = Waker::noop();
-        assert_eq!((ready.next(nobody), ready.next(nobody)), (Some(0), Some(1)));
-        assert_eq!(ready.next(nobody), None);
+        let waker = Waker::noop();
+        assert_eq!((ready.next(waker), ready.next(waker)), (Some(0), Some(1)));
+        assert_eq!(ready.next(waker), None);
         ready.waker(1).unwrap().wake_by_ref();
         ready.enqueue(1);
-        assert_eq!((ready.next(nobody), ready.next(nobody)), (Some(1), None));
+        assert_eq!((ready.next(waker), ready.next(waker)), (Some(1), None));
         ready.enqueue(0);
-        assert_eq!(ready.next(nobody), Some(0));
+        assert_eq!(ready.next(waker), Some(0));
     }
 
     #[test]
-    fn whoever_waits_is_woken() {
+    fn a_registered_waker_is_woken() {
         struct Flag(AtomicBool);
         impl Wake for Flag {
             fn wake(self: Arc<Self>) {
