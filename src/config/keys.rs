@@ -12,7 +12,7 @@ pub struct KeySpec {
     pub aliases: &'static [&'static str],
     /// The JSON Schema of its value, as JSON text.
     pub schema: &'static str,
-    /// What it says, for people who hover over it.
+    /// A description of the key, for editors and documentation.
     pub description: &'static str,
 }
 

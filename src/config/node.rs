@@ -59,7 +59,7 @@ pub struct TextPosition {
 /// A value of a file with its position.
 #[derive(Debug, Clone)]
 pub struct ConfigNode {
-    /// What stands in the file, with positions of everything inside.
+    /// The value, with the positions of everything inside.
     pub value: NodeValue,
     /// The position of its first character.
     pub position: TextPosition,
@@ -132,7 +132,7 @@ impl ConfigNode {
         matches!(self.value, NodeValue::Null)
     }
 
-    /// What this is, as a word for messages.
+    /// The type of the value, as a word for messages.
     pub fn kind(&self) -> &'static str {
         match self.value {
             NodeValue::Null => "nothing",

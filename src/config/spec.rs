@@ -45,7 +45,7 @@ pub struct Configuration {
     pub disabled: Vec<DisabledEntry>,
     /// Entries of an untrusted project.
     pub untrusted: Vec<UntrustedEntry>,
-    /// What a person would have to agree to before they act.
+    /// The open trust question; untrusted files do not act before it is answered.
     pub trust_request: Option<TrustRequest>,
     /// The root of the project, when a person agreed to it.
     pub trusted_root: Option<PathBuf>,

@@ -42,7 +42,7 @@ pub enum UnixSocketError {
 }
 
 impl UnixSocketError {
-    /// What to write instead.
+    /// A hint with the right form.
     pub fn hint(&self) -> &'static str {
         match self {
             Self::TooLong(_) => "move the socket to a shorter path",

@@ -217,7 +217,7 @@ impl<'a> Expander<'a> {
 /// Why a text could not be expanded. Never holds a value.
 #[derive(Debug, PartialEq, Eq)]
 pub struct ExpandError {
-    /// What is wrong, naming the variable or file and never a value.
+    /// The message: names the variable or file, never a value.
     pub message: String,
     /// What to do about it.
     pub hint: Option<String>,

@@ -91,7 +91,7 @@ pub(super) struct EntrySurvey {
     pub bundle: Bundle,
     /// Entries that reach nothing and act without consent.
     pub harmless: BTreeSet<EntryKey>,
-    /// What each entry would start, to be looked at again just before.
+    /// The files each entry would start, which are checked again just before.
     pub starts: BTreeMap<EntryKey, (Vec<PathBuf>, Option<BoundProgram>)>,
     /// Whether anything needs consent at all.
     pub needs_consent: bool,
