@@ -229,7 +229,7 @@ pub struct ToolDefinition {
     pub category: Option<String>,
     /// How fast it says it is.
     pub speed: Speed,
-    /// What surrounds it while it runs.
+    /// How the tool is isolated while it runs.
     pub safety: Safety,
     /// Whether a file or an MCP server declares it.
     pub source: ToolSource,
@@ -267,7 +267,7 @@ pub struct ToolDefinition {
     pub status: ToolStatus,
     /// Why it cannot be called, when it cannot.
     pub unavailable_reason: Option<Error>,
-    /// What it is by its pin.
+    /// The result of comparing it with its pin.
     pub pin_state: PinState,
     /// Doubts about the definition, such as a schema that cannot be checked.
     pub warnings: Vec<String>,

@@ -105,7 +105,7 @@ pub struct ServerStatus {
     pub name: String,
     /// What the file says about it.
     pub description: Option<String>,
-    /// Where it is in its life.
+    /// Its lifecycle state.
     pub state: ServerState,
     /// `stdio`, `http`, `unix` (HTTP over a socket) or `sse` (HTTP+SSE); empty when its entry cannot
     /// be used.

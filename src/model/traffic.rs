@@ -201,7 +201,7 @@ impl TrafficSink {
         Self { gate, ..self }
     }
 
-    /// What it is behind of.
+    /// The gate of this sink.
     pub fn gate(&self) -> TraceGate {
         self.gate.clone()
     }

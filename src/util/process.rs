@@ -448,7 +448,7 @@ fn check(file: &Path) -> Result<(), ResolveError> {
     }
 }
 
-/// Says how a process ended: `wait with 7`, `was killed by SIGSEGV`.
+/// Describes how a process ended: `exited with 7`, `was killed by SIGSEGV`.
 pub fn show_exit(status: ExitStatus) -> String {
     use std::os::unix::process::ExitStatusExt as _;
     match (status.code(), status.signal()) {

@@ -75,7 +75,7 @@ fn expect_regular(meta: &Metadata) -> Result<(), UnreadableFile> {
     special(meta).map_or(Ok(()), |what| Err(UnreadableFile::Special(what)))
 }
 
-/// What stands there, unless it is a regular file.
+/// The kind of a special file or directory; `None` for a regular file.
 pub fn special(meta: &Metadata) -> Option<&'static str> {
     let kind = meta.file_type();
     Some(match () {

@@ -58,7 +58,7 @@ mod linux {
     use super::super::{Confinement, ConfinementLevel, filter, is_superuser, landlock, namespaces};
     use super::{Coverage, Protection};
 
-    /// What a confinement keeps on this system.
+    /// What a confinement enforces on this system.
     pub fn coverage(confinement: &Confinement) -> Coverage {
         coverage_on(&ThisSystem, confinement)
     }

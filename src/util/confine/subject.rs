@@ -62,7 +62,7 @@ impl SandboxSubject {
         Self::Kernel,
     ];
 
-    /// What is out of reach when something keeps it.
+    /// What is protected when a mechanism enforces it.
     pub(super) fn protected_text(self) -> &'static str {
         match self {
             Self::Files => "other files",
@@ -85,7 +85,7 @@ impl SandboxSubject {
         }
     }
 
-    /// What can be done when nothing keeps it.
+    /// What a program can reach when no mechanism enforces it.
     pub(super) fn open_text(self) -> &'static str {
         match self {
             Self::Files => "every file that you may read or change",
