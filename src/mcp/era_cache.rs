@@ -30,7 +30,7 @@ impl EraCache {
         Self { file, known: Mutex::default() }
     }
 
-    /// What was true last time.
+    /// The era of the last connection.
     pub fn get(&self, key: &str) -> Option<Era> {
         let mut known = self.known.lock().ok()?;
         let known = known.get_or_insert_with(|| self.read());

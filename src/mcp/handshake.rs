@@ -44,7 +44,7 @@ pub struct ConnectOptions {
     pub server: String,
     /// Which lifecycle to speak, as the entry says.
     pub protocol: ProtocolChoice,
-    /// What was true last time.
+    /// The era of the last connection, from the cache.
     pub cached_era: Option<Era>,
     /// Bound on opening and agreeing, restarts included.
     pub start_timeout: Duration,

@@ -155,7 +155,7 @@ impl AuthorizationServer {
 /// The scopes that a login asks for.
 #[derive(Default)]
 pub(super) struct ScopeRequest {
-    /// This and nothing else; empty leaves it to the server.
+    /// The only scopes to request; empty leaves them to the server.
     pub only: Vec<String>,
     /// Scopes that are asked for as well.
     pub additional: Vec<String>,

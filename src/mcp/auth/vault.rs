@@ -41,7 +41,7 @@ pub struct OAuthClient {
 /// A token and what renews it.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OAuthToken {
-    /// What is shown to the server.
+    /// The access token.
     pub access: String,
     /// The refresh token, when there is one.
     pub refresh: Option<String>,

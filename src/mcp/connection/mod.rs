@@ -358,7 +358,7 @@ impl Connection {
         declared.get(capability).or_else(|| declared.get("extensions")?.get(capability)).is_some()
     }
 
-    /// What was odd about the traffic so far.
+    /// The protocol warnings so far, in words.
     pub fn protocol_warnings(&self) -> Vec<String> {
         self.session.protocol_warnings()
     }

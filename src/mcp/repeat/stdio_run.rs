@@ -131,7 +131,7 @@ pub struct RunAnswer<'a> {
     pub answer: AnswerBody<'a>,
 }
 
-/// What came for a call.
+/// The answer to a call, in the form it was read.
 pub enum AnswerBody<'a> {
     /// A result that does not say no; the line it stands in.
     Plain(&'a [u8]),

@@ -128,7 +128,7 @@ impl McpSession {
         self.state().warnings.add(&warning);
     }
 
-    /// What was odd so far, for people.
+    /// The protocol warnings so far, in words.
     pub fn protocol_warnings(&self) -> Vec<String> {
         self.state().warnings.lines()
     }

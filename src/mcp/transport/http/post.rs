@@ -32,7 +32,7 @@ use crate::net::response::{ResponseBody, check_headers, content_type};
 use crate::util::clock::{Clock as _, SystemClock};
 use crate::util::units::show_duration;
 
-/// What came back for a POST.
+/// The response to a POST.
 pub(super) enum PostResponse {
     /// A response with a status of success, unread.
     Success(Response),

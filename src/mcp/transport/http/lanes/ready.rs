@@ -32,7 +32,7 @@ struct LaneWaker {
 }
 
 impl ReadyLanes {
-    /// So many lanes, all of which have something to do.
+    /// A queue of `lanes` lanes, all of them ready.
     pub(super) fn new(lanes: usize) -> Self {
         let woken = Arc::new(ReadyQueue::default());
         let bell = |lane| {
