@@ -36,7 +36,7 @@ impl LoadWait {
     }
 }
 
-/// What carries the calls of a run, driven by [`drive`].
+/// A transport for the calls of a run, driven by [`drive`].
 pub trait LoadTransport: Send {
     /// What happened to a call, or to the way that calls take.
     type Event: Send;

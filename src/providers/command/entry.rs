@@ -74,7 +74,7 @@ pub(super) struct CommandEntry {
     pub(super) arguments: Vec<TextTemplate<CommandPlaceholder>>,
     /// The working directory; `None` is the one the call is made in.
     pub(super) cwd: Option<PathBuf>,
-    /// What a program with a slash in it is relative to.
+    /// The directory that a program path with a slash is relative to.
     pub(super) base_dir: PathBuf,
     /// Variables set by the entry.
     pub(super) env: BTreeMap<String, String>,

@@ -83,7 +83,7 @@ impl ConnectionSlot {
         self.connection = Some(connection);
     }
 
-    /// It could not be opened.
+    /// Records that opening the connection failed.
     pub fn failed(&mut self, error: Error) {
         self.connection = None;
         self.failure = Some((Instant::now(), error));

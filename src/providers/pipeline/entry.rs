@@ -13,7 +13,7 @@ const MAX_STEPS: usize = 100;
 /// A pipeline in which every reference leads to an earlier step or an argument.
 #[derive(Debug, Clone)]
 pub(super) struct PipelinePlan {
-    /// What runs one after the other.
+    /// The stages, run one after the other.
     pub(super) stages: Vec<PipelineStage>,
     /// The result; without it, the output of the last stage.
     pub(super) result: Option<PipelineTemplate>,

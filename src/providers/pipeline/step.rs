@@ -48,7 +48,7 @@ pub(super) struct PipelineStep {
     pub(super) each: Option<PipelineTemplate>,
     /// How many items at the same time.
     pub(super) parallel: usize,
-    /// What a failure comes to.
+    /// What happens when the step fails.
     pub(super) on_error: OnError,
     /// The limit of an attempt, in place of the tool's own.
     pub(super) timeout: Option<Duration>,

@@ -219,7 +219,7 @@ impl ToolProvider for PythonProvider {
     }
 }
 
-/// What a call would come to.
+/// The preview of a call.
 pub(super) fn preview(
     runner: &PythonRunner,
     entry: &PythonEntry,

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-/// What stands on the command line after `-c`.
+/// The code on the interpreter's command line, after `-c`.
 pub(super) const BOOT: &str = include_str!("boot.py");
 
 const MAIN: &str = include_str!("main.py");
