@@ -24,7 +24,7 @@ pub struct CallText {
 }
 
 impl CallText {
-    /// What a call of the past gave.
+    /// The comparable text of a recorded call.
     pub fn of(entry: &HistoryEntry) -> Self {
         let error = entry.error.as_ref().map(|f| (f.kind.as_str(), f.message.as_str()));
         Self::new(&entry.id, entry.result.as_ref(), error)

@@ -27,7 +27,7 @@ enum StopReason {
     TotalTimeout,
 }
 
-/// What one attempt works with.
+/// The parts one attempt needs.
 pub(super) struct Attempt<'a> {
     pub(super) provider: &'a dyn ToolProvider,
     pub(super) definition: &'a ToolDefinition,

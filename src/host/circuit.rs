@@ -130,7 +130,7 @@ impl Circuits {
         }
     }
 
-    /// What is shown of it.
+    /// The state of a server's circuit, for display.
     pub(super) fn state(&self, server: &str) -> CircuitState {
         self.all().get(server).map_or(CircuitState::Closed, |breaker| breaker.state(Instant::now()))
     }

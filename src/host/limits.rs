@@ -36,7 +36,7 @@ pub struct CallLimits {
     pub attempt: Duration,
     /// Who set that, for messages.
     pub set_by: &'static str,
-    /// What allows more time, for messages.
+    /// The option that allows more time, for messages.
     pub remedy: &'static str,
     /// For all attempts and the waits between them.
     pub total: Duration,

@@ -54,7 +54,7 @@ pub type SpoolPositions = BTreeMap<String, SpoolPosition>;
 pub struct SpoolFile {
     /// The current path; a file keeps its key when it is set aside.
     pub path: PathBuf,
-    /// What it is known by.
+    /// The identity of the file, which survives renaming.
     pub key: String,
     /// The length in bytes when it was opened.
     pub length: u64,

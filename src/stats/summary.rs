@@ -291,7 +291,7 @@ pub struct SeriesPoint {
     pub calls: u64,
     /// How many of the calls failed.
     pub failed: u64,
-    /// What 95 of 100 calls that went well did not exceed.
+    /// The 95th percentile of successful calls' durations.
     pub p95: Option<Duration>,
 }
 

@@ -88,7 +88,7 @@ fn owner(tool: &ToolDefinition) -> &str {
     tool.name.component().unwrap_or_default()
 }
 
-/// What the name alone tells.
+/// Checks the name alone.
 pub(super) fn check(
     tool: &ToolDefinition,
     neighbours: &ToolNameIndex,

@@ -21,7 +21,7 @@ pub struct FormField {
     pub required: bool,
     /// Whether it may be `null`.
     pub nullable: bool,
-    /// What it is for the asker when it is left out.
+    /// The value that the schema gives for a missing field.
     pub default: Option<Value>,
     /// Whether it seems to ask for a secret, by its schema or its name.
     pub secret: bool,
@@ -102,7 +102,7 @@ impl FormField {
         }
     }
 
-    /// What it takes, in words.
+    /// The accepted input, in words.
     pub fn expectation(&self) -> String {
         let mut words = match &self.kind {
             FieldKind::Text => self.format().map_or_else(|| "text".to_owned(), str::to_owned),

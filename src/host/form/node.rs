@@ -277,7 +277,7 @@ impl FormNode {
         index_path.iter().try_fold(self, |node, at| node.children.get(*at))
     }
 
-    /// The same, to be changed.
+    /// The node at an index path, mutable.
     pub fn at_mut(&mut self, index_path: &[usize]) -> Option<&mut Self> {
         index_path.iter().try_fold(self, |node, at| node.children.get_mut(*at))
     }

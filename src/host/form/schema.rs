@@ -56,7 +56,7 @@ impl ResolvedSchema {
         &self.root
     }
 
-    /// What stands at the place itself.
+    /// The schema at the location itself.
     pub fn value(&self) -> &Value {
         self.places().next().map_or(&Value::Null, |(_, here)| here)
     }

@@ -63,7 +63,7 @@ impl Nesting {
     }
 }
 
-/// What an attempt hands to its tool, so that it can call others.
+/// The [`ToolCaller`](crate::provider::ToolCaller) that an attempt gives to its tool.
 pub(super) struct HostCaller {
     host: Weak<ToolHost>,
     nesting: Nesting,

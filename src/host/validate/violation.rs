@@ -90,7 +90,7 @@ fn is_simple(key: &str) -> bool {
 pub struct Violation {
     /// The value that breaks the rule; empty for the whole value.
     pub path: ValuePath,
-    /// What, as the end of a sentence about the place.
+    /// The violation, as the end of a sentence about the path.
     pub message: String,
 }
 
