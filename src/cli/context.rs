@@ -103,7 +103,7 @@ impl CommandContext {
         ))
     }
 
-    /// This is the host that is to be closed, however the command ends.
+    /// Registers the host that is closed when the command ends.
     pub fn keep_host(&self, host: Arc<ToolHost>) {
         *self.host.lock().unwrap_or_else(PoisonError::into_inner) = Some(host);
     }
@@ -288,7 +288,7 @@ impl CommandContext {
         SystemClock.unix()
     }
 
-    /// What to read.
+    /// Which configuration files to load.
     pub fn load_request(&self) -> LoadRequest {
         LoadRequest {
             tools: self.global.tools.clone(),
@@ -309,7 +309,7 @@ impl CommandContext {
         self.global.trust || self.environment.var("TOOLHOST_TRUST").is_some_and(|v| v == "1")
     }
 
-    /// What the command line says about the whole run.
+    /// The options of the command line that concern the whole host.
     pub fn options(&self) -> AssemblyOptions {
         AssemblyOptions {
             files: self.load_request(),
@@ -384,5 +384,5 @@ impl CommandContext {
     }
 }
 
-/// What a command gives back.
+/// The result of a command.
 pub type CommandResult = Result<(), CommandError>;

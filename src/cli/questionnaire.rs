@@ -93,7 +93,7 @@ impl Questionnaire {
         form::defaults(&self.fields)
     }
 
-    /// What does not fit in a whole answer; nothing when it can be sent.
+    /// The schema violations of a whole answer; empty when it can be sent.
     pub async fn violations(&self, answer: &JsonObject) -> Vec<String> {
         form::validate(&self.schema, answer).await.iter().map(ToString::to_string).collect()
     }
@@ -163,7 +163,7 @@ fn parse_value(field: &FormField, typed: &str, trimmed: &str) -> Result<Value, F
     }
 }
 
-/// What may be typed, in words.
+/// The accepted input of a field, in words.
 pub fn expectation(field: &FormField) -> String {
     match field.kind {
         FieldKind::Text

@@ -148,7 +148,7 @@ pub fn address(url: &str) -> StyledPage {
     page
 }
 
-/// What a model is asked.
+/// The conversation of a sampling request, as a page.
 pub fn conversation(params: &Value) -> StyledPage {
     let mut page = StyledPage::default();
     for part in sampling::conversation(params) {

@@ -268,7 +268,7 @@ fn facts(page: &mut StyledPage, server: &ServerStatus, width: Option<usize>) {
     );
 }
 
-/// What asking servers for a sign of life failed with, when it did.
+/// The decisive error of checking servers, if any failed.
 pub fn verdict(servers: &[ServerStatus]) -> Option<Error> {
     let errors: Vec<&Error> = servers.iter().filter_map(|s| s.state.error()).collect();
     if errors.is_empty() {

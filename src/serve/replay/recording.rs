@@ -47,7 +47,7 @@ pub(super) struct RecordedExchange {
 #[derive(Debug)]
 pub(super) struct RecordedMessage {
     pub(super) bytes: Bytes,
-    /// It is a question that wants an answer.
+    /// Whether it is a request of the server, which the client has to answer.
     pub(super) expects_answer: bool,
 }
 

@@ -73,7 +73,7 @@ pub fn table(usages: &[Usage], rows: StatsRows, width: Option<usize>) -> StyledP
     table.layout(width)
 }
 
-/// What has to be said below a table.
+/// The notes below a table.
 pub fn remarks(summary: &Summary, usages: &[Usage]) -> Vec<StyledLine> {
     let mut lines = Vec::new();
     let few = |usage: &Usage| {
