@@ -100,7 +100,7 @@ impl LoadDriver {
         }
     }
 
-    /// What a scheduler has to know of it.
+    /// The scheduler's view of this target.
     pub(super) fn scheduled_target(&self, weight: f64) -> ScheduledTarget {
         ScheduledTarget { weight, wake: Arc::clone(&self.wake), meter: Arc::clone(&self.meter) }
     }
@@ -113,7 +113,7 @@ impl LoadDriver {
         self.drain_deadline = None;
     }
 
-    /// What was metered so far, to be looked at while the run goes on.
+    /// The meter, shared so that it can be read while the run goes on.
     pub fn meter(&self) -> Arc<Mutex<Meter>> {
         Arc::clone(&self.meter)
     }

@@ -15,7 +15,7 @@ const LONGEST_NAME: usize = 200;
 /// A machine is busy when more than this share of its processors had work before a run.
 const BUSY: f64 = 0.5;
 
-/// What is asked of the machine.
+/// The port through which facts about the machine are read.
 pub trait Machine {
     /// The text of a file of the system.
     fn file(&self, path: &str) -> Option<String>;
@@ -116,7 +116,7 @@ impl BenchEnvironment {
         Self { load_after: load(machine), ..self }
     }
 
-    /// What about the machine makes the figures doubtful.
+    /// Warnings about the machine that make the figures doubtful.
     pub fn warnings(&self) -> Vec<String> {
         let (Some([load, ..]), Some(cpus)) = (self.load_before, self.cpus) else {
             return Vec::new();

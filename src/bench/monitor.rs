@@ -27,7 +27,7 @@ pub enum RunPhase {
 /// What there is to see of a run.
 #[derive(Debug, Default)]
 pub struct RunState {
-    /// Where it is.
+    /// The phase of the run.
     pub phase: RunPhase,
     /// When the first call that counts was made.
     pub began: Option<Instant>,
@@ -42,7 +42,7 @@ pub struct RunState {
 pub struct RunMonitor(Arc<Mutex<RunState>>);
 
 impl RunMonitor {
-    /// What there is to see now. The run waits while it is held.
+    /// Locks the present state. The run waits while the guard is held.
     pub fn lock(&self) -> MutexGuard<'_, RunState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -32,7 +32,7 @@ pub struct BenchPlan {
     pub stop_rules: Vec<StopRule>,
     /// Before that the stop rules are not looked at.
     pub minimum_sample: MinimumSample,
-    /// Whatever is left to chance follows from it.
+    /// The seed of every random choice of the run.
     pub seed: u64,
 }
 
@@ -175,9 +175,9 @@ pub enum StopRule {
 /// How much has to be known of a run before it may be ended early: all of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct MinimumSample {
-    /// So many calls that count have ended.
+    /// Counted calls that have ended.
     pub calls: u64,
-    /// So much time has passed since the first call that counts.
+    /// Time since the first counted call.
     pub time: Duration,
 }
 

@@ -35,13 +35,13 @@ pub struct PlanOptions {
     pub rate: Option<RateSpec>,
     /// Whether calls of an open load come at random moments.
     pub is_poisson: Option<bool>,
-    /// What becomes of a call of an open load when too many are in flight.
+    /// The overflow policy of an open load, for when too many calls are in flight.
     pub overflow: Option<OverflowPolicy>,
     /// Calls before the first one that counts.
     pub warm_up: Option<WarmUp>,
     /// Ends the run when so many calls have failed.
     pub stop_after_failures: Option<u64>,
-    /// What is left to chance follows from it.
+    /// The seed of every random choice; 42 without one.
     pub seed: Option<u64>,
     /// Two tools take turns.
     pub is_comparison: bool,

@@ -24,7 +24,7 @@ pub const PERCENTILES: [(&str, f64); 4] =
 /// What is seen of a run at one moment.
 #[derive(Debug, Clone, Default)]
 pub struct BenchSnapshot {
-    /// Where it is.
+    /// The phase of the run.
     pub phase: RunPhase,
     /// Since the first call that counts.
     pub elapsed: Duration,
@@ -32,7 +32,7 @@ pub struct BenchSnapshot {
     pub progress: Option<f64>,
     /// The round that runs, and how many there are.
     pub round: Option<(u32, u32)>,
-    /// What became of the calls of each tool so far.
+    /// The results of each target so far.
     pub targets: Vec<TargetSnapshot>,
 }
 
@@ -59,7 +59,7 @@ pub struct TargetSnapshot {
     pub kinds: Vec<(String, u64)>,
     /// Times of answered calls from their intended moments (open) or their sending (closed).
     pub response: Option<LatencySummary>,
-    /// The same from their sending.
+    /// Latencies measured from the moment of sending.
     pub service: Option<LatencySummary>,
     /// Calls sent a second while it was called.
     pub sent: f64,
@@ -160,7 +160,7 @@ impl BenchSnapshot {
     }
 }
 
-/// What bounds the whole run: in turns each target has the whole plan.
+/// The limits of the whole run; when targets take turns, each has the whole plan.
 pub fn total_limits(plan: &BenchPlan, targets: usize) -> RunLimits {
     let times = match plan.sharing {
         Sharing::Interleaved { .. } => u32::try_from(targets.max(1)).unwrap_or(1),

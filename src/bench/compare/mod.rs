@@ -58,7 +58,7 @@ pub struct Ratio {
     pub level: f64,
     /// For the mean: the error that follows from the spread of single calls, as hyperfine tells it.
     pub propagated: Option<f64>,
-    /// What follows.
+    /// The conclusion from the interval.
     pub verdict: RatioVerdict,
 }
 
@@ -247,7 +247,7 @@ pub(super) fn ratios(
     Statistic::ALL.into_iter().filter_map(ratio).collect()
 }
 
-/// What one of two did, as far as it shows whether both did the same.
+/// The work that a target did, to check that both did the same.
 pub(super) struct WorkSummary {
     pub(super) requests: u64,
     pub(super) ok: u64,

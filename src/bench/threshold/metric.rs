@@ -175,7 +175,7 @@ impl Metric {
         }
     }
 
-    /// What it is measured in.
+    /// The unit of the metric.
     pub fn measure(self) -> MetricUnit {
         match self {
             Self::Time(..) | Self::Connect | Self::FirstCall => MetricUnit::Time,
@@ -237,7 +237,7 @@ impl Metric {
         (words.to_owned(), false)
     }
 
-    /// What makes its value doubtful.
+    /// Why the value is doubtful, if it is.
     pub(super) fn caveat(self, of: &TargetReport, generator: &GeneratorReport) -> Option<String> {
         let Self::Time(population, Aggregate::Percentile(percent)) = self else { return None };
         let times = times(population, of, generator);

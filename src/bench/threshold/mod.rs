@@ -17,7 +17,7 @@ pub use metric::{LatencySeries, Metric, MetricUnit};
 /// One expression, such as `p99>50ms` or `B.p95>A.p95*1.05`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Threshold {
-    /// As it was typed.
+    /// The expression as typed.
     pub text: String,
     left: Term,
     comparator: Comparator,
