@@ -13,7 +13,7 @@ pub struct Remap {
     pub context: KeyContext,
     /// The key that is bound.
     pub key: KeyPress,
-    /// What it does from now on; `None`: nothing.
+    /// The new action; `None` unbinds the key.
     pub action: Option<Action>,
 }
 

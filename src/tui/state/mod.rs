@@ -80,7 +80,7 @@ pub use view::View;
 /// Everything the console knows.
 #[derive(Debug)]
 pub struct AppState {
-    /// What all views share.
+    /// State shared by all views.
     pub context: AppContext,
     /// The tools.
     pub tools: ToolsView,
@@ -122,7 +122,7 @@ impl AppState {
         }
     }
 
-    /// What is wanted first.
+    /// The effects to run at the start.
     pub fn initial_effects(&mut self) -> Vec<AppEffect> {
         let recall = AppEffect::Persistence(super::event::persistence::PersistenceEffect::Load);
         let mut effects = vec![recall, AppEffect::ListDeclared, AppEffect::RefreshServers];

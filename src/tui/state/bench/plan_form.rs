@@ -150,7 +150,7 @@ impl PlanForm {
         self.entries().nth(self.at).unwrap_or(PlanField::ToolA)
     }
 
-    /// So many entries on; back when negative.
+    /// Moves the cursor by `by` entries; back when negative.
     pub fn step(&mut self, by: isize) {
         let last = self.entries().count().saturating_sub(1);
         self.at = self.at.saturating_add_signed(by).min(last);
@@ -232,7 +232,7 @@ impl PlanForm {
         }
     }
 
-    /// What holds when an entry is empty.
+    /// The default of an entry, shown while it is empty.
     pub fn placeholder(&self, entry: PlanField) -> &'static str {
         match entry {
             PlanField::ToolA => "none; press a to choose",

@@ -28,7 +28,7 @@ pub struct PendingApproval {
     pub since: Option<Duration>,
     /// How far the request is scrolled.
     pub position: ScrollPosition,
-    /// What of it is shown.
+    /// The tab that is shown.
     pub tab: ApprovalTab,
     /// What of the definition is not what it was when a call of this tool was last allowed here.
     pub changed: Vec<String>,

@@ -128,7 +128,7 @@ impl PendingQuestion {
         now.saturating_sub(self.since.unwrap_or(now))
     }
 
-    /// What of it is worth a copy.
+    /// The text that is copied.
     pub(super) fn copy(&self) -> String {
         match &self.question.body {
             QuestionBody::Url { url, .. } => url.clone(),

@@ -177,7 +177,7 @@ impl View for OfferingsView {
 }
 
 impl OfferingsView {
-    /// What is chosen.
+    /// The selected row.
     pub fn chosen(&self) -> Option<OfferingRow> {
         self.tree.rows().get(self.list.chosen()).copied()
     }

@@ -35,7 +35,7 @@ pub struct ServersView {
     pub errors: BTreeMap<String, Error>,
     /// How far the health is scrolled.
     pub position: ScrollPosition,
-    /// What of the chosen one is shown.
+    /// The tab of the selected server.
     pub tab: ServerTab,
     activity: BTreeMap<String, ServerActivity>,
     tool_lists: BTreeMap<String, ServerToolLists>,

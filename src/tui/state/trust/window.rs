@@ -73,7 +73,7 @@ impl TrustWindow {
         }
     }
 
-    /// So many rows on; back when negative.
+    /// Scrolls by `by` rows; back when negative.
     pub fn scroll(&mut self, by: isize) {
         self.is_read |= self.text.is_end_visible();
         self.text.scroll(by);
