@@ -70,7 +70,7 @@ print('end')
 #[test]
 fn the_same_holds_for_an_ordinary_user() {
     use std::os::unix::process::CommandExt as _;
-    const NOBODY: u32 = 65534;
+    const UNPRIVILEGED_USER: u32 = 65534;
     if !is_superuser() {
         return;
     }
@@ -79,8 +79,8 @@ fn the_same_holds_for_an_ordinary_user() {
         .args(["confine::tests::attacks", "confine::tests::namespaces", "--skip", "ordinary_user"])
         .env("RUST_BACKTRACE", "0")
         .current_dir("/")
-        .uid(NOBODY)
-        .gid(NOBODY)
+        .uid(UNPRIVILEGED_USER)
+        .gid(UNPRIVILEGED_USER)
         .output();
     match run {
         Err(why) => eprintln!("\n*** SKIPPED: {} as nobody: {why} ***\n", tests.display()),
