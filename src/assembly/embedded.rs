@@ -1,4 +1,4 @@
-//! The files that are built into the binary, held against every kind of this build.
+//! Tests that the configuration files embedded in the binary load with every provider kind.
 
 use serde_json::Value;
 

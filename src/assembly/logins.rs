@@ -1,4 +1,4 @@
-//! The logins that are kept for servers, for those who look after them.
+//! The stored OAuth logins of servers, for `toolhost auth`.
 
 use std::sync::Arc;
 

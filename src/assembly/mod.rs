@@ -76,7 +76,7 @@ pub struct FrontEnd {
 }
 
 impl FrontEnd {
-    /// Nobody is there: nothing is approved, questions are declined, nobody listens.
+    /// For a run without a person: nothing is approved, questions are declined, events are dropped.
     pub fn headless() -> Self {
         Self {
             approver: Arc::new(NoApprover),
@@ -300,8 +300,8 @@ fn servers(
     configuration.servers.iter().map(provider).collect()
 }
 
-/// Entries that are there and cannot be used: broken ones, and components of a project that nobody
-/// agreed to, whose tools have no names yet.
+/// Entries that cannot be used: broken ones, and components of an untrusted project, whose tools
+/// have no names yet.
 fn disabled_entries(configuration: &Configuration) -> Vec<DisabledEntry> {
     let refused = |entry: &UntrustedEntry| {
         let refusal = entry.refusal();
@@ -317,7 +317,7 @@ fn disabled_entries(configuration: &Configuration) -> Vec<DisabledEntry> {
     broken.chain(configuration.untrusted.iter().map(refused)).collect()
 }
 
-/// One provider for each entry that nobody agreed to yet.
+/// One provider for each entry of an untrusted project.
 fn untrusted(configuration: &Configuration) -> Vec<Arc<dyn ToolProvider>> {
     let provider = |entry: &UntrustedEntry| {
         Arc::new(untrusted::UntrustedProvider::new(entry.clone())) as Arc<dyn ToolProvider>

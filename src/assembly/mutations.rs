@@ -1,4 +1,4 @@
-//! Property tests: files of all kinds, mutated, through the whole of loading and building.
+//! Property tests: mutated configuration files, loaded and built.
 //!
 //! Whatever a file says, an answer comes: diagnostics, or tools that can be listed. Nothing panics,
 //! and nothing waits for a pipe or reads a device without end; a test that did would never finish.
@@ -81,7 +81,7 @@ fn seeds() -> &'static [Seed] {
     })
 }
 
-/// Values that somebody may write, or find, where another one belongs.
+/// Values of the wrong type or form, to put in place of a right one.
 fn strange(number: usize) -> Value {
     let nested = |depth: usize| (0..depth).fold(json!("{a}"), |inner, _| json!([inner]));
     let texts = [

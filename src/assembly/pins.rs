@@ -1,4 +1,4 @@
-//! Files of pins: where they are, how they are read and written, and what is configured now.
+//! Pin files: where they are, reading and writing them, and the entries they apply to.
 //!
 //! Owns: the file's form, indented JSON with sorted keys, so that a change of one tool is a change
 //! of a few lines. It has no character that a reader cannot see: such characters stand as `\u`
@@ -23,7 +23,8 @@ use crate::config::environment::Environment;
 use crate::config::spec::Configuration;
 use crate::model::{Error, Layer, Origin};
 use crate::providers::mcp::identity;
-use crate::util::{atomic_file, json::pretty, private_file};
+use crate::util::atomic_file::{self, FileMode};
+use crate::util::json::pretty;
 
 /// The name of the file in the state directory.
 pub const PIN_FILE_NAME: &str = "pins.json";
@@ -54,7 +55,7 @@ pub struct PinFile {
     /// The path that is opened, and shown in errors.
     pub path: PathBuf,
     /// Whether it is the user's own, in the state directory: it names the files its pins are for,
-    /// and it decides about calls, so nobody else may write to it.
+    /// and it decides about calls, so no other user may write to it.
     pub own: bool,
 }
 
@@ -125,12 +126,9 @@ impl PinFile {
         let mut book = self.read()?.unwrap_or_default();
         change(&mut book);
         book.normalize();
-        let written = if self.own {
-            private_file::replace(&self.path, text(&book).as_bytes())
-        } else {
-            atomic_file::replace(&self.path, &text(&book), 0o666)
-        };
-        written.map_err(|why| failed(&why))?;
+        let mode = if self.own { FileMode::Private } else { FileMode::Kept(0o666) };
+        atomic_file::replace(&self.path, text(&book).as_bytes(), mode)
+            .map_err(|why| failed(&why))?;
         drop(turn);
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! Starting a server for `record`, which stands between it and another client.
+//! Starting a server behind the proxy of `toolhost record`.
 //!
 //! Owns: what is started, with which secrets taken out of the recording. Never does: pass anything
 //! on (see `serve::record`).

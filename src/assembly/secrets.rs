@@ -1,4 +1,4 @@
-//! The values that must never be recorded or shown, gathered from all entries.
+//! The secret values of all entries, collected for the masker.
 //!
 //! Owns: which values of which keys are secrets, for every kind alike. Never does: mask; see
 //! `audit::mask`.

@@ -1,7 +1,7 @@
 //! Entries under whose names an MCP server's tools are listed: the server gets the name.
 //!
-//! Owns: renaming the server's spec before anything is built from it, so that nobody after this
-//! knows its old name. Never does: contact the server.
+//! Owns: renaming the server's spec before anything is built from it, so that its old name is
+//! unknown from then on. Never does: contact the server.
 
 use crate::config::node::ConfigNode;
 use crate::config::spec::{Configuration, DisabledEntry, FileRole, ServerSpec, ToolSpec};

@@ -1,4 +1,4 @@
-//! Which entries of the configuration a request needs, found out from the configuration alone.
+//! Which entries a request would start or contact, decided from the configuration alone.
 //!
 //! Owns: this question, so that a person is asked about a project before a host is built and only
 //! when the request needs one of its entries. The rules of names are those of `catalogue::naming`.
@@ -19,7 +19,7 @@ pub enum StartScope<'a> {
     Named(&'a [String], &'a [String]),
 }
 
-/// The entries that a request needs and that nobody trusted yet.
+/// The entries that a request needs and that are not trusted yet.
 pub fn untrusted_entries<'a>(
     configuration: &'a Configuration,
     scope: StartScope<'_>,

@@ -1,4 +1,4 @@
-//! Entries of a project that nobody agreed to yet, as the host sees them.
+//! Entries of an untrusted project, as the host sees them.
 //!
 //! Owns: listing what the file says of such an entry, and refusing everything else with what the
 //! entry would do. Never does: start, contact or read anything.
@@ -14,7 +14,7 @@ use crate::model::{
 };
 use crate::provider::{ManagedServer, Preview, ToolProvider};
 
-/// The provider of one entry that nobody trusted yet.
+/// The provider of one untrusted entry.
 pub(super) struct UntrustedProvider {
     entry: UntrustedEntry,
     tools: Vec<Arc<ToolDefinition>>,

@@ -1,4 +1,4 @@
-//! The durable record of who ran what and what was decided.
+//! The durable audit record: who ran which tool, and what was decided.
 //!
 //! Owns: the audit log, writing and reading it, and the masking of secrets. Never does: decide anything about a call, or
 //! keep results.

@@ -1,4 +1,4 @@
-//! Reading the audit log back: lines joined into calls.
+//! Reading the audit log: intents and outcomes joined into calls.
 //!
 //! Owns: what a line means, which lines belong to one call, and which calls are asked for. Never
 //! does: trust a line. A line that is torn, foreign or broken is counted and skipped.
@@ -134,11 +134,11 @@ pub fn newest(
     limit: usize,
 ) -> Result<AuditCalls, AppendError> {
     let mut found = AuditCalls::default();
-    // Newest first; `None` is a call that nobody asked for.
+    // Newest first; `None` is a call that the filter leaves out.
     let mut slots: Vec<Option<AuditedCall>> = Vec::new();
     // Outcomes whose intent was not met yet, and their slots.
     let mut pending: HashMap<String, usize> = HashMap::new();
-    // Outcomes that nobody asked for: their intents are no calls without an outcome.
+    // Outcomes that the filter leaves out: their intents are not calls without an outcome.
     let mut rejected: HashSet<String> = HashSet::new();
     let mut wanted = 0;
     let mut waited = 0;

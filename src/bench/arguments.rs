@@ -1,4 +1,4 @@
-//! Where the arguments of calls come from.
+//! The arguments of the calls of a run: fixed, templated, or taken from a data file.
 //!
 //! Owns: constant arguments, rows, templates, and the check of all that is known of them before
 //! anything is sent.

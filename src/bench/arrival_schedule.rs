@@ -1,4 +1,4 @@
-//! The intended moments of an open load.
+//! The intended start times of calls in an open-loop load.
 //!
 //! Owns: arithmetic. A moment follows from its number and the seed, never from when the one before
 //! was really met, so that lateness does not add up and is not hidden.

@@ -1,4 +1,4 @@
-//! A run that is over: what became of it, where, what follows, and the forms it is written in.
+//! A finished run: its report, its environment, its findings, and its exports.
 //!
 //! Owns: what a run ends as. Never does: write a file.
 
@@ -15,11 +15,11 @@ use crate::util::json::pretty;
 /// A run that is over.
 #[derive(Debug, Clone)]
 pub struct BenchResult {
-    /// What became of it.
+    /// The report of the finished run.
     pub report: BenchReport,
-    /// Where it was made.
+    /// The machine, program and servers of the run.
     pub environment: BenchEnvironment,
-    /// What follows from it.
+    /// Comparisons, thresholds, bottlenecks and caveats.
     pub findings: BenchFindings,
 }
 

@@ -1,4 +1,4 @@
-//! A histogram in a few classes, for people's eyes.
+//! A histogram condensed into a few buckets for display.
 //!
 //! Owns: classes of equal ratio, so that microseconds and seconds have room beside each other.
 

@@ -1,4 +1,4 @@
-//! What a reader should know before believing the figures of a run.
+//! Caveats: reasons to distrust the figures of a run.
 //!
 //! Owns: the rules by which figures are doubted, and the words for it, gravest first. Pure.
 

@@ -1,6 +1,6 @@
-//! Stopping and pausing a run from outside.
+//! Pausing and stopping a run from outside.
 //!
-//! Owns: the switches, and that whoever waits in the run hears of them.
+//! Owns: the pause and stop switches, and waking the parts of the run that wait on them.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,4 +1,4 @@
-//! How durations are spread, in a few classes for people's eyes.
+//! The distribution of durations, in a few buckets for display.
 //!
 //! Owns: classes that one outlier does not flatten. Never does: draw them.
 

@@ -1,4 +1,4 @@
-//! Makes the load of one target: hands out calls when the scheduler says so, and meters their ends.
+//! Drives the load of one target: sends calls when the scheduler allows and meters their results.
 //!
 //! Owns: the calls of this target that are in flight. Pure but for the clock it is given.
 
@@ -27,7 +27,7 @@ pub trait ArgumentStream: Send {
     fn payload(&mut self, ticket: u64) -> Arc<EncodedArguments>;
 }
 
-/// Numbers that nobody else chooses need no protection from those who would choose them badly.
+/// Tickets are numbered by this program, so their hash needs no protection from chosen keys.
 type TicketHash = BuildHasherDefault<TicketHasher>;
 
 /// Spreads a number over all bits.
@@ -100,7 +100,7 @@ impl LoadDriver {
         }
     }
 
-    /// What a scheduler has to know of it.
+    /// The scheduler's view of this target.
     pub(super) fn scheduled_target(&self, weight: f64) -> ScheduledTarget {
         ScheduledTarget { weight, wake: Arc::clone(&self.wake), meter: Arc::clone(&self.meter) }
     }
@@ -113,7 +113,7 @@ impl LoadDriver {
         self.drain_deadline = None;
     }
 
-    /// What was metered so far, to be looked at while the run goes on.
+    /// The meter, shared so that it can be read while the run goes on.
     pub fn meter(&self) -> Arc<Mutex<Meter>> {
         Arc::clone(&self.meter)
     }
@@ -135,8 +135,8 @@ impl LoadDriver {
         meter.ok + meter.tool_errors + meter.warm_up_answered
     }
 
-    /// What carried the calls is gone: nobody will tell how those in flight ended. Calls of the next
-    /// repeater are numbered from 0 again.
+    /// The connection that carried the calls is gone: how those in flight ended stays unknown.
+    /// Calls of the next repeater are numbered from 0 again.
     pub(super) fn give_up_in_flight(&mut self) {
         let at = self.clock.now();
         let mut lost: Vec<u64> = self.in_flight.keys().copied().collect();

@@ -1,8 +1,9 @@
-//! Where a run was made: the program, the system, the machine, the servers.
+//! The environment of a run: program version, system, machine, servers.
 //!
 //! Owns: what is told of it, and the small port that it is read through. What cannot be found out
 //! is left out. Never does: read variables, or anything that names the user.
 
+use crate::util::number::float_len;
 use std::io::Read as _;
 
 /// Files of the kernel are cut here.
@@ -14,7 +15,7 @@ const LONGEST_NAME: usize = 200;
 /// A machine is busy when more than this share of its processors had work before a run.
 const BUSY: f64 = 0.5;
 
-/// What is asked of the machine.
+/// The port through which facts about the machine are read.
 pub trait Machine {
     /// The text of a file of the system.
     fn file(&self, path: &str) -> Option<String>;
@@ -115,13 +116,12 @@ impl BenchEnvironment {
         Self { load_after: load(machine), ..self }
     }
 
-    /// What about the machine makes the figures doubtful.
+    /// Warnings about the machine that make the figures doubtful.
     pub fn warnings(&self) -> Vec<String> {
         let (Some([load, ..]), Some(cpus)) = (self.load_before, self.cpus) else {
             return Vec::new();
         };
-        #[expect(clippy::cast_precision_loss, reason = "a number of processors")]
-        let share = load / cpus.max(1) as f64;
+        let share = load / float_len(cpus.max(1));
         let processors = if cpus == 1 { "processor" } else { "processors" };
         (share > BUSY)
             .then(|| {

@@ -1,4 +1,4 @@
-//! All that is concluded from a run.
+//! Everything concluded from a run: comparisons, thresholds, bottlenecks, caveats.
 //!
 //! Owns: the order: compare, judge, read; and whether the run failed what was asked of it.
 
@@ -13,7 +13,7 @@ use crate::model::{Error, ErrorKind};
 /// What a run is held to.
 #[derive(Debug, Clone, Default)]
 pub struct AcceptanceCriteria {
-    /// What must not be true of it.
+    /// The thresholds that fail the run.
     pub thresholds: Vec<Threshold>,
     /// The run that it is compared with.
     pub baseline: Option<SavedRun>,
@@ -26,11 +26,11 @@ pub struct AcceptanceCriteria {
 pub struct BenchFindings {
     /// Every other target against the first one, when they took turns.
     pub comparisons: Vec<TargetComparison>,
-    /// What changed since the saved run.
+    /// The comparison with the saved run.
     pub baseline: Option<BaselineReport>,
-    /// What became of the thresholds.
+    /// The results of the thresholds.
     pub thresholds: Vec<ThresholdResult>,
-    /// What limits the run, a sentence each.
+    /// What limits the run, one sentence each.
     pub bottlenecks: Vec<String>,
     /// What a reader should know before believing the figures: those of the run, of the machine and
     /// of the comparisons.

@@ -1,4 +1,4 @@
-//! Reports for tests.
+//! Benchmark reports for tests.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

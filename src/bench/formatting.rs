@@ -1,4 +1,4 @@
-//! Plans and figures in words.
+//! Formatting plans and figures as text.
 
 use super::plan::{Arrivals, BenchPlan, LoadModel, OverflowPolicy, Sharing, StopRule, WarmUp};
 use super::report::BenchReport;
@@ -75,7 +75,7 @@ pub fn arrivals(arrivals: &Arrivals) -> String {
     }
 }
 
-/// What bounds a run.
+/// The limits of a run in words.
 pub fn bounds(plan: &BenchPlan) -> String {
     let until = &plan.limits;
     match (until.requests, until.duration) {
@@ -88,7 +88,7 @@ pub fn bounds(plan: &BenchPlan) -> String {
     }
 }
 
-/// What was made first and not counted.
+/// The warm-up in words: calls that were made first and not counted.
 pub fn warm_up(report: &BenchReport) -> String {
     let made: u64 = report.targets.iter().map(|target| target.warm_up).sum();
     match (report.plan.warm_up, made) {

@@ -1,4 +1,4 @@
-//! How far the ratio of two runs may be from what was measured.
+//! Confidence intervals of the ratio of two runs.
 //!
 //! Owns: the seeded bootstrap over stretches of runs, and the arithmetic of its intervals. Calls
 //! that follow each other are alike, so whole stretches are drawn, never single calls.
@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use super::report::{SampleBlock, TimelineSlice};
 use super::statistic::Statistic;
+use crate::util::number::{float, float_len, nanos};
 
 /// How often is drawn.
 const RESAMPLES: usize = 2_000;
@@ -221,21 +222,6 @@ fn normal_share(x: f64) -> f64 {
 #[expect(clippy::cast_possible_truncation, reason = "the logarithm of a duration is below 50")]
 fn class_of(duration: Duration) -> i32 {
     (nanos(duration).max(1.0).ln() * CLASSES).round() as i32
-}
-
-#[expect(clippy::cast_precision_loss, reason = "durations are below 2^52 nanoseconds")]
-fn nanos(duration: Duration) -> f64 {
-    duration.as_nanos() as f64
-}
-
-#[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
-fn float(count: u64) -> f64 {
-    count as f64
-}
-
-#[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
-fn float_len(count: usize) -> f64 {
-    count as f64
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What became of the calls of one target, while they end.
+//! Counting the results of one target's calls as they end.
 //!
 //! Owns: counting, within bounded memory whatever the number of calls. Never does: read a clock.
 
@@ -80,9 +80,9 @@ pub struct Meter {
 /// What is known of a call beside its end.
 #[derive(Debug, Clone, Copy)]
 pub struct PendingCall {
-    /// It was the very first one.
+    /// Whether it is the target's very first call, warm-up or not.
     pub first: bool,
-    /// It counts, or was made to warm up.
+    /// Whether it counts; warm-up calls do not.
     pub is_counted: bool,
     /// Open loads: its moment, and from when on it could be sent.
     pub planned: Option<(Instant, Instant)>,

@@ -1,4 +1,4 @@
-//! The load engine: calls of tools at a rate or side by side, and what can be said about them.
+//! The load engine: calls tools at a fixed rate or concurrency, and analyses the results.
 //!
 //! Owns: what a run is to do ([`plan`]), when each call is made ([`arrival_schedule`]), what became of them
 //! ([`meter`]), the account of it all ([`report`]), what follows from it ([`compare`], [`baseline`],

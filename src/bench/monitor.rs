@@ -1,7 +1,7 @@
-//! Looking at a run while it goes on.
+//! Live snapshots of a run.
 //!
-//! Owns: what a front end may see of a run that is not over. Looking costs the run a moment of a
-//! lock, and only as often as somebody looks.
+//! Owns: what a front end may see of a run that is not over. A snapshot holds a lock of the run for
+//! a moment, and is only taken on request.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -27,7 +27,7 @@ pub enum RunPhase {
 /// What there is to see of a run.
 #[derive(Debug, Default)]
 pub struct RunState {
-    /// Where it is.
+    /// The phase of the run.
     pub phase: RunPhase,
     /// When the first call that counts was made.
     pub began: Option<Instant>,
@@ -42,7 +42,7 @@ pub struct RunState {
 pub struct RunMonitor(Arc<Mutex<RunState>>);
 
 impl RunMonitor {
-    /// What there is to see now. The run waits while it is held.
+    /// Locks the present state. The run waits while the guard is held.
     pub fn lock(&self) -> MutexGuard<'_, RunState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

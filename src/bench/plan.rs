@@ -1,4 +1,4 @@
-//! What a run is to do.
+//! The plan of a run: its targets, load and bounds.
 
 use std::time::Duration;
 
@@ -9,10 +9,10 @@ use crate::model::JsonObject;
 /// How long what is in flight at the end may take to end.
 pub const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Calls of a run that nobody bounded.
+/// Calls of a run without a bound of its own.
 pub const DEFAULT_REQUESTS: u64 = 1_000;
 
-/// The time that a run which nobody bounded may take.
+/// The longest duration of a run without a bound of its own.
 pub const DEFAULT_DURATION: Duration = Duration::from_secs(10);
 
 /// A run.
@@ -32,7 +32,7 @@ pub struct BenchPlan {
     pub stop_rules: Vec<StopRule>,
     /// Before that the stop rules are not looked at.
     pub minimum_sample: MinimumSample,
-    /// Whatever is left to chance follows from it.
+    /// The seed of every random choice of the run.
     pub seed: u64,
 }
 
@@ -175,9 +175,9 @@ pub enum StopRule {
 /// How much has to be known of a run before it may be ended early: all of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct MinimumSample {
-    /// So many calls that count have ended.
+    /// Counted calls that have ended.
     pub calls: u64,
-    /// So much time has passed since the first call that counts.
+    /// Time since the first counted call.
     pub time: Duration,
 }
 

@@ -1,4 +1,4 @@
-//! The options of a benchmark, turned into a plan.
+//! Turning the options of a benchmark into a plan.
 //!
 //! Owns: the defaults of options that are left out, and which options exclude each other.
 
@@ -17,9 +17,9 @@ const DEFAULT_IN_FLIGHT: usize = 100;
 const DEFAULT_ROUNDS: u32 = 20;
 /// The share of a run that warms it up.
 const WARM_UP_DIVISOR: u32 = 10;
-/// The longest warm-up that nobody asked for.
+/// The longest warm-up when none is given.
 const MAX_WARM_UP_TIME: Duration = Duration::from_secs(5);
-/// The most calls of one that nobody asked for.
+/// The most warm-up calls when none are given.
 const MAX_WARM_UP_CALLS: u64 = 1_000;
 
 /// What a person says of a run; what is not said has a default.
@@ -35,13 +35,13 @@ pub struct PlanOptions {
     pub rate: Option<RateSpec>,
     /// Whether calls of an open load come at random moments.
     pub is_poisson: Option<bool>,
-    /// What becomes of a call of an open load when too many are in flight.
+    /// The overflow policy of an open load, for when too many calls are in flight.
     pub overflow: Option<OverflowPolicy>,
     /// Calls before the first one that counts.
     pub warm_up: Option<WarmUp>,
     /// Ends the run when so many calls have failed.
     pub stop_after_failures: Option<u64>,
-    /// What is left to chance follows from it.
+    /// The seed of every random choice; 42 without one.
     pub seed: Option<u64>,
     /// Two tools take turns.
     pub is_comparison: bool,

@@ -1,4 +1,4 @@
-//! The account of a run: what is told, saved and compared.
+//! The report of a run, as it is displayed, saved and compared.
 //!
 //! Owns: the shape of it. Views and exports are made from it and from nothing else.
 
@@ -14,7 +14,7 @@ use super::plan::{BenchPlan, LoadModel};
 /// A run, whole.
 #[derive(Debug, Clone)]
 pub struct BenchReport {
-    /// What was to be done.
+    /// The plan of the run.
     pub plan: BenchPlan,
     /// When it began: since the Unix epoch.
     pub began: Duration,
@@ -22,15 +22,15 @@ pub struct BenchReport {
     pub elapsed: Duration,
     /// How it ended.
     pub status: RunStatus,
-    /// What became of the calls, for each target.
+    /// The results of the calls, for each target.
     pub targets: Vec<TargetReport>,
-    /// What became of each round, when the targets took turns; else empty.
+    /// The results of each round, when the targets took turns; else empty.
     pub rounds: Vec<Round>,
     /// How well the load was made.
     pub generator: GeneratorReport,
     /// Why the run failed although its calls did not: its record was required and is lost.
     pub lost_record: Option<Error>,
-    /// What a reader should know before believing the figures, gravest first.
+    /// Caveats about the figures, gravest first.
     pub warnings: Vec<String>,
 }
 
@@ -80,7 +80,7 @@ pub struct TargetReport {
     pub failed: Durations,
     /// The most that were in flight at once.
     pub peak_in_flight: u64,
-    /// What went wrong, by kind (`tool`, `timeout`, `protocol`, …).
+    /// Failures by kind (`tool`, `timeout`, `protocol`, …).
     pub errors_by_kind: BTreeMap<String, ErrorReport>,
     /// Bytes sent, as far as they are counted.
     pub bytes_out: u64,
@@ -88,9 +88,9 @@ pub struct TargetReport {
     pub bytes_in: u64,
     /// How often the way to the tool had to be opened again.
     pub restarts: u64,
-    /// What happened when: slices of equal length, first one first.
+    /// The timeline: slices of equal length, earliest first.
     pub timeline: Vec<TimelineSlice>,
-    /// What was odd about the tool's traffic.
+    /// Protocol violations in the tool's traffic.
     pub protocol_warnings: Vec<String>,
     /// Why it was not called any more, when that was before the plan was done.
     pub error: Option<Error>,
@@ -112,7 +112,7 @@ pub struct ErrorReport {
     pub count: u64,
     /// When it was first seen, since the first call that counts.
     pub first_seen: Duration,
-    /// What was said then, cut.
+    /// The message of one such failure, shortened.
     pub sample: String,
 }
 
@@ -134,7 +134,7 @@ pub struct TimelineSlice {
 /// One turn of every target, in the order of the targets (not of the turns).
 #[derive(Debug, Clone)]
 pub struct Round {
-    /// What became of each turn.
+    /// The results of each turn.
     pub turns: Vec<SampleBlock>,
 }
 

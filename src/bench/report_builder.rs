@@ -1,4 +1,4 @@
-//! Taking stock of a run that is over.
+//! Building the report of a finished run.
 //!
 //! Owns: making the report of what was metered. Never does: judge it (`advice`).
 

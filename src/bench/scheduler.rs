@@ -1,4 +1,5 @@
-//! What the targets of a run have in common: how far it is, and whose call is next.
+//! The scheduler that all targets of a run share: the phase of the run, and which target calls
+//! next.
 //!
 //! Owns: warm-up, bounds, calls in flight, pauses and the end, for all targets together. Pure: it is
 //! told the time. Waking is the only thing it does to others.
@@ -348,7 +349,8 @@ impl Scheduler {
         self.wake_others(who);
     }
 
-    /// Nobody sends any more.
+    /// Takes a target out of the run. After the last one only answers of calls in flight are
+    /// awaited.
     pub(super) fn begin_draining(&mut self, who: usize) {
         self.connected[who] = false;
         if self.counting_since.is_some() && !self.connected.iter().any(|up| *up) {

@@ -1,4 +1,4 @@
-//! What is seen of a run at one moment, to be drawn.
+//! A snapshot of a running benchmark, for display.
 //!
 //! Owns: looking, which holds the lock of each meter for a moment. Drawing holds none. Never does:
 //! draw.
@@ -12,6 +12,7 @@ use super::monitor::{RunMonitor, RunPhase};
 use super::plan::{BenchPlan, RunLimits, Sharing};
 use super::report::TimelineSlice;
 use crate::util::histogram::Durations;
+use crate::util::number::float;
 
 /// Classes that show how the times are spread.
 const CLASSES: usize = 24;
@@ -23,7 +24,7 @@ pub const PERCENTILES: [(&str, f64); 4] =
 /// What is seen of a run at one moment.
 #[derive(Debug, Clone, Default)]
 pub struct BenchSnapshot {
-    /// Where it is.
+    /// The phase of the run.
     pub phase: RunPhase,
     /// Since the first call that counts.
     pub elapsed: Duration,
@@ -31,7 +32,7 @@ pub struct BenchSnapshot {
     pub progress: Option<f64>,
     /// The round that runs, and how many there are.
     pub round: Option<(u32, u32)>,
-    /// What became of the calls of each tool so far.
+    /// The results of each target so far.
     pub targets: Vec<TargetSnapshot>,
 }
 
@@ -58,7 +59,7 @@ pub struct TargetSnapshot {
     pub kinds: Vec<(String, u64)>,
     /// Times of answered calls from their intended moments (open) or their sending (closed).
     pub response: Option<LatencySummary>,
-    /// The same from their sending.
+    /// Latencies measured from the moment of sending.
     pub service: Option<LatencySummary>,
     /// Calls sent a second while it was called.
     pub sent: f64,
@@ -154,13 +155,12 @@ impl BenchSnapshot {
     /// Answered calls a second.
     pub fn rate(&self) -> f64 {
         let seconds = self.elapsed.as_secs_f64();
-        #[expect(clippy::cast_precision_loss, reason = "counts of calls")]
-        let answered = self.answered() as f64;
+        let answered = float(self.answered());
         if seconds > 0.0 { answered / seconds } else { 0.0 }
     }
 }
 
-/// What bounds the whole run: in turns each target has the whole plan.
+/// The limits of the whole run; when targets take turns, each has the whole plan.
 pub fn total_limits(plan: &BenchPlan, targets: usize) -> RunLimits {
     let times = match plan.sharing {
         Sharing::Interleaved { .. } => u32::try_from(targets.max(1)).unwrap_or(1),
@@ -174,8 +174,7 @@ pub fn total_limits(plan: &BenchPlan, targets: usize) -> RunLimits {
 
 /// How much is done: of the calls or of the time, whatever ends first.
 pub fn progress(until: &RunLimits, elapsed: Duration, made: u64) -> Option<f64> {
-    #[expect(clippy::cast_precision_loss, reason = "counts of calls")]
-    let calls = until.requests.map(|all| made as f64 / all.max(1) as f64);
+    let calls = until.requests.map(|all| float(made) / float(all.max(1)));
     let time = until.duration.map(|all| elapsed.as_secs_f64() / all.as_secs_f64().max(1e-9));
     let most = calls.into_iter().chain(time).fold(f64::NAN, f64::max);
     (!most.is_nan()).then(|| most.clamp(0.0, 1.0))
@@ -187,8 +186,7 @@ pub fn rates(slices: &[TimelineSlice], elapsed: Duration) -> Vec<f64> {
         let lasted = elapsed.saturating_sub(slice.from).min(slice.lasting);
         // What lasted next to nothing has no rate.
         let lasted = lasted.max(slice.lasting / 10);
-        #[expect(clippy::cast_precision_loss, reason = "counts of calls")]
-        let ok = slice.ok as f64;
+        let ok = float(slice.ok);
         ok / lasted.as_secs_f64().max(1e-9)
     };
     slices.iter().map(rate).collect()
@@ -200,8 +198,7 @@ impl TargetSnapshot {
         let mut kinds: Vec<(String, u64)> =
             meter.errors_by_kind.iter().map(|(kind, error)| (kind.clone(), error.count)).collect();
         kinds.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-        #[expect(clippy::cast_precision_loss, reason = "counts of calls")]
-        let requests = meter.requests as f64;
+        let requests = float(meter.requests);
         Self {
             name,
             warm_up: meter.warm_up,

@@ -1,4 +1,4 @@
-//! The figures that runs are compared by.
+//! The statistics by which runs are compared.
 //!
 //! Owns: their names, their order, and which way is better.
 

@@ -1,4 +1,4 @@
-//! How a person writes rates, warm-ups and shares.
+//! Parsing rates, warm-ups and shares as written on the command line.
 //!
 //! Owns: their syntax, and saying what is understood when something is not.
 

@@ -1,4 +1,4 @@
-//! Which of the intended moments of an open load are whose.
+//! Distributing the intended start times of an open load over targets.
 //!
 //! Owns: the choice among targets, by weight and seed. Every target goes through the same moments
 //! and the same choices and takes its own: so a target that is slow, away or dead holds up no other

@@ -1,4 +1,4 @@
-//! One target of a run, from the connector to it being opened to its calls being told.
+//! The worker of one target: connects, opens the load, and reports the results.
 //!
 //! Owns: opening the connector again when it broke in the middle of a run, and how often that is tried.
 
@@ -269,6 +269,6 @@ impl RunRecordGuard {
 
 impl Drop for RunRecordGuard {
     fn drop(&mut self) {
-        let _nobody_listens = self.write();
+        let _unheard = self.write();
     }
 }

@@ -1,4 +1,4 @@
-//! The tools of a run, from names to what can be called.
+//! Resolving the tool names of a run to callable targets.
 //!
 //! Owns: that each tool is found, may be called so often, and gets arguments that fit its schema;
 //! who their servers said they are.
@@ -55,7 +55,7 @@ pub struct TargetOptions {
     pub assume_yes_nested: bool,
     /// One answer of so many is read whole and checked against the output schema.
     pub inspect_every: Option<u64>,
-    /// What is left to chance in arguments follows from it.
+    /// The seed of random values in arguments.
     pub seed: u64,
     /// Ends the run at once.
     pub cancel: CancellationToken,
@@ -124,7 +124,7 @@ pub fn servers(found: &[ResolvedTarget]) -> Vec<Option<String>> {
     found.iter().map(server).collect()
 }
 
-/// What a run begins with.
+/// Prepares resolved targets for a run.
 pub fn prepare(found: Vec<ResolvedTarget>) -> Vec<PreparedTarget> {
     let prepared = |ResolvedTarget { target, arguments, weight, .. }| PreparedTarget {
         target,

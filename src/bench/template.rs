@@ -1,4 +1,4 @@
-//! Arguments with placeholders, filled in anew for each call.
+//! Arguments with placeholders that are filled in for each call.
 //!
 //! Owns: reading `{{int 1 100}}` and the like, and making values from number and seed: the same
 //! call of the same plan has the same arguments, whenever it is made. Pure but for `{{now}}`.
@@ -7,8 +7,8 @@ use std::fmt::Write as _;
 
 use serde_json::{Number, Value};
 
-use crate::catalogue::naming;
 use crate::model::{Error, JsonObject};
+use crate::util::spelling::nearest;
 
 /// The words a placeholder may begin with.
 const KNOWN: [&str; 7] = ["seq", "int", "float", "pick", "uuid", "word", "now"];
@@ -181,7 +181,7 @@ fn placeholder(words: &str) -> Result<Placeholder, Error> {
         ("pick", all) => Placeholder::Pick(all.iter().map(ToString::to_string).collect()),
         (unknown, _) => {
             let error = Error::usage(format!("'{{{{{words}}}}}' is no placeholder"));
-            return Err(match naming::nearest(unknown, KNOWN) {
+            return Err(match nearest(unknown, KNOWN) {
                 Some(near) => error.with_hint(format!("did you mean '{{{{{near}}}}}'?")),
                 None => error.with_hint(format!("there are: {}", KNOWN.join(", "))),
             });

@@ -1,7 +1,7 @@
-//! From what each provider contributed to one catalogue.
+//! Merging the listings of all providers into one catalogue.
 //!
 //! Owns: the order of the list and what happens when two tools have one name. Never does: filter,
-//! compare with declarations, or ask anybody.
+//! compare with declarations, or contact a server.
 
 use std::collections::HashMap;
 use std::path::PathBuf;

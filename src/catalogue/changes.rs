@@ -1,4 +1,4 @@
-//! What differs between two definitions of one tool, part by part.
+//! The differences between two definitions of one tool, part by part.
 //!
 //! Owns: which parts are told to a model or a person, their form as text, and the few lines that
 //! stand in a failure. The same for every comparison: with a pin, and with what was listed before.

@@ -1,4 +1,4 @@
-//! The identity of a definition's content: what a pin remembers.
+//! Fingerprints: the content hash of a definition, which pins compare.
 //!
 //! Owns: canonical JSON and the hash over what a model and a person are told about a tool. Never
 //! does: store pins or decide what a change means.

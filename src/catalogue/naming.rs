@@ -1,9 +1,10 @@
-//! Which tool a typed name means.
+//! Resolving a typed name to a tool.
 //!
 //! Owns: the rules of input names, as pure functions over the names at hand. Never does: find out
 //! which names exist.
 
 use crate::model::ToolName;
+use crate::util::spelling::similarity;
 
 /// What may stand between a component and a tool in input, longest first.
 const SEPARATORS: [&str; 5] = ["__", "-", ".", "/", ":"];
@@ -70,37 +71,28 @@ pub fn after_component<'a>(input: &'a str, component: &str) -> Option<&'a str> {
     SEPARATORS.iter().find_map(|s| rest.strip_prefix(s)).filter(|tool| !tool.is_empty())
 }
 
+/// The hint that names the known tools most like `input`, best first: `did you mean 'a' or 'b'?`.
+/// `None` when no name is similar.
+pub fn did_you_mean(input: &str, names: &[&ToolName]) -> Option<String> {
+    let near: Vec<String> = suggest(input, names).iter().map(|name| format!("'{name}'")).collect();
+    (!near.is_empty()).then(|| format!("did you mean {}?", near.join(" or ")))
+}
+
 /// Known names that look like `input`, the likest first; both full and bare names are compared.
-pub fn suggest(input: &str, names: &[&ToolName]) -> Vec<String> {
+fn suggest(input: &str, names: &[&ToolName]) -> Vec<String> {
     let wanted = input.to_lowercase();
     let mut near: Vec<(f64, String)> = names
         .iter()
         .filter_map(|name| {
             let full = name.full();
-            let likeness = likeness(&wanted, &full.to_lowercase())
-                .max(likeness(&wanted, &name.tool().to_lowercase()));
+            let likeness = similarity(&wanted, &full.to_lowercase())
+                .max(similarity(&wanted, &name.tool().to_lowercase()));
             (likeness >= LIKENESS).then_some((likeness, full))
         })
         .collect();
     near.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
     near.dedup_by(|a, b| a.1 == b.1);
     near.into_iter().take(SUGGESTIONS).map(|(_, name)| name).collect()
-}
-
-/// The known word that looks most like `input`, for keys and other words.
-pub fn nearest<'a>(input: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let wanted = input.to_lowercase();
-    known
-        .into_iter()
-        .map(|word| (likeness(&wanted, &word.to_lowercase()), word))
-        .filter(|(likeness, _)| *likeness >= LIKENESS)
-        .max_by(|a, b| a.0.total_cmp(&b.0))
-        .map(|(_, word)| word)
-}
-
-fn likeness(a: &str, b: &str) -> f64 {
-    // Names are short; whatever is not is no typing mistake, and comparing is quadratic.
-    if a.len() > 256 || b.len() > 256 { 0.0 } else { strsim::jaro_winkler(a, b) }
 }
 
 /// Compares without building the full name, since this runs over whole catalogues.
@@ -177,7 +169,6 @@ mod tests {
         assert_eq!(suggest("calculater", &names)[0], "calculator");
         assert_eq!(suggest("serch_issues", &names)[0], "github-search_issues");
         assert!(suggest("zzzz", &names).is_empty());
-        assert_eq!(nearest("mesage", ["message", "count"]), Some("message"));
     }
 
     fn word() -> impl Strategy<Value = String> {

@@ -1,4 +1,4 @@
-//! Which tools of a catalogue are wanted: the flags of `list`, searching, and profiles.
+//! Filtering a catalogue: the flags of `list`, search, and profiles.
 //!
 //! Owns: choosing and ranking. Never does: change a tool or build a catalogue.
 

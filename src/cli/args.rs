@@ -1,4 +1,4 @@
-//! The grammar of the command line. Doc comments are the help texts.
+//! The global options and commands of the command line. Doc comments are the help texts.
 
 use std::ffi::OsString;
 

@@ -1,4 +1,4 @@
-//! Candidates for the shell: names of tools, of their arguments, of prompts, servers and profiles.
+//! Completion candidates: names of tools, arguments, prompts, servers and profiles.
 //!
 //! Owns: answering the scripts of `completions/`, and the file of names seen last. Never does:
 //! start or contact a server; what only a server knows comes from that file.
@@ -25,6 +25,7 @@ use crate::history;
 use crate::host::offerings::Offerings;
 use crate::host::request::ListScope;
 use crate::model::{Error, Origin, Prompt, ToolDefinition, ToolName, ToolSource};
+use crate::util::atomic_file::{self, FileMode};
 use crate::util::private_file;
 use crate::util::segments::ReverseLines;
 use crate::util::text;
@@ -166,7 +167,8 @@ struct KnownNames {
     profiles: CandidateNames,
 }
 
-/// Everything that is known without asking anybody; nothing when the configuration is unusable.
+/// Everything that is known without contacting a server; nothing when the configuration is
+/// unusable.
 fn known_names() -> KnownNames {
     let environment: Arc<dyn Environment> = Arc::new(ProcessEnvironment);
     // A completer is given the current word only.
@@ -399,7 +401,8 @@ fn save(
         && private_file::make_own_directory(directory).is_ok()
     {
         // A cache that cannot be written is a slower or poorer completion and nothing else.
-        let _unwritten = private_file::replace(&path, kept.to_string().as_bytes());
+        let _unwritten =
+            atomic_file::replace(&path, kept.to_string().as_bytes(), FileMode::Private);
     }
 }
 

@@ -1,4 +1,4 @@
-//! What every command is given: the options, the output, the environment, and the way to the host.
+//! What every command is given: options, output, environment, and a way to build the host.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -103,7 +103,7 @@ impl CommandContext {
         ))
     }
 
-    /// This is the host that is to be closed, however the command ends.
+    /// Registers the host that is closed when the command ends.
     pub fn keep_host(&self, host: Arc<ToolHost>) {
         *self.host.lock().unwrap_or_else(PoisonError::into_inner) = Some(host);
     }
@@ -128,7 +128,7 @@ impl CommandContext {
     }
 
     /// Reads the configuration, asks a person about the project when `starts` needs an entry of it
-    /// that nobody trusted yet, and builds the host.
+    /// that is not trusted yet, and builds the host.
     ///
     /// # Errors
     /// What is wrong with the configuration as a whole, and with `--strict` any problem in it.
@@ -158,7 +158,7 @@ impl CommandContext {
         if needed.is_empty() || request.was_refused || !prompt::is_possible() {
             return Ok(false);
         }
-        // Nobody is asked for a run that ends anyway.
+        // A run that ends anyway asks no question.
         self.require_flawless(configuration)?;
         self.ask_trust(request).await
     }
@@ -288,7 +288,7 @@ impl CommandContext {
         SystemClock.unix()
     }
 
-    /// What to read.
+    /// Which configuration files to load.
     pub fn load_request(&self) -> LoadRequest {
         LoadRequest {
             tools: self.global.tools.clone(),
@@ -309,7 +309,7 @@ impl CommandContext {
         self.global.trust || self.environment.var("TOOLHOST_TRUST").is_some_and(|v| v == "1")
     }
 
-    /// What the command line says about the whole run.
+    /// The options of the command line that concern the whole host.
     pub fn options(&self) -> AssemblyOptions {
         AssemblyOptions {
             files: self.load_request(),
@@ -384,5 +384,5 @@ impl CommandContext {
     }
 }
 
-/// What a command gives back.
+/// The result of a command.
 pub type CommandResult = Result<(), CommandError>;

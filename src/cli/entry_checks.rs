@@ -1,4 +1,4 @@
-//! Names that mean an entry of a file: what to say when the entry is out of service or is not there.
+//! Names of entries on the command line, and the errors for disabled or unknown ones.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Reading a command line by as much of the grammar as it takes.
+//! Parsing a command line with only the subcommands that it names.
 //!
 //! Owns: which part of the grammar that is. Building the whole one, each command with all global
 //! options, takes longer than everything else a short run does; a line that is right needs the one
@@ -30,8 +30,8 @@ pub fn parse(arguments: &[OsString]) -> Result<Cli, clap::Error> {
     }
 }
 
-/// Reads a line by the global options and the command that it seems to name. Whoever is wrong about
-/// that meets an unknown word: there are no arguments before the command.
+/// Reads a line by the global options and the command that it seems to name. A wrong guess ends in
+/// an unknown word: there are no arguments before the command.
 fn parse_partial(arguments: &[OsString], named: Option<clap::Command>) -> Result<Cli, clap::Error> {
     let program = clap::Command::new("toolhost")
         .version(env!("CARGO_PKG_VERSION"))

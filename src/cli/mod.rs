@@ -1,4 +1,4 @@
-//! The command line: arguments in, pages out.
+//! The command line: parses arguments and prints pages.
 //!
 //! Owns: the grammar of commands, what each prints, the questions asked on a terminal. One file in
 //! `commands` for each command; `views` turns values of the model into pages and JSON; `output`

@@ -1,4 +1,4 @@
-//! Files that were named on the command line.
+//! Checking that the files named on the command line were read.
 //!
 //! Owns: what becomes of a command whose named file cannot be read. Never does: read one.
 

@@ -1,4 +1,4 @@
-//! What the commands about prompts, resources and templates have in common.
+//! Shared code of the commands for prompts, resources and templates.
 //!
 //! Owns: how such a list is printed in each format. Never does: ask a server.
 

@@ -1,4 +1,4 @@
-//! The options that every command has. Doc comments are the help texts.
+//! The options that every command accepts. Doc comments are the help texts.
 //!
 //! Never does: know a command.
 

@@ -1,4 +1,4 @@
-//! What the parser of the command line says, as ours: help, version and usage errors.
+//! Help, version and usage errors of the argument parser, in the program's own format.
 //!
 //! Never does: parse.
 

@@ -1,4 +1,4 @@
-//! Which part of the catalogue a command about pins is about.
+//! Which servers and tools a `pin` or `verify` command is about.
 //!
 //! Owns: names of tools and servers as typed, turned into what has to be listed. Never does:
 //! compare.

@@ -1,4 +1,4 @@
-//! Events of a running command, shown on stderr.
+//! Progress and events of a running command, on stderr.
 //!
 //! Owns: what is worth showing, and how often. A terminal sees one line that is repainted at most
 //! ten times a second, and is told what is waited for once that takes a second; with `-v` and no
@@ -78,7 +78,7 @@ impl ProgressDisplay {
         match event {
             HostEvent::Warning { text } => return self.output.warn(text),
             HostEvent::QuestionAnswered { outcome: verdict, .. } if was_unattended(*verdict) => {
-                // Whoever reads the log of a script has to see why a server got a no.
+                // The log of a script has to say why a server's question was declined.
                 if verbose || self.may_log() {
                     self.output.warn(&question_line(event));
                 }
@@ -218,7 +218,7 @@ impl ProgressDisplay {
     }
 }
 
-/// Whether nobody saw a question who could have answered it.
+/// Whether a question was declined because no person could be asked.
 fn was_unattended(verdict: QuestionOutcome) -> bool {
     matches!(verdict, QuestionOutcome::Unattended | QuestionOutcome::Refused)
 }

@@ -1,4 +1,4 @@
-//! The form a server asks a person to fill in, as fields.
+//! A server's form (elicitation schema) as fields to ask for.
 //!
 //! Owns: which forms can be asked line by line, and what a line that was typed means. What the fields
 //! are and whether an answer fits is `host::form`. Never does: ask.
@@ -15,7 +15,7 @@ use crate::model::JsonObject;
 /// How many fields a form may have.
 const FIELDS: usize = 64;
 
-/// Why nobody can be asked to fill in a form.
+/// Why a person cannot be asked to fill in a form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum FormSchemaError {
     /// The schema is not that of an object.
@@ -70,7 +70,7 @@ impl Questionnaire {
     /// Reads a requested schema.
     ///
     /// # Errors
-    /// Why nobody can be asked to fill it in.
+    /// Why a person cannot be asked to fill it in.
     pub fn of(schema: &Value) -> Result<Self, FormSchemaError> {
         if !matches!(schema.get("type").and_then(Value::as_str), None | Some("object")) {
             return Err(FormSchemaError::NotAnObject);
@@ -88,12 +88,12 @@ impl Questionnaire {
         Ok(Self { fields: form::fields(&ResolvedSchema::of(&schema), FIELDS), schema })
     }
 
-    /// What the form is when nobody touches it.
+    /// The values of the form when every field keeps its default.
     pub fn defaults(&self) -> JsonObject {
         form::defaults(&self.fields)
     }
 
-    /// What does not fit in a whole answer; nothing when it can be sent.
+    /// The schema violations of a whole answer; empty when it can be sent.
     pub async fn violations(&self, answer: &JsonObject) -> Vec<String> {
         form::validate(&self.schema, answer).await.iter().map(ToString::to_string).collect()
     }
@@ -163,7 +163,7 @@ fn parse_value(field: &FormField, typed: &str, trimmed: &str) -> Result<Value, F
     }
 }
 
-/// What may be typed, in words.
+/// The accepted input of a field, in words.
 pub fn expectation(field: &FormField) -> String {
     match field.kind {
         FieldKind::Text
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn forms_that_nobody_could_fill_in_are_refused() {
+    fn forms_that_cannot_be_filled_in_are_refused() {
         let many: Map<String, Value> = (0..100).map(|n| (n.to_string(), json!({}))).collect();
         for schema in [
             json!({ "type": "array" }),

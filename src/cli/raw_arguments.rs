@@ -1,4 +1,4 @@
-//! The words of `call NAME …` as arguments.
+//! The arguments of a call as written on the command line (`call NAME …`).
 //!
 //! Owns: the syntax (`key=value`, `key:=json`, `key=@file`, `@@`, one `{…}`, `--args`). Never does:
 //! guess a type: text stays text until the tool's schema says otherwise, which is the host's work.
@@ -26,8 +26,7 @@ pub struct RawArguments {
 }
 
 impl RawArguments {
-    /// Whether reading may have to wait for somebody: for stdin, or for what a file name stands
-    /// for.
+    /// Whether reading may block: on stdin, or on a named file that is a pipe.
     pub fn may_block(&self) -> bool {
         let whole = self.json_option.as_deref().is_some_and(|w| w == "-" || w.starts_with('@'));
         whole || self.words.iter().any(|word| word.contains("=@"))

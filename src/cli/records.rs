@@ -1,11 +1,9 @@
-//! What the commands over kept records share: points in time, short forms, what is said about
-//! damage.
+//! Shared code of the commands over records: parsing times, short ids, notes about damaged lines.
 //!
 //! Never does: read a record.
 
 use super::output::Output;
 use super::output::plural;
-pub use crate::history::read::unreadable;
 pub use crate::util::json::short as short_arguments;
 pub use crate::util::timestamp::{Since, local_time, parse_since, rfc3339};
 

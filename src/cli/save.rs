@@ -1,12 +1,13 @@
-//! `--save`: a result's bytes in files the user named.
+//! `--save`: writing a result's content to files.
 //!
 //! Owns: writing each of them whole or not at all; their names are [`output_paths`]'s.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use crate::model::Error;
+use crate::util::atomic_file::{self, FileMode};
 
 pub use crate::util::output_paths::output_paths;
 
@@ -68,37 +69,7 @@ pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
         return OpenOptions::new().write(true).open(path)?.write_all(bytes);
     }
-    // A link is followed, so that it stays one.
-    let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
-    let (draft, file) = create_temporary(path)?;
-    let written = fill(file, bytes, path).and_then(|()| fs::rename(&draft, path));
-    if written.is_err() {
-        // The error that is reported is the first one.
-        let _unreported = fs::remove_file(&draft);
-    }
-    written
-}
-
-fn fill(mut file: File, bytes: &[u8], path: &Path) -> io::Result<()> {
-    file.write_all(bytes)?;
-    if let Ok(found) = fs::metadata(path) {
-        file.set_permissions(found.permissions())?;
-    }
-    Ok(())
-}
-
-/// A new file beside `path`; never one that exists.
-fn create_temporary(path: &Path) -> io::Result<(PathBuf, File)> {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let mut last = io::Error::from(io::ErrorKind::AlreadyExists);
-    for attempt in 0..16 {
-        let draft = path.with_file_name(format!(".{name}.{}-{attempt}", std::process::id()));
-        match OpenOptions::new().write(true).create_new(true).open(&draft) {
-            Ok(file) => return Ok((draft, file)),
-            Err(error) => last = error,
-        }
-    }
-    Err(last)
+    atomic_file::replace(path, bytes, FileMode::Kept(0o666))
 }
 
 fn parent(path: &Path) -> PathBuf {

@@ -1,4 +1,4 @@
-//! Candidates as words that a shell takes literally.
+//! Quoting completion candidates for a shell.
 //!
 //! Owns: what of a name may stand on a command line as it is, and how each shell is told the rest.
 //! Names come from servers, files and directories, and a shell runs what an unquoted `$(…)` says.

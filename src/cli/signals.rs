@@ -1,4 +1,4 @@
-//! SIGINT, SIGTERM and SIGHUP as something that can be waited for.
+//! SIGINT, SIGTERM and SIGHUP as a future.
 
 use std::io;
 
@@ -34,7 +34,7 @@ impl Signals {
 /// # Errors
 /// When the system refuses.
 pub fn ignore_file_size_signal() -> io::Result<()> {
-    // Without a limit nobody sends it, and a runtime is much to build for nothing.
+    // Without a limit it is never sent, and building a runtime for it would be wasted.
     if rustix::process::getrlimit(rustix::process::Resource::Fsize).current.is_none() {
         return Ok(());
     }

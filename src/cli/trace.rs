@@ -1,4 +1,4 @@
-//! `--trace` and `--trace-save`: who looks at the wires in one run.
+//! `--trace` and `--trace-save`: the traffic sinks of one run.
 //!
 //! Owns: the choice of what is shown and where, and the file that keeps everything. What an item
 //! looks like is decided in `views::traffic`, what a line of the file is in `audit::trace`.
@@ -138,7 +138,7 @@ impl TraceOutputs {
         Ok(file.clone())
     }
 
-    /// Where everything that crosses a wire goes; off when nobody looks.
+    /// Where everything that crosses a wire goes; disabled without `--trace` and `--trace-save`.
     ///
     /// # Errors
     /// When the file cannot be written.

@@ -1,4 +1,4 @@
-//! Which files to read: flags, variables, the project, the user, the embedded default.
+//! Which files to load: flags, variables, project, user, embedded default.
 //!
 //! Owns: the order of the look-up and the record of where it looked. Never does: read a file's
 //! content, or decide what wins inside.
@@ -28,9 +28,9 @@ pub struct LoadRequest {
     pub tools: Vec<PathBuf>,
     /// Files named with `--mcp`, in the order given.
     pub servers: Vec<PathBuf>,
-    /// Files of tools that are not on a disk: a name for messages, and the text. Somebody who is
-    /// not configuration wrote them for what was said on the command line, so they count as named
-    /// there. Relative paths in them are relative to the working directory.
+    /// Files of tools that are not on a disk: a name for messages, and the text. A front end wrote
+    /// them from what the command line says, so they count as named there. Relative paths in them
+    /// are relative to the working directory.
     pub inline_tools: Vec<(PathBuf, String)>,
     /// `--trust`, `TOOLHOST_TRUST=1`: a project's files may start what they name, for this run.
     pub trust_all: bool,

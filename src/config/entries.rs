@@ -1,7 +1,7 @@
-//! Entries as they are written: where they stand in a file, and what they are called.
+//! Entries as they are written: their position in a file, and their names.
 //!
-//! Owns: what resolving an entry and showing it before anybody agreed to it have to see alike.
-//! Never does: expand, or report what is wrong with an entry.
+//! Owns: what resolving an entry and showing it before consent have to see alike. Never does:
+//! expand, or report what is wrong with an entry.
 
 use super::keys::{SERVERS_FILE, canonical};
 use super::node::{ConfigNode, NodeValue};

@@ -1,4 +1,4 @@
-//! Every value that a reference of a configuration file was replaced by.
+//! A record of every value that a reference was replaced by.
 //!
 //! Owns: the collector that reading a variable or a file for an entry has to pass, and which values
 //! need not be hidden. Never does: hide them; `audit::mask` does, which is told of each as it comes.

@@ -1,5 +1,5 @@
-//! Table test over `tests/fixtures/config`: files that are right give no diagnostic, files that are
-//! wrong give exactly the diagnostics of their snapshot. Each file's name begins with what it holds.
+//! Table test over `tests/fixtures/config`: valid files give no diagnostic, invalid files give
+//! exactly the diagnostics of their snapshot. Each file's name begins with what it holds.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};

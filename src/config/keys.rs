@@ -1,4 +1,4 @@
-//! Every key the files may hold, with its spellings, its shape and one sentence about it.
+//! Every key of the configuration files: its aliases, its type and a description.
 //!
 //! Owns: the vocabulary, once for the resolver, for suggestions and for the JSON Schema of the
 //! files. Never does: give a key a meaning (see `resolve`).
@@ -12,7 +12,7 @@ pub struct KeySpec {
     pub aliases: &'static [&'static str],
     /// The JSON Schema of its value, as JSON text.
     pub schema: &'static str,
-    /// What it says, for people who hover over it.
+    /// A description of the key, for editors and documentation.
     pub description: &'static str,
 }
 
@@ -395,16 +395,6 @@ pub const SANDBOX: &[KeySpec] = &[
     key("open_files", COUNT, "How many files may be open at once."),
 ];
 
-/// The key of `known` that `text` probably was meant to be.
-pub fn suggestion<'k>(text: &str, known: impl Iterator<Item = &'k str>) -> Option<&'k str> {
-    let lower = text.to_lowercase();
-    known
-        .map(|word| (strsim::damerau_levenshtein(&lower, &word.to_lowercase()), word))
-        .filter(|(distance, word)| *distance <= word.len().max(3) / 3)
-        .min_by_key(|(distance, _)| *distance)
-        .map(|(_, word)| word)
-}
-
 /// All spellings of a table.
 pub fn spellings(table: &[KeySpec]) -> impl Iterator<Item = &str> {
     table.iter().flat_map(|k| std::iter::once(k.name).chain(k.aliases.iter().copied()))
@@ -445,7 +435,7 @@ mod tests {
 
     #[test]
     fn near_misses_are_suggested_and_far_ones_are_not() {
-        let of = |text| suggestion(text, spellings(TOOL));
+        let of = |text| crate::util::spelling::nearest(text, spellings(TOOL));
         assert_eq!(of("descripton"), Some("description"));
         assert_eq!(of("time_out"), Some("timeout"));
         assert_eq!(of("inputschema"), Some("inputSchema"));

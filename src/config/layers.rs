@@ -1,4 +1,4 @@
-//! Tests of what only whole loads show: layers, trust, what a project may not do.
+//! Tests of whole loads: layers, trust, and the limits of project files.
 
 use std::path::PathBuf;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! The whole compiler: request → [`Configuration`].
+//! The whole compiler: from a load request to a [`Configuration`].
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -18,8 +18,8 @@ use super::spec::{Configuration, FileRole, KindDescriptor, Layer, LoadedFile};
 use crate::model::Diagnostic;
 
 /// Finds, reads and understands all configuration files. Never fails as a whole: what is wrong is
-/// in [`Configuration::diagnostics`], entries out of service are in [`Configuration::disabled`], and
-/// entries that nobody agreed to yet in [`Configuration::untrusted`].
+/// in [`Configuration::diagnostics`], entries out of service are in [`Configuration::disabled`],
+/// and entries of an untrusted project in [`Configuration::untrusted`].
 pub fn load(
     request: &LoadRequest,
     kinds: &[KindDescriptor],

@@ -1,4 +1,4 @@
-//! A configuration file as a tree in which every key and value knows where it stands.
+//! A configuration file as a tree with the source position of every key and value.
 //!
 //! Owns: [`ConfigNode`], its positions and the typed look-ups with their error messages. Never does:
 //! read files (see `parse`), expand variables (see `expand`), or know what a key means.
@@ -59,7 +59,7 @@ pub struct TextPosition {
 /// A value of a file with its position.
 #[derive(Debug, Clone)]
 pub struct ConfigNode {
-    /// What stands in the file, with positions of everything inside.
+    /// The value, with the positions of everything inside.
     pub value: NodeValue,
     /// The position of its first character.
     pub position: TextPosition,
@@ -132,7 +132,7 @@ impl ConfigNode {
         matches!(self.value, NodeValue::Null)
     }
 
-    /// What this is, as a word for messages.
+    /// The type of the value, as a word for messages.
     pub fn kind(&self) -> &'static str {
         match self.value {
             NodeValue::Null => "nothing",

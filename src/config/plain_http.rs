@@ -1,4 +1,4 @@
-//! Whether credentials may travel to an address.
+//! Whether credentials may be sent to an address without TLS.
 //!
 //! Owns: the one rule, for servers and for API tools alike. Never does: decide what a credential
 //! is; who reads an entry knows that.

@@ -1,4 +1,4 @@
-//! A file → its text, if it is one that may be trusted to be what it seems.
+//! Reading a configuration file, with checks of its type, owner and size.
 //!
 //! Owns: the limits and the ownership rules of a configuration file. Never does: understand it.
 
@@ -64,8 +64,8 @@ pub fn read(path: &Path, named: bool) -> Result<(Arc<SourceText>, String), Diagn
     }
 }
 
-/// Reads a pipe, such as `<(generate)` of a shell, as long as another process has its other end open. One
-/// that nobody writes to is not waited for, and gives nothing.
+/// Reads a pipe, such as `<(generate)` of a shell, as long as another process has its other end
+/// open. One without a writer is not waited for, and gives nothing.
 fn read_pipe(path: &Path, bytes: &mut Vec<u8>) -> std::io::Result<()> {
     let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
     let mut pipe = File::options().read(true).custom_flags(flags).open(path)?;

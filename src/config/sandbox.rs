@@ -1,4 +1,4 @@
-//! What `sandbox` says, the same for tools that start programs and for servers.
+//! The `sandbox` key, the same for tools that start programs and for servers.
 //!
 //! Owns: the words and keys, their units, and the contradictions among them. Paths become absolute
 //! here. Never does: choose what is left open (`providers::confinement` does), or look whether the
@@ -157,9 +157,8 @@ fn mapping(
     for (key, value) in node.entries() {
         let Some(word) = canonical(SANDBOX, &key.text) else {
             if !key.text.starts_with("x-") {
-                let meant = keys::suggestion(&key.text, keys::spellings(SANDBOX));
                 let unknown = Diagnostic::warning(format!("unknown key '{}'", key.text))
-                    .with_suggestion(meant)
+                    .with_suggestion(&key.text, keys::spellings(SANDBOX))
                     .with_location(node.location_of(key));
                 diagnostics.push(unknown);
             }
@@ -236,7 +235,7 @@ fn level(node: &ConfigNode) -> Result<SandboxLevel, Diagnostic> {
     SandboxLevel::parse(word).ok_or_else(|| {
         let words = ["none", "auto", "limits", "landlock", "namespaces", "bwrap"];
         Diagnostic::error(format!("unknown sandbox '{word}'; expected one of {}", words.join(", ")))
-            .with_suggestion(keys::suggestion(word, words.into_iter()))
+            .with_suggestion(word, words)
             .with_location(node.location())
     })
 }

@@ -1,4 +1,4 @@
-//! Secrets that were written out where a reference belongs.
+//! Detecting secrets written literally where a reference belongs.
 //!
 //! Owns: recognising them, and hiding them in the lines that messages quote. Never does: keep them
 //! longer than one load.

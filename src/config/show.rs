@@ -1,4 +1,4 @@
-//! What was loaded, value by value, each with its source: the data of `toolhost config show`.
+//! Every loaded value with its source: the data of `toolhost config show`.
 //!
 //! Owns: that listing. Values are shown as the files say them, before variables are filled in, so
 //! a reference stays a reference and a secret behind it is never read; a secret written out is

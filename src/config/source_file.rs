@@ -1,4 +1,4 @@
-//! One configuration file after parsing, before anything in it is given a meaning.
+//! One parsed configuration file, before its entries are resolved.
 
 use std::path::{Path, PathBuf};
 

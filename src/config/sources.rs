@@ -1,7 +1,7 @@
-//! Files that were found → files that were read, those of `discover:` directories among them.
+//! Reading the discovered files, including those of `discover:` directories.
 //!
-//! Owns: the order of the files, and what a project's `discover` may reach before anybody agreed to
-//! the project: literal directories below its own. Never does: understand an entry.
+//! Owns: the order of the files, and what a project's `discover` may reach before the project is
+//! trusted: literal directories below its own. Never does: understand an entry.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! What the files mean, after every pass: the input of `assembly`.
+//! The resolved configuration: the input of `assembly`.
 //!
 //! Owns: the specs. Values here are expanded, defaulted and checked as far as configuration alone
 //! can check them; each keeps its place. Never does: open, start or contact anything.
@@ -43,9 +43,9 @@ pub struct Configuration {
     pub diagnostics: Vec<Diagnostic>,
     /// Entries that exist but are out of service, with the reason.
     pub disabled: Vec<DisabledEntry>,
-    /// Entries of a project that nobody agreed to yet.
+    /// Entries of an untrusted project.
     pub untrusted: Vec<UntrustedEntry>,
-    /// What a person would have to agree to before they act.
+    /// The open trust question; untrusted files do not act before it is answered.
     pub trust_request: Option<TrustRequest>,
     /// The root of the project, when a person agreed to it.
     pub trusted_root: Option<PathBuf>,
@@ -85,7 +85,7 @@ pub struct DisabledEntry {
     pub refusal: Option<Error>,
 }
 
-/// An entry of a project that nobody agreed to yet: only what its file says of it.
+/// An entry of an untrusted project: only what its file says of it.
 #[derive(Debug, Clone)]
 pub struct UntrustedEntry {
     /// The name as the entry writes it.

@@ -17,7 +17,7 @@ const MAX_SOCKET_PATH: usize = 103;
 pub struct UnixSocketAddress {
     /// The path of the socket file.
     pub socket: PathBuf,
-    /// What is asked for; its host is `localhost`, which nobody looks up.
+    /// What is asked for; its host is `localhost`, which is never looked up.
     pub url: Url,
 }
 
@@ -42,7 +42,7 @@ pub enum UnixSocketError {
 }
 
 impl UnixSocketError {
-    /// What to write instead.
+    /// A hint with the right form.
     pub fn hint(&self) -> &'static str {
         match self {
             Self::TooLong(_) => "move the socket to a shorter path",

@@ -1,4 +1,4 @@
-//! Names of environment variables, and which of them decide what code a program runs.
+//! Names of environment variables, and which of them can inject code into a program.
 //!
 //! Owns: the list, once for what a call may set and for what a person is shown before trusting an
 //! entry. Never does: read a variable.

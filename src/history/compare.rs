@@ -1,4 +1,4 @@
-//! Two calls side by side.
+//! Comparing two recorded calls.
 //!
 //! Owns: what of two calls is compared, and how. Never does: find them, or say it in colours.
 
@@ -24,7 +24,7 @@ pub struct CallText {
 }
 
 impl CallText {
-    /// What a call of the past gave.
+    /// The comparable text of a recorded call.
     pub fn of(entry: &HistoryEntry) -> Self {
         let error = entry.error.as_ref().map(|f| (f.kind.as_str(), f.message.as_str()));
         Self::new(&entry.id, entry.result.as_ref(), error)

@@ -1,4 +1,6 @@
-//! Calls of the history as JSON, in the documented shape.
+//! The documented JSON of recorded calls.
+
+use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -7,6 +9,7 @@ use serde_json::Value;
 use super::HistoryEntry;
 use super::read::StoredError;
 use crate::model::JsonObject;
+use crate::util::number::millis;
 use crate::util::timestamp::rfc3339;
 
 /// A call without its result.
@@ -52,8 +55,6 @@ pub struct HistoryCallJson<'a> {
 
 impl<'a> From<&'a HistoryEntry> for HistoryCallJson<'a> {
     fn from(entry: &'a HistoryEntry) -> Self {
-        #[expect(clippy::cast_precision_loss, reason = "2^53 microseconds are 285 years")]
-        let duration_ms = entry.duration_us as f64 / 1000.0;
         let result = entry.result.as_ref();
         Self {
             id: &entry.id,
@@ -69,7 +70,7 @@ impl<'a> From<&'a HistoryEntry> for HistoryCallJson<'a> {
             decision: entry.decision.as_deref(),
             success: entry.error.is_none(),
             error: entry.error.as_ref(),
-            duration_ms,
+            duration_ms: millis(Duration::from_micros(entry.duration_us)),
             attempts: entry.attempts,
             arguments: entry.arguments.as_ref(),
             bytes: result.map(|result| result.bytes),

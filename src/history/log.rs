@@ -1,4 +1,4 @@
-//! The history: one JSON line for each call that was dispatched, written when it has ended.
+//! Writing the history: one JSON line for each dispatched call, when it has ended.
 //!
 //! Owns: the shape and the size of a line. Arguments and results arrive here already masked.
 

@@ -1,4 +1,4 @@
-//! The history: calls with their arguments and results, to look at and to run again.
+//! The history: calls with arguments and results, kept for inspection and reruns.
 //!
 //! Owns: the history, writing and reading it. Never does: decide what is secret (what arrives here
 //! is masked already), run a call, or keep more of a result than its head.

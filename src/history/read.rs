@@ -1,4 +1,4 @@
-//! Reading the history back.
+//! Reading the history.
 //!
 //! Owns: what a line means, and finding the calls that are asked for. Never does: trust a line. One
 //! that is torn, foreign or broken is counted and skipped.
@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::model::{Error, JsonObject};
+use crate::model::JsonObject;
 use crate::util::append::AppendError;
 use crate::util::json;
 use crate::util::pattern;
@@ -181,16 +181,6 @@ pub fn select<T>(
         }
     }
     Ok(found)
-}
-
-/// Why a record cannot be read.
-pub fn unreadable(error: AppendError) -> Error {
-    match error {
-        AppendError::Unsafe(why) => {
-            Error::denied(format!("not read: {why}")).with_hint("look who made it, and remove it")
-        }
-        AppendError::Failed(why) => Error::internal(why),
-    }
 }
 
 /// What looking for one call came to.

@@ -1,4 +1,4 @@
-//! The port through which a person is asked.
+//! The port for asking a person to approve a call.
 
 use async_trait::async_trait;
 use serde_json::json;
@@ -34,7 +34,7 @@ pub fn identity(tool: &ToolDefinition, arguments: &JsonObject) -> String {
     }))
 }
 
-/// How a person answered, if anybody did.
+/// How a question about a call was answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Approval {
     /// The call may go on, this once.

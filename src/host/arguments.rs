@@ -1,4 +1,4 @@
-//! Whether arguments fit a tool, and what to tell a person when they do not.
+//! Validating arguments against a tool's schema, with helpful errors.
 //!
 //! Owns: the rule about unknown keys, and the error that lists all problems. The checking itself is
 //! in `validate`.

@@ -1,4 +1,4 @@
-//! One attempt of a call: let the provider work until it is done or must stop.
+//! One attempt of a call: runs the provider under its time limits and cancellation.
 //!
 //! Owns: the deadlines of an attempt, telling the provider to stop, and the error that names
 //! which limit fired. Never does: decide whether another attempt follows.
@@ -27,7 +27,7 @@ enum StopReason {
     TotalTimeout,
 }
 
-/// What one attempt works with.
+/// The parts one attempt needs.
 pub(super) struct Attempt<'a> {
     pub(super) provider: &'a dyn ToolProvider,
     pub(super) definition: &'a ToolDefinition,

@@ -1,4 +1,4 @@
-//! Which of several servers that offer one tool gets a call.
+//! Choosing among several servers that offer one tool.
 //!
 //! A server's `routing_weight` puts it into a tier: 1.0 and more are the primaries; every weight
 //! below is a tier of backups of its own, the greater first. Of the highest tier in which some
@@ -6,7 +6,7 @@
 //! weighted round robin, so that the same calls give the same turns), backups of one weight take
 //! turns evenly. A server whose circuit is open is not available.
 //!
-//! Owns: the choice, and the turns that were taken. Never does: contact anybody.
+//! Owns: the choice, and the turns that were taken. Never does: contact a server.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};

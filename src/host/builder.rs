@@ -1,4 +1,4 @@
-//! How a [`ToolHost`] is put together.
+//! Building a [`ToolHost`].
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -19,8 +19,8 @@ use crate::provider::ToolProvider;
 use crate::util::clock::Clock;
 use crate::util::ids::Ids;
 
-/// Collects the parts of a [`ToolHost`]. Every part has a default: no providers, no rules,
-/// nobody to ask, no records.
+/// Collects the parts of a [`ToolHost`]. Every part has a default: no providers, no rules, no
+/// person to ask, no records.
 #[derive(Default)]
 pub struct ToolHostBuilder {
     directory: DirectoryParts,
@@ -51,7 +51,7 @@ impl ToolHostBuilder {
         self
     }
 
-    /// Who is asked when a call needs approval; nobody by default.
+    /// Who is asked when a call needs approval; by default such calls are refused.
     #[must_use]
     pub fn approver(mut self, approver: Arc<dyn Approver>) -> Self {
         self.pipeline.approver = approver;

@@ -160,7 +160,7 @@ impl Drop for ActiveCallRecord<'_> {
             self.call_questions = self.host.pipeline.questions.end_call(&self.call.id);
             let kind = ErrorKind::Interrupted(Signal::Interrupt);
             let error = Error::new(kind, "the caller went away");
-            // Nobody is left who could be told.
+            // A failed write cannot be reported from `drop`.
             let _unheard = self.write_outcome(Some(&error), None, 0);
         }
     }

@@ -1,4 +1,4 @@
-//! Which servers are left alone for a while because they keep failing.
+//! Circuit breakers: servers that keep failing are not called for a while.
 //!
 //! Owns: for each server the count of failures in a row, and when it gets another chance. A circuit
 //! holds back only what the router sends of its own choice (see `balancer`): a call by a full name
@@ -130,7 +130,7 @@ impl Circuits {
         }
     }
 
-    /// What is shown of it.
+    /// The state of a server's circuit, for display.
     pub(super) fn state(&self, server: &str) -> CircuitState {
         self.all().get(server).map_or(CircuitState::Closed, |breaker| breaker.state(Instant::now()))
     }

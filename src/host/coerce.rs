@@ -1,4 +1,4 @@
-//! From words of a command line to an object of arguments.
+//! Coercing command-line words to typed JSON arguments.
 //!
 //! Owns: what a text means, by the tool's schema and only by it. Never does: complain about the
 //! outcome — a text that does not become what the schema wants stays a text, and validation

@@ -1,4 +1,4 @@
-//! What is done here as a command line that does the same.
+//! Writing an operation as the equivalent toolhost command line.
 //!
 //! Owns: words that a shell hands on as they are, and that the program reads back as exactly these
 //! arguments, whatever the tool's schema says. Never does: run one.

@@ -1,4 +1,4 @@
-//! The blocks of a result: what each is, and the bytes that can be saved.
+//! The content blocks of a result: their kinds, and the bytes that can be saved.
 //!
 //! Owns: the reading of content blocks (MCP `ContentBlock`, revision 2025-11-25). Never does: open
 //! a link, or take a file name from a server.
@@ -68,12 +68,12 @@ pub fn payloads(result: &ToolResult) -> Result<Vec<ContentPayload>, usize> {
     Ok(payloads)
 }
 
-/// What kind of block it says it is.
+/// The block's declared `type`.
 pub fn kind(block: &Value) -> &str {
     block.get("type").and_then(Value::as_str).unwrap_or_default()
 }
 
-/// What kind of bytes a block says it has.
+/// The declared media type of a block's bytes.
 pub fn media_type(holder: &Value) -> String {
     let claimed = holder.get("mimeType").and_then(Value::as_str);
     claimed.unwrap_or("application/octet-stream").to_owned()

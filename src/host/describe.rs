@@ -1,4 +1,4 @@
-//! What a schema and a tool say, in words.
+//! Describing a schema and a tool in words.
 //!
 //! Owns: short words for types, limits, retries and claims, the same for every front end. Bounded:
 //! a schema that refers to itself ends.
@@ -66,7 +66,7 @@ fn either(mut names: Vec<String>, all: usize) -> String {
     names.join(" | ")
 }
 
-/// What a value must satisfy beside its type.
+/// The constraints of a schema beside its type, in words.
 pub fn limits(schema: &Value) -> String {
     let mut limits = Vec::new();
     let get = |key: &str| schema.get(key).map(json::compact);

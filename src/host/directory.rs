@@ -1,4 +1,4 @@
-//! Which tools there are and who owns them.
+//! The directory of tools: which exist, and which provider owns each.
 //!
 //! Owns: the registered providers in catalogue order, the tools that a program registers, entries
 //! that are out of service, the profile, the pins, and the state of servers that stand in for each
@@ -54,7 +54,7 @@ pub(super) struct DirectoryParts {
 }
 
 impl ToolDirectory {
-    /// Contacts nobody. `sessions` is where the registry keeps the instances of session tools.
+    /// Contacts no server. `sessions` is where the registry keeps the instances of session tools.
     pub(super) fn new(parts: DirectoryParts, sessions: Arc<Sessions>) -> Self {
         let pins = Arc::new(parts.pins);
         let registry = Arc::new(ToolRegistry::new(sessions));
@@ -148,7 +148,7 @@ impl ToolDirectory {
         Some(tool)
     }
 
-    /// The tool of this full name, as far as it is known without contacting anybody.
+    /// The tool of this full name, as far as it is known without contacting a server.
     pub(super) fn known_tool(&self, full: &str) -> Option<Arc<ListedTool>> {
         find_known(self.providers.iter(), full)
     }

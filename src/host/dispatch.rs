@@ -1,4 +1,4 @@
-//! One call's life: find, coerce and check, decide, record, attempt, check the answer, record.
+//! The life of one call: find, coerce, validate, decide, record, attempt, check the result, record.
 //!
 //! Owns: the order of these steps, once for every kind of tool. Each step is a module of its own.
 

@@ -1,4 +1,4 @@
-//! An example call that could work, made from a tool's schema.
+//! Generating an example call from a tool's schema.
 //!
 //! Owns: plausible values. Bounded in depth and size; a schema that refers to itself ends.
 

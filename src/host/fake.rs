@@ -1,4 +1,4 @@
-//! Providers, people and records made up for tests.
+//! Fake providers, approvers and recorders for tests.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};

@@ -1,4 +1,4 @@
-//! The port behind which a program's own code runs as a tool.
+//! The port for tools implemented by a program's own functions.
 //!
 //! Owns: the shape of that code. Never does: keep handlers (`registry` and `sessions` do).
 

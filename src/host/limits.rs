@@ -1,4 +1,4 @@
-//! How long a call may take, and how many run at once.
+//! Time limits of calls, and limits on concurrency.
 //!
 //! Owns: the order in which limits of time are looked for, their names for messages, and the
 //! permits. Never does: cancel anything.
@@ -36,7 +36,7 @@ pub struct CallLimits {
     pub attempt: Duration,
     /// Who set that, for messages.
     pub set_by: &'static str,
-    /// What allows more time, for messages.
+    /// The option that allows more time, for messages.
     pub remedy: &'static str,
     /// For all attempts and the waits between them.
     pub total: Duration,
@@ -81,8 +81,8 @@ impl CallLimits {
 /// nesting.
 ///
 /// A call keeps its permit while it waits for the calls it is made of. Those take theirs one level
-/// deeper, so that every wait leads inwards and the innermost calls wait for nobody: no set of
-/// calls can block itself, whatever calls whatever.
+/// deeper, so that every wait leads inwards and the innermost calls wait for no permit: no set of
+/// calls can deadlock, whatever calls whatever.
 #[derive(Debug, Default)]
 pub struct CallPermits(Mutex<HashMap<(usize, String), Arc<Semaphore>>>);
 

@@ -1,4 +1,4 @@
-//! What each provider offers, asked for once and kept until the provider's version of it changes.
+//! Cached listings of providers, refreshed when a provider's version changes.
 //!
 //! Owns: the kept lists, comparison with declarations, compiled schemas. Never does: choose
 //! between providers.

@@ -1,4 +1,4 @@
-//! The single gateway: everything that lists, describes or calls a tool goes through [`ToolHost`].
+//! The gateway to all tools: listing, describing and calling goes through [`ToolHost`].
 //!
 //! Owns: the public face of the host and the life of one call (`dispatch`). What it works with is in
 //! three parts: which tools there are and who owns them (`directory`, with the search of a name in
@@ -147,8 +147,8 @@ impl ToolHost {
         Ok(tool)
     }
 
-    /// What is known beforehand about the tools that a tool calls: which are asked about or
-    /// refused, and which nobody declares. Contacts nobody.
+    /// What is known beforehand about the tools that a tool calls: which need approval or are
+    /// refused, and which no entry declares. Contacts no server.
     fn nested_call_warnings(&self, tool: &ToolDefinition) -> Vec<String> {
         let warning = |name: &String| match self.directory.known_tool(name) {
             Some(called) => match self.pipeline.decision(&called.definition) {

@@ -1,4 +1,4 @@
-//! What is made of a result before it is handed out.
+//! Checking a result against its output schema before it is returned.
 //!
 //! Owns: the check against the output schema, the error of a "no" without one.
 

@@ -1,4 +1,4 @@
-//! What pins say about calls and listings.
+//! Applying pins to calls and listings.
 //!
 //! Owns: the refusal of a call whose tool is not what was pinned, and what is written down of a
 //! tool when it is pinned: without the secrets the host knows. Never does: read or write a file.

@@ -1,5 +1,4 @@
-//! What every call passes through on its way: the rules, the person who approves, the permits, the
-//! records, and what takes secrets out of them.
+//! The services every call uses: policy, approver, permits, recorders, and the masker.
 //!
 //! Owns: these parts, the decision of the policy, and the lock that lets one prompt through at a
 //! time. Never does: find a tool, or run one.
@@ -21,8 +20,8 @@ use crate::util::clock::{Clock, SystemClock};
 use crate::util::ids::{Ids, RandomIds};
 use crate::util::json::map_json;
 
-/// What a call passes through. The default asks nobody, records nothing and allows what the hints of
-/// a tool allow.
+/// What a call passes through. The default has no approver, records nothing and allows what the
+/// hints of a tool allow.
 pub(super) struct CallPipeline {
     /// The rules about calls, in order: the first that matches decides.
     pub(super) policy: Vec<PolicyRule>,

@@ -1,6 +1,6 @@
-//! Whether a call may run, must be asked about, or is refused.
+//! Deciding whether a call may run, needs approval, or is denied.
 //!
-//! Owns: the decision, as a pure function. Never does: ask anybody.
+//! Owns: the decision, as a pure function. Never does: ask a person.
 
 use crate::config::spec::{PolicyAction, PolicyRule};
 use crate::model::ToolDefinition;

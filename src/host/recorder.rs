@@ -1,4 +1,4 @@
-//! The port through which every call is recorded, before and after.
+//! The port for recording every call, before and after it runs.
 
 use thiserror::Error;
 
@@ -8,7 +8,7 @@ use crate::model::{CallRecord, RecordedOutcome, ToolResult};
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum RecordError {
     /// The place of the record is not what it should be (a symbolic link, another user's file):
-    /// somebody may be hiding something, so nothing is run.
+    /// calls may be hidden from the user, so nothing is run.
     #[error("{0}")]
     Unsafe(String),
     /// It could not be written. Shown as a warning; never costs the call, unless the user asked
@@ -38,7 +38,7 @@ pub trait Recorder: Send + Sync {
     ) -> Result<(), RecordError>;
 
     /// Writes the one outcome of many calls, whose number stands for the attempts. A benchmark is
-    /// neither part of the statistics nor of the history: nobody used the tool.
+    /// neither part of the statistics nor of the history, which are about real use.
     ///
     /// # Errors
     /// Why the record could not be written.

@@ -141,8 +141,8 @@ impl Recorder for RecorderSet {
     }
 }
 
-/// The fingerprint of a definition, and what tells that the definition is still the same without
-/// computing it again: whoever lists a tool anew makes its parts anew.
+/// The fingerprint of a definition, and what shows that the definition is unchanged without
+/// computing it again: a new listing allocates its parts anew.
 struct CachedFingerprint {
     schema: Arc<Value>,
     raw: Option<Arc<RawValue>>,

@@ -1,4 +1,4 @@
-//! Tools that a program registers while it runs: functions in its own code.
+//! Tools registered at run time: functions in the program's own code.
 //!
 //! Owns: the tools that are registered, and the provider that runs them. Never does:
 //! compare names with those of other providers; [`ToolHost::register`](super::ToolHost::register)

@@ -1,4 +1,4 @@
-//! What a front end asks of the host, and what it gets back.
+//! Requests to the host, and its replies.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Making a call of the past again.
+//! Repeating a recorded call.
 //!
 //! Owns: which of the kept arguments are not what was sent, because they were secret, and what
 //! becomes of them; whether the tool is still what it was. Never does: read the history, call.

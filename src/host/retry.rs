@@ -1,4 +1,4 @@
-//! Whether and when a failed attempt is followed by another one.
+//! Whether and when a failed attempt is retried.
 //!
 //! Owns: the rules and the back-off, as pure functions. Never does: wait.
 

@@ -1,9 +1,9 @@
-//! From a name as typed to the provider that owns the tool, contacting no more than needed.
+//! Routing a typed name to the provider that owns the tool, contacting no more servers than needed.
 //!
-//! Owns: the order of the search — an exact local name contacts nobody, one that a file
-//! declares its provider, a qualified name one server, a bare name all — and what is said when
-//! nothing fits. The rules of names are in `catalogue::naming`, the choice between servers that
-//! stand in for each other in `failover`.
+//! Owns: the order of the search — an exact local name contacts no server, one that a file declares
+//! its provider, a qualified name one server, a bare name all — and what is said when nothing fits.
+//! The rules of names are in `catalogue::naming`, the choice between servers that stand in for each
+//! other in `failover`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,9 +15,17 @@ use super::listings::{ListedTool, RegisteredProvider, ToolListSnapshot};
 use crate::catalogue::naming::{self, NameResolution};
 use crate::config::spec::{DisabledEntry, FileRole};
 use crate::model::{Error, Origin, Routing, SkippedServer, ToolName};
+use crate::util::spelling::did_you_mean;
 
 /// How many candidates and failures are listed.
 pub(super) const SHOWN: usize = 20;
+
+/// The error for a server that the configuration does not have.
+pub(super) fn unknown_server<'k>(name: &str, known: impl IntoIterator<Item = &'k str>) -> Error {
+    let hint = did_you_mean(name, known);
+    Error::usage(format!("unknown server '{name}'"))
+        .with_hint(hint.unwrap_or_else(|| "`toolhost servers` shows all servers".to_owned()))
+}
 
 /// The provider and the tool that a name was resolved to.
 pub(super) struct Route {
@@ -93,8 +101,8 @@ impl ToolDirectory {
             return self.build_route((candidate, None), Vec::new());
         }
 
-        // A name that a file declares for a provider which is no server, but has to be asked for the
-        // rest of the definition: nobody else is.
+        // A name that a file declares for a provider which is no server, but has to be asked for
+        // the rest of the definition: only that provider is asked.
         let owner = self
             .remote_providers()
             .filter(|provider| is_in_scope(servers, provider.inner.component()))
@@ -229,11 +237,7 @@ impl ToolDirectory {
         if let Some(error) = self.disabled_entry_error(server) {
             return Err(error);
         }
-        let error = Error::usage(format!("unknown server '{server}'"));
-        Err(match naming::nearest(server, known.iter().map(String::as_str)) {
-            Some(near) => error.with_hint(format!("did you mean '{near}'?")),
-            None => error.with_hint("`toolhost servers` shows all servers"),
-        })
+        Err(unknown_server(server, known.iter().map(String::as_str)))
     }
 
     /// Resolves a name among candidates. Tools that the profile hides do not count, unless
@@ -304,7 +308,7 @@ impl ToolDirectory {
         Some(entry_error(entry))
     }
 
-    /// The same for a name that nobody has, and that may be one of the tools of an entry.
+    /// The same for an unknown name that may be one of the tools of a disabled entry.
     fn disabled_component_error(&self, name: &str) -> Option<Error> {
         let entry = self
             .disabled
@@ -355,18 +359,13 @@ impl ToolDirectory {
             .filter(|(_, tool)| self.shows(&tool.definition))
             .map(|(_, tool)| &tool.definition.name)
             .collect();
-        let near = naming::suggest(name, &names);
         let error = Error::usage(match servers {
             [] => format!("unknown tool '{name}'"),
             [server] => format!("server '{server}' has no tool '{name}'"),
             servers => format!("none of {} servers has a tool '{name}'", servers.len()),
         });
-        if near.is_empty() {
-            error.with_hint("`toolhost list` shows all tools")
-        } else {
-            let near: Vec<String> = near.iter().map(|name| format!("'{name}'")).collect();
-            error.with_hint(format!("did you mean {}?", near.join(" or ")))
-        }
+        let hint = naming::did_you_mean(name, &names);
+        error.with_hint(hint.unwrap_or_else(|| "`toolhost list` shows all tools".to_owned()))
     }
 }
 

@@ -1,4 +1,4 @@
-//! Servers as a person looks after them: ended, started again, told what to log.
+//! Managing servers: stop, restart, log level.
 //!
 //! Owns: finding the one that is meant, and what the host has to forget with it. Never does: know
 //! how a server is started or ended, which is the provider's work.

@@ -1,5 +1,4 @@
-//! Whose call it is, and who watches: the context that each session gives to the tools it calls, and
-//! the sink for viewers.
+//! Session contexts for the tools that are called, and the sink for viewers.
 //!
 //! Owns: the session of requests that name none, what it brings along, and putting the context of a
 //! call together. Never does: keep records of calls.

@@ -1,4 +1,4 @@
-//! The sessions of a host: the context that each brings along, and the tools made for it.
+//! The sessions of a host: each with its context and its own instances of tools.
 //!
 //! Owns: which sessions live, how many may, and the instances of session tools. Never does: run a
 //! tool, or know which tools are registered.
@@ -92,7 +92,7 @@ impl Sessions {
         table.live.get(id).filter(|session| session.is_explicit).map(|s| Arc::clone(&s.info))
     }
 
-    /// Enters a session to use its instance of `tool`. One that nobody opened begins now, with
+    /// Enters a session to use its instance of `tool`. One that was not opened begins now, with
     /// this context.
     ///
     /// # Errors
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_that_nobody_opened_has_no_context_of_its_own() {
+    fn a_session_that_was_not_opened_has_no_context_of_its_own() {
         let sessions = Sessions::default();
         drop(sessions.acquire(info("s"), "t").unwrap());
         assert!(sessions.info("s").is_none());

@@ -1,4 +1,4 @@
-//! Which variables of a call reach its tool.
+//! Which environment variables a call passes to its tool.
 //!
 //! Owns: that a call sets only what the entry of its tool declares. Variables that hold for many
 //! calls (of a session, of the host, of the call around a nested one) reach the tools that declare

@@ -1,4 +1,4 @@
-//! A list of a peer, of which only so many items are kept.
+//! A list in a peer's JSON, read up to a bounded number of items.
 
 use std::fmt;
 use std::marker::PhantomData;

@@ -1,4 +1,4 @@
-//! A request that is written in advance.
+//! A `tools/call` request serialised in advance, with a gap for arguments and id.
 //!
 //! Owns: the bytes of a `tools/call` that only lacks its id and its arguments. Never does: send it.
 

@@ -1,4 +1,4 @@
-//! What an HTTP wire shows a server to be let in.
+//! The port through which an HTTP transport obtains credentials.
 //!
 //! Owns: the port [`Credentials`], by which a wire gets what goes into `Authorization` and passes
 //! on what the server answered to it, and the two implementations that have nothing to decide:

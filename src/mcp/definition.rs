@@ -1,4 +1,4 @@
-//! One item of `tools/list` as a definition, or the reason why it cannot be one.
+//! Parsing one item of `tools/list` into a definition, or an error.
 //!
 //! Owns: what makes a tool acceptable. Text stays as the server sent it. Never does: drop a tool
 //! for what merely looks odd — that becomes a warning on it.

@@ -1,4 +1,4 @@
-//! Which era each server spoke last time, so that finding out is paid for once.
+//! A cache of each server's protocol era, so that detection runs once.
 //!
 //! Owns: a small file in the cache directory. Losing it costs a round trip, so every failure to
 //! read or write it is silently forgiven.
@@ -11,6 +11,7 @@ use std::sync::Mutex;
 use sha2::{Digest as _, Sha256};
 
 use crate::model::Era;
+use crate::util::atomic_file::{self, FileMode};
 use crate::util::private_file;
 
 /// How many servers are remembered.
@@ -29,7 +30,7 @@ impl EraCache {
         Self { file, known: Mutex::default() }
     }
 
-    /// What was true last time.
+    /// The era of the last connection.
     pub fn get(&self, key: &str) -> Option<Era> {
         let mut known = self.known.lock().ok()?;
         let known = known.get_or_insert_with(|| self.read());
@@ -67,7 +68,7 @@ impl EraCache {
         };
         let Some(directory) = file.parent() else { return };
         let _unremembered = private_file::make_own_directory(directory)
-            .and_then(|()| private_file::replace(file, text.as_bytes()));
+            .and_then(|()| atomic_file::replace(file, text.as_bytes(), FileMode::Private));
     }
 }
 

@@ -1,4 +1,4 @@
-//! What the SDK's session asks us for: who we are, and answers to the server's requests.
+//! The client side of the SDK's session: client info, and answers to the server's requests.
 //!
 //! Owns: how long a request of the server may wait for its answer. Every request arrives as the
 //! method and parameters it was sent with (see [`McpSession`]); what the answer is says the

@@ -1,4 +1,4 @@
-//! Agreeing on a protocol version with a server, over one wire or two.
+//! Negotiating a protocol version with a server, over one wire or two.
 //!
 //! Owns: the wait for the handshake's answers and its deadlines, what we say about ourselves, and
 //! the wording of a handshake that failed. The order of things is decided by `lifecycle`. Never
@@ -44,7 +44,7 @@ pub struct ConnectOptions {
     pub server: String,
     /// Which lifecycle to speak, as the entry says.
     pub protocol: ProtocolChoice,
-    /// What was true last time.
+    /// The era of the last connection, from the cache.
     pub cached_era: Option<Era>,
     /// Bound on opening and agreeing, restarts included.
     pub start_timeout: Duration,

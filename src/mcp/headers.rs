@@ -1,4 +1,4 @@
-//! `x-mcp-header`: arguments that travel as HTTP headers too (revision 2026-07-28).
+//! `x-mcp-header`: arguments that are also sent as HTTP headers (revision 2026-07-28).
 //!
 //! Owns: which annotations are valid, and the headers of one call. A tool with an invalid
 //! annotation must not be offered (specification, transports, custom headers).

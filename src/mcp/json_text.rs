@@ -1,4 +1,4 @@
-//! The JSON text of a peer: what of it may become a tree, and how it is repaired.
+//! Untrusted JSON text: limits before it is parsed, and repair of invalid strings.
 //!
 //! Owns: how deep and how large such a tree may be, the words when text is no JSON, and strings that
 //! hold half of a character. Never does: know what a message is.

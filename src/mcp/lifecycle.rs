@@ -1,4 +1,4 @@
-//! Which protocol era a server speaks, found out by a pure state machine.
+//! Detecting the protocol era of a server, as a pure state machine.
 //!
 //! Owns: what to send next during the handshake, and what an answer to it means. Never does: send,
 //! wait or start anything — the connection does that and reports back.

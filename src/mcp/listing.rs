@@ -1,4 +1,4 @@
-//! Listing what a server offers: page by page with caps, item by item.
+//! Listing tools and offerings: page by page with caps, item by item.
 //!
 //! Owns: paging and its bounds, once for every list. One malformed item costs that item; what
 //! could be read is kept and marked partial. A cursor is only ever judged by being repeated, since

@@ -1,4 +1,4 @@
-//! From bytes to a classified JSON-RPC message, without building a tree of it.
+//! Classifying a JSON-RPC message from its bytes, without parsing it into a tree.
 //!
 //! Owns: what counts as a message, which lines are none, and why something is neither. Every warning is
 //! returned, never swallowed. Never does: know which requests are pending.

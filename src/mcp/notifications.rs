@@ -1,4 +1,4 @@
-//! What a server tells by itself about its lists and resources, for those who listen.
+//! Notifications of changed lists and resources, for subscribers.
 //!
 //! Owns: the reading of such notifications, how often each list changed, and the listeners: bounded
 //! queues in which equal news is counted instead of kept twice, so that a storm of notifications

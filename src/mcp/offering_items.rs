@@ -1,4 +1,4 @@
-//! One item of a list of prompts, resources or templates, or the reason why it cannot be one.
+//! Parsing one listed prompt, resource or template, or an error.
 //!
 //! Owns: what makes such an item acceptable. Text stays as the server sent it. Never does: drop an
 //! item for what merely looks odd — that becomes a warning on it.

@@ -1,4 +1,4 @@
-//! Reading resources, filling in prompts, completing arguments, choosing log lines.
+//! Requests about offerings: read, get, complete, and the log level.
 //!
 //! Owns: these requests in both eras, and what an acceptable answer to each is. Never does: list
 //! (see `listing`), subscribe (see `subscription`), or know which server is meant.

@@ -1,4 +1,4 @@
-//! A request of ours as the line it is sent as.
+//! An outgoing request as the line that is sent.
 //!
 //! Owns: what each request says about us (`_meta`), and its text, which is written once and is
 //! never a tree. Never does: send it, or wait for its answer.

@@ -1,4 +1,4 @@
-//! One page of a list as a server sent it, its items still text.
+//! One page of a server's list, with its items still as text.
 //!
 //! Owns: what makes an answer a page, whatever it lists. Never does: look into an item.
 

@@ -1,4 +1,4 @@
-//! What can be wrong with a peer that one can go on with all the same.
+//! Protocol violations of a peer that are tolerated with a warning.
 //!
 //! Owns: every such oddity, its words, and a bounded list of those of one server. Never does:
 //! decide what follows of one. What ends a request or a connection is an error.

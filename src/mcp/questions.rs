@@ -1,4 +1,4 @@
-//! The open questions of one server: which of our requests wait for each, and when one is over.
+//! The open questions of one server: which requests wait on each, and when one ends.
 //!
 //! Owns: the bookkeeping, without any waiting. A question is over when it is answered, when the
 //! server takes it back, or when every request that may be waiting for its answer has ended.

@@ -1,4 +1,4 @@
-//! The way round a run of calls.
+//! Handing the reading side of a connection to a benchmark run and back.
 //!
 //! Owns: who reads a wire, the session or a run; and what a run read that is for the SDK, until the
 //! session hands it over. Never does: read.

@@ -1,4 +1,4 @@
-//! The answers to what a server asks, in whichever form it asks.
+//! Answering a server's requests, in the form its revision uses.
 //!
 //! Owns: reading a question from its raw parameters, putting it to the [`QuestionHandler`], and the shape of
 //! the answer. The same question comes as a request of the server (up to 2025-11-25) or inside of
@@ -322,14 +322,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn roots_and_pings_need_nobody() {
+    async fn roots_and_pings_need_no_person() {
         assert_eq!(answer(QuestionReply::Unattended, "ping", &Value::Null).await, Ok(json!({})));
         let roots = answer(QuestionReply::Unattended, "roots/list", &Value::Null).await;
         assert_eq!(roots, Ok(json!({ "roots": [{ "uri": "file:///srv" }] })));
     }
 
     #[tokio::test]
-    async fn what_is_no_web_address_is_never_put_to_anybody() {
+    async fn what_is_no_web_address_is_never_put_to_a_person() {
         for url in
             ["javascript:alert(1)", "file:///etc/passwd", "$(reboot)", "data:text/html,x", ""]
         {

@@ -1,4 +1,4 @@
-//! What an acceptable result of a tool is.
+//! Checking and parsing a tool's result.
 //!
 //! Owns: reading `CallToolResult` field by field, so that what is wrong with it has a name. Never
 //! does: check structured results against schemas — the host does, for every kind of tool.

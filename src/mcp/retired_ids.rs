@@ -1,4 +1,4 @@
-//! The ids of requests that were given up.
+//! The ids of abandoned requests, whose late answers are ignored.
 //!
 //! Owns: how many of them are remembered. Never does: tell the server.
 

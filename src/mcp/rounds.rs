@@ -1,9 +1,9 @@
-//! Requests that a server may answer with questions first.
+//! Requests that a server may answer with questions before the result.
 //!
 //! Owns: the rounds of `tools/call`, `prompts/get` and `resources/read` in revision 2026-07-28
 //! (`input_required`, answered by the same request with `inputResponses`), and the pages that
 //! revision 2025-11-25 asks for with the error -32042. Each round is a request of its own with an
-//! id of its own; they are few, and a server that goes on asking where nobody answers ends the
+//! id of its own; they are few, and a server that goes on asking where no person answers ends the
 //! request. Never does: know what the final answer means.
 
 use serde_json::{Value, json};
@@ -123,14 +123,14 @@ impl InputRounds {
     ) -> Result<JsonObject, Error> {
         self.count_round(requests)?;
         let occasion = QuestionContext { call: options.call.clone(), round: Some(self.count) };
-        let nobody = &mut self.is_unattended;
+        let is_unattended = &mut self.is_unattended;
         let work = async {
             let mut answers = JsonObject::new();
             for (key, request) in requests {
                 let (method, params) = question(key, request)?;
                 let answer = connection.respondent().answer(method, params, &occasion).await;
                 let answer = answer.map_err(|refusal| unanswered_error(method, &refusal))?;
-                *nobody |= answer.verdict == Some(QuestionOutcome::Unattended);
+                *is_unattended |= answer.verdict == Some(QuestionOutcome::Unattended);
                 answers.insert(key.clone(), answer.result);
             }
             Ok(answers)
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn rounds_are_few_and_fewer_where_nobody_answers() {
+    fn rounds_are_few_and_fewer_where_no_person_answers() {
         let mut rounds = InputRounds::default();
         for _ in 0..MAX_ROUNDS {
             rounds.count_round(&form()).unwrap();

@@ -1,4 +1,4 @@
-//! The numbers of JSON-RPC errors that this crate sends or decides by.
+//! JSON-RPC error codes that this crate sends or acts on.
 //!
 //! Owns: the codes of JSON-RPC 2.0 and of both MCP revisions. Never does: say what follows of one.
 

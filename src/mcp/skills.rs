@@ -1,4 +1,4 @@
-//! Skills that a server offers (extension `io.modelcontextprotocol/skills`).
+//! Skills of a server (extension `io.modelcontextprotocol/skills`).
 //!
 //! Owns: listing them, and loading one with the checks that make it worth trusting: every file has
 //! the size and digest that the list gave, and `SKILL.md` says of itself what the list said. Never

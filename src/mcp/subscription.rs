@@ -1,5 +1,5 @@
-//! Being told about changes: `subscriptions/listen` in the modern era, `resources/subscribe` and
-//! announcements in the legacy one.
+//! Subscriptions to changes: `subscriptions/listen` in the modern era, `resources/subscribe` and
+//! notifications in the legacy one.
 //!
 //! Owns: one subscription from the request to its end, and what of the news belongs to it. Never
 //! does: begin again after the end; the owner of the connection decides that.

@@ -1,4 +1,4 @@
-//! Work that goes on after a call was answered with a task.
+//! Tasks: calls that continue after their first answer.
 //!
 //! Owns: both dialects of tasks. In revision 2025-11-25 a client asks for a task and fetches its
 //! result with `tasks/result`; in the extension of 2026-07-28 (SEP-2663) a server answers with one

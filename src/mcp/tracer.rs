@@ -1,4 +1,4 @@
-//! What crosses the wires of one server, for the listeners of its trace.
+//! Reporting the traffic of one server to the listeners of its trace.
 //!
 //! Owns: the numbers of what passed, which answer belongs to which request and to which tool call,
 //! and how long it took. Each wire reports what crosses it, byte for byte. Never does: change or
@@ -117,7 +117,7 @@ impl Tracer {
         Self::default()
     }
 
-    /// Whether anybody looks: check before something is prepared for a report.
+    /// Whether a listener is attached: check before a report is prepared.
     pub fn is_on(&self) -> bool {
         self.0.as_ref().is_some_and(|watched| watched.sink.is_enabled())
     }
@@ -474,7 +474,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn nobody_looks_and_nothing_is_kept() {
+    fn without_a_listener_nothing_is_kept() {
         let off = Tracer::new("srv", TrafficSink::disabled());
         assert!(!off.is_on());
         off.sent(&bytes("{}"), None);

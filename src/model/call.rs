@@ -52,7 +52,7 @@ pub struct ToolContext {
 }
 
 impl ToolContext {
-    /// A context with nothing in it: no session, no directory but the root, nobody who listens.
+    /// An empty context: no session, no directory but the root, no listener.
     pub fn empty(call_id: CallId) -> Self {
         Self {
             call_id,

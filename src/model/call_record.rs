@@ -1,5 +1,5 @@
-//! One call as the records tell it: filled once by the host, and written by the audit log, the
-//! statistics and the history, each in its own shape.
+//! The record of one call: filled once by the host, and written by the audit log, the statistics
+//! and the history, each in its own format.
 //!
 //! Owns: which facts about a call are recorded. Never does: mask (the arguments and the message are
 //! masked before they get here), or know how a line is written.

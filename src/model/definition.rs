@@ -1,4 +1,4 @@
-//! What a tool is: its schema, where it comes from, how fast and how safe it says it is.
+//! Tool definitions: schema, origin, hints about speed and safety, status.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -136,7 +136,7 @@ pub enum ToolStatus {
     Changed,
     /// Cannot be called; the reason is in [`ToolDefinition::unavailable_reason`].
     Unavailable,
-    /// An entry of a project that nobody agreed to yet.
+    /// An entry of an untrusted project.
     Untrusted,
     /// Live, but its schema could not be compiled, so arguments are not checked.
     Unchecked,
@@ -160,7 +160,7 @@ impl ToolStatus {
 /// What a tool is by its pin.
 #[derive(Debug, Clone, Default)]
 pub enum PinState {
-    /// Nobody pinned it, or it was not compared.
+    /// It has no pin, or was not compared with it.
     #[default]
     NotPinned,
     /// It is what was pinned.
@@ -229,7 +229,7 @@ pub struct ToolDefinition {
     pub category: Option<String>,
     /// How fast it says it is.
     pub speed: Speed,
-    /// What surrounds it while it runs.
+    /// How the tool is isolated while it runs.
     pub safety: Safety,
     /// Whether a file or an MCP server declares it.
     pub source: ToolSource,
@@ -267,7 +267,7 @@ pub struct ToolDefinition {
     pub status: ToolStatus,
     /// Why it cannot be called, when it cannot.
     pub unavailable_reason: Option<Error>,
-    /// What it is by its pin.
+    /// The result of comparing it with its pin.
     pub pin_state: PinState,
     /// Doubts about the definition, such as a schema that cannot be checked.
     pub warnings: Vec<String>,
@@ -288,7 +288,7 @@ impl ToolDefinition {
 
     /// Takes the tool out of service, saying why.
     pub fn mark_unavailable(&mut self, reason: Error) {
-        // What nobody agreed to yet stays that, whatever else is wrong with it.
+        // An untrusted entry stays untrusted, whatever else is wrong with it.
         if self.status != ToolStatus::Untrusted {
             self.status = ToolStatus::Unavailable;
         }

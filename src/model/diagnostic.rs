@@ -1,7 +1,9 @@
-//! Something wrong (or doubtful) in a configuration file, with the spot it stands at.
+//! A problem in a configuration file, with its position.
 
 use std::path::PathBuf;
 use std::sync::Arc;
+
+use crate::util::spelling::did_you_mean;
 
 /// A spot in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,11 +64,11 @@ impl Diagnostic {
         self
     }
 
-    /// Proposes what was probably meant, if there is anything similar.
+    /// Proposes the one of `known` that `word` probably was meant to be, if any is similar.
     #[must_use]
-    pub fn with_suggestion(self, meant: Option<&str>) -> Self {
-        match meant {
-            Some(meant) => self.with_hint(format!("did you mean '{meant}'?")),
+    pub fn with_suggestion<'k>(self, word: &str, known: impl IntoIterator<Item = &'k str>) -> Self {
+        match did_you_mean(word, known) {
+            Some(hint) => self.with_hint(hint),
             None => self,
         }
     }

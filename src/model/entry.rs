@@ -1,4 +1,4 @@
-//! Whose entry of a configuration file it is.
+//! The identity of a configuration entry: the layer and the directory of its file.
 //!
 //! Owns: the layers of files and the identity of an entry. The user's rules, pins and logins hold
 //! for an identity and not for a name, because any file may use any name.

@@ -1,4 +1,4 @@
-//! A failure as a value: what happened, where, the peer's last words, what to do next.
+//! The error type: what happened, where, the peer's last output, what to do next.
 //!
 //! Every error of every room ends as a [`Error`]; its [`ErrorKind`] decides the exit code.
 
@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use super::diagnostic::SourceLocation;
 use super::error_cause::ErrorCause;
+use crate::util::append::AppendError;
 
 /// The classes of failure, one for each documented exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -211,6 +212,15 @@ impl Error {
         }))
     }
 
+    /// Files of records that cannot be read.
+    pub fn unreadable_records(error: AppendError) -> Self {
+        match error {
+            AppendError::Unsafe(why) => Self::denied(format!("not read: {why}"))
+                .with_hint("look who made it, and remove it"),
+            AppendError::Failed(why) => Self::internal(why),
+        }
+    }
+
     fn update(mut self, change: impl FnOnce(&mut ErrorInner)) -> Self {
         change(Arc::make_mut(&mut self.0));
         self
@@ -340,7 +350,7 @@ impl Error {
         self.0.retry_advice
     }
 
-    /// What it came of, as far as anybody decides by that.
+    /// Its cause, as far as callers decide by it.
     pub fn cause(&self) -> ErrorCause {
         self.0.cause
     }

@@ -1,4 +1,4 @@
-//! What went wrong, as far as a caller decides something by it.
+//! Causes of errors, as far as callers decide by them.
 //!
 //! Owns: the causes that change what happens next. Never does: choose words; an error's message is
 //! for people and is never compared.
@@ -7,7 +7,7 @@
 /// it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ErrorCause {
-    /// Nobody decides by the cause; the error's kind is all there is.
+    /// No cause is given; callers decide by the error's kind.
     #[default]
     Unspecified,
     /// The peer answered with a JSON-RPC error.

@@ -1,4 +1,4 @@
-//! What happens while toolhost works, as a closed set of events for whoever watches.
+//! The closed set of events that front ends may listen to while toolhost works.
 
 use std::sync::Arc;
 use std::time::Duration;

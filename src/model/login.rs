@@ -1,5 +1,4 @@
-//! Logging in at the authorization server of a server: who leads a person there, and what came of
-//! it.
+//! Logins at a server's authorization server: the port that leads a person there, and the result.
 
 use async_trait::async_trait;
 use serde::Serialize;
@@ -35,7 +34,7 @@ pub trait Browser: Send + Sync {
     /// Makes the visit; gives the address it ended at, with its query.
     ///
     /// # Errors
-    /// When nobody made it, in the time there is.
+    /// When the visit was not made within the time limit.
     async fn authorize(&self, visit: &AuthorizationRequest) -> Result<String, Error>;
 }
 

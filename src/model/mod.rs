@@ -1,4 +1,4 @@
-//! The plain values everything else speaks: names, definitions, calls, results, errors, events.
+//! The shared vocabulary of plain values: names, definitions, calls, results, errors, events.
 //!
 //! Owns: the vocabulary. Never does: input or output, waiting, locking, parsing of files.
 

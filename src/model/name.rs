@@ -1,4 +1,4 @@
-//! `{component}-{tool}`: how one catalogue names tools from many places.
+//! Qualified tool names: `{component}-{tool}`.
 
 use std::fmt;
 

@@ -1,5 +1,5 @@
-//! What servers offer beside tools: prompts, resources and templates of resources, what reading
-//! them gives, and what they tell about changes.
+//! Offerings of servers beside tools: prompts, resources and resource templates, their contents and
+//! change notifications.
 //!
 //! Text that came from a server is kept as it was sent; it is made safe when shown.
 

@@ -1,4 +1,4 @@
-//! What a server asks a person while it works, and the port through which it is answered.
+//! A server's question to a person, and the port through which it is answered.
 
 use std::time::Duration;
 
@@ -81,7 +81,7 @@ pub enum QuestionReply {
     Decline,
     /// A person turned away without an answer.
     Cancel,
-    /// Nobody could be asked. Servers hear it as a no.
+    /// No person could be asked. Servers hear it as a decline.
     Unattended,
 }
 
@@ -104,9 +104,9 @@ pub enum QuestionOutcome {
     Accepted,
     /// A person refused to answer.
     Declined,
-    /// Somebody turned away from it, or nobody waits for its answer any more.
+    /// The person dismissed it, or its answer is no longer awaited.
     Cancelled,
-    /// It was declined because nobody could be asked.
+    /// It was declined because no person could be asked.
     Unattended,
     /// Declined by toolhost without asking a person: what it asks for is never done.
     Refused,

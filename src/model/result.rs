@@ -1,4 +1,4 @@
-//! What a call gave: one shape for every kind of tool.
+//! The result of a call: one type for every kind of tool.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What is known about an MCP server at one moment.
+//! The status of an MCP server at one moment.
 
 use std::time::Duration;
 
@@ -35,7 +35,7 @@ pub enum ServerState {
     Ready,
     /// Could not be started, or died.
     Failed(Error),
-    /// An entry of a project that nobody agreed to yet; nothing is started or contacted.
+    /// An entry of an untrusted project; nothing is started or contacted.
     Untrusted(Error),
     /// Shut down by toolhost, not by a failure.
     Closed,
@@ -105,7 +105,7 @@ pub struct ServerStatus {
     pub name: String,
     /// What the file says about it.
     pub description: Option<String>,
-    /// Where it is in its life.
+    /// Its lifecycle state.
     pub state: ServerState,
     /// `stdio`, `http`, `unix` (HTTP over a socket) or `sse` (HTTP+SSE); empty when its entry cannot
     /// be used.

@@ -1,4 +1,4 @@
-//! What a source of tools offers at one moment.
+//! The tools a provider lists at one moment.
 
 use std::sync::Arc;
 

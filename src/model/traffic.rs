@@ -1,4 +1,4 @@
-//! What goes over the wire between toolhost and a server, for whoever looks at it.
+//! Traffic between toolhost and a server, as traces show it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -88,7 +88,7 @@ pub enum MessageInfo {
         /// Whether it is an error.
         is_error: bool,
     },
-    /// A notification, which nobody answers.
+    /// A notification, which has no answer.
     Notification {
         /// The JSON-RPC method, such as `tools/call`.
         method: String,
@@ -175,7 +175,7 @@ impl TrafficFilter {
     }
 }
 
-/// Where traffic is shown or saved. Nobody looks unless somebody asked to: check
+/// Where traffic is shown or saved. Disabled unless a trace was asked for: check
 /// [`TrafficSink::is_enabled`] before anything is prepared for it.
 #[derive(Clone, Default)]
 pub struct TrafficSink {
@@ -190,18 +190,18 @@ impl TrafficSink {
         Self { deliver: Some(Arc::new(deliver)), gate: TraceGate::default() }
     }
 
-    /// A sink that nobody looks at.
+    /// A sink that drops everything.
     pub fn disabled() -> Self {
         Self::default()
     }
 
-    /// The same behind a gate: while that is closed nobody looks.
+    /// The same sink behind a gate: disabled while the gate is closed.
     #[must_use]
     pub fn with_gate(self, gate: TraceGate) -> Self {
         Self { gate, ..self }
     }
 
-    /// What it is behind of.
+    /// The gate of this sink.
     pub fn gate(&self) -> TraceGate {
         self.gate.clone()
     }

@@ -1,7 +1,7 @@
-//! What a URL or an address says by itself, without a lookup.
+//! Classifying URLs and addresses without a DNS lookup.
 //!
-//! Owns: how a URL is shown, and which addresses are this machine, near it, or nobody's to ask.
-//! Never does: look up a name.
+//! Owns: how a URL is shown, and which addresses are local, private, link-local or otherwise not to
+//! be contacted. Never does: look up a name.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -20,8 +20,8 @@ pub fn display_url(url: &Url) -> String {
     shown.to_string()
 }
 
-/// Whether a URL names this machine or a private address, as far as that can be told without
-/// asking anyone.
+/// Whether a URL names this machine or a private address, as far as that can be told without a
+/// lookup.
 pub fn is_local_or_private(url: &Url) -> bool {
     let private = |ip: IpAddr| match ip {
         IpAddr::V4(ip) => ip.is_private() || ip.is_link_local(),
@@ -41,8 +41,8 @@ pub fn host_and_port(url: &Url) -> String {
     url.port_or_known_default().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
 }
 
-/// Whether an address is one that only this link knows: `169.254.0.0/16` and `fe80::/10`, under
-/// which clouds hand credentials to whoever asks, and the one such service outside of them.
+/// Whether an address is link-local: `169.254.0.0/16` and `fe80::/10`, where clouds serve
+/// credentials to any client, and the one such service outside of them.
 pub fn is_link_local(address: IpAddr) -> bool {
     const METADATA: Ipv6Addr = Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254);
     match address.to_canonical() {

@@ -1,4 +1,4 @@
-//! The client under everything that speaks HTTP.
+//! The shared HTTP client.
 //!
 //! Owns: how connections are made: name lookup, TLS, the pool, no redirects of its own, no proxy
 //! for this machine, no cookies. Never does: know what is asked, or follow anything.
@@ -20,7 +20,7 @@ use crate::model::{Error, ErrorPhase};
 /// Idle connections are dropped before the 5 s after which common servers close theirs, so that
 /// a call does not meet a connection that is just being closed.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(4);
-/// What every request says it comes from.
+/// The `User-Agent` of every request.
 pub const USER_AGENT: &str = concat!("toolhost/", env!("CARGO_PKG_VERSION"));
 /// How many lines of response headers are read.
 const HEADER_LINES: usize = 100;

@@ -1,4 +1,4 @@
-//! A connection of one's own, without the client and its pool.
+//! Opening a dedicated connection, outside of the client's pool.
 //!
 //! Owns: name lookup, TCP or a Unix socket, TLS, and the deadline over all of them. Never does:
 //! speak HTTP, or ask a proxy: who has to go through one uses the client.

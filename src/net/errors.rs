@@ -1,4 +1,4 @@
-//! What went wrong below HTTP, as an error with its cause.
+//! Connection failures (DNS, TCP, TLS) as errors with a cause.
 //!
 //! Owns: reading the chain of causes of a failed request or body (name lookup, TCP, TLS, framing,
 //! decompression) and choosing the kind of error. Never does: look at a status or at content.
@@ -117,7 +117,7 @@ pub fn host_not_found(reason: &str, url: &Url) -> Error {
         .with_hint("check the url for typing errors, and the network")
 }
 
-/// What came is no HTTP, and why.
+/// The error for a response that is not HTTP.
 pub fn not_http(why: &str, url: &Url) -> Error {
     Error::protocol(format!("{} does not speak HTTP: {why}", host_and_port(url)))
         .with_hint("check host and port of the url")

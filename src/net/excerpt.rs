@@ -1,4 +1,4 @@
-//! The peer's own words, as one line of a message.
+//! Excerpts of a peer's answer for error messages.
 //!
 //! Owns: finding them in the body of a refusal, and keeping them short. Never does: make them safe
 //! to print; that is done where they are printed.

@@ -1,4 +1,4 @@
-//! What everything that speaks HTTP as a client has in common.
+//! Shared code of all HTTP clients in this crate.
 //!
 //! Owns: the client and how it connects, which addresses and redirects are refused, bounded
 //! reading of responses, and what goes wrong below HTTP as errors. Never does: know what is asked

@@ -1,4 +1,4 @@
-//! Which redirects are followed.
+//! The redirect policy.
 //!
 //! Owns: the rule, and the error for all others, which names where they lead. Never does: send.
 

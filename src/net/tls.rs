@@ -1,4 +1,4 @@
-//! TLS for connections that are made without the client.
+//! TLS for connections made without the HTTP client.
 //!
 //! Owns: the same rules as the client has: the system's authorities, HTTP/1.1, and no check at all
 //! where a person asked for that. Never does: connect.

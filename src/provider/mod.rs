@@ -1,4 +1,4 @@
-//! The contract between the host and whatever runs tools.
+//! The contract between the host and the providers of tools.
 //!
 //! Owns: [`ToolProvider`], the optional abilities beside it, and [`ProviderKind`], the row by which a kind
 //! of internal tool is registered. Never does: name a concrete kind, or wrap a call — validation,
@@ -223,11 +223,11 @@ pub trait OfferingSupport: Send + Sync {
         cancel: &CancellationToken,
     ) -> Result<Completion, Error>;
 
-    /// Hands on what the server tells about changes, until `cancel` fires or nobody takes it any
-    /// more. An interruption is told and overcome, within bounds.
+    /// Forwards the server's notifications of changes, until `cancel` fires or the receiver is
+    /// dropped. An interruption is reported and overcome, within bounds.
     ///
     /// # Errors
-    /// When the server does not tell such changes, or cannot be had (back).
+    /// When the server does not support such notifications, or cannot be reached (again).
     async fn watch(
         &self,
         wanted: &SubscriptionFilter,
@@ -279,7 +279,7 @@ pub struct ProviderDeps {
 }
 
 impl ProviderDeps {
-    /// A context without state, named directories or anybody who listens.
+    /// A context without state, named directories or listeners.
     pub fn bare(environment: Arc<dyn Environment>) -> Self {
         Self {
             environment,

@@ -1,4 +1,4 @@
-//! From what an entry says about its sandbox to what one start of its program is confined to.
+//! Turning an entry's `sandbox` into the confinement of one process.
 //!
 //! Owns: the policy where an entry leaves things open, contradictions with `safety`, and the words
 //! about a sandbox in definitions, statuses and errors. Shared by every kind that starts programs.

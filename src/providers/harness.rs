@@ -1,6 +1,5 @@
-//! A kind of tool under test: entries are written as people write them and go through
-//! the real compiler of configuration, the kind builds its providers from them, and calls go
-//! straight to the provider.
+//! A test harness for a kind of tool: entries go through the real configuration compiler, the kind
+//! builds its providers from them, and calls go straight to the provider.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Errors about one text of an entry that know what to write instead.
+//! Errors about a text of an entry, with a suggested correction.
 
 use std::fmt::Display;
 

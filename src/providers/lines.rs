@@ -1,4 +1,4 @@
-//! Lines that a child process writes to a pipe, and the bound on the events they may become.
+//! Reading lines from a child process's pipe, with a bound on the events they may cause.
 //!
 //! Owns: cutting a stream of bytes into lines of bounded length, and counting the events of one
 //! call. Never does: read what a line says.

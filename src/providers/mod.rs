@@ -1,4 +1,4 @@
-//! The kinds of tool, one file or folder each.
+//! The kinds of tools, one file or folder each.
 //!
 //! Owns: turning entries of a kind into one provider that runs them. Each kind of internal tool
 //! gives a function `kind()` for the registry in `assembly` and nothing else; `mcp` makes one
@@ -23,7 +23,6 @@ mod hinted_error;
 mod lines;
 mod program_env;
 mod properties;
-mod suggestion;
 mod template;
 mod toolkit;
 

@@ -1,4 +1,4 @@
-//! The environment of a program that an entry starts: from nothing, by name.
+//! The environment of a program that an entry starts: built from an explicit list of names.
 //!
 //! Owns: what is passed on to every such program, the keys `env` and `env_keys`. Never does: show a value that may be a secret.
 

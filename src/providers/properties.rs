@@ -1,11 +1,11 @@
-//! What a schema says about the arguments of a call, as far as a kind that places them needs it.
+//! The properties of an input schema, for kinds that place arguments by type.
 //!
 //! Owns: the names, which of them are always there, and advice about names that are none. Never
 //! does: check a value; the host does.
 
 use serde_json::Value;
 
-use crate::providers::suggestion::meant_hint;
+use crate::util::spelling::did_you_mean;
 
 /// The top-level properties of an input schema.
 #[derive(Debug)]
@@ -66,6 +66,6 @@ pub(super) fn unknown_property_hint(name: &str, known: &[&str]) -> String {
     if known.is_empty() {
         return "declare it in parameters_schema".to_owned();
     }
-    meant_hint(name, known.iter().copied())
+    did_you_mean(name, known.iter().copied())
         .unwrap_or_else(|| format!("the schema has {}", known.join(", ")))
 }

@@ -1,4 +1,4 @@
-//! Entries that give several tools: which of them, under which names and with which definitions.
+//! Entries that give several tools: which ones, under which names and definitions.
 //!
 //! Owns: selecting from what a kind offers (`tools`, `selected_tools`, `original_tool_name`), the
 //! names `{component}-{tool}`, and overrides of name, title, description and approval. Never does:
@@ -14,7 +14,7 @@
 use crate::config::node::{ConfigNode, NodeValue};
 use crate::config::spec::ToolSpec;
 use crate::model::{Diagnostic, SourceLocation, ToolDefinition, ToolName, check_name};
-use crate::providers::suggestion::meant_hint;
+use crate::util::spelling::did_you_mean;
 
 /// The keys of an entry that selecting understands; a kind adds them to its own.
 pub(super) const KEYS: [&str; 5] =
@@ -170,7 +170,7 @@ fn read_item(
     {
         let diagnostic = Diagnostic::error(format!("unknown key '{}'", key.text))
             .with_location(item.location_of(key));
-        let hint = meant_hint(&key.text, ITEM_KEYS.into_iter())
+        let hint = did_you_mean(&key.text, ITEM_KEYS.into_iter())
             .unwrap_or_else(|| format!("a selected tool knows {}", ITEM_KEYS.join(", ")));
         return Err(diagnostic.with_hint(hint));
     }
@@ -208,7 +208,7 @@ fn find_tool(
         let all =
             available.iter().flat_map(|o| std::iter::once(o.name).chain(o.aliases.iter().copied()));
         let hint =
-            meant_hint(word, all).unwrap_or_else(|| format!("there are {}", names.join(", ")));
+            did_you_mean(word, all).unwrap_or_else(|| format!("there are {}", names.join(", ")));
         Diagnostic::error(format!("there is no tool '{word}' to select"))
             .with_hint(hint)
             .with_location(at.location())

@@ -1,4 +1,4 @@
-//! `toolhost` without a command, on a terminal: the console.
+//! Starting the console when `toolhost` runs on a terminal without a command.
 //!
 //! Owns: what it takes to open it — the host with the console as its front end, signals — and the
 //! end of what was started. Whether the project is trusted is asked in the console itself.
@@ -24,7 +24,7 @@ use crate::tui::theme::Appearance;
 use crate::tui::{self, ConsoleLaunch};
 use crate::util::clock::SystemClock;
 
-/// Whether there is a terminal to open it on, and nobody asked for something else.
+/// Whether there is a terminal to open it on, and no option asks for other output.
 pub(super) fn is_possible(context: &CommandContext) -> bool {
     let plain = context.global.plain || context.global.format() != Format::Text;
     let environment = &*context.environment;

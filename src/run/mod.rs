@@ -1,5 +1,4 @@
-//! One run of the program: parse, dispatch, and the one place where a failure becomes text and an
-//! exit code.
+//! One run of the program: parses, dispatches, and turns a failure into text and an exit code.
 //!
 //! Owns: the order of things, signals, and the bounded end of every run. Never does: know what a
 //! command does.
@@ -108,7 +107,7 @@ fn block_on_command(command: CliCommand, context: &CommandContext) -> CommandRes
     outcome
 }
 
-/// One thread is enough for whoever mostly waits.
+/// One thread is enough for a program that mostly waits.
 fn runtime() -> Result<tokio::runtime::Runtime, Error> {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()

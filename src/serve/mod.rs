@@ -1,8 +1,8 @@
-//! The server side of MCP: what toolhost offers to others.
+//! The server side of MCP: the servers that run inside this binary.
 //!
-//! Owns: the MCP servers that run inside this binary, and the proxy that stands before one of
-//! somebody else. Never does: load configuration, talk to a terminal, or start a server of somebody
-//! else. The SDK's types stay inside this room.
+//! Owns: the MCP servers that run inside this binary, and the recording proxy in front of another
+//! server. Never does: load configuration, talk to a terminal, or start another server. The SDK's
+//! types stay inside this room.
 
 pub mod demo;
 pub mod record;

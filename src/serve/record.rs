@@ -1,5 +1,4 @@
-//! Standing between a client and a server that speaks on its standard streams, and telling a
-//! tracer what passes.
+//! The recording proxy: relays a server's standard streams and reports the traffic to a tracer.
 //!
 //! Owns: passing every byte on as it comes, in both directions and on stderr, and the end of the
 //! server when either side ends. Never does: change, hold back or understand a message; but what

@@ -1,4 +1,4 @@
-//! Calls, counted: by how they ended, with the durations of those that went well.
+//! Counters of calls: outcomes, and the durations of successful calls.
 //!
 //! Owns: what is counted of a row, and putting counts together. Never does: know where they are
 //! kept.
@@ -9,6 +9,7 @@ use std::time::Duration;
 use super::granularity::Granularity;
 use super::spool::SpoolRow;
 use crate::util::histogram::Durations;
+use crate::util::number::float;
 
 /// The most kinds of failure that are told apart; more count as `other`.
 const MOST_KINDS: usize = 32;
@@ -78,8 +79,7 @@ impl CallCounts {
 
     /// The share of calls that went well, from 0 to 1; `None` without a call.
     pub fn success_rate(&self) -> Option<f64> {
-        #[expect(clippy::cast_precision_loss, reason = "a share")]
-        let share = self.ok as f64 / self.calls() as f64;
+        let share = float(self.ok) / float(self.calls());
         (self.calls() > 0).then_some(share)
     }
 

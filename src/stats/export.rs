@@ -1,4 +1,4 @@
-//! Statistics in a file: as JSON with the words of the documents, and as a table.
+//! Exporting statistics as JSON and CSV.
 
 use std::time::Duration;
 
@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::{Summary, Usage};
 use crate::util::csv::{self, Cell};
+use crate::util::number::{float, millis};
 use crate::util::timestamp::rfc3339;
 
 /// The version of the shape.
@@ -97,15 +98,9 @@ pub fn csv(summary: &Summary) -> String {
     csv::table(std::iter::once(head).chain(summary.tools.iter().map(row)))
 }
 
-#[expect(clippy::cast_precision_loss, reason = "2^53 microseconds are 285 years")]
-fn millis(duration: Duration) -> f64 {
-    duration.as_micros() as f64 / 1e3
-}
-
 /// Converts milliseconds to seconds, fractions kept.
-#[expect(clippy::cast_precision_loss, reason = "2^53 milliseconds are 285,000 years")]
 fn seconds(millis: u64) -> f64 {
-    millis as f64 / 1e3
+    float(millis) / 1e3
 }
 
 #[cfg(test)]

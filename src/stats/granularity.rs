@@ -1,4 +1,4 @@
-//! The grains of time that calls are counted in.
+//! The time buckets in which calls are counted.
 //!
 //! Every call is counted three times: in its minute, its hour and its day (UTC). The fine grains
 //! are kept for a while and the days as long as the statistics, so that a window is exact to the

@@ -1,4 +1,4 @@
-//! Where statistics are kept: a store, and the spool beside it.
+//! The location of the statistics: the store, and the spool beside it.
 
 use std::path::{Path, PathBuf};
 

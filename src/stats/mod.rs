@@ -1,11 +1,11 @@
-//! Numbers about calls that were made.
+//! Statistics of the calls that were made.
 //!
 //! Owns: the spool, one line for each call; the store, which the lines are folded into; and what
 //! can be asked of both. Never does: keep arguments or results, wait for another process in a call,
 //! print.
 //!
-//! A call costs one line appended to the spool. Whoever reads statistics first folds what was
-//! appended since into the store ([`Statistics`]), each line once, whatever happens in between.
+//! A call costs one line appended to the spool. A reader first folds what was appended since into
+//! the store ([`Statistics`]), each line once, whatever happens in between.
 
 pub mod count;
 pub mod export;

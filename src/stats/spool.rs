@@ -1,7 +1,7 @@
 //! The statistics spool: one compact JSON line for each call, appended and never read here.
 //!
-//! Owns: the shape of a line, writing and parsing it, and how much of it is kept. Whoever reads the
-//! spool folds it.
+//! Owns: the shape of a line, writing and parsing it, and how much of it is kept. Readers of
+//! statistics fold it.
 
 use std::time::Duration;
 
@@ -14,8 +14,8 @@ use crate::util::segments::{SegmentRetention, SegmentedLog};
 /// The file's name in the state directory.
 pub const FILE: &str = "stats.spool";
 
-/// What is kept of rows that nobody folds: a file is set aside at 4 MiB, some 30,000 calls, and of
-/// more than 256 MiB the oldest are removed.
+/// How much is kept of rows that are never folded: a file is set aside at 4 MiB, some 30,000 calls,
+/// and of more than 256 MiB the oldest are removed.
 pub fn segment_retention(age: Duration) -> SegmentRetention {
     SegmentRetention { max_segment_bytes: 4 << 20, max_total_bytes: 256 << 20, max_age: age }
 }
@@ -80,8 +80,8 @@ pub struct Spool {
 }
 
 impl Spool {
-    /// The spool at `location`. With `sync` each row is forced to the disk; `segment_retention` says when a file
-    /// is set aside, and which are removed should nobody ever fold them.
+    /// The spool at `location`. With `sync` each row is forced to the disk; `segment_retention`
+    /// says when a file is set aside, and which are removed should they never be folded.
     pub fn new(location: RecordLocation, sync: bool, keep: SegmentRetention) -> Self {
         Self { file: SegmentedLog::new(location, sync, keep) }
     }

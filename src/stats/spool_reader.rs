@@ -1,4 +1,4 @@
-//! What of the spool was not folded yet.
+//! Reading the part of the spool that was not folded yet.
 //!
 //! A file of the spool is known by its first line, which holds the identity of a call and so is
 //! like no other: names change when a file is set aside, and numbers of files are used again. Of
@@ -29,7 +29,7 @@ pub const CHUNK: u64 = 4 << 20;
 const LONGEST: usize = 64 << 10;
 
 /// How many identities are remembered at the place where reading ended. A writer that finds its
-/// line behind somebody's torn one writes it once more, right behind it.
+/// line behind a torn one of another process writes it once more, right behind it.
 const RECENT: usize = 16;
 
 /// How long ago a file must have changed last, after it was set aside, to be taken as finished.
@@ -54,11 +54,11 @@ pub type SpoolPositions = BTreeMap<String, SpoolPosition>;
 pub struct SpoolFile {
     /// The current path; a file keeps its key when it is set aside.
     pub path: PathBuf,
-    /// What it is known by.
+    /// The identity of the file, which survives renaming.
     pub key: String,
     /// The length in bytes when it was opened.
     pub length: u64,
-    /// Whether it was set aside, so long ago that nobody appends to it any more.
+    /// Whether it was set aside so long ago that no process appends to it any more.
     pub is_finished: bool,
     file: File,
 }
@@ -126,7 +126,7 @@ impl SpoolFile {
     /// When the file cannot be read.
     pub fn read(&self, position: &SpoolPosition) -> io::Result<SpoolChunk> {
         let mut bytes = Vec::new();
-        // Somebody may have made the file shorter; what was folded of it stays folded.
+        // The file may have been truncated; what was folded of it stays folded.
         let from = position.offset.min(self.length);
         let wanted = usize::try_from((self.length - from).min(CHUNK)).unwrap_or(usize::MAX);
         bytes.resize(wanted, 0);

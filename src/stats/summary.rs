@@ -1,4 +1,4 @@
-//! What can be read from statistics: plain values, without a file behind them.
+//! The results of statistics queries, as plain values.
 //!
 //! Owns: windows, totals, groups, orders, and the series of time in slices. Never does: read a
 //! file or a clock.
@@ -9,6 +9,7 @@ use std::time::Duration;
 use super::count::{CallCounts, SpoolBatch, ToolKey, UsagePeriod};
 use super::granularity::{GrainRange, RetentionBounds, grain_ranges};
 use super::store::{Grain, GrainSink};
+use crate::util::number::float;
 
 /// The window and the tools that a summary is wanted of.
 #[derive(Debug, Clone, Default)]
@@ -152,8 +153,7 @@ pub struct TimeSlice {
 impl TimeSlice {
     /// Calls per second over the interval.
     pub fn rate(&self) -> f64 {
-        #[expect(clippy::cast_precision_loss, reason = "a rate")]
-        let calls = self.counts.calls() as f64;
+        let calls = float(self.counts.calls());
         calls / self.length.as_secs_f64().max(1.0)
     }
 }
@@ -291,7 +291,7 @@ pub struct SeriesPoint {
     pub calls: u64,
     /// How many of the calls failed.
     pub failed: u64,
-    /// What 95 of 100 calls that went well did not exceed.
+    /// The 95th percentile of successful calls' durations.
     pub p95: Option<Duration>,
 }
 

@@ -1,7 +1,7 @@
-//! A person's own editor, for a text that is easier to write there.
+//! Editing a text in the user's own editor (`$VISUAL`, `$EDITOR`).
 //!
-//! Owns: the file the text is in while it is written, which nobody else can read and which is gone
-//! afterwards, and what went wrong. Never does: touch the terminal; whoever asks has given it back.
+//! Owns: the private temporary file, which is removed afterwards, and the errors. Never does: touch
+//! the terminal; the caller has released it.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;

@@ -1,4 +1,4 @@
-//! Where the panes are, for each size of terminal.
+//! The layout of panes for each terminal size.
 //!
 //! Owns: arithmetic on rectangles. Never does: draw.
 

@@ -1,4 +1,4 @@
-//! Pictures to bytes: only what changed, in one piece, and nothing at all when nothing did.
+//! Rendering frames to bytes: only changed cells, in one write, and nothing when nothing changed.
 //!
 //! Owns: the bytes of a frame. Never does: write to a terminal.
 
@@ -77,7 +77,8 @@ impl Painter {
             self.size = state.context.size;
             // One that knows nothing of what is there draws all of it.
             self.terminal = terminal(&self.buffer, self.size)?;
-            // The old one gave a cursor back that nobody missed.
+            // The terminal that is dropped has written a sequence that shows the cursor; it is not
+            // wanted.
             self.buffer.0.borrow_mut().clear();
         }
         let theme = state.context.appearance.theme();

@@ -1,4 +1,4 @@
-//! What the console remembers from one run to the next, and its form in a file.
+//! The state that the console keeps between runs, and its file format.
 //!
 //! Owns: which things, the bounds, the version. Never does: read or write the file (effects
 //! does), or know what is secret.

@@ -1,4 +1,4 @@
-//! The terminal while the console runs: taken over, drawn on, and given back whatever happens.
+//! The terminal while the console runs: entering and leaving raw mode and the alternate screen.
 //!
 //! Owns: raw mode, the alternate screen, the cursor, the input stream, the clipboard sequence.
 //! Never does: decide what is drawn.
@@ -125,7 +125,7 @@ impl Screen {
         self.painter.invalidate();
     }
 
-    /// Puts a text on the clipboard of whoever sits at the terminal (OSC 52).
+    /// Puts a text on the clipboard of the terminal's user (OSC 52).
     ///
     /// # Errors
     /// When the terminal is gone.
@@ -146,8 +146,7 @@ impl Screen {
         self.reacquire()
     }
 
-    /// Lends the terminal to somebody else: nothing is drawn and nothing is heard until
-    /// [`Screen::reacquire`].
+    /// Gives the terminal to another program: nothing is drawn or read until [`Screen::reacquire`].
     pub fn release(&mut self) {
         // A stream that is still there would go on reading what is typed for others, and one that
         // ends later would take the first key of the time after.
@@ -175,7 +174,7 @@ impl Drop for Screen {
         restore_terminal();
         let words = LAST_PANIC.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(words) = words.filter(|_| std::thread::panicking()) {
-            // Nobody is left to tell if that fails, too.
+            // If that fails too, it cannot be reported.
             let _told = writeln!(io::stderr(), "{}", text::safe(&words));
         }
     }

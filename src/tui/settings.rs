@@ -1,4 +1,4 @@
-//! A person's own settings of the console: `console.yaml`.
+//! The user's settings of the console: `console.yaml`.
 //!
 //! Owns: what its keys mean, and what is wrong with them, all at once and each with its place.
 //! Nothing in it is fatal: what cannot be used is left out. Never does: open the file.

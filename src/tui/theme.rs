@@ -1,4 +1,4 @@
-//! What a part of the screen means, and how that looks.
+//! Semantic styles and their colours.
 //!
 //! Owns: the styles. Nothing else on the screen names a colour. Every meaning is also told by a
 //! word, a mark or its place, so that a screen without colours says the same.

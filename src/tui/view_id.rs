@@ -1,4 +1,4 @@
-//! The views and their panes.
+//! Identifiers of the views and their panes.
 
 /// The views of the console, in the order of their keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]

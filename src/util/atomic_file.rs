@@ -1,12 +1,13 @@
-//! A file replaced as a whole or not at all.
+//! Replacing a file atomically.
 //!
 //! Owns: the turn of a writer, and the way new content takes the place of the old. Never does:
 //! know what is in the file.
 
-use std::fs::{File, OpenOptions};
+use std::ffi::OsString;
+use std::fs::{File, OpenOptions, Permissions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::private_file;
 
@@ -28,31 +29,51 @@ pub fn lock(path: &Path) -> io::Result<File> {
     Ok(directory)
 }
 
-/// Writes beside the file and moves it into place, so that a reader never sees half of it; for files
-/// that a person named (those of our own are [`private_file::replace`]d). A file
-/// that is there keeps its permissions; a new one gets `mode`, less what the process masks out. Of
-/// a symbolic link what it leads to is replaced.
+/// The permissions of a file that is replaced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileMode {
+    /// [`private_file::FILE`], whatever they were before.
+    Private,
+    /// Those of the old file; a new one gets these, less what the process masks out.
+    Kept(u32),
+}
+
+/// Writes a new file beside the old one and renames it into place, so that a reader never sees half
+/// of it. Its directory has to exist. Of a symbolic link the target is replaced.
 ///
 /// # Errors
 /// When it cannot be written; then the old content is still there.
-pub fn replace(path: &Path, text: &str, mode: u32) -> io::Result<()> {
-    let path = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
-    let mut name = path.file_name().unwrap_or_default().to_os_string();
-    name.push(".new");
-    let beside: PathBuf = path.with_file_name(name);
-    match std::fs::remove_file(&beside) {
-        Err(why) if why.kind() != io::ErrorKind::NotFound => return Err(why),
-        _ => {}
+pub fn replace(path: &Path, bytes: &[u8], mode: FileMode) -> io::Result<()> {
+    let path = &path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
+    let mut name = OsString::from(".");
+    name.push(path.file_name().unwrap_or_default());
+    name.push(format!(".{}", uuid::Uuid::new_v4().simple()));
+    let temporary = path.with_file_name(name);
+    let write = || {
+        let mut file = match mode {
+            FileMode::Private => private_file::create_new(&temporary)?,
+            FileMode::Kept(new) => create_like(path, new, &temporary)?,
+        };
+        file.write_all(bytes)?;
+        file.sync_all()?;
+        std::fs::rename(&temporary, path)
+    };
+    write().inspect_err(|_| {
+        // The error that is reported is the first one.
+        let _absent = std::fs::remove_file(&temporary);
+    })
+}
+
+/// Creates `temporary` with the permissions of `path`, or with `new` where there is no such file.
+fn create_like(path: &Path, new: u32, temporary: &Path) -> io::Result<File> {
+    let old = std::fs::metadata(path).ok().map(|found| found.permissions().mode() & 0o777);
+    let mode = old.unwrap_or(new);
+    let file = OpenOptions::new().create_new(true).write(true).mode(mode).open(temporary)?;
+    if old.is_some() {
+        // The process may mask out what the old file allows.
+        file.set_permissions(Permissions::from_mode(mode))?;
     }
-    let mut options = OpenOptions::new();
-    let mut file = options.create_new(true).write(true).mode(mode).open(&beside)?;
-    if let Ok(before) = std::fs::metadata(&path) {
-        let permissions = std::fs::Permissions::from_mode(before.permissions().mode() & 0o777);
-        file.set_permissions(permissions)?;
-    }
-    file.write_all(text.as_bytes())?;
-    file.sync_all()?;
-    std::fs::rename(&beside, &path)
+    Ok(file)
 }
 
 #[cfg(test)]
@@ -68,13 +89,24 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("deep/er/file");
         let turn = lock(&path).unwrap();
-        replace(&path, "one", 0o600).unwrap();
+        replace(&path, b"one", FileMode::Kept(0o600)).unwrap();
         drop(turn);
         assert_eq!((mode(path.parent().unwrap()), mode(&path)), (0o700, 0o600));
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
-        replace(&path, "two", 0o600).unwrap();
+        replace(&path, b"two", FileMode::Kept(0o600)).unwrap();
         assert_eq!((std::fs::read_to_string(&path).unwrap().as_str(), mode(&path)), ("two", 0o644));
+        replace(&path, b"three", FileMode::Private).unwrap();
+        assert_eq!((std::fs::read(&path).unwrap().as_slice(), mode(&path)), (&b"three"[..], 0o600));
         assert_eq!(std::fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn nothing_is_left_beside_a_file_that_cannot_be_replaced() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("directory");
+        std::fs::create_dir(&path).unwrap();
+        replace(&path, b"one", FileMode::Private).unwrap_err();
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
     }
 
     #[test]
@@ -83,7 +115,7 @@ mod tests {
         let (file, link) = (dir.path().join("file"), dir.path().join("link"));
         std::fs::write(&file, "one").unwrap();
         std::os::unix::fs::symlink(&file, &link).unwrap();
-        replace(&link, "two", 0o600).unwrap();
+        replace(&link, b"two", FileMode::Kept(0o600)).unwrap();
         assert!(std::fs::symlink_metadata(&link).unwrap().is_symlink());
         assert_eq!(std::fs::read_to_string(&file).unwrap(), "two");
     }

@@ -1,4 +1,4 @@
-//! Tables for spreadsheets (RFC 4180).
+//! Writing CSV (RFC 4180).
 //!
 //! Owns: quoting, and that text stays text: a cell that a spreadsheet would take for a formula
 //! begins with an apostrophe. Never does: know what a column means.

@@ -1,4 +1,4 @@
-//! What differs between two texts, line by line.
+//! Line differences between two texts.
 //!
 //! Owns: hunks, bounded in time. Never does: colour them, make text safe, or know what the texts
 //! are.

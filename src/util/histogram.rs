@@ -1,8 +1,9 @@
-//! Durations counted by size: what percentiles are taken from.
+//! A histogram of durations, from which percentiles are computed.
 //!
 //! Owns: [`Durations`], a histogram with three significant digits from a nanosecond to an hour that
 //! can be merged and written down. Never does: read a clock, or know what took so long.
 
+use crate::util::number::float;
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
@@ -66,8 +67,7 @@ impl Durations {
         self.max = self.max.max(nanos);
         self.sum += u128::from(nanos) * u128::from(times);
         let seconds = duration.as_secs_f64();
-        #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
-        let times = times as f64;
+        let times = float(times);
         self.squares += seconds * seconds * times;
     }
 
@@ -146,8 +146,7 @@ impl Durations {
 
     /// Whether enough was counted for this quantile to say something: ten samples beyond it.
     pub fn is_reliable_at(&self, share: f64) -> bool {
-        #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
-        let count = self.count() as f64;
+        let count = float(self.count());
         // Half a sample of room: 1000 × (1 − 0.99) is a little less than 10 in floating point.
         count * (1.0 - share) >= MIN_SAMPLES_BEYOND - 0.5
     }

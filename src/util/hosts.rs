@@ -1,4 +1,4 @@
-//! What can be told of the host in a URL without asking anyone.
+//! Classifying the host in a URL without a lookup.
 
 use url::{Host, Url};
 

@@ -1,4 +1,4 @@
-//! The port to fresh identities.
+//! The port to random identifiers.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

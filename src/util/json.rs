@@ -1,5 +1,4 @@
-//! JSON as it is printed: valid, in the order it was built, and without one character that a
-//! terminal could obey or a reader could not see.
+//! JSON output: valid, in insertion order, and with control and invisible characters escaped.
 
 use std::io::{self, Write};
 

@@ -1,12 +1,12 @@
-//! A line of JSON, written member by member: what records are made of.
+//! Writing one JSON object on a line, member by member, for records.
 //!
 //! Owns: the punctuation, and writing a text that needs no escape as it is, which nearly all are.
 //! Never does: know what a member means, or build a tree.
 
 use serde::Serialize;
 
-/// An object that is being written. Members stand in the order in which they are added; nobody
-/// looks whether a name was used before.
+/// An object that is being written. Members stand in the order in which they are added; duplicate
+/// names are not detected.
 #[derive(Debug)]
 pub struct JsonLineWriter(Vec<u8>);
 

@@ -1,4 +1,4 @@
-//! Small tools without knowledge of the domain.
+//! Utilities without domain knowledge.
 //!
 //! Owns: ports for time and ids, units, the one sanitiser for untrusted text, bounded buffers,
 //! atomic files. Never does: know a tool, a server or a command.
@@ -17,6 +17,7 @@ pub mod ids;
 pub mod jq;
 pub mod json;
 pub mod json_line;
+pub mod number;
 pub mod orphans;
 pub mod output_paths;
 pub mod pacer;
@@ -25,6 +26,7 @@ pub mod private_file;
 pub mod process;
 pub mod regular_file;
 pub mod segments;
+pub mod spelling;
 pub mod tail;
 pub mod text;
 pub mod timestamp;

@@ -1,7 +1,7 @@
-//! Processes that our children leave behind when they die.
+//! Reaping orphaned descendants of our children.
 //!
 //! Owns: becoming the parent of such processes (Linux; elsewhere nothing), collecting them when
-//! they end, and ending them all at last. Never does: touch a child that somebody still waits for,
+//! they end, and ending them all at last. Never does: touch a child that is still waited for,
 //! before the very end.
 
 use std::collections::BTreeSet;
@@ -94,7 +94,7 @@ pub async fn kill_all() -> Vec<u32> {
         }
         for pid in left {
             if let Some(pid) = to_pid(pid) {
-                // Whoever is gone already is where it should be.
+                // A group that is gone already needs no signal.
                 let _gone = rustix::process::kill_process_group(pid, Signal::KILL);
                 let _gone = rustix::process::kill_process(pid, Signal::KILL);
             }
@@ -119,7 +119,7 @@ fn to_pid(pid: u32) -> Option<Pid> {
 #[cfg(target_os = "linux")]
 fn children() -> Vec<u32> {
     use rustix::process::{WaitId, WaitIdOptions, waitid};
-    // Mostly there are none, and the system says so at once. Whoever ended is left lying.
+    // Mostly there are none, and the system says so at once. What ended stays unreaped.
     let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
     if matches!(waitid(WaitId::All, look), Err(rustix::io::Errno::CHILD)) {
         return Vec::new();

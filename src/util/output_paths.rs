@@ -1,7 +1,7 @@
-//! Names of files for results.
+//! File names for saved results.
 //!
-//! Owns: one name for each payload, by its media type. Never does: take a name, or a part of one, from
-//! whoever sent it.
+//! Owns: one name for each payload, by its media type. Never does: take a name, or a part of one,
+//! from the sender.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Name patterns: `*` stands for any run of characters, `?` for one.
+//! Glob patterns for names: `*` matches any run of characters, `?` one.
 
 /// Whether `name` matches `pattern` as a whole. Linear in practice, never exponential.
 pub fn matches(pattern: &str, name: &str) -> bool {

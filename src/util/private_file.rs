@@ -1,11 +1,11 @@
-//! Files and directories that nobody but their owner may use.
+//! Files and directories that only their owner may use.
 //!
 //! Owns: making what lies below the directories of state and cache, and files that a person exports:
 //! 0600 in 0700, whatever the process masks out and whatever stood there before. Never does: know
 //! what is in a file.
 
 use std::fs::{DirBuilder, File, Permissions};
-use std::io::{self, Write as _};
+use std::io;
 use std::os::unix::fs::{
     DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
 };
@@ -97,30 +97,6 @@ pub fn open_lock(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Writes beside the file and moves it into place, so that a reader never sees half of it; private,
-/// whatever the file was before. Its directory has to be there. Of a symbolic link what it leads to
-/// is replaced.
-///
-/// # Errors
-/// When it cannot be written; then the old content is still there.
-pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let path = &path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
-    let mut name = std::ffi::OsString::from(".");
-    name.push(path.file_name().unwrap_or_default());
-    name.push(format!(".{}", uuid::Uuid::new_v4().simple()));
-    let beside = path.with_file_name(name);
-    let write = || {
-        let mut file = create_new(&beside)?;
-        file.write_all(bytes)?;
-        file.sync_all()?;
-        std::fs::rename(&beside, path)
-    };
-    write().inspect_err(|_| {
-        // The error that is reported is the first one.
-        let _absent = std::fs::remove_file(&beside);
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -166,14 +142,10 @@ mod tests {
     fn a_file_that_was_open_to_others_is_private_afterwards() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("file");
-        for write in [(|path| replace(path, b"new")) as fn(&Path) -> io::Result<()>, |path| {
-            open_lock(path).map(drop)
-        }] {
-            std::fs::write(&path, "old").unwrap();
-            open_to_all(&path, 0o666);
-            write(&path).unwrap();
-            assert_eq!(mode(&path), FILE);
-        }
+        std::fs::write(&path, "old").unwrap();
+        open_to_all(&path, 0o666);
+        drop(open_lock(&path).unwrap());
+        assert_eq!(mode(&path), FILE);
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
         assert_eq!(create_new(&path).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
     }

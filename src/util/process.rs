@@ -310,9 +310,9 @@ fn prepare_child() -> io::Result<()> {
     Ok(())
 }
 
-/// Runs in the child between fork and exec: descriptors that whoever started us left open do not
-/// pass on. A directory among them would lead out of any confinement. Kernels before 5.11 cannot do
-/// it; there only confined children depend on it.
+/// Runs in the child between fork and exec: descriptors that our own parent left open are not
+/// inherited. A directory among them would lead out of any confinement. Kernels before 5.11 cannot
+/// do it; there only confined children depend on it.
 #[cfg(target_os = "linux")]
 fn close_all_on_exec() -> io::Result<()> {
     const FIRST: u32 = 3;
@@ -448,7 +448,7 @@ fn check(file: &Path) -> Result<(), ResolveError> {
     }
 }
 
-/// Says how a process ended: `wait with 7`, `was killed by SIGSEGV`.
+/// Describes how a process ended: `exited with 7`, `was killed by SIGSEGV`.
 pub fn show_exit(status: ExitStatus) -> String {
     use std::os::unix::process::ExitStatusExt as _;
     match (status.code(), status.signal()) {

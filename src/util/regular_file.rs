@@ -1,4 +1,4 @@
-//! Reading files whose paths somebody else chose.
+//! Reading files at untrusted paths.
 //!
 //! Owns: opening a path without ever waiting for what stands there, the check that it is a regular
 //! file, made on what was opened, and a bound on its size. Never does: understand a file.
@@ -75,7 +75,7 @@ fn expect_regular(meta: &Metadata) -> Result<(), UnreadableFile> {
     special(meta).map_or(Ok(()), |what| Err(UnreadableFile::Special(what)))
 }
 
-/// What stands there, unless it is a regular file.
+/// The kind of a special file or directory; `None` for a regular file.
 pub fn special(meta: &Metadata) -> Option<&'static str> {
     let kind = meta.file_type();
     Some(match () {

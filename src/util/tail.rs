@@ -1,4 +1,4 @@
-//! The end of a stream of lines, in bounded memory.
+//! The tail of a stream of lines, in bounded memory.
 
 use std::collections::VecDeque;
 
@@ -37,7 +37,7 @@ impl LineTail {
         }
     }
 
-    /// The line that is open. A cut shows, also to whoever looks for secrets beside it.
+    /// The unfinished line. A cut is marked, so that the search for secrets sees it too.
     fn line(&self) -> String {
         let text = String::from_utf8_lossy(&self.open);
         if self.is_cut { format!("{text}…") } else { text.trim_end_matches('\r').to_owned() }

@@ -1,4 +1,4 @@
-//! The one sanitiser for text that came from anywhere but this program.
+//! The one sanitiser for untrusted text.
 //!
 //! Escapes instead of stripping, so that evidence stays visible: `ESC` becomes `␛`, other C0
 //! controls and DEL `\x..`, C1 controls, format characters (bidirectional, zero-width, tags,
@@ -52,8 +52,8 @@ pub fn cut(text: &str, width: usize) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// At most `most` characters of a text; of a longer one also how long it is. For what somebody else
-/// wrote and only illustrates: a message, a description, a log line.
+/// At most `most` characters of a text; of a longer one also how long it is. For untrusted text
+/// that only illustrates: a message, a description, a log line.
 pub fn shorten(text: &str, most: usize) -> Cow<'_, str> {
     // A character is a byte at least, so that short texts need no counting.
     if text.len() <= most {

@@ -1,4 +1,4 @@
-//! Points in time as people say them and read them.
+//! Formatting and parsing points in time.
 //!
 //! Owns: their words and their forms, in the zone of the machine. Never does: know what time it is.
 

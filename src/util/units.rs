@@ -1,4 +1,4 @@
-//! Durations and sizes as people write and read them.
+//! Formatting and parsing durations and sizes.
 
 use std::time::Duration;
 

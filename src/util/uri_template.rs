@@ -1,5 +1,5 @@
-//! Templates of addresses (RFC 6570), as far as a client needs them: which variables they have and
-//! whether an address can have been made of one.
+//! URI templates (RFC 6570), as far as a client needs them: their variables, and whether a URI can
+//! have been expanded from one.
 //!
 //! Owns: reading, and filling in with texts. Never does: lists or maps as values. Matching is generous
 //! where the specification leaves servers room (what `{name}` may hold), because the server decides in

@@ -1,4 +1,4 @@
-//! The forms in which a secret value travels.
+//! The forms of a secret that are searched for: the value, its encodings, and parts of them.
 //!
 //! Owns: what is looked for of a value, its encodings and its parts among them. Escapes (percent,
 //! JSON) are no forms: the text that is searched is read with and without them, see `views`.
@@ -25,7 +25,7 @@ pub(super) struct SecretForm {
 pub(super) fn forms(value: &str) -> BTreeSet<SecretForm> {
     let mut texts = BTreeSet::from([value.to_owned(), value.trim().to_owned()]);
     texts.extend(address_parts(value));
-    // Programs undo escapes: `echo` of a shell does, and whoever reads a query.
+    // Programs undo escapes: a shell's `echo` does, and so do parsers of queries.
     let undone =
         [UnescapedText::backslash(value.as_bytes()), UnescapedText::percent(value.as_bytes())];
     let undone = undone.into_iter().flatten().filter_map(|view| String::from_utf8(view.bytes).ok());

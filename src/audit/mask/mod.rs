@@ -1,4 +1,4 @@
-//! Secrets out of whatever is recorded or shown.
+//! Masking secrets in whatever is recorded or shown.
 //!
 //! Owns: the replacement of known values in any of the forms they travel in, by the reference that
 //! a file writes (`${NAME}`) or by `‹secret:name›`, in everything that is recorded or shown. Never does: find out secrets by itself.
@@ -204,7 +204,7 @@ impl Masker {
     pub fn events(&self, next: EventSink) -> EventSink {
         let masker = self.clone();
         EventSink::new(move |event| {
-            // Whoever knows nothing now may learn something later.
+            // A masker without secrets may learn some later.
             next.emit(if masker.is_empty() { event } else { masker.event(event) });
         })
     }
@@ -217,7 +217,7 @@ impl Masker {
         }
         let (masker, gate) = (self.clone(), next.gate());
         TrafficSink::new(move |traffic: Traffic| {
-            // Whoever knows nothing now may learn something later.
+            // A masker without secrets may learn some later.
             next.emit(if masker.is_empty() {
                 traffic
             } else {

@@ -1,4 +1,4 @@
-//! Which arguments are secret by their schema or their name.
+//! Recognising secret arguments by their schema or their name.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! What is found of a value, and what comes in its place.
+//! Tests of which forms of a secret are found, and what replaces them.
 
 use proptest::prelude::*;
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! The trace file: everything that crossed the wires of servers, one JSON object a line.
+//! The trace file: all traffic of servers, one JSON object per line.
 //!
 //! Owns: the shape of its lines; writing ([`mod@write`]) and reading ([`read`]) them. Nothing is lost:
 //! a message is kept byte for byte. Secrets are taken out before anything comes here.
@@ -42,6 +42,7 @@ use serde_json::Value;
 use crate::model::traffic::{Direction, MessageInfo, TrafficKind};
 use crate::model::{CallId, Traffic};
 use crate::util::base64;
+use crate::util::number::millis;
 
 /// The version of the format, in the header.
 pub const VERSION: u32 = 1;
@@ -257,13 +258,6 @@ fn direction(way: TraceRowDirection) -> Direction {
         TraceRowDirection::Sent => Direction::Sent,
         TraceRowDirection::Received => Direction::Received,
     }
-}
-
-/// A duration in milliseconds, exact to the microsecond.
-fn millis(duration: Duration) -> f64 {
-    #[expect(clippy::cast_precision_loss, reason = "2^53 microseconds are 285 years")]
-    let millis = duration.as_micros() as f64 / 1000.0;
-    millis
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Reading a trace file, within bounds: it may have come from anybody.
+//! Reading a trace file, within bounds: its content is untrusted.
 //!
 //! Owns: the bounds, and what is said about a file that is no trace. Never does: judge what
 //! crossed the wire.

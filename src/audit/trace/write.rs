@@ -1,4 +1,4 @@
-//! Writing a trace file: each item is appended at once, so that it survives whatever happens next.
+//! Writing a trace file: each item is appended at once, so that a crash loses none.
 //!
 //! Owns: the file, from the check that it may be written to its last line. Never does: decide what
 //! is worth a line.
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_somebody_elses_content_is_left_alone() {
+    fn a_file_with_other_content_is_left_alone() {
         let dir = tempfile::tempdir().unwrap();
         for (name, content) in [("notes", "my notes\n"), ("short", "{"), ("link", "")] {
             let path = dir.path().join(name);

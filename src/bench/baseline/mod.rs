@@ -1,4 +1,4 @@
-//! A run against an earlier one that was saved.
+//! Comparing a run with a saved baseline.
 //!
 //! Owns: reading what was saved back, the changes since, and whether one is a regression. Never
 //! does: write the file (its content is `bench::json`).
@@ -82,7 +82,7 @@ pub struct BaselineReport {
     pub max_regression: Option<f64>,
     /// One for each target of this run that the saved one has too.
     pub targets: Vec<BaselineChange>,
-    /// What makes the two hard to compare.
+    /// Differences that make the two runs hard to compare.
     pub warnings: Vec<String>,
 }
 
@@ -133,7 +133,7 @@ impl BaselineReport {
 }
 
 impl BaselineChange {
-    /// What follows for the target; `None` without a limit.
+    /// Whether the target regressed; `None` without a limit.
     pub fn verdict(&self) -> Option<RegressionVerdict> {
         let has = |wanted| self.verdicts.iter().any(|(_, gate)| *gate == wanted);
         match self.verdicts.as_slice() {

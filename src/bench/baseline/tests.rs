@@ -1,4 +1,4 @@
-//! Runs that were saved, read back and compared; files that are not such.
+//! Tests with saved runs that are read back and compared, and with files that are not saved runs.
 
 use super::*;
 use crate::bench::compare::Inconclusive;

@@ -1,4 +1,4 @@
-//! What limits a run, in a few sentences.
+//! Explaining in a few sentences what limited a run.
 //!
 //! Owns: which conclusions the figures allow. Each one names the figures that it follows from;
 //! where several causes give the same figures, it says so. Never does: doubt the figures
@@ -9,6 +9,7 @@ use std::time::Duration;
 use super::plan::{Arrivals, LoadModel, OverflowPolicy, Sharing};
 use super::report::{BenchReport, TargetReport, TimelineSlice};
 use crate::util::histogram::Durations;
+use crate::util::number::{float, float_len};
 use crate::util::units::show_duration;
 
 /// More failed calls than this make the times those of a lucky rest.
@@ -294,16 +295,6 @@ fn ratio(a: Duration, b: Duration) -> f64 {
 
 fn rate(value: f64) -> String {
     if value < 100.0 { format!("{value:.1}") } else { format!("{value:.0}") }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
-fn float(count: u64) -> f64 {
-    count as f64
-}
-
-#[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
-fn float_len(count: usize) -> f64 {
-    count as f64
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Figures with a known cause, and whether it is named.
+//! Reports with a known bottleneck, and whether it is named.
 
 use super::*;
 use crate::bench::fixtures::{report, target};

@@ -1,9 +1,9 @@
-//! One target against another, from rounds in which they took turns.
+//! Comparing targets of one run, from rounds in which they took turns.
 //!
 //! Owns: ratios with their intervals, and when a difference is established. Never does: decide
 //! whether a difference matters.
 //!
-//! Whoever looks at six figures finds a difference between equal tools sooner or later. So one of
+//! With six figures, a difference between equal tools is found by chance sooner or later. So one of
 //! them, [`HEADLINE`], decides, with an interval of 95%. The others inform: their intervals are so
 //! much wider that, taken together, they too are wrong once in twenty runs. Several others against
 //! one reference share the same allowance.
@@ -12,6 +12,7 @@ use super::interval::{self, BlockSet, MIN_BLOCKS, Pairing};
 use super::report::{BenchReport, TargetReport};
 use super::statistic::Statistic;
 use crate::util::histogram::Durations;
+use crate::util::number::float;
 
 /// The figure that decides which one is faster: what a typical call takes. Neither outliers nor
 /// the few samples of a tail disturb it.
@@ -57,7 +58,7 @@ pub struct Ratio {
     pub level: f64,
     /// For the mean: the error that follows from the spread of single calls, as hyperfine tells it.
     pub propagated: Option<f64>,
-    /// What follows.
+    /// The conclusion from the interval.
     pub verdict: RatioVerdict,
 }
 
@@ -246,7 +247,7 @@ pub(super) fn ratios(
     Statistic::ALL.into_iter().filter_map(ratio).collect()
 }
 
-/// What one of two did, as far as it shows whether both did the same.
+/// The work that a target did, to check that both did the same.
 pub(super) struct WorkSummary {
     pub(super) requests: u64,
     pub(super) ok: u64,
@@ -294,11 +295,6 @@ pub(super) fn work_warnings(
 
 fn failed_share(work: &WorkSummary) -> Option<f64> {
     (work.requests > 0).then(|| 1.0 - float(work.ok) / float(work.requests))
-}
-
-#[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
-fn float(count: u64) -> f64 {
-    count as f64
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a few")]

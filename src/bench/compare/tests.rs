@@ -1,4 +1,4 @@
-//! How often equal tools are told apart, and unequal ones are not, on machines that drift.
+//! Error rates of the comparison, on simulated machines whose speed drifts.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! A run as comma-separated values: one row for each figure of each target.
+//! CSV export of a run: one row for each figure of each target.
 //!
 //! Owns: the rows, and that no cell is taken for a formula by a spreadsheet.
 

@@ -1,4 +1,5 @@
-//! Percentiles as HdrHistogram writes them (`.hgrm`), for its plotter and whoever reads its files.
+//! Percentiles in HdrHistogram's text format (`.hgrm`), for its plotter and other programs that
+//! read it.
 //!
 //! Owns: the layout. Values are in milliseconds, down to the nanosecond.
 

@@ -7,11 +7,12 @@
 use serde_json::{Value, json};
 
 use crate::bench::report::{BenchReport, TargetReport};
+use crate::util::number::float_len;
 
 /// The most times that are written for a target.
 const MAX_TIMES: usize = 1_000;
 
-/// The targets as hyperfine's `results`. `times` are not the single calls, which nobody keeps, but
+/// The targets as hyperfine's `results`. `times` are not the single calls, which are not kept, but
 /// at most a thousand evenly spaced quantiles of them, shortest first; `exit_codes` has a 0 for
 /// each. Calls that were not answered are left out, as `calls` shows.
 pub fn hyperfine(report: &BenchReport) -> Value {
@@ -23,8 +24,7 @@ fn result(target: &TargetReport) -> Value {
     let durations = &target.response;
     let seconds = |value: Option<std::time::Duration>| value.map(|value| value.as_secs_f64());
     let many = usize::try_from(durations.count()).unwrap_or(usize::MAX).min(MAX_TIMES);
-    #[expect(clippy::cast_precision_loss, reason = "a thousand at most")]
-    let share = |at: usize| (at as f64 + 0.5) / many as f64;
+    let share = |at: usize| (float_len(at) + 0.5) / float_len(many);
     let times: Vec<f64> =
         (0..many).filter_map(|at| seconds(durations.quantile(share(at)))).collect();
     json!({

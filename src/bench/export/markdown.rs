@@ -1,4 +1,4 @@
-//! A run as Markdown, for an issue or a page.
+//! Markdown export of a run, for an issue or a page.
 //!
 //! Owns: the tables, and that no cell breaks out of them.
 

@@ -1,4 +1,4 @@
-//! A run in the forms of other programs.
+//! Exports of a run in the formats of other programs.
 //!
 //! Owns: text. Each export is a pure function of the report; who asked for it writes the file.
 
@@ -11,11 +11,13 @@ pub mod svg;
 
 use std::time::Duration;
 
+use crate::util::number::nanos;
+
 /// The percentiles that tables have, with their names and shares.
 const PERCENTILES: [(&str, f64); 5] =
     [("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99), ("p999", 0.999)];
 
-#[expect(clippy::cast_precision_loss, reason = "durations are below 2^52 nanoseconds")]
+/// A duration in milliseconds, to the nanosecond.
 fn millis(duration: Duration) -> f64 {
-    duration.as_nanos() as f64 / 1e6
+    nanos(duration) / 1e6
 }

@@ -164,7 +164,7 @@ fn durations(of: &Durations) -> Value {
     Value::Object(fields)
 }
 
-/// Classes for people, and everything that was counted for whoever reads it back.
+/// Coarse classes for people, and every bucket for programs that read the report back.
 fn histogram(of: &Durations) -> Value {
     let classes: Vec<Value> = buckets::of(of, CLASSES)
         .iter()

@@ -1,4 +1,4 @@
-//! Whatever is written fits the schema, and the schema names whatever is written.
+//! Tests that reports match their JSON Schema, and that the schema lists every key of them.
 
 use super::*;
 use crate::bench::baseline::parse;

@@ -1,4 +1,4 @@
-//! Whether reports tell the truth about tools whose delays are known.
+//! Tests of the reports' accuracy, against simulated tools with known delays.
 
 use std::time::Duration;
 

@@ -1,8 +1,7 @@
-//! Tools that do not exist, in a time that does not pass: whole runs in no time, and the same each
-//! time.
+//! Simulated tools on a virtual clock: whole runs in no time, and the same each time. For tests.
 //!
-//! Owns: a world with one clock, which goes to the next thing that happens when nobody has anything
-//! to do; repeaters that answer by a law of delays. For tests.
+//! Owns: one virtual clock, which jumps to the next alarm when every task is idle; repeaters that
+//! answer by a distribution of delays.
 
 #![expect(
     clippy::disallowed_methods,
@@ -43,7 +42,7 @@ pub(crate) use simulated_tool::{DelayLaw, SimulatedTool};
 pub(crate) struct SimulatedClock {
     start: Instant,
     now: Mutex<Duration>,
-    /// When somebody wants to go on.
+    /// The moments at which a waiting task wakes.
     alarms: Mutex<BTreeSet<Duration>>,
     /// Things that happened.
     steps: AtomicU64,
@@ -234,7 +233,7 @@ pub(crate) fn simulate(plan: &BenchPlan, tools: Vec<(SimulatedTool, f64)>) -> Be
     simulate_with(plan, tools, |_, _| std::future::pending())
 }
 
-/// As [`simulate`], with somebody beside it who may turn the switches.
+/// As [`simulate`], with a future beside it that may pause and stop the run.
 pub(crate) fn simulate_with<F: Future<Output = ()>>(
     plan: &BenchPlan,
     tools: Vec<(SimulatedTool, f64)>,

@@ -1,4 +1,4 @@
-//! The laws by which simulated tools answer.
+//! Simulated tools and the distributions of their delays.
 
 use std::time::Duration;
 
@@ -48,7 +48,7 @@ impl SimulatedTool {
         }
     }
 
-    /// It works on so many calls at once; others wait their turn.
+    /// Limits how many calls are served at once; others wait.
     pub(crate) fn servers(self, servers: usize) -> Self {
         Self { servers: Some(vec![Duration::ZERO; servers]), ..self }
     }
@@ -63,7 +63,7 @@ impl SimulatedTool {
         Self { failure_chance: failing, ..self }
     }
 
-    /// It dies after so many answers and can be started so often.
+    /// Makes the tool die after `life` answers; it can be started `starts` times.
     pub(crate) fn lives(self, life: u64, starts: u64) -> Self {
         Self { answers_per_start: Some(life), starts, ..self }
     }

@@ -1,4 +1,4 @@
-//! The figures that an expression may name.
+//! The metrics that a threshold expression may name.
 //!
 //! Owns: their names, what each one measures, and where a report has it.
 
@@ -6,8 +6,9 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::bench::report::{GeneratorReport, TargetReport};
-use crate::config::keys::suggestion;
 use crate::util::histogram::Durations;
+use crate::util::number::float;
+use crate::util::spelling::nearest;
 use crate::util::units::show_duration;
 
 /// A metric of one target.
@@ -174,7 +175,7 @@ impl Metric {
         }
     }
 
-    /// What it is measured in.
+    /// The unit of the metric.
     pub fn measure(self) -> MetricUnit {
         match self {
             Self::Time(..) | Self::Connect | Self::FirstCall => MetricUnit::Time,
@@ -236,7 +237,7 @@ impl Metric {
         (words.to_owned(), false)
     }
 
-    /// What makes its value doubtful.
+    /// Why the value is doubtful, if it is.
     pub(super) fn caveat(self, of: &TargetReport, generator: &GeneratorReport) -> Option<String> {
         let Self::Time(population, Aggregate::Percentile(percent)) = self else { return None };
         let times = times(population, of, generator);
@@ -321,7 +322,7 @@ fn unknown(name: &str) -> String {
         .chain(OTHER_METRICS.iter().map(|(name, _)| *name))
         .chain(TIMES.iter().map(|(name, _)| *name))
         .chain(SUGGESTED_PERCENTILES);
-    match suggestion(name, known) {
+    match nearest(name, known) {
         Some(near) => format!("'{name}' is not known; did you mean '{near}'?"),
         None => format!(
             "'{name}' is not known; there are p50 to p99.9, min, mean, max, stddev, error_rate, \
@@ -333,9 +334,4 @@ fn unknown(name: &str) -> String {
 
 fn named<T: PartialEq>(table: &[(&'static str, T)], value: &T) -> &'static str {
     table.iter().find(|(_, known)| known == value).map_or("", |(name, _)| *name)
-}
-
-#[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
-fn float(count: u64) -> f64 {
-    count as f64
 }

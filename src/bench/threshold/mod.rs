@@ -1,4 +1,4 @@
-//! What must not happen in a run: `--fail-if`.
+//! Thresholds that fail a run: `--fail-if`.
 //!
 //! Owns: the words of an expression and whether it is true of a report. All expressions are read
 //! before anything is called. An expression that is true fails the run, and so does one about
@@ -17,7 +17,7 @@ pub use metric::{LatencySeries, Metric, MetricUnit};
 /// One expression, such as `p99>50ms` or `B.p95>A.p95*1.05`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Threshold {
-    /// As it was typed.
+    /// The expression as typed.
     pub text: String,
     left: Term,
     comparator: Comparator,

@@ -1,4 +1,4 @@
-//! Reads one expression.
+//! Parsing one threshold expression.
 //!
 //! Owns: the grammar: `TERM SIGN TERM`, where a term is a metric or a quantity, times or divided by
 //! a number, plus or minus a quantity. Goes on after an error, so that all are found at once.

@@ -1,4 +1,4 @@
-//! Expressions that can be read, those that cannot, and what they say of reports.
+//! Tests of threshold expressions: parsing, and evaluation against reports.
 
 use std::time::Duration;
 

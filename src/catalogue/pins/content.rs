@@ -1,4 +1,4 @@
-//! The content of a file of pins.
+//! The content of a pin file.
 //!
 //! A group for each server, and one for the internal tools of each file. A group that names no file
 //! holds for the server or tools of that name wherever they are configured: so a file of pins in a

@@ -1,4 +1,4 @@
-//! A whole listing compared with all pins.
+//! Comparing a whole listing with all pins.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -120,7 +120,7 @@ impl PinReport {
                 }
             }
             report.failures.extend(asked.error.clone());
-            // Of a list with holes nobody can say what is gone.
+            // A list with holes does not tell what is gone.
             let state = if failed || asked.is_partial {
                 PinReportState::Unchecked
             } else {

@@ -1,4 +1,4 @@
-//! The pins that hold for what is configured now, and what one tool is by them.
+//! The pins of the configured entries, and the pin status of one tool.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
@@ -22,7 +22,7 @@ pub struct ConfiguredServer {
     pub endpoint: String,
     /// The layer and declaration by which the entry is recognised.
     pub entry: PinnedEntry,
-    /// What a change of its pinned tools means.
+    /// The policy for changes of its pinned tools.
     pub drift: DriftPolicy,
 }
 
@@ -140,7 +140,7 @@ impl Pins {
         all.iter().find(here).or_else(|| all.iter().find(taken)).map(|(_, pin)| pin)
     }
 
-    /// What a tool is by its pin; `instructions` are its server's.
+    /// The pin state of a tool; `instructions` are its server's.
     pub fn compare(&self, tool: &ToolDefinition, instructions: Option<&str>) -> PinComparison {
         let Some(pin) = self.pin(tool) else { return PinComparison::New };
         let mut found = match server_of(tool) {

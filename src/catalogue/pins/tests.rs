@@ -1,4 +1,4 @@
-//! What a pin sees, and what it does not mind.
+//! Tests of which changes a pin detects, and which it ignores.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;

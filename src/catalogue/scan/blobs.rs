@@ -1,4 +1,4 @@
-//! Addresses, encoded data, and text that nobody reads to its end.
+//! Rules about URLs, encoded data, and text too long to be read.
 //!
 //! Lets pass: addresses that documentation is full of (`example.com` and its like, `localhost`,
 //! the homes of JSON Schema), long words and paths, and hashes.
@@ -8,7 +8,7 @@ use super::{FindingCollector, FindingSeverity};
 
 /// From how many characters on a text is long.
 const LONG: usize = 10_000;
-/// From how many on nobody reads it to its end.
+/// Characters from which a text counts as too long to be read.
 const VERY_LONG: usize = 50_000;
 /// The shortest run of base64 that counts; a SHA-512 in hexadecimal is longer, but of one case.
 const BLOB: usize = 120;

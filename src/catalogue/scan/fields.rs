@@ -1,4 +1,4 @@
-//! The texts of a definition, each with the path to it.
+//! The texts of a definition, each with its JSON path.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! Characters that a reader cannot see, or takes for others.
+//! Invisible characters and look-alikes.
 //!
 //! Lets pass: what emoji and scripts are written with (a variation selector or joiner between
 //! characters that are not ASCII), accents, and words of any one script. Soft hyphens and a byte

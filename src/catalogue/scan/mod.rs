@@ -1,4 +1,4 @@
-//! A look at definitions for what should make a reader stop: it warns and never blocks.
+//! Scanning definitions for suspicious content: it warns and never blocks.
 //!
 //! Owns: the rules, each in a module with what it looks for and what it lets pass, and the walk
 //! over the parts of a definition. Pure, and bounded: a definition of many megabytes is looked at
@@ -51,7 +51,7 @@ pub enum FindingSeverity {
     Low,
     /// Unusual in an honest definition and worth a look.
     Medium,
-    /// Nobody does this by accident.
+    /// Hardly ever an accident.
     High,
 }
 

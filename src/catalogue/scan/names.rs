@@ -1,5 +1,5 @@
-//! Names that imitate others, tools that speak of the tools of others, and claims that their own
-//! name contradicts.
+//! Imitated names, descriptions that mention other servers' tools, and claims that contradict the
+//! tool's own name.
 //!
 //! Lets pass: one name at several servers (that is what components are for), mentions of tools of
 //! the same server, names that are ordinary words, and reading verbs before a writing word
@@ -88,7 +88,7 @@ fn owner(tool: &ToolDefinition) -> &str {
     tool.name.component().unwrap_or_default()
 }
 
-/// What the name alone tells.
+/// Checks the name alone.
 pub(super) fn check(
     tool: &ToolDefinition,
     neighbours: &ToolNameIndex,

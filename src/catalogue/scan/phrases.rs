@@ -1,4 +1,4 @@
-//! Words that are meant for a model and against its user, and paths of secrets.
+//! Prompt-injection phrases, and paths of secrets.
 //!
 //! Letters are compared in lower case, white space is one blank, and invisible characters are
 //! left out, so that neither line breaks nor zero-width characters hide a phrase. Lets pass:

@@ -1,4 +1,4 @@
-//! What the rules find, and what they let pass.
+//! Tests of what each rule reports, and what it lets pass.
 
 use std::sync::Arc;
 

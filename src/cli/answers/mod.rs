@@ -1,7 +1,7 @@
-//! Answers to the questions of servers that were written down before (`--answers`).
+//! Prepared answers to servers' questions (`--answers`).
 //!
 //! Owns: which rule answers which question, how often, and that nothing is sent which does not fit
-//! what was asked. A question that no rule answers goes on to a person, or to nobody.
+//! what was asked. A question that no rule answers goes on to a person, where there is one.
 
 mod read;
 

@@ -1,4 +1,4 @@
-//! The file of `--answers`: text to rules.
+//! Parsing the file of `--answers` into rules.
 //!
 //! Owns: its keys and its findings, each with its place. Nothing is sent while one is open.
 
@@ -7,11 +7,11 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::{AnswerRule, RuleAnswer};
-use crate::catalogue::naming;
 use crate::config::node::{ConfigKey, ConfigNode, NodeValue};
 use crate::config::parse::parse;
 use crate::config::read::read as read_file;
 use crate::model::{Diagnostic, Error};
+use crate::util::spelling::did_you_mean;
 
 /// How many rules a file may have.
 const RULES: usize = 1_000;
@@ -149,10 +149,8 @@ fn known_keys(node: &ConfigNode, known: &[&str]) -> Result<(), Diagnostic> {
     let Some((key, _)) = unknown else { return Ok(()) };
     let problem = Diagnostic::error(format!("unknown key '{}'", key.text))
         .with_location(node.location_of(key));
-    Err(match naming::nearest(&key.text, known.iter().copied()) {
-        Some(near) => problem.with_hint(format!("did you mean '{near}'?")),
-        None => problem.with_hint(format!("known are {}", known.join(", "))),
-    })
+    let hint = did_you_mean(&key.text, known.iter().copied());
+    Err(problem.with_hint(hint.unwrap_or_else(|| format!("known are {}", known.join(", ")))))
 }
 
 #[cfg(test)]

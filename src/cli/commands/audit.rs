@@ -78,14 +78,14 @@ pub async fn run(args: &AuditArgs, context: &CommandContext) -> CommandResult {
     let location = location(context)?;
     // Before anything is read, so that no line falls between what was and what comes.
     let follow = if args.follow {
-        Some(LineFollower::from_end(location.clone()).map_err(records::unreadable)?)
+        Some(LineFollower::from_end(location.clone()).map_err(Error::unreadable_records)?)
     } else {
         None
     };
     let filter = args.filter();
     let limit = usize::try_from(args.limit).unwrap_or(usize::MAX);
-    let lines = ReverseLines::all(&location).map_err(records::unreadable)?;
-    let found = read::newest(lines, &filter, limit).map_err(records::unreadable)?;
+    let lines = ReverseLines::all(&location).map_err(Error::unreadable_records)?;
+    let found = read::newest(lines, &filter, limit).map_err(Error::unreadable_records)?;
     let output = &context.output;
     records::warn_unreadable_lines(output, found.damaged, &location.path);
     match (format, follow) {
@@ -137,7 +137,7 @@ fn location(context: &CommandContext) -> Result<RecordLocation, Error> {
     })
 }
 
-/// Shows calls as they end, until a signal comes or nobody reads any more.
+/// Shows calls as they end, until a signal comes or stdout is closed.
 async fn watch(
     mut follow: LineFollower,
     mut joiner: AuditJoiner,
@@ -146,7 +146,7 @@ async fn watch(
     show: impl Fn(&read::AuditedCall) -> Result<(), CommandError>,
 ) -> CommandResult {
     loop {
-        for line in follow.poll().map_err(records::unreadable)? {
+        for line in follow.poll().map_err(Error::unreadable_records)? {
             if let Some(call) = joiner.push(&line).filter(|call| filter.matches(call)) {
                 show(&call)?;
             }

@@ -63,7 +63,7 @@ pub enum AuthAction {
 /// Runs the command.
 ///
 /// # Errors
-/// When there is nobody to log in to, somebody says no, or what is kept cannot be used.
+/// When the server has no login, the login is refused, or the stored logins cannot be used.
 pub async fn run(args: &AuthArgs, context: &CommandContext) -> CommandResult {
     match &args.action {
         AuthAction::Login { server, no_browser, scope } => {

@@ -112,7 +112,7 @@ fn check(context: &CommandContext, format: Format) -> CommandResult {
     // The kinds find problems of their own when they are built.
     let mut loaded = context.build()?.configuration;
     loaded.diagnostics.extend(schema::check_schemas(&loaded));
-    // In the order of the files, whoever found them.
+    // In the order of the files, whichever pass found them.
     loaded.diagnostics.sort_by_cached_key(|diagnostic| {
         diagnostic.location.as_ref().map(|place| (place.file.clone(), place.line, place.column))
     });

@@ -76,8 +76,8 @@ pub async fn run(args: &InspectArgs, context: &CommandContext) -> CommandResult 
     }
 }
 
-/// What was counted of a tool. Whoever inspects it asked for something else: what cannot be had
-/// at once is left out.
+/// What was counted of a tool. Statistics are secondary here: what cannot be read at once is left
+/// out.
 fn usage(tool: &str, context: &CommandContext, assembly: &Assembly) -> Option<Usage> {
     let spec = &assembly.configuration.stats;
     let state_dir = context.environment.state_dir();

@@ -78,7 +78,7 @@ pub async fn run(args: &PinArgs, context: &CommandContext) -> CommandResult {
             context.output.value(format, &value.with_result(writes, accepted))?;
         }
         _ => {
-            // Whoever was asked has seen it.
+            // A person who was asked has seen it.
             if args.yes || !accepted || open == 0 {
                 context.output.page(&views::pins::page(
                     &report,

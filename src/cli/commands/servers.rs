@@ -108,8 +108,8 @@ pub async fn run(args: &ServersArgs, context: &CommandContext) -> CommandResult 
     }
 }
 
-/// Asks and shows, round after round, until a signal comes or nobody reads any more. A server that
-/// does not answer is part of what is watched, and no failure.
+/// Asks and shows, round after round, until a signal comes or stdout is closed. A server that does
+/// not answer is part of what is watched, and no failure.
 async fn watch(
     args: &ServersArgs,
     context: &CommandContext,

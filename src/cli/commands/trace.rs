@@ -23,7 +23,7 @@ use crate::util::units::show_duration;
 
 /// How often a server that is followed is asked for a sign of life.
 const PING_INTERVAL: Duration = Duration::from_secs(30);
-/// How often it is looked whether anybody still reads.
+/// How often stdout is checked for having been closed.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Connect to a server and show everything that crosses the wire.
@@ -130,7 +130,7 @@ fn print_summary(server: &ServerStatus, context: &CommandContext) -> Result<(), 
     Ok(())
 }
 
-/// Stays with a server until a signal comes, the server is gone or nobody reads any more.
+/// Stays connected until a signal comes, the server is gone or stdout is closed.
 async fn follow(
     host: &ToolHost,
     name: &[String],

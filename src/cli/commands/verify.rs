@@ -77,7 +77,7 @@ pub async fn run(args: &VerifyArgs, context: &CommandContext) -> CommandResult {
             context.output.note(&StyledLine::plain(views::pins::summary(&report)));
         }
     }
-    // A server that has no pins and was not asked for by name is nobody's loss.
+    // A failed server matters only if it has pins or was asked for by name.
     let matters = |name: &str| {
         args.strict_new || pins.server(name).is_some() || selection.includes_server(name)
     };

@@ -5,9 +5,9 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::millis;
 use crate::audit::read::AuditedCall;
 use crate::model::JsonObject;
+use crate::util::number::millis;
 use crate::util::timestamp::rfc3339;
 
 /// A call of the audit log.

@@ -5,10 +5,10 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::error::ErrorJson;
-use super::millis;
 use super::tool::{DecisionJson, server};
 use crate::host::request::{CallOutcome, DryRun};
 use crate::model::{Routing, SkippedServer, ToolResult};
+use crate::util::number::millis;
 
 /// A call that was dispatched.
 #[derive(Debug, Serialize, JsonSchema)]

@@ -1,4 +1,4 @@
-//! The JSON Schemas of what commands print with `--json`, derived from the types.
+//! JSON Schemas of the `--json` outputs, derived from the types.
 
 use clap::ValueEnum;
 use schemars::generate::SchemaSettings;

@@ -5,11 +5,11 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::error::ErrorJson;
-use super::millis;
 use super::tool::LocationJson;
 use crate::catalogue::scan::Finding;
 use crate::model::{CircuitState, Era, ServerStatus};
 use crate::util::confine::Coverage;
+use crate::util::number::millis;
 use crate::util::timestamp::rfc3339;
 
 /// The servers.

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::millis;
 use crate::stats::count::CallCounts;
 use crate::stats::summary::{TimeSlice, duration_buckets};
 use crate::stats::{Summary, Usage};
+use crate::util::number::{float, millis};
 use crate::util::timestamp::rfc3339;
 
 /// The percentiles that are given, with their names.
@@ -20,9 +20,7 @@ const MAX_BUCKETS: usize = 24;
 
 /// Milliseconds as seconds.
 pub(in crate::cli) fn seconds(millis: u64) -> f64 {
-    #[expect(clippy::cast_precision_loss, reason = "2^53 milliseconds are 285,000 years")]
-    let millis = millis as f64;
-    millis / 1e3
+    float(millis) / 1e3
 }
 
 /// What was counted in a window.

@@ -1,11 +1,10 @@
-//! A tool in JSON: the row of `list`, and everything that `inspect` shows.
+//! The JSON of a tool: a row of `list`, and all that `inspect` shows.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
 use super::error::ErrorJson;
-use super::millis;
 use super::stats::UsageJson;
 use crate::catalogue::fingerprint;
 use crate::catalogue::scan::Finding;
@@ -14,6 +13,7 @@ use crate::host::limits::CallLimits;
 use crate::host::policy::Decision;
 use crate::model::{Annotations, Origin, PinState, SourceLocation, ToolDefinition, ToolSource};
 use crate::util::confine::Coverage;
+use crate::util::number::millis;
 
 /// A tool.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -116,7 +116,7 @@ pub struct AnnotationsJson<'a> {
     /// The same call again changes nothing more.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idempotent_hint: Option<bool>,
-    /// It reaches systems that nobody can list.
+    /// It reaches an open set of external systems (`openWorldHint`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub open_world_hint: Option<bool>,
 }

@@ -1,4 +1,4 @@
-//! Where a browser comes back to.
+//! The loopback listener to which a browser is redirected after a login.
 //!
 //! Owns: [`Listener`], a port of 127.0.0.1 that answers one path, and of what comes there only the
 //! request that carries the `state` of this login. Everything is bounded, and nothing is shown.
@@ -129,7 +129,7 @@ mod tests {
         let listener = Listener::open(None).await.unwrap();
         let port = listener.port;
         let visits = async {
-            // One that says nothing keeps nobody waiting.
+            // A silent connection does not block the others.
             let silent = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
             for target in [
                 "/",

@@ -1,4 +1,4 @@
-//! Leading a person to an authorization server and back.
+//! Sending a person to an authorization server and receiving the redirect.
 //!
 //! Owns: [`TerminalBrowser`]: the address is shown in full before anything opens it, a browser is
 //! started without a shell, and the way back is a listener on this machine or what a person pastes.
@@ -80,7 +80,7 @@ impl TerminalBrowser {
         self.output.stderr_page(&page);
     }
 
-    /// What a person pastes; waits for ever when nobody is there to paste.
+    /// The address a person pastes; never resolves where there is no terminal to paste into.
     async fn read_pasted_address(&self) -> String {
         if self.opener.is_none() {
             let what = "Address of the page it ended at";

@@ -1,4 +1,4 @@
-//! A spot in a file, shown: the line, and a caret under the column.
+//! A source excerpt: the line of a file, with a caret under the column.
 
 use unicode_width::UnicodeWidthChar as _;
 

@@ -1,4 +1,4 @@
-//! The result of a call, block by block, as a person sees it.
+//! The content blocks of a result, as text for people.
 //!
 //! Owns: the words for each kind of block. What a block is and which bytes it has says
 //! `host::content`. Never does: open a link, or take a file name from a server.

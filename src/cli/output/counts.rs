@@ -1,4 +1,4 @@
-//! Counts in words.
+//! Counts as text: numbers with singular and plural nouns.
 
 use crate::util::units::show_count;
 

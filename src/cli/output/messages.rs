@@ -1,4 +1,4 @@
-//! An error, a warning and a diagnostic as text.
+//! Errors, warnings and diagnostics as text.
 //!
 //! Owns: the shape of every message on stderr. One `error:` line; everything that belongs to it
 //! stands indented below it.
@@ -44,7 +44,7 @@ pub fn page(error: &Error) -> StyledPage {
         page.push(left_out("earlier"));
     }
     for detail in shown {
-        // Whoever allows a command has to see the whole of it.
+        // A command that is asked about has to be seen whole.
         let line = if from_the_top { detail.into() } else { text::shorten(detail, MAX_TEXT) };
         page.push(StyledLine::plain(line).indented(2));
     }
@@ -52,12 +52,7 @@ pub fn page(error: &Error) -> StyledPage {
         page.push(left_out("more"));
     }
     if let Some(hint) = error.hint() {
-        let hint = text::shorten(hint, MAX_TEXT);
-        page.push(
-            StyledLine::styled(SpanStyle::Hint, "hint:")
-                .then(SpanStyle::Plain, format!(" {hint}"))
-                .indented(2),
-        );
+        page.hint(&text::shorten(hint, MAX_TEXT));
     }
     page
 }
@@ -116,11 +111,7 @@ pub fn diagnostic(problem: &Diagnostic) -> StyledPage {
         page.push(line.indented(2));
     }
     if let Some(hint) = &problem.hint {
-        page.push(
-            StyledLine::styled(SpanStyle::Hint, "hint:")
-                .then(SpanStyle::Plain, format!(" {hint}"))
-                .indented(2),
-        );
+        page.hint(hint);
     }
     page
 }

@@ -1,4 +1,4 @@
-//! How things are written: pages for people, JSON and YAML for programs, one output for all.
+//! Output: pages for people, JSON and YAML for programs, and the one writer for all.
 //!
 //! Owns: layout, escaping, colour, and the only handles on stdout and stderr. Never does: know a
 //! command, or decide what is worth saying.

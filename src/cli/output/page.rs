@@ -1,4 +1,4 @@
-//! Text for people: lines of labelled, safe spans.
+//! Styled text for people: lines of labelled, sanitised spans.
 //!
 //! Owns: the only way to build something the output prints. Every piece of text is made safe when it
 //! enters a [`StyledLine`], so nothing untrusted can reach a terminal by accident. A label says what a
@@ -210,9 +210,18 @@ impl StyledPage {
         }
     }
 
+    /// Appends advice as a line of its own: `hint: text`.
+    pub fn hint(&mut self, text: &str) {
+        self.push(
+            StyledLine::styled(SpanStyle::Hint, "hint:")
+                .then(SpanStyle::Plain, format!(" {text}"))
+                .indented(2),
+        );
+    }
+
     /// Appends prose: words are filled into lines of at most `width` cells (unlimited for `None`),
-    /// each moved right by `indent`. Line breaks of the text stay; a text that nobody would read
-    /// to its end is shortened.
+    /// each moved right by `indent`. Line breaks of the text stay; a text too long to be read is
+    /// shortened.
     pub fn paragraph(&mut self, label: SpanStyle, indent: usize, text: &str, width: Option<usize>) {
         let room = width.map_or(usize::MAX, |w| w.saturating_sub(indent).max(20));
         for paragraph in text::shorten(text.trim(), PROSE).lines() {

@@ -1,4 +1,4 @@
-//! What the user and the environment say about output: format, colour, width, alphabet.
+//! Output settings from options and environment: format, colour, width, character set.
 //!
 //! Owns: the decisions, as pure functions over variables and facts about the terminal.
 

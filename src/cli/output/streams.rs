@@ -1,4 +1,4 @@
-//! The one output to stdout and stderr.
+//! The one writer to stdout and stderr.
 //!
 //! Owns: both streams, what is known about the terminal behind each, and what a failed write
 //! means. Results go to stdout, everything else to stderr. Never does: format (see `page`), or let
@@ -7,7 +7,7 @@
 //! A stdout that was closed before the start (`>&-`) cannot be told from `/dev/null`: Rust's
 //! runtime opens `/dev/null` in its place before `main`, exactly as a parent does that wants no
 //! output. To look earlier takes a constructor, which is unsafe code; so such a run ends as one
-//! whose output nobody reads. A stdout that is full is noticed.
+//! whose output is not read. A stdout that is full is noticed.
 
 use std::borrow::Cow;
 use std::io::{self, IsTerminal as _, Write};
@@ -30,7 +30,7 @@ use crate::util::text;
 pub enum CommandError {
     /// It failed.
     Failed(Error),
-    /// Whoever read stdout has seen enough; this is no failure.
+    /// The reader of stdout closed it; this is no failure.
     OutputClosed,
 }
 
@@ -131,8 +131,8 @@ impl Output {
         *self.masker.write().unwrap_or_else(PoisonError::into_inner) = masker;
     }
 
-    /// What may be written of `bytes`. What is cut or wrapped was masked before; this is for what
-    /// nobody thought of: a path in the words of a library, a file named by a variable.
+    /// What may be written of `bytes`. What is cut or wrapped was masked before; this catches the
+    /// rest: a path in a library's message, a file named by a variable.
     fn masked<'b>(&self, bytes: &'b [u8]) -> Cow<'b, [u8]> {
         let masker = self.masker.read().unwrap_or_else(PoisonError::into_inner);
         masker.replaced(bytes).map_or(Cow::Borrowed(bytes), Cow::Owned)
@@ -152,7 +152,7 @@ impl Output {
         self.out.terminal
     }
 
-    /// Whether stderr is a terminal somebody may be looking at.
+    /// Whether stderr is a terminal.
     pub fn is_stderr_terminal(&self) -> bool {
         self.err.terminal && !self.options.quiet
     }
@@ -296,8 +296,8 @@ impl Output {
 
     /// Shows a page on stderr that the next one replaces, and that is gone before anything else is
     /// written; nothing when stderr cannot repaint. No line is longer than the screen is wide, and
-    /// there are fewer than it is high. The terminal is left as it was found: nothing is hidden or
-    /// switched that somebody would have to switch back.
+    /// there are fewer than it is high. The terminal is left as it was found: no mode is changed
+    /// that would have to be restored.
     pub fn status_page(&self, page: &StyledPage) {
         if !self.can_repaint() {
             return;
@@ -324,7 +324,7 @@ impl Output {
         }
         painted.push_str("\x1b[J");
         state.line = OpenLine::Transient { above: lines.len().saturating_sub(1) };
-        // Nobody can be told that stderr is broken.
+        // A broken stderr cannot be reported anywhere.
         let painted = self.masked(painted.as_bytes());
         let _unheard = state.sink.write_all(&painted).and_then(|()| state.sink.flush());
     }
@@ -337,7 +337,7 @@ impl Output {
     /// Puts a question to `terminal`, which may be another one than stderr.
     ///
     /// # Errors
-    /// When the terminal cannot be written; then nobody has seen the question.
+    /// When the terminal cannot be written; then the question was not seen.
     pub fn ask(&self, question: &StyledPage, terminal: &mut dyn Write) -> io::Result<()> {
         self.clear_status();
         // The answer is typed behind it.
@@ -404,7 +404,7 @@ impl OutputStream {
         }
         all.extend_from_slice(bytes);
         if !all.is_empty() {
-            // Nobody can be told that stderr is broken.
+            // A broken stderr cannot be reported anywhere.
             let _unheard = state.sink.write_all(&all).and_then(|()| state.sink.flush());
         }
     }

@@ -1,4 +1,4 @@
-//! Tables that fit: columns shrink, then disappear, and a cell is never wrapped.
+//! Tables that fit the width: columns shrink, then disappear; cells never wrap.
 //!
 //! Owns: column widths. Never does: know what a column means, or write anything.
 

@@ -1,5 +1,5 @@
-//! YAML as it is printed: block style, safe text, everything quoted that could be read as
-//! something else.
+//! YAML output: block style, sanitised, with everything quoted that could be read as something
+//! else.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! The question whether a call may be made.
+//! The approval question before a call.
 //!
 //! Owns: what a person is shown before saying yes: why they are asked, exactly what would be sent
 //! or started, and what the tool says about itself, as its claim. Every character is shown, in its

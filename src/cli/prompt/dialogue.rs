@@ -1,8 +1,8 @@
-//! Asking until there is an answer, on one terminal.
+//! Asking a yes/no question on a terminal until it is answered.
 //!
 //! Owns: what counts as an answer, and that a yes counts only for what was on the screen. What is
-//! too long for one screen is cut, says so, and has to be looked at before it can be allowed:
-//! nobody can push the telling part out of sight.
+//! too long for one screen is cut, says so, and has to be looked at before it can be allowed: the
+//! part that matters cannot be pushed out of sight.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -15,7 +15,7 @@ use crate::cli::output::{Output, SpanStyle, StyledLine, StyledPage};
 
 /// The longest answer that is read.
 const MAX_ANSWER: usize = 256;
-/// How often somebody may answer without deciding anything.
+/// How many answers may be given that decide nothing.
 const MAX_ATTEMPTS: usize = 20;
 /// The fewest rows that are used of any screen.
 const FEWEST_ROWS: usize = 6;
@@ -43,7 +43,7 @@ enum DialogueInput {
 /// Puts the question and waits for the answer.
 ///
 /// # Errors
-/// When the terminal cannot be written: then nobody has seen the question.
+/// When the terminal cannot be written: then the question was not seen.
 pub(super) fn ask(
     output: &Output,
     mut terminal: File,
@@ -100,7 +100,7 @@ fn choices(words: &str, seen: bool, more: bool, author: bool) -> StyledLine {
     line.then(SpanStyle::Plain, format!("({}) ", further.join(", ")))
 }
 
-/// How far somebody looked.
+/// How much of the question has been shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PagingEnd {
     /// The last line was shown.

@@ -1,4 +1,4 @@
-//! Filling in a server's form, field by field.
+//! Asking for the fields of a server's form, one by one.
 //!
 //! Owns: the order of the session: fill in or not, each field until it fits, the whole answer shown,
 //! and only then a word that sends it.
@@ -9,7 +9,7 @@ use super::inbox::{InboxChoice, choices, choose};
 use super::terminal_session::{TerminalInput, TerminalSession};
 use crate::cli::output::{SpanStyle, StyledLine, StyledPage};
 use crate::cli::questionnaire::{self, FormField, Questionnaire};
-use crate::cli::views::question as view;
+use crate::cli::views::question;
 use crate::model::{JsonObject, QuestionReply};
 
 /// How often one field may be filled in wrongly, and how often the whole may be edited.
@@ -26,7 +26,7 @@ pub(super) async fn fill_in(session: &TerminalSession, who: &str, schema: &Value
         }
     };
     if form.fields.iter().any(|field| field.secret) {
-        session.show(&view::secret_warning(who));
+        session.show(&question::secret_warning(who));
     }
     if !form.fields.is_empty() {
         let count = form.fields.len();
@@ -51,7 +51,7 @@ pub(super) async fn fill_in(session: &TerminalSession, who: &str, schema: &Value
             }
         }
         let errors = form.violations(&answer).await;
-        session.show(&view::review(&form, &answer, &errors));
+        session.show(&question::review(&form, &answer, &errors));
         let rest = if errors.is_empty() {
             "s to send, e to edit, d to decline, c to cancel"
         } else {
@@ -71,7 +71,7 @@ pub(super) async fn fill_in(session: &TerminalSession, who: &str, schema: &Value
     QuestionReply::Cancel
 }
 
-/// Asks for each field; `None` when somebody has had enough.
+/// Asks for each field; `None` when the person cancels.
 async fn ask_all(
     session: &TerminalSession,
     form: &Questionnaire,
@@ -92,7 +92,7 @@ async fn ask_all(
 }
 
 async fn ask(session: &TerminalSession, field: &FormField) -> Option<Option<Value>> {
-    let mut page = view::field(field);
+    let mut page = question::field(field);
     for _ in 0..MAX_ATTEMPTS {
         let typed =
             if field.secret { session.ask_hidden(page).await } else { session.ask(page).await };
@@ -104,7 +104,7 @@ async fn ask(session: &TerminalSession, field: &FormField) -> Option<Option<Valu
                     SpanStyle::Warning,
                     format!("{}: {why}.", field.title),
                 ));
-                page.push(view::entry(field));
+                page.push(question::entry(field));
             }
         }
     }

@@ -1,4 +1,4 @@
-//! The questions of servers, put to the person at the terminal.
+//! Questions of servers, asked on the terminal.
 //!
 //! Owns: who is said to ask, what has to be typed before anything is sent, and that nothing is sent
 //! that was not shown as a whole. Every word of a server is made safe and bounded, and the name of
@@ -13,16 +13,16 @@ use serde_json::json;
 use super::form;
 use super::terminal_session::{TerminalInput, TerminalSession};
 use crate::cli::output::{Output, SpanStyle, StyledLine, StyledPage};
-use crate::cli::views::question as view;
+use crate::cli::views::question;
 use crate::host::questions::sampling;
 use crate::model::{Question, QuestionBody, QuestionHandler, QuestionReply};
 
-/// How often somebody may type something that decides nothing.
+/// How many answers may be given that decide nothing.
 const MAX_ATTEMPTS: usize = 20;
 /// The most lines of a reply in a model's place.
 const REPLY_LINES: usize = 5_000;
 
-/// Asks on the terminal; where there is none, nobody is asked.
+/// Asks on the terminal; where there is none, every question is declined.
 pub struct TerminalInbox {
     output: Arc<Output>,
 }
@@ -43,17 +43,17 @@ impl QuestionHandler for TerminalInbox {
         let who = question.server.as_str();
         match &question.body {
             QuestionBody::Form { message, schema } => {
-                session.show(&view::heading(&question, message));
+                session.show(&question::heading(&question, message));
                 form::fill_in(&session, who, schema).await
             }
             QuestionBody::Url { message, url } => {
-                session.show(&view::heading(&question, message));
-                session.show(&view::address(url));
+                session.show(&question::heading(&question, message));
+                session.show(&question::address(url));
                 ask_url(&session, who).await
             }
             QuestionBody::Sampling { params } => {
-                session.show(&view::heading(&question, "Write what a model would answer."));
-                session.show(&view::conversation(params));
+                session.show(&question::heading(&question, "Write what a model would answer."));
+                session.show(&question::conversation(params));
                 ask_sampling(&session, who).await
             }
         }

@@ -1,4 +1,4 @@
-//! Questions to the person at the terminal.
+//! Questions to a person on the terminal.
 //!
 //! Owns: approval of a call, trust in a project, and what servers ask. Answers
 //! are read from the terminal itself, never from stdin, so nothing that is piped in can say yes, and the question
@@ -26,6 +26,7 @@ use super::output::{Output, SpanStyle, StyledLine, StyledPage};
 use super::views;
 use crate::config::consent::TrustRequest;
 use crate::host::approval::{Approval, ApprovalRequest, Approver};
+use crate::model::Error;
 
 /// The terminal of this process, whatever stdin is.
 const TERMINAL: &str = "/dev/tty";
@@ -69,7 +70,7 @@ pub enum TrustAnswer {
     Author,
     /// It is not, as long as it is like this.
     Refused,
-    /// Nobody could be asked.
+    /// There is no terminal to ask on.
     Unavailable,
 }
 
@@ -95,8 +96,28 @@ pub async fn confirm(output: Arc<Output>, page: StyledPage, question: &'static s
     ask(output, YesNoQuestion::short(page, question)).await
 }
 
-/// Asks for a secret; what is typed is not shown. `None` when nothing was given, nobody is there,
-/// or `cancel` fired.
+/// Asks before something that cannot be undone. `unchanged` is what a no leads to, such as `nothing
+/// was removed`; `yes_flag` says what `--yes` does.
+///
+/// # Errors
+/// Denied when the answer is no, or no person can be asked.
+pub async fn require_confirmation(
+    output: Arc<Output>,
+    page: StyledPage,
+    question: &'static str,
+    (unchanged, yes_flag): (&str, &str),
+) -> Result<(), Error> {
+    match confirm(output, page, question).await {
+        Approval::Granted => Ok(()),
+        Approval::Refused => Err(Error::denied(unchanged)),
+        Approval::Unavailable => {
+            Err(Error::denied(format!("{unchanged}: nobody can be asked")).with_hint(yes_flag))
+        }
+    }
+}
+
+/// Asks for a secret; what is typed is not shown. `None` when nothing was given, there is no
+/// terminal, or `cancel` fired.
 pub async fn ask_secret(
     output: &Arc<Output>,
     name: &str,
@@ -159,7 +180,7 @@ struct YesNoQuestion {
     details: Option<StyledPage>,
     /// The question itself.
     words: &'static str,
-    /// Whether somebody may answer as the author.
+    /// Whether the author's answer is offered too.
     offers_author: bool,
 }
 
@@ -179,8 +200,9 @@ async fn ask(output: Arc<Output>, question: YesNoQuestion) -> Approval {
     }
 }
 
-/// Shows a question and waits for the answer; `None` when nobody could be asked. The wait is on a
-/// thread of its own, which a signal leaves behind: reading a terminal cannot be called off.
+/// Shows a question and waits for the answer; `None` when there is no terminal to ask on. The wait
+/// is on a thread of its own, which a signal leaves behind: reading a terminal cannot be called
+/// off.
 async fn ask_on_thread(output: Arc<Output>, question: YesNoQuestion) -> Option<DialogueReply> {
     let terminal = terminal().ok()?;
     let answer =

@@ -1,8 +1,8 @@
-//! A talk with the person at the terminal that can be called off at any time.
+//! A dialogue on the terminal that can be cancelled at any time.
 //!
 //! Owns: reading lines from the terminal itself while something else may end the talk: the server
-//! takes its question back, the call runs out of time. Whoever reads must let go of the terminal
-//! then, or the next question would lose its answer to the last one.
+//! takes its question back, the call runs out of time. The reader must release the terminal then,
+//! or the next question would lose its answer to the last one.
 
 use std::fs::File;
 use std::io::{self, Read as _};

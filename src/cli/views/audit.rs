@@ -1,4 +1,4 @@
-//! Calls of the audit log.
+//! `audit`: recorded calls as pages.
 
 use std::time::Duration;
 

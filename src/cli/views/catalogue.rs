@@ -1,4 +1,4 @@
-//! `list`: the catalogue as a table; and what its failures mean.
+//! `list`: the catalogue as a table, and the listing failures.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! `config`: what was loaded, from where, and what is wrong with it.
+//! `config`: what was loaded, from which files, and the diagnostics.
 
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Differences between two texts, as lines for people.
+//! Line differences between two texts.
 
 use crate::cli::output::{SpanStyle, StyledLine, StyledPage};
 use crate::util::diff::{DiffMark, Hunk};

@@ -1,4 +1,4 @@
-//! What a scan found, as lines.
+//! The findings of a scan.
 
 use crate::catalogue::scan::{Finding, FindingSeverity};
 use crate::cli::output::{SpanStyle, StyledLine, StyledPage};

@@ -1,4 +1,4 @@
-//! Calls of the history.
+//! `history`: recorded calls as pages.
 
 use std::collections::BTreeSet;
 

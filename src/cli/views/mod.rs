@@ -1,4 +1,4 @@
-//! Values of the model as pages for people.
+//! Views: model values as pages for people.
 //!
 //! Owns: what is shown of a thing; its JSON is in [`super::json`]. Pure: no input, no output, no
 //! clock.

@@ -1,4 +1,4 @@
-//! Prompts, resources and templates, and what reading and filling them in gave, as pages.
+//! Prompts, resources and templates, and their contents, as pages.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! How a call was routed, and the preview of `call --dry-run`.
+//! The routing of a call, and the preview of `call --dry-run`.
 
 use crate::cli::output::{SpanStyle, StyledLine, StyledPage};
 use crate::host::policy::Decision;

@@ -1,4 +1,4 @@
-//! Comparisons with pins, as pages.
+//! Pin comparisons as pages.
 
 use super::{difference, findings};
 use crate::catalogue::changes::DefinitionChange;

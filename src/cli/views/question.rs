@@ -1,4 +1,4 @@
-//! What a person is shown of a server's question.
+//! A server's question, as shown to a person.
 //!
 //! Owns: how much of a server's words is shown and what is said beside them: who asks, what is odd
 //! about an address, and that a form should not ask for secrets.
@@ -148,7 +148,7 @@ pub fn address(url: &str) -> StyledPage {
     page
 }
 
-/// What a model is asked.
+/// The conversation of a sampling request, as a page.
 pub fn conversation(params: &Value) -> StyledPage {
     let mut page = StyledPage::default();
     for part in sampling::conversation(params) {

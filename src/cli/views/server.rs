@@ -165,11 +165,7 @@ pub fn page(
             page.push(StyledLine::plain(line).indented(2));
         }
         if let Some(hint) = error.hint() {
-            page.push(
-                StyledLine::styled(SpanStyle::Hint, "hint: ")
-                    .then(SpanStyle::Plain, hint)
-                    .indented(2),
-            );
+            page.hint(hint);
         }
     }
     facts(&mut page, server, width);
@@ -272,7 +268,7 @@ fn facts(page: &mut StyledPage, server: &ServerStatus, width: Option<usize>) {
     );
 }
 
-/// What asking servers for a sign of life failed with, when it did.
+/// The decisive error of checking servers, if any failed.
 pub fn verdict(servers: &[ServerStatus]) -> Option<Error> {
     let errors: Vec<&Error> = servers.iter().filter_map(|s| s.state.error()).collect();
     if errors.is_empty() {
@@ -289,7 +285,7 @@ pub fn verdict(servers: &[ServerStatus]) -> Option<Error> {
     Some(Error::partial(format!("{} of {total} did not answer", errors.len())))
 }
 
-/// The verdict for somebody who sees the evidence on the same screen.
+/// The verdict without the details that are shown on the same screen.
 pub fn without_details(verdict: &Error) -> Error {
     let error = Error::new(verdict.kind(), verdict.message());
     match verdict.server() {

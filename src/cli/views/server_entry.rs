@@ -1,12 +1,12 @@
-//! A server's entry: what the file says about it, what holds for it, and what became of its pins.
+//! A server's entry: what its file says, the effective settings, and the state of its pins.
 
 use crate::catalogue::pins::{PinReport, PinReportState};
 use crate::catalogue::scan::Finding;
-use crate::cli::json::millis;
 use crate::cli::json::server::{ServerEntryJson, ServerPinsJson};
 use crate::cli::output::plural;
 use crate::cli::output::{SpanStyle, StyledPage, caret};
 use crate::config::spec::{AuthSpec, Endpoint, ProtocolChoice, ServerSpec};
+use crate::util::number::millis;
 use crate::util::units::show_duration;
 
 /// The most of one kind of thing that is listed for people.
@@ -103,7 +103,7 @@ impl ServerEntryView<'_> {
     }
 }
 
-/// A list under one name, no more of it than anybody reads.
+/// A list under one name, cut to the items worth reading.
 fn list_facts(fact: &mut impl FnMut(&str, &str), key: &str, values: &[String]) {
     for (at, value) in values.iter().take(MOST).enumerate() {
         fact(if at == 0 { key } else { "" }, value);

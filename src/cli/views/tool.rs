@@ -1,4 +1,4 @@
-//! `inspect` of a tool: everything that is known about it.
+//! `inspect` of a tool.
 
 use std::time::Duration;
 
@@ -135,11 +135,7 @@ fn status(page: &mut StyledPage, tool: &ToolDefinition, width: Option<usize>) {
     if let Some(error) = &tool.unavailable_reason {
         page.paragraph(SpanStyle::Plain, 2, &error.to_string(), width);
         if let Some(hint) = error.hint() {
-            page.push(
-                StyledLine::styled(SpanStyle::Hint, "hint: ")
-                    .then(SpanStyle::Plain, hint)
-                    .indented(2),
-            );
+            page.hint(hint);
         }
     }
     if let PinState::Changed(error) = &tool.pin_state {
@@ -147,11 +143,7 @@ fn status(page: &mut StyledPage, tool: &ToolDefinition, width: Option<usize>) {
             page.push(StyledLine::plain(line).indented(2));
         }
         if let Some(hint) = error.hint() {
-            page.push(
-                StyledLine::styled(SpanStyle::Hint, "hint: ")
-                    .then(SpanStyle::Plain, hint)
-                    .indented(2),
-            );
+            page.hint(hint);
         }
     }
     for warning in &tool.warnings {

@@ -1,4 +1,4 @@
-//! What crossed a server's wire, for people: one block for each item.
+//! Traffic of a server as text: one block for each item.
 //!
 //! A block begins with when, which way and what, and shows a message's JSON below, cut to what a
 //! person looks over and without the parts that every message repeats; the whole of it when more

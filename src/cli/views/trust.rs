@@ -1,4 +1,4 @@
-//! The question about a project, and what was trusted, as pages.
+//! The trust question about a project, and the list of trusted projects, as pages.
 
 use crate::cli::output::{SpanStyle, StyledLine, StyledPage};
 use crate::config::consent::store::ProjectRecord;

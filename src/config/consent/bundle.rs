@@ -1,4 +1,4 @@
-//! A project as it would be trusted: its files, its code, its programs and what it replaces.
+//! The bundle a person is asked to trust: a project's files, code, programs and overrides.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Which files a command line would run.
+//! Which files a command line would execute.
 //!
 //! Owns: telling code from data among the words of a command. A program that is named by a path, the
 //! script an interpreter is given, and every argument that is executable, starts with `#!` or is

@@ -1,4 +1,4 @@
-//! Whether the files of a load may act, decided once and before anything is resolved.
+//! Deciding whether the loaded files may act, once and before anything is resolved.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
@@ -26,14 +26,14 @@ pub struct Consent {
     user_names: UserEntryNames,
     /// Where each entry stands in the open question.
     request_index: HashMap<String, usize>,
-    /// The open question; `None` when nobody has to be asked.
+    /// The open question; `None` when no consent is needed.
     pub request: Option<TrustRequest>,
     /// What is wrong with the trust store.
     pub diagnostics: Vec<Diagnostic>,
 }
 
 impl Consent {
-    /// The grant for a file; `None` while nobody agreed to the project it belongs to.
+    /// The grant for a file; `None` while the project it belongs to is untrusted.
     pub(in crate::config) fn grant(&self, file: &SourceFile) -> Option<Grant> {
         if file.is_project() { self.project.clone() } else { Some(Grant::own()) }
     }

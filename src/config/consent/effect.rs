@@ -1,4 +1,4 @@
-//! What an entry would do, told from the entry as it is written.
+//! What an entry would do, derived from the entry as written.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

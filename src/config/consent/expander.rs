@@ -1,4 +1,4 @@
-//! `${VAR}` and `~` in the places where they mean something.
+//! Expanding `${VAR}` and `~` where the syntax allows them.
 //!
 //! Owns: replacing references by their values. A value is expanded once and never
 //! again: what a variable holds is never looked at. Every value that is put in is recorded in the
@@ -29,8 +29,8 @@ use crate::util::regular_file;
 /// The most bytes a `${file:…}` may hold.
 const MAX_SECRET_BYTES: u64 = 64 << 10;
 
-/// The only way from a reference to its value. A [`Grant`] makes it, so there is none for a file
-/// that nobody agreed to.
+/// The only way from a reference to its value. A [`Grant`] makes it, so there is none for an
+/// untrusted file.
 #[derive(Clone, Copy)]
 pub struct Expander<'a> {
     environment: &'a dyn Environment,
@@ -217,7 +217,7 @@ impl<'a> Expander<'a> {
 /// Why a text could not be expanded. Never holds a value.
 #[derive(Debug, PartialEq, Eq)]
 pub struct ExpandError {
-    /// What is wrong, naming the variable or file and never a value.
+    /// The message: names the variable or file, never a value.
     pub message: String,
     /// What to do about it.
     pub hint: Option<String>,

@@ -1,4 +1,4 @@
-//! The proof that what a file says may be acted upon.
+//! The proof type for trusted files: without a [`Grant`] a file cannot act.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ impl Grant {
         Self(GrantBasis::UserOwned)
     }
 
-    /// For tests of other rooms, whose entries nobody has to agree to.
+    /// For tests of other rooms, whose entries need no consent.
     #[cfg(test)]
     pub(crate) fn for_tests() -> Self {
         Self::own()
@@ -100,7 +100,7 @@ impl<'a> EnvironmentAccess<'a> {
         self.grant.as_ref()
     }
 
-    /// The expander for a file in `base_dir`; `None` while nobody agreed to it.
+    /// The expander for a file in `base_dir`; `None` while the file is untrusted.
     pub fn expander<'s>(&'s self, base_dir: &'s Path) -> Option<Expander<'s>> {
         Some(self.grant.as_ref()?.expander(self.environment, base_dir, &self.expanded))
     }

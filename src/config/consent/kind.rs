@@ -1,9 +1,8 @@
-//! Kinds of internal tools as files speak of them, and which kind an entry is of.
+//! The kinds of internal tools, and which kind an entry is of.
 
 use std::path::{Path, PathBuf};
 
 use super::effect::{EntryEffect, EntrySite};
-use crate::config::keys::suggestion;
 use crate::config::node::ConfigNode;
 use crate::model::{Diagnostic, SourceLocation};
 
@@ -106,5 +105,5 @@ fn unknown(
         format!("unknown kind '{word}'; known kinds: {known}")
     };
     let words = kinds.iter().flat_map(|k| std::iter::once(k.key).chain(k.aliases.iter().copied()));
-    Diagnostic::error(message).with_suggestion(suggestion(word, words)).with_location(location)
+    Diagnostic::error(message).with_suggestion(word, words).with_location(location)
 }

@@ -1,5 +1,5 @@
-//! The few references that are resolved before anybody agreed, so that a question can name the
-//! program: `~`, `HOME`, `PATH` and the running binary. Nothing else of the environment is read.
+//! The few references that are resolved before consent, so that a question can name the program:
+//! `~`, `HOME`, `PATH` and the running binary. Nothing else of the environment is read.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! Consent: what a project's files would do, whether a person agreed to it, and the proof of that.
+//! Consent: what a project's files would do, whether a person agreed, and the proof of it.
 //!
 //! Owns: the survey of a project's bundle, its comparison with what was trusted, the [`Grant`]
 //! without which nothing of a file is expanded, and the [`Seal`] that is checked again just before

@@ -1,4 +1,4 @@
-//! Which program an entry would start, and what speaks against it.
+//! Resolving the program an entry would start, and warnings about it.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Files and programs that are bound to what they were when a person agreed.
+//! Seals: files and programs bound to their content at the time of consent.
 
 use std::collections::BTreeMap;
 use std::io::Read as _;
@@ -79,9 +79,9 @@ pub(super) fn hex(bytes: &[u8]) -> String {
     hex
 }
 
-/// Whether only the system's administrator can change what stands at a path: it and every
-/// directory above it belong to root and nobody else may write there. For root itself, to whom
-/// everything belongs, the directories of the system's packages count.
+/// Whether only the system's administrator can change what stands at a path: it and every directory
+/// above it belong to root and are writable by root only. For root itself, to whom everything
+/// belongs, the directories of the system's packages count.
 pub(super) fn is_system(resolved: &Path, root: &Path) -> bool {
     const OF_PACKAGES: [&str; 8] =
         ["/usr", "/bin", "/sbin", "/lib", "/lib64", "/opt", "/nix/store", "/snap"];

@@ -1,4 +1,4 @@
-//! What an entry of `mcp.yaml` would do, told from the entry as it is written.
+//! What an entry of `mcp.yaml` would do, derived from the entry as written.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! The record of what a person trusted: `trust.json` in the state directory, readable and 0600.
+//! The trust store: `trust.json` in the state directory, mode 0600.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use super::bundle::Bundle;
 use super::trust_request::TrustRequest;
 use crate::config::read::reason;
 use crate::model::{Diagnostic, Error};
-use crate::util::{atomic_file, private_file};
+use crate::util::atomic_file::{self, FileMode};
 
 /// The most a record may hold before it is refused.
 const MAX_BYTES: u64 = 64 << 20;
@@ -194,7 +194,7 @@ fn rewrite(
     if text.len() as u64 > MAX_BYTES {
         return Err(TrustFileError::WouldBeTooLarge);
     }
-    private_file::replace(path, (text + "\n").as_bytes())?;
+    atomic_file::replace(path, (text + "\n").as_bytes(), FileMode::Private)?;
     Ok(content)
 }
 

@@ -1,4 +1,4 @@
-//! A project's files → what would be trusted, without resolving anything of the user's.
+//! Surveying a project's files for what would be trusted, without resolving the user's values.
 //!
 //! Owns: going through the entries as they are written. What it misses would not be shown, but it
 //! could not act either: consent is bound to the whole files, and without it there is no expander.
@@ -91,7 +91,7 @@ pub(super) struct EntrySurvey {
     pub bundle: Bundle,
     /// Entries that reach nothing and act without consent.
     pub harmless: BTreeSet<EntryKey>,
-    /// What each entry would start, to be looked at again just before.
+    /// The files each entry would start, which are checked again just before.
     pub starts: BTreeMap<EntryKey, (Vec<PathBuf>, Option<BoundProgram>)>,
     /// Whether anything needs consent at all.
     pub needs_consent: bool,
@@ -227,7 +227,7 @@ fn effects(
         FileRole::Servers => server::effects(entry.node, site),
         FileRole::Tools => match kind_of(entry.node, site.base_dir, kinds) {
             Ok(words) => (words.effects)(entry.node, site),
-            // Nobody knows what it is, so it does nothing; the reason is told when it is resolved.
+            // Its kind is unknown, so it does nothing; the reason is reported when it is resolved.
             Err(_) => Vec::new(),
         },
     }

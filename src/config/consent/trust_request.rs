@@ -1,4 +1,4 @@
-//! The one question about a project, in lines for people.
+//! The trust question about a project, as lines of text.
 //!
 //! Owns: the words. References stand as they are written, and everything that came from a file is
 //! made safe here, before it is kept or shown. Never does: show or ask.

@@ -1,4 +1,4 @@
-//! JSON with comments and trailing commas, as editors write it.
+//! Parsing JSON with comments and trailing commas.
 //!
 //! Strings and numbers are handed to `serde_json` piece by piece; this file only knows the
 //! structure, so that every key and value keeps its position.

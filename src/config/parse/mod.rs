@@ -1,4 +1,4 @@
-//! Text → [`ConfigNode`] tree, for YAML and for JSON with comments.
+//! Parsing YAML and JSON with comments into [`ConfigNode`] trees.
 //!
 //! Owns: choosing the notation, the limits of a file's shape, and duplicate keys. Never does:
 //! open files (see `read`), expand variables, or know what a key means.

@@ -1,4 +1,5 @@
-//! What an unquoted YAML word means: the core schema of YAML 1.2, minus its surprises.
+//! Typing of plain YAML scalars: the core schema of YAML 1.2, with stricter rules for ambiguous
+//! words.
 
 use serde_json::Number;
 

@@ -1,4 +1,4 @@
-//! The common keys of a tool → [`ToolDefinition`].
+//! Resolving the common keys of a tool to a [`ToolDefinition`].
 
 use std::sync::Arc;
 
@@ -129,7 +129,7 @@ pub fn one_of<T>(
     let text = node.as_text()?;
     parse(text).ok_or_else(|| {
         Diagnostic::error(format!("unknown {what} '{text}'; expected one of {words}"))
-            .with_suggestion(crate::config::keys::suggestion(text, words.split(", ")))
+            .with_suggestion(text, words.split(", "))
             .with_location(node.location())
     })
 }

@@ -1,4 +1,4 @@
-//! How to reach a server: a child process or an address.
+//! Resolving how a server is reached: a child process or a URL.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Expanded trees → specs.
+//! Resolving expanded trees to specs.
 //!
 //! Owns: what each key means, defaults, and what configuration alone can check. One bad entry goes
 //! out of service with its reason; the rest is not touched. Never does: start, open or contact
@@ -50,7 +50,7 @@ pub(super) struct FileContext<'a> {
 }
 
 impl FileContext<'_> {
-    /// The way from references to values; `None` while nobody agreed to the file.
+    /// The way from references to values; `None` while the file is untrusted.
     pub fn expander(&self) -> Option<Expander<'_>> {
         self.access.expander(&self.base_dir)
     }
@@ -133,7 +133,7 @@ impl<'a> ConfigurationBuilder<'a> {
         true
     }
 
-    /// Lists an entry of a project that nobody agreed to yet.
+    /// Lists an entry of an untrusted project.
     fn add_untrusted(&mut self, entry: UntrustedEntry) {
         self.configuration.untrusted.push(entry);
     }
@@ -224,7 +224,7 @@ impl EntryDiagnostics {
         self.diagnostics.push(Diagnostic::warning(message).with_location(location));
     }
 
-    /// Warns about a key that nobody reads. Keys that begin with `x-` are for other programs.
+    /// Warns about an unknown key. Keys that begin with `x-` are for other programs.
     pub fn unknown_key(
         &mut self,
         owner: &ConfigNode,
@@ -237,7 +237,7 @@ impl EntryDiagnostics {
         }
         let known = keys::spellings(table).chain(more.iter().copied());
         let diagnostic = Diagnostic::warning(format!("unknown key '{}'", key.text))
-            .with_suggestion(keys::suggestion(&key.text, known))
+            .with_suggestion(&key.text, known)
             .with_location(owner.location_of(key));
         self.diagnostics.push(diagnostic);
     }

@@ -1,4 +1,4 @@
-//! Whose entry it is, and what it says it starts or contacts.
+//! The origin of an entry, and what it declares to start or contact.
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -10,7 +10,7 @@ use thiserror::Error;
 
 use super::FileContext;
 use crate::config::node::{ConfigNode, NodeValue};
-use crate::config::{keys, parse, read};
+use crate::config::{parse, read};
 use crate::model::Diagnostic;
 
 /// How many files one schema may pull in.
@@ -51,9 +51,8 @@ pub fn named(node: &ConfigNode, file: &FileContext<'_>) -> Result<Value, Diagnos
     if let Some((_, schema)) = known.iter().find(|(key, _)| key.text == name) {
         return inline(schema, file);
     }
-    let meant = keys::suggestion(name, known.iter().map(|(key, _)| key.text.as_str()));
     Err(Diagnostic::error(format!("no schema '{name}' under 'schemas'"))
-        .with_suggestion(meant)
+        .with_suggestion(name, known.iter().map(|(key, _)| key.text.as_str()))
         .with_location(node.location()))
 }
 

@@ -1,4 +1,4 @@
-//! Files of servers, in every shape the field uses → [`ServerSpec`]s.
+//! Resolving server files, in every common format, to [`ServerSpec`]s.
 
 use std::sync::Arc;
 
@@ -69,26 +69,17 @@ fn clients(node: ConfigNode, file: &mut FileContext<'_>, builder: &mut Configura
     };
     for (index, item) in items.into_iter().enumerate() {
         let named =
-            item.get_any(&["client_id", "name"]).map(|(_, n)| (n.as_scalar_text(), n.location()));
+            match item.get_any(&["client_id", "name"]) {
+                Some((_, node)) => node.as_scalar_text().map(|name| (name, node.location())),
+                None => Err(Diagnostic::error("this client has no 'client_id'")
+                    .with_location(item.location())),
+            };
         match named {
-            Some((Ok(name), location)) => server(&name, location, item, file, builder),
-            Some((Err(diagnostic), _)) => {
-                let entry_diagnostics = EntryDiagnostics { diagnostics: vec![diagnostic] };
-                builder.report_entry(
-                    &format!("clients[{index}]"),
-                    FileRole::Servers,
-                    entry_diagnostics,
-                );
-            }
-            None => {
-                let diagnostic = Diagnostic::error("this client has no 'client_id'")
-                    .with_location(item.location());
-                let entry_diagnostics = EntryDiagnostics { diagnostics: vec![diagnostic] };
-                builder.report_entry(
-                    &format!("clients[{index}]"),
-                    FileRole::Servers,
-                    entry_diagnostics,
-                );
+            Ok((name, location)) => server(&name, location, item, file, builder),
+            Err(diagnostic) => {
+                let diagnostics = EntryDiagnostics { diagnostics: vec![diagnostic] };
+                let client = format!("clients[{index}]");
+                builder.report_entry(&client, FileRole::Servers, diagnostics);
             }
         }
     }
@@ -145,7 +136,7 @@ fn server(
     }
 }
 
-/// Lists an entry that nobody agreed to yet: its name, and the tools that it declares.
+/// Lists an untrusted entry: its name, and the tools that it declares.
 fn untrusted(
     name: &str,
     entry: &ConfigNode,
@@ -319,8 +310,8 @@ fn resolve(
     Some(spec)
 }
 
-/// What the program is confined to. A server elsewhere is not ours to confine: asking for it is
-/// refused, so that nobody relies on it.
+/// What the program is confined to. A remote server cannot be confined: asking for it is refused,
+/// so that it is not relied on.
 fn sandbox(
     node: &ConfigNode,
     endpoint: &Endpoint,

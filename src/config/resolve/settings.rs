@@ -1,4 +1,5 @@
-//! Everything in a file of tools that is no entry: profiles, policy, records, scopes, defaults.
+//! Resolving everything in a tools file that is not an entry: profiles, policy, records, scopes,
+//! defaults.
 //!
 //! A project's file may only tighten policy, statistics and audit; what it may not say is a
 //! warning, and what would change trust, limits or directories is an error that names the key.

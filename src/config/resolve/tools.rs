@@ -1,4 +1,4 @@
-//! Files of tools: lists of entries → [`ToolSpec`]s.
+//! Resolving lists of tool entries to [`ToolSpec`]s.
 
 use std::sync::Arc;
 
@@ -96,8 +96,7 @@ fn tool(
     }
 }
 
-/// Lists an entry that nobody agreed to yet. Of several tools that it may give, only its own name
-/// is known.
+/// Lists an untrusted entry. Of several tools that it may give, only its own name is known.
 fn untrusted(
     entry: &ConfigNode,
     name: &str,

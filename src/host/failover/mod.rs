@@ -1,4 +1,4 @@
-//! Servers that stand in for each other: several that offer one tool, each with a weight.
+//! Failover between servers that offer the same tool, by weight.
 //!
 //! Owns: choosing one of them for a bare name, saying which were passed over and why, and giving a
 //! call to the next one when nothing of it was sent. A call that was sent is never sent again.

@@ -1,4 +1,4 @@
-//! Servers that stand in for each other, through the whole life of a call.
+//! Tests of failover through whole calls.
 
 use std::sync::Arc;
 use std::time::Duration;

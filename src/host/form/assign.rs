@@ -1,4 +1,4 @@
-//! Putting a value into the fields of a tree.
+//! Assigning a JSON value to a tree of form fields.
 
 use std::sync::Arc;
 

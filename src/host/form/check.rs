@@ -1,4 +1,4 @@
-//! Whether a whole value fits what was asked.
+//! Validating a whole form value.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What of a schema is a field, and of which kind.
+//! The fields of a form, derived from a schema.
 
 use serde_json::Value;
 
@@ -21,9 +21,9 @@ pub struct FormField {
     pub required: bool,
     /// Whether it may be `null`.
     pub nullable: bool,
-    /// What it is for the asker when it is left out.
+    /// The value that the schema gives for a missing field.
     pub default: Option<Value>,
-    /// Whether it seems to ask for something that nobody should see or send lightly.
+    /// Whether it seems to ask for a secret, by its schema or its name.
     pub secret: bool,
     /// The field's own schema, references resolved.
     pub schema: ResolvedSchema,
@@ -45,7 +45,7 @@ pub enum FieldKind {
     Choice(Vec<FieldChoice>),
     /// A list in which each of these values may stand once.
     MultiChoice(Vec<FieldChoice>),
-    /// The value of `const`, which nobody can change.
+    /// The value of `const`, which cannot be changed.
     Constant(Value),
     /// An object with fields of its own.
     Object,
@@ -74,7 +74,7 @@ pub fn fields(schema: &ResolvedSchema, most: usize) -> Vec<FormField> {
     properties.map(|(key, property)| FormField::of(key, property, schema.requires(key))).collect()
 }
 
-/// What an object with these fields is when nobody touches it.
+/// The object of these fields' defaults.
 pub fn defaults(fields: &[FormField]) -> JsonObject {
     let default = |field: &FormField| Some((field.key.clone(), field.default.clone()?));
     fields.iter().filter_map(default).collect()
@@ -102,7 +102,7 @@ impl FormField {
         }
     }
 
-    /// What it takes, in words.
+    /// The accepted input, in words.
     pub fn expectation(&self) -> String {
         let mut words = match &self.kind {
             FieldKind::Text => self.format().map_or_else(|| "text".to_owned(), str::to_owned),

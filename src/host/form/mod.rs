@@ -1,4 +1,4 @@
-//! A JSON Schema as a form that a person can fill in.
+//! Forms: a JSON Schema as fields that a person can fill in.
 //!
 //! Owns: what of a schema is a field and of which kind; the tree of fields with what was put into
 //! each (nothing, `null` or a value); the value that the whole makes; whether it fits. What cannot

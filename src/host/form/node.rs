@@ -1,4 +1,4 @@
-//! The tree of fields, and what a person does to it.
+//! The tree of form fields and the edits a person makes to it.
 
 use super::{
     FieldKind, FormField, MAX_DEPTH, MAX_FIELDS, MAX_ITEMS, MAX_VALUE_FIELDS, MAX_VARIANTS,
@@ -277,7 +277,7 @@ impl FormNode {
         index_path.iter().try_fold(self, |node, at| node.children.get(*at))
     }
 
-    /// The same, to be changed.
+    /// The node at an index path, mutable.
     pub fn at_mut(&mut self, index_path: &[usize]) -> Option<&mut Self> {
         index_path.iter().try_fold(self, |node, at| node.children.get_mut(*at))
     }

@@ -1,4 +1,4 @@
-//! What has to be filled in, and what of it is.
+//! Which fields are required, and which of them are filled in.
 
 use super::{FieldInput, FieldKind, FormNode};
 

@@ -1,4 +1,4 @@
-//! The lines in which a tree of fields is shown.
+//! The display rows of a tree of form fields.
 
 use super::{FieldInput, FieldKind, FormNode};
 use crate::host::validate::ValuePath;
@@ -8,7 +8,7 @@ use crate::host::validate::ValuePath;
 pub struct FieldRow {
     /// Which children lead to it, from the whole.
     pub index_path: Vec<usize>,
-    /// What of that field it is.
+    /// Which part of the field the row shows.
     pub part: RowPart,
     /// How many objects and lists it stands in, for indentation.
     pub depth: usize,

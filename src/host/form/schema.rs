@@ -1,4 +1,4 @@
-//! A place in a schema, with everything that also holds there.
+//! A location in a schema, merged with everything that also applies there.
 
 use std::sync::Arc;
 
@@ -56,7 +56,7 @@ impl ResolvedSchema {
         &self.root
     }
 
-    /// What stands at the place itself.
+    /// The schema at the location itself.
     pub fn value(&self) -> &Value {
         self.places().next().map_or(&Value::Null, |(_, here)| here)
     }

@@ -1,4 +1,4 @@
-//! Forms made of all sorts of schemas.
+//! Tests of forms built from many kinds of schema.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The value that a tree of fields makes, and what of it may be shown.
+//! The value of a tree of form fields, and what of it may be displayed.
 
 use serde_json::Value;
 

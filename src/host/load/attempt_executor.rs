@@ -1,5 +1,5 @@
-//! Carries calls for kinds of tools that have no way of their own for many: one attempt of the
-//! provider for each call, so many at once.
+//! The load executor for kinds of tools without one of their own: one provider attempt for each
+//! call, several at once.
 //!
 //! Owns: the attempts in flight and their limit. Never does: check arguments, ask, retry or record;
 //! what is measured is the tool, with as little around it as is honest.

@@ -1,7 +1,8 @@
-//! The one record of many calls, from the intent before the first to the outcome after the last.
+//! The one audit record of a benchmark's calls, from the intent before the first to the outcome
+//! after the last.
 //!
-//! Owns: what it says. Never does: count (whoever closes it did), or reach the statistics, which
-//! tell how a tool is used.
+//! Owns: its content. Never does: count (the caller that closes it did), or reach the statistics,
+//! which are about real use.
 
 use std::sync::Arc;
 use std::time::Instant;

@@ -1,4 +1,4 @@
-//! Many calls of one tool, for a benchmark.
+//! Benchmark load: many calls of one tool.
 //!
 //! Owns: what a run of calls needs before its first one: the tool, the right to call it so often,
 //! checked arguments, and something that carries the calls. Never does: pace, count, or record

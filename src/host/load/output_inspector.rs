@@ -1,4 +1,4 @@
-//! The check of whole answers in a run of many calls.
+//! Checking complete results during a benchmark.
 //!
 //! Owns: nothing but the way to the check that every ordinary call goes through.
 

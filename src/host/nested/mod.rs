@@ -1,4 +1,4 @@
-//! Calls that are part of another call.
+//! Calls that a tool makes as part of its own call.
 //!
 //! Owns: what a nested call has from the one around it, that it ends with it, and how deep calls
 //! may nest. Never does: anything a call goes through; that is `dispatch`, for nested calls as for
@@ -63,7 +63,7 @@ impl Nesting {
     }
 }
 
-/// What an attempt hands to its tool, so that it can call others.
+/// The [`ToolCaller`](crate::provider::ToolCaller) that an attempt gives to its tool.
 pub(super) struct HostCaller {
     host: Weak<ToolHost>,
     nesting: Nesting,

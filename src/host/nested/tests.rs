@@ -1,4 +1,4 @@
-//! Calls inside calls, on made-up providers and paused time.
+//! Tests of nested calls, on fake providers and paused time.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -119,8 +119,8 @@ async fn calls_nest_only_so_deep() {
     assert!(host.call(call("t1")).await.unwrap().result.is_ok());
 }
 
-/// Twice as many calls as there are permits, of tools of one component that call each other, and
-/// of two tools that call each other across: nobody waits for a permit that waits for him.
+/// Twice as many calls as there are permits, of tools of one component that call each other, and of
+/// two tools that call each other across: no call waits for a permit of one that waits for it.
 #[tokio::test(start_paused = true)]
 async fn calls_that_wait_for_each_other_never_block_each_other() {
     let name = |tool: &str| ToolName::of("c", tool);

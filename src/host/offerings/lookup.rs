@@ -1,4 +1,4 @@
-//! Which server's prompt, resource or template is meant.
+//! Finding the server that offers a prompt, resource or template.
 //!
 //! Owns: the order of the search — what is listed, then templates, then nothing — and what is said
 //! when nothing or several things fit. The rules of names are in `catalogue::naming`.
@@ -6,9 +6,11 @@
 use super::Offerings;
 use crate::catalogue::{ServerListing, naming};
 use crate::host::ToolHost;
+use crate::host::router::unknown_server;
 use crate::model::{
     CompletionQuery, CompletionReference, Error, Prompt, ResourceTemplate, ToolName,
 };
+use crate::util::spelling::did_you_mean;
 use crate::util::uri_template;
 
 /// How many owners of one address are listed.
@@ -41,14 +43,12 @@ impl ToolHost {
         if let Some(error) = decisive_error(&resources.servers) {
             return Err(error.with_detail(format!("nobody else offers '{uri}'")));
         }
-        let near = naming::nearest(uri, resources.items.iter().map(|r| r.uri.as_str()));
+        let hint = did_you_mean(uri, resources.items.iter().map(|r| r.uri.as_str()));
         let error = Error::usage(format!("no server lists the resource '{uri}'"));
-        Err(match near {
-            Some(near) => error.with_hint(format!("did you mean '{near}'?")),
-            None => error.with_hint(
-                "`toolhost resources list` shows all; --server asks one server for it all the same",
-            ),
-        })
+        Err(error.with_hint(hint.unwrap_or_else(|| {
+            "`toolhost resources list` shows all; --server asks one server for it all the same"
+                .to_owned()
+        })))
     }
 
     pub(super) async fn lookup_prompt(
@@ -75,14 +75,9 @@ impl ToolHost {
             return Err(error.with_detail(format!("nobody else offers the prompt '{name}'")));
         }
         let names: Vec<&ToolName> = prompts.items.iter().map(|prompt| &prompt.name).collect();
-        let near = naming::suggest(name, &names);
-        let error = Error::usage(format!("unknown prompt '{name}'"));
-        Err(if near.is_empty() {
-            error.with_hint("`toolhost prompts list` shows all prompts")
-        } else {
-            let near: Vec<String> = near.iter().map(|name| format!("'{name}'")).collect();
-            error.with_hint(format!("did you mean {}?", near.join(" or ")))
-        })
+        let hint = naming::did_you_mean(name, &names)
+            .unwrap_or_else(|| "`toolhost prompts list` shows all prompts".to_owned());
+        Err(Error::usage(format!("unknown prompt '{name}'")).with_hint(hint))
     }
 
     /// The servers that a name may belong to: those it begins with, otherwise all that are allowed.
@@ -131,12 +126,7 @@ impl ToolHost {
     }
 
     pub(in crate::host) fn unknown_server(&self, name: &str) -> Error {
-        let known = self.directory.server_names();
-        let error = Error::usage(format!("unknown server '{name}'"));
-        match naming::nearest(name, known) {
-            Some(near) => error.with_hint(format!("did you mean '{near}'?")),
-            None => error.with_hint("`toolhost servers` shows all servers"),
-        }
+        unknown_server(name, self.directory.server_names())
     }
 }
 
@@ -178,18 +168,16 @@ fn no_template(template: &str, templates: &Offerings<ResourceTemplate>) -> Error
         return error.with_detail(format!("nobody else offers the template '{template}'"));
     }
     let known = templates.items.iter().map(|t| t.template.as_str());
-    let error = Error::usage(format!("unknown template '{template}'"));
-    match naming::nearest(template, known) {
-        Some(near) => error.with_hint(format!("did you mean '{near}'?")),
-        None => error.with_hint("`toolhost resources list --templates` shows all templates"),
-    }
+    let hint = did_you_mean(template, known)
+        .unwrap_or_else(|| "`toolhost resources list --templates` shows all templates".to_owned());
+    Error::usage(format!("unknown template '{template}'")).with_hint(hint)
 }
 
 fn unknown_argument(word: &str, known: &[String]) -> Error {
-    let error = Error::usage(format!("there is no argument '{word}'"));
-    match naming::nearest(word, known.iter().map(String::as_str)) {
-        Some(near) => error.with_hint(format!("did you mean '{near}'?")),
-        None if known.is_empty() => error.with_hint("it has no arguments"),
-        None => error.with_hint(format!("its arguments are {}", known.join(", "))),
-    }
+    let hint = did_you_mean(word, known.iter().map(String::as_str));
+    let hint = hint.unwrap_or_else(|| match known {
+        [] => "it has no arguments".to_owned(),
+        _ => format!("its arguments are {}", known.join(", ")),
+    });
+    Error::usage(format!("there is no argument '{word}'")).with_hint(hint)
 }

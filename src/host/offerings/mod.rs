@@ -1,4 +1,4 @@
-//! What servers offer beside tools, through the one gateway: listed all at once, read, filled in.
+//! Prompts, resources and templates of all servers: listing, reading, filling in, completing.
 //!
 //! Owns: asking every server for one list, checking the arguments of prompts, and masking what
 //! comes back. Never does: know a kind of server, or keep what was listed.
@@ -12,7 +12,7 @@ use futures_util::future::{BoxFuture, join_all};
 use tokio_util::sync::CancellationToken;
 
 use super::{ToolHost, limits};
-use crate::catalogue::{ServerListing, naming, query};
+use crate::catalogue::{ServerListing, query};
 use crate::model::{
     Completion, CompletionQuery, Diagnostic, Error, ErrorKind, Freshness, JsonObject,
     OfferingListing, Origin, Prompt, PromptMessages, Resource, ResourceContents, ResourceTemplate,
@@ -20,6 +20,7 @@ use crate::model::{
 };
 use crate::provider::OfferingSupport;
 use crate::util::json::map_json;
+use crate::util::spelling::nearest;
 use crate::util::units::show_duration;
 
 pub use watch::ServerChange;
@@ -100,7 +101,7 @@ impl ToolHost {
     /// Reads a resource. One named server is asked directly, whether it lists the address or not.
     ///
     /// # Errors
-    /// An address that nobody has or several have, and what reading ran into.
+    /// An address that no server or several have, and what reading ran into.
     pub async fn read(
         &self,
         uri: &str,
@@ -132,7 +133,7 @@ impl ToolHost {
     /// Fills in a prompt. Its arguments are checked before anything is sent.
     ///
     /// # Errors
-    /// A name that nobody has or several have, arguments that do not fit, and what asking ran into.
+    /// A name that no server or several have, arguments that do not fit, and what asking ran into.
     pub async fn prompt(
         &self,
         name: &str,
@@ -161,7 +162,7 @@ impl ToolHost {
     /// prompt as in a list, or a template of addresses.
     ///
     /// # Errors
-    /// A reference that nobody has or several have, an argument that it does not have, and what
+    /// A reference that no server or several have, an argument that it does not have, and what
     /// asking ran into.
     pub async fn complete(
         &self,
@@ -246,8 +247,8 @@ impl ToolHost {
     }
 }
 
-/// Ends work that nobody waits for any more. Requests hear `cancel` themselves and tell their
-/// server; what has none under way ends here.
+/// Ends work when its caller cancels it. Requests hear `cancel` themselves and tell their server;
+/// what has none under way ends here.
 async fn with_cancellation<T>(
     work: impl Future<Output = Result<T, Error>>,
     cancel: &CancellationToken,
@@ -278,7 +279,7 @@ fn check_arguments(prompt: &Prompt, arguments: &JsonObject) -> Result<(), Error>
         prompt.arguments.iter().filter(|a| a.required && !arguments.contains_key(&a.name));
     let missing = missing.map(|argument| format!("{}: required, and missing", argument.name));
     let unknown = arguments.keys().filter(|key| !known().any(|name| name == *key)).map(|key| {
-        match naming::nearest(key, known()) {
+        match nearest(key, known()) {
             Some(near) => format!("{key}: unknown; did you mean '{near}'?"),
             None => format!("{key}: unknown"),
         }

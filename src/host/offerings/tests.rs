@@ -1,4 +1,4 @@
-//! Prompts and resources of made-up servers.
+//! Tests of prompts and resources, on fake servers.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Being told when something changes at a server.
+//! Subscriptions to changes of resources and lists.
 //!
 //! Owns: which server is asked for which changes, and that one that fails costs only itself. Never
 //! does: connect or begin again, which is the provider's work.
@@ -22,12 +22,12 @@ pub struct ServerChange {
 }
 
 impl ToolHost {
-    /// Finds the servers of these resources and hands on what they tell about changes, until
-    /// `cancel` fires or nobody takes it any more. A server that fails is told as such, and the
-    /// others go on.
+    /// Finds the servers of these resources and forwards their notifications of changes, until
+    /// `cancel` fires or the receiver is dropped. A server that fails is reported, and the others
+    /// go on.
     ///
     /// # Errors
-    /// An address that nobody has or several have. When every server failed, its failure.
+    /// An address that no server or several have. When every server failed, its failure.
     pub async fn watch_resources(
         &self,
         uris: &[String],

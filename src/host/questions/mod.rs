@@ -1,4 +1,4 @@
-//! The host's own inbox: what servers ask passes here on its way to the front end that answers.
+//! The host's inbox: questions of servers on their way to the front end.
 //!
 //! Owns: that one person is asked one thing at a time, whether it is a question of a server or the
 //! approval of a call, unless the front end takes many at once; how long each call waited for answers; and what the records tell of them —
@@ -63,7 +63,7 @@ impl QuestionQueue {
         }
     }
 
-    /// The right to ask a person; nobody else does as long as it is held, unless many may.
+    /// The exclusive right to ask a person; `None` where several questions may be open at once.
     pub(super) async fn lock_prompt(&self) -> Option<tokio::sync::MutexGuard<'_, ()>> {
         if self.inbox.allows_concurrent() { None } else { Some(self.prompt_lock.lock().await) }
     }
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn whoever_takes_many_is_asked_at_once_and_told_how_long_there_is() {
+    async fn a_concurrent_inbox_is_asked_at_once_and_told_the_time_limit() {
         let wide = Arc::new(Wide::default());
         let questions = QuestionQueue::new(Arc::clone(&wide) as _, Masker::default());
         let call = CallId("1".to_owned());

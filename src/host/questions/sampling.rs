@@ -1,4 +1,4 @@
-//! What a model is asked to write, and what a person writes in its place.
+//! Sampling requests: the prompt for the model, and the answer a person writes in its place.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! What is odd about an address that a server wants a person to visit.
+//! Warnings about a URL that a server asks a person to visit.
 
 use url::Url;
 
@@ -14,7 +14,7 @@ pub struct UrlReview {
 }
 
 impl UrlReview {
-    /// Looks at an address. Contacts nobody.
+    /// Looks at an address, without contacting it.
     pub fn of(url: &str) -> Self {
         let Ok(parsed) = Url::parse(url) else {
             return Self { host: None, warnings: vec!["this is no address".to_owned()] };

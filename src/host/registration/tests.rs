@@ -1,4 +1,4 @@
-//! Tools and sessions that come and go while the host runs.
+//! Tests of tools and sessions that are added and removed while the host runs.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -149,7 +149,7 @@ async fn a_session_tool_is_made_for_each_session() {
     open("a", "ada");
     assert_eq!(count("a").await, json!({"user": "ada", "count": 1, "cwd": "/work"}));
     assert_eq!(count("a").await["count"], 2);
-    // A session that nobody opened has the context of the host.
+    // A session that was not opened has the context of the host.
     assert_eq!(count("b").await, json!({"user": null, "count": 1, "cwd": "/home"}));
     open("a", "eve");
     assert_eq!(count("a").await, json!({"user": "eve", "count": 1, "cwd": "/work"}));

@@ -1,4 +1,4 @@
-//! The host as a whole, on made-up providers and paused time.
+//! Tests of the host as a whole, on fake providers and paused time.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
@@ -40,199 +40,9 @@ fn rule(pattern: &str, action: PolicyAction) -> Vec<PolicyRule> {
     vec![PolicyRule { pattern: pattern.into(), action, project: None, location: place }]
 }
 
+mod routing;
 mod rules;
-
-mod routing {
-    use super::*;
-
-    #[tokio::test]
-    async fn an_exact_local_name_contacts_nobody() {
-        let (tools, server) =
-            (local(&["calculator"]), Arc::new(FakeProvider::server("s", &["echo"])));
-        let host = host(&[&tools, &server]).build();
-        host.call(call("calculator")).await.unwrap();
-        assert_eq!(server.listed(), 0);
-    }
-
-    #[tokio::test]
-    async fn a_qualified_name_contacts_one_server() {
-        let one = Arc::new(FakeProvider::server("one", &["echo"]));
-        let two = Arc::new(FakeProvider::server("two", &["echo"]));
-        let host = host(&[&one, &two]).build();
-        for name in ["one-echo", "one.echo", "one/echo", "one:echo", "one__echo"] {
-            let outcome = host.call(call(name)).await.unwrap();
-            assert_eq!(outcome.definition.name.full(), "one-echo");
-        }
-        assert_eq!((one.listed(), two.listed(), one.called()), (1, 0, 5));
-    }
-
-    #[tokio::test]
-    async fn connecting_is_told_once() {
-        let host = host(&[&Arc::new(FakeProvider::server("s", &["echo"]))]).build();
-        let first = host.call(call("s-echo")).await.unwrap().metadata;
-        let second = host.call(call("s-echo")).await.unwrap().metadata;
-        assert_eq!((first.connect, second.connect), (Some(Duration::from_millis(12)), None));
-        assert_eq!(second.protocol.as_deref(), Some("2025-11-25"));
-        assert_eq!(second.attempts, 1);
-    }
-
-    #[tokio::test]
-    async fn a_changed_list_is_asked_for_again() {
-        let server = Arc::new(FakeProvider::server("s", &["echo"]));
-        let host = host(&[&server]).build();
-        host.find("s-echo", &[]).await.unwrap();
-        *server.live.lock().unwrap() = Ok(vec![of_server("s", "new")]);
-        assert!(host.find("s-new", &[]).await.is_err());
-        server.announce_change();
-        assert!(host.find("s-new", &[]).await.is_ok());
-        assert_eq!(server.listed(), 2);
-    }
-
-    #[tokio::test]
-    async fn a_bare_name_that_one_has_is_enough_and_failures_are_told() {
-        let one = Arc::new(FakeProvider::server("one", &["echo"]));
-        let bad = Arc::new(FakeProvider::dead("bad"));
-        let host = host(&[&one, &bad]).build();
-        let outcome = host.call(call("echo")).await.unwrap();
-        let result = outcome.result.unwrap();
-        assert_eq!(outcome.definition.name.full(), "one-echo");
-        assert_eq!(
-            result.warnings,
-            ["server 'bad': connection refused; whether it offers 'echo' too is not known"]
-        );
-        assert!(result.error.is_none());
-    }
-
-    #[tokio::test]
-    async fn an_ambiguous_name_lists_its_candidates_and_runs_nothing() {
-        let one = Arc::new(FakeProvider::server("one", &["echo"]));
-        let two = Arc::new(FakeProvider::server("two", &["echo"]));
-        let host = host(&[&one, &two]).build();
-        let error = host.call(call("echo")).await.unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Usage);
-        assert_eq!(error.details(), ["one-echo (of server 'one')", "two-echo (of server 'two')"]);
-        assert_eq!(one.called() + two.called(), 0);
-        let outcome =
-            host.call(CallRequest { servers: vec!["two".into()], ..call("echo") }).await.unwrap();
-        assert_eq!(outcome.definition.name.full(), "two-echo");
-    }
-
-    #[tokio::test]
-    async fn weights_decide_between_servers_only_when_each_has_one() {
-        let one = Arc::new(FakeProvider::server("one", &["echo"]));
-        let two = Arc::new(FakeProvider::server("two", &["echo"]));
-        let weighed = |weights: &[(&str, f64)]| {
-            let weights = weights.iter().map(|(name, w)| ((*name).to_owned(), *w));
-            host(&[&one, &two]).routing_weights(weights.collect::<Vec<_>>()).build()
-        };
-        let both = weighed(&[("one", 0.5), ("two", 1.0)]);
-        assert_eq!(both.find("echo", &[]).await.unwrap().name.full(), "two-echo");
-        assert!(weighed(&[("two", 1.0)]).find("echo", &[]).await.is_err());
-    }
-
-    #[tokio::test]
-    async fn an_unknown_name_gets_suggestions() {
-        let host =
-            host(&[&local(&["calculator"]), &Arc::new(FakeProvider::server("s", &["echo"]))])
-                .build();
-        let error = host.find("calculater", &[]).await.unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Usage);
-        assert_eq!(error.hint(), Some("did you mean 'calculator'?"));
-        let error = host.find("s-ecko", &[]).await.unwrap_err();
-        assert_eq!(error.hint(), Some("did you mean 's-echo'?"));
-    }
-
-    #[tokio::test]
-    async fn the_failure_of_a_server_decides_when_nothing_fits() {
-        let host = host(&[&local(&["calculator"]), &Arc::new(FakeProvider::dead("bad"))]).build();
-        for name in ["bad-echo", "nothing"] {
-            let error = host.find(name, &[]).await.unwrap_err();
-            assert_eq!(error.kind(), ErrorKind::Unreachable, "{name}");
-            assert_eq!(error.server(), Some("bad"));
-        }
-    }
-
-    #[tokio::test]
-    async fn an_entry_out_of_service_says_why() {
-        let entry = |name: &str, role| DisabledEntry {
-            name: name.into(),
-            role,
-            diagnostic: Diagnostic::error("TOKEN is not set"),
-            declares: vec!["commit".into()],
-            refusal: None,
-        };
-        let host = host(&[&local(&["calculator"])])
-            .disabled(vec![entry("weather", FileRole::Tools), entry("git", FileRole::Servers)])
-            .build();
-        for name in ["weather", "git-log"] {
-            let error = host.find(name, &[]).await.unwrap_err();
-            assert_eq!(error.kind(), ErrorKind::Config);
-            assert!(error.message().ends_with("is out of service: TOKEN is not set"));
-        }
-        // The bare name of a tool that its entry declares, whoever else fails meanwhile.
-        let host = crate::host::fake::host(&[&Arc::new(FakeProvider::dead("bad"))])
-            .disabled(vec![entry("git", FileRole::Servers)])
-            .build();
-        let error = host.find("commit", &[]).await.unwrap_err();
-        assert_eq!(error.message(), "'git' is out of service: TOKEN is not set");
-        assert_eq!(error.details(), ["it declares the tool 'commit'"]);
-        let error = host.find("commit", &["bad".into()]).await.unwrap_err();
-        assert_eq!(error.server(), Some("bad"));
-        let error = host.find("echo", &["gti".into()]).await.unwrap_err();
-        assert_eq!(error.message(), "unknown server 'gti'");
-    }
-
-    #[tokio::test]
-    async fn a_profile_hides_tools_from_calls_too() {
-        let profile = ProfileSpec { exclude: vec!["secret*".into()], ..ProfileSpec::default() };
-        let host = host(&[&local(&["open", "secret"])]).profile(Some(profile)).build();
-        assert!(host.find("open", &[]).await.is_ok());
-        assert_eq!(host.find("secret", &[]).await.unwrap_err().kind(), ErrorKind::Denied);
-        let catalogue = host.catalogue(&ListScope::Everything).await;
-        assert_eq!(catalogue.tools.len(), 1);
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_server_that_never_lists_is_given_up() {
-        struct Silent(FakeProvider);
-        #[async_trait::async_trait]
-        impl crate::provider::ToolProvider for Silent {
-            fn component(&self) -> Option<&str> {
-                Some("silent")
-            }
-            fn declared(&self) -> Vec<Arc<crate::model::ToolDefinition>> {
-                Vec::new()
-            }
-            async fn list(&self) -> Result<crate::provider::ToolListing, Error> {
-                std::future::pending().await
-            }
-            async fn call(
-                &self,
-                context: &crate::model::ToolContext,
-                call: &crate::model::ToolCall,
-            ) -> Result<ToolResult, Error> {
-                self.0.call(context, call).await
-            }
-            async fn preview(
-                &self,
-                call: &crate::model::ToolCall,
-            ) -> Result<crate::provider::Preview, Error> {
-                self.0.preview(call).await
-            }
-            fn as_server(&self) -> Option<&dyn crate::provider::ManagedServer> {
-                self.0.as_server()
-            }
-        }
-        let silent = Silent(FakeProvider::server("silent", &[]));
-        let host = ToolHost::builder().provider(Arc::new(silent)).build();
-        let error = host
-            .call(CallRequest { timeout: Some(Duration::from_secs(3)), ..call("silent-x") })
-            .await
-            .unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Timeout);
-        assert_eq!(error.message(), "did not start and list its tools within 3 s");
-    }
-}
+mod time;
 
 mod catalogue {
     use super::*;
@@ -262,7 +72,7 @@ mod catalogue {
     }
 
     #[tokio::test]
-    async fn the_declared_reach_contacts_nobody() {
+    async fn the_declared_reach_contacts_no_server() {
         let server = FakeProvider {
             declared: vec![of_server("s", "echo")],
             ..FakeProvider::server("s", &["echo"])
@@ -370,7 +180,7 @@ mod decisions {
     }
 
     #[tokio::test]
-    async fn without_anybody_to_ask_the_call_is_refused_unless_yes() {
+    async fn without_an_approver_the_call_is_refused_unless_yes() {
         let ask = |b: ToolHostBuilder| b.policy(rule("*", PolicyAction::Ask));
         assert_eq!(approved(ask, false).await.0, Some(ErrorKind::Denied));
         let (kind, lines) = approved(ask, true).await;
@@ -473,122 +283,6 @@ mod records {
         }
         assert_eq!(book.lines()[1], "outcome t interrupted after 1");
         assert!(told.lock().unwrap().as_ref().unwrap().is_cancelled());
-    }
-}
-
-mod time {
-    use super::*;
-
-    fn hanging(polite: bool) -> Arc<FakeProvider> {
-        let tools = vec![internal(ToolName::plain("t"), 1)];
-        Arc::new(FakeProvider::local(tools).answering(move |context, _| async move {
-            if polite {
-                context.cancel.cancelled().await;
-                return Err(Error::unreachable("killed by SIGTERM").with_detail("last words"));
-            }
-            std::future::pending().await
-        }))
-    }
-
-    fn request(timeout: u64) -> CallRequest {
-        CallRequest { timeout: Some(Duration::from_secs(timeout)), ..call("t") }
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_limit_names_itself_and_keeps_the_last_words() {
-        let start = tokio::time::Instant::now();
-        let outcome = host(&[&hanging(true)]).build().call(request(2)).await.unwrap();
-        let error = outcome.result.unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Timeout);
-        assert_eq!(error.message(), "'t' did not finish within 2 s (--timeout)");
-        assert_eq!(error.details(), ["killed by SIGTERM", "last words"]);
-        assert_eq!(start.elapsed().as_secs(), 2);
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_tool_that_does_not_stop_is_left_after_a_grace() {
-        let start = tokio::time::Instant::now();
-        let outcome = host(&[&hanging(false)]).build().call(request(2)).await.unwrap();
-        assert_eq!(outcome.result.unwrap_err().kind(), ErrorKind::Timeout);
-        assert_eq!(start.elapsed().as_secs(), 7);
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn the_total_bounds_a_server_whose_provider_does_not() {
-        let server = FakeProvider::server("s", &["t"]).answering(|context, _| async move {
-            context.cancel.cancelled().await;
-            Err(Error::timeout("no answer"))
-        });
-        let start = tokio::time::Instant::now();
-        let outcome = host(&[&Arc::new(server)]).build().call(call("s-t")).await.unwrap();
-        let error = outcome.result.unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Timeout);
-        assert!(error.message().contains("the bound on a whole call"), "{error}");
-        assert_eq!(error.server(), Some("s"));
-        assert_eq!(start.elapsed().as_secs(), 300);
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn an_interrupt_tells_the_tool_and_ends_soon() {
-        let host = host(&[&hanging(true)]).build();
-        let request = call("t");
-        let cancel = request.cancel.clone();
-        let (outcome, ()) = tokio::join!(host.call(request), async move {
-            tokio::time::sleep(Duration::from_secs(1)).await;
-            cancel.cancel();
-        });
-        let error = outcome.unwrap().result.unwrap_err();
-        assert_eq!(error.kind().exit_code(), 130);
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_passing_failure_is_repeated_as_often_as_allowed() {
-        let mut tool = internal(ToolName::plain("t"), 1);
-        tool.retries = 2;
-        let tries = Arc::new(Mutex::new(0));
-        let flaky = FakeProvider::local(vec![tool]).answering({
-            let tries = Arc::clone(&tries);
-            move |_, _| {
-                let mut tries = tries.lock().unwrap();
-                *tries += 1;
-                let answer = if *tries < 3 {
-                    Err(Error::unreachable("not yet"))
-                } else {
-                    Ok(ToolResult::text("there"))
-                };
-                std::future::ready(answer)
-            }
-        });
-        let flaky = Arc::new(flaky);
-        let failed = Arc::new(Mutex::new(0));
-        let counted = Arc::clone(&failed);
-        let sink = EventSink::new(move |event| {
-            if matches!(event, HostEvent::AttemptFailed { .. }) {
-                *counted.lock().unwrap() += 1;
-            }
-        });
-        let host = host(&[&flaky]).events(sink).build();
-        let outcome = host.call(call("t")).await.unwrap();
-        assert_eq!(outcome.metadata.attempts, 3);
-        assert!(outcome.result.unwrap().success);
-        assert_eq!(*failed.lock().unwrap(), 2);
-        *tries.lock().unwrap() = 0;
-        let once = host.call(CallRequest { retries: Some(0), ..call("t") }).await.unwrap();
-        assert_eq!(once.metadata.attempts, 1);
-        assert!(once.result.is_err());
-    }
-
-    #[tokio::test]
-    async fn a_tool_not_marked_safe_is_called_once_whatever_is_asked() {
-        let server = Arc::new(
-            FakeProvider::server("s", &["t"])
-                .answering(|_, _| async { Err(Error::unreachable("gone")) }),
-        );
-        let host = host(&[&server]).build();
-        let outcome = host.call(CallRequest { retries: Some(5), ..call("s-t") }).await.unwrap();
-        assert_eq!(server.called(), 1);
-        let error = outcome.result.unwrap_err();
-        assert_eq!(error.details(), ["not repeated: it is not marked safe to repeat"]);
     }
 }
 

@@ -1,4 +1,4 @@
-//! Rules that hold for every call, whoever makes it and however much is approved beforehand.
+//! Rules that hold for every call, from any caller and however much is approved beforehand.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::host::request::CallRequest;
 use crate::model::{ErrorKind, JsonObject, ToolDefinition, ToolName, ToolResult};
 
 #[tokio::test]
-async fn a_denied_call_does_not_run_although_its_entry_asks_and_somebody_says_yes() {
+async fn a_denied_call_does_not_run_although_its_entry_asks_and_a_person_says_yes() {
     let mut tool = internal(ToolName::plain("danger"), 1);
     tool.requires_approval = true;
     let fake = Arc::new(FakeProvider::local(vec![tool]));

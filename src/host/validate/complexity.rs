@@ -1,4 +1,4 @@
-//! How large and how dangerous a schema is, before anything compiles it.
+//! Bounding the size and danger of a schema before it is compiled.
 //!
 //! Owns: the limits on schemas and the guess which of them may take long. Looks at structure
 //! only, in one bounded walk. Never does: understand what a schema means.

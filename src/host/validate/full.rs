@@ -1,4 +1,4 @@
-//! Checking with the `jsonschema` crate: every dialect and every keyword.
+//! Validation with the `jsonschema` crate: every dialect and keyword.
 //!
 //! Owns: its settings (nothing is fetched, patterns run on the linear engine) and the
 //! translation of its errors into ours. Never does: bound the time, which its caller does.

@@ -1,4 +1,4 @@
-//! Whether a value fits a JSON Schema, when neither can be trusted.
+//! Validating a value against a JSON Schema when neither is trusted.
 //!
 //! Owns: compiling and checking within limits, and the words for what does not fit. Schemas of
 //! the plain kind (see [`plain`]) are checked by code of our own, because the first use of a full
@@ -110,7 +110,7 @@ async fn run_with_budget<T: Send + 'static>(
 ) -> Option<T> {
     let (send, receive) = tokio::sync::oneshot::channel();
     let run = move || {
-        // Nobody waits any more: the result is of no use.
+        // The caller has given up: the result is of no use.
         let _abandoned = send.send(work());
     };
     std::thread::Builder::new().name("schema".into()).spawn(run).ok()?;

@@ -1,4 +1,4 @@
-//! Checking of plain schemas, which most tools have, without a full validator.
+//! Validation of plain schemas, which most tools have, without the full validator.
 //!
 //! Owns: the keywords `type`, `enum`, `const`, `properties`, `required`, `additionalProperties`,
 //! `items`, `anyOf`, the bounds on numbers, lengths and counts, and references to definitions that

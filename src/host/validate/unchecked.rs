@@ -1,4 +1,4 @@
-//! Why a value is not checked against a schema.
+//! Reasons why a value was not checked against its schema.
 
 use super::BUDGET;
 use super::complexity::{MAX_BYTES, MAX_DEPTH, MAX_NODES};

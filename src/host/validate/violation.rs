@@ -1,10 +1,10 @@
-//! One way in which a value does not fit its schema, in words.
+//! One schema violation, in words.
 
 use std::fmt;
 
 use serde_json::Value;
 
-use crate::catalogue::naming;
+use crate::util::spelling::nearest;
 
 /// How many allowed values are listed.
 const OPTIONS_SHOWN: usize = 10;
@@ -90,7 +90,7 @@ fn is_simple(key: &str) -> bool {
 pub struct Violation {
     /// The value that breaks the rule; empty for the whole value.
     pub path: ValuePath,
-    /// What, as the end of a sentence about the place.
+    /// The violation, as the end of a sentence about the path.
     pub message: String,
 }
 
@@ -111,7 +111,7 @@ impl Violation {
         key: &str,
         known: impl IntoIterator<Item = &'a str>,
     ) -> Self {
-        let message = match naming::nearest(key, known) {
+        let message = match nearest(key, known) {
             Some(near) => format!("is not known; did you mean '{near}'?"),
             None => "is not known".to_owned(),
         };
@@ -132,7 +132,7 @@ impl Violation {
         }
         let mut message = format!("must be one of {}", shown.join(", "));
         let texts = options.iter().filter_map(Value::as_str);
-        if let Some(near) = value.as_str().and_then(|text| naming::nearest(text, texts)) {
+        if let Some(near) = value.as_str().and_then(|text| nearest(text, texts)) {
             message.push_str("; did you mean ");
             message.push_str(&quote(&Value::from(near).to_string()));
             message.push('?');

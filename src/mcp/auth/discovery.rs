@@ -1,4 +1,4 @@
-//! Finding the authorization server of a server, and judging what it says of itself.
+//! Discovering a server's authorization server, and checking its metadata.
 //!
 //! Owns: the way from a challenge, or from nothing, to metadata that may be used. The search itself
 //! is the SDK's: protected resource metadata (RFC 9728) where the challenge says, at the path and
@@ -155,7 +155,7 @@ impl AuthorizationServer {
 /// The scopes that a login asks for.
 #[derive(Default)]
 pub(super) struct ScopeRequest {
-    /// This and nothing else; empty leaves it to the server.
+    /// The only scopes to request; empty leaves them to the server.
     pub only: Vec<String>,
     /// Scopes that are asked for as well.
     pub additional: Vec<String>,

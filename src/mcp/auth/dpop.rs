@@ -1,4 +1,4 @@
-//! Tokens that are worth nothing without a key (DPoP, RFC 9449).
+//! Sender-constrained tokens (DPoP, RFC 9449).
 //!
 //! Owns: the key and the proofs that it is held. A token and its key are kept together; a key is
 //! made for each login.

@@ -1,4 +1,4 @@
-//! The credentials of one server.
+//! The credentials of one server: obtaining, caching and renewing tokens.
 //!
 //! Owns: [`OAuth`]: which token is shown, and what a refusal means — a renewal, a login, more
 //! scopes, or the end. Never does: send anything itself.
@@ -226,7 +226,7 @@ impl OAuth {
         Ok(())
     }
 
-    /// Whether a new token can be had without anybody else.
+    /// Whether a new token can be obtained without a person.
     fn can_obtain_unattended(&self) -> bool {
         matches!(self.settings.grant, OAuthGrant::Program { .. }) || self.settings.browser.is_some()
     }
@@ -368,7 +368,7 @@ fn challenge_params(oauth: &OAuth, text: Option<&str>) -> Option<WWWAuthenticate
 }
 
 fn scope_list(text: Option<&str>) -> Vec<String> {
-    /// More scopes than anybody has.
+    /// The most scopes that are kept of an answer.
     const MOST: usize = 100;
     text.unwrap_or_default().split_whitespace().take(MOST).map(str::to_owned).collect()
 }

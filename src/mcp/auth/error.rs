@@ -1,4 +1,4 @@
-//! What went wrong, as errors: what the SDK's state machine says, and what only a person can mend.
+//! Authorization errors: those of the SDK's state machine, and those that need the user to act.
 
 use rmcp::transport::auth::AuthError;
 

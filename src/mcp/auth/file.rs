@@ -1,4 +1,4 @@
-//! Logins in an encrypted file.
+//! Storing logins in an encrypted file.
 //!
 //! Owns: [`FileVault`]: `logins` in `auth` of the state directory, the generated `load_key` beside it,
 //! and the locks by which processes take turns. Files are 0600, the directory 0700; a file is
@@ -21,6 +21,7 @@ use super::seal::{KEY_LEN, KeyMaterial, KeySource, VARIABLE, generate, key_sourc
 use super::vault::{OAuthLogin, RenewalLock, Vault, VaultEdit};
 use crate::mcp::era_cache;
 use crate::model::Error;
+use crate::util::atomic_file::{self, FileMode};
 use crate::util::private_file;
 use crate::util::units::show_duration;
 
@@ -140,7 +141,8 @@ impl FileVault {
         let text = serde_json::to_vec(&LoginFile { logins })
             .map_err(|error| Error::internal(error.to_string()))?;
         let sealed = secret.seal(text).ok_or_else(no_random)?;
-        private_file::replace(&path, &sealed).map_err(|error| self.failed("written", &path, &error))
+        atomic_file::replace(&path, &sealed, FileMode::Private)
+            .map_err(|error| self.failed("written", &path, &error))
     }
 
     /// The generated key, if there is one.
@@ -166,7 +168,7 @@ impl FileVault {
     fn make_key(&self) -> Result<KeyMaterial, Error> {
         let path = self.directory.join("key");
         let key = generate().ok_or_else(no_random)?;
-        private_file::replace(&path, &key)
+        atomic_file::replace(&path, &key, FileMode::Private)
             .map_err(|error| self.failed("written", &path, &error))?;
         Ok(KeyMaterial::File(SecretBox::new(Box::new(key))))
     }

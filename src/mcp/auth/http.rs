@@ -3,8 +3,9 @@
 //! Owns: [`AuthHttp`] — which addresses may be asked, no redirects to elsewhere, bounded answers,
 //! a deadline for each request. Never does: know what is asked.
 //!
-//! A server names its authorization server, and that names its endpoints: nobody the user chose.
-//! So `https` to a public address is asked, and besides only the origins that the user wrote down.
+//! A server names its authorization server, and that names its endpoints: none of them is the
+//! user's choice. So `https` to a public address is asked, and besides only the origins that the
+//! user wrote down.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,6 +1,6 @@
 //! Signed assertions (RFC 7515, RFC 7523) of a client that has a key.
 //!
-//! Owns: reading a private key, signing claims. Never does: check anybody else's signature.
+//! Owns: reading a private key, signing claims. Never does: check a signature.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};

@@ -1,4 +1,4 @@
-//! The key that logins are sealed with, in the keychain of the system.
+//! The encryption key of stored logins, in the system's keychain.
 //!
 //! Owns: reading it there and keeping it there, off the thread that waits for servers, because a
 //! keychain may ask a person to unlock it. Never does: fall back to anything else. A build without

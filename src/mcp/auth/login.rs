@@ -1,4 +1,4 @@
-//! A person logs in.
+//! Interactive login: the authorization code flow.
 //!
 //! Owns: the authorization code flow from discovery to a token: which client asks, for which
 //! scopes, and what comes back. Never does: open a page; see [`crate::model::Browser`].

@@ -1,4 +1,4 @@
-//! Tokens for programs, which no person logs in for.
+//! Tokens without a person: the client credentials and assertion grants.
 //!
 //! Owns: client credentials by secret or key, the token of a workload, and the exchange of an
 //! enterprise's login. Such tokens live as long as the process; another is a request away.

@@ -1,4 +1,4 @@
-//! A new token for an old one.
+//! Refreshing tokens.
 //!
 //! Owns: one renewal. Who may do it when is the engine's business.
 
@@ -19,7 +19,7 @@ use super::vault::{OAuthLogin, OAuthToken};
 use crate::model::Error;
 use crate::net::excerpt::truncate;
 
-/// What came of a renewal.
+/// The outcome of a renewal.
 pub(super) enum RenewalOutcome {
     /// The authorization server gave a fresh token.
     Renewed(OAuthToken),

@@ -1,4 +1,4 @@
-//! The credentials of a server, with an authorization server on a real socket.
+//! Tests of a server's credentials, with an authorization server on a real socket.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -543,7 +543,7 @@ async fn a_bound_token_is_shown_with_a_proof_that_has_what_the_server_wants() {
 }
 
 #[tokio::test]
-async fn a_program_needs_nobody() {
+async fn a_program_needs_no_person() {
     let peer = server(Script::default()).await;
     let mut settings = settings(&peer);
     settings.grant = OAuthGrant::Program {

@@ -1,4 +1,4 @@
-//! One request to a token endpoint, for grants the SDK does not know.
+//! One request to a token endpoint, for grants the SDK does not support.
 //!
 //! Owns: the form, the ways a client proves who it is there, and reading the answer.
 

@@ -1,4 +1,4 @@
-//! Logins and where they are kept.
+//! Stored logins, and the port to where they are kept.
 //!
 //! Owns: [`OAuthLogin`], what is known of a client and its token at one authorization server, the port
 //! [`Vault`], and [`MemoryVault`]. Never does: encrypt or write files; see `file`.
@@ -41,7 +41,7 @@ pub struct OAuthClient {
 /// A token and what renews it.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OAuthToken {
-    /// What is shown to the server.
+    /// The access token.
     pub access: String,
     /// The refresh token, when there is one.
     pub refresh: Option<String>,
@@ -94,7 +94,7 @@ pub type RenewalLock = Box<dyn Send>;
 /// Changes the logins that are kept.
 pub type VaultEdit<'a> = &'a mut (dyn FnMut(&mut Vec<OAuthLogin>) + Send);
 
-/// Keeps logins. What it gives out is as it was last written by anybody.
+/// Keeps logins. Reads return what was last written, by this or another process.
 #[async_trait]
 pub trait Vault: Send + Sync + fmt::Debug {
     /// All logins.

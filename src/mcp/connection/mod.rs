@@ -1,4 +1,4 @@
-//! One connection to one server: requests with limits, after a handshake.
+//! One connection to one server after the handshake: requests with time limits.
 //!
 //! Owns: deadlines of each request, cancellation, and the wording of what went wrong. Never does:
 //! know tools, prompts or resources.
@@ -358,7 +358,7 @@ impl Connection {
         declared.get(capability).or_else(|| declared.get("extensions")?.get(capability)).is_some()
     }
 
-    /// What was odd about the traffic so far.
+    /// The protocol warnings so far, in words.
     pub fn protocol_warnings(&self) -> Vec<String> {
         self.session.protocol_warnings()
     }

@@ -1,4 +1,4 @@
-//! Requests that stay open for what the server sends meanwhile.
+//! Long-running requests that receive notifications until they end.
 //!
 //! Owns: [`PendingRequest`], a request without limits of time; its holder sets them. Never
 //! does: know what the server sends while it is open.

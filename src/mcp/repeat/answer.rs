@@ -1,4 +1,4 @@
-//! What an answer to a call says, read only as far as the caller needs.
+//! Partial parsing of a call's answer, only as far as the benchmark needs.
 //!
 //! Owns: recognising a plain answer in its bytes, without building anything of it, and what a
 //! whole answer means for a call of a run. Never does: know which calls are in flight.

@@ -1,4 +1,4 @@
-//! Many calls of one tool over one connection, without the session between them.
+//! Many calls of one tool over one connection, bypassing the session.
 //!
 //! Owns: the second speed of a connection. Requests are written in advance but for their ids and
 //! arguments, and an answer is recognised in its bytes; whatever is not plainly the answer to one

@@ -1,4 +1,4 @@
-//! One run of calls over the pipes of a connection.
+//! A run of calls over the pipes of a stdio connection.
 //!
 //! Owns: the requests that are on their way, and what came for them. Never does: wait for anything
 //! but the wire, read a clock, or say when a call is too late.
@@ -131,7 +131,7 @@ pub struct RunAnswer<'a> {
     pub answer: AnswerBody<'a>,
 }
 
-/// What came for a call.
+/// The answer to a call, in the form it was read.
 pub enum AnswerBody<'a> {
     /// A result that does not say no; the line it stands in.
     Plain(&'a [u8]),
@@ -270,7 +270,7 @@ impl StdioRun<'_> {
             call_template::write_cancellation(flight.id, reason, out);
         });
         if self.in_flight.is_empty() {
-            // The server reads nothing now; later, these lines would be of no use to anyone.
+            // The server reads nothing now; later, these lines would be of no use.
             self.outgoing.discard_unsent();
         }
         Some(flight)

@@ -1,9 +1,12 @@
-//! The seam between our wire and the SDK's session: ids, answers, notifications.
+//! The adapter between our wire and the SDK's session: ids, answers, notifications.
 //!
 //! Owns: our requests and their ids, which of them is pending, where its answer goes, and what is
 //! odd about the traffic. The SDK keeps the rest of the session: what the server asks, and what
 //! either side takes back. Never does: decide when to give up.
 
+mod sent_request;
+mod server_notifications;
+mod server_requests;
 mod transport;
 
 use std::collections::HashMap;
@@ -13,7 +16,6 @@ use std::task::Poll;
 
 use bytes::Bytes;
 use rmcp::RoleClient;
-use rmcp::model::{CustomRequest, JsonRpcMessage, JsonRpcRequest, RequestId, ServerRequest};
 use rmcp::service::RxJsonRpcMessage;
 use serde_json::Value;
 use tokio::sync::Notify;
@@ -21,16 +23,17 @@ use tokio_util::sync::CancellationToken;
 
 use super::handshake::{DISCOVER_ID, INITIALIZE_ID};
 use super::message::{self, ParsedInput, RawJson, RpcMessage, non_message, unreadable_message};
-use super::notifications::{self, NotificationHub, NotificationListener};
+use super::notifications::{NotificationHub, NotificationListener};
 use super::outgoing::{ClientMeta, OutgoingRequest};
 use super::protocol_warning::{ProtocolWarning, WARNING_CHARS, WarningList};
-use super::questions::{OpenQuestion, QuestionRejection, QuestionTable};
+use super::questions::QuestionTable;
 use super::read_handoff::ReadHandoff;
 use super::retired_ids::RetiredIds;
 use super::wire::{Arrival, Wire};
-use crate::model::{CallId, Error, EventSink, HostEvent, ListKind, LogLevel};
+use crate::model::{CallId, Error, EventSink, ListKind};
 use crate::util::text::truncate;
 
+pub use sent_request::SentRequest;
 pub use transport::SessionTransport;
 
 /// What a progress notification said.
@@ -125,7 +128,7 @@ impl McpSession {
         self.state().warnings.add(&warning);
     }
 
-    /// What was odd so far, for people.
+    /// The protocol warnings so far, in words.
     pub fn protocol_warnings(&self) -> Vec<String> {
         self.state().warnings.lines()
     }
@@ -384,158 +387,6 @@ impl McpSession {
         pending.woken.notify_one();
     }
 
-    /// A request of the server. It goes to the SDK with its raw parameters, whatever it is.
-    fn handle_request(
-        &self,
-        id: Value,
-        method: &str,
-        params: Option<RawJson>,
-        of: Option<i64>,
-    ) -> Option<RxJsonRpcMessage<RoleClient>> {
-        let key = id.to_string();
-        let Ok(request_id) = serde_json::from_value::<RequestId>(id) else {
-            let method = method.to_owned();
-            self.add_warning(ProtocolWarning::UnusableRequestId { method, id: key });
-            return None;
-        };
-        let params = match params.map(|raw| raw.parse()).transpose() {
-            Ok(params) => params,
-            Err(error) => {
-                self.add_warning(ProtocolWarning::UnreadableRequest {
-                    method: method.to_owned(),
-                    reason: error.message().to_owned(),
-                });
-                return None;
-            }
-        };
-        if let Err(reason) = self.open_question(key, method, of) {
-            let method = method.to_owned();
-            self.add_warning(ProtocolWarning::RejectedRequest { method, reason });
-            return None;
-        }
-        let request = ServerRequest::CustomRequest(CustomRequest::new(method, params));
-        Some(JsonRpcMessage::Request(JsonRpcRequest::new(request_id, request)))
-    }
-
-    /// Takes note of a question and of the requests that may be waiting for its answer: the one on
-    /// whose stream it came, or all that are part of calls.
-    fn open_question(
-        &self,
-        key: String,
-        method: &str,
-        of: Option<i64>,
-    ) -> Result<(), QuestionRejection> {
-        let mut guard = self.state();
-        let state = &mut *guard;
-        let of = of.filter(|id| state.pending.contains_key(id));
-        let waiting = state.pending.iter().filter(|(id, pending)| match of {
-            Some(of) => **id == of,
-            None => pending.call.is_some(),
-        });
-        let mut waiting: Vec<(i64, Option<CallId>)> =
-            waiting.map(|(id, pending)| (*id, pending.call.clone())).collect();
-        let call = match waiting.as_mut_slice() {
-            [(_, call)] => call.take(),
-            _ => None,
-        };
-        let requests: Vec<i64> = waiting.into_iter().map(|(id, _)| id).collect();
-        for id in &requests {
-            if let Some(pending) = state.pending.get(id) {
-                pending.woken.notify_one();
-            }
-        }
-        state.questions.open(key, OpenQuestion::new(method, requests, call))
-    }
-
-    fn close_question(&self, id: &RequestId) {
-        let Ok(key) = serde_json::to_string(id) else { return };
-        let mut state = self.state();
-        for id in state.questions.close(&key) {
-            if let Some(pending) = state.pending.get(&id) {
-                pending.woken.notify_one();
-            }
-        }
-    }
-
-    /// The question with this id, as long as it is open.
-    pub fn question(&self, id: &RequestId) -> Option<OpenQuestion> {
-        self.state().questions.get(&serde_json::to_string(id).ok()?)
-    }
-
-    fn is_withdrawn(&self, id: &RequestId) -> bool {
-        self.question(id).is_some_and(|question| question.is_withdrawn)
-    }
-
-    /// Remembers a page that the server asked to open, to know it when it is said to be done.
-    pub fn remember_page(&self, id: &str) {
-        self.state().questions.remember_page(id);
-    }
-
-    fn handle_notification(&self, method: &str, params: Option<RawJson>) {
-        let Ok(params) = params.map(|raw| raw.parse()).transpose() else {
-            return self.add_warning(ProtocolWarning::UnreadableNotification(method.to_owned()));
-        };
-        let params = params.unwrap_or_default();
-        match method {
-            "notifications/progress" => self.handle_progress(&params),
-            "notifications/message" => self.handle_log(&params),
-            "notifications/cancelled" => {
-                let id = params.get("requestId").map(Value::to_string).unwrap_or_default();
-                self.state().questions.withdraw(&id);
-            }
-            "notifications/elicitation/complete" => {
-                let id = params.get("elicitationId").and_then(Value::as_str).unwrap_or_default();
-                let known = self.state().questions.take_page(id);
-                if known {
-                    let text = "it says that what it asked for on a page is done".to_owned();
-                    self.events.emit(HostEvent::Notice { origin: self.server.clone(), text });
-                }
-            }
-            "notifications/tasks" | "notifications/tasks/status" => {
-                self.task_updated.notify_waiters();
-            }
-            _ => match notifications::read(method, &params) {
-                Ok(Some(news)) => {
-                    self.state().notifications.publish(&news);
-                    if let Some(event) = news.event(&self.server) {
-                        self.events.emit(event);
-                    }
-                }
-                Ok(None) => {}
-                Err(flaw) => self.add_warning(ProtocolWarning::FlawedNotification {
-                    method: method.to_owned(),
-                    flaw,
-                }),
-            },
-        }
-    }
-
-    fn handle_progress(&self, params: &Value) {
-        let token = params.get("progressToken").and_then(Value::as_i64);
-        let listener = token.and_then(|t| self.state().progress.get(&t).cloned());
-        let progress = params.get("progress").and_then(Value::as_f64).filter(|p| p.is_finite());
-        let (Some(listener), Some(progress)) = (listener, progress) else { return };
-        listener(ProgressUpdate {
-            done: progress,
-            total: params.get("total").and_then(Value::as_f64).filter(|t| t.is_finite()),
-            message: params.get("message").and_then(Value::as_str).map(str::to_owned),
-        });
-    }
-
-    fn handle_log(&self, params: &Value) {
-        let text = match params.get("data") {
-            Some(Value::String(text)) => text.clone(),
-            Some(other) => other.to_string(),
-            None => return,
-        };
-        let level = params.get("level").and_then(Value::as_str).unwrap_or("info").to_owned();
-        self.events.emit(HostEvent::Log {
-            origin: self.server.clone(),
-            level: LogLevel(level),
-            text,
-        });
-    }
-
     /// Ends the session: the wire is gone.
     pub(super) fn close(&self, error: Error) {
         let mut state = self.state();
@@ -546,50 +397,6 @@ impl McpSession {
         state.questions.close_all();
         drop(state);
         self.closed_token.cancel();
-    }
-}
-
-/// A request that was sent. Dropped, it is forgotten, and the server is not told.
-pub struct SentRequest {
-    session: Arc<McpSession>,
-    /// Its id, which is the token of its progress too.
-    pub id: i64,
-    woken: Arc<Notify>,
-    /// Whether a listener hears its progress.
-    wants_progress: bool,
-}
-
-impl SentRequest {
-    /// Waits for its outcome, an unmatched response, news of a question, or the end of the wire.
-    pub async fn wait_for_change(&self) {
-        self.woken.notified().await;
-    }
-
-    /// Takes its outcome, if it came.
-    pub fn take_outcome(&self) -> Option<Result<RawJson, Error>> {
-        self.session.take_outcome(self.id)
-    }
-
-    /// Whether an answer to some unknown request came while this one waited.
-    pub fn unmatched_response(&self) -> Option<String> {
-        self.session.state().pending.get(&self.id)?.unmatched_response.clone()
-    }
-
-    /// Whether nothing is known of its end.
-    pub fn is_open(&self) -> bool {
-        let state = self.session.state();
-        state.closed.is_none() && state.pending.contains_key(&self.id)
-    }
-
-    /// Whether a person is being asked something that it may be waiting for.
-    pub fn waits_for_person(&self) -> bool {
-        self.session.state().questions.waits_for_person(self.id)
-    }
-}
-
-impl Drop for SentRequest {
-    fn drop(&mut self) {
-        self.session.retire(self.id, self.wants_progress);
     }
 }
 

@@ -1,4 +1,4 @@
-//! What the SDK sees of a session: messages in, messages out.
+//! The transport given to the SDK: messages in, messages out.
 //!
 //! Owns: handing the SDK what the server asks, and the wire what the SDK answers or takes back. Our
 //! own requests do not come this way. Never does: decide what a message means.

@@ -1,4 +1,4 @@
-//! Agreeing on a version, with servers that make it hard.
+//! Tests of version negotiation with difficult servers.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Lists that are too long, too large, or wrong in places.
+//! Tests of lists that are too long, too large, or partly invalid.
 
 use std::time::Duration;
 

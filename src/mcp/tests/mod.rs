@@ -1,4 +1,4 @@
-//! Whole conversations over a wire that a test holds the other end of.
+//! Tests of whole conversations over a wire whose other end the test holds.
 //!
 //! Time stands still in these tests and jumps to the next timer when everybody waits, so limits of
 //! minutes are kept to the millisecond and cost nothing.

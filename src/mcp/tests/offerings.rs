@@ -1,4 +1,4 @@
-//! Prompts, resources, completion and log levels, in both eras.
+//! Tests of prompts, resources, completion and log levels, in both eras.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! The other side of a connection, played by a test.
+//! The peer of a connection, played by a test.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -60,7 +60,7 @@ impl FakeServer {
         self.sent.recv().await.expect("the client is there")
     }
 
-    /// Everything the client has sent and nobody has looked at.
+    /// Everything the client has sent that the test has not read.
     pub fn rest(&mut self) -> Vec<Value> {
         std::iter::from_fn(|| self.sent.try_recv().ok()).collect()
     }

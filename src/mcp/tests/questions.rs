@@ -1,4 +1,4 @@
-//! What a server asks by itself, and who waits for the answer.
+//! Tests of requests that a server makes by itself.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -126,7 +126,7 @@ async fn a_person_has_no_longer_than_the_call() {
         peer.expect("tools/call").await;
         peer.send(&question("q", "elicitation/create", &form()));
         let (_question, mut reply) = asked.recv().await.unwrap();
-        // Nobody waits for the answer any more, and the server hears that too.
+        // The answer is no longer awaited, and the server hears that too.
         reply.closed().await;
         let told = [peer.next().await, peer.next().await];
         assert!(told.iter().any(|m| m["method"] == "notifications/cancelled"), "{told:?}");

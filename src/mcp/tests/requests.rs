@@ -1,4 +1,4 @@
-//! Requests and everything that can come instead of their answers.
+//! Tests of requests, and of everything that can come instead of an answer.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -54,7 +54,7 @@ async fn progress_puts_the_idle_limit_off_but_never_the_total() {
         let asked = call(&mut peer).await;
         let token = &asked["params"]["_meta"]["progressToken"];
         assert!(!token.is_null(), "{asked}");
-        // Somebody else's token, and nonsense, are no signs of life of this request.
+        // Another request's token, and nonsense, are no signs of life of this request.
         for n in 0..30 {
             for token in [token, &json!(987_654), &json!(null)] {
                 let params = json!({ "progressToken": token, "progress": n });
@@ -73,7 +73,7 @@ async fn progress_puts_the_idle_limit_off_but_never_the_total() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_to_nobody_ends_the_wait_soon_and_is_named() {
+async fn an_answer_with_an_unknown_id_ends_the_wait_soon_and_is_named() {
     let (connection, mut peer) = connected().await;
     let start = Instant::now();
     let answer = ask(&connection, &limits(), async {
@@ -141,7 +141,7 @@ async fn of_two_answers_at_once_the_first_counts() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_late_answer_never_becomes_somebody_elses() {
+async fn a_late_answer_never_answers_another_request() {
     let (connection, mut peer) = connected().await;
     let options = limits();
     let mut first = Value::Null;

@@ -1,4 +1,4 @@
-//! Servers that answer with questions.
+//! Tests of servers that answer with questions.
 
 use serde_json::{Value, json};
 

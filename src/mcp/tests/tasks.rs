@@ -1,4 +1,4 @@
-//! Calls that are answered with a task, in both dialects.
+//! Tests of calls that are answered with a task, in both eras.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The wires: how bytes reach a server and come back.
+//! The transports: how bytes reach a server and come back.
 
 pub mod http;
 pub mod stdio;

@@ -1,4 +1,4 @@
-//! What a wire over HTTP can do beside moving messages: open connections for the calls of one tool.
+//! The optional ability of an HTTP wire to open dedicated connections for one tool's calls.
 //!
 //! Owns: the port between a run of many calls and such connections. Never does: know how requests
 //! are framed, or say what is sent when.
@@ -15,8 +15,8 @@ use crate::model::Error;
 #[async_trait]
 pub trait LaneOpener: Send + Sync {
     /// Opens `count` connections for calls of `tool`, each of which is given `limit`. `None` where
-    /// the ordinary way has to be gone: somebody looks at what crosses the wire, or the credentials
-    /// are made for one request each.
+    /// calls have to go through the session: the wire is traced, or each request has credentials of
+    /// its own.
     ///
     /// # Errors
     /// When not all connections can be made.

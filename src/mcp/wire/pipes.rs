@@ -1,4 +1,4 @@
-//! What a wire of pipes can do beside moving messages: lend its pipes.
+//! The optional ability of a stdio wire to lend its pipes.
 //!
 //! Owns: the port between a run of many calls and the pipes of a server. Never does: know how they
 //! are made, or look inside a line.

@@ -1,5 +1,5 @@
-//! The loop between a [`Load`] and whatever carries its calls: the same for pipes, connections and
-//! attempts side by side.
+//! The loop between a [`Load`] and its executor: the same for pipes, connections and concurrent
+//! attempts.
 //!
 //! Owns: asking for what is due, waiting, the deadlines and the end of a run. Never does: send a
 //! call or judge an answer, which a [`LoadTransport`] does. It is generic, so nothing is dispatched
@@ -36,7 +36,7 @@ impl LoadWait {
     }
 }
 
-/// What carries the calls of a run, driven by [`drive`].
+/// A transport for the calls of a run, driven by [`drive`].
 pub trait LoadTransport: Send {
     /// What happened to a call, or to the way that calls take.
     type Event: Send;

@@ -1,4 +1,4 @@
-//! The ability to send one tool's calls many times, as fast as the way to it allows.
+//! The optional ability of a provider to call one tool many times, as fast as its transport allows.
 //!
 //! Owns: the port between a benchmark and the way to a tool. The benchmark ([`Load`]) says what is
 //! sent when, and hears how each call ended; the way to the tool ([`LoadExecutor`]) drives

@@ -1,4 +1,4 @@
-//! Which answers of a run are inspected, and what a tool's refusal becomes in its figures.
+//! Sampling the results of a run for inspection, and counting tool errors.
 
 use super::{Inspection, LoadOutcome};
 use crate::model::{Error, ToolResult};

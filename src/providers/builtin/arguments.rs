@@ -1,4 +1,4 @@
-//! Typed look-ups in a call's arguments.
+//! Typed access to a call's arguments.
 //!
 //! The host checks arguments against the schema first; these messages are seen only when an entry
 //! brings its own schema or checking was switched off.

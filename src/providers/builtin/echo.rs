@@ -1,4 +1,4 @@
-//! `builtin.echo`: says what it was told; for trying things out.
+//! `builtin.echo`: returns its input, for trying things out.
 
 use serde_json::{Value, json};
 

@@ -1,8 +1,8 @@
-//! Which built-in functions there are, and how files name them.
+//! The table of built-in functions and their names in files.
 
 use super::{BuiltinFunction, calculator, digest, echo, fail, json, text, time, uuid, wait};
 use crate::providers::hinted_error::HintedError;
-use crate::providers::suggestion::meant_hint;
+use crate::util::spelling::did_you_mean;
 
 /// Every built-in function, in the order in which they are listed to people.
 pub(super) static FUNCTIONS: [&BuiltinFunction; 10] = [
@@ -53,7 +53,7 @@ impl HintedError for FunctionLookupError {
             }
         };
         let all = format!("known are {}", known.join(", "));
-        Some(match meant_hint(name, known.into_iter()) {
+        Some(match did_you_mean(name, known.into_iter()) {
             Some(meant) => format!("{meant} {all}"),
             None => all,
         })

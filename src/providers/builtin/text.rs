@@ -1,4 +1,4 @@
-//! `builtin.text`: counting and changing text.
+//! `builtin.text`: counting words and transforming text.
 
 use serde_json::json;
 use unicode_width::UnicodeWidthChar as _;

@@ -1,4 +1,4 @@
-//! `builtin.time`: what time it is, here or elsewhere.
+//! `builtin.time`: the current time, in any time zone.
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;

@@ -1,4 +1,4 @@
-//! `builtin.wait`: takes its time, reports progress, and stops when told; for trying time limits.
+//! `builtin.wait`: waits, reports progress, and stops when cancelled; for trying time limits.
 
 use std::time::Duration;
 

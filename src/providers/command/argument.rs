@@ -1,4 +1,4 @@
-//! The arguments of a command: each element of the entry's list is a template of one argument.
+//! The argument templates of a command: each element of the entry's list makes one argument.
 //!
 //! Owns: filling an element in. Never does: split, quote or join. One element is one argument of the
 //! program, or none, whatever the values hold.

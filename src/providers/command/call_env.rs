@@ -1,4 +1,4 @@
-//! The environment of a command: from nothing, by name.
+//! The environment of a command: built from an explicit list of names.
 
 use std::collections::BTreeMap;
 

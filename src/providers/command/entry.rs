@@ -1,4 +1,4 @@
-//! What an entry of kind `command` says, checked as far as it can be without starting anything.
+//! Entries of kind `command`, checked as far as possible without starting anything.
 //!
 //! The keys: `command` (a list, or a text that names one program), `args`, `cwd`, `env`,
 //! `env_keys`, `input`, `input_property`, `output`, `max_output`, `allow_dash`, `sandbox`. There is
@@ -74,7 +74,7 @@ pub(super) struct CommandEntry {
     pub(super) arguments: Vec<TextTemplate<CommandPlaceholder>>,
     /// The working directory; `None` is the one the call is made in.
     pub(super) cwd: Option<PathBuf>,
-    /// What a program with a slash in it is relative to.
+    /// The directory that a program path with a slash is relative to.
     pub(super) base_dir: PathBuf,
     /// Variables set by the entry.
     pub(super) env: BTreeMap<String, String>,

@@ -1,4 +1,4 @@
-//! What a running command says about itself on its events pipe: NDJSON, one event a line.
+//! The events pipe of a running command: NDJSON, one event per line.
 //!
 //! `{"progress": 3, "total": 10, "message": "…"}` or `{"level": "info", "text": "…"}`. Bounded: a
 //! line of [`MAX_LINE_BYTES`] bytes, and the events of a call; what is beyond is counted.

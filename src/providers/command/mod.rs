@@ -1,4 +1,4 @@
-//! Command tools: a program with an argument template, JSON or text in and out, and no shell.
+//! Command tools: a program with an argument template, JSON or text in and out, without a shell.
 //!
 //! Owns: what an entry may say (`entry`), filling an element of the template (`argument`), the
 //! environment (`call_env`), one run (`run`, `events`) and its result (`result`). Never does:

@@ -1,4 +1,4 @@
-//! From what a program left behind to the result of the call.
+//! Turning a program's output and exit status into the result of the call.
 
 use std::os::unix::process::ExitStatusExt as _;
 

@@ -1,4 +1,4 @@
-//! One run of a program: feeds it, drains it, and ends it together with all it started.
+//! Running a program: feeding stdin, draining output, and ending its whole process group.
 //!
 //! Owns: the pipes and their limits. stdin is written while stdout, stderr and events are read, so
 //! that neither side waits for the other. Never does: keep the call's deadline — the host cancels,
@@ -91,8 +91,8 @@ pub(super) async fn run_to_end(
         Ok((status, drained)) => {
             let stderr = stderr.last(usize::MAX);
             let cause = process.exit_cause(status, &stderr);
-            // What it left running in its group ends now, without a warning: nobody waits for it.
-            // It is waited for briefly, only so that it does not stay as a zombie of ours.
+            // What it left running in its group is killed now: nothing waits for it. It is waited
+            // for briefly, only so that it does not stay as a zombie of ours.
             let now = ShutdownTimeouts {
                 eof: Duration::ZERO,
                 term: Duration::ZERO,

@@ -1,4 +1,4 @@
-//! Which engine an entry asks for, and how much it may hold.
+//! The engine an entry asks for, and its quotas.
 //!
 //! | the entry says | the engine is |
 //! |---|---|
@@ -22,7 +22,6 @@ use crate::config::node::ConfigNode;
 use crate::config::spec::ToolSpec;
 use crate::model::Diagnostic;
 use crate::provider::ProviderDeps;
-use crate::providers::suggestion::suggest;
 use crate::util::clock::{Clock, SystemClock};
 use crate::util::units;
 
@@ -167,7 +166,7 @@ pub(in crate::providers) fn storage_type(entry: &ConfigNode) -> Result<&'static 
             "'{word}' is no type of storage; it is one of {}",
             STORAGE_TYPES.join(", ")
         ));
-        let diagnostic = suggest(diagnostic, word, STORAGE_TYPES.into_iter());
+        let diagnostic = diagnostic.with_suggestion(word, STORAGE_TYPES);
         return Err(diagnostic.with_location(node.location()));
     };
     Ok(if known == "memory" && file.is_some() { "disk" } else { known })
@@ -234,8 +233,8 @@ fn file(
         return Err(node.expected("the path of a file"));
     }
     let path = resolved(&spec.base_dir, text);
-    // Outside of the file's own directory somebody was asked, with the whole path; inside, a link
-    // must not lead to where nobody was asked about.
+    // Outside of the file's own directory the person was asked, with the whole path; inside, a link
+    // must not lead to a path that was not asked about.
     let within = path.starts_with(&spec.base_dir).then(|| spec.base_dir.clone());
     Ok(disk::StoreFile { path, within, ..file })
 }
@@ -381,8 +380,8 @@ impl Engines {
     }
 }
 
-/// The name of a session's part of an engine. Sessions are named by whoever calls, so the name is
-/// hashed: it becomes short, plain and tells nothing.
+/// The name of a session's part of an engine. Sessions are named by callers, so the name is hashed:
+/// it becomes short, plain and reveals nothing.
 pub(in crate::providers) fn session_space(kind: &str, session: Option<&str>) -> String {
     match session {
         None => kind.to_owned(),

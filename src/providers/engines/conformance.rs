@@ -1,4 +1,4 @@
-//! What every engine has to do, written once and run for each of them.
+//! Conformance tests that run for every engine.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What a kind of tools over an engine is: a table of its tools, and a few facts about all of them.
+//! Kinds of tools over an engine: the table of tools, and facts shared by all of them.
 //!
 //! Owns: the shape of the table, and the definitions made of its rows. Never does: run a tool
 //! (`provider`), or know which kinds there are.

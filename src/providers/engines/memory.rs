@@ -1,4 +1,4 @@
-//! The engine that forgets: everything is kept in this process and gone with it.
+//! The in-memory engine: values are lost when the process ends.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;

@@ -1,4 +1,4 @@
-//! Engines: where the values of stores and the messages of mailboxes are kept.
+//! Engines: storage backends of stores and mailboxes.
 //!
 //! Owns: the contract [`Engine`], the engines themselves (`memory`, `disk`, `remote`), what an entry
 //! may say about them (`config`), and what the kinds over them share (`kind`, `provider`). Never
@@ -6,8 +6,8 @@
 //!
 //! An engine keeps *spaces*; a space maps keys to texts. Every write gets a version that no other
 //! write of the engine ever had, so that a version tells whether another write came in between.
-//! Keys sort by their bytes. Each operation is atomic, whoever else works on the same engine, and
-//! an operation that was answered has happened.
+//! Keys sort by their bytes. Each operation is atomic, whichever processes share the engine, and an
+//! operation that was answered has happened.
 
 pub(super) mod config;
 #[cfg(test)]

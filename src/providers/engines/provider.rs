@@ -1,4 +1,4 @@
-//! The provider of one entry whose tools work on an engine, for every kind of such entries.
+//! The provider of one entry over an engine, for every such kind.
 //!
 //! Owns: which of the kind's tools an entry gives, and the way from a call to the row of its tool.
 

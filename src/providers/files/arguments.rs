@@ -1,4 +1,4 @@
-//! The arguments of a call, in either vocabulary.
+//! The arguments of a file tool's call, in either vocabulary.
 //!
 //! The host checks arguments against the schema; `--no-validate` lets anything through, so each is
 //! looked at again where it is used.

@@ -1,4 +1,4 @@
-//! What an entry of this kind says: the directory, and what may be done in it.
+//! Entries of file tools: the directory, and the operations allowed in it.
 //!
 //! | key | says | default |
 //! |---|---|---|
@@ -16,8 +16,8 @@ use super::operation::{FileOperation, Vocabulary};
 use crate::config::consent::{EntryEffect, EntrySite};
 use crate::config::node::{ConfigNode, NodeValue};
 use crate::model::Diagnostic;
-use crate::providers::suggestion::meant_hint;
 use crate::providers::toolkit;
+use crate::util::spelling::did_you_mean;
 use crate::util::units;
 
 /// The keys of an entry that this kind understands: its own, and those of selecting.
@@ -109,7 +109,7 @@ fn known_toolkit(entry: &ConfigNode) -> Result<(), Diagnostic> {
     }
     let diagnostic =
         Diagnostic::error(format!("there is no toolkit '{word}'")).with_location(node.location());
-    let hint = meant_hint(word, std::iter::once(TOOLKIT));
+    let hint = did_you_mean(word, std::iter::once(TOOLKIT));
     Err(diagnostic.with_hint(hint.unwrap_or_else(|| format!("there is {TOOLKIT}"))))
 }
 
@@ -159,7 +159,7 @@ fn directory(
         return Ok((base_dir.join(path), matches!(word, "AGENT_DATA_DIR" | "AGENT_DATA")));
     }
     let names: Vec<&str> = scopes.keys().map(String::as_str).collect();
-    let hint = meant_hint(word, names.iter().copied())
+    let hint = did_you_mean(word, names.iter().copied())
         .unwrap_or_else(|| format!("there are {}", names.join(", ")));
     Err(Diagnostic::error(format!("there is no scope '{word}'"))
         .with_hint(hint)

@@ -1,4 +1,4 @@
-//! What went wrong with a file, as an error that says what to do.
+//! File system errors, with what to do about them.
 //!
 //! A way out of the directory and a thing that is no file are refusals (denied). What is not there
 //! or not permitted by the system is the tool's own no.

@@ -1,4 +1,4 @@
-//! Filling a new file: pieces between which the call can stop.
+//! Writing a new file in pieces, so that the call can be cancelled in between.
 
 use std::io::{self, Seek as _, SeekFrom, Write as _};
 

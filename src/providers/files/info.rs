@@ -1,4 +1,4 @@
-//! What is known about an entry without opening it.
+//! Metadata of a directory entry, read without opening it.
 
 use cap_std::fs::{Dir, Metadata, MetadataExt as _};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! One call at work: what every operation is given.
+//! The context of one call, passed to every operation.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -12,6 +12,7 @@ use super::errors;
 use super::relative_path::RelativePath;
 use super::root::RootDirectory;
 use crate::model::{CallId, Error, EventSink, HostEvent};
+use crate::util::number::float;
 
 /// What an operation works with. Operations block, so they run beside the others' waiting and ask
 /// now and then whether they should stop.
@@ -91,11 +92,10 @@ impl FileJob {
 
     /// Tells how far it is.
     pub(super) fn progress(&self, done: u64, total: Option<u64>, message: String) {
-        #[expect(clippy::cast_precision_loss, reason = "for people")]
         self.events.emit(HostEvent::Progress {
             call_id: self.call_id.clone(),
-            progress: done as f64,
-            total: total.map(|total| total as f64),
+            progress: float(done),
+            total: total.map(float),
             message: Some(message),
         });
     }

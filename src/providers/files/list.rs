@@ -1,4 +1,4 @@
-//! The tool `list`: the entries of a directory, with or without those below.
+//! The tool `list`: the entries of a directory, optionally recursive.
 
 use serde_json::json;
 

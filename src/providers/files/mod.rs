@@ -1,4 +1,5 @@
-//! Files: a directory as tools, from `FileManagementToolkit` entries and components of type files.
+//! File tools: a directory as tools, from `FileManagementToolkit` entries and components of type
+//! files.
 //!
 //! Owns: what an entry may say (`entry`), the directory and what leads out of it (`root`,
 //! `relative_path`), the operations under their two sets of names (`operation`, `arguments`), one file for

@@ -1,4 +1,4 @@
-//! Opening what is in the directory: regular files, and nothing that could block or act.
+//! Opening entries of the directory: regular files only, never pipes or devices.
 
 use std::ffi::OsStr;
 use std::path::Path;

@@ -123,8 +123,8 @@ fn define(
     let mut annotations = operation.annotations(entry.vocabulary);
     annotations.title.clone_from(&written.title);
     // The host asks about every tool that calls itself destructive. `requires_approval: false` is
-    // the word of whoever wrote the entry about a tool of this program, so the hint is left unsaid;
-    // an entry that says it keeps it.
+    // the entry's decision about a tool of this program, so the hint is left out; an entry that
+    // states the hint keeps it.
     if tool.approval == Some(false) {
         annotations.destructive = annotations.destructive.filter(|destructive| !destructive);
     }

@@ -1,4 +1,4 @@
-//! Reading a file: text by lines or from a byte on, and bytes in base64.
+//! The tool `read`: text by lines or from an offset, and bytes in base64.
 //!
 //! Owns: what is shown, where it is cut, and the words that say how to go on. The size of a file
 //! is never a cost: at most the entry's `max_file_bytes` are kept, and what is skipped is passed

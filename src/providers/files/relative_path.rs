@@ -1,4 +1,4 @@
-//! Paths of calls: text that names something in the directory, or is refused.
+//! Validated relative paths of calls.
 //!
 //! Owns: the look at the text alone. What links do to it is seen when it is opened, by the
 //! capability layer, which stays in the directory whatever happens meanwhile.

@@ -1,11 +1,11 @@
-//! Replacing a file as a whole: a reader sees the old content or the new one, never a mixture, and
-//! so does whoever comes after a crash.
+//! Replacing a file as a whole: readers see the old content or the new one, never a mixture, also
+//! after a crash.
 //!
 //! The new content goes into a temporary file beside the old one, is forced to the disk and takes
 //! its name. Writers of one directory take turns by a lock on it, so that what a change is based on
-//! cannot change meanwhile, and so that a temporary file that is found belongs to nobody alive: it
-//! is removed by whoever writes there next. Where there are no locks (some network file systems)
-//! the temporary file has a name of its own, and one that was left behind stays.
+//! cannot change meanwhile, and so that a temporary file that is found belongs to no running
+//! process: the next writer removes it. Where there are no locks (some network file systems) the
+//! temporary file has a name of its own, and one that was left behind stays.
 
 use std::ffi::{OsStr, OsString};
 use std::io;

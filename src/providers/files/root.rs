@@ -1,4 +1,4 @@
-//! The directory of an entry, opened once and held.
+//! The directory of an entry, opened once and kept open.
 //!
 //! Owns: where the directory really is, opening it without following any link on the way, and
 //! creating it. Never does: look inside.

@@ -1,4 +1,4 @@
-//! Going through a directory in a fixed order, without following links.
+//! Walking a directory in a fixed order, without following links.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;

@@ -1,4 +1,4 @@
-//! Writing, adding to and editing a file, each as one replacement of the whole.
+//! The tools `write`, `append` and `edit`, each replacing the file as a whole.
 
 use std::io::Read as _;
 

@@ -1,4 +1,4 @@
-//! `auth` of an entry: the headers with which a request authenticates.
+//! `auth` of an entry: the headers that authenticate a request.
 //!
 //! | type | takes | sends |
 //! |---|---|---|
@@ -17,9 +17,9 @@ use crate::config::node::{ConfigNode, NodeValue};
 use crate::config::references::{ReferencePiece, pieces, variable};
 use crate::config::secrets::looks_secret;
 use crate::model::Diagnostic;
-use crate::providers::suggestion::{meant_hint, suggest};
 use crate::providers::template::{TemplatePart, TextTemplate};
 use crate::util::base64;
+use crate::util::spelling::did_you_mean;
 
 /// All keys that `auth` may have, whatever its type.
 const KEYS: [&str; 10] = [
@@ -58,7 +58,7 @@ pub(super) fn read(
     for (key, _) in node.as_map()? {
         if !KEYS.contains(&key.text.as_str()) {
             let diagnostic = Diagnostic::warning(format!("unknown key '{}'", key.text));
-            let diagnostic = suggest(diagnostic, &key.text, KEYS.into_iter());
+            let diagnostic = diagnostic.with_suggestion(&key.text, KEYS);
             diagnostics.push(diagnostic.with_location(node.location_of(key)));
         }
     }
@@ -103,7 +103,7 @@ fn secret_after(scheme: &str, value: String, name: String) -> TextTemplate<HttpP
 fn unknown(word: &str, at: &ConfigNode) -> Diagnostic {
     let diagnostic =
         Diagnostic::error(format!("'{word}' is no auth type; it is one of {}", TYPES.join(", ")));
-    let hint = meant_hint(word, TYPES.into_iter());
+    let hint = did_you_mean(word, TYPES.into_iter());
     let hint =
         hint.unwrap_or_else(|| "write auth: { type: bearer, token_env_var: NAME }".to_owned());
     diagnostic.with_hint(hint).with_location(at.location())

@@ -1,4 +1,4 @@
-//! The body of a request: a template, arguments, and how both travel.
+//! The body of a request: templates, arguments, and their encoding.
 //!
 //! A text of the template that is nothing but a placeholder becomes the argument itself, with its
 //! type; when the argument is absent, the member or item is left out. Within a larger text a

@@ -1,4 +1,4 @@
-//! What an entry of this kind would do, told from the entry as it is written: whom it contacts.
+//! Which hosts an entry would contact, derived from the entry as written.
 
 use url::Url;
 

@@ -1,4 +1,4 @@
-//! Percent-encoding of the values in URLs.
+//! Percent-encoding of values in URLs.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! API tools: one HTTP request for each call, built from a template.
+//! HTTP tools: one request for each call, built from a template.
 //!
 //! Owns: what an entry may say (`entry`, `auth`, `params`), filling it in (`template`, `url_template`,
 //! `body`, `request`), sending (`send`), what an answer means (`answer`) and which failures may be

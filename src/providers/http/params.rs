@@ -1,4 +1,4 @@
-//! `params`: where each argument goes.
+//! `params`: whether each argument goes into the path, query, headers or body.
 //!
 //! | the entry says | the argument goes |
 //! |---|---|
@@ -16,7 +16,6 @@ use super::entry::header_name;
 use crate::config::node::{ConfigNode, NodeValue};
 use crate::model::Diagnostic;
 use crate::providers::properties::SchemaProperties;
-use crate::providers::suggestion::suggest;
 
 /// The part of a request that an argument becomes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -109,7 +108,7 @@ fn place(argument: &str, node: &ConfigNode) -> Result<ArgumentLocation, Diagnost
                 "'{other}' is no place for an argument; it is one of {}",
                 LOCATION_NAMES.join(", ")
             ));
-            let diagnostic = suggest(diagnostic, other, LOCATION_NAMES.into_iter());
+            let diagnostic = diagnostic.with_suggestion(other, LOCATION_NAMES);
             Err(diagnostic.with_location(at.location()))
         }
     }

@@ -1,4 +1,4 @@
-//! `response_path`: a JSON Pointer (RFC 6901) into an answer.
+//! `response_path`: a JSON Pointer (RFC 6901) into a response.
 
 use serde_json::Value;
 

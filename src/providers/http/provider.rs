@@ -1,4 +1,4 @@
-//! The provider of all API entries.
+//! The provider of all entries of kind `http`.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};

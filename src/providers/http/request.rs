@@ -1,4 +1,4 @@
-//! One request: an entry filled with the arguments of a call.
+//! Building one request from an entry and the arguments of a call.
 //!
 //! Owns: putting every argument in its place, and what a header may hold. Never does: send.
 

@@ -1,4 +1,4 @@
-//! What an answer means: a status, a media type and bytes become the result of a call.
+//! Turning a response into the result of a call.
 //!
 //! | the answer | the result |
 //! |---|---|
@@ -206,7 +206,7 @@ fn cut_notice(entry: &HttpEntry, answer: &HttpResponse) -> String {
     format!("the answer was cut: {limit}{of} are kept ('max_response_bytes' allows more)")
 }
 
-/// Data as a block in MCP's shape; half of an image is of no use to anybody.
+/// Data as a block in MCP's shape; half of an image is of no use.
 fn data(kind: &str, entry: &HttpEntry, answer: &HttpResponse) -> ToolResult {
     let kind = if kind.is_empty() { "application/octet-stream" } else { kind };
     if answer.is_truncated {

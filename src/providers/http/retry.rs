@@ -1,4 +1,4 @@
-//! `retry`: which failures of a request may be repeated, and how long a server asks to wait.
+//! `retry`: which failures are retried, and honouring `Retry-After`.
 //!
 //! Owns: the verdict on one failure, as [`RetryAdvice`]. Never does: count or wait; the host does both,
 //! so that limits, `--retries` and records hold for every kind alike.
@@ -11,7 +11,7 @@ use reqwest::header::{DATE, HeaderMap, RETRY_AFTER};
 
 use crate::config::node::ConfigNode;
 use crate::model::{Diagnostic, RetryAdvice};
-use crate::providers::suggestion::{meant_hint, suggest};
+use crate::util::spelling::did_you_mean;
 
 /// How often is repeated when `retry` does not say.
 const DEFAULT_RETRIES: u32 = 2;
@@ -92,7 +92,7 @@ impl RetryPolicy {
                 "on" => words(value).map(|on| retry.on = Some(on)),
                 other => {
                     let diagnostic = Diagnostic::warning(format!("unknown key '{other}'"));
-                    let diagnostic = suggest(diagnostic, other, KEYS.into_iter());
+                    let diagnostic = diagnostic.with_suggestion(other, KEYS);
                     Err(diagnostic.with_location(node.location_of(key)))
                 }
             };
@@ -142,7 +142,7 @@ fn words(node: &ConfigNode) -> Result<Vec<RetryCondition>, Diagnostic> {
         on.push(RetryCondition::parse(&word).ok_or_else(|| {
             let diagnostic = Diagnostic::error(format!("'{word}' is nothing to retry on"))
                 .with_location(node.location());
-            let hint = meant_hint(&word, DEFAULT_CONDITIONS.into_iter());
+            let hint = did_you_mean(&word, DEFAULT_CONDITIONS.into_iter());
             diagnostic.with_hint(hint.unwrap_or_else(|| {
                 format!("there are {}, 4xx and single statuses", DEFAULT_CONDITIONS.join(", "))
             }))

@@ -1,4 +1,4 @@
-//! Sending one request and reading its answer within bounds.
+//! Sending one request and reading the response within bounds.
 //!
 //! Owns: redirects within the origin, the limits on what is read, and what had come when a call
 //! had to stop. Never does: leave the origin, repeat, or say what an answer means.

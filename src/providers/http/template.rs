@@ -1,5 +1,5 @@
-//! Texts of a request: `{name}` for an argument, `{context.…}` for the context of a call, `${VAR}`
-//! for what the user's environment holds.
+//! Templates in requests: `{name}` for an argument, `{context.…}` for the context of a call,
+//! `${VAR}` for the user's environment.
 //!
 //! Owns: what may stand between the braces, and reading the two syntaxes together. Never does:
 //! encode; the caller knows where in the request the text goes.

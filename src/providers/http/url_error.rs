@@ -1,4 +1,4 @@
-//! What can be wrong with `endpoint_url` and `base_url`.
+//! Errors in `endpoint_url` and `base_url`.
 
 use crate::providers::hinted_error::HintedError;
 

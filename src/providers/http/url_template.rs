@@ -1,4 +1,4 @@
-//! The URL of a request, as a template.
+//! URL templates.
 //!
 //! Owns: that scheme, host and port are those of the entry whatever the arguments hold, that a
 //! value fills one path segment or one query value and never ends it, and that no segment becomes

@@ -1,4 +1,4 @@
-//! A message, as it is kept and as it is handed out.
+//! A message, as stored and as handed out.
 
 use serde_json::{Map, Value};
 

@@ -4,7 +4,7 @@
 //! Owns: what a message is (`message`), the table of the tools (`tools`), and what they do
 //! (`operations`). Never does: keep a message (see `engines`), or look into one.
 //!
-//! A message is handed to exactly one receiver, whoever else receives at the same time, and in the
+//! A message is handed to exactly one receiver, however many receive at the same time, and in the
 //! order in which messages were accepted. It is gone with that: a receiver that dies with it loses
 //! it (at most once). A mailbox exists while it holds a message and needs no creation.
 //!

@@ -1,4 +1,4 @@
-//! What the tools of a mailbox do: sending, receiving with or without waiting, listing.
+//! The operations of a mailbox: send, receive with or without waiting, list.
 
 use std::time::Duration;
 

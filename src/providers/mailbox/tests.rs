@@ -1,4 +1,4 @@
-//! The kind as its entries are written, past the host.
+//! Tests of mailboxes at the provider, without a host.
 
 use std::sync::Arc;
 
@@ -63,7 +63,7 @@ async fn a_message_says_who_when_and_what() {
 }
 
 #[tokio::test]
-async fn whoever_waits_gets_what_comes() {
+async fn a_waiting_receiver_gets_the_next_message() {
     for engine in ENGINES {
         let harness = Arc::new(harness(engine));
         let waiting = {

@@ -1,4 +1,4 @@
-//! How a server of `mcp.yaml` is let in.
+//! Credentials of a server in `mcp.yaml`.
 //!
 //! Owns: the way from `auth` of an entry to the credentials of its wire, and logging in and out.
 

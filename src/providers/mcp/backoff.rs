@@ -1,4 +1,4 @@
-//! How often and after how long a subscription that ended is begun again.
+//! Backoff between attempts to renew a subscription.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! One call of a tool, by the definition that was listed.
+//! Calling one listed tool of a server.
 //!
 //! Owns: which definition a call is made by, and that it is still the one that was listed; the
 //! roots; the second try when a server does not accept the headers of the first. Never does: speak

@@ -1,4 +1,4 @@
-//! Whether a connection may be opened (again): a small budget of starts, with growing pauses.
+//! The connection to a server: a small budget of restarts, with growing pauses.
 //!
 //! Owns: the place of one server's connection, and the rule for restarts. A server that died after it
 //! had done some work is started again at once; one that keeps dying without any is not.
@@ -83,7 +83,7 @@ impl ConnectionSlot {
         self.connection = Some(connection);
     }
 
-    /// It could not be opened.
+    /// Records that opening the connection failed.
     pub fn failed(&mut self, error: Error) {
         self.connection = None;
         self.failure = Some((Instant::now(), error));

@@ -1,5 +1,5 @@
-//! A definition that changed between being listed and being called is not called, unless the entry
-//! says otherwise.
+//! Refusing to call a tool whose definition changed since it was listed, unless the entry allows
+//! it.
 
 use std::sync::Arc;
 

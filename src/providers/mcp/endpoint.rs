@@ -1,4 +1,4 @@
-//! From an entry to an open connection.
+//! Connecting to the server of an entry.
 //!
 //! Owns: the environment a child process sees, and the wording when it cannot be started.
 

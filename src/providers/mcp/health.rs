@@ -1,4 +1,4 @@
-//! What became of a server so far: its starts, how long it has been there, its newest error.
+//! A server's health so far: starts, uptime, newest error.
 //!
 //! Owns: these facts and watching a connection for its end. Never does: start anything again (see
 //! `connection_slot`).

@@ -1,4 +1,4 @@
-//! An MCP server as a provider of tools, and of what it offers beside them.
+//! An MCP server as a provider of tools and offerings.
 //!
 //! Owns: one server's connection, its newest listing and its status. Connects when first needed,
 //! and again, within a budget, when the connection was lost. Never does: speak the protocol (the
@@ -328,7 +328,7 @@ impl ToolProvider for McpProvider {
     async fn close(&self) {
         let connection = self.slot.lock().await.take();
         if let Some(connection) = connection {
-            // First, so that nobody takes its end for a death.
+            // First, so that its end is not taken for a crash.
             self.known().state = Some(ServerState::Closed);
             connection.close().await;
             self.set_state(ServerState::Closed);

@@ -1,4 +1,4 @@
-//! What a server offers beside tools.
+//! Prompts, resources and templates of a server.
 //!
 //! Owns: what of it the entry lets through, how many of each there are, and beginning a
 //! subscription again when it ended. Never does: keep a list — each is asked for when it is wanted.

@@ -1,4 +1,4 @@
-//! What is known about a server, and whether it still answers.
+//! A server's status, and pinging it.
 //!
 //! Owns: putting together what the connection, the newest lists and the past say. Never does: keep
 //! any of it.

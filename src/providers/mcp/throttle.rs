@@ -1,4 +1,4 @@
-//! How often a server is asked for its list.
+//! Limiting how often a server's list is fetched.
 
 use std::time::Duration;
 

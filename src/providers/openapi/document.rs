@@ -1,4 +1,4 @@
-//! An OpenAPI document: reading it, and finding what its references mean.
+//! OpenAPI documents: parsing, and resolving references.
 //!
 //! Owns: the version check, references inside the document, the list of operations and the address
 //! of the server. Never does: read another file, or fetch one.

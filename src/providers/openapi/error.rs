@@ -1,4 +1,4 @@
-//! Why an operation of a document cannot become a tool.
+//! Reasons why an operation cannot become a tool.
 
 use super::schema::{MAX_DEFS, MAX_DEPTH};
 

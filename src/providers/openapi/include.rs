@@ -8,8 +8,8 @@ use super::document::{OpenApiDocument, OpenApiOperation};
 use crate::config::node::ConfigNode;
 use crate::config::spec::ToolSpec;
 use crate::model::{Diagnostic, SourceLocation};
-use crate::providers::suggestion::meant_hint;
 use crate::util::pattern;
+use crate::util::spelling::did_you_mean;
 
 const KEYS: [&str; 3] = ["operations", "tags", "paths"];
 
@@ -37,7 +37,7 @@ pub(super) fn choose(
         let word = key.text.as_str();
         if !KEYS.contains(&word) {
             let diagnostic = Diagnostic::error(format!("unknown key '{word}'"));
-            let hint = meant_hint(word, KEYS.into_iter())
+            let hint = did_you_mean(word, KEYS.into_iter())
                 .unwrap_or_else(|| format!("there are {}", KEYS.join(", ")));
             diagnostics.push(diagnostic.with_hint(hint).with_location(include.location_of(key)));
             continue;
@@ -96,7 +96,7 @@ fn unknown(all: &[OpenApiOperation], key: &str, text: &str) -> Diagnostic {
         _ => "path like",
     };
     let diagnostic = Diagnostic::error(format!("the document has no {what} '{text}'"));
-    if let Some(hint) = meant_hint(text, known.iter().copied()) {
+    if let Some(hint) = did_you_mean(text, known.iter().copied()) {
         return diagnostic.with_hint(hint);
     }
     let mut some: Vec<&str> = known.into_iter().take(12).collect();

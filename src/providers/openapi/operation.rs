@@ -1,4 +1,4 @@
-//! One operation as an entry of the kind `http`.
+//! Converting one operation to an entry of kind `http`.
 //!
 //! Owns: its name, one input schema out of parameters and body, where each argument goes, and the
 //! schema of its result. An object as a body becomes arguments of its own when no name is taken

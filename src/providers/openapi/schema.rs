@@ -1,4 +1,4 @@
-//! Schemas of a document as schemas that are complete by themselves.
+//! Making a document's schemas self-contained.
 //!
 //! Owns: moving what is referred to into `$defs` (so that circles stay references), and the places
 //! where schemas of OpenAPI 3.0 differ from JSON Schema. Never does: check a value.

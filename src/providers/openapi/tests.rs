@@ -1,4 +1,4 @@
-//! Documents as people write them, against a real server.
+//! Tests with OpenAPI documents, against a real server.
 
 use serde_json::{Value, json};
 

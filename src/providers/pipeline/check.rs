@@ -1,5 +1,5 @@
-//! What can be told about a pipeline before any call: names that lead nowhere, steps that wait for
-//! later ones, pipelines that call each other in a circle.
+//! Static checks of a pipeline: unknown names, steps that use later ones, pipelines that call each
+//! other in a cycle.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,6 @@ use super::entry::StageDraft;
 use super::template::{Embedding, LocatedReference, PathSegment, ValueReference};
 use crate::model::{Diagnostic, SourceLocation};
 use crate::providers::properties::unknown_property_hint;
-use crate::providers::suggestion::suggest;
 
 /// What a step has: see `run`.
 const STEP_FIELDS: [&str; 4] = ["output", "error", "success", "skipped"];
@@ -95,7 +94,7 @@ fn reference(
                 let mut diagnostic = arguments.check(root, reference, place, *how)?;
                 if diagnostic.is_error() && STEP_FIELDS.contains(&first.unwrap_or_default()) {
                     diagnostic = Diagnostic::error(format!("there is no step '{root}'"));
-                    diagnostic = suggest(diagnostic, root, order.keys().copied());
+                    diagnostic = diagnostic.with_suggestion(root, order.keys().copied());
                     diagnostic = diagnostic.with_location(place.clone());
                 }
                 Some(diagnostic)

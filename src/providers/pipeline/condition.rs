@@ -1,4 +1,4 @@
-//! When a step runs: `when: "{find.output.items}"`, `"not {dry}"`, `"{lang} == en"`.
+//! Conditions of steps: `when: "{find.output.items}"`, `"not {dry}"`, `"{lang} == en"`.
 //!
 //! Owns: the four forms and what counts as a yes. Not a language: what needs more belongs into a
 //! tool, such as a jq query, whose output a condition can look at.

@@ -1,4 +1,4 @@
-//! What an entry of kind `pipeline` says: `steps`, and a `result` made of their outputs.
+//! Entries of kind `pipeline`: `steps`, and a `result` made of their outputs.
 
 use super::check;
 use super::step::{self, PipelineStep, StepDraft};
@@ -13,7 +13,7 @@ const MAX_STEPS: usize = 100;
 /// A pipeline in which every reference leads to an earlier step or an argument.
 #[derive(Debug, Clone)]
 pub(super) struct PipelinePlan {
-    /// What runs one after the other.
+    /// The stages, run one after the other.
     pub(super) stages: Vec<PipelineStage>,
     /// The result; without it, the output of the last stage.
     pub(super) result: Option<PipelineTemplate>,

@@ -1,4 +1,4 @@
-//! Pipelines: a tool made of other tools, of any kind and of any server.
+//! Pipelines: tools composed of calls of other tools, of any kind and server.
 //!
 //! Owns: what an entry may say (`entry`, `step`), templates (`template`, `condition`), the values
 //! they see (`scope`), what can be told before a call (`check`), and one run (`run`). Never does:

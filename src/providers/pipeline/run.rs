@@ -1,4 +1,4 @@
-//! One run of a pipeline: its steps in order, what each came to, and the result of the whole.
+//! Running a pipeline: its steps in order, their outcomes, and the result.
 //!
 //! Owns: the order, what a failure means, progress, and the bounds on what a run may hold. Never
 //! does: wait, repeat or stop by itself; each step is a call of the host, which ends when this

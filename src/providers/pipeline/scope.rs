@@ -1,4 +1,4 @@
-//! The values that templates see while a pipeline runs.
+//! The values that templates can refer to while a pipeline runs.
 //!
 //! Owns: what each name means — an argument, a step, `args`, `context`, `item`, `index` — and the
 //! way into a value.

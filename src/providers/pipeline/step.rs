@@ -1,4 +1,4 @@
-//! One step of a pipeline: the tool it calls, with what, when and how often.
+//! One step of a pipeline: its tool, arguments, condition and loop.
 //!
 //! The keys: `id`, `tool`, `args`, `when`, `each` (or `foreach`) with `parallel`, `on_error`,
 //! `timeout`, `retries`.
@@ -12,7 +12,6 @@ use super::scope::RESERVED_NAMES;
 use super::template::{LocatedReference, PipelineTemplate};
 use crate::config::node::{ConfigNode, NodeValue};
 use crate::model::{Diagnostic, SourceLocation};
-use crate::providers::suggestion::suggest;
 
 /// How many calls of one pipeline run at the same time.
 pub(super) const MAX_PARALLEL: usize = 8;
@@ -49,7 +48,7 @@ pub(super) struct PipelineStep {
     pub(super) each: Option<PipelineTemplate>,
     /// How many items at the same time.
     pub(super) parallel: usize,
-    /// What a failure comes to.
+    /// What happens when the step fails.
     pub(super) on_error: OnError,
     /// The limit of an attempt, in place of the tool's own.
     pub(super) timeout: Option<Duration>,
@@ -86,7 +85,7 @@ pub(super) fn read(
     for (key, _) in entries {
         if !KEYS.contains(&key.text.as_str()) {
             let diagnostic = Diagnostic::warning(format!("unknown key '{}' in a step", key.text));
-            let diagnostic = suggest(diagnostic, &key.text, KEYS.into_iter());
+            let diagnostic = diagnostic.with_suggestion(&key.text, KEYS);
             diagnostics.push(diagnostic.with_location(node.location_of(key)));
         }
     }

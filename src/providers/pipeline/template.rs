@@ -1,4 +1,4 @@
-//! Values with places to fill in: `{topic}`, `{find.output.items[0]}`, `{context.session_id}`.
+//! Templates in values: `{topic}`, `{find.output.items[0]}`, `{context.session_id}`.
 //!
 //! Owns: the way into a value that a placeholder names, and how a value takes its place. A text that
 //! is one placeholder and nothing else becomes the value itself, with its type; inside a larger text

@@ -1,4 +1,4 @@
-//! The descriptions of functions from the last time, so that listing them starts nothing.
+//! A cache of function descriptions, so that listing them starts no interpreter.
 //!
 //! Owns: a small file in the cache directory. An entry holds as long as the interpreter and the
 //! module's file are those of then, by size and time of change. Losing it costs a start of the
@@ -17,6 +17,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::worker_pool::WorkerKey;
 use crate::config::expanded::ExpandedValues;
+use crate::util::atomic_file::{self, FileMode};
 use crate::util::private_file;
 
 /// How many functions are remembered.
@@ -125,7 +126,7 @@ impl DescriptionCache {
         let (Some(file), Ok(text)) = (&self.file, serde_json::to_string(known)) else { return };
         let Some(directory) = file.parent() else { return };
         let _unremembered = private_file::make_own_directory(directory)
-            .and_then(|()| private_file::replace(file, text.as_bytes()));
+            .and_then(|()| atomic_file::replace(file, text.as_bytes(), FileMode::Private));
     }
 }
 

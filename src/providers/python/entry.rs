@@ -1,4 +1,4 @@
-//! What an entry of kind `python` says, checked as far as it can be without starting anything.
+//! Entries of kind `python`, checked as far as possible without starting anything.
 //!
 //! The keys: `module`, `function` (or `functions: typed`), `python`, `root`, `env`, `env_keys`,
 //! `sandbox`.

@@ -1,4 +1,4 @@
-//! What belongs to an interpreter beside its own file, found without running it.
+//! The files of a Python installation, found without running it.
 //!
 //! Owns: the installation behind a virtual environment, and the interpreter behind a shim of pyenv.
 //! Never does: start anything, for what is found here decides what a sandbox gives.

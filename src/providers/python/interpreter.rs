@@ -1,4 +1,4 @@
-//! Which Python runs an entry's function.
+//! Choosing the interpreter of an entry.
 //!
 //! In this order: what the entry names, the virtual environment (`.venv`, `venv`) of the root or of
 //! the file's directory, `python3` in `PATH`. Of pyenv, what stands behind its shim.

@@ -1,4 +1,4 @@
-//! Python tools: functions of the user, called in a worker that stays.
+//! Python tools: the user's functions, called in a long-lived worker process.
 //!
 //! Owns: what an entry may say (`entry`), the interpreter (`interpreter`) and what belongs to it
 //! (`installation`), the files behind a module
@@ -59,8 +59,8 @@ pub fn file_of_module(module: &str) -> String {
     serde_json::json!({ "tools": [entry] }).to_string()
 }
 
-/// Entries that name a module: for certain when its file is there, otherwise unless somebody else
-/// knows the module, for it may be installed.
+/// Entries that name a module: for certain when its file is there, otherwise unless another kind
+/// claims the module, for it may be installed.
 fn claims(node: &ConfigNode, base_dir: &Path) -> KindClaim {
     let text = |key| node.get(key).and_then(|value| value.as_text().ok());
     let Some(module) = text("module") else { return KindClaim::No };

@@ -1,4 +1,4 @@
-//! The provider of an entry that makes tools of all typed functions of a module.
+//! The provider of an entry that exposes all typed functions of a module.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Where the file of a module is.
+//! Locating the file of a module.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! From a worker's reply to the result of a call.
+//! Turning a worker's reply into the result of a call.
 
 use serde_json::Value;
 

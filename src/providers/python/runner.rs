@@ -1,4 +1,4 @@
-//! What all providers of this kind share: from an entry to an answer of a worker.
+//! Shared code of all Python providers: from an entry to a worker's answer.
 
 use std::path::PathBuf;
 use std::sync::Arc;

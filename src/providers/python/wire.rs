@@ -1,4 +1,4 @@
-//! The lines between toolhost and a worker: one JSON value each.
+//! The messages between toolhost and a worker: one JSON value per line.
 //!
 //! Owns: the shapes and their bounds. A result stays text until its call takes it, so that one that
 //! cannot be read fails its own call and no other.

@@ -1,4 +1,4 @@
-//! All workers of a host: which there are, and how often one may be started.
+//! The worker pool of a host, and the limit on restarts.
 //!
 //! Owns: one place for each interpreter, root, environment, confinement and (for tools of a session)
 //! session, and its budget of deaths. Never does: repeat a call on a new worker.

@@ -1,5 +1,5 @@
-//! The arguments of a call, checked once more: what the schema cannot say (lengths in bytes), and
-//! what a caller who switched validation off may have sent.
+//! Checks of a call's arguments that a schema cannot express (lengths in bytes), or that were
+//! skipped because validation is off.
 
 use serde_json::Value;
 

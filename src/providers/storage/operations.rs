@@ -1,12 +1,12 @@
-//! What the tools of a store do.
+//! The operations of a store: read, write, list, delete, clear.
 
 use serde_json::{Value, json};
 
 use super::arguments;
-use crate::catalogue::naming::nearest;
 use crate::model::{Error, ToolResult};
 use crate::providers::engines::kind::EngineCall;
 use crate::providers::engines::{TakeOutcome, WriteOutcome, WriteRequest};
+use crate::util::spelling::did_you_mean;
 use crate::util::units::show_size;
 
 /// How many keys are looked at to find one that looks like a missing one.
@@ -30,12 +30,11 @@ pub(super) async fn read(call: EngineCall<'_>) -> Result<ToolResult, Error> {
 
 async fn missing(call: &EngineCall<'_>, key: &str) -> Result<ToolResult, Error> {
     let page = call.engine.page(&call.space, "", None, SUGGESTION_SCAN).await?;
-    let near = nearest(key, page.items.iter().map(|item| item.key.as_str()));
-    let hint = match near {
-        Some(near) => format!("did you mean '{near}'?"),
-        None if page.items.is_empty() => "it holds no keys at all".to_owned(),
-        None => "its 'list' tool shows the keys".to_owned(),
-    };
+    let known = page.items.iter().map(|item| item.key.as_str());
+    let hint = did_you_mean(key, known).unwrap_or_else(|| {
+        let is_empty = page.items.is_empty();
+        if is_empty { "it holds no keys at all" } else { "its 'list' tool shows the keys" }.into()
+    });
     Ok(failure_result(
         format!("the store holds no key '{key}'"),
         hint,

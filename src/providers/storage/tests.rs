@@ -1,4 +1,4 @@
-//! The kind as its entries are written, past the host.
+//! Tests of stores at the provider, without a host.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};

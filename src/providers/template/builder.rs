@@ -1,4 +1,4 @@
-//! Reading a text piece by piece into a template.
+//! Parsing a text into a template.
 
 use super::{Placeholder, TemplateError, TemplatePart, TextTemplate};
 

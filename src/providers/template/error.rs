@@ -1,4 +1,4 @@
-//! What can be wrong with a text that has placeholders; the words are the same for every kind.
+//! Errors in templates; the wording is the same for every kind of tool.
 
 use crate::providers::hinted_error::HintedError;
 

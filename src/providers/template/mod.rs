@@ -1,5 +1,5 @@
-//! Texts with `{name}` in them: the arguments of commands, the texts of requests and the values of
-//! pipelines.
+//! The template engine for texts with `{name}`: arguments of commands, texts of requests and values
+//! of pipelines.
 //!
 //! Owns: the syntax (`{…}` is a placeholder, `{{` and `}}` are braces), its errors, and how a value
 //! is written inside a text. A value is put in as it is and never read as a template again. Never

@@ -1,4 +1,4 @@
-//! Noticing the end of the input while calls are still running.
+//! Detecting the end of stdin while calls are still running.
 //!
 //! Owns: [`EofReader`], a reader that says when the other side has hung up. The SDK lets running
 //! calls finish after that, for seconds; a call that only waits must know that the client is gone.

@@ -1,4 +1,4 @@
-//! The demo server: a small, honest MCP server inside the binary.
+//! The demo server: a small MCP server inside the binary.
 //!
 //! Owns: one set of tools, resources, a template and a prompt that together use every part of the
 //! protocol a person may want to see working, in both eras and without a network. The embedded

@@ -1,4 +1,4 @@
-//! The pretend store behind `delete_note` and `demo://notes/{name}`.
+//! The in-memory notes behind `delete_note` and `demo://notes/{name}`.
 //!
 //! Owns: a handful of notes in memory, the same at each start.
 

@@ -1,4 +1,4 @@
-//! The prompt of the demo set: a greeting, in a language that completes.
+//! The demo prompt: a greeting, in a language that completes.
 
 use rmcp::model::{
     ErrorData, GetPromptRequestParams, GetPromptResult, Prompt, PromptArgument, PromptMessage, Role,

@@ -1,4 +1,4 @@
-//! The resources of the demo set: a page about it, its notes behind a template, and one that changes.
+//! The demo resources: a page, notes behind a template, and one that changes.
 
 use rmcp::model::{ErrorData, ReadResourceResult, Resource, ResourceContents, ResourceTemplate};
 

@@ -1,4 +1,4 @@
-//! The MCP face of the demo set: which request goes to which table.
+//! The request handler of the demo server.
 //!
 //! Owns: the shared state and the declared capabilities. Never does: know a tool by name; tools,
 //! resources and prompts stand in their own modules.

@@ -1,4 +1,4 @@
-//! The demo server driven by the SDK's client over an in-memory pipe, in both eras.
+//! Tests of the demo server with the SDK's client over an in-memory pipe, in both eras.
 #![expect(deprecated, reason = "logging is deprecated in the newest revision, and a demo shows it")]
 
 use std::sync::{Arc, Mutex};

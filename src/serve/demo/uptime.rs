@@ -1,4 +1,4 @@
-//! The resource that changes by itself: `demo://uptime`, for trying subscriptions on.
+//! `demo://uptime`: a resource that changes by itself, for trying subscriptions.
 //!
 //! Owns: what it says, and the tickers that tell subscribers about it once a second. A ticker ends
 //! with its subscription or with the client.

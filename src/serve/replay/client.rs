@@ -1,4 +1,4 @@
-//! The client of a replay: whole messages in and out, within bounds.
+//! Messages to and from the client of a replay, within bounds.
 //!
 //! Owns: lines, their limit, and waiting for the answer to a recorded question. Never does: know
 //! what was recorded.

@@ -1,4 +1,4 @@
-//! A recording as an MCP server: every request is answered as it was answered once.
+//! Replaying a recording as an MCP server: every request is answered as it was recorded.
 //!
 //! Owns: the conversation with one client on a pair of streams: finding the recorded exchange of a
 //! request, and sending what belonged to it with the client's ids and progress tokens in place of

@@ -1,5 +1,4 @@
-//! What was recorded of one server, as exchanges: a request, what came before its answer, and the
-//! answer.
+//! A recording of one server, as exchanges: a request, what came before its answer, and the answer.
 //!
 //! Owns: which of the recorded messages belongs to which request. Never does: input or output.
 
@@ -48,7 +47,7 @@ pub(super) struct RecordedExchange {
 #[derive(Debug)]
 pub(super) struct RecordedMessage {
     pub(super) bytes: Bytes,
-    /// It is a question that wants an answer.
+    /// Whether it is a request of the server, which the client has to answer.
     pub(super) expects_answer: bool,
 }
 

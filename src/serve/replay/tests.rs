@@ -1,4 +1,4 @@
-//! Conversations with a replay.
+//! Tests of conversations with a replay.
 
 use std::sync::Mutex;
 use std::time::Duration;

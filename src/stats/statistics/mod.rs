@@ -1,4 +1,4 @@
-//! The statistics of this user: folds what was spooled, answers questions, forgets on request.
+//! The statistics of this user: folding the spool, queries, and resetting.
 //!
 //! Owns: what happens when the store cannot be used. A damaged one is moved away and begun anew;
 //! of one that is locked, full, read-only or newer what is there is read, and what was not folded
@@ -15,7 +15,6 @@ use super::summary::{
     self, StatsQuery, Summary, TimeSeries, TimeSeriesSet, TimeSeriesTally, TimeSlice, UsageTally,
 };
 use crate::model::Error;
-use crate::util::append::AppendError;
 
 /// How long reading statistics may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,7 +83,8 @@ impl Statistics {
     /// When the spool or the store is not what it must be, or cannot be read at all. That it cannot
     /// be written is a note.
     pub fn refresh(&mut self, now: Duration) -> Result<bool, Error> {
-        let files = spool_reader::files(&self.location.spool, now).map_err(unreadable)?;
+        let files =
+            spool_reader::files(&self.location.spool, now).map_err(Error::unreadable_records)?;
         let looks = |file: &SpoolFile| (file.key.clone(), file.length);
         let seen: Vec<(String, u64)> = files.iter().map(looks).collect();
         if self.store.is_some() && seen == self.last_seen_files && !self.is_behind {
@@ -198,7 +198,8 @@ impl Statistics {
             (Err(StoreError::Damaged(why)), StoreFileStatus::File(inode)) => {
                 self.replace_damaged(inode, &why, now)?;
                 // What the spool still holds is counted in the new one.
-                let files = spool_reader::files(&self.location.spool, now).map_err(unreadable)?;
+                let files = spool_reader::files(&self.location.spool, now)
+                    .map_err(Error::unreadable_records)?;
                 let again = self.fold(&files, now).and_then(|_| work(self));
                 again.map_err(|trouble| trouble.into_error(&self.location.store))
             }
@@ -234,7 +235,7 @@ impl Statistics {
         let found = store::inspect(&self.location.store, &mut self.notes)?;
         let there = found != StoreFileStatus::Missing;
         if self.opened.is_some_and(|opened| found != StoreFileStatus::File(opened)) {
-            // It was removed, or somebody found it damaged.
+            // It was removed, or set aside as damaged.
             self.store = None;
         }
         if self.store.is_none() && (there || !files.is_empty()) {
@@ -267,7 +268,8 @@ impl Statistics {
             Ok(changed) => {
                 self.is_behind = chunks == 0 && has_unfolded(store, files)?;
                 if !self.pruned {
-                    // Nobody waits for that: what cannot be let go today is let go another time.
+                    // This does not wait for a lock: what cannot be removed now is removed another
+                    // time.
                     store.set_lock_timeout(Duration::ZERO)?;
                     self.pruned = store.prune(now, self.retention).is_ok();
                     store.set_lock_timeout(self.budget.lock_timeout)?;
@@ -435,15 +437,6 @@ fn has_unfolded(store: &StatsStore, files: &[SpoolFile]) -> Result<bool, StoreEr
         let position = positions.get(&file.key).cloned().unwrap_or_default();
         file.has_more(&position)
     }))
-}
-
-fn unreadable(error: AppendError) -> Error {
-    match error {
-        AppendError::Unsafe(why) => {
-            Error::denied(format!("not read: {why}")).with_hint("look who made it, and remove it")
-        }
-        AppendError::Failed(why) => Error::internal(why),
-    }
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Every row once, whatever happens; windows; and stores that cannot be used.
+//! Tests of folding each row exactly once, of time windows, and of unusable stores.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -124,7 +124,7 @@ fn what_was_spooled_is_counted_once_by_however_many_readers() {
 }
 
 #[test]
-fn files_that_were_folded_are_removed_when_nobody_writes_them_any_more() {
+fn folded_files_are_removed_once_they_have_no_writer() {
     let room = Room::new();
     for call in 0..100 {
         room.call("a", call, "ok", 5);
@@ -298,7 +298,7 @@ fn what_is_older_than_it_is_kept_for_is_let_go_and_the_rest_stays() {
     let room = Room::new();
     room.call("old", 100 * DAY, "ok", 5);
     room.call("new", 80 * DAY, "ok", 5);
-    // Whoever comes first cannot know whether the clock is right.
+    // The first reader cannot know whether the clock is right.
     assert_eq!(calls(&room.read().0), 2);
     let (summary, notes) = room.read();
     let tools: Vec<&str> = summary.tools.iter().map(|usage| &*usage.tool.name).collect();
@@ -407,7 +407,7 @@ fn where_no_store_can_be_made_the_spool_is_read() {
     let room = Room::new();
     room.call("a", 5, "ok", 5);
     let mut location = room.location();
-    // Nothing can be made there, whoever one is.
+    // Nothing can be made there, not even by root.
     location.store = crate::util::append::RecordLocation::named("/proc/nowhere/stats.db".into());
     let mut statistics = Statistics::new(location, Duration::from_secs(DAY), ReadBudget::FULL);
     statistics.refresh(now()).unwrap();
@@ -546,14 +546,14 @@ fn every_tool_has_its_series() {
     let since = now().checked_sub(Duration::from_mins(30));
     let tools = Some(vec!["a".to_owned(), "b".to_owned()]);
     let query = StatsQuery { since, tools };
-    let courses = statistics.time_series_by(&query, now(), 60, false).unwrap();
-    assert_eq!(courses.length, Duration::from_mins(1));
-    let names: Vec<&str> = courses.series.iter().map(|(tool, _)| tool.name.as_str()).collect();
+    let timelines = statistics.time_series_by(&query, now(), 60, false).unwrap();
+    assert_eq!(timelines.length, Duration::from_mins(1));
+    let names: Vec<&str> = timelines.series.iter().map(|(tool, _)| tool.name.as_str()).collect();
     assert_eq!(names, ["a", "b"]);
-    let calls: Vec<u64> = courses.series[0].1.iter().map(|point| point.calls).collect();
+    let calls: Vec<u64> = timelines.series[0].1.iter().map(|point| point.calls).collect();
     assert_eq!((calls.len(), calls.iter().sum::<u64>()), (31, 2));
-    let failed: u64 = courses.series[1].1.iter().map(|point| point.failed).sum();
-    assert_eq!((failed, courses.series[1].1.iter().any(|point| point.p95.is_some())), (1, false));
+    let failed: u64 = timelines.series[1].1.iter().map(|point| point.failed).sum();
+    assert_eq!((failed, timelines.series[1].1.iter().any(|point| point.p95.is_some())), (1, false));
     let servers = statistics.time_series_by(&query, now(), 60, true).unwrap();
     assert_eq!(servers.series.len(), 1, "tools of no server are one");
     let most = statistics.time_series_by(&query, now(), 10, false).unwrap();

@@ -1,5 +1,6 @@
-//! From the spool into the store: a part of a file and the position behind it, in one transaction.
-//! Whatever ends the process in between, a line was folded exactly when its position was.
+//! Folding the spool into the store: a part of a file and the position behind it, in one
+//! transaction. Wherever the process dies in between, a line was folded exactly when its position
+//! was.
 
 use std::collections::BTreeMap;
 use std::collections::VecDeque;

@@ -1,4 +1,4 @@
-//! Opening the file: only if it is ours, never half made; and putting a damaged one aside.
+//! Opening the store: checks its format, creates it atomically, and sets a damaged one aside.
 
 use std::io;
 use std::path::PathBuf;
@@ -93,7 +93,7 @@ pub(in crate::stats) fn move_aside(
     inode: u64,
     now: Duration,
 ) -> io::Result<Option<PathBuf>> {
-    // One at a time, so that nobody moves away what another one has just made.
+    // One process at a time, so that none moves away what another one has just made.
     let _turn = atomic_file::lock(&store.path)?;
     let Some(file) =
         database_path(store).map_err(|trouble| io::Error::other(trouble.describe()))?
@@ -242,8 +242,8 @@ fn read_only(
     Ok(StatsStore { db, read_only: Some(format!("cannot be written: {why}")) })
 }
 
-/// A store that nobody can write, so that it can be read without locks. `None` while there is
-/// something in the log beside it, which is not read in this way.
+/// A read-only store, which can be read without locks. `None` while there is something in the log
+/// beside it, which is not read in this way.
 fn open_immutable(
     file: &DatabasePath,
     lock_timeout: Duration,

@@ -1,4 +1,4 @@
-//! Reading what was counted.
+//! Queries of the statistics store.
 
 use rusqlite::params;
 

@@ -1,4 +1,4 @@
-//! What is let go with age.
+//! Removing old statistics.
 //!
 //! A clock that is wrong must not cost what was counted: from one run to the next the time up to
 //! which is cleared moves on by a day at most, and never back.

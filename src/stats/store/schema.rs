@@ -1,4 +1,4 @@
-//! What is inside the file.
+//! The schema of the statistics store.
 
 use crate::util::database::DatabaseSchema;
 

@@ -1,4 +1,4 @@
-//! Whether a call may be made: what would be done, and what may be answered.
+//! Draws the approval dialog: the call, and the possible answers.
 
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};

@@ -1,4 +1,4 @@
-//! The bar above and the two lines below.
+//! Draws the top bar, the status line and the footer.
 
 use ratatui::Frame;
 use ratatui::layout::Rect;

@@ -1,9 +1,11 @@
-//! Numbers as marks: sparklines, columns, bars, and labels below an axis.
+//! Sparklines, columns, bars and axis labels.
 //!
 //! Owns: how numbers become characters, in blocks or in ASCII. Pure. Nothing that is above zero is
 //! drawn as nothing, and nothing is wider or higher than its room, however little that is.
 
 use unicode_width::UnicodeWidthStr as _;
+
+use crate::util::number::float;
 
 /// From little to much, one cell each.
 const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
@@ -97,12 +99,6 @@ fn to_eighths(number: f64, most: f64, all: usize) -> usize {
     )]
     let filled = (share * all as f64).round() as usize;
     filled.clamp(1, all)
-}
-
-/// A count as a number that can be compared with others.
-#[expect(clippy::cast_precision_loss, reason = "a picture")]
-pub(super) fn float(count: u64) -> f64 {
-    count as f64
 }
 
 #[cfg(test)]

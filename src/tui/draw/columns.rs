@@ -1,4 +1,4 @@
-//! The columns of a table: which of them there is room for, and cells of one width.
+//! Fitting the columns of a table to the width.
 //!
 //! Owns: arithmetic and padding. The first column takes what the others leave.
 

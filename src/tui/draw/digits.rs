@@ -1,4 +1,4 @@
-//! Whole numbers for people.
+//! Integers with thousands separators.
 //!
 //! Owns: the separators between thousands. Never does: units, or the cells of tables, which are
 //! aligned instead.

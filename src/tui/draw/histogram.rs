@@ -1,4 +1,4 @@
-//! Durations as columns over an axis, with marks below it.
+//! Draws a histogram of durations over an axis.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The calls of the past, and the chosen one.
+//! Draws the history view: recorded calls, and the selected one.
 
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};

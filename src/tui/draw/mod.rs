@@ -1,4 +1,4 @@
-//! The picture of a state.
+//! Draws the console from its state.
 //!
 //! Owns: where everything is written. Reads the state and nothing else; what comes from tools and
 //! servers is made safe here, before it is laid out, so that it takes the room it seems to take.

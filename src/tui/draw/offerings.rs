@@ -1,4 +1,4 @@
-//! What servers offer beside tools: the tree, and what is open.
+//! Draws the resources view: the tree, and the opened item.
 
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};

@@ -1,4 +1,4 @@
-//! What lies over everything else.
+//! Draws overlays: what lies over every view.
 
 use ratatui::Frame;
 use ratatui::layout::Rect;

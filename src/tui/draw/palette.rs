@@ -1,4 +1,4 @@
-//! The palette, and the letters of the jump.
+//! Draws the command palette, and the labels of the jump mode.
 
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};

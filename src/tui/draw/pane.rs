@@ -1,4 +1,4 @@
-//! What all panes have in common: a frame with a title, a row for input, and a short text.
+//! Shared parts of all panes: the frame with its title, an input row, and a placeholder text.
 
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};

@@ -1,4 +1,4 @@
-//! Windows and results, at the sizes the console is made for, with their styles.
+//! Snapshot tests of windows and results, at all supported sizes, with their styles.
 
 use std::fmt::Write as _;
 use std::time::Duration;

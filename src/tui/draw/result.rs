@@ -1,4 +1,4 @@
-//! What a call of the chosen tool gave, or is doing.
+//! Draws the result pane of the selected tool.
 
 use ratatui::Frame;
 use ratatui::layout::Rect;

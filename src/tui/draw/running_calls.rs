@@ -1,4 +1,4 @@
-//! A call while it runs: how far it is, what it says, what it waits for.
+//! Draws a running call: progress, messages, and what it waits for.
 
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};

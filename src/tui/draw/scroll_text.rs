@@ -1,4 +1,4 @@
-//! Drawing text that scrolls.
+//! Draws scrolling text.
 //!
 //! Owns: finding the visible rows of a text, wrapping only the lines they are of, and saying how
 //! many rows come below. The rows are counted again only when the text, the width or the theme

@@ -1,4 +1,4 @@
-//! Text on its way to the screen: safe, and styled by what it means.
+//! Sanitised and styled text for the screen.
 
 use ratatui::text::{Line, Span};
 

@@ -1,4 +1,4 @@
-//! What the console looks like, at the sizes it is made for.
+//! Snapshot tests of the console, at all supported sizes.
 
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;

@@ -1,4 +1,4 @@
-//! The chosen tool.
+//! Draws the selected tool.
 
 use ratatui::Frame;
 use ratatui::layout::Rect;

@@ -1,4 +1,4 @@
-//! The list of tools.
+//! Draws the list of tools.
 
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};

@@ -1,4 +1,4 @@
-//! Lines that are longer than their room, broken where a person would.
+//! Wrapping lines at word boundaries.
 
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};

@@ -1,4 +1,4 @@
-//! Makes benchmark runs, one at a time, and looks at them while they go on.
+//! Runs benchmarks, one at a time, and sends snapshots of them.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use crate::host::request::CallArguments;
 use crate::model::{Error, TraceGate};
 use crate::tui::event::AppEvent;
 use crate::tui::event::bench::{BenchEffect, BenchEvent, BenchRunSpec};
-use crate::util::private_file;
+use crate::util::atomic_file::{self, FileMode};
 
 /// The time between two looks at a run.
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
@@ -40,8 +40,8 @@ pub(super) struct BenchController {
 }
 
 impl BenchController {
-    /// Does what is wanted; `trace_gate` is closed while a run goes on, because whoever looks at each
-    /// message slows them all down.
+    /// Performs a command; `trace_gate` is closed while a run goes on, because tracing each message
+    /// would slow all calls down.
     pub(super) fn perform(
         &mut self,
         effect: BenchEffect,
@@ -160,8 +160,8 @@ impl BenchTask {
         tokio::task::spawn_blocking(concluded).await.map_err(lost)
     }
 
-    /// Drives a run to its report, and tells meanwhile what is seen of it. What nobody has time to
-    /// look at is not waited with.
+    /// Drives a run to its report, and sends snapshots of it meanwhile. A snapshot that the console
+    /// is too busy to take is dropped.
     async fn watched(
         &self,
         work: impl Future<Output = Result<BenchReport, Error>>,
@@ -198,7 +198,7 @@ fn save_baseline(cwd: &Path, path: PathBuf, text: &str) -> AppEvent {
         let shown = path.display();
         return said(format!("{shown} exists and is not a run: choose another file"));
     }
-    match private_file::replace(&whole, text.as_bytes()) {
+    match atomic_file::replace(&whole, text.as_bytes(), FileMode::Private) {
         Ok(()) => AppEvent::Bench(BenchEvent::BaselineSaved(path)),
         Err(error) => said(format!("cannot write {}: {error}", path.display())),
     }

@@ -1,4 +1,4 @@
-//! Files that a person asked for.
+//! Writes files that a person exports.
 
 use std::path::{Path, PathBuf};
 

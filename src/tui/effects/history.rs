@@ -1,4 +1,4 @@
-//! Reads the calls of the past; on a thread of its own, because files may be large and slow.
+//! Reads the history on a thread of its own, because files may be large and slow.
 
 use std::collections::HashSet;
 use std::io;
@@ -33,7 +33,7 @@ impl EffectRunner {
                         Ok(entry) => entry,
                         Err(error) => return AppEvent::History(HistoryEvent::NotFound(id, error)),
                     };
-                    // It is shown before anybody is asked what the tool is like now.
+                    // It is shown before a server is asked for the tool's present definition.
                     let shown = AppEvent::History(HistoryEvent::Entry(Box::new(entry.clone())));
                     let _gone = send.send(shown).await;
                     AppEvent::History(HistoryEvent::DefinitionChecked(
@@ -84,7 +84,7 @@ fn place(deps: &ConsoleDeps) -> Result<&RecordLocation, Error> {
 }
 
 fn lines(deps: &ConsoleDeps) -> Result<ReverseLines, Error> {
-    ReverseLines::all(place(deps)?).map_err(read::unreadable)
+    ReverseLines::all(place(deps)?).map_err(Error::unreadable_records)
 }
 
 fn newest(
@@ -101,8 +101,8 @@ fn newest(
             SessionFilter::Id(id) => id.clone(),
         }),
     };
-    let found =
-        read::select(lines(deps)?, &filter, limit, call_summary).map_err(read::unreadable)?;
+    let found = read::select(lines(deps)?, &filter, limit, call_summary)
+        .map_err(Error::unreadable_records)?;
     let HistoryPage { entries: calls, damaged, has_more: more } = found;
     Ok(HistoryEvent::Read { calls, damaged, more, is_recording: deps.keeps_history })
 }
@@ -125,7 +125,7 @@ fn call_summary(entry: HistoryEntry) -> PastCall {
 }
 
 fn entry(deps: &ConsoleDeps, id: &str) -> Result<HistoryEntry, Error> {
-    match read::find(lines(deps)?, id).map_err(read::unreadable)? {
+    match read::find(lines(deps)?, id).map_err(Error::unreadable_records)? {
         HistoryLookup::One(entry) if entry.id == id => Ok(*entry),
         _ => Err(Error::usage("this call is no longer in the history")),
     }
@@ -147,7 +147,8 @@ fn export(deps: &ConsoleDeps, ids: &[String], path: &Path) -> Result<(), Error> 
                 failed = io::Write::write_all(&mut file, format!("{line}\n").as_bytes()).err();
             }
         };
-        read::select(only, &HistoryFilter::default(), 1, each).map_err(read::unreadable)?;
+        read::select(only, &HistoryFilter::default(), 1, each)
+            .map_err(Error::unreadable_records)?;
     }
     failed.map_or(Ok(()), |error| Err(write_error(&error)))
 }

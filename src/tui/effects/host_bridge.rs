@@ -1,4 +1,4 @@
-//! The people's bridge: what waits here waits for a person, and what is told here is shown to one.
+//! The bridge between the host and the console: forwards approvals, questions and events.
 //!
 //! Owns: open questions, and the way of what the host tells to the console. Never does: answer.
 
@@ -109,7 +109,7 @@ impl Drop for WithdrawOnDrop {
         if open {
             let send = self.bridge.event_tx.clone();
             let id = self.id;
-            // Must not be lost: a dialog nobody waits for would stay.
+            // Must not be lost: a dialog whose answer is not awaited would stay.
             tokio::spawn(async move {
                 let _gone = send.send(AppEvent::QuestionWithdrawn(id)).await;
             });

@@ -1,4 +1,5 @@
-//! Does what the state wants done, out of sight; what comes of it comes back as events.
+//! Runs the commands of the state outside of the event loop, and sends their results back as
+//! events.
 //!
 //! Owns: the calls that run. What one view wants done stands in a module of its own. Never does:
 //! decide anything.
@@ -221,7 +222,7 @@ impl EffectRunner {
         tokio::spawn(async move {
             let event = work.await;
             if epoch.load(Ordering::Relaxed) == asked {
-                // The console is gone: nobody wants to know.
+                // The console is gone; its events are not needed.
                 let _unheard = send.send(event).await;
             }
         });
@@ -231,7 +232,7 @@ impl EffectRunner {
         let send = self.event_tx.clone();
         tokio::spawn(async move {
             let event = work.await;
-            // The console is gone: nobody wants to know.
+            // The console is gone; its events are not needed.
             let _unheard = send.send(event).await;
         });
     }

@@ -1,4 +1,4 @@
-//! Asks servers for what they offer beside tools, reads and fills in, and listens to changes.
+//! Lists, reads and fills in offerings of servers, and subscribes to changes.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

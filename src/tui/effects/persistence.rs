@@ -1,4 +1,4 @@
-//! The files of settings and memory: read once, written now and then.
+//! Reads settings and remembered state once, and saves them in intervals.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::tui::event::AppEvent;
 use crate::tui::event::persistence::{PersistenceEffect, PersistenceEvent};
 use crate::tui::persisted_state::{PersistedState, ReadStateError};
 use crate::tui::settings::{self, ConsoleSettings};
-use crate::util::{atomic_file, private_file};
+use crate::util::atomic_file::{self, FileMode};
 
 /// The file of what is remembered, in the directory of state.
 const STATE_FILE: &str = "console.json";
@@ -124,7 +124,7 @@ impl StateWriter {
         let latest = memory.map(|memory| (memory, Arc::clone(host))).or(before);
         if let (Some((memory, host)), Some(path)) = (latest, self.file.take()) {
             let written = write(path, host, memory);
-            // Whoever leaves is not kept waiting by a disk.
+            // Quitting does not wait for a slow disk.
             let _too_slow = tokio::time::timeout(SHUTDOWN_TIMEOUT, written).await;
         }
     }
@@ -136,7 +136,7 @@ async fn write(path: PathBuf, host: Arc<ToolHost>, memory: PersistedState) {
         let harmless =
             memory.without_secrets(|arguments, schema| host.mask_arguments(arguments, schema));
         let _turn = atomic_file::lock(&path)?;
-        private_file::replace(&path, harmless.text().as_bytes())
+        atomic_file::replace(&path, harmless.text().as_bytes(), FileMode::Private)
     };
     let _lost = tokio::task::spawn_blocking(write).await;
 }

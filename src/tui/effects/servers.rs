@@ -1,4 +1,4 @@
-//! Ends servers, starts them again, and tells them what to log.
+//! Stops and restarts servers, and sets their log levels.
 
 use std::sync::Arc;
 
@@ -39,7 +39,7 @@ pub(super) async fn perform(
             Err(error) => failed(&error),
         },
     };
-    // The console is gone: nobody wants to know.
+    // The console is gone; its events are not needed.
     let _unheard = send.send(event).await;
 }
 

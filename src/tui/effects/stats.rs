@@ -1,4 +1,4 @@
-//! Reads the statistics on a thread that may wait, one look at a time.
+//! Queries the statistics on a blocking thread, one query at a time.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -113,11 +113,11 @@ impl OpenStatistics {
             since: since.map(|since| since.min(now.saturating_sub(MIN_TIMELINE_SPAN))),
             tools: Some(look.timelines_of.clone()),
         };
-        let courses = self.statistics.time_series_by(&query, now, SLICES, look.by_server)?;
+        let timelines = self.statistics.time_series_by(&query, now, SLICES, look.by_server)?;
         Ok(StatsSnapshot {
             window: look.window,
             summary,
-            timelines: courses,
+            timelines,
             notes: self.statistics.take_notes(),
             place: self.statistics.location().store.path.display().to_string(),
             size: self.statistics.size(),

@@ -1,4 +1,4 @@
-//! Dry runs, and results in files.
+//! Performs dry runs, and saves results to files.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Writes traces.
+//! Writes trace files.
 
 use std::path::PathBuf;
 

@@ -146,7 +146,7 @@ impl EffectRunner {
     /// Waits for a while until the answers that were given are stored.
     pub(super) async fn wait_for_trust_answers(&mut self) {
         let all = join_all(self.answers.drain(..));
-        // Whoever leaves is not kept waiting by a disk for ever.
+        // Quitting does not wait for a slow disk for ever.
         let _too_slow = tokio::time::timeout(ANSWER_WRITE_TIMEOUT, all).await;
     }
 
@@ -206,6 +206,7 @@ fn stamp(path: &Path) -> Option<FileStamp> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::util::atomic_file::{self, FileMode};
 
     #[test]
     fn a_store_that_was_replaced_is_told_from_the_one_before() {
@@ -216,7 +217,7 @@ mod tests {
         let before = stamp(&path);
         assert_eq!(stamp(&path), before);
         // As long as the old one: only that it is another file tells them apart.
-        crate::util::atomic_file::replace(&path, "two", 0o600).unwrap();
+        atomic_file::replace(&path, b"two", FileMode::Kept(0o600)).unwrap();
         assert!(before.is_some() && stamp(&path) != before);
     }
 }

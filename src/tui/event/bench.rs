@@ -1,4 +1,4 @@
-//! What the benchmark wants done, and what comes of it.
+//! Commands and events of the benchmark view.
 
 use std::path::PathBuf;
 use std::time::Duration;

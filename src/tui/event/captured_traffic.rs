@@ -1,4 +1,4 @@
-//! What crossed a wire, on its way to the console.
+//! Captured traffic, on its way to the console.
 //!
 //! Owns: how much of a large message is kept. It is cut before it waits in a queue, so that no
 //! queue can hold more than its length says.

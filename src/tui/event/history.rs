@@ -1,4 +1,4 @@
-//! What the history wants done, and what comes of it.
+//! Commands and events of the history view.
 
 use std::time::Duration;
 

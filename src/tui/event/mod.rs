@@ -1,4 +1,4 @@
-//! What the console hears, and what it wants done.
+//! Events that the console receives, and commands that it issues.
 //!
 //! Owns: the words that pass between the state and everything else. What concerns one view only
 //! stands in a module of its own: what the view wants done (`ToolsEffect`), and what came of it (`ToolsEvent`).
@@ -81,7 +81,7 @@ pub enum AppEvent {
         /// The question with its kind and its server.
         question: Box<Question>,
     },
-    /// Nobody waits for this answer any more.
+    /// The answer to this question is no longer awaited.
     QuestionWithdrawn(AskId),
     /// The outcome of an effect of the tools view.
     Tools(Box<tools::ToolsEvent>),

@@ -1,4 +1,4 @@
-//! What the resources and prompts want done, and what comes of it.
+//! Commands and events of the resources view.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What is wanted of a person's settings and of what was remembered, and what comes of it.
+//! Commands and events of settings and remembered state.
 
 use crate::tui::persisted_state::PersistedState;
 use crate::tui::settings::ConsoleSettings;

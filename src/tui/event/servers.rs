@@ -1,4 +1,4 @@
-//! What the view of the servers wants done. What comes of it arrives as
+//! Commands of the servers view. Their results arrive as
 //! [`AppEvent::ServerStatuses`](super::AppEvent::ServerStatuses).
 
 /// What the servers view asks the effects to do.

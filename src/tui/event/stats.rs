@@ -1,4 +1,4 @@
-//! What the statistics want done, and what comes of it.
+//! Commands and events of the statistics view.
 
 use std::time::Duration;
 

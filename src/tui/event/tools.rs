@@ -1,4 +1,4 @@
-//! What the tools want done, and what comes of it.
+//! Commands and events of the tools view.
 
 use serde_json::Value;
 

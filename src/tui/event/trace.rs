@@ -1,4 +1,4 @@
-//! What the trace wants done.
+//! Commands of the trace view.
 
 use std::path::PathBuf;
 use std::sync::Arc;

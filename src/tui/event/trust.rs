@@ -1,4 +1,4 @@
-//! What is wanted of trust in the project, and what comes of it.
+//! Commands and events of project trust.
 
 use std::sync::Arc;
 

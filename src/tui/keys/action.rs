@@ -1,4 +1,4 @@
-//! What a person can do.
+//! The actions that keys can be bound to.
 
 use crate::tui::view_id::ViewId;
 

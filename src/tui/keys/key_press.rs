@@ -1,4 +1,4 @@
-//! One press of a key, in the few forms that terminals can tell apart.
+//! A key press, in the forms that terminals can tell apart.
 
 use std::fmt;
 

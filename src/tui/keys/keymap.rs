@@ -1,4 +1,4 @@
-//! The map: the tables as a person may have changed them.
+//! The keymap: the default tables with the user's changes.
 
 use super::{Action, Binding, KEY_TABLES, KeyContext, KeyPress};
 
@@ -17,7 +17,7 @@ impl Default for Keymap {
 }
 
 impl Keymap {
-    /// What holds in a place, the most important first.
+    /// The bindings of a context, the most important first.
     pub fn bindings(&self, when: KeyContext) -> &[Binding] {
         let place = self.contexts.iter().find(|(place, _)| *place == when);
         place.map_or(&[], |(_, bindings)| bindings)
@@ -28,7 +28,7 @@ impl Keymap {
         place.map(|(_, bindings)| bindings)
     }
 
-    /// What the key does in these places, the nearest first.
+    /// The action of a key in these contexts, innermost first.
     pub fn action(&self, key: KeyPress, places: &[KeyContext]) -> Option<Action> {
         places.iter().find_map(|place| {
             self.bindings(*place).iter().find(|binding| binding.key == key).map(|b| b.action)

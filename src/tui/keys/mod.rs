@@ -1,4 +1,4 @@
-//! Keys as data: which key does what, where.
+//! Keys as data: which key triggers which action, and where.
 //!
 //! Owns: the tables and the map that is made of them. The footer, the help and the palette are made
 //! from that map, so they cannot be wrong.

@@ -1,4 +1,4 @@
-//! A person's own keys over those of the tables.
+//! Applying the user's key bindings to the default tables.
 //!
 //! Owns: what becomes of a table when a key is given another meaning. Footer, help and palette are
 //! made from the map that comes of it.
@@ -13,7 +13,7 @@ pub struct Remap {
     pub context: KeyContext,
     /// The key that is bound.
     pub key: KeyPress,
-    /// What it does from now on; `None`: nothing.
+    /// The new action; `None` unbinds the key.
     pub action: Option<Action>,
 }
 

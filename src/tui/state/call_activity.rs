@@ -1,5 +1,4 @@
-//! What is told of a call while it runs: how far it is, what it logs, what it waits for, the calls
-//! it makes itself.
+//! The activity of a running call: progress, log lines, waits, and nested calls.
 //!
 //! Bounded: a tool that tells much is told less of, never listened to longer.
 

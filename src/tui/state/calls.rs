@@ -1,4 +1,4 @@
-//! The calls that were made here.
+//! The calls made in this console.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What all views share: the screen, the focus, what is said, the calls that were made here.
+//! State shared by all views: screen size, focus, status message, and the calls made here.
 
 use std::time::Duration;
 

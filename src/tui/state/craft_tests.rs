@@ -1,4 +1,4 @@
-//! What lies over the views, what is told of running calls, what is remembered: without a terminal.
+//! Tests of overlays, running calls and remembered state, without a terminal.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -253,7 +253,7 @@ fn arguments_of_an_earlier_run_fill_the_form_and_nothing_is_written_before_they_
     press(&mut state, &["+1", "<f5>"]);
     let kept = state.take_unsaved().unwrap().arguments["calculator"].clone();
     assert_eq!(Value::Object(kept.arguments), json!({ "expression": "6*7+1" }));
-    // Whoever writes it has to know what is secret.
+    // The writer has to know what is secret.
     assert!(kept.schema.is_some());
 }
 

@@ -1,4 +1,4 @@
-//! The filter language of the views: words, `key:value` terms, and `!word` for what must not occur.
+//! The filter language of the views: words, `key:value` terms, and `!word` to exclude.
 //!
 //! Owns: splitting a filter into its terms. Which keys there are is a table of each view, and the
 //! view decides what a term means.

@@ -1,4 +1,4 @@
-//! A JSON value as a tree that can be folded.
+//! A JSON value as a foldable tree.
 //!
 //! Owns: the value in lines, made once; which branches are open; the chosen line. Bounded; what is
 //! left out is said.

@@ -1,4 +1,4 @@
-//! One line of text that is being written.
+//! A single-line text input.
 
 use unicode_segmentation::UnicodeSegmentation as _;
 

@@ -1,4 +1,4 @@
-//! A list that one line of is chosen, of any length.
+//! The selection and scroll position of a list.
 
 use crate::tui::keys::Action;
 

@@ -1,4 +1,4 @@
-//! Everything the console knows, as plain data, and what becomes of it.
+//! The state of the console as plain data, and its updates.
 //!
 //! Owns: [`AppState::update`]: an event in, effects out. Pure: no clock, no input or output, so every
 //! behaviour of the console can be tested by telling it what happened. Each view has a module of its
@@ -80,7 +80,7 @@ pub use view::View;
 /// Everything the console knows.
 #[derive(Debug)]
 pub struct AppState {
-    /// What all views share.
+    /// State shared by all views.
     pub context: AppContext,
     /// The tools.
     pub tools: ToolsView,
@@ -122,7 +122,7 @@ impl AppState {
         }
     }
 
-    /// What is wanted first.
+    /// The effects to run at the start.
     pub fn initial_effects(&mut self) -> Vec<AppEffect> {
         let recall = AppEffect::Persistence(super::event::persistence::PersistenceEffect::Load);
         let mut effects = vec![recall, AppEffect::ListDeclared, AppEffect::RefreshServers];

@@ -1,4 +1,4 @@
-//! What one view asks of another.
+//! Requests of one view to another.
 
 use super::{AppState, ViewId};
 use crate::host::example;

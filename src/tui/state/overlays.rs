@@ -1,5 +1,4 @@
-//! What lies over the views: the palette, the letters of the jump, the list of running calls; and
-//! what is done with the mouse.
+//! Overlays: command palette, jump mode, list of running calls; and mouse input.
 
 use super::palette::PaletteCommand;
 use super::{AppState, ListCursor, Overlay, PaletteWindow, Pane, ScrollPosition};

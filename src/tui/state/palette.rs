@@ -1,4 +1,4 @@
-//! Everything that can be done here, found by a few letters.
+//! The command palette: fuzzy search over everything that can be done in the current view.
 //!
 //! Owns: the list, which is made of the map of keys, and the query. Never does: do any of it.
 

@@ -1,4 +1,4 @@
-//! What is taken from the last run, and kept for the next.
+//! Restoring the last run's state, and collecting what is saved for the next.
 
 use super::{AppState, ToolSort, ViewId};
 use crate::tui::event::AppEffect;
@@ -88,7 +88,7 @@ impl AppState {
         let mut memory = self.place(before);
         for call in self.context.calls.since(self.persistence.saved_call_count) {
             let row = self.tools.catalogue.find_by_name(&call.tool);
-            // Without a schema nobody can say what is secret.
+            // Only a schema tells what is secret.
             if let Some(row) = row {
                 let schema = std::sync::Arc::clone(&row.tool.input_schema);
                 memory.save_arguments(&call.tool, &call.arguments, Some(schema));

@@ -1,4 +1,4 @@
-//! Text that scrolls, and how far it is scrolled.
+//! Scrolling text and its scroll position.
 //!
 //! Owns: the lines of a long text, bounded in number and length, and the position in a text of any
 //! kind. Drawing tells how many rows there are; a frame costs what is visible of a text, not its

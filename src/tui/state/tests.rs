@@ -1,4 +1,4 @@
-//! What the console does when things happen, without a terminal.
+//! Tests of the console's state, without a terminal.
 
 use std::time::Duration;
 

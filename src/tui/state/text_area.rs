@@ -1,4 +1,4 @@
-//! A text of several lines that is being written.
+//! A multi-line text input.
 
 use super::LineInput;
 

@@ -1,4 +1,4 @@
-//! The sides from which a tool can be looked at, and the text of two of them.
+//! The tabs of a tool's details, and the text of two of them.
 //!
 //! Owns: the schemas as a tree of lines, and the definition as it was told, made once when another
 //! tool or side is looked at. Bounded: a schema that refers to itself ends.

@@ -1,4 +1,4 @@
-//! The tools of all sources in one list, and finding one by a few letters.
+//! The list of all tools, with fuzzy search.
 //!
 //! Owns: what each source told last, the order, and the query. Never does: ask a source.
 
@@ -84,7 +84,7 @@ impl ToolListState {
         self.arrange();
     }
 
-    /// What servers told holds no longer: another host asks them anew.
+    /// Forgets what servers listed, when the host is replaced.
     pub fn forget_servers(&mut self) {
         self.servers.clear();
         self.arrange();
@@ -200,7 +200,7 @@ impl ToolRow {
         self.server().unwrap_or(self.tool.kind)
     }
 
-    /// What is the matter with it, in a mark.
+    /// The status of the tool, as one character.
     pub fn status_mark(&self) -> char {
         match self.tool.status {
             ToolStatus::Unavailable => 'x',

@@ -1,4 +1,4 @@
-//! The view of the tools: the catalogue, one tool, its arguments, what calls of it gave.
+//! The tools view: the catalogue, one tool, its arguments, and its results.
 
 use std::cell::Cell;
 

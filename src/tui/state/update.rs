@@ -1,4 +1,4 @@
-//! What becomes of the state when something happens.
+//! Updating the state with an event.
 
 use super::list_cursor::action_step;
 use super::{AppState, LineInput, Overlay, SchemaForm, TextArea};

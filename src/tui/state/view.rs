@@ -1,4 +1,4 @@
-//! What all views have in common, so that the console knows what to ask of any of them.
+//! The trait that all views implement.
 
 use super::{AppContext, LineInput, Pane, SchemaForm, TextArea};
 use crate::tui::event::AppEffect;

@@ -1,4 +1,4 @@
-//! Files that only ever grow, one line at a time, shared by many processes.
+//! Append-only files of lines, shared by many processes.
 //!
 //! Owns: appending whole lines with one `write` each, which is what survives a `kill -9` and keeps
 //! the lines of several processes apart; and noticing that the file was moved away, so that the
@@ -59,8 +59,8 @@ struct AppendState {
     opened: Option<OpenAppendFile>,
     /// The last line in the file has no end, so the next one must begin with a line break.
     has_torn_end: bool,
-    /// Where our last line ended; a line of ours that does not begin there follows one of somebody
-    /// else.
+    /// Where our last line ended; a line of ours that does not begin there follows one of another
+    /// process.
     end: u64,
     /// When the path was last looked at.
     checked_at: Option<Duration>,
@@ -105,7 +105,7 @@ impl AppendFile {
         let before = state.end;
         state.end = self.write(&opened.file, &line, &mut state.has_torn_end)?;
         let start = state.end.saturating_sub(line.len() as u64);
-        // Somebody else wrote in between, and may have run out of room in the middle of a line:
+        // Another process wrote in between, and may have run out of room in the middle of a line:
         // then ours was lost with it, and is written once more. It has a line of its own now.
         if start != before && !ends_with_newline(&opened.file, start).unwrap_or(true) {
             state.end = self.write(&opened.file, &line, &mut state.has_torn_end)?;
@@ -130,7 +130,7 @@ impl AppendFile {
             return Err(self.location.failed("took only a part of a line", &error));
         }
         // Where an appending write ended is where the file ended: much cheaper than asking for its
-        // length, and not changed by whoever writes next.
+        // length, and not changed by the next writer.
         let mut file = file;
         file.stream_position().map_err(|error| self.location.failed("cannot be read", &error))
     }
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_somebody_else_left_torn_is_ended() {
+    fn a_line_that_another_process_left_torn_is_ended() {
         let root = tempfile::tempdir().unwrap();
         let path = root.path().join("log.jsonl");
         let file = own(&path);

@@ -1,4 +1,4 @@
-//! Opening files of records without being led astray.
+//! Opening record files safely: no links, no files of other users.
 //!
 //! Owns: what a file of records and its directory must be (a regular file, ours, private, no
 //! symbolic link), and putting right what may be put right. Never does: write a line.

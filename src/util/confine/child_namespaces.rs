@@ -164,8 +164,8 @@ fn die_with_parent(parent: &std::os::fd::OwnedFd) -> io::Result<()> {
     }
 }
 
-/// The life of the first process: it holds nothing open and keeps its memory, a copy of ours, from
-/// whoever is inside.
+/// The first process of the namespace (PID 1): it holds nothing open and hides its memory, a copy
+/// of ours, from the processes inside.
 fn collect_orphans() -> ! {
     let _kept = release_resources();
     let mut child_ended = std::mem::MaybeUninit::<libc::sigset_t>::uninit();

@@ -1,4 +1,4 @@
-//! What a sandbox keeps, by what, and what it leaves open.
+//! What a sandbox enforces, by which mechanism, and what it leaves open.
 //!
 //! Nothing here says that something is kept. Every line is asked of the mechanism itself: the table
 //! of system calls that the filter is built from, the rights that the Landlock rules handle, and
@@ -58,7 +58,7 @@ mod linux {
     use super::super::{Confinement, ConfinementLevel, filter, is_superuser, landlock, namespaces};
     use super::{Coverage, Protection};
 
-    /// What a confinement keeps on this system.
+    /// What a confinement enforces on this system.
     pub fn coverage(confinement: &Confinement) -> Coverage {
         coverage_on(&ThisSystem, confinement)
     }

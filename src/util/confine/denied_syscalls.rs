@@ -1,4 +1,4 @@
-//! The table of system calls that a confined child is denied.
+//! The system calls denied to a confined child.
 //!
 //! It is the only list: [`super::filter`] builds the filter from it, and [`super::coverage()`] tells
 //! a person what the filter keeps. A call that is denied here and has a counterpart that takes a
@@ -186,8 +186,8 @@ pub(super) const DENIED: &[DeniedCalls] = &[
         ],
     },
     // A filter cannot see the address of a Unix socket, and behind one may stand the session bus or
-    // a container engine, which start anything for whoever asks. Pairs are for talking to oneself.
-    // A datagram socket of a pair can still be given another address with every message.
+    // a container engine, which start anything for any client. Pairs are for talking to oneself. A
+    // datagram socket of a pair can still be given another address with every message.
     DeniedCalls {
         subject: SandboxSubject::UnixSockets,
         condition: DenyCondition::NetworkOff,

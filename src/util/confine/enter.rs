@@ -1,5 +1,5 @@
-//! Entering a confinement that was made ready, in the child between fork and exec: system calls
-//! only, nothing that allocates or takes a lock.
+//! Entering a prepared confinement, in the child between fork and exec: system calls only, nothing
+//! that allocates or takes a lock.
 
 #![expect(unsafe_code, reason = "the kernel's interface to Landlock has no wrapper")]
 

@@ -1,4 +1,4 @@
-//! The seccomp filter of a confined child: system calls that no rule about files can hold.
+//! The seccomp filter of a confined child, for what file rules cannot express.
 //!
 //! What is denied fails with an error and kills nothing, so that programs can do without. The
 //! filter is a list of what is forbidden ([`super::denied_syscalls`]), not of what is allowed: it closes

@@ -1,4 +1,4 @@
-//! Landlock rules: built here, in the parent; the child only enters them.
+//! Landlock rules: built in the parent; the child only enters them.
 
 use std::os::fd::OwnedFd;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Bounds on what one process may use, and what the end of a process says about them.
+//! Resource limits of a process, and what its exit says about them.
 
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::ExitStatus;

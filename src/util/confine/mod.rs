@@ -1,4 +1,4 @@
-//! What a child process may reach: files, network, memory, time.
+//! Sandboxing of child processes: files, network, memory, time.
 //!
 //! Owns: [`Confinement`], the value that says it; whether this system can keep it; and [`PreparedConfinement`],
 //! everything that has to be ready before a fork. Never does: decide a policy (kinds of tool do),

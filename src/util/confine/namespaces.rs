@@ -1,4 +1,4 @@
-//! Namespaces of a child's own: which ones, and what has to be known to make them.
+//! Namespaces of a child: which ones, and the data needed to make them.
 //!
 //! The mount namespace holds the user's files as they are, read-only but for what may be written;
 //! which of them can be read is left to the Landlock rules inside. So two fences hold for changes
@@ -123,7 +123,8 @@ impl NamespaceSetup {
     }
 
     fn new(kinds: UnshareFlags, writable: Option<Vec<CString>>, cwd: CString) -> Self {
-        // Whoever may mount needs no user namespace, and keeps power over files of others.
+        // A process that may mount needs no user namespace, and keeps its power over files of other
+        // users.
         let powerful =
             capabilities(None).is_ok_and(|sets| sets.effective.contains(CapabilitySet::SYS_ADMIN));
         let maps = (!powerful).then(|| {

@@ -1,4 +1,4 @@
-//! Making ready what one confined child needs, before it is forked.
+//! Preparing the confinement of one child, before it is forked.
 
 use std::io::Write as _;
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -93,7 +93,7 @@ impl PreparedConfinement {
         let scratch = self.scratch.as_ref().map_or(Path::new("/"), ScratchDir::path);
         let namespaces = NamespaceSetup::of(confinement, scratch, cwd)?;
         if namespaces.maps.is_some() {
-            // Whoever makes a user namespace has all powers in it.
+            // The creator of a user namespace has all capabilities in it.
             self.capabilities = Some(CapabilitySets {
                 effective: CapabilitySet::empty(),
                 permitted: CapabilitySet::empty(),

@@ -1,5 +1,4 @@
-//! Everything one confined child needs, made before it is forked. Only Linux has the means to confine
-//! a child; elsewhere none of this is ever made.
+//! A prepared confinement of one child. Linux only; elsewhere none is ever made.
 
 use std::ffi::OsString;
 #[cfg(target_os = "linux")]

@@ -1,4 +1,4 @@
-//! A private temporary directory that is gone with its owner.
+//! A private temporary directory, removed when its owner is dropped.
 
 use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};

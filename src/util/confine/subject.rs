@@ -1,4 +1,4 @@
-//! What a program could reach beside its resources, in the words that `inspect` uses.
+//! What a program could reach besides its granted resources, in the words of `inspect`.
 
 /// One thing that a sandbox keeps or leaves open. Which of the two it is follows from the
 /// mechanisms of a level (see [`super::coverage()`]); here are only the words.
@@ -62,7 +62,7 @@ impl SandboxSubject {
         Self::Kernel,
     ];
 
-    /// What is out of reach when something keeps it.
+    /// What is protected when a mechanism enforces it.
     pub(super) fn protected_text(self) -> &'static str {
         match self {
             Self::Files => "other files",
@@ -85,7 +85,7 @@ impl SandboxSubject {
         }
     }
 
-    /// What can be done when nothing keeps it.
+    /// What a program can reach when no mechanism enforces it.
     pub(super) fn open_text(self) -> &'static str {
         match self {
             Self::Files => "every file that you may read or change",

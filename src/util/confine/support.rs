@@ -1,5 +1,4 @@
-//! What this system can keep: the version of Landlock, whether namespaces can be made, and whether
-//! bubblewrap works.
+//! Detecting what this system supports: the version of Landlock, namespaces, bubblewrap.
 
 use std::io;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Which paths of the system nearly every program needs, and which belong to one program.
+//! System paths that most programs need, and those that a single program needs.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Systems without Landlock and bubblewrap: everything is refused.
+//! Systems without Landlock and bubblewrap: every confinement is refused.
 
 use std::io;
 use std::path::Path;

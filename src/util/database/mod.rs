@@ -1,4 +1,4 @@
-//! `SQLite` files that hold something of ours.
+//! Opening and migrating our `SQLite` files.
 //!
 //! Owns: finding out what stands at a path without touching it, making a new file whole or not at
 //! all (`place`), and the versions of what is inside (`layout`). Never does: know what is kept, or

@@ -1,4 +1,4 @@
-//! Where a file stands, and bringing a new one there.
+//! The path of a database file, and creating a new one atomically.
 //!
 //! A new file is made under another name and linked into its place when it is whole, so that a
 //! file without content in that place is always the trace of damage.
@@ -160,7 +160,7 @@ impl DatabasePath {
         Ok(rustix::fs::fsync(&self.directory)?)
     }
 
-    /// Removes what was left of making a file by a process that was killed: drafts that nobody
+    /// Removes what was left of making a file by a process that was killed: drafts that were not
     /// changed for a minute. `now` is the time since the Unix epoch.
     pub fn remove_stale_drafts(&self, now: Duration) {
         use std::os::unix::ffi::OsStrExt as _;

@@ -1,12 +1,12 @@
-//! What is inside a file: tables, and the steps from one version of them to the next.
+//! The schema of a database file, and its migrations.
 
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 /// The tables of one kind of file.
 #[derive(Debug, Clone, Copy)]
 pub struct DatabaseSchema {
-    /// Marks a file as one of this kind (`PRAGMA application_id`), so that nobody else's is ever
-    /// written to.
+    /// Marks a file as one of this kind (`PRAGMA application_id`), so that another program's file
+    /// is never written to.
     pub application_id: i32,
     /// Each step leads from one version to the next; the first makes the tables. A file says in
     /// `user_version` how many were taken.

@@ -1,4 +1,4 @@
-//! What a filter may spend, and the native filters that count it.
+//! The step and memory budget of a filter, and the native filters that count against it.
 
 use std::cell::{Cell, RefCell};
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! Weaves the counting of steps into a parsed filter, and notes which filters it calls.
+//! Instrumenting a parsed filter to count steps, and collecting the filters it calls.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! jq expressions over JSON, inside bounds.
+//! jq expressions over JSON, within bounds.
 //!
 //! Owns: compiling and running a filter without access to files, variables of the process or the
 //! exit of the program, with a limit on steps, time, stack and results. Never does: print.

@@ -1,4 +1,4 @@
-//! jq expressions, the good and the greedy ones.
+//! Tests of jq expressions, well-behaved and excessive.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! Between JSON and the engine's values; numbers keep their digits.
+//! Converting between JSON and the engine's values; numbers keep their digits.
 
 use jaq_json::{Num, Rc, Val};
 use serde_json::Value;

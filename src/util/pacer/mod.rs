@@ -1,4 +1,4 @@
-//! Waiting for a moment, to within microseconds.
+//! Waiting until a moment, to within microseconds.
 //!
 //! Owns: [`Pacer`], for loops that have to do something at intended moments. Timers of the runtime
 //! count in milliseconds, which is longer than many a call takes. Never does: say which moments.

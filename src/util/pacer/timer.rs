@@ -1,4 +1,4 @@
-//! A timer of the system that the runtime waits for as for any other input.
+//! A system timer registered with the runtime as an input.
 //!
 //! Owns: one descriptor (`timerfd`) and what it is set to.
 

@@ -1,6 +1,6 @@
-//! Lines as they are appended, across files that are set aside meanwhile.
+//! Following appended lines across rotated files.
 //!
-//! Owns: where in which file reading goes on. Never does: wait; whoever follows asks again.
+//! Owns: where in which file reading goes on. Never does: wait; the caller polls.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -13,7 +13,7 @@ use crate::util::append::{AppendError, FileIdentity, RecordLocation};
 const BLOCK: usize = 64 << 10;
 
 /// How often a file is still read after it was set aside. Processes notice within a second (see
-/// `append`), and whoever follows looks a few times a second.
+/// `append`), and followers poll a few times a second.
 const LINGER: u32 = 8;
 
 /// The longest line that is handed out.

@@ -1,4 +1,4 @@
-//! Files of records that are set aside when they grow large, and removed when they are old.
+//! Rotation of record files: set aside when large, removed when old.
 //!
 //! Owns: when a file is set aside (renamed, so that no line is copied, lost or torn), the names of
 //! the files set aside, which of them are removed, and reading all of them as one. Never does: know
@@ -29,7 +29,7 @@ use super::append::{AppendError, AppendFile, FileIdentity, RecordLocation};
 /// How many names are tried for a file that is set aside.
 const NAMES: i64 = 1_000;
 
-/// How many files are removed at once: removing is part of somebody's call.
+/// How many files are removed at once: removing is part of a user's call.
 const REMOVALS: usize = 16;
 
 /// When a log starts a new segment and which old ones are removed.
@@ -119,8 +119,8 @@ impl SegmentedLog {
     ) -> Result<(), Errno> {
         let directory = directory.as_fd();
         let Some(name) = self.path().file_name() else { return Ok(()) };
-        // The lock belongs to the file, not to its name, and ends with its holder. Whoever does not
-        // get it need not wait: somebody else is setting the same file aside.
+        // The lock belongs to the file, not to its name, and ends with its holder. A process that
+        // does not get it need not wait: another one is setting the same file aside.
         match rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive) {
             Err(Errno::WOULDBLOCK) => return Ok(()),
             other => other?,

@@ -1,4 +1,4 @@
-//! Lines from the newest to the oldest, over all files of some records.
+//! Reading lines from newest to oldest over all segments.
 //!
 //! Owns: reading blocks from the end, so that the newest lines cost the same however many there
 //! are. Never does: hold more than one line and a block.

@@ -1,4 +1,4 @@
-//! Tests of files that are set aside while others write, read and follow.
+//! Tests of rotation while others write, read and follow.
 
 use std::collections::BTreeSet;
 use std::io::Write as _;
@@ -174,7 +174,7 @@ fn what_is_followed_goes_on_in_the_next_files() {
             look(&mut seen);
         }
     }
-    // Somebody who has the file that was set aside still open writes its last line there.
+    // A writer that still has the set-aside file open writes its last line there.
     for _ in 0..3 {
         look(&mut seen);
     }

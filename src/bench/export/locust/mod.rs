@@ -1,8 +1,8 @@
-//! The plan of a run as a locustfile, so that Locust's distributed engine can make the load.
+//! Export of a plan as a locustfile, so that Locust's distributed engine can generate the load.
 //!
 //! Owns: what is written of the plan and of the tools. The rest is the same for every file and
-//! stands in `locust/runner.py`. Never does: write a secret; headers that may hold one are read from
-//! the environment of whoever runs Locust.
+//! stands in `locust/runner.py`. Never does: write a secret; headers that may hold one are read
+//! from the environment of the user who runs Locust.
 
 use serde_json::{Value, json};
 
@@ -53,7 +53,7 @@ pub struct LocustHeader {
 pub enum LocustValue {
     /// Written as it is, unless the name is that of a credential.
     Text(String),
-    /// A variable of whoever runs Locust, after a prefix such as `Bearer `.
+    /// An environment variable read when Locust runs, after a prefix such as `Bearer `.
     Variable {
         /// What stands before it.
         before: String,

@@ -1,4 +1,4 @@
-//! Plans come back out of the files, secrets do not.
+//! Tests that a plan survives in the locustfile and secrets do not get into it.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Elements of a picture, as text.
+//! SVG elements, written as text.
 //!
 //! Owns: that whatever text is put in stays text, and that numbers are short.
 
@@ -67,7 +67,7 @@ impl Canvas {
         );
     }
 
-    /// Text of anybody.
+    /// Untrusted text; it is escaped.
     pub(super) fn text(&mut self, at: (f64, f64), class: &str, text: &str) {
         let _infallible = writeln!(
             self.out,

@@ -1,4 +1,4 @@
-//! A run as a picture: latency over time, failures under it, and how many calls took how long.
+//! SVG export of a run: latency over time, failures below it, and a latency histogram.
 //!
 //! Owns: what is drawn where. Targets differ by colour and by shape, so that they can be told apart
 //! without colours. The picture needs nothing from elsewhere and stays below 100 KiB.
@@ -13,12 +13,13 @@ use crate::bench::compare::letter;
 use crate::bench::plan::{Arrivals, LoadModel};
 use crate::bench::report::{BenchReport, TargetReport, TimelineSlice};
 use crate::util::histogram::Durations;
+use crate::util::number::{float, float_len};
 use crate::util::text;
 use crate::util::units::show_duration;
 use canvas::{Canvas, escaped};
 use scale::AxisScale;
 
-/// Targets that are drawn; more than that nobody can tell apart.
+/// The most targets that are drawn; more lines could not be told apart.
 const MAX_TARGETS: usize = 4;
 
 const WIDTH: f64 = 960.0;
@@ -61,8 +62,7 @@ text{font-family:system-ui,-apple-system,'Segoe UI',Helvetica,Arial,sans-serif;f
 pub fn svg(report: &BenchReport, title: Option<&str>) -> String {
     let targets: Vec<&TargetReport> = report.targets.iter().take(MAX_TARGETS).collect();
     let failing = targets.iter().filter(|target| failures(&target.timeline) > 0).count();
-    #[expect(clippy::cast_precision_loss, reason = "a few rows")]
-    let (rows, lines) = (failing as f64, targets.len() as f64);
+    let (rows, lines) = (float_len(failing), float_len(targets.len()));
     let strip = if failing > 0 { rows * ROW + 14.0 } else { 0.0 };
     let histogram = BOTTOM + strip + 92.0;
     let table = histogram + HISTOGRAM + 66.0;
@@ -240,8 +240,7 @@ fn rows_of_failures(canvas: &mut Canvas, report: &BenchReport, targets: &[&Targe
         canvas.text((LEFT - 8.0, bottom - 4.0), "badtext end", &name);
         canvas.line((LEFT, bottom), (RIGHT, bottom), "axis");
         for slice in target.timeline.iter().filter(|slice| slice.failed > 0) {
-            #[expect(clippy::cast_precision_loss, reason = "far below 2^52 calls")]
-            let height = (slice.failed as f64 / most as f64 * (ROW - 8.0)).max(1.5);
+            let height = (float(slice.failed) / float(most) * (ROW - 8.0)).max(1.5);
             let from = x.place(slice.from.as_secs_f64());
             let to = x.place((slice.from + slice.lasting).as_secs_f64());
             canvas.rectangle((from, bottom - height), ((to - from).max(1.5), height), "bad");
@@ -276,9 +275,8 @@ fn distribution(canvas: &mut Canvas, targets: &[&TargetReport], top: f64) {
     let time = |seconds: f64| Duration::try_from_secs_f64(seconds).unwrap_or_default();
     let classes =
         |target: &TargetReport| buckets::between(&target.response, time(from), time(to), CLASSES);
-    #[expect(clippy::cast_precision_loss, reason = "far below 2^52 calls")]
     let share = |count: u64, target: &TargetReport| {
-        count as f64 / target.response.count().max(1) as f64 * 100.0
+        float(count) / float(target.response.count().max(1)) * 100.0
     };
     let most = targets
         .iter()
@@ -334,9 +332,8 @@ fn figures(canvas: &mut Canvas, targets: &[&TargetReport], top: f64) {
     for (name, right) in COLUMNS {
         canvas.text((right, top), "tick end", name);
     }
-    #[expect(clippy::cast_precision_loss, reason = "a few rows")]
     for (at, target) in targets.iter().enumerate() {
-        let line = top + 24.0 * (at as f64 + 1.0);
+        let line = top + 24.0 * (float_len(at) + 1.0);
         canvas.line((30.0, line - 5.0), (58.0, line - 5.0), &format!("line c{at} d{at}"));
         shape(canvas, (44.0, line - 5.0), at);
         let name = match targets.len() {

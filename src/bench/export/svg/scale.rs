@@ -1,4 +1,4 @@
-//! From figures to places: axes and where their marks are.
+//! Axes: mapping values to coordinates, and choosing tick marks.
 //!
 //! Owns: logarithmic and linear scales and round marks on them. Never does: draw.
 

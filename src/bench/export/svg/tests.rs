@@ -1,4 +1,4 @@
-//! Pictures are sound, small and of text that stays text.
+//! Tests that pictures are well-formed, small, and escape their text.
 
 use super::*;
 use crate::bench::fixtures::{noisy, report, target};

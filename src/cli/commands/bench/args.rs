@@ -1,4 +1,4 @@
-//! The grammar of `toolhost bench`. Doc comments are the help texts.
+//! The options of `toolhost bench`. Doc comments are the help texts.
 
 use std::path::PathBuf;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! The arguments of the calls, from the command line and from files.
+//! The arguments of benchmark calls, from the command line and from files.
 //!
 //! Owns: reading all of them before anything is started.
 
@@ -52,7 +52,7 @@ fn lines(path: &Path) -> Result<Vec<JsonObject>, Error> {
     let named = || format!("--args-lines: '{}'", path.display());
     let refused = |why: &str| Error::usage(format!("{}: {why}", named()));
     let mut text = String::new();
-    // A person may name a pipe, whose size nobody knows before it was read.
+    // A person may name a pipe, whose size is unknown before it was read.
     std::fs::File::open(path)
         .and_then(|file| file.take(MAX_BYTES + 1).read_to_string(&mut text))
         .map_err(|error| refused(&error.to_string()))?;

@@ -1,4 +1,4 @@
-//! The files that a run writes.
+//! Writing the result files of a run.
 //!
 //! Owns: which files were asked for in which form, and finding out before anything is started
 //! whether they can be written.

@@ -1,4 +1,4 @@
-//! Looking at a run while it goes on, and ending it when a person wants to.
+//! The live display of a run, and ending it on a key or a signal.
 //!
 //! Owns: how often is looked, and what a signal means for the run. Looking happens on the thread
 //! that makes the load, five times a second at most.

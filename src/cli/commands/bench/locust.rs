@@ -1,4 +1,4 @@
-//! `--export-locust`: the plan for Locust's distributed engine instead of a run.
+//! `--export-locust`: writing a locustfile instead of running the benchmark.
 //!
 //! Owns: what of an entry may stand in such a file. No credential does: it names variables.
 

@@ -1,4 +1,4 @@
-//! Values of the options: other calls of the same run.
+//! Parsing option values that add further calls to a run.
 //!
 //! Owns: their syntax, and saying what is understood when something is not.
 

@@ -59,7 +59,7 @@ pub async fn run(args: &BenchArgs, context: &CommandContext) -> CommandResult {
     };
     let findings = BenchFindings::conclude(&report, &environment, &demands);
     let account = BenchResult { report, environment, findings };
-    // Whoever reads standard output may go away; the files are written all the same.
+    // Standard output may have been closed; the files are written all the same.
     let written = files::write(args, context, &account);
     let BenchResult { report, environment, findings } = &account;
     match format {

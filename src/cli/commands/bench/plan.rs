@@ -1,4 +1,4 @@
-//! The options as a plan.
+//! Turning the options into a plan.
 
 use super::args::{ArrivalsArg, BenchArgs, OverflowArg};
 use crate::bench::plan::{BenchPlan, OverflowPolicy};

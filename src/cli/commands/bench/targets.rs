@@ -1,4 +1,4 @@
-//! The tools of a run, as the command line names them.
+//! The tools of a run, as named on the command line.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! `toolhost history diff`: what two calls gave, compared line by line.
+//! `toolhost history diff`: the results of two calls, compared line by line.
 
 use clap::Args;
 use clap_complete::ArgValueCompleter;

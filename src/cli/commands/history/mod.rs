@@ -18,7 +18,6 @@ use crate::history;
 use crate::history::HistoryEntry;
 use crate::history::json::{HistoryCallJson, HistoryDetailJson};
 use crate::history::read::{self, HistoryFilter, HistoryLookup};
-use crate::host::approval::Approval;
 use crate::model::Error;
 use crate::util::append::RecordLocation;
 use crate::util::clock::{Clock as _, SystemClock};
@@ -110,7 +109,8 @@ fn list(args: &HistoryListArgs, context: &CommandContext) -> CommandResult {
         session: args.session.clone(),
     };
     let limit = usize::try_from(args.limit).unwrap_or(usize::MAX);
-    let found = read::newest(lines(&location)?, &filter, limit).map_err(records::unreadable)?;
+    let found =
+        read::newest(lines(&location)?, &filter, limit).map_err(Error::unreadable_records)?;
     let output = &context.output;
     records::warn_unreadable_lines(output, found.damaged, &location.path);
     match format {
@@ -149,7 +149,7 @@ fn show(id: &str, context: &CommandContext) -> CommandResult {
 
 async fn clear(yes: bool, context: &CommandContext) -> CommandResult {
     let location = location(context)?;
-    let files = segments::files(&location).map_err(records::unreadable)?;
+    let files = segments::files(&location).map_err(Error::unreadable_records)?;
     let files: Vec<RecordLocation> =
         files.into_iter().filter(|file| file.path.symlink_metadata().is_ok()).collect();
     if files.is_empty() {
@@ -162,15 +162,8 @@ async fn clear(yes: bool, context: &CommandContext) -> CommandResult {
         for file in &files {
             page.push(StyledLine::plain(file.path.display().to_string()).indented(2));
         }
-        match prompt::confirm(std::sync::Arc::clone(&context.output), page, "Remove it?").await {
-            Approval::Granted => {}
-            Approval::Refused => return Err(Error::denied("nothing was removed").into()),
-            Approval::Unavailable => {
-                return Err(Error::denied("nothing was removed: nobody can be asked")
-                    .with_hint("--yes removes without asking")
-                    .into());
-            }
-        }
+        let words = ("nothing was removed", "--yes removes without asking");
+        prompt::require_confirmation(context.output.clone(), page, "Remove it?", words).await?;
     }
     for file in &files {
         std::fs::remove_file(&file.path).map_err(|error| {
@@ -197,13 +190,13 @@ fn location(context: &CommandContext) -> Result<RecordLocation, Error> {
 }
 
 fn lines(location: &RecordLocation) -> Result<ReverseLines, Error> {
-    ReverseLines::all(location).map_err(records::unreadable)
+    ReverseLines::all(location).map_err(Error::unreadable_records)
 }
 
 /// The call that a person means.
 fn find_entry(id: &str, context: &CommandContext) -> Result<HistoryEntry, Error> {
     let location = location(context)?;
-    match read::find(lines(&location)?, id).map_err(records::unreadable)? {
+    match read::find(lines(&location)?, id).map_err(Error::unreadable_records)? {
         HistoryLookup::One(entry) => Ok(*entry),
         HistoryLookup::NotFound if id == "last" => {
             Err(Error::usage("there is no call in the history yet"))

@@ -1,4 +1,4 @@
-//! `toolhost history rerun`: a call of the history once more.
+//! `toolhost history rerun`: repeating a recorded call.
 
 use std::slice::from_ref;
 use std::time::Duration;
@@ -47,7 +47,7 @@ pub struct HistoryRerunArgs {
 /// Runs the command.
 ///
 /// # Errors
-/// An unknown call, secrets that nobody can be asked for, and whatever the call runs into.
+/// An unknown call, secrets that cannot be asked for, and whatever the call runs into.
 pub(super) async fn run(args: &HistoryRerunArgs, context: &CommandContext) -> CommandResult {
     let format = call::format(context)?;
     let entry = super::find_entry(&args.id, context)?;

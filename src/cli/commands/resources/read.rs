@@ -42,7 +42,7 @@ pub struct ResourceReadArgs {
 /// Runs the command.
 ///
 /// # Errors
-/// An address that nobody or several have, and what reading or writing ran into.
+/// An address that no server or several have, and what reading or writing ran into.
 pub async fn run(args: &ResourceReadArgs, context: &CommandContext) -> CommandResult {
     use Format::{Json, Raw, Text, Yaml};
     let format = context.format(&[Text, Json, Yaml, Raw])?;

@@ -1,4 +1,4 @@
-//! `toolhost resources watch_resources`.
+//! `toolhost resources watch`.
 
 use clap::Args;
 use clap_complete::ArgValueCompleter;
@@ -45,14 +45,14 @@ pub struct ResourceWatchArgs {
 /// Runs the command.
 ///
 /// # Errors
-/// An address that nobody or several have, and what ended the watching for good.
+/// An address that no server or several have, and what ended the watching for good.
 pub async fn run(args: &ResourceWatchArgs, context: &CommandContext) -> CommandResult {
     let format = context.format(&[Format::Text, Format::Json])?;
     let assembly = offering_lists::assemble(context, &args.server).await?;
     let (sender, mut seen) = mpsc::channel(WAITING);
     let stop = context.cancel.child_token();
     let show = ChangePrinter { args, format, context, host: &assembly.host, cancel: &stop };
-    // Whoever stops reading ends the watching, and the subscriptions are taken back.
+    // A closed stdout ends the watching, and the subscriptions are taken back.
     let end = stop.clone().drop_guard();
     let printing = async move {
         let _end = end;

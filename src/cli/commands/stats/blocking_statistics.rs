@@ -1,4 +1,5 @@
-//! Statistics behind a thread: whoever waits for somebody else's lock still hears a signal.
+//! Statistics on a thread of their own: a command that waits for another process's lock still hears
+//! a signal.
 
 use std::sync::Arc;
 

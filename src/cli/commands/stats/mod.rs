@@ -28,8 +28,9 @@ use stats_scope::StatsScope;
 
 /// Show how often tools are used, how fast they are and how they fail.
 ///
-/// Every call of every kind is counted, whoever makes it. Durations are of calls that went well;
-/// percentiles are exact to a hundredth. With a name everything about that tool is shown.
+/// Every call of every kind is counted, from the command line and the console alike. Durations are
+/// of calls that went well; percentiles are exact to a hundredth. With a name everything about that
+/// tool is shown.
 #[derive(Debug, Args)]
 pub struct StatsArgs {
     /// Only this tool, or the tools of this server
@@ -120,7 +121,7 @@ pub async fn run(args: &StatsArgs, context: &CommandContext) -> CommandResult {
         return Err(Error::usage("--watch prints tables or JSON lines").into());
     }
     let work = perform(args, context, format);
-    // Somebody who holds the store may make us wait: an interruption does not.
+    // Another process that holds the store may make us wait; an interruption ends the wait.
     tokio::select! {
         biased;
         () = context.cancel.cancelled() => Ok(()),

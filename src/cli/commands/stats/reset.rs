@@ -1,15 +1,11 @@
 //! `stats --reset`.
 
-use std::sync::Arc;
-
 use super::StatsArgs;
 use super::blocking_statistics::BlockingStatistics;
 use super::stats_scope::StatsScope;
 use crate::cli::context::{CommandContext, CommandResult};
 use crate::cli::output::{StyledLine, StyledPage};
 use crate::cli::prompt;
-use crate::host::approval::Approval;
-use crate::model::Error;
 use crate::util::clock::{Clock as _, SystemClock};
 
 /// Forgets what was counted, once a person agreed.
@@ -29,15 +25,8 @@ pub(super) async fn run(
         let page = StyledPage::from(StyledLine::plain(format!(
             "What was counted {what} will be forgotten."
         )));
-        match prompt::confirm(Arc::clone(&context.output), page, "Forget it?").await {
-            Approval::Granted => {}
-            Approval::Refused => return Err(Error::denied("nothing was forgotten").into()),
-            Approval::Unavailable => {
-                return Err(Error::denied("nothing was forgotten: nobody can be asked")
-                    .with_hint("--yes forgets without asking")
-                    .into());
-            }
-        }
+        let words = ("nothing was forgotten", "--yes forgets without asking");
+        prompt::require_confirmation(context.output.clone(), page, "Forget it?", words).await?;
     }
     let forget =
         reading.with(move |statistics| statistics.reset(tools.as_deref(), SystemClock.unix()));

@@ -1,4 +1,4 @@
-//! Which tools a name means, among those that were ever called.
+//! Resolving a name to tools that were called before.
 
 use super::blocking_statistics::BlockingStatistics;
 use crate::catalogue::naming::{self, NameResolution};
@@ -57,13 +57,9 @@ pub(super) async fn resolve(
         return Ok(StatsScope::Server(Vec::new()));
     }
     names.extend(called.iter().map(tool_name));
-    let near = naming::suggest(name, &names.iter().collect::<Vec<_>>());
-    let error = Error::usage(format!("no call of '{name}' was counted"));
-    if near.is_empty() {
-        return Err(error.with_hint("'toolhost stats' shows all tools that were called"));
-    }
-    let near: Vec<String> = near.iter().map(|name| format!("'{name}'")).collect();
-    Err(error.with_hint(format!("did you mean {}?", near.join(" or "))))
+    let hint = naming::did_you_mean(name, &names.iter().collect::<Vec<_>>())
+        .unwrap_or_else(|| "'toolhost stats' shows all tools that were called".to_owned());
+    Err(Error::usage(format!("no call of '{name}' was counted")).with_hint(hint))
 }
 
 /// What a name means among the tools that were called; `None` when it is none of them.

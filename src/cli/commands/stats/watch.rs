@@ -22,9 +22,9 @@ const POLL_INTERVAL: Duration = Duration::from_millis(250);
 /// How many looks without news there are between two pictures: a window moves on by itself.
 const IDLE_POLLS: u32 = 4;
 
-/// Shows statistics as calls are made, until a signal comes or nobody reads any more. A terminal
-/// gets one picture that changes; anything else a line for each tool that was called, or with
-/// `--json` the whole in one line whenever it changed.
+/// Shows statistics as calls are made, until a signal comes or stdout is closed. A terminal gets
+/// one picture that changes; anything else a line for each tool that was called, or with `--json`
+/// the whole in one line whenever it changed.
 pub(super) async fn run(
     args: &StatsArgs,
     mut reading: BlockingStatistics,

@@ -1,4 +1,4 @@
-//! Comparisons and thresholds, for people.
+//! Comparisons and thresholds as text.
 
 use super::latency_table;
 use crate::bench::baseline::{BaselineReport, RegressionVerdict};
@@ -110,7 +110,7 @@ pub(super) fn baseline(baseline: &BaselineReport, width: Option<usize>) -> Style
     page
 }
 
-/// What was asked of the run with `--fail-if`, and what came of it.
+/// The thresholds of `--fail-if` and their results.
 pub(super) fn judgements(judged: &[ThresholdResult], width: Option<usize>) -> StyledPage {
     let mut page = StyledPage::default();
     if judged.is_empty() {

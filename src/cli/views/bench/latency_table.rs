@@ -1,4 +1,4 @@
-//! Times: percentiles, mean and extremes, and how they are spread.
+//! Latencies: percentiles, mean, extremes and distribution.
 
 use std::time::Duration;
 
@@ -7,6 +7,7 @@ use crate::bench::distribution::{self, Distribution};
 use crate::cli::output::table::{Table, TableColumn};
 use crate::cli::output::{SpanStyle, StyledLine, StyledPage};
 use crate::util::histogram::Durations;
+use crate::util::number::float;
 use crate::util::units::{show_count, show_duration};
 
 /// The percentiles that are reported, with their names.
@@ -77,8 +78,7 @@ pub(super) fn histogram(times: &Durations, width: Option<usize>) -> StyledPage {
 }
 
 fn row(name: &str, count: u64, spread: &Distribution, room: usize) -> StyledLine {
-    #[expect(clippy::cast_precision_loss, reason = "counts of calls")]
-    let share = count as f64 / spread.highest_count().max(1) as f64;
+    let share = float(count) / float(spread.highest_count().max(1));
     let mut line = StyledLine::styled(SpanStyle::Dim, format!("{name:>12} ")).indented(2);
     line.push(SpanStyle::Success, shape::bar(share, room));
     if count > 0 {

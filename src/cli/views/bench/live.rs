@@ -1,4 +1,4 @@
-//! A run while it goes on, in a few lines or in one.
+//! A running benchmark, as a status page or a single line.
 //!
 //! Owns: how what is snapshot of it is drawn.
 
@@ -8,6 +8,7 @@ use crate::bench::monitor::RunPhase;
 use crate::bench::plan::BenchPlan;
 use crate::bench::snapshot::{BenchSnapshot, TargetSnapshot, total_limits};
 use crate::cli::output::{SpanStyle, StyledLine, StyledPage};
+use crate::util::number::float;
 use crate::util::units::{show_count, show_duration};
 
 /// The widest it gets: longer lines are not read faster.
@@ -152,8 +153,7 @@ fn rate_line(target: &TargetSnapshot, width: usize) -> StyledLine {
 /// How the times are spread, as one line of marks.
 fn distribution_marks(target: &TargetSnapshot) -> String {
     let Some(spread) = &target.distribution else { return String::new() };
-    #[expect(clippy::cast_precision_loss, reason = "counts of calls")]
-    let counts: Vec<f64> = spread.classes.iter().map(|(_, count)| *count as f64).collect();
+    let counts: Vec<f64> = spread.classes.iter().map(|(_, count)| float(*count)).collect();
     shape::sparkline(&counts, counts.len())
 }
 

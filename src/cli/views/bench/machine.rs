@@ -1,4 +1,4 @@
-//! Where a run was made, for people.
+//! The environment of a run as text.
 
 use crate::bench::environment::BenchEnvironment;
 use crate::cli::output::SpanStyle;

@@ -1,4 +1,4 @@
-//! The account of a benchmark, for people. Programs get `bench::json`.
+//! The benchmark report as a page. Programs get `bench::json`.
 
 mod comparison;
 mod latency_table;

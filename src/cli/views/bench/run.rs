@@ -1,9 +1,10 @@
-//! How a run was made, for people: the load, its bounds and its end, and how well it was made.
+//! The load of a run, its bounds, its end and how well it was kept, as text.
 
 use crate::bench::formatting;
 use crate::bench::plan::{DEFAULT_DURATION, DEFAULT_REQUESTS, LoadModel, RunLimits, Sharing};
 use crate::bench::report::{BenchReport, RunStatus};
 use crate::cli::output::SpanStyle;
+use crate::util::number::float;
 use crate::util::units::show_duration;
 
 type Fact = (&'static str, SpanStyle, String);
@@ -65,8 +66,7 @@ fn generator(report: &BenchReport) -> Vec<Fact> {
     };
     let sent: u64 = report.targets.iter().map(|target| target.requests).sum();
     let seconds = report.elapsed.as_secs_f64();
-    #[expect(clippy::cast_precision_loss, reason = "counts of calls")]
-    let achieved = if seconds > 0.0 { sent as f64 / seconds } else { 0.0 };
+    let achieved = if seconds > 0.0 { float(sent) / seconds } else { 0.0 };
     let mut made = format!(
         "{}/s of {}; {peak} in flight at most",
         formatting::per_second(achieved),

@@ -1,6 +1,8 @@
-//! The shape of figures in a few cells: sparklines and bars.
+//! Sparklines and bars.
 //!
 //! Owns: how numbers become marks. Nothing that is above zero is drawn as nothing.
+
+use crate::util::number::float_len;
 
 /// From little to much; each is one cell wide.
 const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
@@ -12,9 +14,10 @@ pub(super) fn sparkline(numbers: &[f64], cells: usize) -> String {
         return String::new();
     }
     let each = numbers.len().div_ceil(cells);
-    #[expect(clippy::cast_precision_loss, reason = "a few numbers for each cell")]
-    let means: Vec<f64> =
-        numbers.chunks(each).map(|chunk| chunk.iter().sum::<f64>() / chunk.len() as f64).collect();
+    let means: Vec<f64> = numbers
+        .chunks(each)
+        .map(|chunk| chunk.iter().sum::<f64>() / float_len(chunk.len()))
+        .collect();
     let most = means.iter().copied().fold(0.0, f64::max);
     means.iter().map(|mean| level(*mean, most)).collect()
 }

@@ -1,4 +1,4 @@
-//! What became of the calls of one tool, for people.
+//! The results of one target as text.
 
 use std::time::Duration;
 

@@ -1,6 +1,8 @@
-//! Pictures of one line: bars and the slices of a value.
+//! One-line charts: bars and shares.
 //!
 //! The characters have a place in every alphabet: see `Palette`.
+
+use crate::util::number::{float, float_len};
 
 /// Rising blocks; nothing stands for no value.
 const STEPS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
@@ -23,10 +25,8 @@ pub fn bar(value: u64, highest: u64, cells: usize) -> String {
     if value == 0 || highest == 0 {
         return String::new();
     }
-    #[expect(clippy::cast_precision_loss, reason = "a picture")]
-    let share = value as f64 / highest as f64;
-    #[expect(clippy::cast_precision_loss, reason = "a few cells")]
-    let length = share * cells as f64;
+    let share = float(value) / float(highest);
+    let length = share * float_len(cells);
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a few cells")]
     let length = length.round() as usize;
     "█".repeat(length.clamp(1, cells.max(1)))

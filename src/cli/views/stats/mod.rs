@@ -1,4 +1,4 @@
-//! Statistics of calls: tables and lines.
+//! `stats`: tables and lines.
 
 pub mod chart;
 pub mod detail;
@@ -73,7 +73,7 @@ pub fn table(usages: &[Usage], rows: StatsRows, width: Option<usize>) -> StyledP
     table.layout(width)
 }
 
-/// What has to be said below a table.
+/// The notes below a table.
 pub fn remarks(summary: &Summary, usages: &[Usage]) -> Vec<StyledLine> {
     let mut lines = Vec::new();
     let few = |usage: &Usage| {
@@ -218,7 +218,7 @@ pub(in crate::cli) mod tests {
         let columns = "TOOL SERVER CALLS OK% ERRORS MEAN P50 P95 P99 MAX LAST USED";
         assert_eq!(head.join(" "), columns);
         let row = |name: &str| wide.lines().find(|line| line.starts_with(name)).unwrap();
-        // What was cut from a name of somebody else is no escape sequence.
+        // A name of others that was cut holds no half of an escape sequence.
         for (name, parts) in [
             ("calculator", ["2000", "100.0", "2026-11-21 23:46:16"]),
             ("web-search␛[2J", ["38", "81.6", "31 ms?"]),

@@ -1,4 +1,4 @@
-//! A glance at a message: is it the answer to this request?
+//! Checking cheaply whether a message is the answer to a given request.
 //!
 //! A stream is read until the answer it was opened for has come, so the wire has to recognise it.
 //! Owns: finding `id`, `method` and `error` at the top of a message without building a tree (deep

@@ -1,4 +1,4 @@
-//! The one way from everything that reads to the one who receives.
+//! The queue from all readers of an HTTP connection to its one receiver.
 //!
 //! Owns: a bounded channel of arrivals with a bound on their bytes, and the rule that only few
 //! readers may gather a large message at the same time. Never does: look at an arrival.
@@ -46,16 +46,17 @@ pub(super) fn queue() -> (ArrivalSender, ArrivalReceiver) {
     (outbox, ArrivalReceiver(receiver))
 }
 
+/// The room that an arrival takes in the queue, in KiB.
+fn permits(arrival: &Arrival) -> u32 {
+    let Arrival::Message { bytes, .. } = arrival else { return 0 };
+    u32::try_from((bytes.len() / 1024).min(MAX_QUEUED_KIB)).unwrap_or(u32::MAX)
+}
+
 impl ArrivalSender {
     /// Hands one arrival over; waits while the queue is full. A receiver that is gone is not
     /// an error: the wire is being dropped.
     pub(super) async fn push(&self, arrival: Arrival) {
-        let size = match &arrival {
-            Arrival::Message { bytes, .. } => bytes.len(),
-            _ => 0,
-        };
-        let permits = u32::try_from((size / 1024).min(MAX_QUEUED_KIB)).unwrap_or(u32::MAX);
-        let space = match permits {
+        let space = match permits(&arrival) {
             0 => None,
             some => Arc::clone(&self.space).acquire_many_owned(some).await.ok(),
         };
@@ -64,12 +65,7 @@ impl ArrivalSender {
 
     /// Hands one arrival over if there is room for it now.
     pub(super) fn try_push(&self, arrival: Arrival) -> bool {
-        let size = match &arrival {
-            Arrival::Message { bytes, .. } => bytes.len(),
-            _ => 0,
-        };
-        let permits = u32::try_from((size / 1024).min(MAX_QUEUED_KIB)).unwrap_or(u32::MAX);
-        let space = match permits {
+        let space = match permits(&arrival) {
             0 => None,
             some => match Arc::clone(&self.space).try_acquire_many_owned(some) {
                 Ok(space) => Some(space),

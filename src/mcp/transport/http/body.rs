@@ -1,4 +1,4 @@
-//! Gathering a whole message out of a response body.
+//! Reading a whole message from a response body.
 //!
 //! Owns: the limit on one message, and telling who waits how much has come. Never does: interpret
 //! it.

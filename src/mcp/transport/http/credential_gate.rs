@@ -1,4 +1,4 @@
-//! Credentials of requests: they go with each one, and a refusal is put to their holder.
+//! Adding credentials to each request, and renewing them after a refusal.
 //!
 //! Owns: [`CredentialGate`], the loop around one HTTP request until it is let in, refused for good, or was
 //! tried often enough. Never does: get a token by itself.

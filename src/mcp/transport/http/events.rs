@@ -1,4 +1,4 @@
-//! Event streams: the one that answers a request, and the server's own.
+//! Event streams: those that answer a request, and the server's standalone one.
 //!
 //! Owns: reading events into arrivals, noticing that the answer came, and (legacy era) continuing
 //! a stream that was cut with `Last-SseEvent-ID`, slowly and few times. Never does: repeat a request.

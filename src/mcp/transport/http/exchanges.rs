@@ -1,4 +1,4 @@
-//! The requests that are under way.
+//! The HTTP requests in flight.
 //!
 //! Owns: for each, how far it is and how to stop it. Never does: input or output.
 

@@ -1,4 +1,4 @@
-//! The heads of requests and responses, as the trace may show them.
+//! Request and response heads for the trace, with secrets removed.
 //!
 //! Owns: which headers of a request are shown, and replacing credentials in them and in addresses.
 //! Never does: send, or look at a body.

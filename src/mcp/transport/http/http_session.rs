@@ -1,4 +1,4 @@
-//! What client and server agreed on.
+//! The negotiated state of an HTTP session: session id and protocol version.
 //!
 //! Owns: the session id of the legacy era, the agreed version, and which URL is in use. Never does:
 //! input or output.

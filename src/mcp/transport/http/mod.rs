@@ -1,4 +1,4 @@
-//! Streamable HTTP: our own client wire, for both protocol eras; and the transport it replaced.
+//! Streamable HTTP: our own client wire, for both protocol eras; and its predecessor HTTP+SSE.
 //!
 //! Owns: [`HttpWire`] and [`SseWire`] — sessions, headers, event streams and their resumption,
 //! redirects, limits, and the classification of everything that can go wrong into errors. Never
@@ -120,7 +120,7 @@ impl HttpShared {
         let settings = client::ClientSettings {
             connect_timeout: target.limits.connect,
             insecure: target.insecure,
-            // The user wrote this address and nobody else can change it.
+            // The user wrote this address and no server can change it.
             allows_link_local: true,
             requires_public: false,
         };

@@ -1,4 +1,5 @@
-//! A request body that tells when it began to travel, and the one guess about where to.
+//! A request body that reports when sending began, so that a retry is known to be safe; and a guess
+//! at the MCP endpoint of a URL without a path.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};

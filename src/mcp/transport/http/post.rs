@@ -1,4 +1,4 @@
-//! One message to the server, and what its HTTP response says about it.
+//! Posting one message to the server, and interpreting its HTTP response.
 //!
 //! Owns: the life of a POST — redirects, the one guess at `/mcp`, acceptance by status and content
 //! type, the JSON answer — and ending a session. Never does: read event streams (see `events`).
@@ -32,7 +32,7 @@ use crate::net::response::{ResponseBody, check_headers, content_type};
 use crate::util::clock::{Clock as _, SystemClock};
 use crate::util::units::show_duration;
 
-/// What came back for a POST.
+/// The response to a POST.
 pub(super) enum PostResponse {
     /// A response with a status of success, unread.
     Success(Response),

@@ -1,4 +1,4 @@
-//! Secrets that were sent to the server must not come back in a message to the user.
+//! Removing sent secrets from error messages of the server.
 //!
 //! Owns: replacing them in text made from what the server sent (a body's first line, a challenge).
 //! Never does: touch a JSON-RPC message; those are masked where they are shown.

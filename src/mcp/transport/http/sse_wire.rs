@@ -1,5 +1,5 @@
 //! HTTP+SSE, the transport of revision 2024-11-05: one event stream that stays open, and POSTs to
-//! an address that its first event names.
+//! the address that its first event names.
 //!
 //! Owns: [`SseWire`] — opening the stream, the address of the POSTs, and what the end of the stream
 //! means. How a request is sent, what a refusal means, the limits and the secrets are those of

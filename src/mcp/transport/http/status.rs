@@ -1,4 +1,4 @@
-//! What a status other than success means.
+//! Interpreting HTTP status codes other than success.
 //!
 //! Owns: turning status, headers and the beginning of a body into an error. Never does: input or
 //! output.

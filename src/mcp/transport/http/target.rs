@@ -1,4 +1,4 @@
-//! What the user wrote about an HTTP server, checked before anything is sent.
+//! The user's settings of an HTTP server, validated before anything is sent.
 //!
 //! Owns: [`HttpTarget`], its limits, which header names are the protocol's own, and when a secret
 //! may not travel. Never does: open a connection.

@@ -1,4 +1,4 @@
-//! A server as a child process that speaks one JSON message a line.
+//! The stdio transport: a server as a child process, one JSON message per line.
 //!
 //! Owns: the child, its three pipes and their limits. Never does: look inside a line. For a run of
 //! calls the pipes are lent ([`pipe_loan`]).

@@ -1,4 +1,4 @@
-//! The pipes of a server in the hands of a run of calls.
+//! Lending a stdio server's pipes to a benchmark run.
 //!
 //! Owns: writing many lines at once without ever waiting for a server that does not read them,
 //! reading in large pieces, and the return of the pipes in a state that others can go on from.

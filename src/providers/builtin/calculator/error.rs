@@ -1,4 +1,4 @@
-//! Why an expression has no value, in Python's own words where it has some.
+//! Errors of the calculator, in Python's words where Python has some.
 
 use super::{MAX_EXPRESSION_BYTES, parser::MAX_DEPTH};
 

@@ -1,4 +1,4 @@
-//! Text to tokens: numbers as Python writes them, names, operators.
+//! The lexer: numbers as Python writes them, names, operators.
 
 use super::error::CalculatorError;
 use super::number::Number;

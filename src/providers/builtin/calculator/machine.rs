@@ -1,4 +1,4 @@
-//! Runs a parsed program on a stack of numbers.
+//! The stack machine that evaluates a parsed expression.
 
 use super::error::CalculatorError;
 use super::functions;

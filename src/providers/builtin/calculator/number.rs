@@ -1,4 +1,4 @@
-//! Numbers with Python's rules: exact integers, floats, truth values that count as 0 and 1.
+//! Numbers with Python's rules: exact integers, floats, booleans that count as 0 and 1.
 //!
 //! Integers are 128 bits wide, which is 38 digits; what does not fit is an error and never a wrong
 //! value. A float is always finite: what Python shows as `inf` or `nan` is an error here.

@@ -1,4 +1,4 @@
-//! Tokens to a program for the stack machine, by precedence climbing (a Pratt parser).
+//! The parser: tokens to stack machine code, by precedence climbing (Pratt).
 //!
 //! The program is flat: evaluating and dropping it needs no recursion, and the parser's own
 //! recursion is bounded by [`MAX_DEPTH`].

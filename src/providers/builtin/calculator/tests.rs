@@ -1,4 +1,4 @@
-//! The calculator against values that `CPython` gave, and against nonsense.
+//! Tests of the calculator against results of `CPython`, and against invalid input.
 
 use proptest::prelude::*;
 

@@ -1,4 +1,4 @@
-//! The built-in tools through their provider, as the host calls them.
+//! Tests of the built-in tools through their provider.
 
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;

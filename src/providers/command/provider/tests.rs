@@ -1,4 +1,4 @@
-//! Real programs: scripts for `/bin/sh` in a directory of their own.
+//! Tests with real programs: scripts for `/bin/sh` in temporary directories.
 
 use crate::model::ToolStatus;
 use std::os::unix::fs::PermissionsExt as _;

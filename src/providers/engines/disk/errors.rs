@@ -1,4 +1,4 @@
-//! What an error of the file means, and what a person can do about it.
+//! Errors of the SQLite file, with what to do about them.
 
 use std::path::Path;
 use std::time::Duration;

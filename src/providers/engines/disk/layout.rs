@@ -1,4 +1,4 @@
-//! What is inside the file: tables, and the steps from one version of them to the next.
+//! The schema of the SQLite file, and its migrations.
 
 use crate::util::database::DatabaseSchema;
 

@@ -1,4 +1,4 @@
-//! Opening the file: only where it may be, only if it is ours, and never half made.
+//! Opening the SQLite file safely: location, ownership and format are checked first.
 
 use std::io;
 use std::path::Path;

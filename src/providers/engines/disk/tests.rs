@@ -1,4 +1,4 @@
-//! The file: where it may be, what is refused, and what survives.
+//! Tests of the disk engine: where the file may be, what is refused, and what survives.
 
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
@@ -179,7 +179,7 @@ async fn a_locked_store_is_waited_for_and_named() {
     let holder = Connection::open(&path).unwrap();
     holder.execute_batch("BEGIN IMMEDIATE").unwrap();
     let disk = disk(file(&path));
-    // Nobody has to wait for the lock to read.
+    // Reading does not wait for the lock.
     assert!(disk.read("s", "a").await.unwrap().is_some());
     let error = disk.write(put("b", "2")).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unreachable);

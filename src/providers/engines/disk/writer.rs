@@ -1,4 +1,5 @@
-//! The thread of one file: takes what waits, does it in one transaction, answers after the commit.
+//! The writer thread of one file: batches pending operations into one transaction, answers after
+//! the commit.
 //!
 //! Group commit: whatever is asked while the disk is busy with one commit shares the next one, so
 //! that many writers pay for one flush together. No job is answered before the commit.
@@ -128,8 +129,8 @@ fn commit(
             }
             true
         }
-        // One of them may be the reason, so each gets a transaction of its own; but nobody can
-        // do anything about a lock.
+        // One of them may be the reason, so each gets a transaction of its own; but a lock held by
+        // another process fails them all alike.
         Err(cause) if jobs.len() > 1 && !database::is_busy(&cause) => {
             let mut good = true;
             for job in jobs {

@@ -1,10 +1,10 @@
-//! The engine in a Redis server, for several machines.
+//! The Redis engine, shared by several machines.
 //!
 //! Owns: the connection, and one script for each operation: a script is atomic in Redis, so that
-//! conditions and quotas hold whoever else writes. Never does: repeat what may have happened.
+//! conditions and quotas hold against other writers. Never does: repeat what may have happened.
 //!
 //! All keys begin with `toolhost:{component}:`. Whether values expire is decided by the clock of
-//! whoever asks, so the machines' clocks should agree.
+//! the machine that asks, so the machines' clocks should agree.
 
 #[cfg(test)]
 pub(in crate::providers) mod tests;

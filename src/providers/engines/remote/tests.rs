@@ -1,4 +1,4 @@
-//! Against a real `redis-server`.
+//! Tests against a real `redis-server`.
 
 use std::io::{BufRead as _, BufReader};
 use std::net::TcpListener;

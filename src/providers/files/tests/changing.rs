@@ -1,4 +1,4 @@
-//! Writing, editing, copying, moving and deleting.
+//! Tests of writing, editing, copying, moving and deleting.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;

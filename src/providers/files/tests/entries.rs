@@ -1,4 +1,4 @@
-//! Which tools an entry gives, under which names, and what is said about them.
+//! Tests of which tools an entry gives, under which names.
 
 use insta::assert_debug_snapshot;
 use serde_json::json;

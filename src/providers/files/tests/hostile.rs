@@ -1,4 +1,4 @@
-//! Ways out, things that are no files, and somebody who changes them meanwhile.
+//! Escapes from the directory, special files, and another process that changes entries meanwhile.
 
 use std::os::unix::fs::symlink;
 use std::path::Path;
@@ -130,7 +130,7 @@ async fn what_the_system_does_not_permit_is_a_no() {
     assert_eq!(told, "3: cannot write 'fixed': permission denied");
 }
 
-/// Somebody swaps a directory and a link that leads out, as fast as possible, while calls go
+/// A thread swaps a directory and a link that leads out, as fast as possible, while calls go
 /// through that name; `go_on` is asked before each round. Nothing gets out.
 async fn race(mut go_on: impl FnMut(u32) -> bool) {
     let harness = Arc::new(harness(|d| {

@@ -1,4 +1,4 @@
-//! Reading, listing and searching.
+//! Tests of reading, listing and searching.
 
 use insta::assert_snapshot;
 use serde_json::json;

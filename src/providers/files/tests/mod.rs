@@ -1,4 +1,4 @@
-//! This kind at work in real directories.
+//! Tests of file tools in real directories.
 
 mod changing;
 mod entries;

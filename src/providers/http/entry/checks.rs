@@ -1,4 +1,4 @@
-//! The keys of an entry that hold one value each, and the checks of values against each other.
+//! Scalar keys of an entry, and checks between keys.
 
 use reqwest::Method;
 
@@ -12,7 +12,6 @@ use crate::providers::http::body::{BodyTemplate, BodyType};
 use crate::providers::http::pointer;
 use crate::providers::http::retry::RetryPolicy;
 use crate::providers::http::url_template::UrlTemplate;
-use crate::providers::suggestion::suggest;
 use crate::util::units;
 
 impl EntryParser<'_> {
@@ -29,7 +28,7 @@ impl EntryParser<'_> {
             "'{word}' is no method; it is one of {}",
             METHODS.join(", ")
         ));
-        let diagnostic = suggest(diagnostic, &upper, METHODS.into_iter());
+        let diagnostic = diagnostic.with_suggestion(&upper, METHODS);
         self.diagnostics.push(diagnostic.with_location(node.location()));
         None
     }

@@ -1,4 +1,4 @@
-//! What an entry of kind `http` says, checked as far as it can be without sending anything.
+//! Entries of kind `http`, checked as far as possible without sending anything.
 //!
 //! Owns: the keys, and what of them follows from what. All diagnostics of an entry are reported at
 //! once. Never does: send, or look up a name.
@@ -330,15 +330,7 @@ impl<'a> EntryParser<'a> {
                 in_header: false,
             });
         }
-        for template in target.query_templates() {
-            let template = template.clone();
-            self.texts.push(TemplatedText {
-                template,
-                location: node.location(),
-                in_path: false,
-                in_header: false,
-            });
-        }
+        self.add_texts(target.query_templates(), node);
         Some(target)
     }
 
@@ -416,16 +408,22 @@ impl<'a> EntryParser<'a> {
         let node = self.written("body")?;
         let read = BodyTemplate::read(node, &self.reader(false));
         let shape = self.ok_or_report(read)?;
-        for template in shape.templates() {
-            let template = template.clone();
-            self.texts.push(TemplatedText {
-                template,
-                location: node.location(),
-                in_path: false,
-                in_header: false,
-            });
-        }
+        self.add_texts(shape.templates(), node);
         Some(shape)
+    }
+
+    /// Takes note of texts at `node` that stand neither in the path nor in a header.
+    fn add_texts<'t>(
+        &mut self,
+        templates: impl IntoIterator<Item = &'t TextTemplate<HttpPlaceholder>>,
+        node: &ConfigNode,
+    ) {
+        self.texts.extend(templates.into_iter().cloned().map(|template| TemplatedText {
+            template,
+            location: node.location(),
+            in_path: false,
+            in_header: false,
+        }));
     }
 }
 

@@ -1,4 +1,4 @@
-//! The arguments of an entry: those of its schema, or those that its texts name.
+//! The input schema of an entry: declared, or derived from its placeholders.
 
 use std::collections::BTreeSet;
 

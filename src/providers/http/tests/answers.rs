@@ -1,4 +1,4 @@
-//! What answers mean, and every way a server can break one.
+//! Tests of responses, and every way a server can break one.
 
 use serde_json::json;
 
@@ -226,7 +226,7 @@ async fn a_call_that_has_to_stop_says_what_had_come() {
 }
 
 #[tokio::test]
-async fn nobody_there_is_unreachable() {
+async fn an_address_without_a_server_is_unreachable() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     drop(listener);

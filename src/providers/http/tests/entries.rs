@@ -1,4 +1,4 @@
-//! What entries may say, what follows from it, and what is refused.
+//! Tests of entries: what is accepted, what follows from it, and what is refused.
 
 use serde_json::json;
 
@@ -36,7 +36,7 @@ fn everything_that_is_wrong_is_told_at_once() {
     5:25 error: 'a b' is no header name (-)
     5:40 error: the '{' at column 1 of '{' belongs to no placeholder (write {name} for an argument, and {{ or }} for a brace itself)
     6:19 error: 'oauth' is no auth type; it is one of bearer, basic, header, none (write auth: { type: bearer, token_env_var: NAME })
-    5:50 error: '{b}' is no property of the schema (did you mean 'a'?)
+    5:50 error: '{b}' is no property of the schema (the schema has a)
     7:15 error: 'nope' is no property of the schema (the schema has a)
     4:13 error: 'PSOT' is no method; it is one of GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS (did you mean 'POST'?)
     8:16 error: 'xml' is no type of a body; it is one of json, form, text (-)

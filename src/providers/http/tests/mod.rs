@@ -1,4 +1,4 @@
-//! Entries as people write them, against real sockets.
+//! Tests of HTTP tools against real sockets.
 
 mod answers;
 mod entries;

@@ -1,4 +1,4 @@
-//! Who repeats what: the kind's verdicts, and the host that acts on them.
+//! Tests of retries: the provider's verdicts, and the host that acts on them.
 
 use std::sync::Arc;
 use std::time::Duration;

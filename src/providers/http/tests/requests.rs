@@ -1,4 +1,4 @@
-//! Every argument in its place.
+//! Tests of where each argument ends up in a request.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! Many calls of one tool of a server, each way with its own mechanics.
+//! Benchmark load on one tool of a server, for each transport.
 //!
 //! Owns: by which way, and what has to be right before the first call of it is sent: the tool is
 //! still the one that was listed, and it is not one that runs as a task. Never does: carry calls

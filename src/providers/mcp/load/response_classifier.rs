@@ -1,4 +1,4 @@
-//! What an answer means for a call of a run.
+//! Classifying the answer to a benchmark call.
 //!
 //! Owns: which answers are read and checked whole, and the verdict. Never does: find out whose
 //! answer it is.

@@ -1,4 +1,4 @@
-//! Many calls over the pipes of a server that is a child process.
+//! Benchmark load over the pipes of a stdio server.
 //!
 //! Owns: what the loop of a run needs of the pipes, and the limit on each call. Never does: pace or
 //! count (the load does), judge an answer (`response_classifier`), or know what a request looks like

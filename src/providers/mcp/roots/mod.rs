@@ -1,4 +1,4 @@
-//! The roots of a server: what its resources and arguments may point to.
+//! The roots of a server: which locations its resources and arguments may point to.
 //!
 //! Owns: the refusal. With roots set on the entry, an address that lies in none of them is refused
 //! before anything is sent; with none, everything may be pointed to. Addresses are compared as

@@ -1,4 +1,4 @@
-//! Where an address points to, in a form that can be compared.
+//! URIs in a normalised form that can be compared.
 //!
 //! Owns: scheme, authority and decoded path, with dots followed as a file system would. What a
 //! server could read in another way (an escaped slash, an escape within an escape, a backslash, a
@@ -81,8 +81,8 @@ fn split_scheme(uri: &str) -> Option<(&str, &str)> {
     (first && others).then_some((scheme, rest))
 }
 
-/// Host and port in one spelling. Whoever is named before an `@` belongs to it, so that such an
-/// address is in a root only when the root names the same.
+/// Host and port in one spelling. A user named before an `@` belongs to it, so that such an address
+/// is in a root only when the root names the same.
 fn host(uri: &str, authority: &str) -> Result<String, &'static str> {
     if authority.is_empty() {
         return Err("it names no host");
@@ -113,7 +113,7 @@ fn segments(path: &str) -> Result<Vec<Vec<u8>>, &'static str> {
     Ok(all)
 }
 
-/// Whether a decoded segment is more than one for somebody who decodes it again.
+/// Whether a decoded segment becomes several for a server that decodes it again.
 fn hides_a_path(segment: &[u8]) -> bool {
     const ROUNDS: usize = 8;
     let mut text = segment.to_vec();

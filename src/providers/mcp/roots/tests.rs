@@ -1,4 +1,4 @@
-//! What lies in a root, and what only seems to.
+//! Tests of what lies inside a root, and what only seems to.
 
 use proptest::prelude::*;
 use serde_json::json;

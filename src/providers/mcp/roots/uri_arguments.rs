@@ -1,4 +1,4 @@
-//! Which arguments are addresses, by their schema.
+//! Which arguments are URIs, by their schema.
 //!
 //! Owns: the walk over schema and value side by side. Every keyword that applies a schema to the
 //! value or to a part of it is followed, references within the document included; a pair of schema

@@ -1,4 +1,4 @@
-//! Pipelines on a made-up caller: entries are read as people write them.
+//! Tests of pipelines with a fake caller.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

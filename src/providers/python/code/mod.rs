@@ -1,5 +1,5 @@
-//! The code that importing an entry's module may run, as files: what a person is asked to trust, and
-//! what their answer is bound to.
+//! The files that importing an entry's module may execute: what a person is asked to trust, and
+//! what consent is bound to.
 //!
 //! Owns: what a module root offers for import, with links resolved, and its limits. Never does: run
 //! an interpreter, or follow what code does once it runs. What is not listed here is refused when it
@@ -195,8 +195,8 @@ fn is_excluded(directory: &Path) -> bool {
         || (directory.join("bin/python3").exists() && directory.join("lib").is_dir())
 }
 
-/// Whether nobody but root can change a file or put another in its place. For root itself, whose
-/// every file that would be, no file counts as such.
+/// Whether only root can change a file or put another in its place. For root itself, which would
+/// include every file, no file counts as such.
 pub(super) fn only_root_writes(path: &Path) -> bool {
     if rustix::process::geteuid().is_root() {
         return false;

@@ -1,5 +1,5 @@
-//! An environment of packages that belongs to a project: what of it runs by itself, and what its
-//! packages say about their files.
+//! A project's virtual environment: what of it runs by itself, and what its packages list as their
+//! files.
 //!
 //! Owns: telling such an environment from the user's own Python, and the files that stand for it.
 //! Never does: hash each file of a package, for its RECORD has their hashes; the worker compares

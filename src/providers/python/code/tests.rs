@@ -1,4 +1,4 @@
-//! What is listed, and the system's own files as an ordinary user sees them.
+//! Tests of which files are listed, and of system files as an ordinary user sees them.
 
 use std::os::unix::fs::{chown, symlink};
 use std::os::unix::process::CommandExt as _;
@@ -158,8 +158,8 @@ fn of_the_system() -> Option<PathBuf> {
 /// Set in the process that runs [`in_the_eyes_of_an_ordinary_user`] without privileges.
 const UNPRIVILEGED: &str = "TOOLHOST_TEST_UNPRIVILEGED";
 
-/// The number of the user `nobody`.
-const NOBODY: u32 = 65534;
+/// The id of a user without privileges.
+const UNPRIVILEGED_USER: u32 = 65534;
 
 #[test]
 fn files_of_the_system_are_told_apart_by_an_ordinary_user() {
@@ -170,7 +170,7 @@ fn files_of_the_system_are_told_apart_by_an_ordinary_user() {
         return;
     }
     let dir = tempfile::tempdir().unwrap();
-    chown(dir.path(), Some(NOBODY), Some(NOBODY)).unwrap();
+    chown(dir.path(), Some(UNPRIVILEGED_USER), Some(UNPRIVILEGED_USER)).unwrap();
     // Root's, but in a directory where its owner may put another in its place.
     write(dir.path(), "roots.py", "");
     let test = "providers::python::code::tests::in_the_eyes_of_an_ordinary_user";
@@ -179,8 +179,8 @@ fn files_of_the_system_are_told_apart_by_an_ordinary_user() {
         .env_clear()
         .env("PATH", "/usr/bin:/bin")
         .env(UNPRIVILEGED, dir.path())
-        .uid(NOBODY)
-        .gid(NOBODY)
+        .uid(UNPRIVILEGED_USER)
+        .gid(UNPRIVILEGED_USER)
         .current_dir("/")
         .output()
         .unwrap();

@@ -1,4 +1,4 @@
-//! Asking functions what they say about themselves: description and schema.
+//! Asking an interpreter for the description and schema of functions.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Signatures and docstrings, asked of a real interpreter.
+//! Tests of signatures and docstrings, with a real interpreter.
 
 use std::fmt::Write as _;
 

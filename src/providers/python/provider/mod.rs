@@ -1,4 +1,4 @@
-//! The providers of entries that name a function each.
+//! The providers of entries with one function each.
 //!
 //! There are two: one for entries whose definition is whole, which lists them without starting
 //! anything, and one for entries whose schema the function itself has to tell.
@@ -219,7 +219,7 @@ impl ToolProvider for PythonProvider {
     }
 }
 
-/// What a call would come to.
+/// The preview of a call.
 pub(super) fn preview(
     runner: &PythonRunner,
     entry: &PythonEntry,

@@ -1,4 +1,4 @@
-//! Real interpreters, in directories of their own.
+//! Tests with real interpreters, in temporary directories.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -469,13 +469,13 @@ async fn functions_of_installed_modules_are_tools_too() {
 #[tokio::test]
 async fn a_schema_comes_from_the_function_and_is_remembered() {
     let yaml = "tools:\n  - { name: greet, module: hello, function: greet }\n";
-    let text = "def greet(name: str, times: int = 1):\n    \"\"\"Greet somebody.\"\"\"\n    return name * times\n";
+    let text = "def greet(name: str, times: int = 1):\n    \"\"\"Greet a person.\"\"\"\n    return name * times\n";
     let harness = with(yaml, &[("hello.py", text)]);
     let provider = &harness.providers[0];
     assert!(provider.is_remote());
     assert_eq!(*harness.definition("greet").input_schema, json!({ "type": "object" }));
     let listed = provider.list().await.unwrap().tools.remove(0);
-    assert_eq!(listed.description.as_deref(), Some("Greet somebody."));
+    assert_eq!(listed.description.as_deref(), Some("Greet a person."));
     assert_eq!(
         *listed.input_schema,
         json!({

@@ -1,5 +1,5 @@
-//! Code that is bound to what a person trusted: compared when a worker starts and, by the guard in
-//! the worker (`shim/guard.py`), at each import.
+//! Sealed code: compared with what a person trusted when a worker starts and, by the guard in the
+//! worker (`shim/guard.py`), at each import.
 //!
 //! Owns: the manifest of an entry and how an interpreter is started under it. Never does: decide
 //! what a manifest holds; see `code` for that, and the configuration for whether there is one.

@@ -1,4 +1,4 @@
-//! The program that runs in the interpreter, which is part of this binary.
+//! The Python program that runs in the interpreter, embedded in this binary.
 //!
 //! Owns: its parts and how it is started. A worker is started with a few lines ([`BOOT`]) on its
 //! command line; the rest is the first line of its standard input, so that nothing has to be
@@ -8,7 +8,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-/// What stands on the command line after `-c`.
+/// The code on the interpreter's command line, after `-c`.
 pub(super) const BOOT: &str = include_str!("boot.py");
 
 const MAIN: &str = include_str!("main.py");

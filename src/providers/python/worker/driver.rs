@@ -1,4 +1,4 @@
-//! The hands on a worker's process: writes what it is asked, hears what it says, sees it end.
+//! The task that owns a worker's process: writes requests, reads replies, notices its exit.
 //!
 //! Owns: the pipes and their limits, and telling every call that waits when the process is gone.
 

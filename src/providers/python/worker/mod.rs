@@ -1,4 +1,4 @@
-//! One worker: an interpreter that answers many requests at a time until it is ended or dies.
+//! A worker: an interpreter that serves concurrent requests until it is ended or dies.
 //!
 //! Owns: its start and end, the calls that wait for it, and cancelling them. The process itself is in
 //! the hands of `driver`.
@@ -189,7 +189,7 @@ impl PythonWorker {
             tokio::select! {
                 biased;
                 reply = answer => reply.unwrap_or_else(|_dropped| Err(self.exit_error())),
-                // It died after this call came and before anybody looked who waits.
+                // It died after this call came and before the waiting calls were failed.
                 () = self.done.cancelled() => Err(self.exit_error()),
             }
         };

@@ -1,4 +1,4 @@
-//! `add`: two numbers, and an answer with a schema.
+//! `add`: adds two numbers; has an output schema.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! `delete_note`: destroys something, so that a client has a reason to ask first.
+//! `delete_note`: a destructive tool, for trying approval.
 
 use async_trait::async_trait;
 use rmcp::model::{CallToolResponse, ErrorData, Tool, ToolAnnotations};

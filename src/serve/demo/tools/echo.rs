@@ -1,4 +1,4 @@
-//! `echo`: the shortest way there and back.
+//! `echo`: returns its input.
 
 use async_trait::async_trait;
 use rmcp::model::{CallToolResponse, ErrorData, Tool};

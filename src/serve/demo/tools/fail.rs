@@ -1,4 +1,4 @@
-//! `fail`: always says no, in words of the caller's choosing.
+//! `fail`: always fails, with a message chosen by the caller.
 
 use async_trait::async_trait;
 use rmcp::model::{CallToolResponse, ErrorData, Tool};

@@ -1,4 +1,4 @@
-//! `log_lines`: talks while it works.
+//! `log_lines`: sends log notifications while it runs.
 #![expect(deprecated, reason = "logging is deprecated in the newest revision, and a demo shows it")]
 
 use async_trait::async_trait;

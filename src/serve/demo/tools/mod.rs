@@ -1,4 +1,4 @@
-//! The tools of the demo set, one file each, and the table that names them.
+//! The demo tools, one file each, and the table of them.
 //!
 //! Owns: [`DemoTool`], the table and the reading of arguments. A wrong argument is an answer the
 //! model may read (`isError`), not a protocol error.

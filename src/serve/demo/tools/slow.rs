@@ -1,4 +1,4 @@
-//! `slow`: takes its time, says how far it is, and stops when told to.
+//! `slow`: waits, reports progress, and stops when cancelled.
 
 use std::pin::pin;
 use std::time::Duration;

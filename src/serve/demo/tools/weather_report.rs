@@ -1,4 +1,4 @@
-//! `weather_report`: an enumeration in, structured output out.
+//! `weather_report`: an enumerated argument and structured output.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The benchmark: the plan, the run, what it showed.
+//! Draws the benchmark view: plan, run, results.
 
 mod plan;
 mod run;

@@ -1,4 +1,4 @@
-//! What is to be run: an entry each, or the tools that one is chosen of.
+//! Draws the plan of a benchmark, and its tool picker.
 
 use ratatui::Frame;
 use ratatui::layout::Rect;

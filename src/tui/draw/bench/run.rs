@@ -1,4 +1,4 @@
-//! The run: how far it is, and for each tool how fast it answers.
+//! Draws a running benchmark: its progress, and the latency of each tool.
 
 use ratatui::text::Line;
 

@@ -1,4 +1,4 @@
-//! The benchmark as it looks.
+//! Snapshot tests of the benchmark view.
 
 use crate::tui::draw::tests::{ASCII, picture};
 use crate::tui::event::{AppEvent, UserInput};

@@ -1,5 +1,4 @@
-//! What the run showed: whether it failed what was asked of it, how the tools compare, what limits
-//! it, and what to know before believing it.
+//! Draws the conclusions of a benchmark: thresholds, comparisons, bottlenecks and caveats.
 
 use ratatui::text::Line;
 

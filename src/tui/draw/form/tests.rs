@@ -1,4 +1,4 @@
-//! What a form looks like.
+//! Snapshot tests of forms.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! What a person is asked, and the answer while it is written.
+//! Draws the inbox: questions, and the answer being written.
 
 #[cfg(test)]
 mod tests;

@@ -1,4 +1,4 @@
-//! What questions look like.
+//! Snapshot tests of questions.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! How the chosen server is: its facts, its log, its tools as declared and as advertised; beside
-//! it, where there is room, what crossed its wire.
+//! Draws the selected server: its facts, log, declared and advertised tools, and its traffic where
+//! there is room.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The servers, and how the chosen one is.
+//! Draws the servers view.
 
 mod health;
 mod table;

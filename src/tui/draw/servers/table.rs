@@ -1,4 +1,4 @@
-//! The list of servers.
+//! Draws the list of servers.
 
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};

@@ -1,4 +1,4 @@
-//! What the servers look like, at the sizes they are made for.
+//! Snapshot tests of the servers view.
 
 use crate::tui::draw::tests::{ASCII, picture};
 use crate::tui::event::{AppEvent, UserInput};

@@ -1,4 +1,4 @@
-//! How long the calls of the chosen row took, how they failed, and what happened when.
+//! Draws the selected row's latency histogram, errors and timeline.
 
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -8,12 +8,13 @@ use super::{QUANTILES, per_second, quantile};
 use crate::bench::distribution::Distribution;
 use crate::stats::Usage;
 use crate::stats::summary::SeriesPoint;
-use crate::tui::draw::chart::{self, float};
+use crate::tui::draw::chart;
 use crate::tui::draw::digits::grouped;
 use crate::tui::draw::styler::Styler;
 use crate::tui::draw::{histogram, pane, scroll_text};
 use crate::tui::state::AppState;
 use crate::tui::theme::StyleRole;
+use crate::util::number::float;
 use crate::util::units::{show_duration, show_size};
 
 /// From this width, in columns, the histogram is drawn beside the figures.

@@ -1,4 +1,4 @@
-//! Statistics: the tools or servers by their use, and how long the chosen one took.
+//! Draws the statistics view.
 
 mod latency;
 mod table;

@@ -1,4 +1,4 @@
-//! The rows: a tool or a server each.
+//! Draws the statistics table: one row for each tool or server.
 
 use ratatui::Frame;
 use ratatui::layout::Rect;

@@ -1,4 +1,4 @@
-//! The statistics as they look.
+//! Snapshot tests of the statistics view.
 
 use crate::tui::draw::tests::{ASCII, picture};
 use crate::tui::event::stats::{StatsEvent, StatsWindow};

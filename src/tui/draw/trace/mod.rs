@@ -1,4 +1,4 @@
-//! What crosses the wires: a line each, and one frame whole.
+//! Draws the trace view: one line for each frame, and the selected frame.
 
 mod row;
 

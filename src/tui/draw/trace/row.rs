@@ -1,4 +1,4 @@
-//! One line of the trace.
+//! Draws one line of the trace.
 
 use ratatui::text::{Line, Span};
 

@@ -1,4 +1,4 @@
-//! What the trace looks like, at the sizes it is made for.
+//! Snapshot tests of the trace view.
 
 use bytes::Bytes;
 

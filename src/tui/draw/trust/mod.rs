@@ -1,4 +1,4 @@
-//! The question about the project: what it would do, and what may be answered.
+//! Draws the trust question about the project.
 
 #[cfg(test)]
 mod tests;

@@ -1,4 +1,4 @@
-//! What the question about a project looks like, and what is said while it is not trusted.
+//! Snapshot tests of the trust question, and of an untrusted project.
 
 use crate::config::consent::{Bundle, EntryRecord};
 use crate::tui::draw::tests::{ASCII, picture};

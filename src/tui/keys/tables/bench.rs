@@ -1,4 +1,4 @@
-//! Keys in the benchmark.
+//! Keys of the benchmark view.
 
 use super::{KeyTable, alias_binding, footer_binding, help_binding};
 use crate::tui::keys::{Action, KeyContext, KeyPress};

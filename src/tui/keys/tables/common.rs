@@ -1,4 +1,4 @@
-//! Keys that hold in many places.
+//! Keys shared by many views.
 
 use super::{KeyTable, alias_binding, footer_binding, help_binding};
 use crate::tui::keys::{Action, KeyContext, KeyPress};

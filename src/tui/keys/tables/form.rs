@@ -1,4 +1,4 @@
-//! Keys while arguments are filled in.
+//! Keys of forms.
 
 use super::{KeyTable, alias_binding, footer_binding, help_binding};
 use crate::tui::keys::{Action, KeyContext, KeyPress};

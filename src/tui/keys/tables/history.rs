@@ -1,4 +1,4 @@
-//! Keys in the calls of the past.
+//! Keys of the history view.
 
 use super::{KeyTable, alias_binding, footer_binding, help_binding};
 use crate::tui::keys::{Action, KeyContext, KeyPress};

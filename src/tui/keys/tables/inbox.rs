@@ -1,4 +1,4 @@
-//! Keys for what a person is asked.
+//! Keys of the inbox.
 
 use super::{KeyTable, alias_binding, footer_binding, help_binding};
 use crate::tui::keys::{Action, KeyContext, KeyPress};

@@ -1,4 +1,4 @@
-//! The keys, as they are when nobody changed them: a table for each place.
+//! The default key bindings: one table for each view or mode.
 
 mod bench;
 mod common;

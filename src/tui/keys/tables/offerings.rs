@@ -1,4 +1,4 @@
-//! Keys in what servers offer beside tools.
+//! Keys of the resources view.
 
 use super::{KeyTable, footer_binding, help_binding};
 use crate::tui::keys::{Action, KeyContext, KeyPress};

@@ -1,4 +1,4 @@
-//! Keys among the servers.
+//! Keys of the servers view.
 
 use super::{KeyTable, alias_binding, footer_binding, help_binding};
 use crate::tui::keys::{Action, KeyContext, KeyPress};

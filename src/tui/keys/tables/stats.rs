@@ -1,4 +1,4 @@
-//! Keys in the statistics.
+//! Keys of the statistics view.
 
 use super::{KeyTable, alias_binding, footer_binding, help_binding};
 use crate::tui::keys::{Action, KeyContext, KeyPress};

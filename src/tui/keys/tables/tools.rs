@@ -1,4 +1,4 @@
-//! Keys in the list of tools, and beside it.
+//! Keys of the tools view.
 
 use super::{KeyTable, alias_binding, footer_binding, help_binding};
 use crate::tui::keys::{Action, KeyContext, KeyPress};

@@ -1,4 +1,4 @@
-//! Keys in what crosses the wires.
+//! Keys of the trace view.
 
 use super::{KeyTable, alias_binding, footer_binding, help_binding};
 use crate::tui::keys::{Action, KeyContext, KeyPress};

@@ -1,4 +1,4 @@
-//! The benchmark: what is to be run, the run, what it showed.
+//! The benchmark view: plan, run, results.
 
 mod plan_form;
 mod tool_picker;

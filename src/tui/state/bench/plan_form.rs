@@ -1,4 +1,4 @@
-//! The plan of a run as a person fills it in: lines of text in the words of the command line.
+//! The plan form of a benchmark: text fields in the syntax of the command line's options.
 //!
 //! Owns: the entries, what is meant when one is empty, and making an order or a command line of
 //! them.
@@ -150,7 +150,7 @@ impl PlanForm {
         self.entries().nth(self.at).unwrap_or(PlanField::ToolA)
     }
 
-    /// So many entries on; back when negative.
+    /// Moves the cursor by `by` entries; back when negative.
     pub fn step(&mut self, by: isize) {
         let last = self.entries().count().saturating_sub(1);
         self.at = self.at.saturating_add_signed(by).min(last);
@@ -232,7 +232,7 @@ impl PlanForm {
         }
     }
 
-    /// What holds when an entry is empty.
+    /// The default of an entry, shown while it is empty.
     pub fn placeholder(&self, entry: PlanField) -> &'static str {
         match entry {
             PlanField::ToolA => "none; press a to choose",

@@ -1,4 +1,4 @@
-//! From a tool to a verdict by keys alone.
+//! Tests of the benchmark view, driven by keys.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Choosing a tool by a few letters.
+//! A fuzzy picker of tools.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ impl ToolPicker {
         Self { side, words: LineInput::default(), list: ListCursor::default(), rows, found }
     }
 
-    /// What is searched for was changed.
+    /// Searches again, after the search text changed.
     pub fn search(&mut self) {
         self.found = ToolSearch::of(self.words.text()).find(&self.rows);
         self.list = ListCursor::default();
@@ -41,7 +41,7 @@ impl ToolPicker {
         self.rows.get(*self.found.get(self.list.chosen())?).map(|row| &**row)
     }
 
-    /// So many tools on; back when negative.
+    /// Moves the cursor by `by` tools; back when negative.
     pub fn step(&mut self, by: isize) {
         self.list.step(by, self.found.len());
     }

@@ -1,4 +1,4 @@
-//! What keys do to a form.
+//! Key actions of a form.
 
 use super::{SECRET_NOT_SHOWN, SchemaForm};
 use crate::host::form::{FieldInput, FieldKind, FormNode, RowPart};

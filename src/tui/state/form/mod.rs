@@ -1,4 +1,4 @@
-//! An object while it is filled in: the arguments of a call, the answer to a server.
+//! The state of a form: the arguments of a call, or the answer to a server's question.
 //!
 //! Owns: which line has the cursor, what is being written there, whether the whole is written as
 //! JSON instead; what is shown of all that. What the fields are and what they make is
@@ -329,7 +329,7 @@ impl SchemaForm {
         self.line_path = None;
     }
 
-    /// The whole as somebody would write it.
+    /// The whole value as JSON text.
     fn whole(&self) -> String {
         match &self.json {
             Some(written) => written.text.text(),

@@ -1,4 +1,4 @@
-//! The lines of a form, each with what is wrong there.
+//! The rows of a form, each with its validation error.
 
 use crate::host::form::{FormNode, RowPart};
 use crate::host::validate::{ValuePath, Violation};

@@ -1,4 +1,4 @@
-//! What keys do to a form.
+//! Tests of key actions in forms.
 
 use proptest::prelude::*;
 use serde_json::json;

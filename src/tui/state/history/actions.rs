@@ -1,4 +1,4 @@
-//! What is done with calls of the past.
+//! Actions on recorded calls: copy, edit, rerun, compare, save.
 //!
 //! Owns: which arguments are good enough to be sent again. Never does: send what stands for a secret.
 

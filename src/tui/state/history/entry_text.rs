@@ -1,4 +1,4 @@
-//! One call of the past, and the difference of two, as text.
+//! A recorded call, and the difference between two, as text.
 
 use std::time::Duration;
 

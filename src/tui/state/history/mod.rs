@@ -1,4 +1,4 @@
-//! The calls of the past: a list, one of them whole, two of them compared.
+//! The history view: a list of recorded calls, one in detail, two compared.
 //!
 //! Owns: what is asked for and when. Never does: read a file.
 

@@ -1,4 +1,4 @@
-//! What is searched for among the calls of the past.
+//! Parsing the history's filter into a query.
 //!
 //! Owns: the syntax of the filter, and which calls words find. Fields say what is read; words choose
 //! among what was read.

@@ -1,4 +1,4 @@
-//! The history as a person uses it, without a file.
+//! Tests of the history view, without a file.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Whether a call may be made: asked, answered, and what is remembered of the answers.
+//! Approval questions: asking, answering, and remembered decisions.
 //!
 //! Owns: that a yes for the session holds for exactly that call and for no other, that what was typed
 //! ahead is no answer, and what changed since a tool was last allowed.
@@ -28,7 +28,7 @@ pub struct PendingApproval {
     pub since: Option<Duration>,
     /// How far the request is scrolled.
     pub position: ScrollPosition,
-    /// What of it is shown.
+    /// The tab that is shown.
     pub tab: ApprovalTab,
     /// What of the definition is not what it was when a call of this tool was last allowed here.
     pub changed: Vec<String>,

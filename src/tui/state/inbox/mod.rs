@@ -1,4 +1,4 @@
-//! What a person is asked: whether a call may be made, and what servers want to know.
+//! The inbox: approval questions and questions of servers.
 //!
 //! Owns: the open questions, the oldest first, and what has been written as their answers. A new
 //! one is told and counted, and takes no keys; only an approval lies over the screen. Never does:
@@ -77,7 +77,7 @@ impl InboxView {
         self.questions.push(PendingQuestion::new(id, question));
     }
 
-    /// Nobody waits for this answer any more.
+    /// Removes a question whose answer is no longer awaited.
     pub fn withdraw(&mut self, id: AskId, context: &mut AppContext) {
         if let Some(at) = self.approvals.iter().position(|pending| pending.id == id)
             && let Some(pending) = self.approvals.remove(at)

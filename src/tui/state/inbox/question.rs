@@ -1,4 +1,4 @@
-//! A question of a server, and its answer while it is written.
+//! A server's question, and its answer being written.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -128,7 +128,7 @@ impl PendingQuestion {
         now.saturating_sub(self.since.unwrap_or(now))
     }
 
-    /// What of it is worth a copy.
+    /// The text that is copied.
     pub(super) fn copy(&self) -> String {
         match &self.question.body {
             QuestionBody::Url { url, .. } => url.clone(),

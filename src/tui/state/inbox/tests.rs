@@ -1,4 +1,4 @@
-//! What is asked, and what becomes of the answers.
+//! Tests of questions and their answers.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! What a person takes along: a copy, a command, a file.
+//! Exporting an opened item: copy, command line, file.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What is open, and what is said of what is not, as text.
+//! The opened item, or why it is not shown, as text.
 
 use serde_json::Value;
 

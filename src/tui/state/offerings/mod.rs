@@ -1,4 +1,4 @@
-//! What servers offer beside tools: resources, templates of addresses, prompts.
+//! The resources view: resources, templates and prompts of servers.
 //!
 //! Owns: the tree of them, what is open, which resources are watched. Never does: ask a server, or
 //! open a link.
@@ -177,7 +177,7 @@ impl View for OfferingsView {
 }
 
 impl OfferingsView {
-    /// What is chosen.
+    /// The selected row.
     pub fn chosen(&self) -> Option<OfferingRow> {
         self.tree.rows().get(self.list.chosen()).copied()
     }

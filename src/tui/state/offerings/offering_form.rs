@@ -1,4 +1,4 @@
-//! The arguments of a template or a prompt while they are filled in.
+//! The form for the arguments of a template or a prompt.
 //!
 //! Owns: the form, and what its server suggests for the field that is being written: one question at
 //! a time, and always the newest. Never does: ask.

@@ -1,4 +1,4 @@
-//! Resources and prompts as a person uses them, without a server.
+//! Tests of the resources view, without a server.
 
 use std::sync::Arc;
 

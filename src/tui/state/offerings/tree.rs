@@ -1,4 +1,4 @@
-//! What servers offer, as rows of a tree: servers, the sorts of what each offers, the items.
+//! The tree of offerings: servers, kinds, items.
 //!
 //! Owns: the lists, which rows there are by filter and folding. Rows are made when something
 //! changes, never for a frame.

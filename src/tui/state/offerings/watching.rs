@@ -1,4 +1,4 @@
-//! Resources that are watched, and lists that change.
+//! Watched resources, and lists that changed.
 //!
 //! Owns: what becomes of a change: a mark, or that what is open is read again.
 
@@ -88,7 +88,7 @@ impl OfferingsView {
         };
         let opened = self.open.as_ref().filter(is_read);
         let again = opened.map(|opened| (opened.item.clone(), opened.request.clone()));
-        // Nobody can make the list grow without end.
+        // A server cannot make the list grow without end.
         if self.changed.len() < MAX_CHANGED {
             self.changed.insert(resource);
         }

@@ -1,4 +1,4 @@
-//! Results, failures and dry runs as text.
+//! Results, failures and dry runs as text documents.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! What calls of a tool gave: one of them at a time, as text, as a tree, or as it came.
+//! The result pane: results of a tool's calls, one at a time, as text, tree or raw JSON.
 //!
 //! Owns: which call is looked at and how; its text or tree, made once when that changes.
 

@@ -1,4 +1,4 @@
-//! What was seen of one server while the console was open: its pings, what it logged.
+//! The observed activity of one server: pings and log lines.
 //!
 //! Owns: how much of it is kept.
 
@@ -43,7 +43,7 @@ impl ServerActivity {
         self.log.push_back((level.to_owned(), text::shorten(said, MAX_LINE_CHARS).into_owned()));
     }
 
-    /// So many of a hundred pings took no longer than this.
+    /// The duration that `percent` of the pings did not exceed.
     pub fn ping_within(&self, percent: usize) -> Option<Duration> {
         let mut sorted: Vec<Duration> = self.pings.iter().copied().collect();
         sorted.sort_unstable();

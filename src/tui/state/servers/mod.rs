@@ -1,4 +1,4 @@
-//! The servers, and how they are.
+//! The servers view.
 
 mod activity;
 mod tool_lists;
@@ -20,7 +20,8 @@ use crate::tui::keys::{Action, KeyContext};
 pub use activity::ServerActivity;
 pub use tool_lists::{DriftLine, ServerToolLists};
 
-/// How often it is looked how they are, while they are shown. Nobody is asked for that.
+/// How often the states of the servers are refreshed while they are shown. No server is contacted
+/// for that.
 const REFRESH_INTERVAL: Duration = Duration::from_secs(2);
 
 /// The servers.
@@ -34,7 +35,7 @@ pub struct ServersView {
     pub errors: BTreeMap<String, Error>,
     /// How far the health is scrolled.
     pub position: ScrollPosition,
-    /// What of the chosen one is shown.
+    /// The tab of the selected server.
     pub tab: ServerTab,
     activity: BTreeMap<String, ServerActivity>,
     tool_lists: BTreeMap<String, ServerToolLists>,

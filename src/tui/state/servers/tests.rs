@@ -1,4 +1,4 @@
-//! The servers without a terminal: what their keys ask for, what is remembered of them.
+//! Tests of the servers view, without a terminal.
 
 use serde_json::json;
 

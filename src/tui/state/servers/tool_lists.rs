@@ -1,4 +1,4 @@
-//! What the files declare of a server's tools against what it advertises.
+//! Declared tools of a server against those it advertises.
 //!
 //! Owns: both lists, as they were told last. What counts as a difference is decided in
 //! `catalogue::drift`.

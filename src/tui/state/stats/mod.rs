@@ -1,4 +1,4 @@
-//! Statistics, live.
+//! The statistics view, live.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -15,6 +15,7 @@ use crate::tui::event::stats::{
 use crate::tui::event::{AppEffect, Navigation};
 use crate::tui::keys::{Action, KeyContext};
 use crate::util::json;
+use crate::util::number::float;
 
 /// How often is looked while the view is shown.
 const REFRESH_INTERVAL: Duration = Duration::from_secs(1);
@@ -247,7 +248,7 @@ impl StatsView {
                 self.notes.drain(..self.notes.len().saturating_sub(NOTES));
                 self.snapshot = Some(*seen);
                 self.arrange(chosen);
-                // What was chosen meanwhile, and the courses of rows that were not known before.
+                // What was chosen meanwhile, and the timelines of rows that were not known before.
                 if other || (is_new && !self.rows().is_empty()) {
                     return self.refresh();
                 }
@@ -278,8 +279,8 @@ impl StatsView {
 
     /// The timeline of a row.
     pub fn timeline_of(&self, row: &ToolKey) -> &[SeriesPoint] {
-        let courses = self.snapshot.iter().flat_map(|seen| &seen.timelines.series);
-        let mut own = courses.filter(|(tool, _)| tool == row);
+        let series = self.snapshot.iter().flat_map(|seen| &seen.timelines.series);
+        let mut own = series.filter(|(tool, _)| tool == row);
         own.next().map_or(&[], |(_, points)| points.as_slice())
     }
 
@@ -288,15 +289,14 @@ impl StatsView {
         let summary = &self.snapshot.as_ref()?.summary;
         let from = summary.from.unwrap_or(Duration::from_millis(usage.period.first));
         let lasted = summary.now.saturating_sub(from).as_secs_f64().max(1.0);
-        #[expect(clippy::cast_precision_loss, reason = "a rate")]
-        let calls = usage.counts.calls() as f64;
+        let calls = float(usage.counts.calls());
         Some(calls / lasted)
     }
 
     fn query(&self) -> StatsViewQuery {
         let first = self.list.chosen().saturating_sub(TIMELINE_ROWS);
         let near = self.rows().iter().skip(first).take(2 * TIMELINE_ROWS).map(|usage| &usage.tool);
-        let courses_of = if self.by_server {
+        let timelines_of = if self.by_server {
             let servers: HashSet<Option<&str>> = near.map(|row| row.server.as_deref()).collect();
             let tools = self.snapshot.iter().flat_map(|seen| &seen.summary.tools);
             let own = tools.filter(|usage| servers.contains(&usage.tool.server.as_deref()));
@@ -304,7 +304,7 @@ impl StatsView {
         } else {
             near.map(|tool| tool.name.clone()).collect()
         };
-        StatsViewQuery { window: self.window, timelines_of: courses_of, by_server: self.by_server }
+        StatsViewQuery { window: self.window, timelines_of, by_server: self.by_server }
     }
 
     /// Puts the rows in order; what was chosen stays chosen, wherever it is now.

@@ -1,4 +1,4 @@
-//! What the statistics show when calls were counted, and what keys do to them.
+//! Tests of the statistics view.
 
 use super::*;
 use crate::stats::Summary;
@@ -36,7 +36,7 @@ pub(in crate::tui) fn seen(window: StatsWindow) -> StatsSnapshot {
         p95: (at > 0).then(|| Duration::from_millis(at)),
     };
     let timeline = |usage: &Usage| (usage.tool.clone(), (0..30).map(point).collect());
-    let courses = TimeSeriesSet {
+    let timelines = TimeSeriesSet {
         length: Duration::from_mins(1),
         series: tools.iter().map(timeline).collect(),
     };
@@ -45,7 +45,7 @@ pub(in crate::tui) fn seen(window: StatsWindow) -> StatsSnapshot {
     StatsSnapshot {
         window,
         summary: Summary { from, now, tools, ..Summary::default() },
-        timelines: courses,
+        timelines,
         notes: Vec::new(),
         place: "/state/toolhost/stats.db".to_owned(),
         size: Some(61_440),
@@ -142,9 +142,9 @@ fn rows_are_sorted_and_what_was_chosen_stays_chosen() {
 fn what_is_looked_at_is_what_is_near() {
     let mut state = measured();
     let effects = tick(&mut state, 1);
-    let mut courses = looks(&effects)[0].timelines_of.clone();
-    courses.sort_unstable();
-    assert_eq!(courses, ["calculator", "files-read_file", "web-search"]);
+    let mut timelines = looks(&effects)[0].timelines_of.clone();
+    timelines.sort_unstable();
+    assert_eq!(timelines, ["calculator", "files-read_file", "web-search"]);
 }
 
 #[test]

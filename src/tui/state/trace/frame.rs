@@ -1,4 +1,4 @@
-//! One frame, or a request with its answer, laid out to be read.
+//! One frame, or a request with its answer, formatted for reading.
 //!
 //! Owns: the lines, made once when the frame is chosen, and how many of them one message may have.
 //! Never does: draw them.

@@ -1,4 +1,4 @@
-//! One line of the trace: what crossed a wire, or what was logged, and what it is about.
+//! One item of the trace: a frame or a log line, and what it is about.
 //!
 //! Owns: the few words that stand in its line, found once when it comes. Never does: change what
 //! crossed.

@@ -1,4 +1,4 @@
-//! What crosses the wires: the newest lines, which of them are shown, and one of them whole.
+//! The trace view: the newest items, the filter, and the selected item.
 //!
 //! Owns: the pause, the filter, the chosen line, what a trace file is to hold. Never does: hold
 //! back a wire.
@@ -151,7 +151,7 @@ impl View for TraceView {
     }
 
     fn tick(&mut self, _context: &mut AppContext) -> Vec<AppEffect> {
-        // Not with each line that comes: nobody reads thousands of frames a second.
+        // Not with each line that comes: thousands of frames a second cannot be read.
         self.lay_out();
         Vec::new()
     }
@@ -167,7 +167,7 @@ impl TraceView {
         self.add(TraceItem::of(seen));
     }
 
-    /// Something was logged. `now` is the time as far as anybody said.
+    /// Adds a log line. `now` is the newest time that is known here.
     pub fn logged(&mut self, origin: &str, now: Duration, level: &str, text: &str) {
         let newest = self.ring.iter().next_back().map(|(_, item)| item.at);
         let at = newest.map_or(now, |newest| newest.max(now));

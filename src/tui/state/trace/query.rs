@@ -1,4 +1,4 @@
-//! Which lines of the trace are shown.
+//! The filter of the trace.
 
 use super::item::{TraceContent, TraceItem};
 use crate::model::traffic::{Direction, TrafficFilter};

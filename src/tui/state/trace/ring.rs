@@ -1,4 +1,4 @@
-//! The newest lines, within bounds, and which answer belongs to which request.
+//! The bounded ring of newest items, and the pairing of requests with answers.
 //!
 //! Owns: the bounds. Each line has a number that it keeps while older ones go.
 

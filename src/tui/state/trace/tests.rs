@@ -1,4 +1,4 @@
-//! The trace without a terminal: what is kept, what belongs together, what is shown.
+//! Tests of the trace view, without a terminal.
 
 use bytes::Bytes;
 use proptest::prelude::*;
@@ -160,7 +160,7 @@ fn while_it_is_paused_what_comes_is_kept_and_counted() {
 }
 
 #[test]
-fn the_newest_line_is_followed_until_somebody_looks_at_another() {
+fn the_newest_line_is_followed_until_another_is_selected() {
     let mut state = sample();
     state.update(crossed("files", asked(60, "ping", &json!({}))));
     assert!(state.trace.chosen().unwrap().is_request());

@@ -1,5 +1,5 @@
-//! What trust means for the rest of the console: its keys while the question has them all, and
-//! everything that is asked for anew after the host was replaced.
+//! Effects of trust on the console: the dialog's keys, and what is reloaded after the host was
+//! replaced.
 
 use crate::tui::event::AppEffect;
 use crate::tui::event::trust::TrustEvent;

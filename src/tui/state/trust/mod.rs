@@ -1,4 +1,4 @@
-//! Trust in the project: how far it goes, the question about it, and what an answer leads to.
+//! Project trust: its state, the question, and the consequences of an answer.
 //!
 //! Owns: when the question comes up by itself, that exactly what was shown is what is stored, and
 //! what is said when trust changes elsewhere. Never does: store an answer or build a host.

@@ -1,4 +1,4 @@
-//! When the project is asked about, which answers count, and what is done when trust changes.
+//! Tests of when trust is asked for, which answers count, and what a change of trust does.
 
 use super::*;
 use crate::catalogue::{Catalogue, ServerListing};

@@ -1,4 +1,4 @@
-//! The question about the project while it is on the screen.
+//! The trust question while it is on the screen.
 //!
 //! Owns: its text, and that a yes counts only after the end of that text was drawn.
 
@@ -73,7 +73,7 @@ impl TrustWindow {
         }
     }
 
-    /// So many rows on; back when negative.
+    /// Scrolls by `by` rows; back when negative.
     pub fn scroll(&mut self, by: isize) {
         self.is_read |= self.text.is_end_visible();
         self.text.scroll(by);

@@ -1,4 +1,4 @@
-//! What a confined program tries against its user, with real children and real victims.
+//! Tests of attacks by a confined program, with real children and real victims.
 
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::os::unix::net::UnixDatagram;
@@ -66,11 +66,11 @@ print('end')
 ";
 
 /// Root is not bound by the modes of files, and needs no user namespace: all of this once more for
-/// somebody who is not root.
+/// an ordinary user.
 #[test]
 fn the_same_holds_for_an_ordinary_user() {
     use std::os::unix::process::CommandExt as _;
-    const NOBODY: u32 = 65534;
+    const UNPRIVILEGED_USER: u32 = 65534;
     if !is_superuser() {
         return;
     }
@@ -79,8 +79,8 @@ fn the_same_holds_for_an_ordinary_user() {
         .args(["confine::tests::attacks", "confine::tests::namespaces", "--skip", "ordinary_user"])
         .env("RUST_BACKTRACE", "0")
         .current_dir("/")
-        .uid(NOBODY)
-        .gid(NOBODY)
+        .uid(UNPRIVILEGED_USER)
+        .gid(UNPRIVILEGED_USER)
         .output();
     match run {
         Err(why) => eprintln!("\n*** SKIPPED: {} as nobody: {why} ***\n", tests.display()),

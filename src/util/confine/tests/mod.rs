@@ -1,4 +1,4 @@
-//! Confinements held against real children.
+//! Tests of confinement with real children.
 #![cfg(target_os = "linux")]
 
 mod attacks;
@@ -193,7 +193,7 @@ attempt("pair", lambda: pair[0].send(b"x"))
 }
 
 #[tokio::test]
-async fn no_socket_of_somebody_else_is_connected_to() {
+async fn no_socket_of_another_user_is_connected_to() {
     if !Path::new(PYTHON).exists() {
         return;
     }

@@ -1,4 +1,4 @@
-//! Programs in namespaces of their own: where metadata can be changed, and how they end.
+//! Tests of programs in namespaces of their own: where metadata can be changed, and how they end.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! What is chosen and refused on systems that lack something, and what is said about each level.
+//! Tests of what is chosen, refused and reported on systems that lack a mechanism.
 
 use std::io;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The chunked transfer coding, piece by piece (RFC 9112, 7.1).
+//! Incremental decoding of the chunked transfer coding (RFC 9112, 7.1).
 //!
 //! Owns: where chunks begin and end, and a bound on what stands between them. Never does: read, or
 //! keep what was in a chunk.

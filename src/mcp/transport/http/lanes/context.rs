@@ -1,4 +1,4 @@
-//! What all lanes of a run share.
+//! State shared by all lanes of a run.
 //!
 //! Owns: the way to the wire they belong to, and how another connection is made. Never does: carry
 //! a call.

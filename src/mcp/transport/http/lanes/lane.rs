@@ -1,4 +1,4 @@
-//! One connection that carries one call at a time.
+//! A lane: one connection that carries one call at a time.
 //!
 //! Owns: the life of the connection, writing a request and reading up to its answer, without
 //! allocating anything once its buffers have their size. Never does: choose what is sent, or wait
@@ -37,7 +37,7 @@ const STABLE_AFTER: Duration = Duration::from_secs(1);
 /// A connection, and what is under way on it.
 pub(super) struct HttpLane {
     state: LaneState,
-    /// What is asked, head and body, and how much of it was written.
+    /// The request, head and body; `written` counts the bytes that were sent.
     pub(super) out: Vec<u8>,
     /// Its body, and its own headers, to send it again with another head.
     pub(super) body: Vec<u8>,
@@ -54,7 +54,7 @@ pub(super) struct HttpLane {
     is_watched: bool,
     /// A call is on it that has no ending yet.
     pub(super) is_busy: bool,
-    /// It stands among the idle ones.
+    /// Whether it is queued among the idle lanes.
     pub(super) is_queued: bool,
     /// Why its call was refused, while other credentials are being got.
     pub(super) refusal: Option<Error>,
@@ -84,7 +84,7 @@ pub(super) struct LaneCall {
     pub(super) bytes_in: u64,
     /// Which head it was sent with.
     pub(super) generation: u32,
-    /// It was sent a second time with other credentials.
+    /// Whether it was sent again with renewed credentials.
     pub(super) is_resent: bool,
     /// When it, or what is left of its stream, is not waited for any more.
     pub(super) deadline: Instant,
@@ -218,7 +218,7 @@ impl HttpLane {
         self.is_watched = true;
         match self.input.fill(stream, cx) {
             Poll::Pending => true,
-            // Also when it said something unasked: what that belongs to is anybody's guess.
+            // Also when it sent something unasked: what that belongs to is unknown.
             Poll::Ready(_) => {
                 context.warnings().lost += 1;
                 if SystemClock.now().saturating_duration_since(self.since) >= STABLE_AFTER {

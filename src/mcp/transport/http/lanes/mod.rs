@@ -1,4 +1,4 @@
-//! Many calls of one tool over connections of their own, one call at a time on each.
+//! Lanes: many calls of one tool over dedicated connections, one call at a time on each.
 //!
 //! Owns: [`LanePool`], a fixed number of connections to one server with requests that are written in
 //! advance; which of them are idle, and when a call took too long. What comes beside answers goes to

@@ -1,4 +1,4 @@
-//! Which lanes have something to do.
+//! The queue of lanes that are ready to make progress.
 //!
 //! Owns: a waker for each lane, made once, and the row of those that were woken. So a run over many
 //! connections looks only at those on which something happened. Never does: poll.
@@ -32,7 +32,7 @@ struct LaneWaker {
 }
 
 impl ReadyLanes {
-    /// So many lanes, all of which have something to do.
+    /// A queue of `lanes` lanes, all of them ready.
     pub(super) fn new(lanes: usize) -> Self {
         let woken = Arc::new(ReadyQueue::default());
         let bell = |lane| {
@@ -64,7 +64,7 @@ impl ReadyLanes {
     pub(super) fn next(&self, waker: &Waker) -> Option<usize> {
         let lane = self.queue.take().or_else(|| {
             self.queue.consumer.register(waker);
-            // One may have come before anybody was registered.
+            // One may have come before the waker was registered.
             self.queue.take()
         })?;
         if let Some(bell) = self.lane_wakers.get(lane) {
@@ -104,18 +104,18 @@ mod tests {
     #[test]
     fn a_lane_stands_in_the_row_once_and_again_after_its_turn() {
         let ready = ReadyLanes::new(2);
-        let nobody = Waker::noop();
-        assert_eq!((ready.next(nobody), ready.next(nobody)), (Some(0), Some(1)));
-        assert_eq!(ready.next(nobody), None);
+        let waker = Waker::noop();
+        assert_eq!((ready.next(waker), ready.next(waker)), (Some(0), Some(1)));
+        assert_eq!(ready.next(waker), None);
         ready.waker(1).unwrap().wake_by_ref();
         ready.enqueue(1);
-        assert_eq!((ready.next(nobody), ready.next(nobody)), (Some(1), None));
+        assert_eq!((ready.next(waker), ready.next(waker)), (Some(1), None));
         ready.enqueue(0);
-        assert_eq!(ready.next(nobody), Some(0));
+        assert_eq!(ready.next(waker), Some(0));
     }
 
     #[test]
-    fn whoever_waits_is_woken() {
+    fn a_registered_waker_is_woken() {
         struct Flag(AtomicBool);
         impl Wake for Flag {
             fn wake(self: Arc<Self>) {

@@ -1,4 +1,4 @@
-//! What is renewed while a run goes on: the login that was refused, the session that was forgotten.
+//! Renewing a refused login or an expired session during a run.
 //!
 //! Owns: doing either once at a time, and not again before something good came of it. Never does:
 //! decide what becomes of a call.

@@ -1,4 +1,4 @@
-//! The head of a request, written once for all calls of a run.
+//! The request head, serialised once for all calls of a run.
 //!
 //! Owns: the same headers as an ordinary call has, in bytes. Never does: send.
 
@@ -16,7 +16,7 @@ use crate::mcp::credentials::AuthHeaders;
 use crate::mcp::wire::{FrameKind, OutgoingFrame};
 use crate::model::Error;
 
-/// What stands before the body of every request.
+/// The head of every request: all bytes before the body.
 pub(super) struct RequestHead {
     /// Everything up to the headers that differ.
     fixed_lines: Vec<u8>,

@@ -1,4 +1,4 @@
-//! The head of a response, as far as an exchange needs it.
+//! Parsing a response head, as far as a lane needs it.
 //!
 //! Owns: reading it without building anything in the ordinary case, and where its body ends
 //! (RFC 9112, 6.3). Never does: say what a status means.

@@ -1,4 +1,4 @@
-//! One response, from its first byte to the answer in it.
+//! Reading one response, from its first byte to the JSON-RPC answer in it.
 //!
 //! Owns: how far a response is, its bounds, and what it means when it is no answer. Never does:
 //! read from a connection, or judge what an answer says.

@@ -1,4 +1,4 @@
-//! What was odd about a run over HTTP.
+//! Protocol warnings collected during a run over HTTP.
 //!
 //! Owns: counting it, and the words for people. Never does: judge a call.
 

@@ -1,4 +1,4 @@
-//! Broken connections and bodies, cut event streams, silence, and giving up.
+//! Tests of broken connections and bodies, cut event streams, silence, and cancellation.
 
 use std::time::Duration;
 

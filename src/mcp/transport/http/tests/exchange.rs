@@ -1,4 +1,4 @@
-//! What is sent, how answers come, what refusals mean, and where requests go.
+//! Tests of requests, answers, refusals and redirects.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,4 +1,4 @@
-//! The wire against real sockets: one test for each promise and each way a server can break one.
+//! Tests of the HTTP wire against real sockets.
 
 mod broken;
 mod exchange;

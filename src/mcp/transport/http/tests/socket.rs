@@ -1,4 +1,4 @@
-//! Streamable HTTP over a Unix socket: the same wire, and the ways a socket cannot be reached.
+//! Tests of Streamable HTTP over a Unix socket.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -86,7 +86,7 @@ async fn a_socket_that_cannot_be_reached_is_named_with_the_reason() {
     assert!(error.message().starts_with("nobody listens"), "{error}");
     assert!(error.hint().is_some());
 
-    // Whoever may do everything is refused nothing.
+    // Root is not refused by a file's mode.
     if rustix::process::geteuid().is_root() {
         return;
     }

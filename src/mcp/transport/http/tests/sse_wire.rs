@@ -1,4 +1,4 @@
-//! HTTP+SSE against real sockets: where messages go, and what the end of the stream means.
+//! Tests of HTTP+SSE against real sockets: where messages go, and what the end of the stream means.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Certificates and handshakes.
+//! Tests of certificates and TLS handshakes.
 
 use std::io::{Read as _, Write as _};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What the wire tells a tracer.
+//! Tests of what the wire reports to a tracer.
 
 use secrecy::SecretString;
 
@@ -93,8 +93,8 @@ async fn a_server_that_is_not_there_and_a_page_are_told_too() {
     .await;
     let wire = HttpWire::connect(HttpTarget { tracer: tracer.clone(), ..target(peer.url("/mcp")) });
     assert!(wire.unwrap().send(request(1, "initialize")).await.is_err());
-    let nobody = "http://127.0.0.1:1/mcp".parse().unwrap();
-    let wire = HttpWire::connect(HttpTarget { tracer, ..target(nobody) });
+    let unused = "http://127.0.0.1:1/mcp".parse().unwrap();
+    let wire = HttpWire::connect(HttpTarget { tracer, ..target(unused) });
     assert!(wire.unwrap().send(request(1, "initialize")).await.is_err());
     let kept = kept.lock().unwrap();
     let all: Vec<String> = kept.iter().map(shown).collect();

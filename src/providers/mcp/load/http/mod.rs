@@ -1,4 +1,4 @@
-//! Many calls of a server over HTTP, each on a connection that waits for it.
+//! Benchmark load over HTTP, one connection for each call in flight.
 //!
 //! Owns: what the loop of a run needs of the lanes, and where the ordinary way has to be gone
 //! instead. Never does: pace or count (the load does), or speak HTTP (the `mcp` room does).

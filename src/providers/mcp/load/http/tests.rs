@@ -1,4 +1,4 @@
-//! Runs of calls over HTTP, from the load to a real socket and back.
+//! Tests of benchmark load over HTTP, against real sockets.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,4 +1,4 @@
-//! Runs of calls over the pipes of real processes.
+//! Tests of benchmark load over the pipes of real processes.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -376,7 +376,7 @@ def told(message):
 }
 
 #[tokio::test]
-async fn a_server_that_stops_reading_stops_nobody_and_no_line_is_torn() {
+async fn a_server_that_stops_reading_blocks_no_other_call_and_no_line_is_torn() {
     let dir = tempfile::tempdir().unwrap();
     let go = dir.path().join("go");
     let provider = provider(&format!(
@@ -424,7 +424,7 @@ async fn what_cannot_be_read_on_ends_the_run() {
 }
 
 #[tokio::test]
-async fn a_run_that_is_over_or_given_up_waits_for_nobody() {
+async fn a_run_that_is_over_or_given_up_waits_for_no_call() {
     let provider = provider(
         r#"
 def call(id, a, n):

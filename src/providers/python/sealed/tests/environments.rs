@@ -1,4 +1,4 @@
-//! Virtual environments of a project.
+//! Attacks through a project's virtual environment.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Modules below the root.
+//! Attacks through modules below the root.
 
 use super::*;
 use crate::config::environment::{Environment as _, ProcessEnvironment};

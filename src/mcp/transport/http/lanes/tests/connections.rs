@@ -1,4 +1,4 @@
-//! Connections that are refused, closed, encrypted, or go to a socket.
+//! Tests of connections that are refused, closed, encrypted, or go to a socket.
 
 use super::super::super::tests::socket::{over, socket_to};
 use super::super::super::tests::tls::tls_server;

@@ -1,4 +1,4 @@
-//! Every way an answer can fail to come, told in the words of an ordinary call.
+//! Tests that every failure of an answer is reported as for an ordinary call.
 
 use super::super::super::HttpTarget;
 use super::super::super::tests::{call as ordinary_call, target};
@@ -133,7 +133,8 @@ async fn a_call_without_an_answer_ends_as_an_ordinary_one_would() {
         assert_eq!(error.kind(), expected.kind(), "{name}: {error:?} instead of {expected:?}");
         let (said, wanted) =
             (without_numbers(error.message()), without_numbers(expected.message()));
-        // Why something is not HTTP, and how a body is broken, is said by whoever reads it.
+        // Why something is not HTTP, and how a body is broken, is said by the reader in its own
+        // words.
         let common = wanted.split(": ").next().unwrap();
         match name {
             "no http" | "bad chunk" => assert!(said.starts_with(common), "{name}: {said}"),

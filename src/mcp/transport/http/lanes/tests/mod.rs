@@ -1,4 +1,4 @@
-//! Lanes against real sockets: what an ordinary call would send and say is sent and said here.
+//! Tests of lanes against real sockets: they send and report what an ordinary call would.
 
 mod connections;
 mod errors;

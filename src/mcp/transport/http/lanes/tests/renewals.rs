@@ -1,4 +1,4 @@
-//! Logins that are refused, and sessions that are forgotten, in the middle of a run.
+//! Tests of logins that are refused, and sessions that expire, in the middle of a run.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,0 +1,78 @@
+//! Notifications of the server: progress, log lines, cancellations, changes.
+//!
+//! Owns: which part of the session hears of each. Never does: answer.
+
+use serde_json::Value;
+
+use super::{McpSession, ProgressUpdate};
+use crate::mcp::message::RawJson;
+use crate::mcp::notifications;
+use crate::mcp::protocol_warning::ProtocolWarning;
+use crate::model::{HostEvent, LogLevel};
+
+impl McpSession {
+    pub(super) fn handle_notification(&self, method: &str, params: Option<RawJson>) {
+        let Ok(params) = params.map(|raw| raw.parse()).transpose() else {
+            return self.add_warning(ProtocolWarning::UnreadableNotification(method.to_owned()));
+        };
+        let params = params.unwrap_or_default();
+        match method {
+            "notifications/progress" => self.handle_progress(&params),
+            "notifications/message" => self.handle_log(&params),
+            "notifications/cancelled" => {
+                let id = params.get("requestId").map(Value::to_string).unwrap_or_default();
+                self.state().questions.withdraw(&id);
+            }
+            "notifications/elicitation/complete" => {
+                let id = params.get("elicitationId").and_then(Value::as_str).unwrap_or_default();
+                let known = self.state().questions.take_page(id);
+                if known {
+                    let text = "it says that what it asked for on a page is done".to_owned();
+                    self.events.emit(HostEvent::Notice { origin: self.server.clone(), text });
+                }
+            }
+            "notifications/tasks" | "notifications/tasks/status" => {
+                self.task_updated.notify_waiters();
+            }
+            _ => match notifications::read(method, &params) {
+                Ok(Some(news)) => {
+                    self.state().notifications.publish(&news);
+                    if let Some(event) = news.event(&self.server) {
+                        self.events.emit(event);
+                    }
+                }
+                Ok(None) => {}
+                Err(flaw) => self.add_warning(ProtocolWarning::FlawedNotification {
+                    method: method.to_owned(),
+                    flaw,
+                }),
+            },
+        }
+    }
+
+    fn handle_progress(&self, params: &Value) {
+        let token = params.get("progressToken").and_then(Value::as_i64);
+        let listener = token.and_then(|t| self.state().progress.get(&t).cloned());
+        let progress = params.get("progress").and_then(Value::as_f64).filter(|p| p.is_finite());
+        let (Some(listener), Some(progress)) = (listener, progress) else { return };
+        listener(ProgressUpdate {
+            done: progress,
+            total: params.get("total").and_then(Value::as_f64).filter(|t| t.is_finite()),
+            message: params.get("message").and_then(Value::as_str).map(str::to_owned),
+        });
+    }
+
+    fn handle_log(&self, params: &Value) {
+        let text = match params.get("data") {
+            Some(Value::String(text)) => text.clone(),
+            Some(other) => other.to_string(),
+            None => return,
+        };
+        let level = params.get("level").and_then(Value::as_str).unwrap_or("info").to_owned();
+        self.events.emit(HostEvent::Log {
+            origin: self.server.clone(),
+            level: LogLevel(level),
+            text,
+        });
+    }
+}

@@ -1,0 +1,61 @@
+//! "Did you mean": suggestions for misspelt words.
+//!
+//! Owns: how alike two words are. Never does: know what the words name.
+
+/// Longer words are no typing mistakes, and comparing takes quadratic time.
+const MAX_LENGTH: usize = 256;
+
+/// From how many characters on the beginning of a word counts as the word.
+const MIN_PREFIX: usize = 3;
+
+/// The one of `known` that `word` probably was meant to be: the one with the fewest typing
+/// mistakes, at most one for every three letters and fewer than it has letters, or one that begins
+/// with `word`.
+pub fn nearest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
+    if word.len() > MAX_LENGTH {
+        return None;
+    }
+    let lower = word.to_lowercase();
+    known
+        .into_iter()
+        .filter(|known| known.len() <= MAX_LENGTH)
+        .map(|known| (known, known.to_lowercase()))
+        .map(|(known, other)| {
+            let is_prefix = lower.len() >= MIN_PREFIX && other.starts_with(&lower);
+            (strsim::damerau_levenshtein(&lower, &other), is_prefix, known)
+        })
+        .filter(|(distance, is_prefix, known)| {
+            *is_prefix || *distance < known.len() && *distance <= known.len().max(3) / 3
+        })
+        .min_by_key(|(distance, ..)| *distance)
+        .map(|(.., known)| known)
+}
+
+/// The hint that names the [`nearest`] word: `did you mean 'name'?`.
+pub fn did_you_mean<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Option<String> {
+    nearest(word, known).map(|near| format!("did you mean '{near}'?"))
+}
+
+/// How alike two names are, from 0 to 1, for ranking many names.
+pub fn similarity(a: &str, b: &str) -> f64 {
+    if a.len() > MAX_LENGTH || b.len() > MAX_LENGTH { 0.0 } else { strsim::jaro_winkler(a, b) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_word_has_few_mistakes_or_begins_alike() {
+        let known = ["message", "count", "counter"];
+        assert_eq!(nearest("mesage", known), Some("message"));
+        assert_eq!(nearest("Coutn", known), Some("count"));
+        assert_eq!(nearest("mes", known), Some("message"));
+        assert_eq!(nearest("counte", known), Some("count"));
+        assert_eq!(nearest("me", known), None);
+        assert_eq!(nearest("z", ["x", "y"]), None);
+        assert_eq!(nearest("colour", known), None);
+        assert_eq!(nearest(&"message".repeat(40), known), None);
+        assert_eq!(did_you_mean("mesage", known).unwrap(), "did you mean 'message'?");
+    }
+}
