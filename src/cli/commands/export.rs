@@ -8,9 +8,9 @@ use clap_complete::ArgValueCompleter;
 use crate::cli::complete;
 use crate::cli::context::{CommandContext, CommandResult, StartScope};
 use crate::cli::entry_checks;
-use crate::cli::output::{Format, plural};
+use crate::cli::output::{Format, Output, plural};
 use crate::cli::views;
-use crate::formats::ModelFormat;
+use crate::formats::{ExportedCatalogue, ModelFormat};
 use crate::host::request::ListScope;
 use crate::model::Error;
 use crate::util::pattern;
@@ -103,9 +103,7 @@ pub async fn run(args: &ExportArgs, context: &CommandContext) -> CommandResult {
             && (args.tools.is_empty() || args.tools.iter().any(|p| pattern::matches(p, &name)))
     });
     let exported = dialect.export(wanted);
-    for tool in exported.tools.iter().filter(|tool| !tool.downgrades.is_empty()) {
-        context.output.warn(&format!("{}: {}", tool.full_name, tool.downgrades.join("; ")));
-    }
+    warn_of_downgrades(&exported, dialect, &context.output);
     let printed = if format == Format::Yaml { Format::Yaml } else { Format::Json };
     context.output.value(printed, &exported.definitions())?;
     if context.output.verbosity() > 0 {
@@ -115,5 +113,20 @@ pub async fn run(args: &ExportArgs, context: &CommandContext) -> CommandResult {
     match views::catalogue::verdict(&catalogue, !exported.tools.is_empty()) {
         None => Ok(()),
         Some(error) => Err(error.into()),
+    }
+}
+
+/// What the dialect cannot say: each tool with `-v`, otherwise how many lose something.
+fn warn_of_downgrades(exported: &ExportedCatalogue, dialect: ModelFormat, output: &Output) {
+    let changed: Vec<_> =
+        exported.tools.iter().filter(|tool| !tool.downgrades.is_empty()).collect();
+    if output.verbosity() > 0 {
+        for tool in changed {
+            output.warn(&format!("{}: {}", tool.full_name, tool.downgrades.join("; ")));
+        }
+    } else if !changed.is_empty() {
+        let count = plural(changed.len(), "tool says", "tools say");
+        let dialect = dialect.as_str();
+        output.warn(&format!("{count} less in the format {dialect}; -v shows what is left out"));
     }
 }

@@ -130,7 +130,8 @@ impl CatalogueServer {
         let mut asked = InputRequests::new();
         let mut questions = Vec::new();
         for (number, question) in waiting.into_iter().enumerate() {
-            let name = format!("input-{}", number + 1);
+            let own = question.key.clone().filter(|key| !asked.contains_key(key));
+            let name = own.unwrap_or_else(|| format!("input-{}", number + 1));
             let request = questions::input_request(&question.body)
                 .map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
             asked.insert(name.clone(), request);

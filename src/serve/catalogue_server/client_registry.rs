@@ -53,6 +53,8 @@ pub(super) struct CallProgress {
 /// A question that waits for a client's answer. Dropped, it counts as turned away from.
 #[derive(Debug)]
 pub(super) struct PendingQuestion {
+    /// The server's own name of the question.
+    pub(super) key: Option<String>,
     pub(super) body: QuestionBody,
     pub(super) reply: oneshot::Sender<QuestionReply>,
 }
@@ -140,11 +142,16 @@ impl ClientRegistry {
     }
 
     /// Asks the client that waits for a call.
-    async fn ask_client(&self, call: Option<&CallId>, body: QuestionBody) -> QuestionReply {
+    async fn ask_client(
+        &self,
+        call: Option<&CallId>,
+        key: Option<String>,
+        body: QuestionBody,
+    ) -> QuestionReply {
         let link = call.and_then(|call| self.calls().get(call).cloned());
         let Some(link) = link else { return QuestionReply::Unattended };
         let (reply, answer) = oneshot::channel();
-        if link.questions.send(PendingQuestion { body, reply }).await.is_err() {
+        if link.questions.send(PendingQuestion { key, body, reply }).await.is_err() {
             return QuestionReply::Unattended;
         }
         answer.await.unwrap_or(QuestionReply::Cancel)
@@ -160,7 +167,7 @@ impl Drop for CallWatch {
 #[async_trait]
 impl QuestionHandler for ClientRegistry {
     async fn ask(&self, question: Question) -> QuestionReply {
-        self.ask_client(question.call.as_ref(), question.body).await
+        self.ask_client(question.call.as_ref(), question.key, question.body).await
     }
 
     fn allows_concurrent(&self) -> bool {
@@ -173,7 +180,7 @@ impl Approver for ClientRegistry {
     async fn ask(&self, request: &ApprovalRequest<'_>) -> Approval {
         let body =
             QuestionBody::Form { message: approval_message(request), schema: approval_form() };
-        match self.ask_client(request.call.as_ref(), body).await {
+        match self.ask_client(request.call.as_ref(), None, body).await {
             QuestionReply::Accept(answer) if answer.get(APPROVE) == Some(&Value::Bool(true)) => {
                 Approval::Granted
             }

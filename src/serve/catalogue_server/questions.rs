@@ -32,7 +32,7 @@ pub(super) fn can_fill_forms(capabilities: Option<&ClientCapabilities>) -> bool 
 
 /// Asks a client of the older era, and hands the answer to whoever asked.
 pub(super) async fn ask(peer: Peer<RoleServer>, question: PendingQuestion) {
-    let PendingQuestion { body, mut reply } = question;
+    let PendingQuestion { body, mut reply, .. } = question;
     let (method, params) = request(&body);
     let request = ServerRequest::CustomRequest(CustomRequest::new(method, Some(params)));
     let options = PeerRequestOptions::with_timeout(limits::MAX_TOTAL);

@@ -85,20 +85,30 @@ impl AccessRules {
     }
 
     fn is_known_host(&self, host: &str) -> bool {
-        let name = match host.rsplit_once(':') {
-            Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
-            _ => host,
+        let is_same = |known: &String| {
+            host.eq_ignore_ascii_case(known) || without_port(host).eq_ignore_ascii_case(known)
         };
-        let own = ["localhost", "127.0.0.1", "[::1]"];
-        own.iter().any(|known| name.eq_ignore_ascii_case(known))
-            || self
-                .allowed_hosts
-                .iter()
-                .any(|known| name.eq_ignore_ascii_case(known) || host.eq_ignore_ascii_case(known))
+        is_own_name(host) || self.allowed_hosts.iter().any(is_same)
     }
 
+    /// Pages of this machine may ask, as long as they have the token.
     fn is_allowed(&self, origin: &str) -> bool {
-        self.allowed_origins.iter().any(|known| known.eq_ignore_ascii_case(origin))
+        let host = origin.split_once("://").map(|(_, host)| host);
+        host.is_some_and(is_own_name)
+            || self.allowed_origins.iter().any(|known| known.eq_ignore_ascii_case(origin))
+    }
+}
+
+/// Whether this is one of the names of this machine for itself, with a port or without.
+fn is_own_name(host: &str) -> bool {
+    let name = without_port(host);
+    ["localhost", "127.0.0.1", "[::1]"].iter().any(|own| name.eq_ignore_ascii_case(own))
+}
+
+fn without_port(host: &str) -> &str {
+    match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
+        _ => host,
     }
 }
 
@@ -116,4 +126,84 @@ fn text(headers: &HeaderMap, name: header::HeaderName) -> Option<&str> {
 
 fn digest(token: &[u8]) -> TokenDigest {
     Sha256::digest(token).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rules() -> AccessRules {
+        let token = SecretString::from("sesame".to_owned());
+        AccessRules::new(
+            &token,
+            vec!["tools.example.com".into()],
+            vec!["https://app.example".into()],
+        )
+    }
+
+    fn check(uri: &str, headers: &[(&str, &str)]) -> Result<(), AccessError> {
+        let mut request = http::Request::builder().uri(uri);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        rules().check(&request.body(()).unwrap().into_parts().0)
+    }
+
+    const TOKEN: (&str, &str) = ("authorization", "Bearer sesame");
+
+    #[test]
+    fn a_request_for_this_machine_with_the_token_passes() {
+        for host in ["localhost", "localhost:80", "127.0.0.1:8080", "[::1]:8080", "LOCALHOST"] {
+            assert_eq!(check("/mcp", &[("host", host), TOKEN]), Ok(()), "{host}");
+        }
+        let allowed = [("host", "tools.example.com:443"), ("origin", "https://app.example"), TOKEN];
+        assert_eq!(check("/mcp", &allowed), Ok(()));
+        let page = [("host", "localhost:1"), ("origin", "http://localhost:3000"), TOKEN];
+        assert_eq!(check("/mcp", &page), Ok(()));
+        let scheme = [("host", "localhost"), ("authorization", "bearer  sesame ")];
+        assert_eq!(check("/mcp", &scheme), Ok(()));
+    }
+
+    #[test]
+    fn another_name_of_the_server_is_refused_before_anything_else() {
+        for host in ["evil.example", "localhost.evil.example", "127.0.0.1.evil.example", "", "a b"]
+        {
+            assert_eq!(check("/mcp", &[("host", host), TOKEN]), Err(AccessError::Host), "{host}");
+        }
+        assert_eq!(check("/mcp", &[TOKEN]), Err(AccessError::Host));
+        let two = [("host", "localhost"), ("host", "evil.example"), TOKEN];
+        assert_eq!(check("/mcp", &two), Err(AccessError::Host));
+    }
+
+    #[test]
+    fn pages_of_others_are_refused_whatever_they_send() {
+        for origin in [
+            "http://evil.example",
+            "null",
+            "http://localhost.evil.example",
+            "",
+            "https://app.example:1",
+        ] {
+            let sent = [("host", "localhost"), ("origin", origin), TOKEN];
+            assert_eq!(check("/mcp", &sent), Err(AccessError::Origin), "{origin}");
+        }
+    }
+
+    #[test]
+    fn a_token_is_taken_from_its_header_alone() {
+        let host = ("host", "localhost");
+        assert_eq!(check("/mcp", &[host]), Err(AccessError::Token));
+        for value in
+            ["Bearer", "Bearer ", "Bearer sesam", "Bearer sesame2", "Basic sesame", "sesame"]
+        {
+            let sent = [host, ("authorization", value)];
+            assert_eq!(check("/mcp", &sent), Err(AccessError::Token), "{value}");
+        }
+        let twice = [host, TOKEN, ("authorization", "Bearer other")];
+        assert_eq!(check("/mcp", &twice), Err(AccessError::Token));
+        for query in ["token=sesame", "a=1&access_token=sesame", "%74oken=sesame"] {
+            let uri = format!("/mcp?{query}");
+            assert_eq!(check(&uri, &[host, TOKEN]), Err(AccessError::TokenInQuery), "{query}");
+        }
+    }
 }
