@@ -160,6 +160,7 @@ pub mod bench;
 pub mod catalogue;
 pub mod cli;
 pub mod config;
+pub mod formats;
 pub mod history;
 pub mod host;
 pub mod mcp;

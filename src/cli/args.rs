@@ -5,8 +5,8 @@ use std::ffi::OsString;
 use clap::{Parser, Subcommand};
 
 use super::commands::{
-    audit, auth, bench, call, complete, completions, config, history, inspect, list, pin, prompts,
-    record, replay, resources, servers, stats, trace, trust, verify,
+    audit, auth, bench, call, complete, completions, config, dispatch, export, history, inspect,
+    list, pin, prompts, record, replay, resources, serve, servers, stats, trace, trust, verify,
 };
 use super::options::GlobalOptions;
 use super::output::{SpanStyle, StyledLine, StyledPage};
@@ -75,6 +75,12 @@ pub enum CliCommand {
     Trace(trace::TraceArgs),
     /// Record what another client and a server say to each other.
     Record(record::RecordArgs),
+    /// Print the tools as definitions for a model.
+    Export(export::ExportArgs),
+    /// Run the calls that a model asks for, and print the messages to send back.
+    Dispatch(dispatch::DispatchArgs),
+    /// Serve the catalogue as an MCP server.
+    Serve(serve::ServeArgs),
     /// Serve a recording as an MCP server on standard input and output.
     Replay(replay::ReplayArgs),
     /// Show the calls that were made and refused.

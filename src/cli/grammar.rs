@@ -11,8 +11,8 @@ use clap::{Args as _, FromArgMatches as _, Parser as _};
 
 use super::args::Cli;
 use super::commands::{
-    audit, auth, bench, call, complete, completions, config, history, inspect, list, pin, prompts,
-    record, replay, resources, servers, stats, trace, trust, verify,
+    audit, auth, bench, call, complete, completions, config, dispatch, export, history, inspect,
+    list, pin, prompts, record, replay, resources, serve, servers, stats, trace, trust, verify,
 };
 use super::options::GlobalOptions;
 
@@ -49,6 +49,9 @@ fn command_grammar(name: &str) -> Option<clap::Command> {
         "list" => list::ListArgs::augment_args(named("list")),
         "inspect" | "show" => inspect::InspectArgs::augment_args(named("inspect").alias("show")),
         "call" | "invoke" => call::CallArgs::augment_args(named("call").alias("invoke")),
+        "export" => export::ExportArgs::augment_args(named("export")),
+        "dispatch" => dispatch::DispatchArgs::augment_args(named("dispatch")),
+        "serve" => serve::ServeArgs::augment_args(named("serve")),
         "servers" => servers::ServersArgs::augment_args(named("servers")),
         "resources" => resources::ResourcesArgs::augment_args(named("resources")),
         "prompts" => prompts::PromptsArgs::augment_args(named("prompts")),

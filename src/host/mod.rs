@@ -19,6 +19,7 @@ pub mod limits;
 pub mod listings;
 pub mod load;
 pub mod nested;
+pub mod offered;
 pub mod offerings;
 pub mod pinning;
 pub mod policy;

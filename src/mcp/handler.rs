@@ -49,7 +49,7 @@ impl rmcp::ClientHandler for SdkHandler {
         if let Some(page) = params.get("elicitationId").and_then(Value::as_str) {
             self.session.remember_page(page);
         }
-        let occasion = QuestionContext { call: open.call, round: None };
+        let occasion = QuestionContext { call: open.call, ..QuestionContext::default() };
         let limit = if open.is_unrelated { UNRELATED_QUESTION_TIMEOUT } else { QUESTION_TIMEOUT };
         let answer = timeout(limit, self.respondent.answer(&method, &params, &occasion));
         let answer = tokio::select! {

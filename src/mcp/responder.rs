@@ -40,6 +40,8 @@ pub struct QuestionContext {
     pub call: Option<CallId>,
     /// The round of questions of that call, from 1.
     pub round: Option<u32>,
+    /// The server's own name of the question in its round.
+    pub key: Option<String>,
 }
 
 /// Why a question has no answer.
@@ -115,6 +117,7 @@ impl QuestionResponder {
             server: self.server.clone(),
             call: occasion.call.clone(),
             round: occasion.round,
+            key: occasion.key.clone(),
             time_left: None,
             body: ask.clone(),
         };

@@ -6,6 +6,7 @@
 //! id of its own; they are few, and a server that goes on asking where no person answers ends the
 //! request. Never does: know what the final answer means.
 
+use futures_util::future::try_join_all;
 use serde_json::{Value, json};
 
 use super::connection::{Connection, RequestOptions};
@@ -122,16 +123,24 @@ impl InputRounds {
         options: &RequestOptions,
     ) -> Result<JsonObject, Error> {
         self.count_round(requests)?;
-        let occasion = QuestionContext { call: options.call.clone(), round: Some(self.count) };
-        let is_unattended = &mut self.is_unattended;
+        let (round, is_unattended) = (self.count, &mut self.is_unattended);
+        // All at once: a person who answers one thing at a time is asked in this order.
+        let each = requests.iter().map(|(key, request)| async move {
+            let occasion = QuestionContext {
+                call: options.call.clone(),
+                round: Some(round),
+                key: Some(key.clone()),
+            };
+            let (method, params) = question(key, request)?;
+            let answer = connection.respondent().answer(method, params, &occasion).await;
+            let answer = answer.map_err(|refusal| unanswered_error(method, &refusal))?;
+            Ok((key.clone(), answer))
+        });
         let work = async {
             let mut answers = JsonObject::new();
-            for (key, request) in requests {
-                let (method, params) = question(key, request)?;
-                let answer = connection.respondent().answer(method, params, &occasion).await;
-                let answer = answer.map_err(|refusal| unanswered_error(method, &refusal))?;
+            for (key, answer) in try_join_all(each).await? {
                 *is_unattended |= answer.verdict == Some(QuestionOutcome::Unattended);
-                answers.insert(key.clone(), answer.result);
+                answers.insert(key, answer.result);
             }
             Ok(answers)
         };

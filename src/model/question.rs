@@ -17,6 +17,8 @@ pub struct Question {
     /// The round of questions of that call, from 1, when the server answers with questions
     /// (revision 2026-07-28); `None` when it asks by itself.
     pub round: Option<u32>,
+    /// The server's own name of the question in that round.
+    pub key: Option<String>,
     /// How long that call may still take when the question is put; `None` when that is not known.
     pub time_left: Option<Duration>,
     /// The form, the address or the sample that is asked for.

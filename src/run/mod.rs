@@ -13,8 +13,8 @@ use std::time::Duration;
 use crate::assembly;
 use crate::cli::args::{self, Cli, CliCommand};
 use crate::cli::commands::{
-    self, audit, auth, bench, call, completions, config, history, inspect, list, pin, prompts,
-    record, replay, resources, servers, stats, trace, trust, verify,
+    self, audit, auth, bench, call, completions, config, dispatch, export, history, inspect, list,
+    pin, prompts, record, replay, resources, serve, servers, stats, trace, trust, verify,
 };
 use crate::cli::complete;
 use crate::cli::context::{CommandContext, CommandResult};
@@ -25,7 +25,7 @@ use crate::cli::parse_errors;
 use crate::cli::signals::{NextSignal, Signals, ignore_file_size_signal};
 use crate::config::environment::{Environment, ProcessEnvironment};
 use crate::model::{Error, ErrorKind, Signal};
-use crate::serve;
+use crate::serve::demo;
 use crate::util::orphans;
 
 /// How long a command may take to stop once it was told to: telling a server, printing what there
@@ -219,6 +219,9 @@ async fn run_command(command: CliCommand, context: &CommandContext) -> CommandRe
         CliCommand::Complete(args) => commands::complete::run(&args, context).await,
         CliCommand::Trace(args) => trace::run(&args, context).await,
         CliCommand::Record(args) => record::run(&args, context).await,
+        CliCommand::Export(args) => export::run(&args, context).await,
+        CliCommand::Dispatch(args) => dispatch::run(&args, context).await,
+        CliCommand::Serve(args) => serve::run(&args, context).await,
         CliCommand::Replay(args) => replay::run(&args, context).await,
         CliCommand::History(args) => history::run(&args, context).await,
         CliCommand::Stats(args) => stats::run(&args, context).await,
@@ -227,7 +230,7 @@ async fn run_command(command: CliCommand, context: &CommandContext) -> CommandRe
         CliCommand::Verify(args) => verify::run(&args, context).await,
         CliCommand::Trust(args) => trust::run(&args, context).await,
         CliCommand::Auth(args) => auth::run(&args, context).await,
-        CliCommand::DemoServer => Ok(serve::demo::run().await?),
+        CliCommand::DemoServer => Ok(demo::run().await?),
         CliCommand::Completions(args) => completions::run(&args, context),
         CliCommand::Config(args) => config::run(&args, context),
     }

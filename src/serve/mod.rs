@@ -4,6 +4,8 @@
 //! server. Never does: load configuration, talk to a terminal, or start another server. The SDK's
 //! types stay inside this room.
 
+pub mod catalogue_server;
 pub mod demo;
+pub mod listen;
 pub mod record;
 pub mod replay;

@@ -200,6 +200,7 @@ mod tests {
                 server: "srv".to_owned(),
                 call: None,
                 round: None,
+                key: None,
                 time_left: None,
                 body: ask.clone(),
             };

@@ -186,6 +186,7 @@ mod tests {
             server: "srv".to_owned(),
             call: None,
             round: Some(2),
+            key: None,
             time_left: None,
             body: QuestionBody::Form { message: message.clone(), schema: json!({}) },
         };

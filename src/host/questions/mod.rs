@@ -175,6 +175,7 @@ mod tests {
             server: "s".to_owned(),
             call: call.cloned(),
             round: None,
+            key: None,
             time_left: None,
             body: QuestionBody::Form { message: "who?".to_owned(), schema: json!({}) },
         }

@@ -18,8 +18,14 @@ fn asked(width: u16, height: u16, asks: Vec<QuestionBody>) -> AppState {
     state.update(AppEvent::Tick(Duration::from_secs(100)));
     for (id, ask) in (0..).zip(asks) {
         let (call, left) = (Some(CallId("01JD8F".into())), Some(Duration::from_mins(5)));
-        let question =
-            Question { server: format!("srv{id}"), call, round: None, time_left: left, body: ask };
+        let question = Question {
+            server: format!("srv{id}"),
+            call,
+            round: None,
+            key: None,
+            time_left: left,
+            body: ask,
+        };
         state.update(AppEvent::Question { id: AskId(id), question: Box::new(question) });
     }
     state.update(AppEvent::Tick(Duration::from_secs(101)));

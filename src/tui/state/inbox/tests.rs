@@ -20,8 +20,14 @@ fn typed(state: &mut AppState, text: &str) -> Vec<AppEffect> {
 
 fn asks(state: &mut AppState, id: u64, server: &str, ask: QuestionBody) {
     let (call, left) = (Some(CallId("01J".into())), Some(Duration::from_mins(5)));
-    let question =
-        Question { server: server.to_owned(), call, round: None, time_left: left, body: ask };
+    let question = Question {
+        server: server.to_owned(),
+        call,
+        round: None,
+        key: None,
+        time_left: left,
+        body: ask,
+    };
     assert_eq!(
         state.update(AppEvent::Question { id: AskId(id), question: Box::new(question) }),
         []

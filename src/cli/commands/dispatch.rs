@@ -1,0 +1,149 @@
+//! `toolhost dispatch`.
+
+use std::io::Read as _;
+
+use clap::Args;
+use futures_util::{StreamExt as _, stream};
+use serde_json::Value;
+
+use super::export::{FormatArg, chosen_format};
+use crate::cli::context::{CommandContext, CommandResult, StartScope};
+use crate::cli::output::{Format, plural};
+use crate::formats::{CallAnswer, ExportedCatalogue, ModelFormat, RequestedCall, is_changed_name};
+use crate::host::ToolHost;
+use crate::host::limits::MAX_PARALLEL_CALLS;
+use crate::host::request::{CallArguments, CallRequest, ListScope};
+use crate::model::Error;
+
+/// The longest response that is read, in bytes.
+const MAX_RESPONSE: u64 = 16 << 20;
+
+/// Run the calls that a model asks for, and print the messages to send back.
+///
+/// The response of the model is read from standard input. Its calls run at the same time, under the
+/// same rules as any call, and the answers are printed as a JSON array in the order in which they
+/// were asked for. A call that fails is answered with its error, for the model to read: the exit code
+/// is 0 as long as every call has its answer.
+#[derive(Debug, Args)]
+pub struct DispatchArgs {
+    /// The format of the response
+    #[arg(long, value_enum, required_unless_present = "model")]
+    pub format: Option<FormatArg>,
+    /// The model that wrote the response, in place of --format
+    #[arg(long, value_name = "NAME", conflicts_with = "format")]
+    pub model: Option<String>,
+    /// Approve calls that need approval without asking
+    #[arg(short = 'y', long)]
+    pub yes: bool,
+    /// The session that the calls belong to
+    #[arg(long, value_name = "ID")]
+    pub session: Option<String>,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// When standard input holds no response of the format.
+pub async fn run(args: &DispatchArgs, context: &CommandContext) -> CommandResult {
+    let format = context.format(&[Format::Text, Format::Json, Format::Yaml])?;
+    let dialect = chosen_format(args.format, args.model.as_deref())?;
+    let response = read_response().await?;
+    let calls = dialect.requested_calls(&response).map_err(|error| {
+        Error::usage(error.to_string())
+            .with_hint("send the whole response of the model, and name its format")
+    })?;
+    let names: Vec<String> = calls.iter().map(|call| call.name.clone()).collect();
+    let assembly = context.assemble(StartScope::Named(&names, &[])).await?;
+    let exported = exported_names(&assembly.host, dialect, &calls).await;
+    let answers = stream::iter(calls)
+        .map(|call| answer(&assembly.host, &exported, call, args, context))
+        .buffered(MAX_PARALLEL_CALLS)
+        .collect::<Vec<_>>()
+        .await;
+    let failed = answers.iter().filter(|(_, answer)| answer.is_error).count();
+    if failed > 0 {
+        context.output.warn(&format!("{} answered with an error", plural(failed, "call", "calls")));
+    }
+    let printed = if format == Format::Yaml { Format::Yaml } else { Format::Json };
+    context.output.value(printed, &dialect.answer_messages(&answers))
+}
+
+async fn read_response() -> Result<Value, Error> {
+    let fail = |why: String| Error::usage(format!("cannot read the response: {why}"));
+    // Standard input may keep its reader waiting; a signal must still be heard.
+    let read = tokio::task::spawn_blocking(|| {
+        let mut text = String::new();
+        std::io::stdin().take(MAX_RESPONSE + 1).read_to_string(&mut text).map(|_| text)
+    });
+    let text = read
+        .await
+        .map_err(|error| Error::internal(format!("cannot read the response: {error}")))?
+        .map_err(|error| fail(error.to_string()))?;
+    if text.len() as u64 > MAX_RESPONSE {
+        return Err(fail(format!("it is longer than {} MiB", MAX_RESPONSE >> 20)));
+    }
+    serde_json::from_str(&text).map_err(|error| fail(format!("it is no JSON: {error}")))
+}
+
+/// The names that the model was given. All servers are asked only when a name is not the tool's own.
+async fn exported_names(
+    host: &ToolHost,
+    dialect: ModelFormat,
+    calls: &[RequestedCall],
+) -> ExportedCatalogue {
+    for scope in [ListScope::Declared, ListScope::Everything] {
+        let catalogue = host.catalogue(&scope).await;
+        let offered = host.offerable_tools(&catalogue);
+        let exported = dialect.export(offered.iter().map(|tool| tool.definition.as_ref()));
+        let is_complete = calls
+            .iter()
+            .all(|call| exported.full_name(&call.name).is_some() || !is_changed_name(&call.name));
+        if is_complete || scope == ListScope::Everything {
+            return exported;
+        }
+    }
+    ExportedCatalogue::default()
+}
+
+async fn answer(
+    host: &ToolHost,
+    exported: &ExportedCatalogue,
+    call: RequestedCall,
+    args: &DispatchArgs,
+    context: &CommandContext,
+) -> (RequestedCall, CallAnswer) {
+    let arguments = match &call.arguments {
+        Ok(arguments) => arguments.clone(),
+        Err(raw) => {
+            let answer = CallAnswer::failure(format!("{raw}; as written: {}", raw.text));
+            return (call, answer);
+        }
+    };
+    let name = exported.full_name(&call.name).unwrap_or(&call.name);
+    let request = CallRequest {
+        assume_yes: args.yes,
+        session: args.session.clone(),
+        cancel: context.cancel.clone(),
+        ..CallRequest::new(name, CallArguments::Object(arguments))
+    };
+    let answer = match host.call(request).await {
+        Ok(outcome) => match outcome.result {
+            Ok(result) => CallAnswer {
+                is_error: !result.success || result.error.is_some(),
+                content: result.content,
+                structured: result.structured,
+            },
+            Err(error) => CallAnswer::failure(words(&error)),
+        },
+        Err(error) => CallAnswer::failure(words(&error)),
+    };
+    (call, answer)
+}
+
+/// An error as a model reads it: what happened, and what to do.
+fn words(error: &Error) -> String {
+    match error.hint() {
+        Some(hint) => format!("{error}\nhint: {hint}"),
+        None => error.to_string(),
+    }
+}

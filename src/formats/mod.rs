@@ -1,0 +1,321 @@
+//! The dialects in which models are told about tools and ask for calls.
+//!
+//! Owns: how a definition is written for each provider of models, what has to be left out for it,
+//! reading the calls in a model's response, and writing results as the messages to send back. Never
+//! does: call a tool, or contact a provider.
+
+mod anthropic;
+mod gemini;
+mod names;
+mod openai_chat;
+mod openai_responses;
+mod schema_subset;
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashMap;
+
+use serde_json::{Map, Value};
+
+use crate::model::{JsonObject, ToolDefinition};
+use names::NameRule;
+use schema_subset::SchemaSubset;
+
+/// A dialect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ModelFormat {
+    /// The Chat Completions API of `OpenAI`, which many other providers speak too.
+    Openai,
+    /// The Responses API of `OpenAI`.
+    OpenaiResponses,
+    /// The Messages API of Anthropic.
+    Anthropic,
+    /// The Gemini API of Google.
+    Gemini,
+    /// The shape of `tools/list` in the Model Context Protocol.
+    Mcp,
+}
+
+/// A catalogue, written for a model.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ExportedCatalogue {
+    /// The tools, in the order of the catalogue.
+    pub tools: Vec<ExportedTool>,
+    names: HashMap<String, String>,
+}
+
+/// One tool, written for a model.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ExportedTool {
+    /// The tool's own full name.
+    pub full_name: String,
+    /// The name that the model uses.
+    pub name: String,
+    /// The definition in the dialect.
+    pub definition: Value,
+    /// What the dialect cannot say of it, in words.
+    pub downgrades: Vec<String>,
+}
+
+/// A call that a model asks for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RequestedCall {
+    /// The name of the call in the dialect, to answer it by; Gemini may leave it out.
+    pub id: Option<String>,
+    /// The tool's name as the model uses it.
+    pub name: String,
+    /// The arguments, or the text that does not parse as an object.
+    pub arguments: Result<JsonObject, RawArguments>,
+}
+
+/// Arguments that a model wrote and that are no JSON object.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the arguments are no JSON object: {reason}")]
+pub struct RawArguments {
+    /// The text as the model wrote it (`_raw_args`).
+    pub text: String,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
+/// What is answered to a call.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CallAnswer {
+    /// Content blocks in MCP's shape.
+    pub content: Vec<Value>,
+    /// The structured result, when there is one.
+    pub structured: Option<Value>,
+    /// Whether the call failed.
+    pub is_error: bool,
+}
+
+/// Why a model's response cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ResponseError {
+    /// It has the shape of no response of this dialect.
+    #[error("this is no response in the format {format}: {missing} is missing")]
+    Shape {
+        /// The dialect it was read as.
+        format: &'static str,
+        /// What a response of the dialect has.
+        missing: &'static str,
+    },
+    /// A call in it cannot be read.
+    #[error("call {number} of the response has no {missing}")]
+    Call {
+        /// The place of the call, from 1.
+        number: usize,
+        /// What it lacks.
+        missing: &'static str,
+    },
+    /// It asks for calls in a dialect that knows none.
+    #[error("the format {0} has no responses of models")]
+    NoResponses(&'static str),
+}
+
+impl ModelFormat {
+    /// Every dialect, in the order of the help.
+    pub const ALL: [Self; 5] =
+        [Self::Openai, Self::OpenaiResponses, Self::Anthropic, Self::Gemini, Self::Mcp];
+
+    /// The word on the command line.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Openai => "openai",
+            Self::OpenaiResponses => "openai-responses",
+            Self::Anthropic => "anthropic",
+            Self::Gemini => "gemini",
+            Self::Mcp => "mcp",
+        }
+    }
+
+    /// The dialect that a model of this name is spoken to in; `None` for names of no known family.
+    pub fn of_model(model: &str) -> Option<Self> {
+        let name = model.rsplit('/').next().unwrap_or(model).to_ascii_lowercase();
+        let starts = |words: &[&str]| words.iter().any(|word| name.starts_with(word));
+        if starts(&["claude"]) {
+            Some(Self::Anthropic)
+        } else if starts(&["gemini", "gemma"]) {
+            Some(Self::Gemini)
+        } else if starts(&["gpt", "o1", "o3", "o4", "chatgpt", "codex"]) {
+            Some(Self::Openai)
+        } else {
+            None
+        }
+    }
+
+    /// Writes definitions in this dialect. The same tools give the same names each time.
+    pub fn export<'t>(
+        self,
+        tools: impl IntoIterator<Item = &'t ToolDefinition>,
+    ) -> ExportedCatalogue {
+        let mut exported = ExportedCatalogue::default();
+        for tool in tools {
+            let full_name = tool.name.full();
+            let name = self.name_rule().apply(&full_name);
+            let mut downgrades = Vec::new();
+            if name != full_name {
+                downgrades.push(format!("named '{name}' there"));
+            }
+            let definition = match self {
+                Self::Mcp => mcp_definition(tool),
+                _ => {
+                    let schema = self.schema_subset().apply(&tool.input_schema, &mut downgrades);
+                    self.definition(&name, tool, schema)
+                }
+            };
+            exported.names.insert(name.clone(), full_name.clone());
+            exported.tools.push(ExportedTool { full_name, name, definition, downgrades });
+        }
+        exported
+    }
+
+    /// The calls that a model's response asks for, in its order.
+    ///
+    /// # Errors
+    /// When it is no response of this dialect. Arguments that do not parse are no error of the
+    /// response: the call is answered with one.
+    pub fn requested_calls(self, response: &Value) -> Result<Vec<RequestedCall>, ResponseError> {
+        match self {
+            Self::Openai => openai_chat::requested_calls(response),
+            Self::OpenaiResponses => openai_responses::requested_calls(response),
+            Self::Anthropic => anthropic::requested_calls(response),
+            Self::Gemini => gemini::requested_calls(response),
+            Self::Mcp => Err(ResponseError::NoResponses(self.as_str())),
+        }
+    }
+
+    /// The messages that answer calls, in the order of the calls.
+    pub fn answer_messages(self, answers: &[(RequestedCall, CallAnswer)]) -> Vec<Value> {
+        match self {
+            Self::Openai => openai_chat::answer_messages(answers),
+            Self::OpenaiResponses => openai_responses::answer_messages(answers),
+            Self::Anthropic => anthropic::answer_messages(answers),
+            Self::Gemini => gemini::answer_messages(answers),
+            Self::Mcp => Vec::new(),
+        }
+    }
+
+    fn name_rule(self) -> NameRule {
+        match self {
+            Self::Openai | Self::OpenaiResponses => NameRule { longest: 64, extra: "_-" },
+            Self::Anthropic => NameRule { longest: 128, extra: "_-" },
+            Self::Gemini => NameRule { longest: 64, extra: "_-.:" },
+            Self::Mcp => NameRule { longest: 128, extra: "_-./" },
+        }
+    }
+
+    fn schema_subset(self) -> SchemaSubset {
+        match self {
+            Self::Openai | Self::OpenaiResponses | Self::Anthropic | Self::Mcp => {
+                SchemaSubset::ObjectAtTop
+            }
+            Self::Gemini => SchemaSubset::Keywords(gemini::KEYWORDS),
+        }
+    }
+
+    fn definition(self, name: &str, tool: &ToolDefinition, schema: Value) -> Value {
+        let description = tool.description.as_deref().or(tool.title.as_deref());
+        match self {
+            Self::Openai => openai_chat::definition(name, description, schema),
+            Self::OpenaiResponses => openai_responses::definition(name, description, schema),
+            Self::Anthropic => anthropic::definition(name, description, schema),
+            Self::Gemini => gemini::definition(name, description, schema),
+            Self::Mcp => Value::Null,
+        }
+    }
+}
+
+impl ExportedCatalogue {
+    /// The full name of the tool that a model knows by this name.
+    pub fn full_name(&self, name: &str) -> Option<&str> {
+        self.names.get(name).map(String::as_str)
+    }
+
+    /// The definitions as one JSON array.
+    pub fn definitions(&self) -> Value {
+        Value::Array(self.tools.iter().map(|tool| tool.definition.clone()).collect())
+    }
+}
+
+impl CallAnswer {
+    /// A failure in words.
+    pub fn failure(words: impl Into<String>) -> Self {
+        let block = serde_json::json!({ "type": "text", "text": words.into() });
+        Self { content: vec![block], structured: None, is_error: true }
+    }
+
+    /// The content as one text. What is no text is named with its type and size.
+    pub fn text(&self) -> String {
+        let parts: Vec<String> = self.content.iter().map(block_text).collect();
+        match (&self.structured, parts.is_empty()) {
+            (Some(structured), true) => structured.to_string(),
+            _ => parts.join("\n"),
+        }
+    }
+}
+
+/// Whether a name that a model uses may stand for one that its dialect does not allow.
+pub fn is_changed_name(name: &str) -> bool {
+    names::has_digest(name)
+}
+
+/// A content block as text.
+fn block_text(block: &Value) -> String {
+    let field = |name: &str| block.get(name).and_then(Value::as_str);
+    match field("type") {
+        Some("text") => field("text").unwrap_or_default().to_owned(),
+        Some(kind @ ("image" | "audio")) => {
+            let media = field("mimeType").unwrap_or("unknown type");
+            // Base64 takes four characters for three bytes.
+            let bytes = field("data").map_or(0, |data| data.len() / 4 * 3);
+            format!("[{kind} of {media}, about {bytes} bytes, not shown to the model]")
+        }
+        _ => block.to_string(),
+    }
+}
+
+/// The arguments of a call that are written as a text of JSON.
+fn parse_arguments(text: &str) -> Result<JsonObject, RawArguments> {
+    // Some models write nothing for a tool without arguments.
+    if text.trim().is_empty() {
+        return Ok(Map::new());
+    }
+    let fail = |reason: String| RawArguments { text: text.to_owned(), reason };
+    match serde_json::from_str::<Value>(text) {
+        Ok(Value::Object(arguments)) => Ok(arguments),
+        Ok(_) => Err(fail("it is JSON of another type".to_owned())),
+        Err(error) => Err(fail(error.to_string())),
+    }
+}
+
+/// Arguments that are written as a JSON value.
+fn arguments_object(value: Option<&Value>) -> Result<JsonObject, RawArguments> {
+    match value {
+        None | Some(Value::Null) => Ok(Map::new()),
+        Some(Value::Object(arguments)) => Ok(arguments.clone()),
+        Some(other) => Err(RawArguments {
+            text: other.to_string(),
+            reason: "it is JSON of another type".to_owned(),
+        }),
+    }
+}
+
+fn mcp_definition(tool: &ToolDefinition) -> Value {
+    let mut definition = match tool.raw_value() {
+        Some(Value::Object(raw)) => raw,
+        _ => Map::new(),
+    };
+    definition.insert("name".into(), Value::from(tool.name.full()));
+    if let Some(title) = &tool.title {
+        definition.insert("title".into(), Value::from(title.clone()));
+    }
+    if let Some(description) = &tool.description {
+        definition.insert("description".into(), Value::from(description.clone()));
+    }
+    definition.insert("inputSchema".into(), (*tool.input_schema).clone());
+    if let Some(schema) = &tool.output_schema {
+        definition.insert("outputSchema".into(), (**schema).clone());
+    }
+    Value::Object(definition)
+}

@@ -1,0 +1,46 @@
+//! Which tools may be offered to others: a client of the catalogue, or a model.
+//!
+//! Owns: that nothing is offered which could not be called, was refused by a rule, or is not what was
+//! pinned. Never does: decide about a single call; that is the policy's work when it is made.
+
+use std::sync::Arc;
+
+use super::ToolHost;
+use super::policy::Decision;
+use crate::catalogue::Catalogue;
+use crate::model::{PinState, ToolDefinition, ToolStatus};
+
+/// A tool that may be offered.
+#[derive(Debug, Clone)]
+pub struct OfferableTool {
+    /// Its definition, with known secrets masked.
+    pub definition: Arc<ToolDefinition>,
+    /// Whether a person has to approve each call.
+    pub needs_approval: bool,
+}
+
+impl ToolHost {
+    /// The tools of a catalogue that may be offered, in its order.
+    pub fn offerable_tools(&self, catalogue: &Catalogue) -> Vec<OfferableTool> {
+        let mut kept = Vec::new();
+        let mut approvals = Vec::new();
+        for tool in catalogue.tools.iter().filter(|tool| is_usable(tool)) {
+            approvals.push(match self.decision(tool) {
+                Decision::Allow(_) => false,
+                Decision::Ask(_) => true,
+                Decision::Deny(_) => continue,
+            });
+            kept.push(Arc::clone(tool));
+        }
+        let masked = self.masked_definitions(&kept).into_iter().zip(approvals);
+        masked
+            .map(|(definition, needs_approval)| OfferableTool { definition, needs_approval })
+            .collect()
+    }
+}
+
+fn is_usable(tool: &ToolDefinition) -> bool {
+    tool.unavailable_reason.is_none()
+        && !matches!(tool.status, ToolStatus::Unavailable | ToolStatus::Untrusted)
+        && !matches!(tool.pin_state, PinState::Changed(_))
+}

@@ -1,0 +1,224 @@
+//! What changes behind the catalogue, on its way to clients.
+//!
+//! Owns: which resources are watched for clients, that a resource several of them watch is asked for
+//! once, and turning a change into the notification of each era. Never does: keep a list.
+#![expect(deprecated, reason = "clients of the older era take log lines")]
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rmcp::RoleServer;
+use rmcp::model::{LoggingMessageNotificationParam, ResourceUpdatedNotificationParam};
+use rmcp::service::{Peer, ServiceError, SubscriptionContext, SubscriptionSendError};
+use serde_json::Value;
+use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::{broadcast, mpsc};
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use super::client_registry::CatalogueChange;
+use crate::host::ToolHost;
+use crate::model::{ListKind, SubscriptionFilter};
+
+/// How many changes of servers wait before servers are read more slowly.
+const WATCH_QUEUE: usize = 64;
+
+/// The stream of changes, and the resources that are watched for it.
+pub(super) struct ChangeFeed {
+    changes: broadcast::Sender<CatalogueChange>,
+    watched: Arc<Mutex<HashMap<String, WatchedUri>>>,
+}
+
+struct WatchedUri {
+    clients: usize,
+    _cancelled_when_dropped: DropGuard,
+}
+
+/// A client's interest in a resource; dropped, it ends.
+pub(super) struct ResourceWatch {
+    uri: String,
+    watched: Arc<Mutex<HashMap<String, WatchedUri>>>,
+}
+
+impl ChangeFeed {
+    pub(super) fn new(changes: broadcast::Sender<CatalogueChange>) -> Self {
+        Self { changes, watched: Arc::default() }
+    }
+
+    pub(super) fn subscribe(&self) -> broadcast::Receiver<CatalogueChange> {
+        self.changes.subscribe()
+    }
+
+    /// Watches a resource as long as the result lives.
+    pub(super) fn watch(&self, host: &Arc<ToolHost>, uri: &str) -> ResourceWatch {
+        let mut watched = lock(&self.watched);
+        if let Some(known) = watched.get_mut(uri) {
+            known.clients += 1;
+        } else {
+            let cancel = CancellationToken::new();
+            let (host, wanted, stop) = (Arc::clone(host), [uri.to_owned()], cancel.clone());
+            tokio::spawn(async move {
+                drain(|updates| async move {
+                    // Who cannot be watched tells nothing; the client reads when it wants to know.
+                    let _unwatched = host.watch_resources(&wanted, &[], &updates, &stop).await;
+                })
+                .await;
+            });
+            let entry = WatchedUri { clients: 1, _cancelled_when_dropped: cancel.drop_guard() };
+            watched.insert(uri.to_owned(), entry);
+        }
+        ResourceWatch { uri: uri.to_owned(), watched: Arc::clone(&self.watched) }
+    }
+}
+
+impl Drop for ResourceWatch {
+    fn drop(&mut self) {
+        let mut watched = lock(&self.watched);
+        if let Some(entry) = watched.get_mut(&self.uri) {
+            entry.clients -= 1;
+            if entry.clients == 0 {
+                watched.remove(&self.uri);
+            }
+        }
+    }
+}
+
+fn lock(
+    watched: &Mutex<HashMap<String, WatchedUri>>,
+) -> MutexGuard<'_, HashMap<String, WatchedUri>> {
+    watched.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Subscribes to the lists of all servers. What they tell arrives as events of the host.
+pub(super) async fn watch_servers(host: &ToolHost, stop: &CancellationToken) {
+    let everything = SubscriptionFilter { lists: ListKind::ALL.to_vec(), uris: Vec::new() };
+    let wanted: Vec<_> =
+        host.servers().into_iter().map(|server| (server.name, everything.clone())).collect();
+    drain(|updates| async move {
+        let _all_failed = host.watch_servers(wanted, &updates, stop).await;
+    })
+    .await;
+}
+
+/// Runs a watch whose own account of changes is not needed: events tell them too.
+async fn drain<F: Future<Output = ()>>(
+    watch: impl FnOnce(mpsc::Sender<crate::host::offerings::ServerChange>) -> F,
+) {
+    let (updates, mut seen) = mpsc::channel(WATCH_QUEUE);
+    let draining = async { while seen.recv().await.is_some() {} };
+    tokio::join!(watch(updates), draining);
+}
+
+/// What a client of the older era subscribed to.
+pub(super) trait Interests: Send + Sync {
+    /// Whether it watches this resource.
+    fn has_resource(&self, uri: &str) -> bool;
+    /// Whether it wants lines of this level.
+    fn has_level(&self, level: &str) -> bool;
+}
+
+/// Tells a client of the older era what changes, until it is gone.
+pub(super) async fn tell_legacy_client(
+    peer: Peer<RoleServer>,
+    mut changes: broadcast::Receiver<CatalogueChange>,
+    interests: Arc<dyn Interests>,
+    gone: CancellationToken,
+) {
+    loop {
+        let change = tokio::select! {
+            () = gone.cancelled() => return,
+            change = changes.recv() => change,
+        };
+        let told = match change {
+            Ok(change) => notify(&peer, change, &*interests).await,
+            Err(RecvError::Lagged(_)) => notify_lists(&peer).await,
+            Err(RecvError::Closed) => return,
+        };
+        if told.is_err() {
+            return;
+        }
+    }
+}
+
+async fn notify(
+    peer: &Peer<RoleServer>,
+    change: CatalogueChange,
+    interests: &dyn Interests,
+) -> Result<(), ServiceError> {
+    match change {
+        CatalogueChange::List(ListKind::Tools) => peer.notify_tool_list_changed().await,
+        CatalogueChange::List(ListKind::Prompts) => peer.notify_prompt_list_changed().await,
+        CatalogueChange::List(ListKind::Resources) => peer.notify_resource_list_changed().await,
+        CatalogueChange::Resource(uri) if interests.has_resource(&uri) => {
+            peer.notify_resource_updated(ResourceUpdatedNotificationParam::new(uri)).await
+        }
+        CatalogueChange::Log { origin, level, text } if interests.has_level(&level.0) => {
+            let Ok(level) = serde_json::from_value(Value::String(level.0)) else { return Ok(()) };
+            let mut line = LoggingMessageNotificationParam::new(level, Value::String(text));
+            line.logger = Some(origin);
+            peer.notify_logging_message(line).await
+        }
+        CatalogueChange::Resource(_) | CatalogueChange::Log { .. } => Ok(()),
+    }
+}
+
+/// Too much was missed to say what: every list has to be asked for again.
+async fn notify_lists(peer: &Peer<RoleServer>) -> Result<(), ServiceError> {
+    peer.notify_tool_list_changed().await?;
+    peer.notify_prompt_list_changed().await?;
+    peer.notify_resource_list_changed().await
+}
+
+/// Answers a subscription of the newer era until it ends.
+pub(super) async fn tell_subscriber(
+    context: &SubscriptionContext,
+    mut changes: broadcast::Receiver<CatalogueChange>,
+    stop: &CancellationToken,
+) {
+    let watched: HashSet<&String> =
+        context.accepted().resource_subscriptions.iter().flatten().collect();
+    let sink = context.sink();
+    loop {
+        let change = tokio::select! {
+            () = context.cancelled() => return,
+            () = stop.cancelled() => return,
+            change = changes.recv() => change,
+        };
+        let told = match change {
+            Ok(CatalogueChange::List(list)) => notify_subscriber(context, list).await,
+            Ok(CatalogueChange::Resource(uri)) if watched.contains(&uri) => {
+                sink.notify_resource_updated(uri).await
+            }
+            Ok(CatalogueChange::Resource(_) | CatalogueChange::Log { .. }) => Ok(()),
+            Err(RecvError::Lagged(_)) => {
+                let mut told = Ok(());
+                for list in ListKind::ALL {
+                    told = told.and(notify_subscriber(context, list).await);
+                }
+                told
+            }
+            Err(RecvError::Closed) => return,
+        };
+        if told.is_err() {
+            return;
+        }
+    }
+}
+
+async fn notify_subscriber(
+    context: &SubscriptionContext,
+    list: ListKind,
+) -> Result<(), SubscriptionSendError> {
+    let (sink, accepted) = (context.sink(), context.accepted());
+    match list {
+        ListKind::Tools if accepted.tools_list_changed == Some(true) => {
+            sink.notify_tool_list_changed().await
+        }
+        ListKind::Prompts if accepted.prompts_list_changed == Some(true) => {
+            sink.notify_prompt_list_changed().await
+        }
+        ListKind::Resources if accepted.resources_list_changed == Some(true) => {
+            sink.notify_resource_list_changed().await
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,239 @@
+//! One connected client, as the SDK hands its requests over.
+//!
+//! Owns: the state of a connection (the level of log lines, the resources that are watched) and the
+//! declared capabilities. Never does: the work of a request, which stands in the modules beside it.
+#![expect(deprecated, reason = "the older era has subscriptions and levels of its own")]
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, ErrorData,
+    GetPromptRequestParams, GetPromptResponse, Implementation, ListPromptsResult,
+    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
+    ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities, ServerConfig,
+    SetLevelRequestParams, SubscribeRequestParams, SubscriptionFilter, Tool,
+    UnsubscribeRequestParams,
+};
+use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
+use rmcp::{RoleServer, ServerHandler};
+use serde_json::Value;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use super::changes::{self, Interests, ResourceWatch};
+use super::{CatalogueServer, ClientIdentity, questions};
+use crate::model::event::LOG_LEVELS;
+
+/// How many resources one client may watch.
+const MAX_WATCHED: usize = 256;
+
+/// One client of the catalogue. Dropped when the client is gone.
+pub struct ServedClient {
+    server: Arc<CatalogueServer>,
+    identity: ClientIdentity,
+    state: Arc<ClientState>,
+    gone: CancellationToken,
+    _gone_when_dropped: DropGuard,
+}
+
+/// What a client of the older era said about what it wants to hear.
+struct ClientState {
+    takes_logs: bool,
+    /// The place in [`LOG_LEVELS`] of the least grave level that it wants.
+    min_level: AtomicUsize,
+    watched: Mutex<HashMap<String, ResourceWatch>>,
+}
+
+impl ServedClient {
+    pub(super) fn new(server: Arc<CatalogueServer>, identity: ClientIdentity) -> Self {
+        let gone = server.stop.child_token();
+        let state = ClientState {
+            takes_logs: identity.is_alone,
+            min_level: AtomicUsize::new(1),
+            watched: Mutex::default(),
+        };
+        let guard = gone.clone().drop_guard();
+        Self { server, identity, state: Arc::new(state), gone, _gone_when_dropped: guard }
+    }
+
+    /// Fires when the client is gone or the server ends; firing it cancels what the client waits
+    /// for.
+    pub fn gone(&self) -> CancellationToken {
+        self.gone.clone()
+    }
+}
+
+impl Interests for ClientState {
+    fn has_resource(&self, uri: &str) -> bool {
+        self.watched.lock().unwrap_or_else(PoisonError::into_inner).contains_key(uri)
+    }
+
+    fn has_level(&self, level: &str) -> bool {
+        let place = LOG_LEVELS.iter().position(|known| *known == level);
+        self.takes_logs
+            && place.is_some_and(|place| place >= self.min_level.load(Ordering::Relaxed))
+    }
+}
+
+impl ServerHandler for ServedClient {
+    fn get_info(&self) -> ServerConfig {
+        ServerConfig::new(
+            ServerCapabilities::builder()
+                .enable_tools()
+                .enable_tool_list_changed()
+                .enable_resources()
+                .enable_resources_subscribe()
+                .enable_resources_list_changed()
+                .enable_prompts()
+                .enable_prompts_list_changed()
+                .enable_completions()
+                .enable_logging()
+                .build(),
+        )
+        .with_server_info(Implementation::new("toolhost", env!("CARGO_PKG_VERSION")))
+    }
+
+    async fn list_tools(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        let capabilities = context.client_capabilities();
+        let can_ask = questions::can_fill_forms(capabilities.as_ref());
+        let settings = &self.server.settings;
+        let offered = self.server.tools.refresh(&self.server.host, settings.uses_bare_names).await;
+        let callable = |needs_approval: bool| !needs_approval || can_ask || settings.assume_yes;
+        let tools = offered.tools.iter().filter(|tool| callable(tool.needs_approval));
+        Ok(ListToolsResult::with_all_items(tools.map(|tool| tool.wire.clone()).collect()))
+    }
+
+    fn get_tool(&self, name: &str) -> Option<Tool> {
+        self.server.tools.known().find(name).map(|tool| tool.wire.clone())
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let call = self.server.call_tool(&self.identity.session, request, context);
+        match self.gone.run_until_cancelled(call).await {
+            Some(answer) => answer,
+            None => Err(ErrorData::internal_error("the connection ended", None)),
+        }
+    }
+
+    async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
+        let changes = self.server.changes.subscribe();
+        let interests = Arc::clone(&self.state) as Arc<dyn Interests>;
+        let telling =
+            changes::tell_legacy_client(context.peer, changes, interests, self.gone.clone());
+        tokio::spawn(telling);
+    }
+
+    async fn set_level(
+        &self,
+        request: SetLevelRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        let word = serde_json::to_value(request.level).unwrap_or_default();
+        let place = LOG_LEVELS.iter().position(|known| Value::from(*known) == word);
+        self.state.min_level.store(place.unwrap_or_default(), Ordering::Relaxed);
+        Ok(())
+    }
+
+    async fn list_resources(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        Ok(self.server.list_resources().await)
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        Ok(self.server.list_resource_templates().await)
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        self.server.read_resource(&request.uri, &context.ct).await.map(Into::into)
+    }
+
+    fn accepted_subscription_filter(
+        &self,
+        requested: &SubscriptionFilter,
+    ) -> Option<SubscriptionFilter> {
+        let mut accepted = requested.clone();
+        if let Some(uris) = &mut accepted.resource_subscriptions {
+            uris.truncate(MAX_WATCHED);
+        }
+        Some(accepted)
+    }
+
+    async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        let uris = context.accepted().resource_subscriptions.iter().flatten();
+        let _watches: Vec<ResourceWatch> =
+            uris.map(|uri| self.server.changes.watch(&self.server.host, uri)).collect();
+        changes::tell_subscriber(&context, self.server.changes.subscribe(), &self.gone).await;
+        Ok(())
+    }
+
+    async fn subscribe(
+        &self,
+        request: SubscribeRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        let mut watched = self.state.watched.lock().unwrap_or_else(PoisonError::into_inner);
+        if watched.len() >= MAX_WATCHED {
+            let words = format!("one client may watch {MAX_WATCHED} resources");
+            return Err(ErrorData::invalid_params(words, None));
+        }
+        let uri = request.uri;
+        watched
+            .entry(uri)
+            .or_insert_with_key(|uri| self.server.changes.watch(&self.server.host, uri));
+        Ok(())
+    }
+
+    async fn unsubscribe(
+        &self,
+        request: UnsubscribeRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        let mut watched = self.state.watched.lock().unwrap_or_else(PoisonError::into_inner);
+        drop(watched.remove(&request.uri));
+        Ok(())
+    }
+
+    async fn list_prompts(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        Ok(self.server.list_prompts().await)
+    }
+
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        self.server.get_prompt(&request, &context.ct).await.map(Into::into)
+    }
+
+    async fn complete(
+        &self,
+        request: CompleteRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CompleteResult, ErrorData> {
+        self.server.complete(request, &context.ct).await
+    }
+}

@@ -1,0 +1,94 @@
+//! The catalogue as an MCP server: what a client of `toolhost serve` sees.
+//!
+//! Owns: which tools, prompts and resources of a [`ToolHost`] a client is offered, how its requests
+//! become calls of that host, and how progress, questions and changes find their way back to the
+//! client that waits for them. Never does: open a port or read a stream (`transport`), decide what a
+//! tool is or whether it may run (the host), or pass anything of one client to another.
+
+mod call;
+mod changes;
+mod client_registry;
+mod handler;
+mod offerings;
+mod parked_calls;
+mod questions;
+mod result;
+mod tool_list;
+
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+
+use crate::host::ToolHost;
+use changes::ChangeFeed;
+pub use client_registry::ClientRegistry;
+pub use handler::ServedClient;
+use parked_calls::ParkedCalls;
+use tool_list::ToolList;
+
+/// How the catalogue is offered.
+#[derive(Debug, Clone, Default)]
+pub struct ServeSettings {
+    /// Offer a tool under its own name where no other tool has it, in place of
+    /// `{component}-{tool}`.
+    pub uses_bare_names: bool,
+    /// Run calls that need approval without asking (`--yes`): the client asks its person itself.
+    pub assume_yes: bool,
+}
+
+/// One catalogue, offered to any number of clients at once.
+pub struct CatalogueServer {
+    host: Arc<ToolHost>,
+    settings: ServeSettings,
+    clients: Arc<ClientRegistry>,
+    tools: ToolList,
+    parked: ParkedCalls,
+    changes: ChangeFeed,
+    /// Fires when the server ends.
+    stop: CancellationToken,
+}
+
+impl CatalogueServer {
+    /// Offers the catalogue of `host`, whose questions, approvals and events go to `clients`, until
+    /// `stop` fires.
+    pub fn new(
+        host: Arc<ToolHost>,
+        clients: Arc<ClientRegistry>,
+        settings: ServeSettings,
+        stop: CancellationToken,
+    ) -> Arc<Self> {
+        let changes = ChangeFeed::new(clients.changes());
+        let parked = ParkedCalls::default();
+        Arc::new(Self {
+            host,
+            settings,
+            clients,
+            tools: ToolList::default(),
+            parked,
+            changes,
+            stop,
+        })
+    }
+
+    /// A client that has just connected. `identity` tells its parked calls and its session tools
+    /// from those of others.
+    pub fn connect(self: &Arc<Self>, identity: ClientIdentity) -> ServedClient {
+        ServedClient::new(Arc::clone(self), identity)
+    }
+
+    /// Watches the servers behind the catalogue until the server ends, so that what changes there is
+    /// told to clients. A server that cannot be watched costs only its own changes.
+    pub async fn watch_servers(&self) {
+        changes::watch_servers(&self.host, &self.stop).await;
+    }
+}
+
+/// Who a connected client is, as far as the transport knows.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct ClientIdentity {
+    /// The session that its calls are recorded under and that session tools are made for.
+    pub session: String,
+    /// Whether it is the only client of this process, so that every line a server logs is for this
+    /// client.
+    pub is_alone: bool,
+}

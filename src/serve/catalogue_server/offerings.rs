@@ -1,0 +1,152 @@
+//! Prompts, resources and completion, for clients.
+//!
+//! A resource keeps its address, so that what a tool's result links to can be read; of two servers
+//! with one address the first is listed. A prompt has its full name, `{server}-{prompt}`.
+
+use std::collections::{BTreeMap, HashSet};
+
+use rmcp::model::{
+    CompleteRequestParams, CompleteResult, CompletionInfo, ErrorData, GetPromptRequestParams,
+    GetPromptResult, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
+    MetaObject, ReadResourceResult, Reference,
+};
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use super::{CatalogueServer, result};
+use crate::model::{
+    CompletionQuery, CompletionReference, Error, ErrorCause, ErrorKind, JsonObject,
+};
+
+impl CatalogueServer {
+    pub(super) async fn list_prompts(&self) -> ListPromptsResult {
+        let listed = self.host.prompts(&[]).await;
+        let prompts = listed.items.iter().filter_map(|prompt| {
+            let mut wire: rmcp::model::Prompt = parse(&prompt.raw)?;
+            wire.name = prompt.name.full();
+            wire.title.clone_from(&prompt.title);
+            wire.description.clone_from(&prompt.description);
+            Some(wire)
+        });
+        ListPromptsResult::with_all_items(prompts.collect())
+    }
+
+    pub(super) async fn get_prompt(
+        &self,
+        request: &GetPromptRequestParams,
+        cancel: &CancellationToken,
+    ) -> Result<GetPromptResult, ErrorData> {
+        let arguments: JsonObject = request.arguments.clone().unwrap_or_default();
+        let filled = self
+            .host
+            .prompt(&request.name, &arguments, &[], cancel)
+            .await
+            .map_err(|error| protocol_error(&error))?;
+        let messages = filled.messages.into_iter().map(typed).collect::<Result<_, _>>()?;
+        let mut sent = GetPromptResult::new(messages);
+        sent.description = filled.description;
+        sent.meta = filled.meta.and_then(meta);
+        Ok(sent)
+    }
+
+    pub(super) async fn list_resources(&self) -> ListResourcesResult {
+        let listed = self.host.resources(&[]).await;
+        let mut seen = HashSet::new();
+        let resources = listed.items.iter().filter_map(|resource| {
+            let mut wire: rmcp::model::Resource = parse(&resource.raw)?;
+            wire.title.clone_from(&resource.title);
+            wire.description.clone_from(&resource.description);
+            seen.insert(&resource.uri).then_some(wire)
+        });
+        ListResourcesResult::with_all_items(resources.collect())
+    }
+
+    pub(super) async fn list_resource_templates(&self) -> ListResourceTemplatesResult {
+        let listed = self.host.templates(&[]).await;
+        let mut seen = HashSet::new();
+        let templates = listed.items.iter().filter_map(|template| {
+            let mut wire: rmcp::model::ResourceTemplate = parse(&template.raw)?;
+            wire.title.clone_from(&template.title);
+            wire.description.clone_from(&template.description);
+            seen.insert(&template.template).then_some(wire)
+        });
+        ListResourceTemplatesResult::with_all_items(templates.collect())
+    }
+
+    pub(super) async fn read_resource(
+        &self,
+        uri: &str,
+        cancel: &CancellationToken,
+    ) -> Result<ReadResourceResult, ErrorData> {
+        let read = self.host.read(uri, &[], cancel).await.map_err(|error| match error.kind() {
+            ErrorKind::Usage => {
+                let data = json!({ "uri": uri });
+                ErrorData::resource_not_found(result::words(&error), Some(data))
+            }
+            _ => protocol_error(&error),
+        })?;
+        let contents = read.contents.into_iter().map(typed).collect::<Result<_, _>>()?;
+        let mut sent = ReadResourceResult::new(contents);
+        sent.meta = read.meta.and_then(meta);
+        Ok(sent)
+    }
+
+    pub(super) async fn complete(
+        &self,
+        request: CompleteRequestParams,
+        cancel: &CancellationToken,
+    ) -> Result<CompleteResult, ErrorData> {
+        let reference = match request.r#ref {
+            Reference::Prompt(prompt) => CompletionReference::Prompt(prompt.name),
+            Reference::Resource(template) => CompletionReference::Template(template.uri),
+            _ => return Err(ErrorData::invalid_params("this kind of reference is unknown", None)),
+        };
+        let filled = request.context.and_then(|context| context.arguments).unwrap_or_default();
+        let query = CompletionQuery {
+            reference,
+            argument: request.argument.name,
+            value: request.argument.value,
+            context: filled.into_iter().collect::<BTreeMap<_, _>>(),
+        };
+        let done =
+            self.host.complete(query, &[], cancel).await.map_err(|error| protocol_error(&error))?;
+        let total = done.total.and_then(|total| u32::try_from(total).ok());
+        let values =
+            CompletionInfo::with_pagination(done.values, total, done.has_more == Some(true))
+                .map_err(|error| ErrorData::internal_error(error, None))?;
+        Ok(CompleteResult::new(values))
+    }
+}
+
+/// An item that the SDK cannot read is left out.
+fn parse<T: DeserializeOwned>(raw: &RawValue) -> Option<T> {
+    serde_json::from_str(raw.get()).ok()
+}
+
+fn typed<T: DeserializeOwned>(value: Value) -> Result<T, ErrorData> {
+    serde_json::from_value(value).map_err(|error| {
+        ErrorData::internal_error(format!("the server's answer has another shape: {error}"), None)
+    })
+}
+
+fn meta(meta: Value) -> Option<MetaObject> {
+    match meta {
+        Value::Object(entries) => Some(MetaObject(entries)),
+        _ => None,
+    }
+}
+
+/// An error of the protocol: the server's own code where it gave one.
+fn protocol_error(error: &Error) -> ErrorData {
+    let words = result::words(error);
+    match (error.cause(), error.kind()) {
+        (ErrorCause::Rpc { code }, _) => match i32::try_from(code) {
+            Ok(code) => ErrorData::new(rmcp::model::ErrorCode(code), words, error.data().cloned()),
+            Err(_) => ErrorData::internal_error(words, None),
+        },
+        (_, ErrorKind::Usage) => ErrorData::invalid_params(words, None),
+        _ => ErrorData::internal_error(words, None),
+    }
+}

@@ -1,0 +1,61 @@
+//! What a call gave, in the shape of `tools/call`.
+//!
+//! A failure of the tool, of its server or of toolhost's own checks is a result with `isError`, so
+//! that the model reads why; only a name that is not offered is an error of the protocol.
+
+use rmcp::model::{CallToolResult, ContentBlock, MetaObject};
+use serde_json::Value;
+
+use crate::host::request::CallOutcome;
+use crate::model::{Error, ToolResult};
+
+/// The result of a call that was dispatched.
+pub(super) fn of_outcome(outcome: CallOutcome) -> CallToolResult {
+    match outcome.result {
+        Ok(result) => of_result(result),
+        Err(error) => of_error(&error),
+    }
+}
+
+fn of_result(result: ToolResult) -> CallToolResult {
+    let mut content: Vec<ContentBlock> = result.content.into_iter().map(block).collect();
+    // A tool that said no with nothing to read says it by its error.
+    if let Some(error) = result.error.as_ref().filter(|_| content.is_empty()) {
+        content.push(ContentBlock::text(words(error)));
+    }
+    let mut sent = CallToolResult::success(content);
+    sent.structured_content = result.structured;
+    sent.is_error = (!result.success || result.error.is_some()).then_some(true);
+    sent.meta = result.meta.and_then(|meta| match meta {
+        Value::Object(entries) => Some(MetaObject(entries)),
+        _ => None,
+    });
+    sent
+}
+
+/// A failure that the model is to read.
+pub(super) fn of_error(error: &Error) -> CallToolResult {
+    CallToolResult::error(vec![ContentBlock::text(words(error))])
+}
+
+/// The message, the details and what to do.
+pub(super) fn words(error: &Error) -> String {
+    let mut words = error.to_string();
+    for detail in error.details() {
+        words.push('\n');
+        words.push_str(detail);
+    }
+    if let Some(hint) = error.hint() {
+        words.push_str("\nhint: ");
+        words.push_str(hint);
+    }
+    words
+}
+
+/// A block of a kind that the SDK does not know is sent as its JSON.
+fn block(block: Value) -> ContentBlock {
+    match serde_json::from_value(block.clone()) {
+        Ok(block) => block,
+        Err(_unknown) => ContentBlock::text(block.to_string()),
+    }
+}

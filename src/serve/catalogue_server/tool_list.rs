@@ -1,0 +1,125 @@
+//! The tools that clients are offered, kept until the catalogue changes.
+//!
+//! Owns: which tools of the catalogue are offered, the names under which they are, and their shape on
+//! the wire. Never does: contact a server by itself.
+
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rmcp::model::{JsonObject, Tool, ToolAnnotations};
+use serde_json::Value;
+
+use crate::catalogue::Catalogue;
+use crate::host::ToolHost;
+use crate::host::offered::OfferableTool;
+use crate::host::request::ListScope;
+use crate::model::ToolDefinition;
+use crate::util::text;
+
+/// The list that was made last.
+#[derive(Default)]
+pub(super) struct ToolList(Mutex<Arc<OfferedTools>>);
+
+/// The tools of one moment.
+#[derive(Default)]
+pub(super) struct OfferedTools {
+    /// All of them, in the order of the catalogue.
+    pub(super) tools: Vec<OfferedTool>,
+    places: HashMap<String, usize>,
+}
+
+/// One tool as a client sees it.
+pub(super) struct OfferedTool {
+    /// What is sent.
+    pub(super) wire: Tool,
+    /// The name by which the host is asked to call it.
+    pub(super) full_name: String,
+    /// Whether a person has to approve each call.
+    pub(super) needs_approval: bool,
+}
+
+impl OfferedTools {
+    /// The tool that is offered under this name.
+    pub(super) fn find(&self, name: &str) -> Option<&OfferedTool> {
+        self.places.get(name).and_then(|place| self.tools.get(*place))
+    }
+}
+
+impl ToolList {
+    /// The list as it was made last, without asking a server.
+    pub(super) fn known(&self) -> Arc<OfferedTools> {
+        Arc::clone(&self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Asks for the catalogue and makes the list anew.
+    pub(super) async fn refresh(
+        &self,
+        host: &ToolHost,
+        uses_bare_names: bool,
+    ) -> Arc<OfferedTools> {
+        let catalogue = host.catalogue(&ListScope::Everything).await;
+        let list = Arc::new(offered(host, &catalogue, uses_bare_names));
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&list);
+        list
+    }
+}
+
+fn offered(host: &ToolHost, catalogue: &Catalogue, uses_bare_names: bool) -> OfferedTools {
+    let offerable = host.offerable_tools(catalogue);
+    let mut bare_names: HashMap<&str, usize> = HashMap::new();
+    for tool in &offerable {
+        *bare_names.entry(tool.definition.name.tool()).or_default() += 1;
+    }
+    let full_names: HashSet<String> =
+        offerable.iter().map(|tool| tool.definition.name.full()).collect();
+    let mut list = OfferedTools::default();
+    for OfferableTool { definition, needs_approval } in &offerable {
+        let (bare, full_name) = (definition.name.tool(), definition.name.full());
+        let is_free = bare_names.get(bare) == Some(&1) && !full_names.contains(bare);
+        let name = if uses_bare_names && is_free { bare.to_owned() } else { full_name.clone() };
+        list.places.insert(name.clone(), list.tools.len());
+        let (wire, needs_approval) = (wire_tool(definition, name), *needs_approval);
+        list.tools.push(OfferedTool { wire, full_name, needs_approval });
+    }
+    list
+}
+
+/// The definition as it is sent: as its server sent it where there is one, else made of what its
+/// file says.
+fn wire_tool(tool: &ToolDefinition, name: String) -> Tool {
+    let sent = tool.raw_value().and_then(|raw| serde_json::from_value::<Tool>(raw).ok());
+    let mut wire = sent.unwrap_or_else(|| declared_tool(tool));
+    wire.name = Cow::Owned(name);
+    // The texts of the definition are masked, those of the raw one are not.
+    wire.title.clone_from(&tool.title);
+    wire.description = tool.description.as_deref().map(|text| Cow::Owned(visible(text)));
+    wire
+}
+
+/// Characters that a reader cannot see, and a model may obey, become visible escapes.
+fn visible(description: &str) -> String {
+    if description.chars().any(text::is_invisible) {
+        text::safe(description).into_owned()
+    } else {
+        description.to_owned()
+    }
+}
+
+fn declared_tool(tool: &ToolDefinition) -> Tool {
+    let mut wire = Tool::new(String::new(), String::new(), object(&tool.input_schema));
+    wire.output_schema =
+        tool.output_schema.as_deref().and_then(Value::as_object).cloned().map(Arc::new);
+    let hints = &tool.annotations;
+    let mut annotations = ToolAnnotations::default();
+    annotations.read_only_hint = hints.read_only;
+    annotations.destructive_hint = hints.destructive;
+    annotations.idempotent_hint = hints.idempotent;
+    annotations.open_world_hint = hints.open_world;
+    wire.annotations = Some(annotations).filter(|some| *some != ToolAnnotations::default());
+    wire
+}
+
+fn object(schema: &Value) -> Arc<JsonObject> {
+    Arc::new(schema.as_object().cloned().unwrap_or_default())
+}

@@ -1,0 +1,209 @@
+//! Who may send a request over the network.
+//!
+//! Owns: the checks on the head of a request before its body is read: the name the server is called
+//! by (against DNS rebinding), the page it comes from, and the bearer token. Never does: answer.
+
+use http::request::Parts;
+use http::{HeaderMap, StatusCode, header};
+use secrecy::{ExposeSecret as _, SecretString};
+use sha2::{Digest as _, Sha256};
+
+/// What a request has to satisfy.
+pub struct AccessRules {
+    token: TokenDigest,
+    /// Names beside this machine's own under which it may be asked for.
+    allowed_hosts: Vec<String>,
+    /// Origins of web pages that may ask, such as `https://app.example.com`.
+    allowed_origins: Vec<String>,
+}
+
+/// What is kept of a token.
+type TokenDigest = [u8; 32];
+
+/// Why a request is turned away.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum AccessError {
+    /// The `Host` header names neither this machine nor an allowed name.
+    #[error("this server is not known under the name of the Host header")]
+    Host,
+    /// The request comes from a web page that may not ask.
+    #[error("this origin may not use the server")]
+    Origin,
+    /// A token stands in the address, where logs and histories keep it.
+    #[error("a token does not belong into the address; send it as 'Authorization: Bearer TOKEN'")]
+    TokenInQuery,
+    /// No token, or not the right one.
+    #[error("send the server's token as 'Authorization: Bearer TOKEN'")]
+    Token,
+}
+
+impl AccessError {
+    /// The status of the answer.
+    pub fn status(self) -> StatusCode {
+        match self {
+            Self::Host | Self::Origin => StatusCode::FORBIDDEN,
+            Self::TokenInQuery => StatusCode::BAD_REQUEST,
+            Self::Token => StatusCode::UNAUTHORIZED,
+        }
+    }
+}
+
+impl AccessRules {
+    /// Rules with one token; hosts and origins are allowed beside this machine's own names.
+    pub fn new(token: &SecretString, hosts: Vec<String>, origins: Vec<String>) -> Self {
+        let token = digest(token.expose_secret().as_bytes());
+        Self { token, allowed_hosts: hosts, allowed_origins: origins }
+    }
+
+    /// Checks the head of a request.
+    ///
+    /// # Errors
+    /// The first rule that it breaks.
+    pub fn check(&self, head: &Parts) -> Result<(), AccessError> {
+        let authority = head.uri.authority().map(http::uri::Authority::as_str);
+        let host = authority.or_else(|| text(&head.headers, header::HOST));
+        if !host.is_some_and(|host| self.is_known_host(host)) {
+            return Err(AccessError::Host);
+        }
+        if head.headers.contains_key(header::ORIGIN)
+            && !text(&head.headers, header::ORIGIN).is_some_and(|origin| self.is_allowed(origin))
+        {
+            return Err(AccessError::Origin);
+        }
+        if head.uri.query().is_some_and(has_token) {
+            return Err(AccessError::TokenInQuery);
+        }
+        let sent = text(&head.headers, header::AUTHORIZATION).and_then(|value| {
+            let (scheme, token) = value.split_once(' ')?;
+            scheme.eq_ignore_ascii_case("bearer").then_some(token.trim())
+        });
+        match sent {
+            // Digests are compared, so the time that it takes says nothing about the token.
+            Some(token) if digest(token.as_bytes()) == self.token => Ok(()),
+            _ => Err(AccessError::Token),
+        }
+    }
+
+    fn is_known_host(&self, host: &str) -> bool {
+        let is_same = |known: &String| {
+            host.eq_ignore_ascii_case(known) || without_port(host).eq_ignore_ascii_case(known)
+        };
+        is_own_name(host) || self.allowed_hosts.iter().any(is_same)
+    }
+
+    /// Pages of this machine may ask, as long as they have the token.
+    fn is_allowed(&self, origin: &str) -> bool {
+        let host = origin.split_once("://").map(|(_, host)| host);
+        host.is_some_and(is_own_name)
+            || self.allowed_origins.iter().any(|known| known.eq_ignore_ascii_case(origin))
+    }
+}
+
+/// Whether this is one of the names of this machine for itself, with a port or without.
+fn is_own_name(host: &str) -> bool {
+    let name = without_port(host);
+    ["localhost", "127.0.0.1", "[::1]"].iter().any(|own| name.eq_ignore_ascii_case(own))
+}
+
+fn without_port(host: &str) -> &str {
+    match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
+        _ => host,
+    }
+}
+
+fn has_token(query: &str) -> bool {
+    url::form_urlencoded::parse(query.as_bytes())
+        .any(|(key, _)| matches!(&*key, "token" | "access_token" | "bearer"))
+}
+
+fn text(headers: &HeaderMap, name: header::HeaderName) -> Option<&str> {
+    let mut values = headers.get_all(name).iter();
+    let first = values.next()?.to_str().ok()?;
+    // Two values may be read differently by others on the way: that is no value.
+    values.next().is_none().then_some(first)
+}
+
+fn digest(token: &[u8]) -> TokenDigest {
+    Sha256::digest(token).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rules() -> AccessRules {
+        let token = SecretString::from("sesame".to_owned());
+        AccessRules::new(
+            &token,
+            vec!["tools.example.com".into()],
+            vec!["https://app.example".into()],
+        )
+    }
+
+    fn check(uri: &str, headers: &[(&str, &str)]) -> Result<(), AccessError> {
+        let mut request = http::Request::builder().uri(uri);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        rules().check(&request.body(()).unwrap().into_parts().0)
+    }
+
+    const TOKEN: (&str, &str) = ("authorization", "Bearer sesame");
+
+    #[test]
+    fn a_request_for_this_machine_with_the_token_passes() {
+        for host in ["localhost", "localhost:80", "127.0.0.1:8080", "[::1]:8080", "LOCALHOST"] {
+            assert_eq!(check("/mcp", &[("host", host), TOKEN]), Ok(()), "{host}");
+        }
+        let allowed = [("host", "tools.example.com:443"), ("origin", "https://app.example"), TOKEN];
+        assert_eq!(check("/mcp", &allowed), Ok(()));
+        let page = [("host", "localhost:1"), ("origin", "http://localhost:3000"), TOKEN];
+        assert_eq!(check("/mcp", &page), Ok(()));
+        let scheme = [("host", "localhost"), ("authorization", "bearer  sesame ")];
+        assert_eq!(check("/mcp", &scheme), Ok(()));
+    }
+
+    #[test]
+    fn another_name_of_the_server_is_refused_before_anything_else() {
+        for host in ["evil.example", "localhost.evil.example", "127.0.0.1.evil.example", "", "a b"]
+        {
+            assert_eq!(check("/mcp", &[("host", host), TOKEN]), Err(AccessError::Host), "{host}");
+        }
+        assert_eq!(check("/mcp", &[TOKEN]), Err(AccessError::Host));
+        let two = [("host", "localhost"), ("host", "evil.example"), TOKEN];
+        assert_eq!(check("/mcp", &two), Err(AccessError::Host));
+    }
+
+    #[test]
+    fn pages_of_others_are_refused_whatever_they_send() {
+        for origin in [
+            "http://evil.example",
+            "null",
+            "http://localhost.evil.example",
+            "",
+            "https://app.example:1",
+        ] {
+            let sent = [("host", "localhost"), ("origin", origin), TOKEN];
+            assert_eq!(check("/mcp", &sent), Err(AccessError::Origin), "{origin}");
+        }
+    }
+
+    #[test]
+    fn a_token_is_taken_from_its_header_alone() {
+        let host = ("host", "localhost");
+        assert_eq!(check("/mcp", &[host]), Err(AccessError::Token));
+        for value in
+            ["Bearer", "Bearer ", "Bearer sesam", "Bearer sesame2", "Basic sesame", "sesame"]
+        {
+            let sent = [host, ("authorization", value)];
+            assert_eq!(check("/mcp", &sent), Err(AccessError::Token), "{value}");
+        }
+        let twice = [host, TOKEN, ("authorization", "Bearer other")];
+        assert_eq!(check("/mcp", &twice), Err(AccessError::Token));
+        for query in ["token=sesame", "a=1&access_token=sesame", "%74oken=sesame"] {
+            let uri = format!("/mcp?{query}");
+            assert_eq!(check(&uri, &[host, TOKEN]), Err(AccessError::TokenInQuery), "{query}");
+        }
+    }
+}

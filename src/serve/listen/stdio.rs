@@ -1,0 +1,21 @@
+//! One client on standard input and output.
+
+use std::sync::Arc;
+
+use super::connections;
+use super::line_stream::{LineSink, LineSource};
+use super::text_transport::TextTransport;
+use crate::model::Error;
+use crate::serve::catalogue_server::{CatalogueServer, ClientIdentity};
+
+/// Serves the client that started this process, until it closes standard input.
+///
+/// # Errors
+/// When the client does not open with something MCP allows.
+pub async fn serve(server: &Arc<CatalogueServer>, is_alone: bool) -> Result<(), Error> {
+    let (input, output) = rmcp::transport::stdio_pipes();
+    let client = server.connect(ClientIdentity { session: "stdio".to_owned(), is_alone });
+    let gone = client.gone();
+    let transport = TextTransport::new(LineSource::new(input), LineSink(output), gone);
+    connections::serve(client, transport).await
+}

@@ -1,0 +1,114 @@
+//! MCP over anything that carries one JSON-RPC message as one text.
+//!
+//! Owns: that a text which is no message costs its sender an error and not the connection. Never
+//! does: frame texts; lines and WebSocket frames are the adapters' own.
+
+use std::io;
+use std::sync::Arc;
+
+use rmcp::RoleServer;
+use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
+use rmcp::transport::Transport;
+use serde_json::{Value, json};
+use tokio::sync::Mutex;
+use tokio_util::sync::CancellationToken;
+
+/// Where a client's texts come from.
+pub(super) trait TextSource: Send {
+    /// The next text; `None` when the client is gone or can no longer be understood.
+    fn next(&mut self) -> impl Future<Output = Option<Result<String, TextError>>> + Send;
+}
+
+/// Where texts for a client go.
+pub(super) trait TextSink: Send {
+    /// Sends one text.
+    fn send(&mut self, text: String) -> impl Future<Output = io::Result<()>> + Send;
+    /// Says that nothing follows.
+    fn close(&mut self) -> impl Future<Output = io::Result<()>> + Send;
+}
+
+/// Why a text cannot be read. The connection ends with it.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum TextError {
+    /// It is longer than a message may be.
+    #[error("a message may be {} bytes long", super::MAX_MESSAGE)]
+    TooLong,
+    /// It is not UTF-8.
+    #[error("a message has to be UTF-8")]
+    NotText,
+}
+
+/// One client's connection.
+pub(super) struct TextTransport<R, W> {
+    source: R,
+    sink: Arc<Mutex<W>>,
+    /// Fires when the client is gone, although its calls may still run.
+    gone: CancellationToken,
+}
+
+impl<R, W: TextSink> TextTransport<R, W> {
+    /// A connection that fires `gone` when the client leaves.
+    pub(super) fn new(source: R, sink: W, gone: CancellationToken) -> Self {
+        Self { source, sink: Arc::new(Mutex::new(sink)), gone }
+    }
+}
+
+/// Answers a text that is no message.
+async fn refuse<W: TextSink>(sink: &Mutex<W>, id: Value, code: i32, words: &str) {
+    let error = json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": words } });
+    let _client_gone = sink.lock().await.send(error.to_string()).await;
+}
+
+impl<R, W> Transport<RoleServer> for TextTransport<R, W>
+where
+    R: TextSource,
+    W: TextSink + 'static,
+{
+    type Error = io::Error;
+
+    fn send(
+        &mut self,
+        message: TxJsonRpcMessage<RoleServer>,
+    ) -> impl Future<Output = io::Result<()>> + Send + 'static {
+        let sink = Arc::clone(&self.sink);
+        async move { sink.lock().await.send(serde_json::to_string(&message)?).await }
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
+        loop {
+            let text = match self.source.next().await {
+                Some(Ok(text)) => text,
+                Some(Err(error)) => {
+                    refuse(&self.sink, Value::Null, -32700, &error.to_string()).await;
+                    break;
+                }
+                None => break,
+            };
+            match serde_json::from_str(&text) {
+                Ok(message) => return Some(message),
+                Err(reason) => match serde_json::from_str::<Value>(&text) {
+                    Ok(value) => {
+                        let id = value.get("id").cloned().unwrap_or_default();
+                        let words = format!("this is no JSON-RPC message: {reason}");
+                        refuse(&self.sink, id, -32600, &words).await;
+                    }
+                    Err(reason) => {
+                        refuse(
+                            &self.sink,
+                            Value::Null,
+                            -32700,
+                            &format!("this is no JSON: {reason}"),
+                        )
+                        .await;
+                    }
+                },
+            }
+        }
+        self.gone.cancel();
+        None
+    }
+
+    async fn close(&mut self) -> io::Result<()> {
+        self.sink.lock().await.close().await
+    }
+}

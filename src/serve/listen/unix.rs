@@ -1,0 +1,106 @@
+//! Clients on a Unix socket: one message a line, as on standard streams.
+//!
+//! Owns: the socket's file and that only this user may connect. Never does: replace a socket that
+//! another process listens on.
+
+use std::io;
+use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use uuid::Uuid;
+
+use super::connections;
+use super::line_stream::{LineSink, LineSource};
+use super::text_transport::TextTransport;
+use crate::model::Error;
+use crate::serve::catalogue_server::{CatalogueServer, ClientIdentity};
+
+/// How many clients may be connected at once.
+const MAX_CLIENTS: usize = 1_024;
+
+/// A socket that clients connect to. Its file is removed when it is dropped.
+#[derive(Debug)]
+pub struct UnixDoor {
+    listener: UnixListener,
+    path: PathBuf,
+}
+
+impl UnixDoor {
+    /// Listens on a socket of this name. One without a listener is replaced.
+    ///
+    /// # Errors
+    /// When the file is something else, another process listens on it, or the system refuses.
+    pub fn bind(path: &Path) -> Result<Self, Error> {
+        let fail = |error: &io::Error| {
+            Error::config(format!("cannot listen on {}: {error}", path.display()))
+        };
+        match std::fs::symlink_metadata(path) {
+            Ok(found) if !found.file_type().is_socket() => {
+                let words = format!("{} is there already, and no socket", path.display());
+                return Err(Error::config(words).with_hint("name another path"));
+            }
+            Ok(_) if std::os::unix::net::UnixStream::connect(path).is_ok() => {
+                let words = format!("another process listens on {}", path.display());
+                return Err(Error::config(words).with_hint("end it, or name another path"));
+            }
+            Ok(_) => std::fs::remove_file(path).map_err(|error| fail(&error))?,
+            Err(_) => {}
+        }
+        let listener = UnixListener::bind(path).map_err(|error| fail(&error))?;
+        let door = Self { listener, path: path.to_owned() };
+        // Between the two calls only the peer's identity protects it, which is checked as well.
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))
+            .map_err(|error| fail(&error))?;
+        Ok(door)
+    }
+
+    /// Serves all clients that connect until `stop` fires; then connections have the time of the caller.
+    pub async fn serve(&self, server: &Arc<CatalogueServer>, stop: &CancellationToken) {
+        let (clients, free) = (TaskTracker::new(), Arc::new(Semaphore::new(MAX_CLIENTS)));
+        loop {
+            let Ok(place) = Arc::clone(&free).acquire_owned().await else { break };
+            let accepted = tokio::select! {
+                () = stop.cancelled() => break,
+                accepted = self.listener.accept() => accepted,
+            };
+            let stream = match accepted {
+                Ok((stream, _)) if is_own(&stream) => stream,
+                Ok(_stranger) => continue,
+                Err(_) => {
+                    // Out of descriptors: a client that leaves makes room.
+                    tokio::task::yield_now().await;
+                    continue;
+                }
+            };
+            let session = format!("unix-{}", Uuid::new_v4().simple());
+            let client = server.connect(ClientIdentity { session, is_alone: false });
+            clients.spawn(async move {
+                let gone = client.gone();
+                let (input, output) = stream.into_split();
+                let transport = TextTransport::new(LineSource::new(input), LineSink(output), gone);
+                // What a client does wrong is told to the client.
+                let _ended = connections::serve(client, transport).await;
+                drop(place);
+            });
+        }
+        clients.close();
+        clients.wait().await;
+    }
+}
+
+/// Whether the other end belongs to this user, or to root.
+fn is_own(stream: &UnixStream) -> bool {
+    let own = rustix::process::geteuid().as_raw();
+    stream.peer_cred().is_ok_and(|peer| peer.uid() == own || peer.uid() == 0)
+}
+
+impl Drop for UnixDoor {
+    fn drop(&mut self) {
+        let _gone_already = std::fs::remove_file(&self.path);
+    }
+}

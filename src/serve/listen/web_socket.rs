@@ -1,0 +1,133 @@
+//! Clients over WebSocket: one JSON-RPC message in each text frame.
+//!
+//! Owns: the handshake, which has to satisfy the same rules as a request over HTTP, and frames in
+//! and out. Never does: take a binary frame for a message.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::stream::{SplitSink, SplitStream};
+use futures_util::{SinkExt as _, StreamExt as _};
+use http::{Response, StatusCode};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::handshake::server::{ErrorResponse, Request};
+use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
+use tokio_tungstenite::tungstenite::{Error as FrameError, Message};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use uuid::Uuid;
+
+use super::MAX_MESSAGE;
+use super::access::AccessRules;
+use super::connections;
+use super::text_transport::{TextError, TextSink, TextSource, TextTransport};
+use crate::serve::catalogue_server::{CatalogueServer, ClientIdentity};
+
+/// How many clients may be connected at once.
+const MAX_CLIENTS: usize = 4_096;
+/// How long the handshake may take.
+const HANDSHAKE: Duration = Duration::from_secs(10);
+/// The subprotocol that clients may name.
+const SUBPROTOCOL: &str = "mcp";
+
+/// Serves all clients that connect until `stop` fires.
+pub async fn serve(
+    server: &Arc<CatalogueServer>,
+    rules: &Arc<AccessRules>,
+    listener: TcpListener,
+    stop: &CancellationToken,
+) {
+    let (clients, free) = (TaskTracker::new(), Arc::new(Semaphore::new(MAX_CLIENTS)));
+    loop {
+        let Ok(place) = Arc::clone(&free).acquire_owned().await else { break };
+        let accepted = tokio::select! {
+            () = stop.cancelled() => break,
+            accepted = listener.accept() => accepted,
+        };
+        let Ok((stream, _)) = accepted else {
+            // Out of descriptors: a client that leaves makes room.
+            tokio::task::yield_now().await;
+            continue;
+        };
+        let _as_it_was = stream.set_nodelay(true);
+        let (server, rules) = (Arc::clone(server), Arc::clone(rules));
+        clients.spawn(async move {
+            let opened = tokio::time::timeout(HANDSHAKE, open(stream, &rules)).await;
+            if let Ok(Ok(stream)) = opened {
+                let session = format!("ws-{}", Uuid::new_v4().simple());
+                let client = server.connect(ClientIdentity { session, is_alone: false });
+                let (sink, source) = stream.split();
+                let transport =
+                    TextTransport::new(FrameSource(source), FrameSink(sink), client.gone());
+                // What a client does wrong is told to the client.
+                let _ended = connections::serve(client, transport).await;
+            }
+            drop(place);
+        });
+    }
+    clients.close();
+    clients.wait().await;
+}
+
+async fn open(
+    stream: TcpStream,
+    rules: &AccessRules,
+) -> Result<WebSocketStream<TcpStream>, FrameError> {
+    let limits = WebSocketConfig::default()
+        .max_message_size(Some(MAX_MESSAGE))
+        .max_frame_size(Some(MAX_MESSAGE));
+    let check = |request: &Request, mut answer: Response<()>| {
+        let refuse = |status: StatusCode, words: String| -> ErrorResponse {
+            let mut refused = Response::new(Some(words));
+            *refused.status_mut() = status;
+            refused
+        };
+        let (head, ()) = request.clone().into_parts();
+        if head.uri.path() != "/mcp" {
+            return Err(refuse(StatusCode::NOT_FOUND, "MCP is served at /mcp".to_owned()));
+        }
+        rules.check(&head).map_err(|error| refuse(error.status(), error.to_string()))?;
+        let named = head.headers.get_all("sec-websocket-protocol").iter();
+        let mut named = named.filter_map(|value| value.to_str().ok()).flat_map(|v| v.split(','));
+        if named.any(|name| name.trim() == SUBPROTOCOL) {
+            let name = http::HeaderValue::from_static(SUBPROTOCOL);
+            answer.headers_mut().insert("sec-websocket-protocol", name);
+        }
+        Ok(answer)
+    };
+    tokio_tungstenite::accept_hdr_async_with_config(stream, check, Some(limits)).await
+}
+
+struct FrameSource(SplitStream<WebSocketStream<TcpStream>>);
+
+impl TextSource for FrameSource {
+    async fn next(&mut self) -> Option<Result<String, TextError>> {
+        loop {
+            return match self.0.next().await? {
+                Ok(Message::Text(text)) => Some(Ok(text.as_str().to_owned())),
+                Ok(Message::Binary(_)) => Some(Err(TextError::NotText)),
+                Ok(Message::Close(_)) => None,
+                // Pings are answered by the library.
+                Ok(_) => continue,
+                Err(FrameError::Capacity(_)) => Some(Err(TextError::TooLong)),
+                Err(FrameError::Utf8(_)) => Some(Err(TextError::NotText)),
+                Err(_) => None,
+            };
+        }
+    }
+}
+
+struct FrameSink(SplitSink<WebSocketStream<TcpStream>, Message>);
+
+impl TextSink for FrameSink {
+    async fn send(&mut self, text: String) -> io::Result<()> {
+        self.0.send(Message::text(text)).await.map_err(io::Error::other)
+    }
+
+    async fn close(&mut self) -> io::Result<()> {
+        self.0.close().await.map_err(io::Error::other)
+    }
+}
