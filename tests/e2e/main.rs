@@ -51,6 +51,7 @@ mod room;
 mod sandbox;
 mod secret_references;
 mod secrets;
+mod serve;
 mod servers;
 mod special_files;
 mod stats;

@@ -89,10 +89,10 @@ pub async fn run(args: &ServeArgs, context: &CommandContext) -> CommandResult {
         let (server, stop) = (&server, stop.clone());
         open.push(
             async move {
-                let served = stop.run_until_cancelled(stdio::serve(server, is_alone)).await;
+                let served = stdio::serve(server, is_alone, &stop).await;
                 // The client that started this process is gone.
                 stop.cancel();
-                served.unwrap_or(Ok(()))
+                served
             }
             .boxed(),
         );

@@ -20,6 +20,7 @@ use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{RoleServer, ServerHandler};
 use serde_json::Value;
 use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio_util::task::TaskTracker;
 
 use super::changes::{self, Interests, ResourceWatch};
 use super::{CatalogueServer, ClientIdentity, questions};
@@ -33,6 +34,8 @@ pub struct ServedClient {
     server: Arc<CatalogueServer>,
     identity: ClientIdentity,
     state: Arc<ClientState>,
+    /// The calls of this client that run.
+    calls: TaskTracker,
     gone: CancellationToken,
     _gone_when_dropped: DropGuard,
 }
@@ -54,7 +57,13 @@ impl ServedClient {
             watched: Mutex::default(),
         };
         let guard = gone.clone().drop_guard();
-        Self { server, identity, state: Arc::new(state), gone, _gone_when_dropped: guard }
+        let (state, calls) = (Arc::new(state), TaskTracker::new());
+        Self { server, identity, state, calls, gone, _gone_when_dropped: guard }
+    }
+
+    /// The calls of this client that run, to be waited for.
+    pub fn calls(&self) -> TaskTracker {
+        self.calls.clone()
     }
 
     /// Fires when the client is gone or the server ends; firing it cancels what the client waits
@@ -117,6 +126,7 @@ impl ServerHandler for ServedClient {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
+        let _counted = self.calls.token();
         let call = self.server.call_tool(&self.identity.session, request, context);
         match self.gone.run_until_cancelled(call).await {
             Some(answer) => answer,

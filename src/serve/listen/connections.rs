@@ -1,21 +1,52 @@
 //! One connection, from its first message to its last.
 
+use std::time::Duration;
+
 use rmcp::service::ServerInitializeError;
 use rmcp::transport::Transport;
 use rmcp::{RoleServer, ServiceExt as _};
+use tokio_util::sync::CancellationToken;
 
 use crate::model::Error;
 use crate::serve::catalogue_server::ServedClient;
 
-/// Serves one client until it leaves or the server ends.
+/// How long calls may go on after the server was told to end.
+const DRAIN: Duration = Duration::from_secs(5);
+
+/// Serves one client until it leaves, or until `stop` fires and its calls have ended.
 ///
 /// # Errors
 /// When the client does not open with something MCP allows.
-pub(super) async fn serve<T>(client: ServedClient, transport: T) -> Result<(), Error>
+pub(super) async fn serve<T>(
+    client: ServedClient,
+    transport: T,
+    stop: &CancellationToken,
+) -> Result<(), Error>
 where
     T: Transport<RoleServer> + 'static,
 {
-    let gone = client.gone();
+    let (gone, calls) = (client.gone(), client.calls());
+    let draining = async {
+        stop.cancelled().await;
+        calls.close();
+        let _cut_off = tokio::time::timeout(DRAIN, calls.wait()).await;
+        gone.cancel();
+        std::future::pending().await
+    };
+    tokio::select! {
+        served = serve_until_gone(client, transport, gone.clone()) => served,
+        ended = draining => ended,
+    }
+}
+
+async fn serve_until_gone<T>(
+    client: ServedClient,
+    transport: T,
+    gone: CancellationToken,
+) -> Result<(), Error>
+where
+    T: Transport<RoleServer> + 'static,
+{
     let running = match client.serve_with_ct(transport, gone).await {
         Ok(running) => running,
         // A client that leaves before its first word, or after a probe, is no failure.

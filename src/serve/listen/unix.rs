@@ -79,12 +79,13 @@ impl UnixDoor {
             };
             let session = format!("unix-{}", Uuid::new_v4().simple());
             let client = server.connect(ClientIdentity { session, is_alone: false });
+            let stop = stop.clone();
             clients.spawn(async move {
                 let gone = client.gone();
                 let (input, output) = stream.into_split();
                 let transport = TextTransport::new(LineSource::new(input), LineSink(output), gone);
                 // What a client does wrong is told to the client.
-                let _ended = connections::serve(client, transport).await;
+                let _ended = connections::serve(client, transport, &stop).await;
                 drop(place);
             });
         }

@@ -53,7 +53,7 @@ pub async fn serve(
             continue;
         };
         let _as_it_was = stream.set_nodelay(true);
-        let (server, rules) = (Arc::clone(server), Arc::clone(rules));
+        let (server, rules, stop) = (Arc::clone(server), Arc::clone(rules), stop.clone());
         clients.spawn(async move {
             let opened = tokio::time::timeout(HANDSHAKE, open(stream, &rules)).await;
             if let Ok(Ok(stream)) = opened {
@@ -63,7 +63,7 @@ pub async fn serve(
                 let transport =
                     TextTransport::new(FrameSource(source), FrameSink(sink), client.gone());
                 // What a client does wrong is told to the client.
-                let _ended = connections::serve(client, transport).await;
+                let _ended = connections::serve(client, transport, &stop).await;
             }
             drop(place);
         });

@@ -1,0 +1,270 @@
+//! Clients of `toolhost serve` that know nothing but the wire.
+
+use std::io::{BufRead, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+
+use crate::support::Sandbox;
+
+/// How long an answer may take before the test fails.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// The token that the tests' servers take.
+pub const TOKEN: &str = "sesame";
+
+/// A server under test; told to end when it is dropped.
+pub struct Served {
+    child: Child,
+    stderr: BufReader<std::process::ChildStderr>,
+}
+
+impl Served {
+    /// Starts `toolhost serve` with these words, with pipes for its standard streams.
+    pub fn start(room: &Sandbox, words: &[&str]) -> Self {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_toolhost"))
+            .arg("serve")
+            .args(words)
+            .env_clear()
+            .envs(room.environment())
+            .env("TOOLHOST_SERVE_TOKEN", TOKEN)
+            .current_dir(room.path("work"))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let stderr = BufReader::new(child.stderr.take().unwrap());
+        Self { child, stderr }
+    }
+
+    /// The next address that it says it listens on.
+    pub fn address(&mut self) -> String {
+        loop {
+            let mut line = String::new();
+            assert_ne!(self.stderr.read_line(&mut line).unwrap(), 0, "it ended without an address");
+            if let Some(address) = line.trim().strip_prefix("listening on ") {
+                let address = address.trim_end_matches("/mcp");
+                return address.rsplit("//").next().unwrap().to_owned();
+            }
+        }
+    }
+
+    /// Its standard streams, as one client has them.
+    pub fn streams(&mut self) -> Lines<ChildStdout, ChildStdin> {
+        let input = self.child.stdout.take().unwrap();
+        Lines { input: BufReader::new(input), output: self.child.stdin.take().unwrap() }
+    }
+
+    /// Tells it to end and gives its exit code.
+    pub fn end(mut self) -> Option<i32> {
+        drop(self.child.stdin.take());
+        kill_process(Pid::from_child(&self.child), Signal::TERM).unwrap();
+        self.child.wait().unwrap().code()
+    }
+
+    /// Waits until it ends by itself.
+    pub fn ended(mut self) -> Option<i32> {
+        self.child.wait().unwrap().code()
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        // Ended already, in most tests.
+        let _gone = self.child.kill();
+        let _gone = self.child.wait();
+    }
+}
+
+/// Sends a message and reads the next one.
+pub trait Wire {
+    /// Sends one message as it is written.
+    fn send_text(&mut self, text: &str);
+    /// The next message; `None` when the server hung up.
+    fn next(&mut self) -> Option<Value>;
+
+    /// Sends one message.
+    fn send(&mut self, message: &Value) {
+        self.send_text(&message.to_string());
+    }
+
+    /// The response to the request with this id; other messages are left out.
+    fn response(&mut self, id: u64) -> Value {
+        loop {
+            let message = self.next().expect("the server hung up");
+            if message["id"] == id && message.get("method").is_none() {
+                return message;
+            }
+        }
+    }
+
+    /// Sends a request and gives its response.
+    fn ask(&mut self, id: u64, method: &str, params: Value) -> Value {
+        self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }));
+        self.response(id)
+    }
+
+    /// Begins a session of the older era with these capabilities.
+    fn initialize(&mut self, capabilities: Value) {
+        let params = json!({
+            "protocolVersion": "2025-11-25",
+            "capabilities": capabilities,
+            "clientInfo": { "name": "test", "version": "1" },
+        });
+        let answer = self.ask(0, "initialize", params);
+        assert_eq!(answer["result"]["serverInfo"]["name"], "toolhost", "{answer}");
+        self.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
+    }
+
+    /// Calls a tool and gives the result or the error.
+    fn call(&mut self, id: u64, name: &str, arguments: Value) -> Value {
+        outcome(&self.ask(id, "tools/call", json!({ "name": name, "arguments": arguments })))
+    }
+}
+
+/// The result or the error of a response.
+pub fn outcome(response: &Value) -> Value {
+    response.get("result").or_else(|| response.get("error")).unwrap().clone()
+}
+
+/// One message a line.
+pub struct Lines<R, W> {
+    input: BufReader<R>,
+    output: W,
+}
+
+impl Lines<UnixStream, UnixStream> {
+    /// Connects to a Unix socket.
+    pub fn connect(path: &str) -> Self {
+        let output = UnixStream::connect(path).unwrap();
+        output.set_read_timeout(Some(PATIENCE)).unwrap();
+        Self { input: BufReader::new(output.try_clone().unwrap()), output }
+    }
+}
+
+impl<R: std::io::Read, W: std::io::Write> Wire for Lines<R, W> {
+    fn send_text(&mut self, text: &str) {
+        // A server that hangs up is seen when its answer is read.
+        let _gone = self.output.write_all(format!("{text}\n").as_bytes());
+        let _gone = self.output.flush();
+    }
+
+    fn next(&mut self) -> Option<Value> {
+        let mut line = String::new();
+        match self.input.read_line(&mut line) {
+            Ok(0) | Err(_) => None,
+            Ok(_) => Some(serde_json::from_str(&line).unwrap()),
+        }
+    }
+}
+
+/// One message in each text frame.
+pub struct Frames(TcpStream);
+
+impl Frames {
+    /// Connects and shakes hands with these headers more; the status and the client.
+    pub fn connect(address: &str, headers: &str) -> (u16, Self) {
+        let mut stream = TcpStream::connect(address).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        write!(
+            stream,
+            "GET /mcp HTTP/1.1\r\nHost: {address}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
+             Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\
+             {headers}\r\n"
+        )
+        .unwrap();
+        let mut head = Vec::new();
+        while !head.ends_with(b"\r\n\r\n") {
+            let mut byte = [0];
+            stream.read_exact(&mut byte).unwrap();
+            head.push(byte[0]);
+        }
+        (status(&String::from_utf8(head).unwrap()), Self(stream))
+    }
+}
+
+impl Wire for Frames {
+    fn send_text(&mut self, text: &str) {
+        let mut frame = vec![0x81];
+        match u16::try_from(text.len()).unwrap() {
+            short @ 0..126 => frame.push(0x80 | u8::try_from(short).unwrap()),
+            long => {
+                frame.push(0x80 | 126);
+                frame.extend(long.to_be_bytes());
+            }
+        }
+        // A mask of zeros leaves the text as it is.
+        frame.extend([0; 4]);
+        frame.extend(text.as_bytes());
+        self.0.write_all(&frame).unwrap();
+    }
+
+    fn next(&mut self) -> Option<Value> {
+        let mut head = [0; 2];
+        self.0.read_exact(&mut head).ok()?;
+        if head[0] != 0x81 {
+            return None;
+        }
+        let length = match head[1] {
+            126 => {
+                let mut more = [0; 2];
+                self.0.read_exact(&mut more).ok()?;
+                usize::from(u16::from_be_bytes(more))
+            }
+            short => usize::from(short),
+        };
+        let mut text = vec![0; length];
+        self.0.read_exact(&mut text).ok()?;
+        Some(serde_json::from_slice(&text).unwrap())
+    }
+}
+
+/// Sends one request over HTTP on a connection of its own; its status and its body.
+pub fn post(address: &str, path: &str, headers: &str, body: &str) -> (u16, String) {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    let host = if headers.to_lowercase().contains("host:") {
+        String::new()
+    } else {
+        format!("Host: {address}\r\n")
+    };
+    // A server may answer before it has read everything.
+    let _answered = write!(
+        stream,
+        "POST {path} HTTP/1.1\r\n{host}Connection: close\r\nContent-Type: application/json\r\n\
+         Accept: application/json, text/event-stream\r\nContent-Length: {}\r\n{headers}\r\n{body}",
+        body.len()
+    );
+    let mut answer = String::new();
+    let _reset = stream.read_to_string(&mut answer);
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
+    (status(head), body.to_owned())
+}
+
+/// A request of revision 2026-07-28 with the token, and its result or error.
+pub fn ask_stateless(address: &str, method: &str, mut params: Value) -> Value {
+    params["_meta"] = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": { "name": "test", "version": "1" },
+        "io.modelcontextprotocol/clientCapabilities": { "elicitation": {} },
+    });
+    let name = params["name"].as_str().map(|name| format!("Mcp-Name: {name}\r\n"));
+    let headers = format!(
+        "Authorization: Bearer {TOKEN}\r\nMCP-Protocol-Version: 2026-07-28\r\n\
+         Mcp-Method: {method}\r\n{}",
+        name.unwrap_or_default()
+    );
+    let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
+    let (_, answer) = post(address, "/mcp", &headers, &body.to_string());
+    let data = answer.lines().filter_map(|line| line.strip_prefix("data: "));
+    let response = data.filter_map(|data| serde_json::from_str::<Value>(data).ok());
+    outcome(&response.last().unwrap_or_else(|| panic!("no response in {answer}")))
+}
+
+fn status(head: &str) -> u16 {
+    head.split(' ').nth(1).and_then(|word| word.parse().ok()).unwrap_or_default()
+}

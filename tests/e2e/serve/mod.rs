@@ -1,0 +1,330 @@
+//! The catalogue as an MCP server, seen from its clients.
+
+mod client;
+
+use serde_json::{Value, json};
+
+use crate::support::Sandbox;
+use client::{Frames, Lines, Served, TOKEN, Wire, ask_stateless, post};
+
+/// The parts of a result that do not depend on the era.
+fn plain(mut outcome: Value) -> Value {
+    outcome.as_object_mut().unwrap().remove("resultType");
+    outcome
+}
+
+fn initialized(mut wire: impl Wire) -> impl Wire {
+    wire.initialize(json!({ "elicitation": {} }));
+    wire
+}
+
+#[test]
+fn a_call_gives_the_same_result_on_every_transport() {
+    let room = Sandbox::new();
+    let socket = room.path("run/s").display().to_string();
+    let words = ["--stdio", "--unix", &socket, "--http", "127.0.0.1:0", "--ws", "127.0.0.1:0"];
+    let mut served = Served::start(&room, &words);
+    assert_eq!(served.address(), socket);
+    let (http, ws) = (served.address(), served.address());
+    let mut stdio = initialized(served.streams());
+    let mut unix = initialized(Lines::connect(&socket));
+    let (status, frames) = Frames::connect(&ws, &format!("Authorization: Bearer {TOKEN}\r\n"));
+    assert_eq!(status, 101);
+    let mut frames = initialized(frames);
+    for (name, arguments) in [
+        ("calculator", json!({ "expression": "6*7" })),
+        ("demo-weather_report", json!({ "city": "oslo" })),
+        ("demo-fail", json!({ "message": "no" })),
+        ("calculator", json!({})),
+        ("no_such_tool", json!({})),
+    ] {
+        let first = stdio.call(7, name, arguments.clone());
+        let others = [
+            unix.call(8, name, arguments.clone()),
+            frames.call(9, name, arguments.clone()),
+            plain(ask_stateless(
+                &http,
+                "tools/call",
+                json!({ "name": name, "arguments": arguments }),
+            )),
+        ];
+        for other in others {
+            assert_eq!(first, other, "{name} {arguments}");
+        }
+        // In this process, by the command line.
+        let arguments = arguments.to_string();
+        let called = room.toolhost(["call", name, "--args", &arguments, "--json"]).go();
+        if let Some(content) = first.get("content").filter(|_| first.get("isError").is_none()) {
+            assert_eq!(&called.json()["content"], content, "{name}");
+            assert_eq!(
+                called.json().get("structured"),
+                first.get("structuredContent").or(Some(&Value::Null))
+            );
+        } else {
+            assert_ne!(called.code, Some(0), "{name}");
+        }
+    }
+    drop(stdio);
+    assert_eq!(served.ended(), Some(0), "it ends with the client that started it");
+    assert!(!std::path::Path::new(&socket).exists(), "the socket is removed");
+}
+
+#[test]
+fn every_tool_prompt_and_resource_is_offered() {
+    let room = Sandbox::new();
+    let mut served = Served::start(&room, &[]);
+    let mut client = initialized(served.streams());
+    let tools = client.ask(1, "tools/list", json!({}));
+    let named = |name: &str| {
+        let tools = tools["result"]["tools"].as_array().unwrap();
+        tools.iter().find(|tool| tool["name"] == name).cloned()
+    };
+    assert_eq!(named("calculator").unwrap()["inputSchema"]["required"], json!(["expression"]));
+    let report = named("demo-weather_report").unwrap();
+    assert!(report["outputSchema"].is_object(), "{report}");
+    let prompts = client.ask(2, "prompts/list", json!({}));
+    assert_eq!(prompts["result"]["prompts"][0]["name"], "demo-greet");
+    let filled = json!({ "name": "demo-greet", "arguments": { "name": "Ada" } });
+    let filled = client.ask(3, "prompts/get", filled);
+    assert!(filled["result"]["messages"][0].to_string().contains("Ada"), "{filled}");
+    let read = client.ask(4, "resources/read", json!({ "uri": "demo://readme" }));
+    assert_eq!(read["result"]["contents"][0]["uri"], "demo://readme");
+    let missing = client.ask(5, "resources/read", json!({ "uri": "demo://nothing" }));
+    assert!(missing["error"]["code"].is_i64(), "{missing}");
+    let complete = json!({
+        "ref": { "type": "ref/resource", "uri": "demo://notes/{name}" },
+        "argument": { "name": "name", "value": "d" },
+    });
+    let complete = client.ask(6, "completion/complete", complete);
+    assert_eq!(complete["result"]["completion"]["values"], json!(["draft"]));
+    drop(client);
+    assert_eq!(served.ended(), Some(0));
+}
+
+#[test]
+fn a_server_asks_the_person_behind_the_client_in_either_era() {
+    let room = Sandbox::new();
+    let mut served = Served::start(&room, &["--stdio", "--http", "127.0.0.1:0"]);
+    let http = served.address();
+    let mut client = initialized(served.streams());
+    let call = json!({ "name": "demo-ask_name", "arguments": {} });
+    client.send(&json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call }));
+    let question = std::iter::from_fn(|| client.next())
+        .find(|message| message["method"] == "elicitation/create")
+        .unwrap();
+    assert_eq!(question["params"]["message"], "What is your name?");
+    let answer = json!({ "action": "accept", "content": { "name": "Ada" } });
+    client.send(&json!({ "jsonrpc": "2.0", "id": question["id"], "result": answer }));
+    let answered = client.response(1);
+    assert_eq!(answered["result"]["content"][0]["text"], "Hello, Ada!", "{answered}");
+
+    let asked = ask_stateless(&http, "tools/call", call.clone());
+    assert_eq!(asked["resultType"], "input_required", "{asked}");
+    let retry = |state: &Value, name: &str, responses: Value| {
+        let arguments = json!({});
+        json!({ "name": name, "arguments": arguments, "requestState": state,
+                "inputResponses": responses })
+    };
+    let key = asked["inputRequests"].as_object().unwrap().keys().next().unwrap().clone();
+    let state = &asked["requestState"];
+    let stolen = ask_stateless(&http, "tools/call", retry(state, "demo-echo", json!({})));
+    assert_eq!(stolen["code"], -32602, "a state belongs to its own call: {stolen}");
+    // Without the answer the question comes again, under a new state.
+    let again = ask_stateless(&http, "tools/call", retry(state, "demo-ask_name", json!({})));
+    assert_eq!(again["resultType"], "input_required", "{again}");
+    let answers = json!({ key: answer });
+    let done = retry(&again["requestState"], "demo-ask_name", answers);
+    let greeted = ask_stateless(&http, "tools/call", done.clone());
+    assert_eq!(greeted["content"][0]["text"], "Hello, Ada!", "{greeted}");
+    let replayed = ask_stateless(&http, "tools/call", done);
+    assert_eq!(replayed["code"], -32602, "a state is good for one retry: {replayed}");
+    drop(client);
+    assert_eq!(served.ended(), Some(0));
+}
+
+#[test]
+fn what_needs_approval_is_offered_to_clients_that_can_ask_and_asked_of_them() {
+    let room = Sandbox::new();
+    let socket = room.path("run/s").display().to_string();
+    let mut served = Served::start(&room, &["--unix", &socket]);
+    served.address();
+    let offers = |client: &mut Lines<_, _>| {
+        let listed = client.ask(1, "tools/list", json!({}))["result"]["tools"].to_string();
+        listed.contains("demo-delete_note")
+    };
+    let mut mute = Lines::connect(&socket);
+    mute.initialize(json!({}));
+    assert!(!offers(&mut mute));
+    let refused = mute.call(2, "demo-delete_note", json!({ "name": "draft" }));
+    assert_eq!(refused["isError"], true, "{refused}");
+
+    let mut client = Lines::connect(&socket);
+    client.initialize(json!({ "elicitation": {} }));
+    assert!(offers(&mut client));
+    for (id, action, is_refused) in [
+        (2, json!({ "action": "decline" }), true),
+        (3, json!({ "action": "accept", "content": { "approve": false } }), true),
+        (4, json!({ "action": "accept", "content": { "approve": true } }), false),
+    ] {
+        let call = json!({ "name": "demo-delete_note", "arguments": { "name": "draft" } });
+        client.send(&json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": call }));
+        let question = std::iter::from_fn(|| client.next())
+            .find(|message| message["method"] == "elicitation/create")
+            .unwrap();
+        let message = question["params"]["message"].as_str().unwrap();
+        assert!(
+            message.starts_with("Run 'demo-delete_note' with {\"name\":\"draft\"}?"),
+            "{message}"
+        );
+        client.send(&json!({ "jsonrpc": "2.0", "id": question["id"], "result": action }));
+        let answered = client.response(id);
+        assert_eq!(answered["result"]["isError"] == true, is_refused, "{answered}");
+    }
+    drop((mute, client));
+    assert_eq!(served.end(), Some(143));
+}
+
+#[test]
+fn a_request_without_the_right_to_ask_is_refused_and_calls_nothing() {
+    let room = Sandbox::new();
+    let mut served = Served::start(&room, &["--http", "127.0.0.1:0", "--ws", "127.0.0.1:0"]);
+    let (http, ws) = (served.address(), served.address());
+    let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call",
+                       "params": { "name": "calculator", "arguments": { "expression": "1" } } });
+    let token = format!("Authorization: Bearer {TOKEN}\r\n");
+    for (path, headers, wanted) in [
+        ("/mcp", String::new(), 401),
+        ("/mcp", "Authorization: Bearer guess\r\n".to_owned(), 401),
+        ("/mcp", format!("{token}Host: evil.example\r\n"), 403),
+        ("/mcp", format!("{token}Origin: http://evil.example\r\n"), 403),
+        ("/mcp?token=sesame", String::new(), 400),
+        ("/other", token.clone(), 404),
+    ] {
+        let (status, words) = post(&http, path, &headers, &body.to_string());
+        assert_eq!(status, wanted, "{path} {headers} {words}");
+    }
+    for (headers, wanted) in
+        [(String::new(), 401), (format!("{token}Origin: http://evil.example\r\n"), 403)]
+    {
+        assert_eq!(Frames::connect(&ws, &headers).0, wanted, "{headers}");
+    }
+    assert_eq!(served.end(), Some(143));
+    let audit = room.toolhost(["audit", "--json"]).go();
+    assert_eq!(audit.out().trim(), "[]", "nothing was called");
+}
+
+#[test]
+fn no_door_is_open_to_other_machines_unless_it_is_said() {
+    let room = Sandbox::new();
+    for host in ["0.0.0.0", "[::]", "0", "0x0", "[::ffff:0.0.0.0]"] {
+        for option in ["--http", "--ws"] {
+            let address = format!("{host}:0");
+            let refused =
+                room.toolhost(["serve", option, &address]).env("TOOLHOST_SERVE_TOKEN", "x");
+            refused
+                .go()
+                .exits(2)
+                .says(&["can be reached from other machines", "--dangerously-bind"]);
+        }
+    }
+    room.toolhost(["serve", "--http", "nonsense"])
+        .go()
+        .exits(2)
+        .says(&["'nonsense' is no address to listen on"]);
+}
+
+#[test]
+fn what_is_no_message_costs_its_sender_an_error_and_others_nothing() {
+    let room = Sandbox::new();
+    let socket = room.path("run/s").display().to_string();
+    let mut served = Served::start(&room, &["--unix", &socket]);
+    served.address();
+    let mut good = initialized(Lines::connect(&socket));
+    let mut bad = Lines::connect(&socket);
+    bad.initialize(json!({}));
+    for (text, code) in [
+        ("no JSON", -32700),
+        ("[]", -32600),
+        ("{\"jsonrpc\":\"2.0\",\"id\":5,\"method\":7}", -32600),
+    ] {
+        bad.send_text(text);
+        assert_eq!(bad.next().unwrap()["error"]["code"], code, "{text}");
+    }
+    let still = bad.call(6, "calculator", json!({ "expression": "1+1" }));
+    assert_eq!(still["content"][0]["text"], "2");
+    let endless = "x".repeat(5 << 20);
+    bad.send_text(&endless);
+    let told = std::iter::from_fn(|| bad.next()).last();
+    assert_eq!(told.map(|message| message["error"]["code"].clone()), Some(json!(-32700)));
+    let other = good.call(7, "calculator", json!({ "expression": "2+2" }));
+    assert_eq!(other["content"][0]["text"], "4");
+    drop((good, bad));
+    assert_eq!(served.end(), Some(143));
+}
+
+#[test]
+fn a_socket_that_is_in_use_is_not_taken_and_one_that_is_left_behind_is() {
+    let room = Sandbox::new();
+    let socket = room.path("run/s").display().to_string();
+    let mut served = Served::start(&room, &["--unix", &socket]);
+    served.address();
+    room.toolhost(["serve", "--unix", &socket]).go().exits(9).says(&["another process listens on"]);
+    assert_eq!(served.end(), Some(143));
+    drop(std::os::unix::net::UnixListener::bind(&socket).unwrap());
+    let mut served = Served::start(&room, &["--unix", &socket]);
+    served.address();
+    assert_eq!(served.end(), Some(143));
+    room.file("work/plain", "text");
+    room.toolhost(["serve", "--unix", "plain"])
+        .go()
+        .exits(9)
+        .says(&["is there already, and no socket"]);
+}
+
+#[test]
+fn a_models_calls_are_run_and_answered_in_its_own_dialect() {
+    let room = Sandbox::new();
+    let response = json!({ "choices": [{ "message": { "role": "assistant", "tool_calls": [
+        { "id": "a", "type": "function",
+          "function": { "name": "demo-slow", "arguments": "{\"seconds\":0.2}" } },
+        { "id": "b", "type": "function",
+          "function": { "name": "calculator", "arguments": "{\"expression\":\"6*7\"}" } },
+        { "id": "c", "type": "function", "function": { "name": "calculator", "arguments": "{oops" } },
+        { "id": "d", "type": "function", "function": { "name": "nothing", "arguments": "{}" } },
+    ] } }] });
+    let done = room.toolhost(["dispatch", "--format", "openai"]).stdin(response.to_string()).go();
+    done.exits(0).says(&["2 calls answered with an error"]);
+    let answers: Value = serde_json::from_str(&done.out()).unwrap();
+    let said: Vec<(&str, &str)> = answers
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|m| (m["tool_call_id"].as_str().unwrap(), m["content"].as_str().unwrap()))
+        .collect();
+    assert_eq!(said[0], ("a", "waited 0.2 s"));
+    assert_eq!(said[1], ("b", "42"));
+    assert!(said[2].1.contains("{oops"), "{said:?}");
+    assert!(said[3].1.contains("unknown tool 'nothing'"), "{said:?}");
+    room.toolhost(["dispatch", "--format", "anthropic"])
+        .stdin("{\"error\":\"overloaded\"}")
+        .go()
+        .exits(2)
+        .says(&["no response in the format anthropic: content is missing"]);
+    room.toolhost(["dispatch", "--format", "mcp"]).stdin("{}").go().exits(2);
+}
+
+#[test]
+fn tools_are_exported_for_the_model_that_is_named() {
+    let room = Sandbox::new();
+    let exported = room.toolhost(["export", "--model", "claude-sonnet-4", "calculator"]).go();
+    let tools: Value = serde_json::from_str(&exported.exits(0).out()).unwrap();
+    assert_eq!(tools[0]["name"], "calculator");
+    assert_eq!(tools[0]["input_schema"]["type"], "object");
+    let exported = room.toolhost(["export", "--format", "gemini", "notes-*", "-v"]).go();
+    let tools: Value = serde_json::from_str(&exported.exits(0).out()).unwrap();
+    assert_eq!(tools.as_array().unwrap().len(), 4, "{tools}");
+    assert!(tools[0]["parametersJsonSchema"]["properties"]["key"].get("pattern").is_none());
+    exported.says(&["'/properties/key/pattern' is left out"]);
+    room.toolhost(["export", "--model", "unheard-of"]).go().exits(2).says(&["no known family"]);
+    room.toolhost(["export"]).go().exits(2);
+}
