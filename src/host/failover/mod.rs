@@ -64,7 +64,7 @@ impl ToolDirectory {
     ) -> Result<RoutedCandidate<'a>, Error> {
         let name = search.name;
         let choice = |(answer, _): &ToolCandidate<'a>| {
-            let weight = self.weight(&answer.provider)?;
+            let weight = answer.provider.weight?;
             let server = answer.provider.server.clone()?;
             let available = self.circuits.admits(&server);
             Some((server, weight, available))
@@ -123,7 +123,7 @@ impl ToolDirectory {
         (answer, _): ToolCandidate<'_>,
         bad: &[(Arc<RegisteredProvider>, Error)],
     ) -> Option<Routing> {
-        self.weight(&answer.provider)?;
+        answer.provider.weight?;
         let server = answer.provider.server.clone()?;
         let routing = Routing { server, ..self.skipped_servers(search, bad) };
         Some(routing).filter(|routing| !routing.skipped.is_empty())
@@ -135,7 +135,7 @@ impl ToolDirectory {
         search: &Search<'_>,
         bad: &[(Arc<RegisteredProvider>, Error)],
     ) -> Routing {
-        let failed = bad.iter().filter(|(provider, _)| self.weight(provider).is_some());
+        let failed = bad.iter().filter(|(provider, _)| provider.weight.is_some());
         let failed = failed.filter_map(|(provider, error)| {
             let reason = error.message().to_owned();
             Some(SkippedServer { server: provider.server.clone()?, reason })
@@ -144,15 +144,10 @@ impl ToolDirectory {
         Routing { server: String::new(), others: Vec::new(), skipped }
     }
 
-    /// The share of calls that the file gives a server.
-    pub(super) fn weight(&self, provider: &RegisteredProvider) -> Option<f64> {
-        self.weights.get(provider.server.as_deref()?).copied()
-    }
-
     /// Whether a server is left alone, unless it is asked for by its name.
     pub(super) fn is_circuit_open(&self, provider: &RegisteredProvider) -> bool {
         let server = provider.server.as_deref();
-        self.weight(provider).is_some()
+        provider.weight.is_some()
             && server.is_some_and(|server| !self.circuits.admits(server))
             && provider.cached_snapshot().is_none()
     }

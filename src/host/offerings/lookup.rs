@@ -22,7 +22,9 @@ impl ToolHost {
         servers: &[String],
     ) -> Result<String, Error> {
         // A profile hides by names, which only a list tells.
-        if let ([server], None) = (servers, &self.directory.profile) {
+        if let ([server], true) =
+            (servers, self.directory.profiles.default_view().shows_everything())
+        {
             self.offerings_of(server)?;
             return Ok(server.clone());
         }
@@ -56,8 +58,8 @@ impl ToolHost {
         name: &str,
         servers: &[String],
     ) -> Result<Prompt, Error> {
-        if let Some(unknown) = servers.iter().find(|server| self.directory.server(server).is_none())
-        {
+        let providers = self.directory.providers();
+        if let Some(unknown) = servers.iter().find(|server| providers.server(server).is_none()) {
             return Err(self.unknown_server(unknown));
         }
         let scope = self.candidate_servers(name, servers);
@@ -88,8 +90,8 @@ impl ToolHost {
     /// The servers that a name may belong to: those it begins with, otherwise all that are allowed.
     fn candidate_servers(&self, name: &str, servers: &[String]) -> Vec<String> {
         let known = self.directory.server_names();
-        let allowed = known.filter(|s| servers.is_empty() || servers.iter().any(|name| name == s));
-        let begins = naming::components(name, allowed);
+        let is_allowed = |s: &&str| servers.is_empty() || servers.iter().any(|name| name == s);
+        let begins = naming::components(name, known.iter().map(String::as_str).filter(is_allowed));
         if begins.is_empty() {
             return servers.to_vec();
         }
@@ -133,7 +135,7 @@ impl ToolHost {
     pub(in crate::host) fn unknown_server(&self, name: &str) -> Error {
         let known = self.directory.server_names();
         let error = Error::usage(format!("unknown server '{name}'"));
-        match naming::nearest(name, known) {
+        match naming::nearest(name, known.iter().map(String::as_str)) {
             Some(near) => error.with_hint(format!("did you mean '{near}'?")),
             None => error.with_hint("`toolhost servers` shows all servers"),
         }
