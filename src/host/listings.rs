@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::sync::OnceCell;
 
 use super::limits;
-use super::usage::Usage;
+use super::provider_usage::ProviderUsage;
 use super::validate::{SchemaChecker, complexity};
 use crate::catalogue::build::Contribution;
 use crate::catalogue::drift;
@@ -99,7 +99,7 @@ pub(super) struct RegisteredProvider {
     pub(super) server: Option<String>,
     /// The share of calls that the server gets of a tool that several offer.
     pub(super) weight: Option<f64>,
-    pub(super) usage: Arc<Usage>,
+    pub(super) usage: Arc<ProviderUsage>,
     pins: Arc<Pins>,
     declared: Mutex<Option<Arc<ToolListSnapshot>>>,
     cached: Mutex<Option<Arc<ToolListSnapshot>>>,
@@ -238,7 +238,9 @@ impl RegisteredProvider {
     /// A component that the program configured is in no file, although it is compiled like one.
     fn mark_origin(&self, tools: &mut [Arc<ToolDefinition>]) {
         if self.component_type.is_some() {
-            tools.iter_mut().for_each(|tool| Arc::make_mut(tool).origin = Origin::Program);
+            for tool in tools {
+                Arc::make_mut(tool).origin = Origin::Program;
+            }
         }
     }
 

@@ -43,12 +43,13 @@ mod output_check;
 mod pipeline;
 mod profiles;
 mod provider_table;
+mod provider_usage;
 mod registration;
 mod registry;
 mod roster;
 mod router;
 mod session_manager;
-mod usage;
+
 mod variables;
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use super::listings::{ListedTool, RegisteredProvider};
-use super::usage::UsageGuard;
+use super::provider_usage::UsageGuard;
 use crate::model::Error;
 
 /// The providers in catalogue order. The registry of single tools comes last, so that what files

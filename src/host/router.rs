@@ -241,7 +241,7 @@ impl ToolDirectory {
                 match naming::resolve(search.name, &names) {
                     NameResolution::Found(at) => {
                         return Ok(candidate(at).map(|candidate| {
-                            (candidate, self.routing_for_only(search, candidate, bad))
+                            (candidate, search.routing_for_only(candidate, bad))
                         }));
                     }
                     NameResolution::Ambiguous(all) => {

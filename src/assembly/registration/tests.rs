@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
+use rustix::fs::{CWD, FileType, Mode, mknodat};
 use serde_json::json;
 
 use super::*;
-use crate::config::environment::FixedEnvironment;
+use crate::config::environment::{FixedEnvironment, ProcessEnvironment};
 use crate::host::RegistrationError;
 use crate::host::request::{CallArguments, CallRequest, ListScope};
 use crate::model::{ErrorKind, JsonObject, Origin};
@@ -153,4 +154,69 @@ async fn a_server_is_registered_started_when_needed_and_ended_when_removed() {
     let error = call(&host, "quiet-tool", Value::Object(JsonObject::new())).await.unwrap_err();
     assert_eq!(error.message(), "'quiet-tool' was removed");
     assert!(!dir.path().join("pid").exists());
+}
+
+/// A server whose only tool answers when something is written to the pipe `gate`.
+const GATED_SERVER: &str = r#"
+import json, os, sys
+open("pid", "w").write(str(os.getpid()))
+for line in sys.stdin:
+    message = json.loads(line)
+    if "id" not in message:
+        continue
+    answer = {"jsonrpc": "2.0", "id": message["id"]}
+    method = message["method"]
+    if method == "initialize":
+        version = message["params"]["protocolVersion"]
+        info = {"name": "gated", "version": "1"}
+        answer["result"] = {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": info}
+    elif method == "tools/list":
+        answer["result"] = {"tools": [{"name": "wait", "inputSchema": {"type": "object"}}]}
+    elif method == "tools/call":
+        open("called", "w").close()
+        text = open("gate").read()
+        answer["result"] = {"content": [{"type": "text", "text": text}]}
+    else:
+        answer["error"] = {"code": -32601, "message": "no such method"}
+    print(json.dumps(answer), flush=True)
+"#;
+
+#[tokio::test]
+async fn a_call_of_a_real_server_finishes_before_the_server_is_ended() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("server.py"), GATED_SERVER).unwrap();
+    let gate = dir.path().join("gate");
+    mknodat(CWD, &gate, FileType::Fifo, Mode::RWXU, 0).unwrap();
+    let path = ProcessEnvironment.var("PATH").unwrap_or_default();
+    let environment: Arc<dyn Environment> = Arc::new(FixedEnvironment {
+        vars: BTreeMap::from([("PATH".to_owned(), path)]),
+        cwd: dir.path().to_path_buf(),
+        root: Some(dir.path().join("home")),
+    });
+    let host = host_builder(&environment, FrontEnd::headless()).build();
+    let settings = json!({ "command": "python3", "args": ["server.py"], "protocol": "legacy" });
+    host.register_client(&component("gated", &settings)).unwrap();
+    let running = tokio::spawn({
+        let host = Arc::clone(&host);
+        async move { call(&host, "gated-wait", json!({})).await }
+    });
+    while !dir.path().join("called").exists() {
+        assert!(!running.is_finished(), "{:?}", running.await);
+        tokio::task::yield_now().await;
+    }
+    let removing = tokio::spawn({
+        let host = Arc::clone(&host);
+        async move { host.unregister_client("gated").await }
+    });
+    while !host.sources().is_empty() {
+        tokio::task::yield_now().await;
+    }
+    let error = call(&host, "gated-wait", json!({})).await.unwrap_err();
+    assert_eq!(error.message(), "'gated-wait' was removed");
+    let pid = std::fs::read_to_string(dir.path().join("pid")).unwrap();
+    assert!(std::path::Path::new("/proc").join(&pid).exists());
+    std::fs::write(&gate, "done").unwrap();
+    assert_eq!(running.await.unwrap().unwrap(), json!("done"));
+    assert_eq!(removing.await.unwrap().unwrap().cancelled, 0);
+    assert!(!std::path::Path::new("/proc").join(&pid).exists());
 }

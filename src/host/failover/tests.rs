@@ -11,7 +11,9 @@ use crate::model::{CircuitState, Error, ErrorKind, ErrorPhase, SkippedServer, To
 
 fn weighed(servers: &[(&Arc<FakeProvider>, f64)]) -> Arc<ToolHost> {
     let all: Vec<&Arc<FakeProvider>> = servers.iter().map(|(server, _)| *server).collect();
-    servers.iter().for_each(|(server, weight)| server.set_weight(Some(*weight)));
+    for (server, weight) in servers {
+        server.set_weight(Some(*weight));
+    }
     host(&all).build()
 }
 

@@ -404,7 +404,9 @@ fn calls_and_lists_go_on_while_providers_come_and_go() {
     });
     let moved = movers.map(std::thread::JoinHandle::join);
     done.store(true, Ordering::Relaxed);
-    callers.into_iter().for_each(|caller| caller.join().unwrap());
+    for caller in callers {
+        caller.join().unwrap();
+    }
     moved.into_iter().for_each(Result::unwrap);
     assert_eq!(host.sources(), ["steady"; 0]);
     assert_eq!(host.registration_version(), 4 * ROUNDS as u64);

@@ -10,7 +10,7 @@ use super::{RegistrationError, tool_names};
 use crate::host::listings::RegisteredProvider;
 use crate::host::provider_table::ProviderTable;
 use crate::host::{ToolHost, limits};
-use crate::model::{HostEvent, ListKind, ListOwner, check_name};
+use crate::model::{HostEvent, ListKind, ListOwner, ToolName, check_name};
 use crate::provider::ToolProvider;
 
 /// What came of a removal.
@@ -115,7 +115,7 @@ impl ToolHost {
         let names: Vec<String> = declared
             .tools
             .iter()
-            .flat_map(|tool| tool_names(&tool.definition).map(|name| name.full()))
+            .flat_map(|tool| tool_names(&tool.definition).map(ToolName::full))
             .collect();
         components.iter().try_for_each(|name| check_name(name))?;
         let server = provider.server.clone();

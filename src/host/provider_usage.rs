@@ -9,7 +9,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 /// The users of one provider.
-pub(super) struct Usage {
+pub(super) struct ProviderUsage {
     state: watch::Sender<UsageState>,
     /// Fires when users of a removed provider have had their time.
     stop: CancellationToken,
@@ -21,14 +21,14 @@ struct UsageState {
     is_removed: bool,
 }
 
-impl Default for Usage {
+impl Default for ProviderUsage {
     fn default() -> Self {
         Self { state: watch::Sender::new(UsageState::default()), stop: CancellationToken::new() }
     }
 }
 
 /// Counts as one user of a provider until it is dropped.
-pub(super) struct UsageGuard(Arc<Usage>);
+pub(super) struct UsageGuard(Arc<ProviderUsage>);
 
 impl UsageGuard {
     /// Fires when its holder has to stop: the provider was removed, and is about to be closed.
@@ -48,7 +48,7 @@ impl Drop for UsageGuard {
     }
 }
 
-impl Usage {
+impl ProviderUsage {
     /// Begins to use the provider; `None` once it is removed.
     pub(super) fn begin(self: &Arc<Self>) -> Option<UsageGuard> {
         let has_begun = self.state.send_if_modified(|state| {
