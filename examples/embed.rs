@@ -31,8 +31,7 @@ impl ToolProvider for Greeter {
 
     fn declared(&self) -> Vec<Arc<ToolDefinition>> {
         let name = ToolName::of("greeter", "hello");
-        let origin = Origin::Server("greeter".to_owned());
-        let mut hello = ToolDefinition::new(name, ToolSource::Internal, "greeter", origin);
+        let mut hello = ToolDefinition::new(name, ToolSource::Internal, "greeter", Origin::Program);
         hello.description = Some("Says hello".to_owned());
         hello.input_schema = Arc::new(json!({
             "type": "object",
@@ -73,7 +72,7 @@ async fn main() -> Result<(), Error> {
     let request = CallRequest::new("greeter-hello", arguments(json!({ "name": "Ada" })));
     println!("{}", host.call(request).await?.result?.output);
 
-    // CallArguments that do not fit never reach the provider.
+    // Arguments that do not fit never reach the provider.
     let request = CallRequest::new("greeter-hello", arguments(json!({ "nome": "Ada" })));
     if let Err(error) = host.call(request).await {
         println!("{error}: {}", error.details().join(", "));

@@ -152,7 +152,42 @@
 //! # }
 //! ```
 //!
-//! `examples/embed.rs` is the same with a component, a list, tools of sessions and a `main`.
+//! Whole providers, components of the built-in kinds and MCP servers come and go in the same way:
+//! [`assembly::host_builder`] starts a host for a program that reads no files. Each request may name
+//! the profile of the agent that asks; it sees and calls only what the profile shows.
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use serde_json::json;
+//! use toolhost::assembly::{FrontEnd, host_builder};
+//! use toolhost::config::environment::{Environment, FixedEnvironment};
+//! use toolhost::config::spec::ProfileSpec;
+//! use toolhost::host::request::ListRequest;
+//! use toolhost::model::Error;
+//! use toolhost::provider::ComponentConfig;
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Error> {
+//! // References in settings, such as `${TOKEN}`, are looked up here: this one knows nothing.
+//! let environment: Arc<dyn Environment> = Arc::new(FixedEnvironment::default());
+//! let reader = ProfileSpec { include: vec!["*-read".to_owned()], ..ProfileSpec::default() };
+//! let host = host_builder(&environment, FrontEnd::headless())
+//!     .profiles([("reader".to_owned(), reader)])
+//!     .build();
+//!
+//! let settings = json!({ "storage_type": "memory" }).as_object().cloned().unwrap_or_default();
+//! host.register_component("storage", &ComponentConfig::new("notes", settings))?;
+//! let listed = host.list(&ListRequest::in_profile("reader")).await?;
+//! assert_eq!(listed.tools[0].name.full(), "notes-read");
+//! host.unregister_component("notes").await?;
+//! # host.close().await;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! `examples/embed.rs` is a host with a provider and single tools; `examples/register.rs` has a type
+//! of components of its own, an MCP server, two agents, and removals while calls run.
 
 pub mod assembly;
 pub mod audit;

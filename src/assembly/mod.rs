@@ -10,6 +10,7 @@ pub mod logins;
 mod mutations;
 pub mod pins;
 pub mod recording;
+mod registration;
 mod secrets;
 mod server_aliases;
 mod start_scope;
@@ -23,16 +24,17 @@ use crate::audit::{self, AuditLog, Masker};
 use crate::config;
 use crate::config::discover::LoadRequest;
 use crate::config::environment::Environment;
+use crate::config::expanded::ExpandedValues;
 use crate::config::spec::{
     Configuration, DisabledEntry, FileRole, KindDescriptor, ProfileSpec, RecordSpec, ServerSpec,
     ToolSpec, UntrustedEntry,
 };
 use crate::history::{self, HistoryLog};
-use crate::host::ToolHost;
 use crate::host::approval::{Approver, NoApprover};
 use crate::host::builder::ToolHostBuilder;
 use crate::host::questions::QuestionQueue;
 use crate::host::recorder_set::{RecordStores, RecorderSet};
+use crate::host::{ToolHost, unknown_profile};
 use crate::mcp::era_cache::EraCache;
 use crate::model::{Diagnostic, Error, EventSink, NoQuestionHandler, QuestionHandler, TrafficSink};
 use crate::provider::{ProviderDeps, ProviderKind, ToolProvider};
@@ -45,6 +47,7 @@ use crate::util::orphans;
 use crate::util::private_file;
 use crate::util::segments::SegmentRetention;
 
+pub use registration::host_builder;
 pub use start_scope::{StartScope, untrusted_entries};
 
 /// What the command line says about the whole run.
@@ -198,11 +201,21 @@ pub fn build(
     let questions = Arc::new(QuestionQueue::new(front_end.inbox, masker.clone()));
     let inbox: Arc<dyn QuestionHandler> = Arc::clone(&questions) as _;
     let front_end = FrontEnd { events: events.clone(), inbox, traffic, ..front_end };
-    let internal = internal_providers(&mut configuration, options.insecure, environment, &events);
+    let deps = ProviderDeps {
+        environment: Arc::clone(environment),
+        expanded: configuration.expanded.clone(),
+        state_dir: environment.state_dir(),
+        scopes: configuration.scopes.clone(),
+        events: events.clone(),
+        insecure: options.insecure,
+    };
+    let internal = internal_providers(&mut configuration, &deps);
     secrets::mask_problems(&mut configuration, &masker);
-    let host = ToolHostBuilder::default()
+    let setup = mcp_setup(options, environment, &front_end, &masker);
+    let setup = McpSetup { expanded: configuration.expanded.clone(), ..setup };
+    let builder = ToolHostBuilder::default()
         .providers(internal)
-        .providers(servers(&configuration, options, environment, &front_end, &masker))
+        .providers(servers(&configuration, &setup))
         .providers(untrusted(&configuration))
         .policy(configuration.policy.clone())
         .approver(front_end.approver)
@@ -210,15 +223,13 @@ pub fn build(
         .recorder(Arc::new(recorders(&configuration, environment.as_ref(), &events)))
         .masker(masker.clone())
         .pins(pins)
-        .routing_weights(
-            configuration.servers.iter().filter_map(|s| Some((s.name.clone(), s.routing_weight?))),
-        )
         .disabled(disabled_entries(&configuration))
         .profile(profile)
+        .profiles(configuration.profiles.clone())
         .require_record(options.require_record)
         .cwd(environment.cwd())
-        .events(events)
-        .build();
+        .events(events);
+    let host = registration::with_factories(builder, &deps, setup, &masker).build();
     Ok(Assembly { host, configuration, masker })
 }
 
@@ -232,18 +243,8 @@ pub async fn close(host: &ToolHost) {
 /// One provider for each kind that has entries. What a kind refuses is added to the diagnostics.
 fn internal_providers(
     configuration: &mut Configuration,
-    insecure: bool,
-    environment: &Arc<dyn Environment>,
-    events: &EventSink,
+    deps: &ProviderDeps,
 ) -> Vec<Arc<dyn ToolProvider>> {
-    let context = ProviderDeps {
-        environment: Arc::clone(environment),
-        expanded: configuration.expanded.clone(),
-        state_dir: environment.state_dir(),
-        scopes: configuration.scopes.clone(),
-        events: events.clone(),
-        insecure,
-    };
     let mut providers = Vec::new();
     for kind in kinds() {
         let specs: Vec<&ToolSpec> =
@@ -251,7 +252,7 @@ fn internal_providers(
         if specs.is_empty() {
             continue;
         }
-        let built = (kind.build)(&specs, &context);
+        let built = (kind.build)(&specs, deps);
         for diagnostic in built.diagnostics.iter().filter(|diagnostic| diagnostic.is_error()) {
             let Some(name) = diagnostic.entry.clone() else { continue };
             // An entry may have several diagnostics; the first stands for all where it is listed.
@@ -274,17 +275,17 @@ fn internal_providers(
     providers
 }
 
-fn servers(
-    configuration: &Configuration,
+/// What all servers of a host share.
+fn mcp_setup(
     options: &AssemblyOptions,
     environment: &Arc<dyn Environment>,
     front_end: &FrontEnd,
     masker: &Masker,
-) -> Vec<Arc<dyn ToolProvider>> {
+) -> McpSetup {
     let masker = masker.clone();
-    let setup = McpSetup {
+    McpSetup {
         environment: Arc::clone(environment),
-        expanded: configuration.expanded.clone(),
+        expanded: ExpandedValues::default(),
         eras: Arc::new(EraCache::new(environment.cache_dir().map(|dir| dir.join("eras.json")))),
         events: front_end.events.clone(),
         inbox: Arc::clone(&front_end.inbox),
@@ -293,7 +294,10 @@ fn servers(
         learn: Arc::new(move |name, value| masker.add_secret(name, value)),
         insecure: options.insecure,
         log_level: options.log_level,
-    };
+    }
+}
+
+fn servers(configuration: &Configuration, setup: &McpSetup) -> Vec<Arc<dyn ToolProvider>> {
     let provider = |spec: &ServerSpec| {
         Arc::new(McpProvider::new(spec.clone(), setup.clone())) as Arc<dyn ToolProvider>
     };
@@ -330,16 +334,9 @@ fn profile(
     configuration: &Configuration,
 ) -> Result<Option<ProfileSpec>, Error> {
     let Some(name) = name else { return Ok(None) };
-    configuration.profiles.get(name).cloned().map(Some).ok_or_else(|| {
-        let known: Vec<&str> = configuration.profiles.keys().map(String::as_str).collect();
-        let error = Error::usage(format!("unknown profile '{name}'"));
-        match known.as_slice() {
-            [] => error.with_hint(
-                "no profiles are configured; they stand under `profiles:` in tools.yaml",
-            ),
-            known => error.with_hint(format!("known profiles: {}", known.join(", "))),
-        }
-    })
+    let known = configuration.profiles.keys().map(String::as_str);
+    let profile = configuration.profiles.get(name).cloned();
+    profile.map(Some).ok_or_else(|| unknown_profile(name, known))
 }
 
 fn recorders(

@@ -11,12 +11,12 @@ use rustix::fs::{CWD, FileType, Mode, mknodat};
 use serde_json::{Map, Value, json};
 
 use super::FrontEnd;
-use super::{AssemblyOptions, internal_providers, server_aliases, servers};
+use super::{AssemblyOptions, internal_providers, mcp_setup, server_aliases, servers};
 use crate::config::discover::LoadRequest;
 use crate::config::environment::{Environment, FixedEnvironment};
 use crate::config::node::SourceText;
 use crate::config::parse::parse;
-use crate::model::EventSink;
+use crate::provider::ProviderDeps;
 
 /// An entry of every kind, beside the files of the examples and fixtures.
 const EVERY_KIND: &str = r#"
@@ -280,16 +280,17 @@ fn assert_handled(servers_file: bool, extension: &str, text: &str) {
         let files = LoadRequest { trust_all, ..LoadRequest::default() };
         let (mut configuration, _masker) = super::load(&files, environment.as_ref());
         server_aliases::apply(&mut configuration);
-        let events = EventSink::discard();
+        let deps = ProviderDeps {
+            expanded: configuration.expanded.clone(),
+            state_dir: environment.state_dir(),
+            scopes: configuration.scopes.clone(),
+            ..ProviderDeps::bare(Arc::clone(&environment))
+        };
         let options = AssemblyOptions { files, ..AssemblyOptions::default() };
-        let mut providers = internal_providers(&mut configuration, false, &environment, &events);
-        providers.extend(servers(
-            &configuration,
-            &options,
-            &environment,
-            &FrontEnd::headless(),
-            &crate::audit::Masker::default(),
-        ));
+        let masker = crate::audit::Masker::default();
+        let setup = mcp_setup(&options, &environment, &FrontEnd::headless(), &masker);
+        let mut providers = internal_providers(&mut configuration, &deps);
+        providers.extend(servers(&configuration, &setup));
         for provider in providers {
             for tool in provider.declared() {
                 assert!(!tool.name.full().is_empty());

@@ -20,6 +20,12 @@ use crate::config::spec::{
 /// knows the secrets that stand in the files themselves by the names they have there.
 pub(super) fn masker(configuration: &Configuration, environment: &dyn Environment) -> Masker {
     let masker = Masker::default();
+    teach(&masker, configuration, environment);
+    masker
+}
+
+/// Lets a masker know these as well.
+pub(super) fn teach(masker: &Masker, configuration: &Configuration, environment: &dyn Environment) {
     let learning = masker.clone();
     configuration.expanded.listen(move |written, value| learning.add_reference(written, value));
     let mut secrets = Secrets::default();
@@ -27,7 +33,6 @@ pub(super) fn masker(configuration: &Configuration, environment: &dyn Environmen
     let sources = (environment, &configuration.expanded);
     configuration.tools.iter().for_each(|tool| secrets.of_tool(tool, sources));
     secrets.0.iter().for_each(|(name, value)| masker.add_secret(name, value));
-    masker
 }
 
 /// Takes values out of what the configuration says about itself. The question of trust holds none:

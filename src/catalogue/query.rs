@@ -6,8 +6,8 @@ use std::borrow::Borrow;
 
 use regex::{Regex, RegexBuilder};
 
-use crate::config::spec::ProfileSpec;
-use crate::model::{ToolDefinition, ToolSource};
+use crate::config::spec::{FileRole, ProfileSpec, UntrustedEntry};
+use crate::model::{Safety, ToolDefinition, ToolSource};
 use crate::util::pattern;
 
 /// What is wanted; every part that is empty allows everything.
@@ -25,8 +25,6 @@ pub struct CatalogueQuery {
     pub categories: Vec<String>,
     /// Only tools with these safety levels; empty means all.
     pub safety: Vec<String>,
-    /// Only what this profile shows.
-    pub profile: Option<ProfileSpec>,
 }
 
 impl CatalogueQuery {
@@ -64,7 +62,6 @@ impl CatalogueQuery {
             && (self.kinds.is_empty() || one_of(&self.kinds, Some(tool.kind)))
             && (self.categories.is_empty() || one_of(&self.categories, tool.category.as_deref()))
             && (self.safety.is_empty() || one_of(&self.safety, Some(tool.safety.as_str())))
-            && self.profile.as_ref().is_none_or(|profile| is_in_profile(profile, tool))
     }
 }
 
@@ -78,6 +75,45 @@ pub fn is_in_profile(profile: &ProfileSpec, tool: &ToolDefinition) -> bool {
         && (profile.servers.is_empty() || one_of(&profile.servers, tool.name.component()))
         && (profile.categories.is_empty() || one_of(&profile.categories, tool.category.as_deref()))
         && (profile.safety.is_empty() || one_of(&profile.safety, Some(tool.safety.as_str())))
+}
+
+/// Whether a profile may show tools of a component, as far as the component's name tells.
+pub fn may_show_component(profile: &ProfileSpec, component: &str) -> bool {
+    let prefix = format!("{component}-");
+    (profile.servers.is_empty() || one_of(&profile.servers, Some(component)))
+        && (profile.include.is_empty()
+            || profile.include.iter().any(|p| pattern::may_match_after(p, &prefix)))
+        && !profile.exclude.iter().any(|p| pattern::matches_all_after(p, &prefix))
+}
+
+/// Whether a profile may show an entry of a file, or a tool of it, as far as the entry's name tells.
+pub fn may_show_entry(profile: &ProfileSpec, name: &str) -> bool {
+    let matches = |patterns: &[String]| patterns.iter().any(|p| pattern::matches(p, name));
+    let as_tool = profile.servers.is_empty()
+        && (profile.include.is_empty() || matches(&profile.include))
+        && !matches(&profile.exclude);
+    as_tool || may_show_component(profile, name)
+}
+
+/// Whether a profile may show a tool of an entry that nobody agreed to yet.
+pub fn may_show_untrusted(profile: &ProfileSpec, entry: &UntrustedEntry) -> bool {
+    match entry.role {
+        FileRole::Servers => may_show_server(profile, &entry.name, entry.definitions.iter()),
+        FileRole::Tools => may_show_entry(profile, &entry.name),
+    }
+}
+
+/// Whether a profile may show tools of a server that was not asked yet. What its file does not
+/// declare is external and of no category, whatever the server says of it.
+pub fn may_show_server(
+    profile: &ProfileSpec,
+    server: &str,
+    mut declared: impl Iterator<Item = impl Borrow<ToolDefinition>>,
+) -> bool {
+    let shows_undeclared = profile.categories.is_empty()
+        && (profile.safety.is_empty() || one_of(&profile.safety, Some(Safety::External.as_str())));
+    may_show_component(profile, server)
+        && (shows_undeclared || declared.any(|tool| is_in_profile(profile, tool.borrow())))
 }
 
 fn one_of(allowed: &[String], value: Option<&str>) -> bool {
@@ -136,7 +172,7 @@ fn rank_one(word: &Regex, tool: &ToolDefinition, name: &str) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Origin, Safety, ToolName};
+    use crate::model::{Origin, ToolName};
 
     fn tools() -> Vec<ToolDefinition> {
         let internal = |name: &str| {
@@ -217,10 +253,61 @@ mod tests {
             exclude: vec!["*-delete".into()],
             ..ProfileSpec::default()
         };
-        let query = CatalogueQuery { profile: Some(profile), ..CatalogueQuery::default() };
-        assert_eq!(names(&query), ["calculator", "github-search"]);
+        let shown = |profile: &ProfileSpec| -> Vec<String> {
+            let tools = tools().into_iter().filter(|tool| is_in_profile(profile, tool));
+            tools.map(|tool| tool.name.full()).collect()
+        };
+        assert_eq!(shown(&profile), ["calculator", "github-search"]);
         let servers = ProfileSpec { servers: vec!["files".into()], ..ProfileSpec::default() };
-        let query = CatalogueQuery { profile: Some(servers), ..CatalogueQuery::default() };
-        assert_eq!(names(&query), ["files-read"]);
+        assert_eq!(shown(&servers), ["files-read"]);
+    }
+
+    #[test]
+    fn an_entry_is_hidden_when_neither_it_nor_a_tool_of_it_is_shown() {
+        let include = ["notes-*".to_owned(), "calculator".to_owned()].to_vec();
+        let profile = ProfileSpec { include, ..ProfileSpec::default() };
+        let shown = |name| may_show_entry(&profile, name);
+        assert!(shown("notes") && shown("calculator") && !shown("other"));
+        let exclude = ["calculator".to_owned(), "notes*".to_owned()].to_vec();
+        let profile = ProfileSpec { exclude, ..ProfileSpec::default() };
+        let shown = |name| may_show_entry(&profile, name);
+        assert!(!shown("notes") && shown("other"));
+        // It may be a component, whose tools are not hidden.
+        assert!(shown("calculator"));
+        let profile = ProfileSpec { servers: vec!["files".into()], ..ProfileSpec::default() };
+        assert!(may_show_entry(&profile, "files") && !may_show_entry(&profile, "calculator"));
+    }
+
+    #[test]
+    fn what_a_profile_may_show_of_a_server_is_known_before_it_is_asked() {
+        let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
+        let profile = |change: &dyn Fn(&mut ProfileSpec)| {
+            let mut profile = ProfileSpec::default();
+            change(&mut profile);
+            profile
+        };
+        let mut declared = tools()[2].clone();
+        declared.safety = Safety::Sandboxed;
+        declared.category = Some("code".into());
+        let may = |change: &dyn Fn(&mut ProfileSpec)| {
+            may_show_server(&profile(change), "github", std::iter::once(&declared))
+        };
+        assert!(may(&|_| {}));
+        assert!(may(&|p| p.include = words(&["notes-*", "git*"])));
+        assert!(!may(&|p| p.include = words(&["notes-*", "calculator"])));
+        assert!(may(&|p| p.exclude = words(&["*-delete"])));
+        assert!(!may(&|p| p.exclude = words(&["github-*"])));
+        assert!(!may(&|p| p.servers = words(&["files"])));
+        assert!(may(&|p| p.safety = words(&["external"])));
+        // Only what is declared is anything but external, or has a category.
+        assert!(may(&|p| p.safety = words(&["sandboxed"])));
+        assert!(!may(&|p| p.safety = words(&["native"])));
+        assert!(may(&|p| p.categories = words(&["code"])));
+        assert!(!may(&|p| p.categories = words(&["math"])));
+        let hidden = profile(&|p| {
+            p.safety = words(&["sandboxed"]);
+            p.exclude = words(&["github-search"]);
+        });
+        assert!(!may_show_server(&hidden, "github", std::iter::once(&declared)));
     }
 }

@@ -15,11 +15,12 @@ use super::prompt::{self, TerminalApprover, TerminalInbox, TrustAnswer};
 use super::trace::TraceOutputs;
 use super::views::configuration::{count_diagnostics, out_of_service};
 use crate::assembly::{self, Assembly, AssemblyOptions, FrontEnd, LoadedConfiguration};
+use crate::catalogue::query;
 use crate::config::LoadRequest;
 use crate::config::consent::TrustRequest;
 use crate::config::consent::store::TrustStore;
 use crate::config::environment::Environment;
-use crate::config::spec::Configuration;
+use crate::config::spec::{Configuration, UntrustedEntry};
 use crate::host::ToolHost;
 use crate::model::{Error, EventSink, QuestionHandler};
 use crate::util::clock::{Clock as _, SystemClock};
@@ -154,7 +155,12 @@ impl CommandContext {
         starts: StartScope<'_>,
     ) -> Result<bool, Error> {
         let Some(request) = &configuration.trust_request else { return Ok(false) };
-        let needed = assembly::untrusted_entries(configuration, starts);
+        let profile = self.global.profile.as_ref().and_then(|p| configuration.profiles.get(p));
+        let is_shown = |entry: &&UntrustedEntry| {
+            profile.is_none_or(|profile| query::may_show_untrusted(profile, entry))
+        };
+        let mut needed = assembly::untrusted_entries(configuration, starts);
+        needed.retain(is_shown);
         if needed.is_empty() || request.was_refused || !prompt::is_possible() {
             return Ok(false);
         }
@@ -300,7 +306,7 @@ impl CommandContext {
                 .map(|m| assembly::tools_module_file(m))
                 .collect(),
             trust_all: self.trusts_all(),
-            project: None,
+            ..LoadRequest::default()
         }
     }
 

@@ -3,13 +3,14 @@
 use std::collections::BTreeSet;
 
 use crate::config::spec::{Configuration, DisabledEntry, FileRole};
+use crate::host::hidden_by_profile;
 use crate::model::{Error, ServerStatus};
 
 /// Checks that every name in `names` is one of `known` servers.
 ///
 /// # Errors
 /// A configuration error for an entry that is out of service, a usage error for one that is not
-/// there.
+/// there, a refusal for one that the profile hides.
 pub fn require_servers(
     configuration: &Configuration,
     names: &[String],
@@ -24,6 +25,9 @@ pub fn require_servers(
     }
     if let Some(entry) = configuration.untrusted.iter().find(|entry| entry.name == *name) {
         return Err(entry.refusal());
+    }
+    if configuration.servers.iter().any(|server| server.name == *name) {
+        return Err(hidden_by_profile(name, None));
     }
     let error = Error::usage(format!("there is no server '{name}'"));
     if known.is_empty() {

@@ -86,10 +86,12 @@ pub fn print<T, J: Serialize>(
             remarks(context, &all.diagnostics);
             let count = plural(shown.names.len(), shown.item_name, shown.items_name);
             if shown.names.is_empty() {
-                let more = if all.servers.is_empty() {
-                    "; no server is configured, they are declared in mcp.yaml"
-                } else {
+                let more = if !all.servers.is_empty() {
                     shown.empty_note
+                } else if context.global.profile.is_some() {
+                    "; the profile shows no server"
+                } else {
+                    "; no server is configured, they are declared in mcp.yaml"
                 };
                 output.note(&StyledLine::plain(format!("{count}{more}")));
             } else if output.is_terminal() {

@@ -32,6 +32,8 @@ pub struct LoadRequest {
     /// them from what the command line says, so they count as named there. Relative paths in them
     /// are relative to the working directory.
     pub inline_tools: Vec<(PathBuf, String)>,
+    /// Files of servers that are not on a disk, likewise.
+    pub inline_servers: Vec<(PathBuf, String)>,
     /// `--trust`, `TOOLHOST_TRUST=1`: a project's files may start what they name, for this run.
     pub trust_all: bool,
     /// Look for the project in this directory alone; `None` looks from the working directory
@@ -135,13 +137,15 @@ pub fn find(request: &LoadRequest, environment: &dyn Environment) -> DiscoveredF
             found.add(cwd.join(path), role, Layer::Flag);
         }
     }
-    for (path, text) in &request.inline_tools {
-        found.files.push(ConfigFileCandidate {
+    let inline =
+        [(FileRole::Tools, &request.inline_tools), (FileRole::Servers, &request.inline_servers)];
+    for (role, texts) in inline {
+        found.files.extend(texts.iter().map(|(path, text)| ConfigFileCandidate {
             path: path.clone(),
-            role: FileRole::Tools,
+            role,
             layer: Layer::Flag,
             inline_text: Some(Arc::from(text.as_str())),
-        });
+        }));
     }
     if !found.files.is_empty() {
         return found;

@@ -12,6 +12,7 @@ use tokio::time::Sleep;
 use tokio_util::sync::CancellationToken;
 
 use super::limits::{self, CallLimits};
+use super::roster;
 use crate::model::{
     Error, ErrorKind, ErrorPhase, Signal, ToolCall, ToolContext, ToolDefinition, ToolResult,
     ToolSource,
@@ -23,6 +24,7 @@ use crate::util::units::show_duration;
 #[derive(Debug, Clone, Copy)]
 enum StopReason {
     Interrupt,
+    Removed,
     AttemptTimeout,
     TotalTimeout,
 }
@@ -35,6 +37,8 @@ pub(super) struct Attempt<'a> {
     pub(super) limits: &'a CallLimits,
     /// Fires when the caller wants the call to stop.
     pub(super) interrupt: &'a CancellationToken,
+    /// Fires when the provider was removed, some time ago.
+    pub(super) removed: &'a CancellationToken,
 }
 
 impl Attempt<'_> {
@@ -61,13 +65,16 @@ impl Attempt<'_> {
                 return self.finish(done);
             }
             () = self.interrupt.cancelled() => StopReason::Interrupt,
+            () = self.removed.cancelled() => StopReason::Removed,
             () = &mut total => StopReason::TotalTimeout,
             () = tokio::time::sleep(self.limits.attempt), if timed => StopReason::AttemptTimeout,
         };
         cancel.cancel();
         let grace = match stop {
             StopReason::Interrupt => limits::INTERRUPT_GRACE_PERIOD,
-            StopReason::AttemptTimeout | StopReason::TotalTimeout => limits::STOP_GRACE_PERIOD,
+            StopReason::Removed | StopReason::AttemptTimeout | StopReason::TotalTimeout => {
+                limits::STOP_GRACE_PERIOD
+            }
         };
         let last = tokio::time::timeout(grace, &mut work).await;
         Err(self.stop_error(stop, grace, last.ok().map(|done| self.finish(done))))
@@ -107,6 +114,7 @@ impl Attempt<'_> {
                 ErrorKind::Interrupted(Signal::Interrupt),
                 format!("'{name}' was interrupted"),
             ),
+            StopReason::Removed => roster::cancelled_by_removal(name),
             StopReason::AttemptTimeout => Error::timeout(format!(
                 "'{name}' did not finish within {} ({set_by})",
                 show_duration(*attempt)

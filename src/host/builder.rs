@@ -15,7 +15,7 @@ use crate::audit::Masker;
 use crate::catalogue::pins::Pins;
 use crate::config::spec::{DisabledEntry, PolicyRule, ProfileSpec};
 use crate::model::{EventSink, JsonObject};
-use crate::provider::ToolProvider;
+use crate::provider::{ComponentFactory, ToolProvider};
 use crate::util::clock::Clock;
 use crate::util::ids::Ids;
 
@@ -108,10 +108,18 @@ impl ToolHostBuilder {
         self
     }
 
-    /// The view that is shown and may be called; everything by default.
+    /// What requests see and may call that name no profile; everything by default.
     #[must_use]
     pub fn profile(mut self, profile: Option<ProfileSpec>) -> Self {
-        self.directory.profile = profile;
+        self.directory.profiles.default = profile.map(Arc::new);
+        self
+    }
+
+    /// The profiles that requests may name, beside those named before.
+    #[must_use]
+    pub fn profiles(mut self, named: impl IntoIterator<Item = (String, ProfileSpec)>) -> Self {
+        let named = named.into_iter().map(|(name, profile)| (name, Arc::new(profile)));
+        self.directory.profiles.named.extend(named);
         self
     }
 
@@ -150,17 +158,26 @@ impl ToolHostBuilder {
         self
     }
 
-    /// The weights of servers that set one (see `balancer`).
-    #[must_use]
-    pub fn routing_weights(mut self, weights: impl IntoIterator<Item = (String, f64)>) -> Self {
-        self.directory.weights = weights.into_iter().collect();
-        self
-    }
-
     /// Entries out of service, so that asking for one says why.
     #[must_use]
     pub fn disabled(mut self, entries: Vec<DisabledEntry>) -> Self {
         self.directory.disabled = entries;
+        self
+    }
+
+    /// Adds a type of components that can be registered while the host runs, under its type key. Of
+    /// two with one key the later is taken.
+    #[must_use]
+    pub fn kind(mut self, key: &str, factory: Arc<dyn ComponentFactory>) -> Self {
+        self.directory.factories.insert(key.to_owned(), factory);
+        self
+    }
+
+    /// What makes the providers of MCP servers that are registered while the host runs; without it
+    /// none can be.
+    #[must_use]
+    pub fn client_factory(mut self, factory: Arc<dyn ComponentFactory>) -> Self {
+        self.directory.client_factory = Some(factory);
         self
     }
 

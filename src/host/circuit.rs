@@ -118,7 +118,7 @@ impl Circuits {
         let mut all = self.all();
         match (health_signal(outcome), outcome) {
             (HealthSignal::Healthy, _) => drop(all.remove(server)),
-            // Names come from the configuration, which bounds the map.
+            // Names are those of servers that are registered, which bounds the map.
             (HealthSignal::Failing, Err(error)) => {
                 all.entry(server.to_owned()).or_default().record_failure(Instant::now(), error);
             }
@@ -128,6 +128,11 @@ impl Circuits {
                 }
             }
         }
+    }
+
+    /// Forgets a server that was removed.
+    pub(super) fn forget(&self, server: &str) {
+        self.all().remove(server);
     }
 
     /// The state of a server's circuit, for display.

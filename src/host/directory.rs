@@ -1,46 +1,47 @@
 //! The directory of tools: which exist, and which provider owns each.
 //!
 //! Owns: the registered providers in catalogue order, the tools that a program registers, entries
-//! that are out of service, the profile, the pins, and the state of servers that stand in for each
+//! that are out of service, the profiles, the pins, and the state of servers that stand in for each
 //! other. Never does: call a tool, or mask what it finds; the host does both.
 
-use std::collections::HashMap;
-use std::sync::Arc;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use futures_util::future::join_all;
 
 use super::balancer::Balancer;
 use super::circuit::Circuits;
 use super::listings::{ListedTool, RegisteredProvider};
-use super::registry::{HandlerSource, ToolRegistry};
+use super::profiles::{ProfileView, Profiles};
+use super::provider_table::{ProviderLease, ProviderTable};
+use super::registry::ToolRegistry;
 use super::request::ListScope;
+use super::roster::Roster;
 use super::sessions::Sessions;
-use crate::catalogue::build::{self, Contribution, describe_origin};
+use crate::catalogue::build::{self, Contribution};
 use crate::catalogue::pins::Pins;
-use crate::catalogue::{Catalogue, ServerListing, naming, query};
-use crate::config::spec::{DisabledEntry, ProfileSpec};
-use crate::model::{Error, ErrorKind, ToolDefinition, ToolName};
-use crate::provider::ToolProvider;
+use crate::catalogue::{Catalogue, ServerListing, naming};
+use crate::config::spec::DisabledEntry;
+use crate::model::{Error, ErrorKind, ToolDefinition};
+use crate::provider::{ComponentFactory, ToolProvider};
 
 /// All providers of a host and what is known of them.
 pub(super) struct ToolDirectory {
-    /// The registry comes last, so that what files declare is listed first.
-    pub(super) providers: Vec<Arc<RegisteredProvider>>,
+    /// The providers as they are now. Whoever works with them takes a copy.
+    table: RwLock<Arc<ProviderTable>>,
+    /// Held while names are compared and taken, so that of two who want one name one gets it.
+    roster: Mutex<Roster>,
     pub(super) registry: Arc<ToolRegistry>,
-    /// The registry's place among the providers.
-    registry_provider: Arc<RegisteredProvider>,
     pub(super) pins: Arc<Pins>,
-    /// The view that is shown and may be called; everything when there is none.
-    pub(super) profile: Option<ProfileSpec>,
+    pub(super) profiles: Profiles,
     /// Entries out of service, so that asking for one says why.
     pub(super) disabled: Vec<DisabledEntry>,
-    /// The share of calls of each server that has a weight.
-    pub(super) weights: HashMap<String, f64>,
     pub(super) balance: Balancer,
     pub(super) circuits: Circuits,
-    /// Counts the catalogues that were built and the changes of registered tools.
+    /// Counts the catalogues that were built and the changes of registered tools and providers.
     version: AtomicU64,
+    registrations: AtomicU64,
 }
 
 /// What a [`ToolDirectory`] is made of.
@@ -48,9 +49,10 @@ pub(super) struct ToolDirectory {
 pub(super) struct DirectoryParts {
     pub(super) providers: Vec<Arc<dyn ToolProvider>>,
     pub(super) pins: Pins,
-    pub(super) profile: Option<ProfileSpec>,
+    pub(super) profiles: Profiles,
     pub(super) disabled: Vec<DisabledEntry>,
-    pub(super) weights: HashMap<String, f64>,
+    pub(super) factories: BTreeMap<String, Arc<dyn ComponentFactory>>,
+    pub(super) client_factory: Option<Arc<dyn ComponentFactory>>,
 }
 
 impl ToolDirectory {
@@ -59,50 +61,72 @@ impl ToolDirectory {
         let pins = Arc::new(parts.pins);
         let registry = Arc::new(ToolRegistry::new(sessions));
         // What a program registers itself needs no pin.
-        let registry_provider =
-            Arc::new(RegisteredProvider::new(Arc::clone(&registry) as _, Arc::default()));
+        let own = Arc::new(RegisteredProvider::new(Arc::clone(&registry) as _, Arc::default()));
         let registered = |provider| Arc::new(RegisteredProvider::new(provider, Arc::clone(&pins)));
-        let mut providers: Vec<_> = parts.providers.into_iter().map(registered).collect();
-        providers.push(Arc::clone(&registry_provider));
+        let providers = parts.providers.into_iter().map(registered).chain([own]).collect();
         Self {
-            providers,
+            table: RwLock::new(Arc::new(ProviderTable(providers))),
+            roster: Mutex::new(Roster::new(parts.factories, parts.client_factory)),
             registry,
-            registry_provider,
             pins,
-            profile: parts.profile,
+            profiles: parts.profiles,
             disabled: parts.disabled,
-            weights: parts.weights,
             balance: Balancer::default(),
             circuits: Circuits::default(),
             version: AtomicU64::new(0),
+            registrations: AtomicU64::new(0),
         }
     }
 
-    /// The provider of the server with this name.
-    pub(super) fn server(&self, name: &str) -> Option<&Arc<RegisteredProvider>> {
-        self.providers.iter().find(|provider| provider.server.as_deref() == Some(name))
+    /// The providers as they are now.
+    pub(super) fn providers(&self) -> Arc<ProviderTable> {
+        Arc::clone(&self.table.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Puts other providers in the place of those there were. To be called with the roster locked.
+    pub(super) fn replace_providers(&self, table: ProviderTable) {
+        *self.table.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(table);
+    }
+
+    /// The names that are taken and those that were, for as long as the guard is held.
+    pub(super) fn roster(&self) -> MutexGuard<'_, Roster> {
+        self.roster.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Counts a change of what is registered, and makes the next catalogue another version.
+    pub(super) fn count_registration(&self) {
+        self.version.fetch_add(1, Ordering::Relaxed);
+        self.registrations.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How often what is registered changed.
+    pub(super) fn registration_version(&self) -> u64 {
+        self.registrations.load(Ordering::Relaxed)
+    }
+
+    /// The provider of the server with this name, kept from being closed.
+    pub(super) fn server(&self, name: &str) -> Option<ProviderLease> {
+        ProviderLease::of(self.providers().server(name)?)
     }
 
     /// The names of all servers, in catalogue order.
-    pub(super) fn server_names(&self) -> impl Iterator<Item = &str> {
-        self.providers.iter().filter_map(|provider| provider.server.as_deref())
+    pub(super) fn server_names(&self) -> Vec<String> {
+        self.providers().iter().filter_map(|provider| provider.server.clone()).collect()
     }
 
-    /// The providers that have to be contacted for their lists.
-    pub(super) fn remote_providers(&self) -> impl Iterator<Item = &Arc<RegisteredProvider>> {
-        self.providers.iter().filter(|provider| provider.is_remote())
-    }
-
-    /// One list of everything in the profile; contacts what `scope` says, all at once. Nothing in it
-    /// is masked.
-    pub(super) async fn catalogue(&self, scope: &ListScope) -> Catalogue {
+    /// One list of everything that `view` shows; contacts what `scope` says, all at once, but no
+    /// server of which `view` shows nothing. Nothing in it is masked.
+    pub(super) async fn catalogue(&self, scope: &ListScope, view: &ProfileView) -> Catalogue {
+        let table = self.providers();
         let is_contacted = |provider: &RegisteredProvider| match (scope, &provider.server) {
             (ListScope::Declared, _) => !provider.is_remote(),
             (ListScope::Everything, _) | (ListScope::Servers(_), None) => true,
             (ListScope::Servers(names), Some(server)) => names.contains(server),
         };
-        let parts = join_all(self.providers.iter().map(|provider| async {
-            if is_contacted(provider) {
+        let parts = join_all(table.iter().map(|provider| async {
+            if !view.may_show(provider) {
+                None
+            } else if is_contacted(provider) {
                 Some(provider.contribute().await)
             } else if *scope == ListScope::Declared {
                 Some(provider.contribute_declared())
@@ -112,8 +136,10 @@ impl ToolDirectory {
         }))
         .await;
         let (mut local, mut servers): (Vec<Contribution>, Vec<Contribution>) = Default::default();
-        for (provider, part) in self.providers.iter().zip(parts) {
+        for (provider, part) in table.iter().zip(parts) {
             match part {
+                // Removed while the others were asked.
+                Some(_) if provider.usage.is_removed() => {}
                 Some(part) if provider.server.is_some() => servers.push(part),
                 Some(part) => local.push(part),
                 None => {}
@@ -121,15 +147,17 @@ impl ToolDirectory {
         }
         let version = self.version.fetch_add(1, Ordering::Relaxed) + 1;
         let mut catalogue = build::build(version, local, servers);
-        if let Some(profile) = &self.profile {
-            catalogue.tools.retain(|tool| query::is_in_profile(profile, tool));
-        }
+        catalogue.tools.retain(|tool| view.shows(tool));
         if let ListScope::Servers(names) = scope {
-            let unknown = names.iter().filter(|name| self.server(name).is_none());
-            catalogue.servers.extend(unknown.map(|name| {
-                let error = Error::usage(format!("unknown server '{name}'"));
-                ServerListing { name: name.clone(), error: Some(error), is_partial: false }
-            }));
+            let missing = names.iter().filter_map(|name| {
+                let error = match table.server(name) {
+                    None => Error::usage(format!("unknown server '{name}'")),
+                    Some(server) if !view.may_show(server) => view.refusal(name),
+                    Some(_) => return None,
+                };
+                Some(ServerListing { name: name.clone(), error: Some(error), is_partial: false })
+            });
+            catalogue.servers.extend(missing);
         }
         catalogue
     }
@@ -150,69 +178,14 @@ impl ToolDirectory {
 
     /// The tool of this full name, as far as it is known without contacting a server.
     pub(super) fn known_tool(&self, full: &str) -> Option<Arc<ListedTool>> {
-        find_known(self.providers.iter(), full)
+        self.providers().known_tool(full).map(|(_, tool)| tool)
     }
 
     /// Whether a name that is not known yet may be that of a server's tool.
     pub(super) fn may_be_remote(&self, name: &str) -> bool {
-        let all: Vec<&str> = self.remote_providers().filter_map(|m| m.inner.component()).collect();
+        let table = self.providers();
+        let all: Vec<&str> = table.remote().filter_map(|m| m.inner.component()).collect();
         let is_owned = !naming::components(name, all.iter().copied()).is_empty();
         is_owned || (!all.is_empty() && !name.contains(['-', '.', '/', ':']))
     }
-
-    /// Whether the profile shows a tool.
-    pub(super) fn shows(&self, tool: &ToolDefinition) -> bool {
-        self.profile.as_ref().is_none_or(|profile| query::is_in_profile(profile, tool))
-    }
-
-    /// Adds a tool of the program.
-    ///
-    /// # Errors
-    /// A usage error for a name that another tool has.
-    pub(super) fn register(
-        &self,
-        definition: ToolDefinition,
-        handler: HandlerSource,
-    ) -> Result<(), Error> {
-        let mut names = std::iter::once(&definition.name).chain(&definition.aliases);
-        if let Some(taken) = names.find_map(|name| self.name_conflict(name)) {
-            return Err(taken);
-        }
-        self.registry
-            .add(definition, handler)
-            .map_err(|name| Error::usage(format!("a tool '{name}' is registered already")))?;
-        self.version.fetch_add(1, Ordering::Relaxed);
-        Ok(())
-    }
-
-    /// Takes a tool of the program away; `false` when no such tool is registered.
-    pub(super) fn unregister(&self, full: &str) -> bool {
-        let is_removed = self.registry.remove(full);
-        if is_removed {
-            self.version.fetch_add(1, Ordering::Relaxed);
-        }
-        is_removed
-    }
-
-    /// The error for a name that a provider other than the registry has.
-    fn name_conflict(&self, name: &ToolName) -> Option<Error> {
-        let full = name.full();
-        let others = self
-            .providers
-            .iter()
-            .filter(|provider| !Arc::ptr_eq(provider, &self.registry_provider));
-        let owner = find_known(others, &full)?;
-        let owner = describe_origin(&owner.definition.origin);
-        Some(Error::usage(format!("the name '{full}' is taken by the tool {owner}")))
-    }
-}
-
-fn find_known<'a>(
-    mut providers: impl Iterator<Item = &'a Arc<RegisteredProvider>>,
-    full: &str,
-) -> Option<Arc<ListedTool>> {
-    providers.find_map(|provider| {
-        let declared = provider.declared().find(full).map(Arc::clone);
-        declared.or_else(|| provider.cached_snapshot()?.find(full).map(Arc::clone))
-    })
 }

@@ -16,9 +16,10 @@ use super::limits::{self, CallLimits};
 use super::listings::ListedTool;
 use super::nested::{HostCaller, Nesting};
 use super::policy::Decision;
+use super::profiles::ProfileView;
 use super::request::{CallArguments, CallOutcome, CallRequest, DryRun};
 use super::router::{Route, Search};
-use super::{ToolHost, arguments, coerce, content, output_check, retry, variables};
+use super::{ToolHost, arguments, coerce, content, output_check, retry, roster, variables};
 use crate::model::{
     CallId, CallMetadata, Error, ErrorKind, HostEvent, JsonObject, Signal, SkippedServer, ToolCall,
     ToolContext, ToolResult,
@@ -39,7 +40,8 @@ impl ToolHost {
     /// As [`ToolHost::call`], as far as nothing is sent.
     pub async fn dry_run(&self, request: &CallRequest) -> Result<DryRun, Error> {
         let work = async {
-            let search = Self::search(request, false, &[]);
+            let view = self.directory.profiles.view(request.profile.as_deref())?;
+            let search = Self::search(request, &view, false, &[]);
             let prepared = self.prepare(request, &Nesting::default(), &search).await?;
             let PreparedCall { route, call } = prepared;
             let tool = &route.tool.definition;
@@ -82,7 +84,8 @@ impl ToolHost {
     ) -> Result<(CallOutcome, bool), Error> {
         let call_id = request.id.clone().unwrap_or_else(|| self.new_call_id());
         let before = async {
-            let search = Self::search(request, true, skipped);
+            let view = self.directory.profiles.view(request.profile.as_deref())?;
+            let search = Self::search(request, &view, true, skipped);
             let prepared = self.prepare(request, nesting, &search).await?;
             let tool = &prepared.route.tool.definition;
             let decision = match self.decide(&prepared, request, nesting).await {
@@ -167,6 +170,7 @@ impl ToolHost {
     /// What a call looks for.
     fn search<'a>(
         request: &'a CallRequest,
+        view: &'a ProfileView,
         calls: bool,
         skipped: &'a [SkippedServer],
     ) -> Search<'a> {
@@ -177,7 +181,7 @@ impl ToolHost {
             servers: &request.servers,
             is_call: calls,
             skipped,
-            ..Search::of(&request.name, limit)
+            ..Search::of(&request.name, view, limit)
         }
     }
 
@@ -267,6 +271,9 @@ impl ToolHost {
         let permit = tokio::select! {
             biased;
             () = request.cancel.cancelled() => return Err(interrupted_error(&request.name)),
+            () = route.provider.usage.stop().cancelled() => {
+                return Err(roster::cancelled_by_removal(&call.name));
+            }
             permit = self.pipeline.permits.acquire(definition, nesting.chain.len()) => permit,
             () = &mut total => None,
         };
@@ -285,6 +292,7 @@ impl ToolHost {
             call,
             limits: &limits,
             interrupt: &request.cancel,
+            removed: route.provider.usage.stop(),
         };
         loop {
             record.attempts += 1;
@@ -298,14 +306,17 @@ impl ToolHost {
                 ..self.sessions.context(request, record.call.id.clone(), definition, &limits)
             };
             let outcome = attempt.run(context, total.as_mut()).await;
-            if let Some(server) = &route.provider.server {
+            if let Some(server) = &route.provider.server
+                && !route.provider.usage.is_removed()
+            {
                 self.directory.circuits.record_outcome(server, outcome.as_ref());
             }
             if route.has_alternatives() && outcome.as_ref().err().is_some_and(is_unsent) {
                 return outcome;
             }
             let Some(error) = retry::retryable_error(&outcome).cloned() else { return outcome };
-            if record.attempts > further || total.is_elapsed() {
+            let is_last = record.attempts > further || total.is_elapsed();
+            if is_last || route.provider.usage.is_removed() {
                 return outcome;
             }
             let jitter = retry::jitter(&self.pipeline.ids.next());
@@ -323,6 +334,7 @@ impl ToolHost {
             tokio::select! {
                 biased;
                 () = request.cancel.cancelled() => return Err(interrupted_error(&request.name)),
+                () = route.provider.usage.stop().cancelled() => return Err(error),
                 () = &mut total => {
                     return Err(error.with_detail("no time is left for another attempt"));
                 }

@@ -37,6 +37,8 @@ pub(super) struct FakeProvider {
     pub(super) changes: AtomicU64,
     /// What it tells models, as a server.
     pub(super) instructions: Option<String>,
+    /// Its share of calls, as a server; read when the host is built.
+    pub(super) weight: Mutex<Option<f64>>,
     pub(super) answer: FakeAnswer,
 }
 
@@ -52,6 +54,7 @@ impl FakeProvider {
             closed: AtomicUsize::new(0),
             changes: AtomicU64::new(0),
             instructions: None,
+            weight: Mutex::default(),
             answer: Box::new(|_, call| {
                 Box::pin(async move { Ok(ToolResult::json(Value::Object(call.arguments))) })
             }),
@@ -80,6 +83,10 @@ impl FakeProvider {
     {
         self.answer = Box::new(move |context, call| Box::pin(answer(context, call)));
         self
+    }
+
+    pub(super) fn set_weight(&self, weight: Option<f64>) {
+        *self.weight.lock().unwrap() = weight;
     }
 
     pub(super) fn listed(&self) -> usize {
@@ -150,6 +157,10 @@ impl ToolProvider for FakeProvider {
 
 #[async_trait]
 impl ManagedServer for FakeProvider {
+    fn routing_weight(&self) -> Option<f64> {
+        *self.weight.lock().unwrap()
+    }
+
     fn status(&self) -> ServerStatus {
         let state = if self.listed() == 0 { ServerState::Idle } else { ServerState::Ready };
         ServerStatus {

@@ -26,6 +26,9 @@ pub const STOP_GRACE_PERIOD: Duration = Duration::from_secs(5);
 /// How long a provider gets to stop after a person interrupted.
 pub const INTERRUPT_GRACE_PERIOD: Duration = Duration::from_secs(1);
 
+/// How long calls may go on after their provider was removed.
+pub const REMOVAL_GRACE_PERIOD: Duration = Duration::from_secs(5);
+
 /// Parallel calls of one component or server.
 pub const MAX_PARALLEL_CALLS: usize = 8;
 

@@ -3,18 +3,19 @@
 //! Owns: the kept lists, comparison with declarations, compiled schemas. Never does: choose
 //! between providers.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::OnceCell;
 
 use super::limits;
+use super::provider_usage::ProviderUsage;
 use super::validate::{SchemaChecker, complexity};
 use crate::catalogue::build::Contribution;
 use crate::catalogue::drift;
 use crate::catalogue::pins::Pins;
-use crate::model::{Diagnostic, Error, ErrorPhase, ToolDefinition, ToolStatus};
+use crate::model::{Diagnostic, Error, ErrorPhase, Origin, ToolDefinition, ToolStatus};
 use crate::provider::{ManagedServer, ToolListVersion, ToolProvider};
 use crate::util::units::show_duration;
 
@@ -89,8 +90,16 @@ impl ToolListSnapshot {
 /// A provider, and the lists that are kept of it.
 pub(super) struct RegisteredProvider {
     pub(super) inner: Arc<dyn ToolProvider>,
+    /// The name that it is registered and removed by: the component of its tools, unless it was
+    /// registered under another one. A kind whose entries share a provider has none.
+    pub(super) source: Option<String>,
+    /// The type key of the component that it was made of by the program.
+    pub(super) component_type: Option<String>,
     /// The server's name, when the provider is one.
     pub(super) server: Option<String>,
+    /// The share of calls that the server gets of a tool that several offer.
+    pub(super) weight: Option<f64>,
+    pub(super) usage: Arc<ProviderUsage>,
     pins: Arc<Pins>,
     declared: Mutex<Option<Arc<ToolListSnapshot>>>,
     cached: Mutex<Option<Arc<ToolListSnapshot>>>,
@@ -100,10 +109,15 @@ pub(super) struct RegisteredProvider {
 
 impl RegisteredProvider {
     pub(super) fn new(provider: Arc<dyn ToolProvider>, pins: Arc<Pins>) -> Self {
-        let server = provider.as_server().and_then(|_| provider.component()).map(str::to_owned);
+        let component = provider.component().map(str::to_owned);
+        let server = provider.as_server().and_then(|_| component.clone());
         Self {
+            weight: provider.as_server().and_then(ManagedServer::routing_weight),
             inner: provider,
+            source: component,
+            component_type: None,
             server,
+            usage: Arc::default(),
             pins,
             declared: Mutex::default(),
             cached: Mutex::default(),
@@ -127,6 +141,7 @@ impl RegisteredProvider {
             return Arc::clone(known);
         }
         let mut tools = self.inner.declared();
+        self.mark_origin(&mut tools);
         for tool in &mut tools {
             if self.is_remote() && tool.status == ToolStatus::Live {
                 Arc::make_mut(tool).status = ToolStatus::Declared;
@@ -205,6 +220,40 @@ impl RegisteredProvider {
         self.declared().contribution()
     }
 
+    /// The tool of this full name, as far as known without contacting anybody.
+    pub(super) fn known_tool(&self, full: &str) -> Option<Arc<ListedTool>> {
+        let declared = self.declared().find(full).map(Arc::clone);
+        declared.or_else(|| self.cached_snapshot()?.find(full).map(Arc::clone))
+    }
+
+    /// The components its tools are named after, as far as known without contacting anybody.
+    pub(super) fn components(&self) -> BTreeSet<String> {
+        let declared = self.declared();
+        let listed = self.cached_snapshot();
+        let tools = declared.tools.iter().chain(listed.iter().flat_map(|listed| &listed.tools));
+        let named = tools.filter_map(|tool| tool.definition.name.component());
+        named.chain(self.inner.component()).map(str::to_owned).collect()
+    }
+
+    /// A component that the program configured is in no file, although it is compiled like one.
+    fn mark_origin(&self, tools: &mut [Arc<ToolDefinition>]) {
+        if self.component_type.is_some() {
+            for tool in tools {
+                Arc::make_mut(tool).origin = Origin::Program;
+            }
+        }
+    }
+
+    /// How it is spoken of when it has a name that another one wants.
+    pub(super) fn describe(&self) -> String {
+        let name = self.source.as_deref().unwrap_or_default();
+        match (&self.server, &self.component_type) {
+            (Some(server), _) => format!("the MCP server '{server}'"),
+            (None, Some(component_type)) => format!("the {component_type} component '{name}'"),
+            (None, None) => format!("the provider '{name}'"),
+        }
+    }
+
     /// The list as it was asked for last, unless it changed since.
     pub(super) fn cached_snapshot(&self) -> Option<Arc<ToolListSnapshot>> {
         let listed = self.cached.lock().unwrap_or_else(PoisonError::into_inner);
@@ -217,6 +266,14 @@ impl RegisteredProvider {
         limit: Duration,
         work: impl Future<Output = Result<T, Error>>,
     ) -> Result<T, Error> {
+        let Some(in_use) = self.usage.begin() else { return Err(self.removed_error()) };
+        let work = async {
+            tokio::select! {
+                biased;
+                done = work => done,
+                () = in_use.stop().cancelled() => Err(self.removed_error()),
+            }
+        };
         let error = match tokio::time::timeout(limit, work).await {
             Ok(Ok(done)) => return Ok(done),
             Ok(Err(error)) => error,
@@ -232,6 +289,11 @@ impl RegisteredProvider {
         })
     }
 
+    /// The error of those who wanted something of it when it was removed.
+    pub(super) fn removed_error(&self) -> Error {
+        Error::unreachable(format!("{} was removed", self.describe()))
+    }
+
     async fn list(&self) -> Result<Arc<ToolListSnapshot>, Error> {
         // A change that comes while listing makes this list old already.
         let version = self.inner.list_version();
@@ -240,6 +302,7 @@ impl RegisteredProvider {
         let listing = self.inner.list().await?;
         let mut tools = listing.tools;
         let mut problems = listing.diagnostics;
+        self.mark_origin(&mut tools);
         tools.iter_mut().for_each(mark_unchecked);
         if let Some(name) = &self.server {
             let declared = self.inner.declared();

@@ -42,10 +42,15 @@ mod dispatch;
 mod failover;
 mod output_check;
 mod pipeline;
+mod profiles;
+mod provider_table;
+mod provider_usage;
 mod registration;
 mod registry;
+mod roster;
 mod router;
 mod session_manager;
+
 mod variables;
 
 #[cfg(test)]
@@ -66,9 +71,14 @@ use builder::ToolHostBuilder;
 use directory::ToolDirectory;
 use pipeline::CallPipeline;
 use policy::Decision;
-use request::ListScope;
+use profiles::ProfileView;
+use provider_table::ProviderLease;
+use request::{ListRequest, ListScope};
 use router::Search;
 use session_manager::SessionManager;
+
+pub use profiles::{hidden_by_profile, unknown_profile};
+pub use registration::{RegistrationError, Removal};
 
 /// The single gateway to all tools: the public face of its three parts.
 pub struct ToolHost {
@@ -94,9 +104,24 @@ impl ToolHost {
     }
 
     /// One list of everything; contacts what `scope` says, all at once. One bad server costs only
-    /// itself: its declared tools stay, marked unavailable. The host's profile is applied.
+    /// itself: its declared tools stay, marked unavailable. The profile of requests that name none
+    /// is applied.
     pub async fn catalogue(&self, scope: &ListScope) -> Catalogue {
-        let mut catalogue = self.directory.catalogue(scope).await;
+        self.catalogue_in(scope, &self.directory.profiles.default_view()).await
+    }
+
+    /// The list as one agent sees it: what the profile of the request shows. No server of which it
+    /// can show nothing is contacted. One bad server costs only itself.
+    ///
+    /// # Errors
+    /// A usage error for a profile that the host does not know.
+    pub async fn list(&self, request: &ListRequest) -> Result<Catalogue, Error> {
+        let view = self.directory.profiles.view(request.profile.as_deref())?;
+        Ok(self.catalogue_in(&request.scope, &view).await)
+    }
+
+    async fn catalogue_in(&self, scope: &ListScope, view: &ProfileView) -> Catalogue {
+        let mut catalogue = self.directory.catalogue(scope, view).await;
         for server in &mut catalogue.servers {
             server.error = server.error.take().map(|error| self.pipeline.masker.error(error));
         }
@@ -133,7 +158,8 @@ impl ToolHost {
     /// # Errors
     /// Unknown and ambiguous names (with suggestions), and what finding out ran into.
     pub async fn find(&self, name: &str, servers: &[String]) -> Result<ToolDefinition, Error> {
-        let search = Search { servers, ..Search::of(name, limits::LISTING_TIMEOUT) };
+        let view = self.directory.profiles.default_view();
+        let search = Search { servers, ..Search::of(name, &view, limits::LISTING_TIMEOUT) };
         let route = match self.directory.route(&search).await {
             Ok(route) => route,
             Err(error) => {
@@ -174,16 +200,19 @@ impl ToolHost {
         self.pipeline.masked_arguments(arguments, schema)
     }
 
-    /// The servers, as far as known without asking.
+    /// The servers of which something may be shown, as far as known without asking.
     pub fn servers(&self) -> Vec<ServerStatus> {
-        let servers =
-            self.directory.providers.iter().filter_map(|provider| provider.inner.as_server());
+        let view = self.directory.profiles.default_view();
+        let providers = self.directory.providers();
+        let shown = providers.iter().filter(|provider| view.may_show(provider));
+        let servers = shown.filter_map(|provider| provider.inner.as_server());
         servers.map(|server| self.with_host_state(server.status())).collect()
     }
 
     /// A server's status with what the host knows of it.
     fn with_host_state(&self, mut status: ServerStatus) -> ServerStatus {
-        status.weight = self.directory.weights.get(&status.name).copied();
+        let providers = self.directory.providers();
+        status.weight = providers.server(&status.name).and_then(|server| server.weight);
         status.circuit = self.directory.circuits.state(&status.name);
         self.pipeline.masker.status(status)
     }
@@ -199,8 +228,9 @@ impl ToolHost {
         browser: &dyn Browser,
         scopes: &[String],
     ) -> Result<LoginReport, Error> {
-        let login = self.login_at(server)?.login(browser, scopes).await;
-        login.map_err(|error| self.pipeline.masker.error(error))
+        let provider = self.server_with_login(server)?;
+        let login = login_support(&provider, server)?.login(browser, scopes);
+        provider.while_registered(login).await.map_err(|error| self.pipeline.masker.error(error))
     }
 
     /// Forgets the logins at a server; says how many there were.
@@ -208,32 +238,36 @@ impl ToolHost {
     /// # Errors
     /// An unknown server, and what is kept but cannot be changed.
     pub async fn logout(&self, server: &str) -> Result<usize, Error> {
-        self.login_at(server)?.logout().await
+        let provider = self.server_with_login(server)?;
+        login_support(&provider, server)?.logout().await
     }
 
-    fn login_at(&self, server: &str) -> Result<&dyn LoginSupport, Error> {
-        let provider = self.directory.server(server);
-        let login = provider.and_then(|provider| provider.inner.as_login());
-        login.ok_or_else(|| {
-            Error::usage(format!("'{server}' is no server that somebody can log in to"))
-        })
+    fn server_with_login(&self, server: &str) -> Result<ProviderLease, Error> {
+        self.directory.server(server).ok_or_else(|| no_login(server))
     }
 
-    /// Asks the named servers (all when empty) for a sign of life, all at once.
+    /// Asks the named servers (when empty, all of which something may be shown) for a sign of life,
+    /// all at once.
     pub async fn check_servers(&self, names: &[String]) -> Vec<ServerStatus> {
-        let wanted = self.directory.providers.iter().filter(|provider| {
-            names.is_empty() || provider.server.as_ref().is_some_and(|name| names.contains(name))
+        let view = self.directory.profiles.default_view();
+        let providers = self.directory.providers();
+        let wanted = providers.iter().filter(|provider| match &provider.server {
+            Some(name) if !names.is_empty() => names.contains(name),
+            Some(_) => view.may_show(provider),
+            None => false,
         });
-        let checks = wanted.filter_map(|provider| provider.inner.as_server()).map(|server| async {
-            match tokio::time::timeout(limits::LISTING_TIMEOUT, server.check()).await {
-                Ok(status) => status,
-                Err(_elapsed) => {
-                    let mut status = server.status();
-                    let error = Error::timeout("did not answer the ping").with_server(&status.name);
-                    status.state = ServerState::Failed(error);
-                    status
-                }
-            }
+        let leases: Vec<ProviderLease> = wanted.filter_map(ProviderLease::of).collect();
+        let servers = leases.iter().filter_map(|lease| Some((lease, lease.inner.as_server()?)));
+        let checks = servers.map(|(lease, server)| async {
+            let check = lease.while_registered(async { Ok(server.check().await) });
+            let error = match tokio::time::timeout(limits::LISTING_TIMEOUT, check).await {
+                Ok(Ok(status)) => return status,
+                Ok(Err(removed)) => removed,
+                Err(_elapsed) => Error::timeout("did not answer the ping"),
+            };
+            let status = server.status();
+            let error = error.with_server(&status.name);
+            ServerStatus { state: ServerState::Failed(error), ..status }
         });
         let all = join_all(checks).await;
         for status in &all {
@@ -253,11 +287,29 @@ impl ToolHost {
         all.into_iter().map(|status| self.with_host_state(status)).collect()
     }
 
-    /// Ends everything that was started, all providers at once. Idempotent.
+    /// Ends everything that was started, all providers at once. Nothing can be registered from now
+    /// on. Idempotent.
     pub async fn close(&self) {
+        let (providers, leaving) = {
+            let mut roster = self.directory.roster();
+            roster.is_closed = true;
+            (self.directory.providers(), roster.leaving.clone())
+        };
         // Each provider bounds its shutdown; the bound here is for one that does not.
-        let all = join_all(self.directory.providers.iter().map(|provider| provider.inner.close()));
+        let all = providers.iter().chain(&leaving).map(|provider| provider.inner.close());
+        let all = join_all(all);
         let _elapsed = tokio::time::timeout(limits::STOP_GRACE_PERIOD * 2, all).await;
         self.sessions.live.clear();
     }
+}
+
+fn login_support<'a>(
+    provider: &'a ProviderLease,
+    server: &str,
+) -> Result<&'a dyn LoginSupport, Error> {
+    provider.inner.as_login().ok_or_else(|| no_login(server))
+}
+
+fn no_login(server: &str) -> Error {
+    Error::usage(format!("'{server}' is no server that somebody can log in to"))
 }

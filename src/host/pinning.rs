@@ -42,7 +42,8 @@ impl ToolHost {
 
     /// What a connected server tells models, with whatever secrets are in it.
     fn instructions(&self, server: &str) -> Option<String> {
-        let provider = self.directory.server(server)?;
+        let providers = self.directory.providers();
+        let provider = providers.server(server)?;
         provider.inner.as_server()?.status().instructions
     }
 

@@ -1,8 +1,7 @@
 //! Tools registered at run time: functions in the program's own code.
 //!
 //! Owns: the tools that are registered, and the provider that runs them. Never does:
-//! compare names with those of other providers; [`ToolHost::register`](super::ToolHost::register)
-//! does.
+//! compare names; [`ToolHost::register`](super::ToolHost::register) does.
 
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -11,6 +10,7 @@ use async_trait::async_trait;
 use serde_json::json;
 
 use super::handler::ToolHandler;
+use super::roster;
 use super::sessions::{SessionInfo, Sessions};
 use crate::model::{Error, ToolCall, ToolContext, ToolDefinition, ToolName, ToolResult};
 use crate::provider::{Preview, ToolListVersion, ToolListing, ToolProvider};
@@ -52,27 +52,9 @@ impl ToolRegistry {
         Self { tools: RwLock::default(), sessions }
     }
 
-    /// Adds a tool.
-    ///
-    /// # Errors
-    /// The registered tool that has one of its names already.
-    pub(super) fn add(
-        &self,
-        definition: ToolDefinition,
-        code: HandlerSource,
-    ) -> Result<(), ToolName> {
+    /// Adds a tool whose names nobody has.
+    pub(super) fn add(&self, definition: ToolDefinition, code: HandlerSource) {
         let mut tools = self.tools.write().unwrap_or_else(PoisonError::into_inner);
-        let names = |tool: &ToolDefinition| -> Vec<String> {
-            std::iter::once(&tool.name).chain(&tool.aliases).map(ToolName::full).collect()
-        };
-        let new = names(&definition);
-        let clash = tools.by_name.values().find(|known| {
-            let known = names(&known.definition);
-            new.iter().any(|name| known.contains(name))
-        });
-        if let Some(clash) = clash {
-            return Err(clash.definition.name.clone());
-        }
         let at = tools.next;
         tools.next += 1;
         tools.changes += 1;
@@ -81,17 +63,16 @@ impl ToolRegistry {
             full,
             Arc::new(RegisteredTool { definition: Arc::new(definition), handler: code, at }),
         );
-        Ok(())
     }
 
-    /// Takes a tool away, with its instances; calls that run go on. Whether there was one.
-    pub(super) fn remove(&self, full: &str) -> bool {
+    /// Takes a tool away, with its instances; calls that run go on. The tool, if there was one.
+    pub(super) fn remove(&self, full: &str) -> Option<Arc<ToolDefinition>> {
         let mut tools = self.tools.write().unwrap_or_else(PoisonError::into_inner);
         let removed = tools.by_name.remove(full);
         tools.changes += u64::from(removed.is_some());
         drop(tools);
         self.sessions.drop_tool(full);
-        removed.is_some()
+        Some(Arc::clone(&removed?.definition))
     }
 
     /// The tools, in the order in which they were registered.
@@ -104,10 +85,11 @@ impl ToolRegistry {
 
     fn tool(&self, name: &ToolName) -> Result<Arc<RegisteredTool>, Error> {
         let tools = self.tools.read().unwrap_or_else(PoisonError::into_inner);
-        tools.by_name.get(&name.full()).cloned().ok_or_else(|| {
-            Error::usage(format!("'{name}' was unregistered"))
-                .with_hint("it was there when the call began")
-        })
+        tools
+            .by_name
+            .get(&name.full())
+            .cloned()
+            .ok_or_else(|| roster::removed_tool_error(&name.full()))
     }
 }
 

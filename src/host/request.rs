@@ -22,6 +22,22 @@ pub enum ListScope {
     Servers(Vec<String>),
 }
 
+/// A list as a front end or a program asks for it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ListRequest {
+    /// How far the listing reaches; everywhere by default.
+    pub scope: ListScope,
+    /// The profile through which the agent that asks sees the catalogue; `None` takes the host's.
+    pub profile: Option<String>,
+}
+
+impl ListRequest {
+    /// Everything that a profile shows.
+    pub fn in_profile(profile: impl Into<String>) -> Self {
+        Self { scope: ListScope::Everything, profile: Some(profile.into()) }
+    }
+}
+
 /// The arguments of a call as a person or program gave them.
 #[derive(Debug, Clone)]
 pub enum CallArguments {
@@ -61,6 +77,9 @@ pub struct CallRequest {
     pub name: String,
     /// Only these servers are considered (empty: everything).
     pub servers: Vec<String>,
+    /// The profile of the agent that calls: what it hides is refused, also to the calls that this
+    /// one makes. `None` takes the host's.
+    pub profile: Option<String>,
     /// The arguments, typed already or still words.
     pub arguments: CallArguments,
     /// Limit for the call, instead of every configured timeout.
@@ -90,6 +109,7 @@ impl CallRequest {
             id: None,
             name: name.into(),
             servers: Vec::new(),
+            profile: None,
             arguments,
             timeout: None,
             retries: None,

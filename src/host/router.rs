@@ -12,6 +12,9 @@ use futures_util::future::join_all;
 
 use super::directory::ToolDirectory;
 use super::listings::{ListedTool, RegisteredProvider, ToolListSnapshot};
+use super::profiles::ProfileView;
+use super::provider_table::{ProviderLease, ProviderTable};
+use super::roster;
 use crate::catalogue::naming::{self, NameResolution};
 use crate::config::spec::{DisabledEntry, FileRole};
 use crate::model::{Error, Origin, Routing, SkippedServer, ToolName};
@@ -29,7 +32,8 @@ pub(super) fn unknown_server<'k>(name: &str, known: impl IntoIterator<Item = &'k
 
 /// The provider and the tool that a name was resolved to.
 pub(super) struct Route {
-    pub(super) provider: Arc<RegisteredProvider>,
+    /// Not closed as long as the route is held.
+    pub(super) provider: ProviderLease,
     pub(super) tool: Arc<ListedTool>,
     /// Time spent connecting, when finding the tool needed that.
     pub(super) connect: Option<Duration>,
@@ -53,6 +57,8 @@ pub(super) struct Search<'a> {
     pub(super) name: &'a str,
     /// Only these servers; all when empty.
     pub(super) servers: &'a [String],
+    /// What may be found, and whom it may contact for that.
+    pub(super) view: &'a ProfileView,
     /// Bounds starting and listing each server.
     pub(super) limit: Duration,
     /// A call follows, which takes a turn of its server.
@@ -63,8 +69,8 @@ pub(super) struct Search<'a> {
 
 impl<'a> Search<'a> {
     /// A search in all servers that no call follows.
-    pub(super) fn of(name: &'a str, limit: Duration) -> Self {
-        Self { name, servers: &[], limit, is_call: false, skipped: &[] }
+    pub(super) fn of(name: &'a str, view: &'a ProfileView, limit: Duration) -> Self {
+        Self { name, servers: &[], view, limit, is_call: false, skipped: &[] }
     }
 }
 
@@ -91,38 +97,41 @@ pub(super) type ToolCandidate<'a> = (&'a ProviderListing, &'a Arc<ListedTool>);
 impl ToolDirectory {
     /// Finds the one tool that is meant.
     pub(super) async fn route(&self, search: &Search<'_>) -> Result<Route, Error> {
-        let Search { name, servers, limit, .. } = *search;
+        let Search { name, servers, view, limit, .. } = *search;
         let in_scope = |tool: &ToolName| is_in_scope(servers, tool.component());
-        self.check_scope(servers)?;
-        let local = self.local_listings();
+        let table = self.providers();
+        let local = local_listings(&table);
+        if !servers.is_empty() {
+            self.check_scope(servers, &components(&table, &local))?;
+        }
         if let Some(candidate) =
             find_exact(&local, name).filter(|(_, tool)| in_scope(&tool.definition.name))
         {
-            return self.build_route((candidate, None), Vec::new());
+            return build_route(search, (candidate, None), Vec::new());
         }
 
-        // A name that a file declares for a provider which is no server, but has to be asked for
-        // the rest of the definition: only that provider is asked.
-        let owner = self
-            .remote_providers()
+        // A name that a file declares for a provider which is no server, but has to be asked for the
+        // rest of the definition: no other provider is.
+        let owner = table
+            .remote()
             .filter(|provider| is_in_scope(servers, provider.inner.component()))
             .find(|provider| provider.server.is_none() && provider.declared().find(name).is_some());
         if let Some(owner) = owner {
             let answers = self.list_providers(&[owner], limit).await;
             return match find_exact(&answers.listings, name) {
-                Some(candidate) => self.build_route((candidate, None), Vec::new()),
-                None => Err(self.not_found_error(name, servers, &[], &answers)),
+                Some(candidate) => build_route(search, (candidate, None), Vec::new()),
+                None => Err(self.not_found_error(search, &[], &answers)),
             };
         }
 
         // A qualified name: only the servers whose names it begins with.
-        let known: Vec<String> = self.components(&local);
+        let known = components(&table, &local);
         let begins = naming::components(name, known.iter().map(String::as_str));
-        let contacted: Vec<&Arc<RegisteredProvider>> = self
-            .remote_providers()
+        let (contacted, hidden): (Vec<_>, Vec<_>) = table
+            .remote()
             .filter(|provider| provider.inner.component().is_some_and(|c| begins.contains(&c)))
             .filter(|provider| is_in_scope(servers, provider.inner.component()))
-            .collect();
+            .partition(|provider| view.may_show(provider));
         let contacts_some = !contacted.is_empty();
         let answers = self.list_providers(&contacted, limit).await;
         let pool: Vec<ToolCandidate<'_>> = candidates(local.iter().chain(&answers.listings))
@@ -133,10 +142,10 @@ impl ToolDirectory {
             .filter(|(_, tool)| in_scope(&tool.definition.name))
             .collect();
         match self.choose(search, &pool, &answers.failures)? {
-            Some(candidate) => return self.build_route(candidate, Vec::new()),
-            None if contacts_some => {
-                return Err(self.not_found_error(name, servers, &pool, &answers));
-            }
+            Some(candidate) => return build_route(search, candidate, Vec::new()),
+            None if contacts_some => return Err(self.not_found_error(search, &pool, &answers)),
+            // Whether such a server has the tool is nothing that the profile shows.
+            None if !hidden.is_empty() => return Err(view.refusal(name)),
             None => {}
         }
         if let Some(error) = self.disabled_entry_error(name) {
@@ -145,9 +154,10 @@ impl ToolDirectory {
 
         // A bare name: everybody has to be asked, for it must be the only one.
         // Those that keep failing are not even connected to, where others can stand in for them.
-        let (contacted, resting): (Vec<_>, Vec<_>) = self
-            .remote_providers()
+        let (contacted, resting): (Vec<_>, Vec<_>) = table
+            .remote()
             .filter(|provider| is_in_scope(servers, provider.inner.component()))
+            .filter(|provider| view.may_show(provider))
             .filter(|provider| {
                 search.skipped.iter().all(|s| provider.server.as_ref() != Some(&s.server))
             })
@@ -164,15 +174,14 @@ impl ToolDirectory {
             Some(candidate) => {
                 // Of servers that stand in for each other nothing else was expected.
                 let routed = candidate.1.is_some();
-                let expected =
-                    |provider: &RegisteredProvider| routed && self.weight(provider).is_some();
+                let expected = |provider: &RegisteredProvider| routed && provider.weight.is_some();
                 let unasked = answers.failures.iter().filter(|(provider, _)| !expected(provider));
                 let unasked = unasked.take(SHOWN).map(|(_, error)| {
                     format!("{error}; whether it offers '{name}' too is not known")
                 });
-                self.build_route(candidate, unasked.collect())
+                build_route(search, candidate, unasked.collect())
             }
-            None => Err(self.not_found_error(name, servers, &pool, &answers)),
+            None => Err(self.not_found_error(search, &pool, &answers)),
         }
     }
 
@@ -201,36 +210,8 @@ impl ToolDirectory {
         answers
     }
 
-    /// Local lists in file order, so that of two equal names the first is found.
-    fn local_listings(&self) -> Vec<ProviderListing> {
-        self.providers
-            .iter()
-            .filter(|provider| !provider.is_remote())
-            .map(|provider| ProviderListing {
-                provider: Arc::clone(provider),
-                snapshot: provider.declared(),
-                is_fresh: false,
-            })
-            .collect()
-    }
-
-    fn components(&self, local: &[ProviderListing]) -> Vec<String> {
-        let remote = self.remote_providers().filter_map(|m| m.inner.component()).map(str::to_owned);
-        let local = candidates(local)
-            .filter_map(|(_, tool)| tool.definition.name.component())
-            .map(str::to_owned);
-        let mut all: Vec<String> = remote.chain(local).collect();
-        all.sort_unstable();
-        all.dedup();
-        all
-    }
-
     /// `--server` must name something that exists.
-    fn check_scope(&self, servers: &[String]) -> Result<(), Error> {
-        if servers.is_empty() {
-            return Ok(());
-        }
-        let known = self.components(&self.local_listings());
+    fn check_scope(&self, servers: &[String], known: &[String]) -> Result<(), Error> {
         let Some(server) = servers.iter().find(|server| !known.contains(server)) else {
             return Ok(());
         };
@@ -249,7 +230,7 @@ impl ToolDirectory {
         bad: &[(Arc<RegisteredProvider>, Error)],
     ) -> Result<Option<RoutedCandidate<'a>>, Error> {
         let visible: Vec<ToolCandidate<'a>> =
-            pool.iter().copied().filter(|(_, tool)| self.shows(&tool.definition)).collect();
+            pool.iter().copied().filter(|(_, tool)| search.view.shows(&tool.definition)).collect();
         for pool in [visible.as_slice(), pool] {
             // What is listed comes first: another spelling never makes a name ambiguous.
             let listed = pool.iter().map(|candidate| (*candidate, &candidate.1.definition.name));
@@ -264,7 +245,7 @@ impl ToolDirectory {
                 match naming::resolve(search.name, &names) {
                     NameResolution::Found(at) => {
                         return Ok(candidate(at).map(|candidate| {
-                            (candidate, self.routing_for_only(search, candidate, bad))
+                            (candidate, search.routing_for_only(candidate, bad))
                         }));
                     }
                     NameResolution::Ambiguous(all) => {
@@ -277,25 +258,6 @@ impl ToolDirectory {
             }
         }
         Ok(None)
-    }
-
-    fn build_route(
-        &self,
-        ((answer, tool), routing): RoutedCandidate<'_>,
-        warnings: Vec<String>,
-    ) -> Result<Route, Error> {
-        if !self.shows(&tool.definition) {
-            let name = &tool.definition.name;
-            return Err(Error::denied(format!("'{name}' is not part of the profile in use")));
-        }
-        Ok(Route {
-            provider: Arc::clone(&answer.provider),
-            tool: Arc::clone(tool),
-            connect: answer.snapshot.connect.filter(|_| answer.is_fresh),
-            protocol: answer.snapshot.protocol.clone(),
-            warnings,
-            routing,
-        })
     }
 
     /// The entry a person means is in a file, but something is wrong with it.
@@ -321,11 +283,14 @@ impl ToolDirectory {
     /// failure is the answer.
     fn not_found_error(
         &self,
-        name: &str,
-        servers: &[String],
+        search: &Search<'_>,
         pool: &[ToolCandidate<'_>],
         answers: &ProviderListings,
     ) -> Error {
+        let Search { name, servers, .. } = *search;
+        if let Some(error) = self.roster().removed_error(name) {
+            return error;
+        }
         let declares = |(provider, _): &&(Arc<RegisteredProvider>, Error)| {
             provider.declared().tools.iter().any(|tool| {
                 let known = &tool.definition.name;
@@ -356,17 +321,61 @@ impl ToolDirectory {
         }
         let names: Vec<&ToolName> = pool
             .iter()
-            .filter(|(_, tool)| self.shows(&tool.definition))
+            .filter(|(_, tool)| search.view.shows(&tool.definition))
             .map(|(_, tool)| &tool.definition.name)
             .collect();
         let error = Error::usage(match servers {
-            [] => format!("unknown tool '{name}'"),
+            [] => format!("unknown tool '{name}'{}", search.view.scope_words()),
             [server] => format!("server '{server}' has no tool '{name}'"),
             servers => format!("none of {} servers has a tool '{name}'", servers.len()),
         });
         let hint = naming::did_you_mean(name, &names);
         error.with_hint(hint.unwrap_or_else(|| "`toolhost list` shows all tools".to_owned()))
     }
+}
+
+/// Local lists in file order, so that of two equal names the first is found.
+fn local_listings(table: &ProviderTable) -> Vec<ProviderListing> {
+    let local = table.iter().filter(|provider| !provider.is_remote());
+    local
+        .map(|provider| ProviderListing {
+            provider: Arc::clone(provider),
+            snapshot: provider.declared(),
+            is_fresh: false,
+        })
+        .collect()
+}
+
+/// The components that a name may begin with, sorted.
+fn components(table: &ProviderTable, local: &[ProviderListing]) -> Vec<String> {
+    let remote = table.remote().filter_map(|provider| provider.inner.component());
+    let local = candidates(local).filter_map(|(_, tool)| tool.definition.name.component());
+    let mut all: Vec<String> = remote.chain(local).map(str::to_owned).collect();
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
+fn build_route(
+    search: &Search<'_>,
+    ((answer, tool), routing): RoutedCandidate<'_>,
+    warnings: Vec<String>,
+) -> Result<Route, Error> {
+    let name = tool.definition.name.full();
+    if !search.view.shows(&tool.definition) {
+        return Err(search.view.refusal(&name));
+    }
+    let Some(provider) = ProviderLease::of(&answer.provider) else {
+        return Err(roster::removed_tool_error(&name));
+    };
+    Ok(Route {
+        provider,
+        tool: Arc::clone(tool),
+        connect: answer.snapshot.connect.filter(|_| answer.is_fresh),
+        protocol: answer.snapshot.protocol.clone(),
+        warnings,
+        routing,
+    })
 }
 
 fn entry_error(entry: &DisabledEntry) -> Error {

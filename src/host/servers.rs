@@ -3,9 +3,10 @@
 //! Owns: finding the one that is meant, and what the host has to forget with it. Never does: know
 //! how a server is started or ended, which is the provider's work.
 
+use super::provider_table::ProviderLease;
 use super::{ToolHost, limits};
 use crate::model::{Error, ServerState, ServerStatus, ToolResult};
-use crate::provider::{ManagedServer, ToolProvider};
+use crate::provider::ManagedServer;
 
 impl ToolHost {
     /// Ends a server. The next call or listing starts it again.
@@ -13,9 +14,11 @@ impl ToolHost {
     /// # Errors
     /// A server that is not there.
     pub async fn stop_server(&self, name: &str) -> Result<ServerStatus, Error> {
-        let (provider, server) = self.find_server(name)?;
+        let provider = self.find_server(name)?;
+        let server = managed(&provider, name)?;
         // Each provider bounds its shutdown; the bound here is for one that does not.
-        let _elapsed = tokio::time::timeout(limits::STOP_GRACE_PERIOD * 2, provider.close()).await;
+        let close = provider.inner.close();
+        let _elapsed = tokio::time::timeout(limits::STOP_GRACE_PERIOD * 2, close).await;
         Ok(self.with_host_state(server.status()))
     }
 
@@ -26,9 +29,11 @@ impl ToolHost {
     /// # Errors
     /// A server that is not there.
     pub async fn restart_server(&self, name: &str) -> Result<ServerStatus, Error> {
-        let (_, server) = self.find_server(name)?;
-        let status = match tokio::time::timeout(limits::LISTING_TIMEOUT, server.restart()).await {
-            Ok(status) => status,
+        let provider = self.find_server(name)?;
+        let server = managed(&provider, name)?;
+        let restart = provider.while_registered(async { Ok(server.restart().await) });
+        let status = match tokio::time::timeout(limits::LISTING_TIMEOUT, restart).await {
+            Ok(restarted) => restarted?,
             Err(_elapsed) => {
                 let error = Error::timeout("is not started yet").with_server(name);
                 ServerStatus { state: ServerState::Failed(error), ..server.status() }
@@ -46,18 +51,22 @@ impl ToolHost {
     /// # Errors
     /// A server that is not there, or that refuses.
     pub async fn set_log_level(&self, name: &str, level: &'static str) -> Result<(), Error> {
-        let (provider, _) = self.find_server(name)?;
-        let Some(offers) = provider.as_offerings() else {
+        let provider = self.find_server(name)?;
+        let Some(offers) = provider.inner.as_offerings() else {
             return Err(Error::usage(format!("'{name}' takes no log level")));
         };
-        offers.set_log_level(level).await.map_err(|error| self.pipeline.masker.error(error))
+        let set = provider.while_registered(offers.set_log_level(level)).await;
+        set.map_err(|error| self.pipeline.masker.error(error))
     }
 
-    fn find_server(&self, name: &str) -> Result<(&dyn ToolProvider, &dyn ManagedServer), Error> {
-        let provider = self.directory.server(name);
-        let found = provider.and_then(|m| Some((&*m.inner, m.inner.as_server()?)));
-        found.ok_or_else(|| self.unknown_server(name))
+    fn find_server(&self, name: &str) -> Result<ProviderLease, Error> {
+        self.directory.server(name).ok_or_else(|| self.unknown_server(name))
     }
+}
+
+fn managed<'a>(provider: &'a ProviderLease, name: &str) -> Result<&'a dyn ManagedServer, Error> {
+    let server = provider.inner.as_server();
+    server.ok_or_else(|| Error::usage(format!("'{name}' is no server")))
 }
 
 #[cfg(test)]

@@ -22,6 +22,8 @@ pub enum ErrorCause {
     },
     /// The server no longer knows the session (HTTP 404, legacy era): a new one may do.
     SessionLost,
+    /// The tool or its provider was removed while the host runs.
+    ToolRemoved,
     /// Code or a program changed since a person trusted it: trust has to be asked for again before
     /// another attempt makes sense.
     TrustOutdated,

@@ -4,6 +4,7 @@
 //! of internal tool is registered. Never does: name a concrete kind, or wrap a call — validation,
 //! approval, limits, deadlines, retries and records live in `host::dispatch`, once for all kinds.
 
+mod component;
 pub mod load;
 
 use std::collections::BTreeMap;
@@ -27,6 +28,7 @@ use crate::model::{
 };
 
 pub use crate::model::ToolListing;
+pub use component::{ComponentConfig, ComponentFactory};
 use load::LoadSupport;
 
 /// A source of tools: one kind of internal tools, or one server.
@@ -144,6 +146,12 @@ pub trait ManagedServer: Send + Sync {
 
     /// Connects when needed, asks for a sign of life and returns the fresh status.
     async fn check(&self) -> ServerStatus;
+
+    /// The share of calls that it gets of a tool that several servers offer; `None` when its entry
+    /// names none, and then it is called by name only.
+    fn routing_weight(&self) -> Option<f64> {
+        None
+    }
 
     /// Ends the connection, forgets what kept a new one from being made, and makes one: a person
     /// wants it now. That it could not be made is told by the status.

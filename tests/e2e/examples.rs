@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use crate::support::Sandbox;
+use crate::support::{Sandbox, example};
 
 #[test]
 fn every_example_of_the_default_catalogue_runs_as_printed() {
@@ -54,4 +54,54 @@ fn every_example_file_is_right_and_together_they_show_every_kind() {
     for kind in every {
         assert!(kinds.contains(kind), "no file shows {kind}: {kinds:?}");
     }
+}
+
+#[test]
+fn a_program_that_embeds_a_host_gets_what_it_asks_for() {
+    let room = Sandbox::new();
+    let run = room.program(example("embed").to_str().unwrap(), []).check();
+    let expected = "\
+greeter-hello: Says hello
+\"hello Ada\"
+2 problems with the arguments of 'greeter-hello': name: is required, \
+nome: is not known; did you mean 'name'?
+\"hello Ada, hello Ada\"
+the name 'welcome' is taken by the tool registered by this program
+\"ada's call 1\"
+\"ada's call 2\"
+1 registered tool left
+";
+    assert_eq!(run.exits(0).out(), expected, "{run}");
+}
+
+#[test]
+fn a_program_registers_and_removes_everything_while_its_host_runs() {
+    let room = Sandbox::new();
+    let binary = env!("CARGO_BIN_EXE_toolhost");
+    let program = example("register");
+    let run = room.program(program.to_str().unwrap(), [binary, "demo-server"]).check();
+    let out = run.exits(0).out();
+    let lines: Vec<&str> = out.lines().collect();
+    for kind in ["types: ", " files ", " greeter ", " http ", " storage"] {
+        assert!(lines[0].contains(kind), "{run}");
+    }
+    assert_eq!(
+        lines[1..],
+        [
+            "registered: desk notes worker demo",
+            "refused: the name 'notes' is taken by the storage component 'notes'",
+            "refused: unknown component type 'greter'",
+            "writer sees: desk-hello notes-read notes-write notes-list notes-delete",
+            "caller sees: work demo-echo",
+            "2",
+            "\"good day\"",
+            "\"over MCP\"",
+            "refused: 'notes-read' is not part of the profile 'caller'",
+            "refused: 'work' was removed",
+            "\"the work is done\"",
+            "cancelled calls: 0",
+            "left: desk",
+        ],
+        "{run}"
+    );
 }

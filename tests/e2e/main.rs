@@ -42,6 +42,7 @@ mod pins;
 mod pipelines;
 mod private_files;
 mod processes;
+mod profiles;
 mod promises;
 mod python;
 mod questions;

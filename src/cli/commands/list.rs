@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use clap_complete::ArgValueCompleter;
 
 use crate::catalogue::Catalogue;
-use crate::catalogue::query::CatalogueQuery;
+use crate::catalogue::query::{CatalogueQuery, may_show_entry, may_show_untrusted};
 use crate::catalogue::scan::{self, ToolNameIndex};
 use crate::cli::complete;
 use crate::cli::context::{CommandContext, CommandResult, StartScope};
@@ -96,7 +96,7 @@ pub async fn run(args: &ListArgs, context: &CommandContext) -> CommandResult {
         ListScope::Servers(names) => StartScope::Servers(names),
     };
     let assembly = context.assemble(starts).await?;
-    let query = query(args, context, &assembly.configuration)?;
+    let query = query(args);
     let mut catalogue = assembly.host.catalogue(&reach).await;
     let shown = assembly.host.masked_definitions(&catalogue.tools);
     // JSON tells the fingerprints of what was really listed; nothing of it is cut.
@@ -117,9 +117,12 @@ pub async fn run(args: &ListArgs, context: &CommandContext) -> CommandResult {
     let answered = has_answer(args, &catalogue.tools, !failures.is_empty());
     let verdict = views::catalogue::verdict(&catalogue, answered);
     let verdict = views::catalogue::with_failures(verdict, &failures, answered);
+    let profile = context.global.profile.as_ref();
+    let profile = profile.and_then(|name| assembly.configuration.profiles.get(name));
+    let problems = shown_diagnostics(&assembly.configuration, profile);
+    let verdict = views::catalogue::with_disabled_entries(verdict, &problems);
     let verdict =
-        views::catalogue::with_disabled_entries(verdict, &assembly.configuration.diagnostics);
-    let verdict = verdict.or_else(|| untrusted_refusal(args, &assembly.configuration, answered));
+        verdict.or_else(|| untrusted_refusal(args, &assembly.configuration, profile, answered));
     match &context.global.profile {
         // A profile hides names; what is hidden is not gone.
         None => {
@@ -170,10 +173,14 @@ pub async fn run(args: &ListArgs, context: &CommandContext) -> CommandResult {
 fn untrusted_refusal(
     args: &ListArgs,
     configuration: &Configuration,
+    profile: Option<&ProfileSpec>,
     answered: bool,
 ) -> Option<Error> {
     let asked = |entry: &&UntrustedEntry| {
-        entry.role == FileRole::Tools && includes_internal(args, entry.kind) && !args.declared
+        entry.role == FileRole::Tools
+            && includes_internal(args, entry.kind)
+            && !args.declared
+            && profile.is_none_or(|profile| may_show_untrusted(profile, entry))
     };
     let first = configuration.untrusted.iter().find(asked)?;
     let count = configuration.untrusted.iter().filter(asked).count();
@@ -186,6 +193,18 @@ fn untrusted_refusal(
         error(format!("{words} not trusted"))
             .with_hint(format!("see and allow: {}", first.trust_command)),
     )
+}
+
+/// What is wrong in the files, as far as it is about something that the profile shows.
+fn shown_diagnostics(
+    configuration: &Configuration,
+    profile: Option<&ProfileSpec>,
+) -> Vec<Diagnostic> {
+    let is_shown = |diagnostic: &&Diagnostic| match (profile, &diagnostic.entry) {
+        (Some(profile), Some(entry)) => may_show_entry(profile, entry),
+        _ => true,
+    };
+    configuration.diagnostics.iter().filter(is_shown).cloned().collect()
 }
 
 /// What is suspicious about each tool. Notes are for who asks for `all`.
@@ -267,38 +286,20 @@ fn reach(args: &ListArgs) -> ListScope {
     }
 }
 
-fn query(
-    args: &ListArgs,
-    context: &CommandContext,
-    configuration: &Configuration,
-) -> Result<CatalogueQuery, Error> {
+fn query(args: &ListArgs) -> CatalogueQuery {
     let text = args.query.join(" ");
     let source = args.source.map(|word| match word {
         SourceArg::Internal => ToolSource::Internal,
         SourceArg::Mcp => ToolSource::Mcp,
     });
-    let profile = context.global.profile.as_deref();
-    Ok(CatalogueQuery {
+    CatalogueQuery {
         words: text.split_whitespace().map(str::to_owned).collect(),
         source,
         servers: args.server.clone(),
         kinds: args.kind.clone(),
         categories: args.category.clone(),
         safety: args.safety.iter().map(|word| word.safety().as_str().to_owned()).collect(),
-        profile: profile.map(|name| find_profile(configuration, name)).transpose()?,
-    })
-}
-
-fn find_profile(configuration: &Configuration, name: &str) -> Result<ProfileSpec, Error> {
-    configuration.profiles.get(name).cloned().ok_or_else(|| {
-        let known: Vec<&str> = configuration.profiles.keys().map(String::as_str).collect();
-        let error = Error::usage(format!("there is no profile '{name}'"));
-        if known.is_empty() {
-            error.with_hint("profiles are declared under 'profiles:' in tools.yaml")
-        } else {
-            error.with_hint(format!("known profiles: {}", known.join(", ")))
-        }
-    })
+    }
 }
 
 /// Whether internal tools of a kind are asked for.
@@ -386,14 +387,5 @@ mod tests {
             "warning: a tool without a name was left out\n9 warnings, -v shows all\n"
         );
         assert_eq!(said(1).lines().count(), 10);
-    }
-
-    #[test]
-    fn an_unknown_profile_names_the_known_ones() {
-        let mut configuration = Configuration::default();
-        configuration.profiles.insert("reviewer".to_owned(), ProfileSpec::default());
-        let error = find_profile(&configuration, "revewer").unwrap_err();
-        assert_eq!(error.kind().exit_code(), 2);
-        assert!(error.hint().unwrap().contains("reviewer"));
     }
 }

@@ -64,7 +64,7 @@ impl ToolDirectory {
     ) -> Result<RoutedCandidate<'a>, Error> {
         let name = search.name;
         let choice = |(answer, _): &ToolCandidate<'a>| {
-            let weight = self.weight(&answer.provider)?;
+            let weight = answer.provider.weight?;
             let server = answer.provider.server.clone()?;
             let available = self.circuits.admits(&server);
             Some((server, weight, available))
@@ -99,7 +99,7 @@ impl ToolDirectory {
                 .with_details(refusals)
                 .with_hint("a full name is always tried"));
         };
-        let mut routing = self.skipped_servers(search, bad);
+        let mut routing = skipped_servers(search, bad);
         for (index, (server, _, available)) in known.iter().enumerate() {
             if index == at {
                 routing.server.clone_from(server);
@@ -116,46 +116,38 @@ impl ToolDirectory {
         Ok((found, Some(routing)))
     }
 
-    /// The same for the only one that is left of several servers with a weight each.
-    pub(super) fn routing_for_only(
-        &self,
-        search: &Search<'_>,
-        (answer, _): ToolCandidate<'_>,
-        bad: &[(Arc<RegisteredProvider>, Error)],
-    ) -> Option<Routing> {
-        self.weight(&answer.provider)?;
-        let server = answer.provider.server.clone()?;
-        let routing = Routing { server, ..self.skipped_servers(search, bad) };
-        Some(routing).filter(|routing| !routing.skipped.is_empty())
-    }
-
-    /// The servers with a weight that were passed over so far.
-    fn skipped_servers(
-        &self,
-        search: &Search<'_>,
-        bad: &[(Arc<RegisteredProvider>, Error)],
-    ) -> Routing {
-        let failed = bad.iter().filter(|(provider, _)| self.weight(provider).is_some());
-        let failed = failed.filter_map(|(provider, error)| {
-            let reason = error.message().to_owned();
-            Some(SkippedServer { server: provider.server.clone()?, reason })
-        });
-        let skipped = search.skipped.iter().cloned().chain(failed).collect();
-        Routing { server: String::new(), others: Vec::new(), skipped }
-    }
-
-    /// The share of calls that the file gives a server.
-    pub(super) fn weight(&self, provider: &RegisteredProvider) -> Option<f64> {
-        self.weights.get(provider.server.as_deref()?).copied()
-    }
-
     /// Whether a server is left alone, unless it is asked for by its name.
     pub(super) fn is_circuit_open(&self, provider: &RegisteredProvider) -> bool {
         let server = provider.server.as_deref();
-        self.weight(provider).is_some()
+        provider.weight.is_some()
             && server.is_some_and(|server| !self.circuits.admits(server))
             && provider.cached_snapshot().is_none()
     }
+}
+
+impl Search<'_> {
+    /// How the only one was chosen that is left of several servers with a weight each.
+    pub(super) fn routing_for_only(
+        &self,
+        (answer, _): ToolCandidate<'_>,
+        bad: &[(Arc<RegisteredProvider>, Error)],
+    ) -> Option<Routing> {
+        answer.provider.weight?;
+        let server = answer.provider.server.clone()?;
+        let routing = Routing { server, ..skipped_servers(self, bad) };
+        Some(routing).filter(|routing| !routing.skipped.is_empty())
+    }
+}
+
+/// The servers with a weight that were passed over so far.
+fn skipped_servers(search: &Search<'_>, bad: &[(Arc<RegisteredProvider>, Error)]) -> Routing {
+    let failed = bad.iter().filter(|(provider, _)| provider.weight.is_some());
+    let failed = failed.filter_map(|(provider, error)| {
+        let reason = error.message().to_owned();
+        Some(SkippedServer { server: provider.server.clone()?, reason })
+    });
+    let skipped = search.skipped.iter().cloned().chain(failed).collect();
+    Routing { server: String::new(), others: Vec::new(), skipped }
 }
 
 /// Whether a call failed before anything of it was sent: its server could not be reached.

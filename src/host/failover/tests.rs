@@ -11,8 +11,10 @@ use crate::model::{CircuitState, Error, ErrorKind, ErrorPhase, SkippedServer, To
 
 fn weighed(servers: &[(&Arc<FakeProvider>, f64)]) -> Arc<ToolHost> {
     let all: Vec<&Arc<FakeProvider>> = servers.iter().map(|(server, _)| *server).collect();
-    let weights = servers.iter().map(|(server, w)| (server.server.clone().unwrap(), *w));
-    host(&all).routing_weights(weights.collect::<Vec<_>>()).build()
+    for (server, weight) in servers {
+        server.set_weight(Some(*weight));
+    }
+    host(&all).build()
 }
 
 fn server(name: &str) -> Arc<FakeProvider> {
@@ -77,9 +79,10 @@ async fn a_server_that_cannot_be_reached_is_passed_over_and_told() {
 async fn a_call_that_was_not_sent_goes_to_the_next_server_and_each_try_is_recorded() {
     let (a, b, c) = (failing("a", refused()), failing("b", refused()), server("c"));
     let book = Arc::new(MemoryRecorder::default());
-    let weights = [("a", 2.0), ("b", 1.0), ("c", 0.5)].map(|(name, w)| (name.to_owned(), w));
-    let host =
-        host(&[&a, &b, &c]).routing_weights(weights).recorder(Arc::clone(&book) as _).build();
+    for (server, weight) in [(&a, 2.0), (&b, 1.0), (&c, 0.5)] {
+        server.set_weight(Some(weight));
+    }
+    let host = host(&[&a, &b, &c]).recorder(Arc::clone(&book) as _).build();
     let outcome = host.call(call("echo")).await.unwrap();
     assert!(outcome.result.is_ok());
     let routing = outcome.metadata.routing.unwrap();

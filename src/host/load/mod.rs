@@ -91,10 +91,11 @@ impl ToolHost {
     /// As for a call; and a tool that would ask a person, or says that it is not read-only, is
     /// refused unless writes are allowed.
     pub async fn load_target(&self, request: &LoadTargetRequest) -> Result<LoadTarget, Error> {
+        let view = self.directory.profiles.default_view();
         let search = Search {
             servers: &request.servers,
             is_call: true,
-            ..Search::of(&request.name, limits::LISTING_TIMEOUT)
+            ..Search::of(&request.name, &view, limits::LISTING_TIMEOUT)
         };
         let route = self
             .directory
@@ -157,9 +158,10 @@ impl ToolHost {
 
 /// Lets the targets of one run know of each other, so that those of one provider are carried alike.
 pub fn link_targets(targets: &mut [&mut LoadTarget]) {
-    let providers: Vec<_> = targets.iter().map(|t| Arc::clone(&t.route.provider)).collect();
+    let provider = |target: &LoadTarget| Arc::clone(&target.route.provider.provider);
+    let providers: Vec<_> = targets.iter().map(|target| provider(target)).collect();
     for target in targets {
-        let own = providers.iter().filter(|provider| Arc::ptr_eq(provider, &target.route.provider));
+        let own = providers.iter().filter(|other| Arc::ptr_eq(other, &provider(target)));
         target.shares_provider = own.count() > 1;
     }
 }

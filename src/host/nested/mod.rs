@@ -68,6 +68,8 @@ pub(super) struct HostCaller {
     host: Weak<ToolHost>,
     nesting: Nesting,
     session: String,
+    /// A call sees no more through others than it does itself.
+    profile: Option<String>,
     environment: BTreeMap<String, String>,
     metadata: JsonObject,
     /// Approval of the calls inside, see [`CallRequest::assume_yes_nested`].
@@ -90,6 +92,7 @@ impl HostCaller {
             host: host.weak_self.clone(),
             nesting: outer.child(id, name),
             session: host.sessions.session_of(request).to_owned(),
+            profile: request.profile.clone(),
             environment: request.environment.clone(),
             metadata: request.metadata.clone(),
             assume_yes: request.assume_yes_nested,
@@ -108,6 +111,7 @@ impl ToolCaller for HostCaller {
         };
         let cancel = self.ended.child_token();
         let request = CallRequest {
+            profile: self.profile.clone(),
             timeout: call.timeout,
             retries: call.retries,
             assume_yes: self.assume_yes,

@@ -24,7 +24,9 @@ impl ToolHost {
         servers: &[String],
     ) -> Result<String, Error> {
         // A profile hides by names, which only a list tells.
-        if let ([server], None) = (servers, &self.directory.profile) {
+        if let ([server], true) =
+            (servers, self.directory.profiles.default_view().shows_everything())
+        {
             self.offerings_of(server)?;
             return Ok(server.clone());
         }
@@ -56,8 +58,8 @@ impl ToolHost {
         name: &str,
         servers: &[String],
     ) -> Result<Prompt, Error> {
-        if let Some(unknown) = servers.iter().find(|server| self.directory.server(server).is_none())
-        {
+        let providers = self.directory.providers();
+        if let Some(unknown) = servers.iter().find(|server| providers.server(server).is_none()) {
             return Err(self.unknown_server(unknown));
         }
         let scope = self.candidate_servers(name, servers);
@@ -83,8 +85,8 @@ impl ToolHost {
     /// The servers that a name may belong to: those it begins with, otherwise all that are allowed.
     fn candidate_servers(&self, name: &str, servers: &[String]) -> Vec<String> {
         let known = self.directory.server_names();
-        let allowed = known.filter(|s| servers.is_empty() || servers.iter().any(|name| name == s));
-        let begins = naming::components(name, allowed);
+        let is_allowed = |s: &&str| servers.is_empty() || servers.iter().any(|name| name == s);
+        let begins = naming::components(name, known.iter().map(String::as_str).filter(is_allowed));
         if begins.is_empty() {
             return servers.to_vec();
         }
@@ -126,7 +128,7 @@ impl ToolHost {
     }
 
     pub(in crate::host) fn unknown_server(&self, name: &str) -> Error {
-        unknown_server(name, self.directory.server_names())
+        unknown_server(name, self.directory.server_names().iter().map(String::as_str))
     }
 }
 

@@ -11,12 +11,13 @@ mod watch;
 use futures_util::future::{BoxFuture, join_all};
 use tokio_util::sync::CancellationToken;
 
+use super::provider_table::ProviderLease;
 use super::{ToolHost, limits};
-use crate::catalogue::{ServerListing, query};
+use crate::catalogue::ServerListing;
 use crate::model::{
     Completion, CompletionQuery, Diagnostic, Error, ErrorKind, Freshness, JsonObject,
-    OfferingListing, Origin, Prompt, PromptMessages, Resource, ResourceContents, ResourceTemplate,
-    Signal, ToolDefinition, ToolName, ToolSource,
+    OfferingListing, Prompt, PromptMessages, Resource, ResourceContents, ResourceTemplate, Signal,
+    ToolName,
 };
 use crate::provider::OfferingSupport;
 use crate::util::json::map_json;
@@ -110,7 +111,8 @@ impl ToolHost {
     ) -> Result<ResourceContents, Error> {
         let work = async {
             let server = self.resource_owner(uri, servers).await?;
-            self.offerings_of(&server)?.read(uri, cancel).await
+            let provider = self.offerings_of(&server)?;
+            provider.while_registered(provider.offerings()?.read(uri, cancel)).await
         };
         let mut read =
             with_cancellation(work, cancel).await.map_err(|f| self.pipeline.masker.error(f))?;
@@ -144,8 +146,9 @@ impl ToolHost {
         let work = async {
             let prompt = self.lookup_prompt(name, servers).await?;
             check_arguments(&prompt, arguments)?;
-            let server = prompt.name.component().unwrap_or_default();
-            self.offerings_of(server)?.prompt(prompt.name.tool(), arguments, cancel).await
+            let provider = self.offerings_of(prompt.name.component().unwrap_or_default())?;
+            let filling = provider.offerings()?.prompt(prompt.name.tool(), arguments, cancel);
+            provider.while_registered(filling).await
         };
         let mut filled =
             with_cancellation(work, cancel).await.map_err(|f| self.pipeline.masker.error(f))?;
@@ -172,7 +175,8 @@ impl ToolHost {
     ) -> Result<Completion, Error> {
         let work = async {
             let (server, query) = self.resolve_completion(query, servers).await?;
-            self.offerings_of(&server)?.complete(&query, cancel).await
+            let provider = self.offerings_of(&server)?;
+            provider.while_registered(provider.offerings()?.complete(&query, cancel)).await
         };
         let done =
             with_cancellation(work, cancel).await.map_err(|f| self.pipeline.masker.error(f))?;
@@ -189,14 +193,21 @@ impl ToolHost {
             &'a dyn OfferingSupport,
         ) -> BoxFuture<'a, Result<OfferingListing<T>, Error>>,
     ) -> Offerings<T> {
-        let contacted = self.directory.providers.iter().filter_map(|provider| {
-            let name = provider.server.as_ref()?;
-            let wanted = servers.is_empty() || servers.contains(name);
-            Some((name, provider.inner.as_offerings().filter(|_| wanted)?))
+        let view = self.directory.profiles.default_view();
+        let providers = self.directory.providers();
+        let wanted = providers.iter().filter(|provider| match &provider.server {
+            Some(_) if servers.is_empty() => view.may_show(provider),
+            Some(name) => servers.contains(name),
+            None => false,
         });
+        let offering = wanted.filter(|provider| provider.inner.as_offerings().is_some());
+        let leases: Vec<ProviderLease> = offering.filter_map(ProviderLease::of).collect();
         let ask = &ask;
-        let all = join_all(contacted.map(|(name, offers)| async move {
-            let answer = tokio::time::timeout(limits::LISTING_TIMEOUT, ask(offers)).await;
+        let all = join_all(leases.iter().map(|provider| async move {
+            let name = provider.server.clone().unwrap_or_default();
+            let asking = async { ask(provider.offerings()?).await };
+            let asking = provider.while_registered(asking);
+            let answer = tokio::time::timeout(limits::LISTING_TIMEOUT, asking).await;
             (name, answer.unwrap_or_else(|_elapsed| Err(listing_timeout(what))))
         }))
         .await;
@@ -209,15 +220,11 @@ impl ToolHost {
                     offerings.freshness.push((name.clone(), offered.freshness));
                     (None, offered.is_partial)
                 }
-                Err(error) => (Some(self.pipeline.masker.error(error.with_server(name))), false),
+                Err(error) => (Some(self.pipeline.masker.error(error.with_server(&name))), false),
             };
-            offerings.servers.push(ServerListing {
-                name: name.clone(),
-                error,
-                is_partial: partial,
-            });
+            offerings.servers.push(ServerListing { name, error, is_partial: partial });
         }
-        for name in servers.iter().filter(|name| self.directory.server(name).is_none()) {
+        for name in servers.iter().filter(|name| providers.server(name).is_none()) {
             let error = Some(self.unknown_server(name));
             offerings.servers.push(ServerListing { name: name.clone(), error, is_partial: false });
         }
@@ -228,22 +235,24 @@ impl ToolHost {
         offerings
     }
 
-    fn offerings_of(&self, server: &str) -> Result<&dyn OfferingSupport, Error> {
+    /// The provider of a server that offers something beside tools.
+    fn offerings_of(&self, server: &str) -> Result<ProviderLease, Error> {
         let provider = self.directory.server(server);
-        provider
-            .and_then(|provider| provider.inner.as_offerings())
-            .ok_or_else(|| self.unknown_server(server))
+        let provider = provider.filter(|provider| provider.inner.as_offerings().is_some());
+        provider.ok_or_else(|| self.unknown_server(server))
     }
 
     /// Whether the host's profile shows something of a server.
     fn is_visible(&self, name: &ToolName) -> bool {
-        self.directory.profile.as_ref().is_none_or(|profile| {
-            let origin = Origin::Server(name.component().unwrap_or_default().to_owned());
-            query::is_in_profile(
-                profile,
-                &ToolDefinition::new(name.clone(), ToolSource::Mcp, "mcp", origin),
-            )
-        })
+        self.directory.profiles.default_view().shows_offering(name)
+    }
+}
+
+impl ProviderLease {
+    /// What the provider offers beside tools.
+    fn offerings(&self) -> Result<&dyn OfferingSupport, Error> {
+        let offerings = self.inner.as_offerings();
+        offerings.ok_or_else(|| Error::usage("it offers nothing beside tools"))
     }
 }
 

@@ -9,8 +9,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::with_cancellation;
 use crate::host::ToolHost;
+use crate::host::provider_table::ProviderLease;
 use crate::model::{Error, ErrorKind, SubscriptionEvent, SubscriptionFilter};
-use crate::provider::OfferingSupport;
 
 /// A change at one of the servers that are watched.
 #[derive(Debug)]
@@ -70,7 +70,10 @@ impl ToolHost {
     ) -> Result<(), Error> {
         let all = wanted.iter().map(|(server, wanted)| async move {
             let outcome = match self.offerings_of(server) {
-                Ok(offers) => self.watch_server(server, offers, wanted, updates, cancel).await,
+                Ok(provider) => {
+                    let watching = self.watch_server(server, &provider, wanted, updates, cancel);
+                    provider.while_registered(watching).await
+                }
                 Err(error) => Err(error),
             };
             let error = outcome.err().map(|error| self.pipeline.masker.error(error));
@@ -97,7 +100,7 @@ impl ToolHost {
     async fn watch_server(
         &self,
         server: &str,
-        offers: &dyn OfferingSupport,
+        provider: &ProviderLease,
         wanted: &SubscriptionFilter,
         updates: &mpsc::Sender<ServerChange>,
         cancel: &CancellationToken,
@@ -122,7 +125,7 @@ impl ToolHost {
                 }
             }
         };
-        let watching = async move { offers.watch(wanted, &sender, cancel).await };
+        let watching = async move { provider.offerings()?.watch(wanted, &sender, cancel).await };
         let (outcome, ()) = tokio::join!(watching, handing_on);
         outcome
     }

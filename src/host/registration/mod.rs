@@ -1,7 +1,12 @@
-//! Registering tools and sessions while the host runs.
+//! Registering tools, providers, components and sessions while the host runs.
 //!
-//! Owns: what may be registered under which name, and telling everybody who listens. Never does:
-//! keep the tools (`registry`) or the sessions (`sessions`).
+//! Owns: what may be registered under which name, and telling everybody who listens. Single tools
+//! are here, providers in `providers`, and what is made of a configuration in `components`. Never
+//! does: keep the tools (`registry`) or the sessions (`sessions`).
+
+mod components;
+mod error;
+mod providers;
 
 use std::sync::Arc;
 
@@ -9,10 +14,14 @@ use super::ToolHost;
 use super::handler::ToolHandler;
 use super::registry::HandlerSource;
 use super::sessions::SessionInfo;
+use crate::catalogue::build::describe_origin;
 use crate::model::{
-    Error, HostEvent, ListKind, ListOwner, Origin, ToolDefinition, ToolScope, ToolSource,
+    Error, HostEvent, ListKind, ListOwner, Origin, ToolDefinition, ToolName, ToolScope, ToolSource,
     check_name,
 };
+
+pub use error::RegistrationError;
+pub use providers::Removal;
 
 impl ToolHost {
     /// Adds a tool that runs `handler`. It is listed, found and called from now on like any other,
@@ -21,13 +30,13 @@ impl ToolHost {
     /// Its origin becomes [`Origin::Program`] and its source internal.
     ///
     /// # Errors
-    /// A usage error for a name that is none, or that is taken by a registered tool, a tool of a
-    /// file, or one that a server declares or was seen to offer.
+    /// A name that is none, or that is taken by a registered tool, a tool of a file, or one that a
+    /// server declares or was seen to offer; and a host that is closed.
     pub fn register(
         &self,
         definition: ToolDefinition,
         handler: impl ToolHandler + 'static,
-    ) -> Result<(), Error> {
+    ) -> Result<(), RegistrationError> {
         self.add(definition, HandlerSource::Global(Arc::new(handler)))
     }
 
@@ -42,7 +51,7 @@ impl ToolHost {
         &self,
         mut definition: ToolDefinition,
         factory: impl Fn(&SessionInfo) -> H + Send + Sync + 'static,
-    ) -> Result<(), Error> {
+    ) -> Result<(), RegistrationError> {
         definition.scope = ToolScope::Session;
         let factory = move |info: &SessionInfo| Arc::new(factory(info)) as Arc<dyn ToolHandler>;
         self.add(definition, HandlerSource::Session(Arc::new(factory)))
@@ -51,11 +60,12 @@ impl ToolHost {
     /// Takes a registered tool away, by its full name; calls that run go on. `false` when no such
     /// tool is registered: tools of files and servers cannot be taken away.
     pub fn unregister(&self, name: &str) -> bool {
-        let removed = self.directory.unregister(name);
-        if removed {
-            self.notify_list_changed();
-        }
-        removed
+        let mut roster = self.directory.roster();
+        let Some(removed) = self.directory.registry.remove(name) else { return false };
+        roster.remember_tool(&removed);
+        drop(roster);
+        self.notify_list_changed();
+        true
     }
 
     /// The registered tools, in the order in which they were registered.
@@ -81,22 +91,54 @@ impl ToolHost {
         self.sessions.live.end(id)
     }
 
-    fn add(&self, mut definition: ToolDefinition, code: HandlerSource) -> Result<(), Error> {
+    /// How often something was registered or removed. Who may have missed an event compares it with
+    /// what it was.
+    pub fn registration_version(&self) -> u64 {
+        self.directory.registration_version()
+    }
+
+    fn add(
+        &self,
+        mut definition: ToolDefinition,
+        code: HandlerSource,
+    ) -> Result<(), RegistrationError> {
         definition.origin = Origin::Program;
         definition.source = ToolSource::Internal;
-        for name in std::iter::once(&definition.name).chain(&definition.aliases) {
-            check_name(&name.full()).map_err(|error| Error::usage(error.to_string()))?;
+        let names: Vec<String> = tool_names(&definition).map(ToolName::full).collect();
+        names.iter().try_for_each(|name| check_name(name))?;
+        let mut roster = self.directory.roster();
+        if roster.is_closed {
+            return Err(RegistrationError::HostClosed);
         }
-        self.directory.register(definition, code)?;
+        names.iter().try_for_each(|name| self.require_free_tool(name))?;
+        roster.forget_removed(|removed| names.iter().any(|name| name == removed));
+        self.directory.registry.add(definition, code);
+        drop(roster);
         self.notify_list_changed();
         Ok(())
     }
 
+    /// Makes sure that no tool is known by this full name.
+    fn require_free_tool(&self, full: &str) -> Result<(), RegistrationError> {
+        let Some(known) = self.directory.known_tool(full) else { return Ok(()) };
+        let owner = format!("the tool {}", describe_origin(&known.definition.origin));
+        Err(RegistrationError::NameTaken { name: full.to_owned(), owner })
+    }
+
+    /// Tells everybody who listens that the program registered or removed something.
     fn notify_list_changed(&self) {
+        self.directory.count_registration();
         let (owner, list) = (ListOwner::Program, ListKind::Tools);
         self.sessions.events.emit(HostEvent::ListChanged { owner, list });
     }
 }
 
+/// All full names that a call of the tool may use.
+fn tool_names(tool: &ToolDefinition) -> impl Iterator<Item = &ToolName> {
+    std::iter::once(&tool.name).chain(&tool.aliases)
+}
+
+#[cfg(test)]
+mod provider_tests;
 #[cfg(test)]
 mod tests;

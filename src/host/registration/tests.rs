@@ -66,7 +66,10 @@ async fn no_name_is_taken_twice() {
     let host = host(&[&local, &Arc::new(server)]).build();
     host.register(definition("twice"), twice).unwrap();
     let refused = |name: &str| host.register(definition(name), twice).map_err(|f| f.to_string());
-    assert_eq!(refused("twice"), Err("a tool 'twice' is registered already".into()));
+    assert_eq!(
+        refused("twice"),
+        Err("the name 'twice' is taken by the tool registered by this program".into())
+    );
     assert_eq!(
         refused("calculator"),
         Err("the name 'calculator' is taken by the tool at tools.yaml:3:1".into())

@@ -77,13 +77,14 @@ async fn an_ambiguous_name_lists_its_candidates_and_runs_nothing() {
 async fn weights_decide_between_servers_only_when_each_has_one() {
     let one = Arc::new(FakeProvider::server("one", &["echo"]));
     let two = Arc::new(FakeProvider::server("two", &["echo"]));
-    let weighed = |weights: &[(&str, f64)]| {
-        let weights = weights.iter().map(|(name, w)| ((*name).to_owned(), *w));
-        host(&[&one, &two]).routing_weights(weights.collect::<Vec<_>>()).build()
+    let weighed = |first: Option<f64>| {
+        one.set_weight(first);
+        two.set_weight(Some(1.0));
+        host(&[&one, &two]).build()
     };
-    let both = weighed(&[("one", 0.5), ("two", 1.0)]);
+    let both = weighed(Some(0.5));
     assert_eq!(both.find("echo", &[]).await.unwrap().name.full(), "two-echo");
-    assert!(weighed(&[("two", 1.0)]).find("echo", &[]).await.is_err());
+    assert!(weighed(None).find("echo", &[]).await.is_err());
 }
 
 #[tokio::test]

@@ -21,6 +21,10 @@ const PING: Duration = Duration::from_secs(10);
 
 #[async_trait]
 impl ManagedServer for McpProvider {
+    fn routing_weight(&self) -> Option<f64> {
+        self.spec.routing_weight
+    }
+
     fn status(&self) -> ServerStatus {
         let known = self.known();
         let connection = known.connection.as_deref();

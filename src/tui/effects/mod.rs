@@ -129,7 +129,7 @@ impl EffectRunner {
             }
             AppEffect::RefreshServers => {
                 let servers = host.servers();
-                self.spawn_for_current_host(async move { AppEvent::ServerStatuses(servers) });
+                self.spawn_for_current_host(async move { AppEvent::AllServers(servers) });
             }
             AppEffect::PingServer(server) => {
                 self.spawn_for_current_host(async move {

@@ -51,7 +51,9 @@ pub enum AppEvent {
         /// Their tools, and the errors of servers that could not be asked.
         catalogue: Box<Catalogue>,
     },
-    /// The status of all servers, in the order of the configuration.
+    /// The status of all servers, in the order of the configuration: others are gone.
+    AllServers(Vec<ServerStatus>),
+    /// The status of some servers.
     ServerStatuses(Vec<ServerStatus>),
     /// A call is made now; this is what the host calls it.
     CallStarted {

@@ -3,7 +3,7 @@
 use super::list_cursor::action_step;
 use super::{AppState, LineInput, Overlay, SchemaForm, TextArea};
 use crate::catalogue::Catalogue;
-use crate::model::ServerState;
+use crate::model::{ListOwner, ServerState, ServerStatus};
 use crate::tui::event::{AppEffect, AppEvent, UserInput};
 use crate::tui::external_editor::{EditorDraft, EditorError};
 use crate::tui::keys::{Action, KeyContext, KeyPress};
@@ -50,15 +50,13 @@ impl AppState {
             AppEvent::ToolsListed { servers, catalogue } => {
                 return self.listed(&servers, *catalogue);
             }
-            AppEvent::ServerStatuses(statuses) => {
-                let new: Vec<String> = statuses
-                    .iter()
-                    .filter(|status| !self.servers.rows.iter().any(|row| row.name == status.name))
-                    .map(|status| status.name.clone())
-                    .collect();
-                self.servers.update_statuses(statuses);
-                return new.into_iter().map(AppEffect::ListServer).collect();
+            AppEvent::AllServers(statuses) => {
+                for removed in self.servers.retain_servers(&statuses) {
+                    self.tools.catalogue.set_tools(&[removed], Catalogue::default());
+                }
+                return self.update_servers(statuses);
             }
+            AppEvent::ServerStatuses(statuses) => return self.update_servers(statuses),
             AppEvent::CallStarted { run, call } => self.context.calls.set_host_id(run, call),
             AppEvent::CallFinished { run, outcome } => {
                 let error = outcome.as_ref().as_ref().map_or_else(Some, |done| done.error());
@@ -105,6 +103,15 @@ impl AppState {
         Vec::new()
     }
 
+    /// Takes in what is known of servers, and asks those for their tools that are new.
+    fn update_servers(&mut self, statuses: Vec<ServerStatus>) -> Vec<AppEffect> {
+        let is_new =
+            |status: &&ServerStatus| !self.servers.rows.iter().any(|row| row.name == status.name);
+        let new: Vec<String> = statuses.iter().filter(is_new).map(|s| s.name.clone()).collect();
+        self.servers.update_statuses(statuses);
+        new.into_iter().map(AppEffect::ListServer).collect()
+    }
+
     fn handle_host_event(&mut self, event: &crate::model::HostEvent) -> Vec<AppEffect> {
         use crate::model::HostEvent;
         self.servers.handle_host_event(event);
@@ -121,6 +128,9 @@ impl AppState {
                 let mut effects = self.trust.failed(error);
                 effects.push(AppEffect::RefreshServers);
                 return effects;
+            }
+            HostEvent::ListChanged { owner: ListOwner::Program, .. } => {
+                return vec![AppEffect::ListDeclared, AppEffect::RefreshServers];
             }
             HostEvent::Notice { origin, text } => {
                 self.context.show_status(format!("{origin}: {text}"));

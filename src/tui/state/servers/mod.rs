@@ -140,6 +140,17 @@ impl ServersView {
         }
     }
 
+    /// Drops the servers that are not among these any more, and names them.
+    pub fn retain_servers(&mut self, all: &[ServerStatus]) -> Vec<String> {
+        let is_there = |name: &str| all.iter().any(|status| status.name == name);
+        let (kept, removed): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.rows).into_iter().partition(|row| is_there(&row.name));
+        self.rows = kept;
+        self.errors.retain(|name, _| is_there(name));
+        self.tool_lists.retain(|name, _| is_there(name));
+        removed.into_iter().map(|row| row.name).collect()
+    }
+
     /// The servers are those of another host now, of which nothing is known yet.
     pub fn clear(&mut self) {
         self.rows.clear();

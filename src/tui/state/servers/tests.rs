@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::*;
 use crate::catalogue::ServerListing;
-use crate::model::{CircuitState, Era, LogLevel, PastError, ToolStatus};
+use crate::model::{CircuitState, Era, ListKind, ListOwner, LogLevel, PastError, ToolStatus};
 use crate::tui::event::{AppEvent, UserInput};
 use crate::tui::keys::KeyPress;
 use crate::tui::state::tests::tool;
@@ -202,4 +202,18 @@ fn pings_seen_here_and_lines_of_logs_are_remembered_for_each() {
     assert_eq!((past.pings.len(), past.log.len()), (4, 1));
     assert!(state.servers.activity_of("web").unwrap().pings.is_empty());
     assert_eq!(state.servers.advertised("files").unwrap().count, 2);
+}
+
+#[test]
+fn what_the_program_registers_and_removes_is_asked_for_anew() {
+    let mut state = sample();
+    let (owner, list) = (ListOwner::Program, ListKind::Tools);
+    let effects = state.update(AppEvent::Host(HostEvent::ListChanged { owner, list }));
+    assert_eq!(effects, [AppEffect::ListDeclared, AppEffect::RefreshServers]);
+    let effects = state.update(AppEvent::AllServers(vec![dead("web"), ready("late")]));
+    assert_eq!(effects, [AppEffect::ListServer("late".to_owned())]);
+    let names: Vec<&str> = state.servers.rows.iter().map(|row| row.name.as_str()).collect();
+    assert_eq!(names, ["web", "late"]);
+    state.update(listed(&[], Vec::new()));
+    assert!(state.tools.catalogue.rows().is_empty());
 }

@@ -1,0 +1,111 @@
+//! Through which profile a request sees the catalogue.
+//!
+//! Owns: the profiles a request may name, the one of requests that name none, and the refusal of
+//! what a profile hides. The rules of a profile are in `catalogue::query`. Never does: list.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::listings::RegisteredProvider;
+use crate::catalogue::{naming, query};
+use crate::config::spec::ProfileSpec;
+use crate::model::{Error, Origin, ToolDefinition, ToolName, ToolSource};
+
+/// The profiles of a host.
+#[derive(Default)]
+pub(super) struct Profiles {
+    pub(super) named: BTreeMap<String, Arc<ProfileSpec>>,
+    /// What requests see that name no profile; everything when there is none.
+    pub(super) default: Option<Arc<ProfileSpec>>,
+}
+
+/// What one request may see and call: everything, or what its profile shows.
+#[derive(Clone, Default)]
+pub(super) struct ProfileView {
+    name: Option<String>,
+    profile: Option<Arc<ProfileSpec>>,
+}
+
+impl Profiles {
+    /// What a request sees that names this profile, or none.
+    ///
+    /// # Errors
+    /// A usage error for a name that no profile has.
+    pub(super) fn view(&self, name: Option<&str>) -> Result<ProfileView, Error> {
+        let Some(name) = name else { return Ok(self.default_view()) };
+        let Some(profile) = self.named.get(name) else {
+            return Err(unknown_profile(name, self.named.keys().map(String::as_str)));
+        };
+        Ok(ProfileView { name: Some(name.to_owned()), profile: Some(Arc::clone(profile)) })
+    }
+
+    /// What requests see that name no profile.
+    pub(super) fn default_view(&self) -> ProfileView {
+        ProfileView { name: None, profile: self.default.clone() }
+    }
+}
+
+impl ProfileView {
+    /// Whether nothing is hidden.
+    pub(super) fn shows_everything(&self) -> bool {
+        self.profile.is_none()
+    }
+
+    /// Whether a tool is shown and may be called.
+    pub(super) fn shows(&self, tool: &ToolDefinition) -> bool {
+        self.profile.as_ref().is_none_or(|profile| query::is_in_profile(profile, tool))
+    }
+
+    /// Whether something that a server offers beside tools is shown.
+    pub(super) fn shows_offering(&self, name: &ToolName) -> bool {
+        let origin = Origin::Server(name.component().unwrap_or_default().to_owned());
+        self.shows(&ToolDefinition::new(name.clone(), ToolSource::Mcp, "mcp", origin))
+    }
+
+    /// Whether anything of a provider may be shown. One that is hidden is not contacted.
+    pub(super) fn may_show(&self, provider: &RegisteredProvider) -> bool {
+        let (Some(profile), Some(server)) = (&self.profile, &provider.server) else { return true };
+        let declared = provider.declared();
+        let declared = declared.tools.iter().map(|tool| &*tool.definition);
+        query::may_show_server(profile, server, declared)
+    }
+
+    /// The refusal of a tool or server that is hidden.
+    pub(super) fn refusal(&self, name: &str) -> Error {
+        hidden_by_profile(name, self.name.as_deref())
+    }
+
+    /// What the error for a name that nothing visible has says beside it.
+    pub(super) fn scope_words(&self) -> String {
+        match (&self.name, &self.profile) {
+            (Some(name), _) => format!(" in the profile '{name}'"),
+            (None, Some(_)) => " in the profile in use".to_owned(),
+            (None, None) => String::new(),
+        }
+    }
+}
+
+/// The refusal of a tool or server that a profile hides: the one named, or the one in use.
+pub fn hidden_by_profile(name: &str, profile: Option<&str>) -> Error {
+    let profile = match profile {
+        Some(profile) => format!("the profile '{profile}'"),
+        None => "the profile in use".to_owned(),
+    };
+    Error::denied(format!("'{name}' is not part of {profile}"))
+}
+
+/// The error for a profile that is not there, naming those that are.
+pub fn unknown_profile<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Error {
+    let known: Vec<&str> = known.collect();
+    let error = Error::usage(format!("unknown profile '{name}'"));
+    if known.is_empty() {
+        return error
+            .with_hint("no profiles are configured; they stand under `profiles:` in tools.yaml");
+    }
+    match naming::nearest(name, known.iter().copied()) {
+        Some(near) => {
+            error.with_hint(format!("did you mean '{near}'? known profiles: {}", known.join(", ")))
+        }
+        None => error.with_hint(format!("known profiles: {}", known.join(", "))),
+    }
+}

@@ -1,0 +1,79 @@
+//! The providers of a host at one moment.
+//!
+//! Owns: their order and the search by name. A table never changes: what is registered or removed
+//! makes a new one, and whoever works with an older one keeps it. Never does: compare names, or
+//! contact anybody.
+
+use std::ops::Deref;
+use std::sync::Arc;
+
+use super::listings::{ListedTool, RegisteredProvider};
+use super::provider_usage::UsageGuard;
+use crate::model::Error;
+
+/// The providers in catalogue order. The registry of single tools comes last, so that what files
+/// declare is listed first.
+#[derive(Default)]
+pub(super) struct ProviderTable(pub(super) Vec<Arc<RegisteredProvider>>);
+
+impl ProviderTable {
+    pub(super) fn iter(&self) -> std::slice::Iter<'_, Arc<RegisteredProvider>> {
+        self.0.iter()
+    }
+
+    /// The provider of the server with this name.
+    pub(super) fn server(&self, name: &str) -> Option<&Arc<RegisteredProvider>> {
+        self.iter().find(|provider| provider.server.as_deref() == Some(name))
+    }
+
+    /// The provider that is registered under this name.
+    pub(super) fn source(&self, name: &str) -> Option<&Arc<RegisteredProvider>> {
+        self.iter().find(|provider| provider.source.as_deref() == Some(name))
+    }
+
+    /// The providers that have to be contacted for their lists.
+    pub(super) fn remote(&self) -> impl Iterator<Item = &Arc<RegisteredProvider>> {
+        self.iter().filter(|provider| provider.is_remote())
+    }
+
+    /// The tool of this full name and who has it, as far as known without contacting anybody.
+    pub(super) fn known_tool(
+        &self,
+        full: &str,
+    ) -> Option<(&Arc<RegisteredProvider>, Arc<ListedTool>)> {
+        self.iter().find_map(|provider| Some((provider, provider.known_tool(full)?)))
+    }
+}
+
+/// A provider that is not closed while this is held: its removal waits, within bounds.
+pub(super) struct ProviderLease {
+    pub(super) provider: Arc<RegisteredProvider>,
+    pub(super) usage: UsageGuard,
+}
+
+impl ProviderLease {
+    /// `None` once the provider is removed.
+    pub(super) fn of(provider: &Arc<RegisteredProvider>) -> Option<Self> {
+        Some(Self { provider: Arc::clone(provider), usage: provider.usage.begin()? })
+    }
+
+    /// Ends work early when the provider is removed and those who use it have had their time.
+    pub(super) async fn while_registered<T>(
+        &self,
+        work: impl Future<Output = Result<T, Error>>,
+    ) -> Result<T, Error> {
+        tokio::select! {
+            biased;
+            done = work => done,
+            () = self.usage.stop().cancelled() => Err(self.removed_error()),
+        }
+    }
+}
+
+impl Deref for ProviderLease {
+    type Target = RegisteredProvider;
+
+    fn deref(&self) -> &RegisteredProvider {
+        &self.provider
+    }
+}

@@ -1,0 +1,230 @@
+//! Providers that come and go while the host runs.
+//!
+//! Owns: which provider may be registered beside the others, and the order of a removal: nobody new
+//! begins, those who have begun finish or are told to stop, and then the provider is closed. Never
+//! does: make a provider.
+
+use std::sync::Arc;
+
+use super::{RegistrationError, tool_names};
+use crate::host::listings::RegisteredProvider;
+use crate::host::provider_table::ProviderTable;
+use crate::host::{ToolHost, limits};
+use crate::model::{HostEvent, ListKind, ListOwner, ToolName, check_name};
+use crate::provider::ToolProvider;
+
+/// What came of a removal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Removal {
+    /// How many calls and requests were still running after
+    /// [`REMOVAL_GRACE_PERIOD`](limits::REMOVAL_GRACE_PERIOD), and were cancelled.
+    pub cancelled: usize,
+}
+
+/// The sorts of things that are removed by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ProviderSort {
+    Provider,
+    Component,
+    Client,
+}
+
+impl ProviderSort {
+    fn of(provider: &RegisteredProvider) -> Self {
+        match (&provider.server, &provider.component_type) {
+            (Some(_), _) => Self::Client,
+            (None, Some(_)) => Self::Component,
+            (None, None) => Self::Provider,
+        }
+    }
+
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Provider => "provider",
+            Self::Component => "component",
+            Self::Client => "MCP server",
+        }
+    }
+}
+
+impl ToolHost {
+    /// Adds a provider under a name of its own. Its tools are listed, found and called from now on
+    /// like all others, and everybody who listens is told with [`HostEvent::ListChanged`]. Starts
+    /// and contacts nothing.
+    ///
+    /// # Errors
+    /// A name that is none or taken, a component or a tool whose name another provider has, and a
+    /// host that is closed.
+    pub fn register_provider(
+        &self,
+        source: &str,
+        provider: Arc<dyn ToolProvider>,
+    ) -> Result<(), RegistrationError> {
+        // What the program's own code says needs no pin.
+        let mut new = RegisteredProvider::new(provider, Arc::default());
+        new.source = Some(source.to_owned());
+        self.insert_provider(new)
+    }
+
+    /// Removes a provider by the name that it was registered under; one that the host was built with
+    /// has the name of its component. New calls are told that it was removed. Those that run finish;
+    /// after [`REMOVAL_GRACE_PERIOD`](limits::REMOVAL_GRACE_PERIOD) they are cancelled. Then the
+    /// provider is closed, also when nobody waits for this any more.
+    ///
+    /// A tool that removes its own provider waits for itself, and is cancelled after that time.
+    ///
+    /// # Errors
+    /// A name under which no provider is registered.
+    pub async fn unregister_provider(&self, source: &str) -> Result<Removal, RegistrationError> {
+        self.remove_provider(source, ProviderSort::Provider).await
+    }
+
+    /// Removes a component, as [`ToolHost::unregister_provider`] removes a provider.
+    ///
+    /// # Errors
+    /// A name under which no component is registered.
+    pub async fn unregister_component(&self, name: &str) -> Result<Removal, RegistrationError> {
+        self.remove_provider(name, ProviderSort::Component).await
+    }
+
+    /// Removes an MCP server, as [`ToolHost::unregister_provider`] removes a provider: its process
+    /// is ended, its connection closed.
+    ///
+    /// # Errors
+    /// A name that no MCP server has.
+    pub async fn unregister_client(&self, name: &str) -> Result<Removal, RegistrationError> {
+        self.remove_provider(name, ProviderSort::Client).await
+    }
+
+    /// The names of the providers, components and MCP servers that can be removed, in the order of
+    /// the catalogue.
+    pub fn sources(&self) -> Vec<String> {
+        let providers = self.directory.providers();
+        providers.iter().filter_map(|provider| provider.source.clone()).collect()
+    }
+
+    /// Puts a provider beside the others, before the registry of single tools.
+    pub(super) fn insert_provider(
+        &self,
+        provider: RegisteredProvider,
+    ) -> Result<(), RegistrationError> {
+        let source = provider.source.clone().unwrap_or_default();
+        check_name(&source)?;
+        let declared = provider.declared();
+        let components = provider.components();
+        let names: Vec<String> = declared
+            .tools
+            .iter()
+            .flat_map(|tool| tool_names(&tool.definition).map(ToolName::full))
+            .collect();
+        components.iter().try_for_each(|name| check_name(name))?;
+        let server = provider.server.clone();
+
+        let mut roster = self.directory.roster();
+        if roster.is_closed {
+            return Err(RegistrationError::HostClosed);
+        }
+        let table = self.directory.providers();
+        let taken = |name: &str, owner: &RegisteredProvider| {
+            let (name, owner) = (name.to_owned(), owner.describe());
+            Err(RegistrationError::NameTaken { name, owner })
+        };
+        for known in table.iter() {
+            let known_components = known.components();
+            if known.source.as_ref() == Some(&source) || known_components.contains(&source) {
+                return taken(&source, known);
+            }
+            let both = |name: &&String| {
+                known_components.contains(*name) || known.source == Some((*name).clone())
+            };
+            if let Some(name) = components.iter().find(both) {
+                return taken(name, known);
+            }
+        }
+        names.iter().try_for_each(|name| self.require_free_tool(name))?;
+        roster.forget_removed(|name| {
+            components.contains(name) || names.iter().any(|known| known == name)
+        });
+        let mut providers = table.0.clone();
+        // The registry of single tools stays the last one.
+        providers.insert(providers.len().saturating_sub(1), Arc::new(provider));
+        self.directory.replace_providers(ProviderTable(providers));
+        drop(roster);
+        self.notify_provider_changed(server);
+        Ok(())
+    }
+
+    async fn remove_provider(
+        &self,
+        name: &str,
+        sort: ProviderSort,
+    ) -> Result<Removal, RegistrationError> {
+        let provider = self.take_provider(name, sort)?;
+        let host = self.weak_self.clone();
+        // Of its own, so that the provider is closed whatever becomes of who asked for it.
+        let closing = tokio::spawn(async move {
+            let cancelled = drain(&provider).await;
+            // Each provider bounds its shutdown; the bound here is for one that does not.
+            let close = provider.inner.close();
+            let _elapsed = tokio::time::timeout(limits::STOP_GRACE_PERIOD * 2, close).await;
+            if let Some(host) = host.upgrade() {
+                let mut roster = host.directory.roster();
+                roster.leaving.retain(|leaving| !Arc::ptr_eq(leaving, &provider));
+            }
+            cancelled
+        });
+        // A provider that panics while it is closed is gone as well.
+        Ok(Removal { cancelled: closing.await.unwrap_or_default() })
+    }
+
+    /// Takes a provider out of the table, so that nobody new finds it.
+    fn take_provider(
+        &self,
+        name: &str,
+        sort: ProviderSort,
+    ) -> Result<Arc<RegisteredProvider>, RegistrationError> {
+        let mut roster = self.directory.roster();
+        let table = self.directory.providers();
+        let found = table.source(name);
+        let Some(provider) = found.filter(|provider| ProviderSort::of(provider) == sort) else {
+            let other = found.map(|provider| provider.describe());
+            let (name, sort) = (name.to_owned(), sort.as_str());
+            return Err(RegistrationError::NotRegistered { name, sort, other });
+        };
+        let others = table.iter().filter(|other| !Arc::ptr_eq(other, provider));
+        self.directory.replace_providers(ProviderTable(others.cloned().collect()));
+        provider.usage.remove();
+        roster.remember_provider(provider);
+        roster.leaving.push(Arc::clone(provider));
+        drop(roster);
+        if let Some(server) = &provider.server {
+            self.directory.circuits.forget(server);
+        }
+        self.notify_provider_changed(provider.server.clone());
+        Ok(Arc::clone(provider))
+    }
+
+    /// Tells everybody who listens: of a server, also that its other lists are others now.
+    fn notify_provider_changed(&self, server: Option<String>) {
+        self.notify_list_changed();
+        let Some(server) = server else { return };
+        for list in [ListKind::Prompts, ListKind::Resources] {
+            let owner = ListOwner::Server(server.clone());
+            self.sessions.events.emit(HostEvent::ListChanged { owner, list });
+        }
+    }
+}
+
+/// Waits until nobody uses a removed provider, and tells those to stop who take too long. How many
+/// they were.
+async fn drain(provider: &RegisteredProvider) -> usize {
+    let idle = provider.usage.idle();
+    if tokio::time::timeout(limits::REMOVAL_GRACE_PERIOD, idle).await.is_ok() {
+        return 0;
+    }
+    let cancelled = provider.usage.stop_users();
+    // Tools that do not stop when they are told end with the provider.
+    let idle = provider.usage.idle();
+    let _elapsed = tokio::time::timeout(limits::STOP_GRACE_PERIOD * 2, idle).await;
+    cancelled
+}
