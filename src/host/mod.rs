@@ -39,12 +39,14 @@ mod circuit;
 mod directory;
 mod dispatch;
 mod failover;
+mod not_found;
 mod output_check;
 mod pipeline;
 mod registration;
 mod registry;
 mod router;
 mod session_manager;
+mod silent_servers;
 mod variables;
 
 #[cfg(test)]

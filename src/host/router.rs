@@ -12,8 +12,8 @@ use futures_util::future::join_all;
 
 use super::directory::ToolDirectory;
 use super::listings::{ListedTool, RegisteredProvider, ToolListSnapshot};
+use super::not_found::silent_servers;
 use crate::catalogue::naming::{self, NameResolution};
-use crate::config::spec::{DisabledEntry, FileRole};
 use crate::model::{Error, Origin, Routing, SkippedServer, ToolName};
 
 /// How many candidates and failures are listed.
@@ -72,9 +72,9 @@ pub(super) struct ProviderListing {
 
 /// Answers, and the servers that gave none.
 #[derive(Default)]
-struct ProviderListings {
-    listings: Vec<ProviderListing>,
-    failures: Vec<(Arc<RegisteredProvider>, Error)>,
+pub(super) struct ProviderListings {
+    pub(super) listings: Vec<ProviderListing>,
+    pub(super) failures: Vec<(Arc<RegisteredProvider>, Error)>,
 }
 
 /// A tool and the list it is on.
@@ -103,7 +103,7 @@ impl ToolDirectory {
             let answers = self.list_providers(&[owner], limit).await;
             return match find_exact(&answers.listings, name) {
                 Some(candidate) => self.build_route((candidate, None), Vec::new()),
-                None => Err(self.not_found_error(name, servers, &[], &answers)),
+                None => Err(self.not_found_error(search, &[], &[], &answers)),
             };
         }
 
@@ -127,7 +127,7 @@ impl ToolDirectory {
         match self.choose(search, &pool, &answers.failures)? {
             Some(candidate) => return self.build_route(candidate, Vec::new()),
             None if contacts_some => {
-                return Err(self.not_found_error(name, servers, &pool, &answers));
+                return Err(self.not_found_error(search, &begins, &pool, &answers));
             }
             None => {}
         }
@@ -159,12 +159,10 @@ impl ToolDirectory {
                 let expected =
                     |provider: &RegisteredProvider| routed && self.weight(provider).is_some();
                 let unasked = answers.failures.iter().filter(|(provider, _)| !expected(provider));
-                let unasked = unasked.take(SHOWN).map(|(_, error)| {
-                    format!("{error}; whether it offers '{name}' too is not known")
-                });
-                self.build_route(candidate, unasked.collect())
+                let note = silent_servers(unasked).note(&format!("'{name}' too"));
+                self.build_route(candidate, note.into_iter().collect())
             }
-            None => Err(self.not_found_error(name, servers, &pool, &answers)),
+            None => Err(self.not_found_error(search, &begins, &pool, &answers)),
         }
     }
 
@@ -293,97 +291,6 @@ impl ToolDirectory {
             routing,
         })
     }
-
-    /// The entry a person means is in a file, but something is wrong with it.
-    fn disabled_entry_error(&self, name: &str) -> Option<Error> {
-        let entry = self.disabled.iter().find(|entry| {
-            entry.name == name
-                || ((entry.role == FileRole::Servers || entry.refusal.is_some())
-                    && naming::after_component(name, &entry.name).is_some())
-        })?;
-        Some(entry_error(entry))
-    }
-
-    /// The same for a name that nobody has, and that may be one of the tools of an entry.
-    fn disabled_component_error(&self, name: &str) -> Option<Error> {
-        let entry = self
-            .disabled
-            .iter()
-            .find(|entry| naming::after_component(name, &entry.name).is_some())?;
-        Some(entry_error(entry))
-    }
-
-    /// Nothing fits. When some servers could not be asked the tool may be theirs, and then their
-    /// failure is the answer.
-    fn not_found_error(
-        &self,
-        name: &str,
-        servers: &[String],
-        pool: &[ToolCandidate<'_>],
-        answers: &ProviderListings,
-    ) -> Error {
-        let declares = |(provider, _): &&(Arc<RegisteredProvider>, Error)| {
-            provider.declared().tools.iter().any(|tool| {
-                let known = &tool.definition.name;
-                known.full() == name || known.tool() == name
-            })
-        };
-        let owner = answers.failures.iter().find(declares);
-        let disabled = self.disabled.iter().find(|entry| {
-            is_in_scope(servers, Some(&entry.name))
-                && entry.declares.iter().any(|tool| tool == name)
-        });
-        if let (None, Some(entry)) = (owner, disabled) {
-            return entry_error(entry).with_detail(format!("it declares the tool '{name}'"));
-        }
-        let worst = || answers.failures.iter().min_by_key(|(_, error)| error.kind().precedence());
-        if let Some((_, error)) = owner.or_else(worst) {
-            let error = error.clone();
-            if error.server().is_some_and(|s| naming::after_component(name, s).is_some()) {
-                return error;
-            }
-            return error.with_detail(match answers.failures.len() - 1 {
-                0 => format!("nobody else offers '{name}'"),
-                others => format!("nobody else offers '{name}', but {others} more failed"),
-            });
-        }
-        if let Some(error) = self.disabled_component_error(name) {
-            return error;
-        }
-        let names: Vec<&ToolName> = pool
-            .iter()
-            .filter(|(_, tool)| self.shows(&tool.definition))
-            .map(|(_, tool)| &tool.definition.name)
-            .collect();
-        let near = naming::suggest(name, &names);
-        let error = Error::usage(match servers {
-            [] => format!("unknown tool '{name}'"),
-            [server] => format!("server '{server}' has no tool '{name}'"),
-            servers => format!("none of {} servers has a tool '{name}'", servers.len()),
-        });
-        if near.is_empty() {
-            error.with_hint("`toolhost list` shows all tools")
-        } else {
-            let near: Vec<String> = near.iter().map(|name| format!("'{name}'")).collect();
-            error.with_hint(format!("did you mean {}?", near.join(" or ")))
-        }
-    }
-}
-
-fn entry_error(entry: &DisabledEntry) -> Error {
-    if let Some(refusal) = &entry.refusal {
-        return refusal.clone();
-    }
-    let problem = &entry.diagnostic;
-    let mut error =
-        Error::config(format!("'{}' is out of service: {}", entry.name, problem.message));
-    if let Some(place) = &problem.location {
-        error = error.with_location(place.clone());
-    }
-    if let Some(hint) = &problem.hint {
-        error = error.with_hint(hint);
-    }
-    error
 }
 
 fn candidates<'a>(
@@ -406,6 +313,6 @@ fn find_exact<'a>(local: &'a [ProviderListing], name: &str) -> Option<ToolCandid
         })
 }
 
-fn is_in_scope(servers: &[String], component: Option<&str>) -> bool {
+pub(super) fn is_in_scope(servers: &[String], component: Option<&str>) -> bool {
     servers.is_empty() || component.is_some_and(|c| servers.iter().any(|server| server == c))
 }

@@ -36,6 +36,7 @@ mod json_schemas;
 mod local_faults;
 mod local_trust;
 mod logins;
+mod names;
 mod offers;
 mod pictures;
 mod pins;
