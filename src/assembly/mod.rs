@@ -3,6 +3,7 @@
 //! Owns: the registry of kinds, the wiring of recorders, secrets and events, and the order in
 //! which everything ends. Never does: ask, print, or start anything by itself.
 
+mod caller;
 #[cfg(test)]
 mod embedded;
 pub mod logins;
@@ -200,7 +201,7 @@ pub fn build(
     let front_end = FrontEnd { events: events.clone(), inbox, traffic, ..front_end };
     let internal = internal_providers(&mut configuration, options.insecure, environment, &events);
     secrets::mask_problems(&mut configuration, &masker);
-    let host = ToolHostBuilder::default()
+    let host = caller::apply(ToolHostBuilder::default(), environment.as_ref(), &events)
         .providers(internal)
         .providers(servers(&configuration, options, environment, &front_end, &masker))
         .providers(untrusted(&configuration))

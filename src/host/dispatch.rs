@@ -18,7 +18,7 @@ use super::nested::{HostCaller, Nesting};
 use super::policy::Decision;
 use super::request::{CallArguments, CallOutcome, CallRequest, DryRun};
 use super::router::{Route, Search};
-use super::{ToolHost, arguments, coerce, content, output_check, retry, variables};
+use super::{ToolHost, arguments, caller, coerce, content, output_check, retry, variables};
 use crate::model::{
     CallId, CallMetadata, Error, ErrorKind, HostEvent, JsonObject, Signal, SkippedServer, ToolCall,
     ToolContext, ToolResult,
@@ -156,6 +156,7 @@ impl ToolHost {
             return Err(error.clone());
         }
         if !nesting.is_nested() {
+            caller::check(request.user_id.as_deref(), &request.metadata)?;
             variables::check(&request.environment, &route.tool.definition)?;
         }
         let (arguments, unchecked) = prepare_arguments(&route.tool, request).await?;
@@ -291,12 +292,13 @@ impl ToolHost {
             let ended = CancellationToken::new();
             let _ends_what_it_calls = ended.clone().drop_guard();
             let owner = (record.call.id.clone(), call.name.full());
-            let caller = HostCaller::new(self, request, nesting, owner, ended);
+            let nested = HostCaller::new(self, request, nesting, owner, ended);
             let context = ToolContext {
-                caller: Some(Arc::new(caller)),
+                caller: Some(Arc::new(nested)),
                 ancestors: nesting.chain.clone(),
                 ..self.sessions.context(request, record.call.id.clone(), definition, &limits)
             };
+            let context = caller::without_secrets(context, definition, &self.pipeline.masker);
             let outcome = attempt.run(context, total.as_mut()).await;
             if let Some(server) = &route.provider.server {
                 self.directory.circuits.record_outcome(server, outcome.as_ref());

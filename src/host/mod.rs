@@ -8,6 +8,7 @@
 pub mod approval;
 pub mod arguments;
 pub mod builder;
+pub mod caller;
 pub mod coerce;
 pub mod command;
 pub mod content;

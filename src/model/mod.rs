@@ -18,6 +18,7 @@ pub mod question;
 pub mod result;
 pub mod server;
 pub mod tool_listing;
+pub mod trace_context;
 pub mod traffic;
 
 pub use call::{NestedCall, ToolCall, ToolCaller, ToolContext};
@@ -44,6 +45,7 @@ pub use question::{
 pub use result::{CallMetadata, Routing, SkippedServer, ToolResult};
 pub use server::{CircuitState, Era, PastError, ServerState, ServerStatus};
 pub use tool_listing::ToolListing;
+pub use trace_context::TraceContext;
 pub use traffic::{TraceGate, Traffic, TrafficSink};
 
 /// A JSON object with its keys in the order they were written.

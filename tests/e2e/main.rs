@@ -14,6 +14,7 @@ mod approval;
 mod audit;
 mod behaviours;
 mod bench;
+mod call_context;
 mod call_rules;
 mod catalogues;
 mod completion;

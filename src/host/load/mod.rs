@@ -19,7 +19,7 @@ use super::nested::{HostCaller, Nesting};
 use super::policy::Decision;
 use super::request::{CallArguments, CallRequest};
 use super::router::{Route, Search};
-use super::{ToolHost, dispatch, variables};
+use super::{ToolHost, caller, dispatch, variables};
 use crate::model::{CallId, Error, JsonObject, ToolContext, ToolDefinition};
 use crate::provider::load::{EncodedArguments, Inspection, LoadExecutor, LoadJob, LoadSupport};
 use attempt_executor::AttemptExecutor;
@@ -46,7 +46,7 @@ pub struct LoadTargetRequest {
     pub inspect_every: Option<u64>,
     /// Variables for the tool: those its entry declares (`context_env`), and `TOOLHOST_*`.
     pub environment: BTreeMap<String, String>,
-    /// Free metadata that tools of this program read from their context.
+    /// Free metadata, as of [`CallRequest`].
     pub metadata: JsonObject,
     /// Ends the run at once.
     pub cancel: CancellationToken,
@@ -106,6 +106,7 @@ impl ToolHost {
             return Err(error.clone());
         }
         self.check_pin(tool)?;
+        caller::check(None, &request.metadata)?;
         variables::check(&request.environment, tool)?;
         let name = &tool.name;
         let refused = |why: &str| {
@@ -258,15 +259,11 @@ impl LoadTarget {
     fn context(&self) -> ToolContext {
         let owner = (self.call_id.clone(), self.definition().name.full());
         let ended = self.call.cancel.child_token();
-        let caller = HostCaller::new(&self.host, &self.call, &Nesting::default(), owner, ended);
-        ToolContext {
-            caller: Some(Arc::new(caller)),
-            ..self.host.sessions.context(
-                &self.call,
-                self.call_id.clone(),
-                self.definition(),
-                &self.limits,
-            )
-        }
+        let nested = HostCaller::new(&self.host, &self.call, &Nesting::default(), owner, ended);
+        let tool = self.definition();
+        let sessions = &self.host.sessions;
+        let context = sessions.context(&self.call, self.call_id.clone(), tool, &self.limits);
+        let context = ToolContext { caller: Some(Arc::new(nested)), ..context };
+        caller::without_secrets(context, tool, &self.host.pipeline.masker)
     }
 }
