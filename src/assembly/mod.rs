@@ -33,7 +33,7 @@ use crate::host::ToolHost;
 use crate::host::approval::{Approver, NoApprover};
 use crate::host::builder::ToolHostBuilder;
 use crate::host::questions::QuestionQueue;
-use crate::host::recorder_set::{RecordStores, RecorderSet};
+use crate::host::recorder_set::{AuditTarget, RecordStores, RecorderSet};
 use crate::mcp::era_cache::EraCache;
 use crate::model::{Diagnostic, Error, EventSink, NoQuestionHandler, QuestionHandler, TrafficSink};
 use crate::provider::{ProviderDeps, ProviderKind, ToolProvider};
@@ -356,8 +356,11 @@ fn recorders(
     let keep = SegmentRetention::for_age(audit.retention);
     let user = environment.var("USER").or_else(|| environment.var("LOGNAME"));
     let process = AuditedProcess { pid: std::process::id(), user };
-    let audit =
-        place(audit, audit::log::FILE).map(|at| AuditLog::new(at, process, audit.sync, keep));
+    let audit = match place(audit, audit::log::FILE) {
+        Some(at) => AuditTarget::Log(AuditLog::new(at, process, audit.sync, keep)),
+        None if audit.enabled => AuditTarget::Nowhere,
+        None => AuditTarget::Off,
+    };
     let stats = &configuration.stats;
     let keep = stats::spool::segment_retention(stats.retention);
     let spool = stats_place(stats, state_dir.as_deref()).filter(|_| stats.enabled);

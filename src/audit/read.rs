@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 
 use serde::Deserialize;
 
-use crate::model::JsonObject;
+use crate::model::{CallerRecord, ErrorKind, JsonObject};
 use crate::util::append::AppendError;
 use crate::util::pattern;
 use crate::util::segments::RecordLine;
@@ -42,6 +42,8 @@ pub struct AuditedCall {
     pub user: Option<String>,
     /// The session the call was made in.
     pub session: Option<String>,
+    /// Whose call it was; lines of earlier versions do not say.
+    pub caller: Option<CallerRecord>,
     /// The call this one was part of.
     pub parent: Option<String>,
     /// The tool by its full name.
@@ -79,10 +81,16 @@ impl AuditedCall {
         self.outcome.as_ref().is_none_or(|outcome| outcome.result != "ok")
     }
 
-    /// Whether it never ran: policy or a person refused it.
-    pub fn was_refused(&self) -> bool {
+    /// Whether it never ran: its server did not start, it was refused, or it was given up before.
+    pub fn was_not_sent(&self) -> bool {
         self.outcome.as_ref().is_some_and(|outcome| outcome.attempts == 0)
             && self.decision.is_none()
+    }
+
+    /// Whether policy, a person or the trust rules refused it.
+    pub fn was_refused(&self) -> bool {
+        let is_denied = |outcome: &AuditOutcome| outcome.result == ErrorKind::Denied.as_str();
+        self.was_not_sent() && self.outcome.as_ref().is_some_and(is_denied)
     }
 }
 
@@ -277,6 +285,7 @@ struct AuditRow {
     pid: Option<u32>,
     user: Option<String>,
     session: Option<String>,
+    caller: Option<CallerRecord>,
     parent: Option<String>,
     tool: String,
     server: Option<String>,
@@ -329,6 +338,7 @@ impl AuditRow {
             pid: self.pid,
             user: self.user,
             session: self.session,
+            caller: self.caller,
             parent: self.parent,
             tool: self.tool,
             server: self.server,

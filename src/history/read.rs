@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::model::{Error, JsonObject};
+use crate::model::{CallerRecord, Error, JsonObject};
 use crate::util::append::AppendError;
 use crate::util::json;
 use crate::util::pattern;
@@ -32,6 +32,8 @@ pub struct HistoryEntry {
     pub source: Option<String>,
     /// The session the call was made in.
     pub session: Option<String>,
+    /// Whose call it was; lines of earlier versions do not say.
+    pub caller: Option<CallerRecord>,
     /// The call this one was part of.
     pub parent: Option<String>,
     /// The protocol revision, for MCP tools.

@@ -10,11 +10,12 @@ use tokio_util::sync::CancellationToken;
 
 use super::approval::{self, Approval, ApprovalRequest};
 use super::attempt::Attempt;
-use super::call_record::{ActiveCallRecord, new_call_record};
+use super::call_record::{ActiveCallRecord, new_call_record, require_audit};
 use super::failover::is_unsent;
 use super::limits::{self, CallLimits};
 use super::listings::ListedTool;
 use super::nested::{HostCaller, Nesting};
+use super::pending_call::PendingCall;
 use super::policy::Decision;
 use super::request::{CallArguments, CallOutcome, CallRequest, DryRun};
 use super::router::{Route, Search};
@@ -40,7 +41,7 @@ impl ToolHost {
     pub async fn dry_run(&self, request: &CallRequest) -> Result<DryRun, Error> {
         let work = async {
             let search = Self::search(request, false, &[]);
-            let prepared = self.prepare(request, &Nesting::default(), &search).await?;
+            let prepared = self.prepare(request, &Nesting::default(), &search, None).await?;
             let PreparedCall { route, call } = prepared;
             let tool = &route.tool.definition;
             let masked = self.pipeline.masked_arguments(&call.arguments, &tool.input_schema);
@@ -80,35 +81,39 @@ impl ToolHost {
         nesting: &Nesting,
         skipped: &[SkippedServer],
     ) -> Result<(CallOutcome, bool), Error> {
+        require_audit(self, &request.name)?;
         let call_id = request.id.clone().unwrap_or_else(|| self.new_call_id());
+        let parent = nesting.parent.as_ref();
+        let pending = PendingCall::new(self, request, &call_id, parent);
         let before = async {
             let search = Self::search(request, true, skipped);
-            let prepared = self.prepare(request, nesting, &search).await?;
-            let tool = &prepared.route.tool.definition;
-            let decision = match self.decide(&prepared, request, nesting).await {
-                Ok(decision) => decision,
-                Err(error) => {
-                    let session = self.sessions.session_of(request);
-                    let asked = (session, &prepared.call.arguments);
-                    let parent = nesting.parent.as_ref();
-                    let refused = new_call_record(self, tool, &call_id, parent, asked, None);
-                    ActiveCallRecord::record_refusal(self, &refused, &error);
-                    return Err(error);
-                }
-            };
+            let prepared = self.prepare(request, nesting, &search, Some(&pending)).await?;
+            pending.set_arguments(&prepared.call.arguments);
+            let decision = self.decide(&prepared, request, nesting).await?;
             Ok((prepared, decision))
         };
-        let (PreparedCall { route, call }, decision) = tokio::select! {
+        let ready = tokio::select! {
             biased;
-            () = request.cancel.cancelled() => return Err(interrupted_error(&request.name)),
-            ready = before => ready?,
+            () = request.cancel.cancelled() => Err(interrupted_error(&request.name)),
+            ready = before => ready,
         };
+        let (PreparedCall { route, call }, decision) = match ready {
+            Ok(ready) => ready,
+            // The server that failed before has its record; that no other takes the call is no call.
+            Err(error) if !skipped.is_empty() => {
+                pending.close();
+                return Err(error);
+            }
+            Err(error) => {
+                pending.fail(&error);
+                return Err(error);
+            }
+        };
+        pending.close();
         let tool = Arc::clone(&route.tool);
-        let session = self.sessions.session_of(request);
-        let asked = (session, &call.arguments);
-        let parent = nesting.parent.as_ref();
+        let asked = (request, &call.arguments);
         let mut recorded =
-            new_call_record(self, &tool.definition, &call_id, parent, asked, Some(&decision));
+            new_call_record(self, &tool.definition, &call_id, parent, asked, &decision);
         recorded.protocol.clone_from(&route.protocol);
         let mut record = ActiveCallRecord::open(self, recorded)?;
         // Refusals ended the call before; what is left are warnings.
@@ -148,9 +153,13 @@ impl ToolHost {
         request: &CallRequest,
         nesting: &Nesting,
         search: &Search<'_>,
+        pending: Option<&PendingCall<'_>>,
     ) -> Result<PreparedCall, Error> {
         let route = self.directory.route(search).await;
         let mut route = route.map_err(|error| self.pipeline.masker.error(error))?;
+        if let Some(pending) = pending {
+            pending.set_tool(&route.tool.definition);
+        }
         nesting.check_nesting(&route.tool.definition.name.full())?;
         if let Some(error) = &route.tool.definition.unavailable_reason {
             return Err(error.clone());

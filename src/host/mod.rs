@@ -42,6 +42,7 @@ mod dispatch;
 mod failover;
 mod not_found;
 mod output_check;
+mod pending_call;
 mod pipeline;
 mod registration;
 mod registry;

@@ -23,7 +23,7 @@ pub mod traffic;
 
 pub use call::{NestedCall, ToolCall, ToolCaller, ToolContext};
 pub use call_id::CallId;
-pub use call_record::{CallRecord, QuestionRecord, RecordedOutcome};
+pub use call_record::{CallRecord, CallerRecord, QuestionRecord, RecordedOutcome};
 pub use definition::{
     Annotations, Origin, PinState, Safety, Speed, ToolDefinition, ToolScope, ToolSource, ToolStatus,
 };

@@ -11,6 +11,7 @@
 )]
 
 mod approval;
+mod attempts;
 mod audit;
 mod behaviours;
 mod bench;

@@ -95,6 +95,7 @@ fn decision(call: &AuditedCall) -> &str {
     match &call.decision {
         Some(decision) => decision,
         None if call.was_refused() => "refused",
+        None if call.was_not_sent() => "not sent",
         None => "",
     }
 }

@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
+use super::call_record::require_audit;
 use super::limits::{self, CallLimits};
 use super::nested::{HostCaller, Nesting};
 use super::policy::Decision;
@@ -91,6 +92,7 @@ impl ToolHost {
     /// As for a call; and a tool that would ask a person, or says that it is not read-only, is
     /// refused unless writes are allowed.
     pub async fn load_target(&self, request: &LoadTargetRequest) -> Result<LoadTarget, Error> {
+        require_audit(self, &request.name)?;
         let search = Search {
             servers: &request.servers,
             is_call: true,
@@ -251,8 +253,7 @@ impl LoadTarget {
     /// As for a call: when the record is unsafe to write, or required and cannot be written.
     pub fn record(&self, arguments: &JsonObject, planned: &str) -> Result<LoadRunRecord, Error> {
         let decision = format!("{}; {planned}", self.decision);
-        let session = self.host.sessions.session_of(&self.call);
-        let asked = (session, arguments);
+        let asked = (&self.call, arguments);
         LoadRunRecord::open(&self.host, &self.route.tool, &self.call_id, asked, &decision)
     }
 
