@@ -88,9 +88,13 @@ impl ToolHost {
         let before = async {
             let search = Self::search(request, true, skipped);
             let prepared = self.prepare(request, nesting, &search, Some(&pending)).await?;
-            pending.set_arguments(&prepared.call.arguments);
-            let decision = self.decide(&prepared, request, nesting).await?;
-            Ok((prepared, decision))
+            match self.decide(&prepared, request, nesting).await {
+                Ok(decision) => Ok((prepared, decision)),
+                Err(error) => {
+                    pending.set_arguments(prepared.call.arguments);
+                    Err(error)
+                }
+            }
         };
         let ready = tokio::select! {
             biased;
@@ -100,7 +104,7 @@ impl ToolHost {
         let (PreparedCall { route, call }, decision) = match ready {
             Ok(ready) => ready,
             // The server that failed before has its record; that no other takes the call is no call.
-            Err(error) if !skipped.is_empty() => {
+            Err(error) if !skipped.is_empty() && !pending.has_tool() => {
                 pending.close();
                 return Err(error);
             }

@@ -28,6 +28,8 @@ pub(super) struct PendingCall<'a> {
     started: Instant,
     definition: OnceLock<Arc<ToolDefinition>>,
     arguments: OnceLock<JsonObject>,
+    /// Whether it stands for the calls of a benchmark, which are no use of the tool.
+    is_batch: bool,
     is_open: bool,
 }
 
@@ -47,8 +49,15 @@ impl<'a> PendingCall<'a> {
             started: host.pipeline.clock.now(),
             definition: OnceLock::new(),
             arguments: OnceLock::new(),
+            is_batch: false,
             is_open: true,
         }
+    }
+
+    /// The same for a benchmark.
+    pub(super) fn of_batch(mut self) -> Self {
+        self.is_batch = true;
+        self
     }
 
     /// The tool that the name was resolved to.
@@ -56,9 +65,14 @@ impl<'a> PendingCall<'a> {
         let _known_before = self.definition.set(Arc::clone(definition));
     }
 
-    /// The arguments, ready to be sent.
-    pub(super) fn set_arguments(&self, arguments: &JsonObject) {
-        let _known_before = self.arguments.set(arguments.clone());
+    /// The arguments as they would have been sent, in place of those of the request.
+    pub(super) fn set_arguments(&self, arguments: JsonObject) {
+        let _known_before = self.arguments.set(arguments);
+    }
+
+    /// Whether a tool was found.
+    pub(super) fn has_tool(&self) -> bool {
+        self.definition.get().is_some()
     }
 
     /// The call has a record of its own from now on, or needs none.
@@ -83,7 +97,13 @@ impl<'a> PendingCall<'a> {
             duration: now.saturating_duration_since(self.started),
             ..RecordedOutcome::default()
         };
-        if let Err(cause) = pipeline.recorder.record_outcome(&self.call(error), &outcome, None) {
+        let (recorder, call) = (&pipeline.recorder, self.call(error));
+        let written = if self.is_batch {
+            recorder.record_batch_outcome(&call, &outcome)
+        } else {
+            recorder.record_outcome(&call, &outcome, None)
+        };
+        if let Err(cause) = written {
             let text = format!("not recorded: {cause}");
             self.host.sessions.events.emit(HostEvent::Warning { text });
         }

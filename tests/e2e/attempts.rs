@@ -85,6 +85,15 @@ fn a_missing_program_a_refusal_and_an_untrusted_project_are_recorded() {
 }
 
 #[test]
+fn a_benchmark_that_does_not_begin_is_recorded_and_not_counted() {
+    let room = Sandbox::new();
+    room.file("mcp.yaml", "gone: { command: /no/such/program }\n");
+    room.with_servers(["bench", "gone-echo", "-n", "3"]).check().exits(4);
+    assert_eq!(only_record(&room, "gone-echo", "unreachable")["server"], "gone");
+    assert_eq!(spooled(&room), 0);
+}
+
+#[test]
 fn what_is_wrong_with_the_call_itself_leaves_no_record() {
     let room = Sandbox::new();
     own(&room, "tools: [{ name: uuid, module: builtin.uuid, function: generate }]\n");

@@ -73,7 +73,7 @@ pub struct CallArgs {
     /// Send the arguments as they are, and accept any result
     #[arg(long)]
     pub no_validate: bool,
-    /// KEY=VALUE: user_id, traceparent, or a variable that the tool's entry declares; KEY:=JSON: metadata; repeatable
+    /// What the call carries beside its arguments, KEY=VALUE or KEY:=JSON (see below); repeatable
     #[arg(long, value_name = "KEY=VALUE", value_parser = call_context::parse)]
     pub context: Vec<ContextArg>,
     /// The session the call belongs to
@@ -90,7 +90,13 @@ Arguments:
   key:=json     raw JSON
   key=@file     the content of a file (key:=@file for JSON in a file)
   key=@@text    text that starts with @
-  '{\"key\": 1}'  all arguments as one object, as with --args";
+  '{\"key\": 1}'  all arguments as one object, as with --args
+
+Context:
+  user_id=NAME    on whose behalf the call is made (TOOLHOST_USER)
+  traceparent=ID  its place in a W3C trace (TRACEPARENT), with tracestate=LIST beside it
+  KEY=VALUE       a variable that the tool's entry declares in context_env
+  KEY:=JSON       metadata, which reaches MCP servers in _meta";
 
 /// Why a value of an option is not understood.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 use super::call_record::require_audit;
 use super::limits::{self, CallLimits};
 use super::nested::{HostCaller, Nesting};
+use super::pending_call::PendingCall;
 use super::policy::Decision;
 use super::request::{CallArguments, CallRequest};
 use super::router::{Route, Search};
@@ -93,6 +94,38 @@ impl ToolHost {
     /// refused unless writes are allowed.
     pub async fn load_target(&self, request: &LoadTargetRequest) -> Result<LoadTarget, Error> {
         require_audit(self, &request.name)?;
+        let call_id = self.pipeline.new_call_id();
+        let call = CallRequest {
+            servers: request.servers.clone(),
+            timeout: request.timeout,
+            validate: request.validate,
+            assume_yes: request.allow_writes,
+            assume_yes_nested: request.assume_yes_nested,
+            environment: request.environment.clone(),
+            metadata: request.metadata.clone(),
+            cancel: request.cancel.clone(),
+            ..CallRequest::new(&request.name, CallArguments::Object(JsonObject::new()))
+        };
+        let pending = PendingCall::new(self, &call, &call_id, None).of_batch();
+        match self.resolve_target(request, &call, &call_id, &pending).await {
+            Ok(target) => {
+                pending.close();
+                Ok(target)
+            }
+            Err(error) => {
+                pending.fail(&error);
+                Err(error)
+            }
+        }
+    }
+
+    async fn resolve_target(
+        &self,
+        request: &LoadTargetRequest,
+        call: &CallRequest,
+        call_id: &CallId,
+        pending: &PendingCall<'_>,
+    ) -> Result<LoadTarget, Error> {
         let search = Search {
             servers: &request.servers,
             is_call: true,
@@ -104,6 +137,7 @@ impl ToolHost {
             .await
             .map_err(|error| self.pipeline.masker.error(error))?;
         let tool = &route.tool.definition;
+        pending.set_tool(tool);
         if let Some(error) = &tool.unavailable_reason {
             return Err(error.clone());
         }
@@ -132,26 +166,15 @@ impl ToolHost {
             return Err(Error::internal("the host is being closed"));
         };
         let limits = CallLimits::of(tool, request.timeout);
-        let call = CallRequest {
-            servers: request.servers.clone(),
-            timeout: request.timeout,
-            validate: request.validate,
-            assume_yes: request.allow_writes,
-            assume_yes_nested: request.assume_yes_nested,
-            environment: request.environment.clone(),
-            metadata: request.metadata.clone(),
-            cancel: request.cancel.clone(),
-            ..CallRequest::new(name.full(), CallArguments::Object(JsonObject::new()))
-        };
-        let (call_id, inspect_every) = (self.pipeline.new_call_id(), request.inspect_every);
+        let call = CallRequest { name: name.full(), ..call.clone() };
         let has_sibling = false;
         Ok(LoadTarget {
             host,
             route,
             call,
             limits,
-            call_id,
-            inspect_every,
+            call_id: call_id.clone(),
+            inspect_every: request.inspect_every,
             shares_provider: has_sibling,
             decision,
         })
