@@ -3,6 +3,7 @@
 //! Owns: the vocabulary. Never does: input or output, waiting, locking, parsing of files.
 
 pub mod call;
+pub mod call_filter;
 pub mod call_id;
 pub mod call_record;
 pub mod definition;
@@ -22,6 +23,7 @@ pub mod trace_context;
 pub mod traffic;
 
 pub use call::{NestedCall, ToolCall, ToolCaller, ToolContext};
+pub use call_filter::{CallFacts, CallFilter};
 pub use call_id::CallId;
 pub use call_record::{CallRecord, CallerRecord, QuestionRecord, RecordedOutcome};
 pub use definition::{
