@@ -266,8 +266,8 @@ mod tests {
               --save <FILE>          Write the result to this file; several blocks become FILE-1, FILE-2
               --answers <FILE>       Answer what the server asks: a file of rules, defaults or decline
               --no-validate          Send the arguments as they are, and accept any result
-              --context <KEY=VALUE>  What the call carries beside its arguments, KEY=VALUE or KEY:=JSON
-                                     (see below); repeatable
+              --context <KEY=VALUE>  What the call carries beside its arguments, KEY=VALUE or KEY:=JSON (see
+                                     below); repeatable
               --session <ID>         The session the call belongs to
               --ignore-tool-error    Exit with 0 although the tool says no
 

@@ -65,7 +65,7 @@ pub(super) fn caller_record(
     request: &CallRequest,
     tool: Option<&ToolDefinition>,
 ) -> CallerRecord {
-    let mut info = host.sessions.surroundings(request);
+    let mut info = host.sessions.caller_info(request);
     if let Some(tool) = tool {
         variables::retain(&mut info.environment, tool);
     }

@@ -3,7 +3,6 @@
 //! Owns: the order of these steps, once for every kind of tool. Each step is a module of its own.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -15,17 +14,16 @@ use super::failover::is_unsent;
 use super::limits::{self, CallLimits};
 use super::listings::ListedTool;
 use super::nested::{HostCaller, Nesting};
-use super::pending_call::PendingCall;
 use super::policy::Decision;
 use super::request::{CallArguments, CallOutcome, CallRequest, DryRun};
 use super::router::{Route, Search};
+use super::unsent_call::UnsentCall;
 use super::{ToolHost, arguments, caller, coerce, content, output_check, retry, variables};
 use crate::model::{
     CallId, CallMetadata, Error, ErrorKind, HostEvent, JsonObject, Signal, SkippedServer, ToolCall,
     ToolContext, ToolResult,
 };
 use crate::provider::Preview;
-use crate::util::units::show_duration;
 
 /// A call whose tool is found and whose arguments are ready.
 struct PreparedCall {
@@ -84,14 +82,14 @@ impl ToolHost {
         require_audit(self, &request.name)?;
         let call_id = request.id.clone().unwrap_or_else(|| self.new_call_id());
         let parent = nesting.parent.as_ref();
-        let pending = PendingCall::new(self, request, &call_id, parent);
+        let unsent = UnsentCall::new(self, request, &call_id, parent);
         let before = async {
             let search = Self::search(request, true, skipped);
-            let prepared = self.prepare(request, nesting, &search, Some(&pending)).await?;
+            let prepared = self.prepare(request, nesting, &search, Some(&unsent)).await?;
             match self.decide(&prepared, request, nesting).await {
                 Ok(decision) => Ok((prepared, decision)),
                 Err(error) => {
-                    pending.set_arguments(prepared.call.arguments);
+                    unsent.set_arguments(prepared.call.arguments);
                     Err(error)
                 }
             }
@@ -104,16 +102,16 @@ impl ToolHost {
         let (PreparedCall { route, call }, decision) = match ready {
             Ok(ready) => ready,
             // The server that failed before has its record; that no other takes the call is no call.
-            Err(error) if !skipped.is_empty() && !pending.has_tool() => {
-                pending.close();
+            Err(error) if !skipped.is_empty() && !unsent.has_tool() => {
+                unsent.close();
                 return Err(error);
             }
             Err(error) => {
-                pending.fail(&error);
+                unsent.fail(&error);
                 return Err(error);
             }
         };
-        pending.close();
+        unsent.close();
         let tool = Arc::clone(&route.tool);
         let asked = (request, &call.arguments);
         let mut recorded =
@@ -157,12 +155,12 @@ impl ToolHost {
         request: &CallRequest,
         nesting: &Nesting,
         search: &Search<'_>,
-        pending: Option<&PendingCall<'_>>,
+        unsent: Option<&UnsentCall<'_>>,
     ) -> Result<PreparedCall, Error> {
         let route = self.directory.route(search).await;
         let mut route = route.map_err(|error| self.pipeline.masker.error(error))?;
-        if let Some(pending) = pending {
-            pending.set_tool(&route.tool.definition);
+        if let Some(unsent) = unsent {
+            unsent.set_tool(&route.tool.definition);
         }
         nesting.check_nesting(&route.tool.definition.name.full())?;
         if let Some(error) = &route.tool.definition.unavailable_reason {
@@ -327,7 +325,7 @@ impl ToolHost {
             let delay = retry::delay(&error, definition, record.attempts, jitter);
             let left = total.deadline().saturating_duration_since(tokio::time::Instant::now());
             if delay >= left {
-                return no_time_for_retry(outcome, delay, left);
+                return retry::no_time_for_retry(outcome, delay, left);
             }
             self.sessions.events.emit(HostEvent::AttemptFailed {
                 call_id: record.call.id.clone(),
@@ -374,26 +372,6 @@ pub(super) async fn prepare_arguments(
     match value {
         Value::Object(object) if problems.is_empty() => Ok((object, unchecked)),
         _ => Err(arguments::invalid_arguments(&tool.definition, &problems)),
-    }
-}
-
-/// An outcome after which there is no time for the wait before another attempt.
-fn no_time_for_retry(
-    outcome: Result<ToolResult, Error>,
-    delay: Duration,
-    left: Duration,
-) -> Result<ToolResult, Error> {
-    let why = format!(
-        "not repeated: the next attempt would be in {}, and the call ends in {}",
-        show_duration(delay),
-        show_duration(left)
-    );
-    match outcome {
-        Ok(mut result) => {
-            result.warnings.push(why);
-            Ok(result)
-        }
-        Err(error) => Err(error.with_detail(why)),
     }
 }
 

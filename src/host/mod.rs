@@ -42,13 +42,13 @@ mod dispatch;
 mod failover;
 mod not_found;
 mod output_check;
-mod pending_call;
 mod pipeline;
 mod registration;
 mod registry;
 mod router;
 mod session_manager;
 mod silent_servers;
+mod unsent_call;
 mod variables;
 
 #[cfg(test)]

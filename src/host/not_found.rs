@@ -61,7 +61,7 @@ impl ToolDirectory {
         if let Some(entry) = disabled {
             return entry_error(entry).with_detail(format!("it declares the tool '{name}'"));
         }
-        let silent = silent_servers(&answers.failures);
+        let silent = SilentServers::of_providers(&answers.failures);
         if let Some(error) = begins.first().and_then(|owner| silent.failure_of(owner)) {
             return error;
         }
@@ -107,16 +107,6 @@ fn unknown_name_hint(name: &str, owner: Option<&str>, names: &[&ToolName]) -> St
         }
         _ => "`toolhost list` shows all tools".to_owned(),
     }
-}
-
-/// Those of a search that did not answer, by the names they have in the files.
-pub(super) fn silent_servers<'a>(
-    failures: impl IntoIterator<Item = &'a (Arc<RegisteredProvider>, Error)>,
-) -> SilentServers<'a> {
-    SilentServers::new(failures.into_iter().map(|(provider, error)| {
-        let component = provider.server.as_deref().or_else(|| provider.inner.component());
-        (component.unwrap_or("internal tools"), error)
-    }))
 }
 
 fn entry_error(entry: &DisabledEntry) -> Error {

@@ -12,7 +12,7 @@ use futures_util::future::join_all;
 
 use super::directory::ToolDirectory;
 use super::listings::{ListedTool, RegisteredProvider, ToolListSnapshot};
-use super::not_found::silent_servers;
+use super::silent_servers::SilentServers;
 use crate::catalogue::naming::{self, NameResolution};
 use crate::model::{Error, Origin, Routing, SkippedServer, ToolName};
 
@@ -159,7 +159,7 @@ impl ToolDirectory {
                 let expected =
                     |provider: &RegisteredProvider| routed && self.weight(provider).is_some();
                 let unasked = answers.failures.iter().filter(|(provider, _)| !expected(provider));
-                let note = silent_servers(unasked).note(&format!("'{name}' too"));
+                let note = SilentServers::of_providers(unasked).note(&format!("'{name}' too"));
                 self.build_route(candidate, note.into_iter().collect())
             }
             None => Err(self.not_found_error(search, &begins, &pool, &answers)),

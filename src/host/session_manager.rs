@@ -45,7 +45,7 @@ impl SessionManager {
 
     /// What surrounds a request: the base context, then what its session says, then what the request
     /// says, the later before the earlier. No tool has chosen among the variables yet.
-    pub(super) fn surroundings(&self, request: &CallRequest) -> SessionInfo {
+    pub(super) fn caller_info(&self, request: &CallRequest) -> SessionInfo {
         let mut info = self.base.clone();
         self.session_of(request).clone_into(&mut info.session_id);
         if let Some(session) = self.live.info(&info.session_id) {
@@ -70,7 +70,7 @@ impl SessionManager {
         limits: &CallLimits,
     ) -> ToolContext {
         let SessionInfo { session_id, cwd, mut environment, metadata, user_id } =
-            self.surroundings(request);
+            self.caller_info(request);
         variables::retain(&mut environment, tool);
         ToolContext {
             call_id,

@@ -4,7 +4,9 @@
 //! they may have what is looked for. Never does: contact a server.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 
+use super::listings::RegisteredProvider;
 use crate::catalogue::ServerListing;
 use crate::model::Error;
 
@@ -19,6 +21,16 @@ impl<'a> SilentServers<'a> {
     /// a name that says what it is.
     pub(super) fn new(failures: impl IntoIterator<Item = (&'a str, &'a Error)>) -> Self {
         Self(failures.into_iter().collect())
+    }
+
+    /// The providers that did not answer a search, by the names they have in the files.
+    pub(super) fn of_providers(
+        failures: impl IntoIterator<Item = &'a (Arc<RegisteredProvider>, Error)>,
+    ) -> Self {
+        Self::new(failures.into_iter().map(|(provider, error)| {
+            let component = provider.server.as_deref().or_else(|| provider.inner.component());
+            (component.unwrap_or("internal tools"), error)
+        }))
     }
 
     /// The servers that one kind of offering could not be listed of.

@@ -61,7 +61,7 @@ impl FigureChange {
     pub fn relative_text(&self) -> String {
         match (self.relative(), self.now) {
             (Some(change), _) => format!("{:+.0}%", positive_zero((change * 100.0).round())),
-            (None, Some(now)) if now > 0.0 => "new".to_owned(),
+            (None, Some(now)) if now > 0.0 && self.before.is_some() => "new".to_owned(),
             (None, _) => String::new(),
         }
     }

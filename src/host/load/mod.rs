@@ -17,10 +17,10 @@ use tokio_util::sync::CancellationToken;
 use super::call_record::require_audit;
 use super::limits::{self, CallLimits};
 use super::nested::{HostCaller, Nesting};
-use super::pending_call::PendingCall;
 use super::policy::Decision;
 use super::request::{CallArguments, CallRequest};
 use super::router::{Route, Search};
+use super::unsent_call::UnsentCall;
 use super::{ToolHost, caller, dispatch, variables};
 use crate::model::{CallId, Error, JsonObject, ToolContext, ToolDefinition};
 use crate::provider::load::{EncodedArguments, Inspection, LoadExecutor, LoadJob, LoadSupport};
@@ -106,14 +106,14 @@ impl ToolHost {
             cancel: request.cancel.clone(),
             ..CallRequest::new(&request.name, CallArguments::Object(JsonObject::new()))
         };
-        let pending = PendingCall::new(self, &call, &call_id, None).of_batch();
-        match self.resolve_target(request, &call, &call_id, &pending).await {
+        let unsent = UnsentCall::new(self, &call, &call_id, None).of_batch();
+        match self.resolve_target(request, &call, &call_id, &unsent).await {
             Ok(target) => {
-                pending.close();
+                unsent.close();
                 Ok(target)
             }
             Err(error) => {
-                pending.fail(&error);
+                unsent.fail(&error);
                 Err(error)
             }
         }
@@ -124,7 +124,7 @@ impl ToolHost {
         request: &LoadTargetRequest,
         call: &CallRequest,
         call_id: &CallId,
-        pending: &PendingCall<'_>,
+        unsent: &UnsentCall<'_>,
     ) -> Result<LoadTarget, Error> {
         let search = Search {
             servers: &request.servers,
@@ -137,7 +137,7 @@ impl ToolHost {
             .await
             .map_err(|error| self.pipeline.masker.error(error))?;
         let tool = &route.tool.definition;
-        pending.set_tool(tool);
+        unsent.set_tool(tool);
         if let Some(error) = &tool.unavailable_reason {
             return Err(error.clone());
         }

@@ -130,7 +130,7 @@ fn since_before(styler: &Styler<'_>, state: &AppState, usage: &Usage) -> Option<
     let told = figures.into_iter().filter(|(_, text)| !text.is_empty());
     let told: Vec<String> = told.map(|(name, text)| format!("{name} {text}")).collect();
     Some(Line::from(vec![
-        styler.span(StyleRole::Dim, format!("{:<8}", "before")),
+        styler.span(StyleRole::Dim, format!("{:<8}", "change")),
         styler.span(StyleRole::Plain, told.join("  ")),
     ]))
 }

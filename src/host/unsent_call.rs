@@ -20,7 +20,7 @@ use crate::model::{
 };
 
 /// What is known of a call before it is dispatched. Dropped while it is open, it was given up.
-pub(super) struct PendingCall<'a> {
+pub(super) struct UnsentCall<'a> {
     host: &'a ToolHost,
     request: &'a CallRequest,
     id: &'a CallId,
@@ -33,7 +33,7 @@ pub(super) struct PendingCall<'a> {
     is_open: bool,
 }
 
-impl<'a> PendingCall<'a> {
+impl<'a> UnsentCall<'a> {
     /// A call of which only the request is known.
     pub(super) fn new(
         host: &'a ToolHost,
@@ -158,7 +158,7 @@ impl<'a> PendingCall<'a> {
     }
 }
 
-impl Drop for PendingCall<'_> {
+impl Drop for UnsentCall<'_> {
     fn drop(&mut self) {
         if self.is_open {
             let kind = ErrorKind::Interrupted(Signal::Interrupt);
