@@ -368,11 +368,12 @@ fn a_period_is_compared_with_the_one_before_it() {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
     let mut lines = String::new();
     let mut call = |id: usize, minutes_ago: u64, tool: &str, kind: &str, ms: u64| {
-        let t = (now - Duration::from_secs(minutes_ago * 60)).as_millis();
+        let t = now.saturating_sub(Duration::from_secs(minutes_ago * 60)).as_millis();
         let us = ms * 1_000;
-        lines.push_str(&format!(
+        let line = format!(
             "{{\"t\":{t},\"id\":\"{id}\",\"tool\":\"{tool}\",\"k\":\"{kind}\",\"us\":{us},\"n\":1,\"b\":0}}\n"
-        ));
+        );
+        lines.push_str(&line);
     };
     for id in 0..20 {
         call(id, 10, "calculator", if id < 5 { "timeout" } else { "ok" }, 20);
