@@ -3,6 +3,7 @@
 //! Owns: the registry of kinds, the wiring of recorders, secrets and events, and the order in
 //! which everything ends. Never does: ask, print, or start anything by itself.
 
+mod caller;
 #[cfg(test)]
 mod embedded;
 pub mod logins;
@@ -33,7 +34,7 @@ use crate::history::{self, HistoryLog};
 use crate::host::approval::{Approver, NoApprover};
 use crate::host::builder::ToolHostBuilder;
 use crate::host::questions::QuestionQueue;
-use crate::host::recorder_set::{RecordStores, RecorderSet};
+use crate::host::recorder_set::{AuditTarget, RecordStores, RecorderSet};
 use crate::host::{ToolHost, unknown_profile};
 use crate::mcp::era_cache::EraCache;
 use crate::model::{Diagnostic, Error, EventSink, NoQuestionHandler, QuestionHandler, TrafficSink};
@@ -213,7 +214,7 @@ pub fn build(
     secrets::mask_problems(&mut configuration, &masker);
     let setup = mcp_setup(options, environment, &front_end, &masker);
     let setup = McpSetup { expanded: configuration.expanded.clone(), ..setup };
-    let builder = ToolHostBuilder::default()
+    let builder = caller::apply(ToolHostBuilder::default(), environment.as_ref(), &events)
         .providers(internal)
         .providers(servers(&configuration, &setup))
         .providers(untrusted(&configuration))
@@ -352,8 +353,11 @@ fn recorders(
     let keep = SegmentRetention::for_age(audit.retention);
     let user = environment.var("USER").or_else(|| environment.var("LOGNAME"));
     let process = AuditedProcess { pid: std::process::id(), user };
-    let audit =
-        place(audit, audit::log::FILE).map(|at| AuditLog::new(at, process, audit.sync, keep));
+    let audit = match place(audit, audit::log::FILE) {
+        Some(at) => AuditTarget::Log(AuditLog::new(at, process, audit.sync, keep)),
+        None if audit.enabled => AuditTarget::Nowhere,
+        None => AuditTarget::Off,
+    };
     let stats = &configuration.stats;
     let keep = stats::spool::segment_retention(stats.retention);
     let spool = stats_place(stats, state_dir.as_deref()).filter(|_| stats.enabled);

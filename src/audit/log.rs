@@ -72,9 +72,10 @@ impl AuditLog {
     /// When the file is not safe to write to, or the system refuses.
     pub fn append_intent(&self, now: Duration, call: &CallRecord) -> Result<(), AppendError> {
         let mut line = self.start_row("intent", now, call);
-        line.text("session", &truncate(&call.session)).text("tool", &truncate(&call.tool));
-        line.text_or_null("server", call.server().map(truncate).as_deref());
-        line.text("source", call.source());
+        line.text("session", &truncate(&call.caller.session)).value("caller", &call.caller);
+        line.text("tool", &truncate(&call.tool));
+        line.text_or_null("server", call.server.as_deref().map(truncate).as_deref());
+        line.text_or_null("source", call.source());
         line.text("decision", &truncate(call.decision.as_deref().unwrap_or_default()));
         arguments(&mut line, &call.arguments);
         self.file.append(now, &line.finish())
@@ -92,7 +93,7 @@ impl AuditLog {
     ) -> Result<(), AppendError> {
         let mut line = self.start_row("outcome", now, call);
         line.text("tool", &truncate(&call.tool));
-        line.text_or_null("server", call.server().map(truncate).as_deref());
+        line.text_or_null("server", call.server.as_deref().map(truncate).as_deref());
         line.text("result", outcome.word());
         line.text_or_null("message", outcome.message.as_deref().map(truncate).as_deref());
         line.value("duration_us", &outcome.micros()).value("attempts", &outcome.attempts);
@@ -104,9 +105,10 @@ impl AuditLog {
             });
             line.value("questions", &questions.collect::<Vec<_>>());
         }
-        // A refused call has no intent that would say these.
+        // A call that was never dispatched has no intent that would say these.
         if call.decision.is_none() {
-            line.text("source", call.source()).text("session", &truncate(&call.session));
+            line.text_or_null("source", call.source());
+            line.text("session", &truncate(&call.caller.session)).value("caller", &call.caller);
             arguments(&mut line, &call.arguments);
         }
         self.file.append(now, &line.finish())
@@ -150,14 +152,11 @@ fn truncate(text: &str) -> Cow<'_, str> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use serde_json::{Value, json};
 
     use super::*;
     use crate::model::{
-        CallId, ErrorKind, Origin, QuestionOutcome, QuestionRecord, ToolDefinition, ToolName,
-        ToolSource,
+        CallId, CallerRecord, ErrorKind, QuestionOutcome, QuestionRecord, ToolSource,
     };
 
     fn call(arguments: JsonObject) -> CallRecord {
@@ -165,13 +164,16 @@ mod tests {
             id: CallId("id-1".into()),
             parent: None,
             tool: "notes-read".into(),
-            definition: Arc::new(ToolDefinition::new(
-                ToolName::of("notes", "read"),
-                ToolSource::Internal,
-                "storage",
-                Origin::Program,
-            )),
-            session: "s".into(),
+            server: None,
+            source: Some(ToolSource::Internal),
+            definition: None,
+            caller: CallerRecord {
+                session: "s".into(),
+                cwd: "/work".into(),
+                user_id: Some("bob".into()),
+                environment: vec!["TICKET".into()],
+                metadata: vec!["tenant".into()],
+            },
             protocol: None,
             arguments,
             decision: Some("allowed".into()),
@@ -213,7 +215,7 @@ mod tests {
         };
         log.append_outcome(now, &nested, &outcome).unwrap();
         insta::assert_snapshot!(lines(&log).join("\n"), @r#"
-        {"event":"intent","unix":1700000000.5,"time":"2023-11-14T22:13:20.500000Z","call":"id-1","pid":7,"user":"ada","session":"s","tool":"notes-read","server":null,"source":"internal","decision":"allowed","arguments":{"key":"a\nb"}}
+        {"event":"intent","unix":1700000000.5,"time":"2023-11-14T22:13:20.500000Z","call":"id-1","pid":7,"user":"ada","session":"s","caller":{"cwd":"/work","user_id":"bob","environment":["TICKET"],"metadata":["tenant"]},"tool":"notes-read","server":null,"source":"internal","decision":"allowed","arguments":{"key":"a\nb"}}
         {"event":"outcome","unix":1700000000.5,"time":"2023-11-14T22:13:20.500000Z","call":"id-1","parent":"id-0","pid":7,"user":"ada","tool":"notes-read","server":null,"result":"timeout","message":"too late","duration_us":3000,"attempts":2,"bytes":0,"questions":[{"kind":"form","verdict":"declined"}]}
         "#);
     }

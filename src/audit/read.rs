@@ -7,9 +7,8 @@ use std::collections::{HashMap, HashSet};
 
 use serde::Deserialize;
 
-use crate::model::JsonObject;
+use crate::model::{CallFacts, CallFilter, CallerRecord, ErrorKind, JsonObject};
 use crate::util::append::AppendError;
-use crate::util::pattern;
 use crate::util::segments::RecordLine;
 
 /// The wall clock is said to have been put back when a line is older than the one before it by more
@@ -19,10 +18,6 @@ const CLOCK_STEP: f64 = 2.0;
 /// How many lines further back the intent of an outcome is looked for, once everything else was
 /// found.
 const MAX_INTENT_DISTANCE: usize = 100_000;
-
-/// Lines older than what is asked for by more than this, in seconds, end the search: a clock that
-/// was put back hides no newer ones behind them.
-const CLOCK_SLACK: f64 = 86_400.0;
 
 /// The most calls under way that are remembered while following.
 const MAX_OPEN_CALLS: usize = 10_000;
@@ -42,6 +37,8 @@ pub struct AuditedCall {
     pub user: Option<String>,
     /// The session the call was made in.
     pub session: Option<String>,
+    /// Whose call it was; lines of earlier versions do not say.
+    pub caller: Option<CallerRecord>,
     /// The call this one was part of.
     pub parent: Option<String>,
     /// The tool by its full name.
@@ -79,38 +76,37 @@ impl AuditedCall {
         self.outcome.as_ref().is_none_or(|outcome| outcome.result != "ok")
     }
 
-    /// Whether it never ran: policy or a person refused it.
-    pub fn was_refused(&self) -> bool {
+    /// Whether it never ran: its server did not start, it was refused, or it was given up before.
+    pub fn was_not_sent(&self) -> bool {
         self.outcome.as_ref().is_some_and(|outcome| outcome.attempts == 0)
             && self.decision.is_none()
     }
-}
 
-/// Which calls are asked for.
-#[derive(Debug, Clone, Default)]
-pub struct AuditFilter {
-    /// Not before this, in seconds since the Unix epoch.
-    pub since: Option<f64>,
-    /// Only tools whose full name matches this pattern.
-    pub tool: Option<String>,
-    /// Only calls that did not end well.
-    pub failed: bool,
-    /// Only calls of this session.
-    pub session: Option<String>,
-    /// Only decisions that contain this text; `refused` is one.
-    pub decision: Option<String>,
-}
+    /// What was decided about it, in words.
+    pub fn decision_text(&self) -> &str {
+        match &self.decision {
+            Some(decision) => decision,
+            None if self.was_refused() => "refused",
+            None if self.was_not_sent() => "not sent",
+            None => "",
+        }
+    }
 
-impl AuditFilter {
-    /// Whether a call is asked for.
-    pub fn matches(&self, call: &AuditedCall) -> bool {
-        let said =
-            || call.decision.as_deref().unwrap_or(if call.was_refused() { "refused" } else { "" });
-        self.since.is_none_or(|since| call.at >= since)
-            && self.tool.as_ref().is_none_or(|tool| pattern::matches(tool, &call.tool))
-            && (!self.failed || call.has_failed())
-            && self.session.as_ref().is_none_or(|session| call.session.as_ref() == Some(session))
-            && self.decision.as_ref().is_none_or(|words| said().contains(words.as_str()))
+    /// What a filter asks about it.
+    pub fn facts(&self) -> CallFacts<'_> {
+        CallFacts {
+            at: self.at,
+            tool: &self.tool,
+            failed: self.has_failed(),
+            session: self.session.as_deref(),
+            decision: self.decision_text(),
+        }
+    }
+
+    /// Whether policy, a person or the trust rules refused it.
+    pub fn was_refused(&self) -> bool {
+        let is_denied = |outcome: &AuditOutcome| outcome.result == ErrorKind::Denied.as_str();
+        self.was_not_sent() && self.outcome.as_ref().is_some_and(is_denied)
     }
 }
 
@@ -130,7 +126,7 @@ pub struct AuditCalls {
 /// When the log cannot be read.
 pub fn newest(
     lines: impl Iterator<Item = Result<RecordLine, AppendError>>,
-    filter: &AuditFilter,
+    filter: &CallFilter,
     limit: usize,
 ) -> Result<AuditCalls, AppendError> {
     let mut found = AuditCalls::default();
@@ -166,7 +162,7 @@ pub fn newest(
                     && let Some(call) = slot
                 {
                     row.add_intent(call);
-                    if !filter.matches(call) {
+                    if !filter.matches(&call.facts()) {
                         *slot = None;
                         wanted -= 1;
                     }
@@ -178,7 +174,7 @@ pub fn newest(
             }
             None if full => {}
             None if row.is_intent() && rejected.remove(&row.call) => {}
-            None if filter.since.is_some_and(|since| row.unix < since - CLOCK_SLACK) => {
+            None if filter.ends_at(row.unix) => {
                 if pending.is_empty() {
                     break;
                 }
@@ -187,12 +183,8 @@ pub fn newest(
                 let waits = row.has_intent();
                 let call = row.into_call();
                 // What an intent would still tell cannot be judged yet.
-                let known = AuditFilter {
-                    session: if waits { None } else { filter.session.clone() },
-                    decision: if waits { None } else { filter.decision.clone() },
-                    ..filter.clone()
-                };
-                if known.matches(&call) {
+                let known = if waits { filter.without_beginning() } else { filter.clone() };
+                if known.matches(&call.facts()) {
                     if waits {
                         pending.insert(call.call.clone(), slots.len());
                     }
@@ -215,7 +207,7 @@ pub fn newest(
     // An intent that was never found tells nothing, and what was asked for is not known of it.
     for at in pending.into_values() {
         if let Some(slot) = slots.get_mut(at) {
-            *slot = slot.take().filter(|call| filter.matches(call));
+            *slot = slot.take().filter(|call| filter.matches(&call.facts()));
         }
     }
     found.calls = slots.into_iter().flatten().take(limit).collect();
@@ -277,6 +269,7 @@ struct AuditRow {
     pid: Option<u32>,
     user: Option<String>,
     session: Option<String>,
+    caller: Option<CallerRecord>,
     parent: Option<String>,
     tool: String,
     server: Option<String>,
@@ -301,9 +294,9 @@ impl AuditRow {
         self.event == "intent"
     }
 
-    /// Whether this is the outcome of a call that was begun.
+    /// Whether this is the outcome of a call that was begun: one that was not says itself whose it is.
     fn has_intent(&self) -> bool {
-        !self.is_intent() && self.attempts != Some(0)
+        !self.is_intent() && self.session.is_none()
     }
 
     /// Adds what the intent tells to what the outcome told.
@@ -329,6 +322,7 @@ impl AuditRow {
             pid: self.pid,
             user: self.user,
             session: self.session,
+            caller: self.caller,
             parent: self.parent,
             tool: self.tool,
             server: self.server,
@@ -356,7 +350,7 @@ mod tests {
                "result": result, "duration_us": 5, "attempts": attempts, "bytes": 2})
     }
 
-    fn find(lines: &[Value], filter: &AuditFilter, limit: usize) -> AuditCalls {
+    fn find(lines: &[Value], filter: &CallFilter, limit: usize) -> AuditCalls {
         let lines = lines.iter().rev().map(|line| {
             Ok(RecordLine::Text(match line {
                 Value::String(raw) => raw.clone().into_bytes(),
@@ -380,7 +374,7 @@ mod tests {
             intent("d", 5.0),
             outcome("a", 6.0, "ok", 1),
         ];
-        let found = find(&lines, &AuditFilter::default(), 10);
+        let found = find(&lines, &CallFilter::default(), 10);
         assert_eq!(ids(&found), ["b", "c", "d", "a"]);
         let [b, c, d, a] = &found.calls[..] else { panic!() };
         assert_eq!((a.at, a.session.as_deref(), a.has_failed()), (1.0, Some("s"), false));
@@ -389,6 +383,18 @@ mod tests {
         assert!(c.was_refused() && c.has_failed() && !b.was_refused());
         assert!(d.outcome.is_none() && d.has_failed());
         assert_eq!(found.damaged, 0);
+    }
+
+    #[test]
+    fn a_call_that_got_no_attempt_is_one_call() {
+        let mut refused = outcome("b", 4.0, "unreachable", 0);
+        refused["session"] = "s".into();
+        let lines = [intent("a", 1.0), outcome("a", 3.0, "timeout", 0), refused];
+        let found = find(&lines, &CallFilter::default(), 10);
+        assert_eq!(ids(&found), ["a", "b"]);
+        let [a, b] = &found.calls[..] else { panic!() };
+        assert_eq!((a.decision_text(), b.decision_text()), ("allowed", "not sent"));
+        assert!(b.was_not_sent() && !b.was_refused() && !a.was_not_sent());
     }
 
     #[test]
@@ -401,16 +407,17 @@ mod tests {
                 [intent(&call, at), outcome(&call, at + 0.5, result, 1)]
             })
             .collect();
-        assert_eq!(ids(&find(&lines, &AuditFilter::default(), 3)), ["17", "18", "19"]);
-        let failed = AuditFilter { failed: true, ..AuditFilter::default() };
+        assert_eq!(ids(&find(&lines, &CallFilter::default(), 3)), ["17", "18", "19"]);
+        let failed = CallFilter { failed: Some(true), ..CallFilter::default() };
         assert_eq!(ids(&find(&lines, &failed, 3)), ["15", "17", "19"]);
-        let tool = AuditFilter { tool: Some("tool-0*".into()), ..AuditFilter::default() };
+        let tool = CallFilter { tools: Some(vec!["tool-0*".into()]), ..CallFilter::default() };
         assert_eq!(ids(&find(&lines, &tool, 2)), ["08", "09"]);
-        let since = AuditFilter { since: Some(18.0), ..AuditFilter::default() };
+        let since =
+            CallFilter { since: Some(std::time::Duration::from_secs(18)), ..CallFilter::default() };
         assert_eq!(ids(&find(&lines, &since, 9)), ["18", "19"]);
-        let session = AuditFilter { session: Some("other".into()), ..AuditFilter::default() };
+        let session = CallFilter { session: Some("other".into()), ..CallFilter::default() };
         assert_eq!(ids(&find(&lines, &session, 9)), [""; 0]);
-        let decision = AuditFilter { decision: Some("allow".into()), ..AuditFilter::default() };
+        let decision = CallFilter { decision: Some("allow".into()), ..CallFilter::default() };
         assert_eq!(find(&lines, &decision, 9).calls.len(), 9);
     }
 
@@ -420,7 +427,7 @@ mod tests {
         let mut newest_first =
             lines.iter().rev().map(|line| Ok(RecordLine::Text(line.to_string().into_bytes())));
         let rest = std::iter::from_fn(|| panic!("it read on"));
-        let found = newest(newest_first.by_ref().chain(rest), &AuditFilter::default(), 1).unwrap();
+        let found = newest(newest_first.by_ref().chain(rest), &CallFilter::default(), 1).unwrap();
         assert_eq!(ids(&found), ["a"]);
     }
 
@@ -436,7 +443,7 @@ mod tests {
             json!({"event": "note", "unix": 1, "call": "x", "tool": "t"}),
             outcome("a", 2.0, "ok", 1),
         ];
-        let found = find(&lines, &AuditFilter::default(), 10);
+        let found = find(&lines, &CallFilter::default(), 10);
         assert_eq!((ids(&found), found.damaged), (vec!["a"], 6));
     }
 
@@ -450,7 +457,7 @@ mod tests {
             intent("c", 50_000.5),
             outcome("c", 50_002.0, "ok", 1),
         ];
-        let found = find(&lines, &AuditFilter::default(), 10);
+        let found = find(&lines, &CallFilter::default(), 10);
         let back: Vec<_> = found.calls.iter().map(|call| call.clock_set_back_by).collect();
         assert_eq!(back, [None, Some(50_001.0), None]);
     }

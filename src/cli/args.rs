@@ -272,8 +272,8 @@ mod tests {
               --save <FILE>          Write the result to this file; several blocks become FILE-1, FILE-2
               --answers <FILE>       Answer what the server asks: a file of rules, defaults or decline
               --no-validate          Send the arguments as they are, and accept any result
-              --context <KEY=VALUE>  A variable that the tool's entry declares (KEY=VALUE), or metadata of
-                                     the call (KEY:=JSON); repeatable
+              --context <KEY=VALUE>  What the call carries beside its arguments, KEY=VALUE or KEY:=JSON (see
+                                     below); repeatable
               --session <ID>         The session the call belongs to
               --ignore-tool-error    Exit with 0 although the tool says no
 
@@ -313,6 +313,12 @@ mod tests {
           key=@file     the content of a file (key:=@file for JSON in a file)
           key=@@text    text that starts with @
           '{"key": 1}'  all arguments as one object, as with --args
+
+        Context:
+          user_id=NAME    on whose behalf the call is made (TOOLHOST_USER)
+          traceparent=ID  its place in a W3C trace (TRACEPARENT), with tracestate=LIST beside it
+          KEY=VALUE       a variable that the tool's entry declares in context_env
+          KEY:=JSON       metadata, which reaches MCP servers in _meta
         "#);
     }
 

@@ -24,7 +24,7 @@ use crate::config::spec::{Configuration, ProfileSpec};
 use crate::history;
 use crate::host::offerings::Offerings;
 use crate::host::request::ListScope;
-use crate::model::{Error, Origin, Prompt, ToolDefinition, ToolName, ToolSource};
+use crate::model::{CallFilter, Error, Origin, Prompt, ToolDefinition, ToolName, ToolSource};
 use crate::util::atomic_file::{self, FileMode};
 use crate::util::private_file;
 use crate::util::segments::ReverseLines;
@@ -122,8 +122,7 @@ fn past_calls() -> Option<CandidateNames> {
         state_dir.as_deref(),
     )?;
     let lines = ReverseLines::all(&location).ok()?;
-    let found =
-        history::read::newest(lines, &history::read::HistoryFilter::default(), MAX_CALLS).ok()?;
+    let found = history::read::newest(lines, &CallFilter::default(), MAX_CALLS).ok()?;
     let about = |entry: &history::HistoryEntry| {
         let about = format!("{} {}", records::local_time(entry.unix), entry.tool);
         text::safe_line(&about).into_owned()

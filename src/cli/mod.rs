@@ -6,6 +6,7 @@
 
 pub mod answers;
 pub mod args;
+pub mod call_context;
 pub mod commands;
 pub mod complete;
 pub mod context;

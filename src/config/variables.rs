@@ -56,6 +56,21 @@ const PREFIXES: [&str; 11] = [
     "LUA_",
 ];
 
+/// Variables that tell a tool about its call: toolhost sets them, and a call cannot.
+const SET_BY_TOOLHOST: [&str; 6] = [
+    "TOOLHOST_CALL_ID",
+    "TOOLHOST_SESSION_ID",
+    "TOOLHOST_USER",
+    "TOOLHOST_CWD",
+    "TOOLHOST_CONTEXT",
+    "TOOLHOST_EVENTS_FD",
+];
+
+/// Whether toolhost itself sets a variable, from what it knows of a call.
+pub fn is_set_by_toolhost(name: &str) -> bool {
+    SET_BY_TOOLHOST.contains(&name)
+}
+
 /// Whether a variable decides which code runs: only an entry may set it, never a call, and its
 /// value belongs to what a person is asked to trust.
 pub fn decides_code(name: &str) -> bool {
@@ -73,7 +88,9 @@ pub fn is_name(name: &str) -> bool {
 /// Whether a call may set a variable: one that its entry declares, or one of toolhost's own.
 pub fn call_may_set(name: &str, declared: &[String]) -> bool {
     let own = name.starts_with("TOOLHOST_") && is_name(name);
-    !decides_code(name) && (own || declared.iter().any(|known| known == name))
+    !decides_code(name)
+        && !is_set_by_toolhost(name)
+        && (own || declared.iter().any(|known| known == name))
 }
 
 #[cfg(test)]
@@ -115,7 +132,7 @@ mod tests {
         let declared = ["TICKET".to_owned()];
         assert!(call_may_set("TICKET", &declared));
         assert!(call_may_set("TOOLHOST_TENANT", &declared));
-        for name in ["TICKETS", "ticket", "", "TOOLHOST_x%%"] {
+        for name in ["TICKETS", "ticket", "", "TOOLHOST_x%%", "TOOLHOST_USER"] {
             assert!(!call_may_set(name, &declared), "{name}");
         }
     }

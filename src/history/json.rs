@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::HistoryEntry;
 use super::read::StoredError;
-use crate::model::JsonObject;
+use crate::model::{CallerRecord, JsonObject};
 use crate::util::number::millis;
 use crate::util::timestamp::rfc3339;
 
@@ -29,6 +29,8 @@ pub struct HistoryCallJson<'a> {
     source: Option<&'a str>,
     /// The session it belongs to.
     session: Option<&'a str>,
+    /// Whose call it was; null in lines of earlier versions.
+    caller: Option<&'a CallerRecord>,
     /// The call it was part of.
     parent: Option<&'a str>,
     /// The protocol version spoken, for MCP tools.
@@ -64,6 +66,7 @@ impl<'a> From<&'a HistoryEntry> for HistoryCallJson<'a> {
             server: entry.server.as_deref(),
             source: entry.source.as_deref(),
             session: entry.session.as_deref(),
+            caller: entry.caller.as_ref(),
             parent: entry.parent.as_deref(),
             protocol: entry.protocol.as_deref(),
             fingerprint: entry.fingerprint.as_deref(),

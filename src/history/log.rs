@@ -66,8 +66,10 @@ impl HistoryLog {
         let began = now.saturating_sub(outcome.duration);
         // The identity stands first, so that a line can be told by its beginning.
         line.text("id", &call.id.0).value("unix", &began.as_secs_f64());
-        line.text("tool", truncate(&call.tool)).text_if("server", call.server().map(truncate));
-        line.text("source", call.source()).text("session", truncate(&call.session));
+        line.text("tool", truncate(&call.tool))
+            .text_if("server", call.server.as_deref().map(truncate));
+        line.text_if("source", call.source()).text("session", truncate(&call.caller.session));
+        line.value("caller", &call.caller);
         line.text_if("parent", call.parent().map(truncate))
             .text_if("protocol", call.protocol.as_deref().map(truncate));
         line.text("fingerprint", fingerprint);
@@ -184,20 +186,24 @@ fn truncate(text: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use serde_json::json;
 
     use super::*;
-    use crate::model::{CallId, ErrorKind, Origin, ToolDefinition, ToolName, ToolSource};
+    use crate::model::{CallId, CallerRecord, ErrorKind, ToolName, ToolSource};
 
-    fn call(arguments: &Value, name: ToolName, source: ToolSource) -> CallRecord {
+    fn call(arguments: &Value, name: &ToolName, source: ToolSource) -> CallRecord {
         CallRecord {
             id: CallId("id-1".into()),
             parent: None,
             tool: "notes-read".into(),
-            definition: Arc::new(ToolDefinition::new(name, source, "storage", Origin::Program)),
-            session: "s".into(),
+            server: name.component().filter(|_| source == ToolSource::Mcp).map(str::to_owned),
+            source: Some(source),
+            definition: None,
+            caller: CallerRecord {
+                session: "s".into(),
+                cwd: "/work".into(),
+                ..CallerRecord::default()
+            },
             protocol: None,
             arguments: arguments.as_object().cloned().unwrap(),
             decision: Some("allowed".into()),
@@ -205,7 +211,7 @@ mod tests {
     }
 
     fn own_call(arguments: &Value) -> CallRecord {
-        call(arguments, ToolName::of("notes", "read"), ToolSource::Internal)
+        call(arguments, &ToolName::of("notes", "read"), ToolSource::Internal)
     }
 
     fn ended() -> RecordedOutcome {
@@ -237,14 +243,14 @@ mod tests {
     fn a_call_is_one_line() {
         let arguments = json!({ "key": "a\nb", "n": 1.10 });
         let result = ToolResult::text("hi");
-        insta::assert_snapshot!(written(&own_call(&arguments), &ended(), Some(&result)), @r#"{"id":"id-1","unix":1700000000.5,"tool":"notes-read","source":"internal","session":"s","fingerprint":"sha256:00","decision":"allowed","duration_us":3000,"attempts":1,"arguments":{"key":"a\nb","n":1.1},"result":{"success":true,"bytes":7,"kinds":["text"],"output":"hi"}}"#);
-        let of_server = call(&arguments, ToolName::of("s", "read"), ToolSource::Mcp);
+        insta::assert_snapshot!(written(&own_call(&arguments), &ended(), Some(&result)), @r#"{"id":"id-1","unix":1700000000.5,"tool":"notes-read","source":"internal","session":"s","caller":{"cwd":"/work"},"fingerprint":"sha256:00","decision":"allowed","duration_us":3000,"attempts":1,"arguments":{"key":"a\nb","n":1.1},"result":{"success":true,"bytes":7,"kinds":["text"],"output":"hi"}}"#);
+        let of_server = call(&arguments, &ToolName::of("s", "read"), ToolSource::Mcp);
         let failed = RecordedOutcome {
             failure: Some(ErrorKind::Timeout),
             message: Some("too late".into()),
             ..ended()
         };
-        insta::assert_snapshot!(written(&of_server, &failed, None), @r#"{"id":"id-1","unix":1700000000.5,"tool":"notes-read","server":"s","source":"mcp","session":"s","fingerprint":"sha256:00","decision":"allowed","duration_us":3000,"attempts":1,"arguments":{"key":"a\nb","n":1.1},"fault":{"kind":"timeout","message":"too late"}}"#);
+        insta::assert_snapshot!(written(&of_server, &failed, None), @r#"{"id":"id-1","unix":1700000000.5,"tool":"notes-read","server":"s","source":"mcp","session":"s","caller":{"cwd":"/work"},"fingerprint":"sha256:00","decision":"allowed","duration_us":3000,"attempts":1,"arguments":{"key":"a\nb","n":1.1},"fault":{"kind":"timeout","message":"too late"}}"#);
     }
 
     #[test]

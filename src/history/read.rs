@@ -8,10 +8,9 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::model::JsonObject;
+use crate::model::{CallFacts, CallFilter, CallerRecord, JsonObject};
 use crate::util::append::AppendError;
 use crate::util::json;
-use crate::util::pattern;
 use crate::util::segments::RecordLine;
 
 /// How many calls are named when several begin alike.
@@ -32,6 +31,8 @@ pub struct HistoryEntry {
     pub source: Option<String>,
     /// The session the call was made in.
     pub session: Option<String>,
+    /// Whose call it was; lines of earlier versions do not say.
+    pub caller: Option<CallerRecord>,
     /// The call this one was part of.
     pub parent: Option<String>,
     /// The protocol revision, for MCP tools.
@@ -100,31 +101,20 @@ impl HistoryEntry {
         (entry.unix.is_finite() && !entry.id.is_empty()).then_some(entry)
     }
 
+    /// What a filter asks about it.
+    pub fn facts(&self) -> CallFacts<'_> {
+        CallFacts {
+            at: self.unix,
+            tool: &self.tool,
+            failed: self.error.is_some(),
+            session: self.session.as_deref(),
+            decision: self.decision.as_deref().unwrap_or_default(),
+        }
+    }
+
     /// From the first attempt to the answer.
     pub fn duration(&self) -> Duration {
         Duration::from_micros(self.duration_us)
-    }
-}
-
-/// Which calls are asked for.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct HistoryFilter {
-    /// Not before this, in seconds since the Unix epoch.
-    pub since: Option<f64>,
-    /// Only tools whose full name matches this pattern.
-    pub tool: Option<String>,
-    /// Only calls that failed, or only calls that did not.
-    pub failed: Option<bool>,
-    /// Only calls of this session.
-    pub session: Option<String>,
-}
-
-impl HistoryFilter {
-    fn matches(&self, entry: &HistoryEntry) -> bool {
-        self.since.is_none_or(|since| entry.unix >= since)
-            && self.tool.as_ref().is_none_or(|tool| pattern::matches(tool, &entry.tool))
-            && self.failed.is_none_or(|failed| failed == entry.error.is_some())
-            && self.session.as_ref().is_none_or(|session| entry.session.as_ref() == Some(session))
     }
 }
 
@@ -145,7 +135,7 @@ pub struct HistoryPage<T = HistoryEntry> {
 /// When the history cannot be read.
 pub fn newest(
     lines: impl Iterator<Item = Result<RecordLine, AppendError>>,
-    filter: &HistoryFilter,
+    filter: &CallFilter,
     limit: usize,
 ) -> Result<HistoryPage, AppendError> {
     select(lines, filter, limit, |entry| entry)
@@ -157,12 +147,10 @@ pub fn newest(
 /// When the history cannot be read.
 pub fn select<T>(
     lines: impl Iterator<Item = Result<RecordLine, AppendError>>,
-    filter: &HistoryFilter,
+    filter: &CallFilter,
     limit: usize,
     mut keep: impl FnMut(HistoryEntry) -> T,
 ) -> Result<HistoryPage<T>, AppendError> {
-    /// A clock that was put back by less than this hides no newer calls.
-    const SLACK: f64 = 86_400.0;
     let mut found = HistoryPage { entries: Vec::new(), damaged: 0, has_more: false };
     for line in lines {
         if found.entries.len() >= limit {
@@ -175,8 +163,8 @@ pub fn select<T>(
         };
         match entry {
             None => found.damaged += 1,
-            Some(entry) if filter.since.is_some_and(|since| entry.unix < since - SLACK) => break,
-            Some(entry) if filter.matches(&entry) => found.entries.push(keep(entry)),
+            Some(entry) if filter.ends_at(entry.unix) => break,
+            Some(entry) if filter.matches(&entry.facts()) => found.entries.push(keep(entry)),
             Some(_) => {}
         }
     }
@@ -258,25 +246,22 @@ mod tests {
 
     #[test]
     fn the_newest_come_first_and_damage_is_counted() {
-        let ids = |filter: &HistoryFilter, limit| -> (Vec<String>, usize) {
+        let ids = |filter: &CallFilter, limit| -> (Vec<String>, usize) {
             let found = newest(lines(), filter, limit).unwrap();
             (found.entries.into_iter().map(|entry| entry.id).collect(), found.damaged)
         };
         assert_eq!(
-            ids(&HistoryFilter::default(), 9),
+            ids(&CallFilter::default(), 9),
             (vec!["aa-3".into(), "ab-2".into(), "aa-1".into()], 2)
         );
-        assert_eq!(ids(&HistoryFilter::default(), 1).0, ["aa-3"]);
+        assert_eq!(ids(&CallFilter::default(), 1).0, ["aa-3"]);
+        assert_eq!(ids(&CallFilter { failed: Some(true), ..CallFilter::default() }, 9).0, ["aa-3"]);
         assert_eq!(
-            ids(&HistoryFilter { failed: Some(true), ..HistoryFilter::default() }, 9).0,
-            ["aa-3"]
-        );
-        assert_eq!(
-            ids(&HistoryFilter { tool: Some("y".into()), ..HistoryFilter::default() }, 9).0,
+            ids(&CallFilter { tools: Some(vec!["y".into()]), ..CallFilter::default() }, 9).0,
             ["ab-2"]
         );
         assert_eq!(
-            ids(&HistoryFilter { since: Some(6.0), ..HistoryFilter::default() }, 9).0,
+            ids(&CallFilter { since: Some(Duration::from_secs(6)), ..CallFilter::default() }, 9).0,
             [""; 0]
         );
     }

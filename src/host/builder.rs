@@ -14,7 +14,7 @@ use super::session_manager::SessionManager;
 use crate::audit::Masker;
 use crate::catalogue::pins::Pins;
 use crate::config::spec::{DisabledEntry, PolicyRule, ProfileSpec};
-use crate::model::{EventSink, JsonObject};
+use crate::model::{EventSink, JsonObject, TraceContext};
 use crate::provider::{ComponentFactory, ToolProvider};
 use crate::util::clock::Clock;
 use crate::util::ids::Ids;
@@ -148,6 +148,20 @@ impl ToolHostBuilder {
     #[must_use]
     pub fn metadata(mut self, metadata: JsonObject) -> Self {
         self.sessions.base.metadata = metadata;
+        self
+    }
+
+    /// On whose behalf calls are made that do not say so themselves; nobody's by default.
+    #[must_use]
+    pub fn user_id(mut self, user: Option<String>) -> Self {
+        self.sessions.base.user_id = user;
+        self
+    }
+
+    /// Where calls stand in a trace that do not say so themselves.
+    #[must_use]
+    pub fn trace(mut self, trace: Option<TraceContext>) -> Self {
+        self.sessions.trace = trace;
         self
     }
 

@@ -6,13 +6,15 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::ToolHost;
 use super::questions::CallQuestions;
 use super::recorder::RecordError;
+use super::request::CallRequest;
+use super::{ToolHost, variables};
 use crate::model::{
-    CallId, CallRecord, Error, ErrorKind, HostEvent, JsonObject, RecordedOutcome, Signal,
-    ToolDefinition, ToolResult,
+    CallId, CallRecord, CallerRecord, Error, ErrorKind, HostEvent, JsonObject, RecordedOutcome,
+    Signal, ToolDefinition, ToolResult, ToolSource,
 };
+use crate::util::text::truncate;
 
 /// An open entry: the intent is written, the outcome is not.
 pub(super) struct ActiveCallRecord<'a> {
@@ -27,25 +29,66 @@ pub(super) struct ActiveCallRecord<'a> {
     is_open: bool,
 }
 
-/// The record of a call of a tool; `decision` is `None` when it was refused.
+/// The most names of variables, and of metadata, that a record keeps.
+const MAX_NAMES: usize = 50;
+
+/// The most characters that a record keeps of a name, of a directory and of a user.
+const MAX_NAME_CHARS: usize = 500;
+
+/// The record of a call of a tool with these arguments; `decision` is what allowed it.
 pub(super) fn new_call_record(
     host: &ToolHost,
     definition: &Arc<ToolDefinition>,
     id: &CallId,
     parent: Option<&CallId>,
-    (session, arguments): (&str, &JsonObject),
-    decision: Option<&str>,
+    (request, arguments): (&CallRequest, &JsonObject),
+    decision: &str,
 ) -> CallRecord {
+    let server = definition.name.component().filter(|_| definition.source == ToolSource::Mcp);
     CallRecord {
         id: id.clone(),
         parent: parent.cloned(),
         tool: definition.name.full(),
-        definition: Arc::clone(definition),
-        session: session.to_owned(),
+        server: server.map(str::to_owned),
+        source: Some(definition.source),
+        definition: Some(Arc::clone(definition)),
+        caller: caller_record(host, request, Some(definition)),
         protocol: None,
         arguments: host.pipeline.masker.arguments(arguments, &definition.input_schema),
-        decision: decision.map(str::to_owned),
+        decision: Some(decision.to_owned()),
     }
+}
+
+/// Whose call it is. Of variables only those that the tool accepts are named, when it is known.
+pub(super) fn caller_record(
+    host: &ToolHost,
+    request: &CallRequest,
+    tool: Option<&ToolDefinition>,
+) -> CallerRecord {
+    let mut info = host.sessions.caller_info(request);
+    if let Some(tool) = tool {
+        variables::retain(&mut info.environment, tool);
+    }
+    let text = |text: &str| truncate(&host.pipeline.masker.text(text), MAX_NAME_CHARS);
+    CallerRecord {
+        session: info.session_id,
+        cwd: text(&info.cwd.to_string_lossy()),
+        user_id: info.user_id.as_deref().map(text),
+        environment: info.environment.keys().take(MAX_NAMES).map(|name| text(name)).collect(),
+        metadata: info.metadata.keys().take(MAX_NAMES).map(|name| text(name)).collect(),
+    }
+}
+
+/// Refuses a call that has to be recorded while records are switched off.
+///
+/// # Errors
+/// A configuration error, before anything is looked for.
+pub(super) fn require_audit(host: &ToolHost, name: &str) -> Result<(), Error> {
+    if !host.pipeline.require_record || host.pipeline.recorder.is_switched_on() {
+        return Ok(());
+    }
+    Err(Error::config(format!("'{name}' was not run: the audit log is switched off"))
+        .with_hint("--require-record needs it: set audit: { enabled: true } in your tools.yaml"))
 }
 
 /// Writes the intent of a call. Returns what is wrong with the record, if the call may go on.
@@ -89,20 +132,6 @@ impl<'a> ActiveCallRecord<'a> {
             warnings,
             is_open: true,
         })
-    }
-
-    /// Writes the outcome of a call that was refused before it had an intent.
-    pub(super) fn record_refusal(host: &ToolHost, call: &CallRecord, error: &Error) {
-        let outcome = RecordedOutcome {
-            failure: Some(error.kind()),
-            message: Some(host.pipeline.masker.text(error.message())),
-            ..RecordedOutcome::default()
-        };
-        if let Err(cause) = host.pipeline.recorder.record_outcome(call, &outcome, None) {
-            host.sessions
-                .events
-                .emit(HostEvent::Warning { text: format!("not recorded: {cause}") });
-        }
     }
 
     /// Writes the outcome and tells the viewers.

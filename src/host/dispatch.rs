@@ -3,14 +3,13 @@
 //! Owns: the order of these steps, once for every kind of tool. Each step is a module of its own.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::approval::{self, Approval, ApprovalRequest};
 use super::attempt::Attempt;
-use super::call_record::{ActiveCallRecord, new_call_record};
+use super::call_record::{ActiveCallRecord, new_call_record, require_audit};
 use super::failover::is_unsent;
 use super::limits::{self, CallLimits};
 use super::listings::ListedTool;
@@ -19,13 +18,13 @@ use super::policy::Decision;
 use super::profiles::ProfileView;
 use super::request::{CallArguments, CallOutcome, CallRequest, DryRun};
 use super::router::{Route, Search};
-use super::{ToolHost, arguments, coerce, content, output_check, retry, roster, variables};
+use super::unsent_call::UnsentCall;
+use super::{ToolHost, arguments, caller, coerce, content, output_check, retry, roster, variables};
 use crate::model::{
     CallId, CallMetadata, Error, ErrorKind, HostEvent, JsonObject, Signal, SkippedServer, ToolCall,
     ToolContext, ToolResult,
 };
 use crate::provider::Preview;
-use crate::util::units::show_duration;
 
 /// A call whose tool is found and whose arguments are ready.
 struct PreparedCall {
@@ -42,7 +41,7 @@ impl ToolHost {
         let work = async {
             let view = self.directory.profiles.view(request.profile.as_deref())?;
             let search = Self::search(request, &view, false, &[]);
-            let prepared = self.prepare(request, &Nesting::default(), &search).await?;
+            let prepared = self.prepare(request, &Nesting::default(), &search, None).await?;
             let PreparedCall { route, call } = prepared;
             let tool = &route.tool.definition;
             let masked = self.pipeline.masked_arguments(&call.arguments, &tool.input_schema);
@@ -82,36 +81,44 @@ impl ToolHost {
         nesting: &Nesting,
         skipped: &[SkippedServer],
     ) -> Result<(CallOutcome, bool), Error> {
+        require_audit(self, &request.name)?;
         let call_id = request.id.clone().unwrap_or_else(|| self.new_call_id());
+        let parent = nesting.parent.as_ref();
+        let unsent = UnsentCall::new(self, request, &call_id, parent);
         let before = async {
             let view = self.directory.profiles.view(request.profile.as_deref())?;
             let search = Self::search(request, &view, true, skipped);
-            let prepared = self.prepare(request, nesting, &search).await?;
-            let tool = &prepared.route.tool.definition;
-            let decision = match self.decide(&prepared, request, nesting).await {
-                Ok(decision) => decision,
+            let prepared = self.prepare(request, nesting, &search, Some(&unsent)).await?;
+            match self.decide(&prepared, request, nesting).await {
+                Ok(decision) => Ok((prepared, decision)),
                 Err(error) => {
-                    let session = self.sessions.session_of(request);
-                    let asked = (session, &prepared.call.arguments);
-                    let parent = nesting.parent.as_ref();
-                    let refused = new_call_record(self, tool, &call_id, parent, asked, None);
-                    ActiveCallRecord::record_refusal(self, &refused, &error);
-                    return Err(error);
+                    unsent.set_arguments(prepared.call.arguments);
+                    Err(error)
                 }
-            };
-            Ok((prepared, decision))
+            }
         };
-        let (PreparedCall { route, call }, decision) = tokio::select! {
+        let ready = tokio::select! {
             biased;
-            () = request.cancel.cancelled() => return Err(interrupted_error(&request.name)),
-            ready = before => ready?,
+            () = request.cancel.cancelled() => Err(interrupted_error(&request.name)),
+            ready = before => ready,
         };
+        let (PreparedCall { route, call }, decision) = match ready {
+            Ok(ready) => ready,
+            // The server that failed before has its record; that no other takes the call is no call.
+            Err(error) if !skipped.is_empty() && !unsent.has_tool() => {
+                unsent.close();
+                return Err(error);
+            }
+            Err(error) => {
+                unsent.fail(&error);
+                return Err(error);
+            }
+        };
+        unsent.close();
         let tool = Arc::clone(&route.tool);
-        let session = self.sessions.session_of(request);
-        let asked = (session, &call.arguments);
-        let parent = nesting.parent.as_ref();
+        let asked = (request, &call.arguments);
         let mut recorded =
-            new_call_record(self, &tool.definition, &call_id, parent, asked, Some(&decision));
+            new_call_record(self, &tool.definition, &call_id, parent, asked, &decision);
         recorded.protocol.clone_from(&route.protocol);
         let mut record = ActiveCallRecord::open(self, recorded)?;
         // Refusals ended the call before; what is left are warnings.
@@ -151,14 +158,19 @@ impl ToolHost {
         request: &CallRequest,
         nesting: &Nesting,
         search: &Search<'_>,
+        unsent: Option<&UnsentCall<'_>>,
     ) -> Result<PreparedCall, Error> {
         let route = self.directory.route(search).await;
         let mut route = route.map_err(|error| self.pipeline.masker.error(error))?;
+        if let Some(unsent) = unsent {
+            unsent.set_tool(&route.tool.definition);
+        }
         nesting.check_nesting(&route.tool.definition.name.full())?;
         if let Some(error) = &route.tool.definition.unavailable_reason {
             return Err(error.clone());
         }
         if !nesting.is_nested() {
+            caller::check(request.user_id.as_deref(), &request.metadata)?;
             variables::check(&request.environment, &route.tool.definition)?;
         }
         let (arguments, unchecked) = prepare_arguments(&route.tool, request).await?;
@@ -299,12 +311,13 @@ impl ToolHost {
             let ended = CancellationToken::new();
             let _ends_what_it_calls = ended.clone().drop_guard();
             let owner = (record.call.id.clone(), call.name.full());
-            let caller = HostCaller::new(self, request, nesting, owner, ended);
+            let nested = HostCaller::new(self, request, nesting, owner, ended);
             let context = ToolContext {
-                caller: Some(Arc::new(caller)),
+                caller: Some(Arc::new(nested)),
                 ancestors: nesting.chain.clone(),
                 ..self.sessions.context(request, record.call.id.clone(), definition, &limits)
             };
+            let context = caller::without_secrets(context, definition, &self.pipeline.masker);
             let outcome = attempt.run(context, total.as_mut()).await;
             if let Some(server) = &route.provider.server
                 && !route.provider.usage.is_removed()
@@ -323,7 +336,7 @@ impl ToolHost {
             let delay = retry::delay(&error, definition, record.attempts, jitter);
             let left = total.deadline().saturating_duration_since(tokio::time::Instant::now());
             if delay >= left {
-                return no_time_for_retry(outcome, delay, left);
+                return retry::no_time_for_retry(outcome, delay, left);
             }
             self.sessions.events.emit(HostEvent::AttemptFailed {
                 call_id: record.call.id.clone(),
@@ -371,26 +384,6 @@ pub(super) async fn prepare_arguments(
     match value {
         Value::Object(object) if problems.is_empty() => Ok((object, unchecked)),
         _ => Err(arguments::invalid_arguments(&tool.definition, &problems)),
-    }
-}
-
-/// An outcome after which there is no time for the wait before another attempt.
-fn no_time_for_retry(
-    outcome: Result<ToolResult, Error>,
-    delay: Duration,
-    left: Duration,
-) -> Result<ToolResult, Error> {
-    let why = format!(
-        "not repeated: the next attempt would be in {}, and the call ends in {}",
-        show_duration(delay),
-        show_duration(left)
-    );
-    match outcome {
-        Ok(mut result) => {
-            result.warnings.push(why);
-            Ok(result)
-        }
-        Err(error) => Err(error.with_detail(why)),
     }
 }
 

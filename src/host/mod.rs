@@ -8,6 +8,7 @@
 pub mod approval;
 pub mod arguments;
 pub mod builder;
+pub mod caller;
 pub mod coerce;
 pub mod command;
 pub mod content;
@@ -40,6 +41,7 @@ mod circuit;
 mod directory;
 mod dispatch;
 mod failover;
+mod not_found;
 mod output_check;
 mod pipeline;
 mod profiles;
@@ -51,6 +53,8 @@ mod roster;
 mod router;
 mod session_manager;
 
+mod silent_servers;
+mod unsent_call;
 mod variables;
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use super::listings::RegisteredProvider;
 use crate::catalogue::{naming, query};
 use crate::config::spec::ProfileSpec;
 use crate::model::{Error, Origin, ToolDefinition, ToolName, ToolSource};
+use crate::util::spelling;
 
 /// The profiles of a host.
 #[derive(Default)]
@@ -102,7 +103,7 @@ pub fn unknown_profile<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> 
         return error
             .with_hint("no profiles are configured; they stand under `profiles:` in tools.yaml");
     }
-    match naming::nearest(name, known.iter().copied()) {
+    match spelling::nearest(name, known.iter().copied()) {
         Some(near) => {
             error.with_hint(format!("did you mean '{near}'? known profiles: {}", known.join(", ")))
         }

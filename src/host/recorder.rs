@@ -20,13 +20,19 @@ pub enum RecordError {
 /// Keeps records. Dispatch calls a recorder directly, so nothing is lost; a recorder must not wait
 /// for another process.
 pub trait Recorder: Send + Sync {
+    /// Whether calls are recorded at all; `false` when a person switched the audit log off.
+    fn is_switched_on(&self) -> bool {
+        true
+    }
+
     /// Writes what is about to be dispatched.
     ///
     /// # Errors
     /// Why the record could not be written.
     fn record_intent(&self, call: &CallRecord) -> Result<(), RecordError>;
 
-    /// Writes how a call ended; `result` is what the tool returned, secrets masked.
+    /// Writes how a call ended, or why it was never dispatched (then it has no decision and no
+    /// attempts); `result` is what the tool returned, secrets masked.
     ///
     /// # Errors
     /// Why the record could not be written.
@@ -56,6 +62,10 @@ pub trait Recorder: Send + Sync {
 pub struct NoRecorder;
 
 impl Recorder for NoRecorder {
+    fn is_switched_on(&self) -> bool {
+        false
+    }
+
     fn record_intent(&self, _call: &CallRecord) -> Result<(), RecordError> {
         Ok(())
     }

@@ -14,7 +14,9 @@ use super::recorder::{RecordError, Recorder};
 use crate::audit::AuditLog;
 use crate::catalogue::fingerprint;
 use crate::history::HistoryLog;
-use crate::model::{CallRecord, EventSink, HostEvent, RecordedOutcome, ToolDefinition, ToolResult};
+use crate::model::{
+    CallRecord, ErrorKind, EventSink, HostEvent, RecordedOutcome, ToolDefinition, ToolResult,
+};
 use crate::stats::{Spool, SpoolRow};
 use crate::util::append::AppendError;
 use crate::util::clock::Clock;
@@ -26,11 +28,34 @@ const MAX_FINGERPRINTS: usize = 10_000;
 #[derive(Debug, Default)]
 pub struct RecordStores {
     /// The audit log: an intent and an outcome for each call.
-    pub audit: Option<AuditLog>,
+    pub audit: AuditTarget,
     /// The statistics: one line for each call, folded by readers.
     pub spool: Option<Spool>,
     /// The history: arguments and results of each call.
     pub history: Option<HistoryLog>,
+}
+
+/// Where the audit log is written.
+#[derive(Debug, Default)]
+pub enum AuditTarget {
+    /// A person switched it off.
+    #[default]
+    Off,
+    /// It is switched on, and there is no place for it, such as a home directory.
+    Nowhere,
+    /// Into this log.
+    Log(AuditLog),
+}
+
+impl AuditTarget {
+    /// The log; `None` when it is switched off.
+    fn log(&self) -> Result<Option<&AuditLog>, RecordError> {
+        match self {
+            Self::Off => Ok(None),
+            Self::Nowhere => Err(RecordError::Lost("audit log: there is no home directory".into())),
+            Self::Log(log) => Ok(Some(log)),
+        }
+    }
 }
 
 /// Writes the records of calls.
@@ -68,27 +93,31 @@ impl RecorderSet {
         call: &CallRecord,
         outcome: &RecordedOutcome,
     ) -> Result<(), RecordError> {
-        let Some(audit) = &self.stores.audit else { return Ok(()) };
+        let Some(audit) = self.stores.audit.log()? else { return Ok(()) };
         let written = audit.append_outcome(now, call, outcome);
         self.emit_warnings(audit.take_notes());
         written.map_err(|error| store_error("audit log", error))
     }
 
-    /// A refused call says nothing about how the tool performs, so it is not counted.
+    /// A call that was refused or given up before it was sent says nothing about how the tool
+    /// performs, so it is not counted. One whose server does not start does.
     fn write_spool(
         &self,
         now: Duration,
         call: &CallRecord,
         outcome: &RecordedOutcome,
     ) -> Result<(), RecordError> {
-        let spool = self.stores.spool.as_ref().filter(|_| outcome.attempts > 0);
+        let was_stopped =
+            matches!(outcome.failure, Some(ErrorKind::Denied | ErrorKind::Interrupted(_)));
+        let is_counted = outcome.attempts > 0 || !was_stopped;
+        let spool = self.stores.spool.as_ref().filter(|_| is_counted);
         let Some(spool) = spool else { return Ok(()) };
         let written = spool.append(&SpoolRow::new(now, call, outcome));
         self.emit_warnings(spool.take_notes());
         written.map_err(|error| store_error("statistics", error))
     }
 
-    /// A refused call was never made, so there is nothing to look at or to make again.
+    /// A call that was never dispatched gave nothing to look at, and nothing to compare with.
     fn write_history(
         &self,
         call: &CallRecord,
@@ -96,8 +125,8 @@ impl RecorderSet {
         result: Option<&ToolResult>,
     ) -> Result<(), RecordError> {
         let history = self.stores.history.as_ref().filter(|_| call.decision.is_some());
-        let Some(history) = history else { return Ok(()) };
-        let fingerprint = self.fingerprint(&call.definition);
+        let (Some(history), Some(tool)) = (history, &call.definition) else { return Ok(()) };
+        let fingerprint = self.fingerprint(tool);
         let written = history.append(self.clock.unix(), call, &fingerprint, outcome, result);
         self.emit_warnings(history.take_notes());
         written.map_err(|error| store_error("history", error))
@@ -111,8 +140,12 @@ impl RecorderSet {
 }
 
 impl Recorder for RecorderSet {
+    fn is_switched_on(&self) -> bool {
+        !matches!(self.stores.audit, AuditTarget::Off)
+    }
+
     fn record_intent(&self, call: &CallRecord) -> Result<(), RecordError> {
-        let Some(audit) = &self.stores.audit else { return Ok(()) };
+        let Some(audit) = self.stores.audit.log()? else { return Ok(()) };
         let written = audit.append_intent(self.clock.unix(), call);
         self.emit_warnings(audit.take_notes());
         written.map_err(|error| store_error("audit log", error))
@@ -186,7 +219,7 @@ mod tests {
     use super::*;
     use crate::audit::log::AuditedProcess;
     use crate::model::{
-        CallId, ErrorKind, Origin, QuestionOutcome, QuestionRecord, ToolName, ToolSource,
+        CallId, CallerRecord, Origin, QuestionOutcome, QuestionRecord, ToolName, ToolSource,
     };
     use crate::util::append::RecordLocation;
     use crate::util::clock::SystemClock;
@@ -212,7 +245,12 @@ mod tests {
         let at = |file: &str| RecordLocation::own(root, file);
         let process = AuditedProcess { pid: 7, user: Some("ada".into()) };
         let stores = RecordStores {
-            audit: Some(AuditLog::new(audit, process, false, SegmentRetention::default())),
+            audit: AuditTarget::Log(AuditLog::new(
+                audit,
+                process,
+                false,
+                SegmentRetention::default(),
+            )),
             spool: Some(Spool::new(at(SPOOL), false, SegmentRetention::default())),
             history: Some(HistoryLog::new(at(HISTORY), false, SegmentRetention::default())),
         };
@@ -226,13 +264,20 @@ mod tests {
             id: CallId("id-1".into()),
             parent: None,
             tool: name.full(),
-            definition: Arc::new(ToolDefinition::new(
+            server: Some("notes".into()),
+            source: Some(ToolSource::Mcp),
+            definition: Some(Arc::new(ToolDefinition::new(
                 name,
                 ToolSource::Mcp,
                 "mcp",
                 Origin::Server("notes".into()),
-            )),
-            session: "s".into(),
+            ))),
+            caller: CallerRecord {
+                session: "s".into(),
+                cwd: "/work".into(),
+                metadata: vec!["tenant".into()],
+                ..CallerRecord::default()
+            },
             protocol: Some("2025-06-18".into()),
             arguments: arguments.as_object().cloned().unwrap(),
             decision: decision.map(str::to_owned),
@@ -276,21 +321,21 @@ mod tests {
         set.record_outcome(&call(None), &refused, None).unwrap();
         let text = |file: &str| std::fs::read_to_string(root.path().join(file)).unwrap();
         insta::assert_snapshot!(text(AUDIT), @r#"
-        {"event":"intent","unix":1700000000.123456,"time":"2023-11-14T22:13:20.123456Z","call":"id-1","parent":"id-0","pid":7,"user":"ada","session":"s","tool":"notes-read","server":"notes","source":"mcp","decision":"allowed","arguments":{"key":"a\nb","n":1.5}}
+        {"event":"intent","unix":1700000000.123456,"time":"2023-11-14T22:13:20.123456Z","call":"id-1","parent":"id-0","pid":7,"user":"ada","session":"s","caller":{"cwd":"/work","metadata":["tenant"]},"tool":"notes-read","server":"notes","source":"mcp","decision":"allowed","arguments":{"key":"a\nb","n":1.5}}
         {"event":"outcome","unix":1700000000.123456,"time":"2023-11-14T22:13:20.123456Z","call":"id-1","parent":"id-0","pid":7,"user":"ada","tool":"notes-read","server":"notes","result":"ok","message":null,"duration_us":1250,"attempts":2,"bytes":42,"questions":[{"kind":"form","verdict":"nobody"}]}
         {"event":"outcome","unix":1700000000.123456,"time":"2023-11-14T22:13:20.123456Z","call":"id-1","parent":"id-0","pid":7,"user":"ada","tool":"notes-read","server":"notes","result":"timeout","message":"too late","duration_us":1250,"attempts":2,"bytes":42}
         {"event":"outcome","unix":1700000000.123456,"time":"2023-11-14T22:13:20.123456Z","call":"id-1","pid":7,"user":"ada","tool":"notes-read","server":"notes","result":"ok","message":"9 calls: 9 answered, 0 failed","duration_us":3000000,"attempts":9,"bytes":0}
-        {"event":"outcome","unix":1700000000.123456,"time":"2023-11-14T22:13:20.123456Z","call":"id-1","pid":7,"user":"ada","tool":"notes-read","server":"notes","result":"denied","message":"no","duration_us":0,"attempts":0,"bytes":0,"source":"mcp","session":"s","arguments":{"key":"a\nb","n":1.5}}
+        {"event":"outcome","unix":1700000000.123456,"time":"2023-11-14T22:13:20.123456Z","call":"id-1","pid":7,"user":"ada","tool":"notes-read","server":"notes","result":"denied","message":"no","duration_us":0,"attempts":0,"bytes":0,"source":"mcp","session":"s","caller":{"cwd":"/work","metadata":["tenant"]},"arguments":{"key":"a\nb","n":1.5}}
         "#);
         insta::assert_snapshot!(text(SPOOL), @r#"
         {"t":1700000000123,"id":"id-1","tool":"notes-read","server":"notes","k":"ok","us":1250,"n":2,"b":42}
         {"t":1700000000123,"id":"id-1","tool":"notes-read","server":"notes","k":"timeout","us":1250,"n":2,"b":42}
         "#);
-        let value = fingerprint::fingerprint(&call(None).definition);
+        let value = fingerprint::fingerprint(call(None).definition.as_ref().unwrap());
         let history = text(HISTORY).replace(&value, "FINGERPRINT");
         insta::assert_snapshot!(history, @r#"
-        {"id":"id-1","unix":1700000000.122206,"tool":"notes-read","server":"notes","source":"mcp","session":"s","parent":"id-0","protocol":"2025-06-18","fingerprint":"FINGERPRINT","decision":"allowed","duration_us":1250,"attempts":2,"arguments":{"key":"a\nb","n":1.5},"result":{"success":true,"bytes":42,"kinds":["text"],"output":"hi"}}
-        {"id":"id-1","unix":1700000000.122206,"tool":"notes-read","server":"notes","source":"mcp","session":"s","parent":"id-0","protocol":"2025-06-18","fingerprint":"FINGERPRINT","decision":"allowed","duration_us":1250,"attempts":2,"arguments":{"key":"a\nb","n":1.5},"fault":{"kind":"timeout","message":"too late"}}
+        {"id":"id-1","unix":1700000000.122206,"tool":"notes-read","server":"notes","source":"mcp","session":"s","caller":{"cwd":"/work","metadata":["tenant"]},"parent":"id-0","protocol":"2025-06-18","fingerprint":"FINGERPRINT","decision":"allowed","duration_us":1250,"attempts":2,"arguments":{"key":"a\nb","n":1.5},"result":{"success":true,"bytes":42,"kinds":["text"],"output":"hi"}}
+        {"id":"id-1","unix":1700000000.122206,"tool":"notes-read","server":"notes","source":"mcp","session":"s","caller":{"cwd":"/work","metadata":["tenant"]},"parent":"id-0","protocol":"2025-06-18","fingerprint":"FINGERPRINT","decision":"allowed","duration_us":1250,"attempts":2,"arguments":{"key":"a\nb","n":1.5},"fault":{"kind":"timeout","message":"too late"}}
         "#);
     }
 
@@ -305,6 +350,35 @@ mod tests {
         let lines =
             |name: &str| std::fs::read_to_string(root.path().join(name)).unwrap().lines().count();
         assert_eq!((lines(AUDIT), lines(SPOOL), lines(HISTORY)), (3, 1, 1));
+    }
+
+    #[test]
+    fn a_server_that_does_not_start_is_counted_and_a_refusal_is_not() {
+        let root = tempfile::tempdir().unwrap();
+        let set = recorder(root.path(), RecordLocation::own(root.path(), AUDIT));
+        let unknown = CallRecord { definition: None, source: None, server: None, ..call(None) };
+        let dead = Some((ErrorKind::Unreachable, "refused"));
+        set.record_outcome(&unknown, &outcome(dead, 0), None).unwrap();
+        let cancelled = ErrorKind::Interrupted(crate::model::Signal::Interrupt);
+        set.record_outcome(&unknown, &outcome(Some((cancelled, "cancelled")), 0), None).unwrap();
+        let text = |file: &str| std::fs::read_to_string(root.path().join(file)).unwrap();
+        assert_eq!((text(AUDIT).lines().count(), text(SPOOL).lines().count()), (2, 1));
+        assert!(text(SPOOL).contains(r#""k":"unreachable""#) && text(SPOOL).contains(r#""n":1"#));
+        assert!(!root.path().join(HISTORY).exists());
+    }
+
+    #[test]
+    fn a_log_without_a_place_is_lost_and_one_that_is_off_is_not() {
+        let set = |audit| {
+            let stores = RecordStores { audit, ..RecordStores::default() };
+            RecorderSet::new(stores, Arc::new(FixedUnixClock), EventSink::discard())
+        };
+        let off = set(AuditTarget::Off);
+        assert!(!off.is_switched_on() && off.record_intent(&call(Some("allowed"))).is_ok());
+        let nowhere = set(AuditTarget::Nowhere);
+        assert!(nowhere.is_switched_on());
+        let lost = nowhere.record_intent(&call(Some("allowed"))).unwrap_err();
+        assert!(matches!(lost, RecordError::Lost(_)), "{lost}");
     }
 
     #[test]

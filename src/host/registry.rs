@@ -120,6 +120,7 @@ impl ToolProvider for ToolRegistry {
             HandlerSource::Session(factory) => {
                 let info = SessionInfo {
                     session_id: context.session_id.clone(),
+                    user_id: context.user_id.clone(),
                     cwd: context.cwd.clone(),
                     environment: context.environment.clone(),
                     metadata: context.metadata.clone(),

@@ -7,7 +7,9 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use super::policy::Decision;
-use crate::model::{CallId, CallMetadata, Error, JsonObject, ToolDefinition, ToolResult};
+use crate::model::{
+    CallId, CallMetadata, Error, JsonObject, ToolDefinition, ToolResult, TraceContext,
+};
 use crate::provider::Preview;
 
 /// How far a listing reaches.
@@ -94,8 +96,13 @@ pub struct CallRequest {
     pub assume_yes_nested: bool,
     /// Variables for the tool: those its entry declares (`context_env`), and `TOOLHOST_*`.
     pub environment: BTreeMap<String, String>,
-    /// Free metadata that tools of this program read from their context.
+    /// Free metadata, at most [`MAX_METADATA_BYTES`](super::caller::MAX_METADATA_BYTES) as JSON. Tools
+    /// read it from their context, MCP servers from `_meta`.
     pub metadata: JsonObject,
+    /// On whose behalf the call is made, in place of the user of the session or the host.
+    pub user_id: Option<String>,
+    /// Where the call stands in a trace, in place of the trace of the host.
+    pub trace: Option<TraceContext>,
     /// The session, when the caller has one.
     pub session: Option<String>,
     /// Fires when the call should stop.
@@ -118,6 +125,8 @@ impl CallRequest {
             assume_yes_nested: false,
             environment: BTreeMap::new(),
             metadata: JsonObject::new(),
+            user_id: None,
+            trace: None,
             session: None,
             cancel: CancellationToken::new(),
         }

@@ -5,6 +5,7 @@
 use std::time::Duration;
 
 use crate::model::{Error, ErrorKind, RetryAdvice, ToolDefinition, ToolResult};
+use crate::util::units::show_duration;
 
 /// The first pause of a tool that names none.
 const FIRST: Duration = Duration::from_millis(500);
@@ -72,6 +73,26 @@ pub fn jitter(identity: &str) -> f64 {
     });
     let upper = u32::try_from(hash >> 32).unwrap_or(u32::MAX);
     f64::from(upper) / f64::from(u32::MAX)
+}
+
+/// An outcome after which there is no time for the wait before another attempt.
+pub(super) fn no_time_for_retry(
+    outcome: Result<ToolResult, Error>,
+    delay: Duration,
+    left: Duration,
+) -> Result<ToolResult, Error> {
+    let why = format!(
+        "not repeated: the next attempt would be in {}, and the call ends in {}",
+        show_duration(delay),
+        show_duration(left)
+    );
+    match outcome {
+        Ok(mut result) => {
+            result.warnings.push(why);
+            Ok(result)
+        }
+        Err(error) => Err(error.with_detail(why)),
+    }
 }
 
 #[cfg(test)]

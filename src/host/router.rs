@@ -1,7 +1,7 @@
 //! Routing a typed name to the provider that owns the tool, contacting no more servers than needed.
 //!
 //! Owns: the order of the search — an exact local name contacts no server, one that a file declares
-//! its provider, a qualified name one server, a bare name all — and what is said when nothing fits.
+//! its provider, a qualified name one server, a bare name all. What is said when nothing fits stands in `not_found`.
 //! The rules of names are in `catalogue::naming`, the choice between servers that stand in for each
 //! other in `failover`.
 
@@ -15,8 +15,8 @@ use super::listings::{ListedTool, RegisteredProvider, ToolListSnapshot};
 use super::profiles::ProfileView;
 use super::provider_table::{ProviderLease, ProviderTable};
 use super::roster;
+use super::silent_servers::SilentServers;
 use crate::catalogue::naming::{self, NameResolution};
-use crate::config::spec::{DisabledEntry, FileRole};
 use crate::model::{Error, Origin, Routing, SkippedServer, ToolName};
 use crate::util::spelling::did_you_mean;
 
@@ -86,9 +86,9 @@ pub(super) struct ProviderListing {
 
 /// Answers, and the servers that gave none.
 #[derive(Default)]
-struct ProviderListings {
-    listings: Vec<ProviderListing>,
-    failures: Vec<(Arc<RegisteredProvider>, Error)>,
+pub(super) struct ProviderListings {
+    pub(super) listings: Vec<ProviderListing>,
+    pub(super) failures: Vec<(Arc<RegisteredProvider>, Error)>,
 }
 
 /// A tool and the list it is on.
@@ -120,7 +120,7 @@ impl ToolDirectory {
             let answers = self.list_providers(&[owner], limit).await;
             return match find_exact(&answers.listings, name) {
                 Some(candidate) => build_route(search, (candidate, None), Vec::new()),
-                None => Err(self.not_found_error(search, &[], &answers)),
+                None => Err(self.not_found_error(search, &[], &[], &answers)),
             };
         }
 
@@ -143,7 +143,9 @@ impl ToolDirectory {
             .collect();
         match self.choose(search, &pool, &answers.failures)? {
             Some(candidate) => return build_route(search, candidate, Vec::new()),
-            None if contacts_some => return Err(self.not_found_error(search, &pool, &answers)),
+            None if contacts_some => {
+                return Err(self.not_found_error(search, &begins, &pool, &answers));
+            }
             // Whether such a server has the tool is nothing that the profile shows.
             None if !hidden.is_empty() => return Err(view.refusal(name)),
             None => {}
@@ -176,12 +178,10 @@ impl ToolDirectory {
                 let routed = candidate.1.is_some();
                 let expected = |provider: &RegisteredProvider| routed && provider.weight.is_some();
                 let unasked = answers.failures.iter().filter(|(provider, _)| !expected(provider));
-                let unasked = unasked.take(SHOWN).map(|(_, error)| {
-                    format!("{error}; whether it offers '{name}' too is not known")
-                });
-                build_route(search, candidate, unasked.collect())
+                let note = SilentServers::of_providers(unasked).note(&format!("'{name}' too"));
+                build_route(search, candidate, note.into_iter().collect())
             }
-            None => Err(self.not_found_error(search, &pool, &answers)),
+            None => Err(self.not_found_error(search, &begins, &pool, &answers)),
         }
     }
 
@@ -259,79 +259,6 @@ impl ToolDirectory {
         }
         Ok(None)
     }
-
-    /// The entry a person means is in a file, but something is wrong with it.
-    fn disabled_entry_error(&self, name: &str) -> Option<Error> {
-        let entry = self.disabled.iter().find(|entry| {
-            entry.name == name
-                || ((entry.role == FileRole::Servers || entry.refusal.is_some())
-                    && naming::after_component(name, &entry.name).is_some())
-        })?;
-        Some(entry_error(entry))
-    }
-
-    /// The same for an unknown name that may be one of the tools of a disabled entry.
-    fn disabled_component_error(&self, name: &str) -> Option<Error> {
-        let entry = self
-            .disabled
-            .iter()
-            .find(|entry| naming::after_component(name, &entry.name).is_some())?;
-        Some(entry_error(entry))
-    }
-
-    /// Nothing fits. When some servers could not be asked the tool may be theirs, and then their
-    /// failure is the answer.
-    fn not_found_error(
-        &self,
-        search: &Search<'_>,
-        pool: &[ToolCandidate<'_>],
-        answers: &ProviderListings,
-    ) -> Error {
-        let Search { name, servers, .. } = *search;
-        if let Some(error) = self.roster().removed_error(name) {
-            return error;
-        }
-        let declares = |(provider, _): &&(Arc<RegisteredProvider>, Error)| {
-            provider.declared().tools.iter().any(|tool| {
-                let known = &tool.definition.name;
-                known.full() == name || known.tool() == name
-            })
-        };
-        let owner = answers.failures.iter().find(declares);
-        let disabled = self.disabled.iter().find(|entry| {
-            is_in_scope(servers, Some(&entry.name))
-                && entry.declares.iter().any(|tool| tool == name)
-        });
-        if let (None, Some(entry)) = (owner, disabled) {
-            return entry_error(entry).with_detail(format!("it declares the tool '{name}'"));
-        }
-        let worst = || answers.failures.iter().min_by_key(|(_, error)| error.kind().precedence());
-        if let Some((_, error)) = owner.or_else(worst) {
-            let error = error.clone();
-            if error.server().is_some_and(|s| naming::after_component(name, s).is_some()) {
-                return error;
-            }
-            return error.with_detail(match answers.failures.len() - 1 {
-                0 => format!("nobody else offers '{name}'"),
-                others => format!("nobody else offers '{name}', but {others} more failed"),
-            });
-        }
-        if let Some(error) = self.disabled_component_error(name) {
-            return error;
-        }
-        let names: Vec<&ToolName> = pool
-            .iter()
-            .filter(|(_, tool)| search.view.shows(&tool.definition))
-            .map(|(_, tool)| &tool.definition.name)
-            .collect();
-        let error = Error::usage(match servers {
-            [] => format!("unknown tool '{name}'{}", search.view.scope_words()),
-            [server] => format!("server '{server}' has no tool '{name}'"),
-            servers => format!("none of {} servers has a tool '{name}'", servers.len()),
-        });
-        let hint = naming::did_you_mean(name, &names);
-        error.with_hint(hint.unwrap_or_else(|| "`toolhost list` shows all tools".to_owned()))
-    }
 }
 
 /// Local lists in file order, so that of two equal names the first is found.
@@ -378,22 +305,6 @@ fn build_route(
     })
 }
 
-fn entry_error(entry: &DisabledEntry) -> Error {
-    if let Some(refusal) = &entry.refusal {
-        return refusal.clone();
-    }
-    let problem = &entry.diagnostic;
-    let mut error =
-        Error::config(format!("'{}' is out of service: {}", entry.name, problem.message));
-    if let Some(place) = &problem.location {
-        error = error.with_location(place.clone());
-    }
-    if let Some(hint) = &problem.hint {
-        error = error.with_hint(hint);
-    }
-    error
-}
-
 fn candidates<'a>(
     answers: impl IntoIterator<Item = &'a ProviderListing>,
 ) -> impl Iterator<Item = ToolCandidate<'a>> {
@@ -414,6 +325,6 @@ fn find_exact<'a>(local: &'a [ProviderListing], name: &str) -> Option<ToolCandid
         })
 }
 
-fn is_in_scope(servers: &[String], component: Option<&str>) -> bool {
+pub(super) fn is_in_scope(servers: &[String], component: Option<&str>) -> bool {
     servers.is_empty() || component.is_some_and(|c| servers.iter().any(|server| server == c))
 }

@@ -10,13 +10,15 @@ use super::limits::CallLimits;
 use super::request::CallRequest;
 use super::sessions::{SessionInfo, Sessions};
 use super::variables;
-use crate::model::{CallId, EventSink, ToolContext, ToolDefinition};
+use crate::model::{CallId, EventSink, ToolContext, ToolDefinition, TraceContext};
 
 /// The sessions of a host and its viewers.
 pub(super) struct SessionManager {
     /// The session of requests that name none. Its directory, variables and metadata are those of
     /// every session that does not replace them.
     pub(super) base: SessionInfo,
+    /// Where calls stand in a trace that do not say so themselves.
+    pub(super) trace: Option<TraceContext>,
     /// The sessions that live, shared with the registry, which keeps their tools there.
     pub(super) live: Arc<Sessions>,
     /// Hears what happens; may lose events, so that no viewer slows a call down.
@@ -27,6 +29,7 @@ impl Default for SessionManager {
     fn default() -> Self {
         Self {
             base: SessionInfo { cwd: PathBuf::from("."), ..SessionInfo::default() },
+            trace: None,
             live: Arc::default(),
             events: EventSink::discard(),
         }
@@ -39,9 +42,25 @@ impl SessionManager {
         request.session.as_deref().unwrap_or(&self.base.session_id)
     }
 
-    /// What a tool is told about the call it runs: the base context, then what its session says,
-    /// then what the request says, the later before the earlier. Of variables only those stay that
-    /// the tool accepts.
+    /// What surrounds a request: the base context, then what its session says, then what the request
+    /// says, the later before the earlier. No tool has chosen among the variables yet.
+    pub(super) fn caller_info(&self, request: &CallRequest) -> SessionInfo {
+        let mut info = self.base.clone();
+        self.session_of(request).clone_into(&mut info.session_id);
+        if let Some(session) = self.live.info(&info.session_id) {
+            info.environment.extend(session.environment.clone());
+            info.metadata.extend(session.metadata.clone());
+            info.cwd.clone_from(&session.cwd);
+            info.user_id = session.user_id.clone().or(info.user_id);
+        }
+        info.environment.extend(request.environment.clone());
+        info.metadata.extend(request.metadata.clone());
+        info.user_id = request.user_id.clone().or(info.user_id);
+        info
+    }
+
+    /// What a tool is told about the call it runs. Of variables only those stay that the tool
+    /// accepts.
     pub(super) fn context(
         &self,
         request: &CallRequest,
@@ -49,19 +68,14 @@ impl SessionManager {
         tool: &ToolDefinition,
         limits: &CallLimits,
     ) -> ToolContext {
-        let session_id = self.session_of(request).to_owned();
-        let SessionInfo { mut cwd, mut environment, mut metadata, .. } = self.base.clone();
-        if let Some(session) = self.live.info(&session_id) {
-            environment.extend(session.environment.clone());
-            metadata.extend(session.metadata.clone());
-            cwd.clone_from(&session.cwd);
-        }
-        environment.extend(request.environment.clone());
+        let SessionInfo { session_id, cwd, mut environment, metadata, user_id } =
+            self.caller_info(request);
         variables::retain(&mut environment, tool);
-        metadata.extend(request.metadata.clone());
         ToolContext {
             call_id,
             session_id,
+            user_id,
+            trace: request.trace.clone().or_else(|| self.trace.clone()),
             cwd,
             environment,
             metadata,

@@ -19,6 +19,8 @@ pub const MAX_SESSIONS: usize = 1_000;
 pub struct SessionInfo {
     /// The identity that calls name the session by.
     pub session_id: String,
+    /// On whose behalf its calls are made, in place of the user of the host.
+    pub user_id: Option<String>,
     /// The directory its user works in.
     pub cwd: PathBuf,
     /// Variables for the tools it calls.

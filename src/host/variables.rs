@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::config::variables::{call_may_set, decides_code};
+use crate::config::variables::{call_may_set, decides_code, is_set_by_toolhost};
 use crate::model::{Error, ToolDefinition};
 
 /// Checks the variables that a call names itself.
@@ -22,6 +22,10 @@ pub(super) fn check(
     let error = Error::usage(format!("'{name}' cannot be set by a call of '{}'", tool.name));
     Err(if decides_code(name) {
         error.with_hint("it decides which code runs: set it under 'env' in the entry")
+    } else if is_set_by_toolhost(name) {
+        error.with_hint(
+            "toolhost sets it: --session names the session, --context user_id=NAME the user",
+        )
     } else {
         error.with_hint(format!(
             "declare it in the entry: 'context_env: [{name}]'; --context {name}:=JSON is metadata"

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::handshake::{capabilities, client_info};
 use super::lifecycle::Agreement;
 use super::wire::{FrameKind, OutgoingFrame};
-use crate::model::{CallId, Era};
+use crate::model::{CallId, Era, JsonObject};
 
 /// One request before it gets its id.
 #[derive(Debug, Clone, Copy)]
@@ -22,6 +22,8 @@ pub struct OutgoingRequest<'a> {
     pub headers: &'a [(String, String)],
     /// The least level of the log lines that are asked for.
     pub log_level: Option<&'static str>,
+    /// Further members of `_meta`.
+    pub meta: Option<&'a JsonObject>,
     /// The call it is part of.
     pub call: Option<&'a CallId>,
 }
@@ -59,6 +61,9 @@ impl OutgoingRequest<'_> {
         line.extend_from_slice(&about.0);
         if let Some(level) = self.log_level {
             member(&mut line, "io.modelcontextprotocol/logLevel", &level);
+        }
+        for (key, given) in self.meta.into_iter().flatten() {
+            member(&mut line, key, given);
         }
         member(&mut line, "progressToken", &id);
         line.push(b'}');
@@ -107,12 +112,14 @@ mod tests {
     use super::*;
 
     fn sent(params: &Value, about: &ClientMeta) -> Value {
+        let meta = JsonObject::from_iter([("dev.toolhost/callId".to_owned(), json!("c"))]);
         let headers = [("Mcp-Param-A".to_owned(), "b".to_owned())];
         let outgoing = OutgoingRequest {
             method: "tools/call",
             params,
             headers: &headers,
             log_level: Some("debug"),
+            meta: params.get("name").map(|_| &meta),
             call: None,
         };
         let frame = outgoing.frame(7, about);
@@ -135,7 +142,8 @@ mod tests {
                 "params": {
                     "_meta": {
                         "a": { "b": 1 }, "c": "\"",
-                        "io.modelcontextprotocol/logLevel": "debug", "progressToken": 7,
+                        "io.modelcontextprotocol/logLevel": "debug",
+                        "dev.toolhost/callId": "c", "progressToken": 7,
                     },
                     "name": "t", "arguments": { "x": "é\n" },
                 },

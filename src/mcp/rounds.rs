@@ -134,7 +134,7 @@ impl InputRounds {
             let (method, params) = question(key, request)?;
             let answer = connection.respondent().answer(method, params, &occasion).await;
             let answer = answer.map_err(|refusal| unanswered_error(method, &refusal))?;
-            Ok((key.clone(), answer))
+            Ok::<_, Error>((key.clone(), answer))
         });
         let work = async {
             let mut answers = JsonObject::new();

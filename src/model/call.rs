@@ -14,6 +14,7 @@ use super::error::Error;
 use super::event::EventSink;
 use super::name::ToolName;
 use super::result::ToolResult;
+use super::trace_context::TraceContext;
 
 /// Run this tool with these arguments.
 #[derive(Debug, Clone)]
@@ -31,12 +32,16 @@ pub struct ToolContext {
     pub call_id: CallId,
     /// The session the call belongs to.
     pub session_id: String,
+    /// On whose behalf the call is made, in the caller's words; `None` when nobody said.
+    pub user_id: Option<String>,
+    /// Where the call stands in the caller's trace.
+    pub trace: Option<TraceContext>,
     /// The directory the user works in.
     pub cwd: PathBuf,
     /// Variables the caller set (`--context`) and the tool's entry declares, given to the tool as
     /// its environment.
     pub environment: BTreeMap<String, String>,
-    /// Free metadata of the session.
+    /// Free metadata, as the caller attached it.
     pub metadata: JsonObject,
     /// Fires when the call should stop: Ctrl-C, a deadline, a client that went away.
     pub cancel: CancellationToken,
@@ -57,6 +62,8 @@ impl ToolContext {
         Self {
             call_id,
             session_id: String::new(),
+            user_id: None,
+            trace: None,
             cwd: PathBuf::from("/"),
             environment: BTreeMap::new(),
             metadata: JsonObject::new(),

@@ -7,6 +7,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use super::{CallId, ErrorKind, JsonObject, QuestionOutcome, ToolDefinition, ToolSource};
 
 /// A call that is about to be dispatched, or that was refused.
@@ -16,12 +19,18 @@ pub struct CallRecord {
     pub id: CallId,
     /// The call this one is nested in; `None` for one that a front end made.
     pub parent: Option<CallId>,
-    /// The tool's full name, as [`ToolName::full`](super::ToolName::full) spells it.
+    /// The tool's full name, as [`ToolName::full`](super::ToolName::full) spells it; the name as it was
+    /// typed when no tool was found by it.
     pub tool: String,
-    /// The tool's definition at the time of the call.
-    pub definition: Arc<ToolDefinition>,
-    /// The session the call was made in.
-    pub session: String,
+    /// The server that the tool belongs to, or that failed before its tools were known; `None` for
+    /// internal tools.
+    pub server: Option<String>,
+    /// Where the tool comes from; `None` when it was not found out.
+    pub source: Option<ToolSource>,
+    /// The tool's definition at the time of the call, when it was known.
+    pub definition: Option<Arc<ToolDefinition>>,
+    /// Whose call it is.
+    pub caller: CallerRecord,
     /// The protocol revision spoken with the server; `None` for tools that are not of a server.
     pub protocol: Option<String>,
     /// The arguments after coercion, secrets masked.
@@ -32,20 +41,35 @@ pub struct CallRecord {
 }
 
 impl CallRecord {
-    /// The server that the tool belongs to; `None` for internal tools.
-    pub fn server(&self) -> Option<&str> {
-        self.definition.name.component().filter(|_| self.definition.source == ToolSource::Mcp)
-    }
-
     /// `internal` or `mcp`, as the records spell it.
-    pub fn source(&self) -> &'static str {
-        self.definition.source.as_str()
+    pub fn source(&self) -> Option<&'static str> {
+        self.source.map(ToolSource::as_str)
     }
 
     /// The identity of the call this one is nested in, as the records spell it.
     pub fn parent(&self) -> Option<&str> {
         self.parent.as_ref().map(|id| id.0.as_str())
     }
+}
+
+/// Whose call it is, as the records keep it. Of what the call carries only names are kept.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CallerRecord {
+    /// The session the call was made in; a member of its own in every record.
+    #[serde(skip)]
+    pub session: String,
+    /// The directory the caller works in.
+    #[serde(default)]
+    pub cwd: String,
+    /// On whose behalf the call was made; absent when nobody said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user_id: Option<String>,
+    /// The names of the variables that the call carried.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub environment: Vec<String>,
+    /// The keys of the metadata that the call carried.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub metadata: Vec<String>,
 }
 
 /// How a recorded call ended.

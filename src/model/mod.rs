@@ -3,6 +3,7 @@
 //! Owns: the vocabulary. Never does: input or output, waiting, locking, parsing of files.
 
 pub mod call;
+pub mod call_filter;
 pub mod call_id;
 pub mod call_record;
 pub mod definition;
@@ -18,11 +19,13 @@ pub mod question;
 pub mod result;
 pub mod server;
 pub mod tool_listing;
+pub mod trace_context;
 pub mod traffic;
 
 pub use call::{NestedCall, ToolCall, ToolCaller, ToolContext};
+pub use call_filter::{CallFacts, CallFilter};
 pub use call_id::CallId;
-pub use call_record::{CallRecord, QuestionRecord, RecordedOutcome};
+pub use call_record::{CallRecord, CallerRecord, QuestionRecord, RecordedOutcome};
 pub use definition::{
     Annotations, Origin, PinState, Safety, Speed, ToolDefinition, ToolScope, ToolSource, ToolStatus,
 };
@@ -44,6 +47,7 @@ pub use question::{
 pub use result::{CallMetadata, Routing, SkippedServer, ToolResult};
 pub use server::{CircuitState, Era, PastError, ServerState, ServerStatus};
 pub use tool_listing::ToolListing;
+pub use trace_context::TraceContext;
 pub use traffic::{TraceGate, Traffic, TrafficSink};
 
 /// A JSON object with its keys in the order they were written.

@@ -72,6 +72,22 @@ impl CallCounts {
         self.failures.get(kind).copied().unwrap_or(0)
     }
 
+    /// The kinds of failures by their words, the commonest first.
+    pub fn failures_by_count(&self) -> Vec<(&str, u64)> {
+        let mut kinds: Vec<(&str, u64)> =
+            self.failures.iter().map(|(kind, count)| (kind.as_str(), *count)).collect();
+        kinds.sort_by_key(|(kind, count)| (std::cmp::Reverse(*count), *kind));
+        kinds
+    }
+
+    /// The same on one line: `timeout 4, tool 2`; empty without a failure.
+    pub fn failures_text(&self) -> String {
+        let kinds = self.failures_by_count();
+        let shown: Vec<String> =
+            kinds.iter().map(|(kind, count)| format!("{kind} {count}")).collect();
+        shown.join(", ")
+    }
+
     /// Attempts beyond the first of each call.
     pub fn retries(&self) -> u64 {
         self.attempts.saturating_sub(self.calls())

@@ -118,25 +118,42 @@ pub struct GrainRange {
 /// The grains that a window from `since` to `now` is made of, each call in exactly one. The grain in
 /// which the window begins counts as a whole: it is the finest that is still kept of that time. A
 /// window without a beginning has no end either, so that nothing that was ever counted is left out;
-/// any other has no grain that begins after `now`.
-pub fn grain_ranges(since: Option<i64>, now: i64, kept: RetentionBounds) -> Vec<GrainRange> {
-    let Some(since) = since else {
+/// any other has no grain that begins after `now`. A window that ends at `until` has finer grains at
+/// its end, as far as they are kept of that time.
+pub fn grain_ranges(
+    since: Option<i64>,
+    until: Option<i64>,
+    now: i64,
+    kept: RetentionBounds,
+) -> Vec<GrainRange> {
+    let Some(since) = since.or(until.map(|_| kept.days)) else {
         return vec![GrainRange { granularity: Granularity::Day, from: kept.days, to: i64::MAX }];
     };
     let mut ranges = Vec::new();
     let finest = kept.finest_complete_at(since);
     let mut from = finest.floor(since).max(kept.days);
-    let end = now.saturating_add(1);
+    let end = until.unwrap_or(now.saturating_add(1));
+    // A grain in which the window ends is not wholly part of it.
+    let last = |level: Granularity| until.map_or(end, |until| level.floor(until));
     for level in Granularity::ALL.into_iter().filter(|level| *level >= finest) {
         let to = match level {
             Granularity::Minute => Granularity::Hour.ceil(from),
             Granularity::Hour => Granularity::Day.ceil(from),
             Granularity::Day => i64::MAX,
         };
-        let to = to.min(end);
+        let to = to.min(last(level));
         if from < to {
             ranges.push(GrainRange { granularity: level, from, to });
             from = to;
+        }
+    }
+    if until.is_some() {
+        for level in [Granularity::Hour, Granularity::Minute] {
+            let to = last(level);
+            if kept.complete_from(level) <= from && from < to {
+                ranges.push(GrainRange { granularity: level, from, to });
+                from = to;
+            }
         }
     }
     ranges
@@ -157,7 +174,7 @@ mod tests {
         let range = |level, from, to| GrainRange { granularity: level, from, to };
         let kept = RetentionBounds::default().advanced(now, 90 * DAY);
         assert_eq!(
-            grain_ranges(Some(since), now, kept),
+            grain_ranges(Some(since), None, now, kept),
             [
                 range(Granularity::Minute, since - 30, 19_998 * DAY + 23 * 3_600),
                 range(Granularity::Hour, 19_998 * DAY + 23 * 3_600, 19_999 * DAY),
@@ -165,15 +182,15 @@ mod tests {
             ]
         );
         // Of a week ago only hours are left, of two months ago only days.
-        let week = grain_ranges(Some(now - 7 * DAY - 1), now, kept);
+        let week = grain_ranges(Some(now - 7 * DAY - 1), None, now, kept);
         assert_eq!(week[0].granularity, Granularity::Hour);
-        let months = grain_ranges(Some(now - 60 * DAY - 1), now, kept);
+        let months = grain_ranges(Some(now - 60 * DAY - 1), None, now, kept);
         assert_eq!(months, [range(Granularity::Day, 19_940 * DAY, now + 1)]);
         assert_eq!(
-            grain_ranges(None, now, kept),
+            grain_ranges(None, None, now, kept),
             [range(Granularity::Day, 19_910 * DAY, i64::MAX)]
         );
-        assert_eq!(grain_ranges(Some(now + 6_000), now, kept), []);
+        assert_eq!(grain_ranges(Some(now + 6_000), None, now, kept), []);
     }
 
     #[test]
@@ -183,7 +200,40 @@ mod tests {
         assert_eq!(kept.advanced(now - 50 * DAY, 90 * DAY), kept);
     }
 
+    #[test]
+    fn a_window_that_has_ended_ends_with_the_finest_grains() {
+        let now = 20_000 * DAY + 12 * 3_600;
+        let kept = RetentionBounds::default().advanced(now, 90 * DAY);
+        let range = |level, from, to| GrainRange { granularity: level, from, to };
+        let (since, until) = (19_998 * DAY + 23 * 3_600, 20_000 * DAY + 7_320);
+        assert_eq!(
+            grain_ranges(Some(since), Some(until), now, kept),
+            [
+                range(Granularity::Hour, since, 19_999 * DAY),
+                range(Granularity::Day, 19_999 * DAY, 20_000 * DAY),
+                range(Granularity::Hour, 20_000 * DAY, 20_000 * DAY + 7_200),
+                range(Granularity::Minute, 20_000 * DAY + 7_200, until),
+            ]
+        );
+    }
+
     proptest! {
+        #[test]
+        fn two_windows_that_meet_have_no_grain_in_common(
+            now in 1_000_000_000_i64..2_000_000_000,
+            length in 60_i64..40 * DAY,
+            at in 0_i64..80 * DAY,
+        ) {
+            let kept = RetentionBounds::default().advanced(now, 90 * DAY);
+            let later = grain_ranges(Some(now - length), None, now, kept);
+            let from = later[0].from;
+            let earlier = grain_ranges(Some(2 * from - now), Some(from), now, kept);
+            let second = now - at;
+            let holds = |s: &&GrainRange| (s.from..s.to).contains(&s.granularity.floor(second));
+            let found = later.iter().chain(&earlier).filter(holds).count();
+            prop_assert_eq!(found, usize::from(second >= earlier[0].from), "{:?} {:?}", earlier, later);
+        }
+
         #[test]
         fn every_second_of_a_window_lies_in_exactly_one_grain(
             now in 1_000_000_000_i64..2_000_000_000,
@@ -191,7 +241,7 @@ mod tests {
             at in 0_i64..100 * DAY,
         ) {
             let kept = RetentionBounds::default().advanced(now, 90 * DAY);
-            let ranges = grain_ranges(Some(now - ago), now, kept);
+            let ranges = grain_ranges(Some(now - ago), None, now, kept);
             let second = now - at;
             let holds = |s: &&GrainRange| (s.from..s.to).contains(&s.granularity.floor(second));
             let found = ranges.iter().filter(holds).count();

@@ -7,6 +7,7 @@
 //! A call costs one line appended to the spool. A reader first folds what was appended since into
 //! the store ([`Statistics`]), each line once, whatever happens in between.
 
+pub mod comparison;
 pub mod count;
 pub mod export;
 pub mod granularity;
@@ -20,4 +21,4 @@ pub mod summary;
 pub use location::StatsLocation;
 pub use spool::{Spool, SpoolRow};
 pub use statistics::{ReadBudget, Statistics};
-pub use summary::{StatsQuery, Summary, Usage};
+pub use summary::{Summary, Usage};

@@ -39,7 +39,7 @@ pub struct SpoolRow {
     /// The duration of the call in microseconds.
     #[serde(rename = "us")]
     pub duration_us: u64,
-    /// Attempts made, at least 1.
+    /// Attempts made, at least 1: trying to start a server is one.
     #[serde(rename = "n")]
     pub attempts: u32,
     /// Bytes of the result as JSON.
@@ -54,10 +54,10 @@ impl SpoolRow {
             ended_at_ms: u64::try_from(now.as_millis()).unwrap_or(u64::MAX),
             id: call.id.0.clone(),
             tool: call.tool.clone(),
-            server: call.server().map(str::to_owned),
+            server: call.server.clone(),
             outcome: outcome.word().to_owned(),
             duration_us: outcome.micros(),
-            attempts: outcome.attempts,
+            attempts: outcome.attempts.max(1),
             bytes: outcome.result_bytes,
         }
     }

@@ -11,14 +11,7 @@ use super::granularity::{GrainRange, RetentionBounds, grain_ranges};
 use super::store::{Grain, GrainSink};
 use crate::util::number::float;
 
-/// The window and the tools that a summary is wanted of.
-#[derive(Debug, Clone, Default)]
-pub struct StatsQuery {
-    /// The beginning of the window, as time since the Unix epoch; `None` is everything that is kept.
-    pub since: Option<Duration>,
-    /// Only tools with these full names; `None` is all.
-    pub tools: Option<Vec<String>>,
-}
+use crate::model::CallFilter;
 
 /// Tools and what was counted of them in a window.
 #[derive(Debug, Clone, Default)]
@@ -348,11 +341,11 @@ impl GrainSink for TimeSeriesTally {
 pub(super) fn add_unfolded(
     batch: &SpoolBatch,
     ranges: &[GrainRange],
-    only: Option<&[String]>,
+    filter: &CallFilter,
     sink: &mut impl GrainSink,
 ) {
     for (tool, used) in batch.tools() {
-        if only.is_some_and(|only| !only.contains(&tool.name)) {
+        if !filter.matches_tool(&tool.name) {
             continue;
         }
         for range in ranges {
@@ -369,15 +362,17 @@ pub(super) fn add_unfolded(
 
 /// The ranges of a window, and where it really begins.
 pub(super) fn window(
-    since: Option<Duration>,
+    filter: &CallFilter,
     now: Duration,
     kept: RetentionBounds,
 ) -> (Vec<GrainRange>, Option<Duration>) {
     let second = |time: Duration| i64::try_from(time.as_secs()).unwrap_or(i64::MAX);
-    let ranges = grain_ranges(since.map(second), second(now), kept);
+    let CallFilter { since, until, .. } = *filter;
+    let ranges = grain_ranges(since.map(second), until.map(second), second(now), kept);
+    let start = |second: i64| Duration::from_secs(u64::try_from(second).unwrap_or(0));
     let from = since.map(|since| match ranges.first() {
-        Some(first) => Duration::from_secs(u64::try_from(first.from).unwrap_or(0)),
-        None => since,
+        Some(first) => start(first.from),
+        None => since.max(start(kept.days)),
     });
     (ranges, from)
 }

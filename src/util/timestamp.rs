@@ -44,11 +44,11 @@ pub enum Since {
 }
 
 impl Since {
-    /// Seconds since the Unix epoch; `now` is the time since then.
-    pub fn unix(self, now: Duration) -> f64 {
+    /// The time since the Unix epoch, which nothing is before; `now` is that of this moment.
+    pub fn time(self, now: Duration) -> Duration {
         match self {
-            Self::Ago(ago) => now.saturating_sub(ago).as_secs_f64(),
-            Self::At(time) => time.as_duration().as_secs_f64(),
+            Self::Ago(ago) => now.saturating_sub(ago),
+            Self::At(time) => Duration::try_from(time.as_duration()).unwrap_or_default(),
         }
     }
 }
@@ -100,7 +100,7 @@ mod tests {
     #[test]
     fn a_point_in_time_is_read_in_several_forms() {
         let now = Duration::from_secs(1_000_000);
-        let unix = |text: &str| parse_since(text).unwrap().unix(now);
+        let unix = |text: &str| parse_since(text).unwrap().time(now).as_secs_f64();
         assert!((unix("1h") - 996_400.0).abs() < 1e-6);
         assert!((unix("1970-01-02T00:00:00Z") - 86_400.0).abs() < 1e-6);
         assert!((unix("1970-01-02T01:00:00+01:00") - 86_400.0).abs() < 1e-6);

@@ -11,9 +11,11 @@
 )]
 
 mod approval;
+mod attempts;
 mod audit;
 mod behaviours;
 mod bench;
+mod call_context;
 mod call_rules;
 mod catalogues;
 mod completion;
@@ -36,6 +38,7 @@ mod json_schemas;
 mod local_faults;
 mod local_trust;
 mod logins;
+mod names;
 mod offers;
 mod pictures;
 mod pins;

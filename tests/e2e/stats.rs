@@ -360,3 +360,57 @@ fn old_calls_are_let_go_day_by_day() {
     counted(&room);
     assert_eq!(counted(&room), 1);
 }
+
+#[test]
+fn a_period_is_compared_with_the_one_before_it() {
+    let room = room();
+    std::fs::create_dir_all(room.path("state/toolhost")).unwrap();
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+    let mut lines = String::new();
+    let mut call = |id: usize, minutes_ago: u64, tool: &str, kind: &str, ms: u64| {
+        let t = now.saturating_sub(Duration::from_secs(minutes_ago * 60)).as_millis();
+        let us = ms * 1_000;
+        let line = format!(
+            "{{\"t\":{t},\"id\":\"{id}\",\"tool\":\"{tool}\",\"k\":\"{kind}\",\"us\":{us},\"n\":1,\"b\":0}}\n"
+        );
+        lines.push_str(&line);
+    };
+    for id in 0..20 {
+        call(id, 10, "calculator", if id < 5 { "timeout" } else { "ok" }, 20);
+        call(100 + id, 70, "never", "ok", 5);
+    }
+    for id in 200..210 {
+        call(id, 80, "calculator", "ok", 10);
+    }
+    std::fs::write(spool(&room), lines).unwrap();
+    let run = |words: &[&'static str]| room.toolhost(words.iter().copied()).check();
+    let compared = run(&["stats", "--since", "1h", "--compare", "previous", "--json"]);
+    compared.exits(0);
+    let comparison = &compared.json()["comparison"];
+    let change = |name: &str| {
+        let all = comparison["changes"].as_array().unwrap();
+        all.iter().find(|change| change["name"] == name).unwrap().clone()
+    };
+    let calculator = change("calculator");
+    assert_eq!(
+        calculator["calls"],
+        serde_json::json!({ "now": 20.0, "before": 10.0, "change": 1.0 })
+    );
+    assert_eq!(calculator["error_share"]["change"], 0.25);
+    assert_eq!(calculator["p50_ms"]["change"].as_f64().map(f64::round), Some(1.0), "{compared}");
+    assert_eq!(change("never")["calls"]["change"], -1.0);
+    assert_eq!(comparison["complete"], true);
+    let table = run(&["stats", "--since", "1h", "--compare", "previous"]);
+    for part in ["+100%", "+25.0 pp", "(total)", "-100%"] {
+        assert!(table.out().contains(part), "{part}\n{table}");
+    }
+    table.says(&["compared with ", "30 calls"]);
+    let servers = run(&["stats", "--since", "1h", "--compare", "previous", "--by", "server"]);
+    assert!(servers.out().contains("(internal)"), "{servers}");
+    run(&["stats", "--compare", "previous"]).exits(2).says(&["--since"]);
+    // How calls fail is told in the table, and of one tool.
+    let wide = room.toolhost(["stats", "-o", "table"]).check();
+    assert!(wide.out().contains("timeout 5"), "{wide}");
+    let inspected = run(&["inspect", "calculator"]);
+    assert!(inspected.out().contains("(timeout 5)"), "{inspected}");
+}

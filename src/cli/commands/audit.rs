@@ -8,14 +8,14 @@ use clap_complete::ArgValueCompleter;
 
 use crate::assembly;
 use crate::audit;
-use crate::audit::read::{self, AuditFilter, AuditJoiner};
+use crate::audit::read::{self, AuditJoiner};
 use crate::cli::complete;
 use crate::cli::context::{CommandContext, CommandResult};
 use crate::cli::json::audit::AuditedCallJson;
 use crate::cli::output::{CommandError, Format, SpanStyle, StyledLine};
 use crate::cli::records::{self, Since, parse_since};
 use crate::cli::views;
-use crate::model::Error;
+use crate::model::{CallFilter, Error};
 use crate::util::append::RecordLocation;
 use crate::util::clock::{Clock as _, SystemClock};
 use crate::util::segments::{LineFollower, ReverseLines};
@@ -55,13 +55,14 @@ pub struct AuditArgs {
 }
 
 impl AuditArgs {
-    fn filter(&self) -> AuditFilter {
-        AuditFilter {
-            since: self.since.map(|since| since.unix(SystemClock.unix())),
-            tool: self.tool.clone(),
-            failed: self.failed,
+    fn filter(&self) -> CallFilter {
+        CallFilter {
+            since: self.since.map(|since| since.time(SystemClock.unix())),
+            tools: self.tool.clone().map(|tool| vec![tool]),
+            failed: self.failed.then_some(true),
             session: self.session.clone(),
             decision: self.decision.clone(),
+            until: None,
         }
     }
 }
@@ -141,13 +142,13 @@ fn location(context: &CommandContext) -> Result<RecordLocation, Error> {
 async fn watch(
     mut follow: LineFollower,
     mut joiner: AuditJoiner,
-    filter: &AuditFilter,
+    filter: &CallFilter,
     context: &CommandContext,
     show: impl Fn(&read::AuditedCall) -> Result<(), CommandError>,
 ) -> CommandResult {
     loop {
         for line in follow.poll().map_err(Error::unreadable_records)? {
-            if let Some(call) = joiner.push(&line).filter(|call| filter.matches(call)) {
+            if let Some(call) = joiner.push(&line).filter(|call| filter.matches(&call.facts())) {
                 show(&call)?;
             }
         }

@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use crate::assembly::Assembly;
 use crate::cli::answers::AnswerRules;
+use crate::cli::call_context::{self, ContextArg};
 use crate::cli::complete;
 use crate::cli::context::{CommandContext, CommandResult, StartScope};
 use crate::cli::json::call::{CallJson, DryRunJson};
@@ -72,8 +73,8 @@ pub struct CallArgs {
     /// Send the arguments as they are, and accept any result
     #[arg(long)]
     pub no_validate: bool,
-    /// A variable that the tool's entry declares (KEY=VALUE), or metadata of the call (KEY:=JSON); repeatable
-    #[arg(long, value_name = "KEY=VALUE", value_parser = parse_context)]
+    /// What the call carries beside its arguments, KEY=VALUE or KEY:=JSON (see below); repeatable
+    #[arg(long, value_name = "KEY=VALUE", value_parser = call_context::parse)]
     pub context: Vec<ContextArg>,
     /// The session the call belongs to
     #[arg(long, value_name = "ID")]
@@ -89,7 +90,13 @@ Arguments:
   key:=json     raw JSON
   key=@file     the content of a file (key:=@file for JSON in a file)
   key=@@text    text that starts with @
-  '{\"key\": 1}'  all arguments as one object, as with --args";
+  '{\"key\": 1}'  all arguments as one object, as with --args
+
+Context:
+  user_id=NAME    on whose behalf the call is made (TOOLHOST_USER)
+  traceparent=ID  its place in a W3C trace (TRACEPARENT), with tracestate=LIST beside it
+  KEY=VALUE       a variable that the tool's entry declares in context_env
+  KEY:=JSON       metadata, which reaches MCP servers in _meta";
 
 /// Why a value of an option is not understood.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -108,15 +115,6 @@ pub(super) enum ParseOptionError {
     Pair,
 }
 
-/// A value of `--context` that cannot be sent.
-#[derive(Debug, thiserror::Error)]
-enum ParseContextError {
-    #[error("expected KEY=VALUE or KEY:=JSON")]
-    Pair,
-    #[error("no JSON: {0}")]
-    Json(#[from] serde_json::Error),
-}
-
 /// Reads the limit of a call.
 ///
 /// # Errors
@@ -126,31 +124,6 @@ pub(super) fn parse_timeout(text: &str) -> Result<Duration, ParseOptionError> {
         Some(Duration::ZERO) => Err(ParseOptionError::NoTime),
         Some(duration) => Ok(duration),
         None => Err(ParseOptionError::Duration),
-    }
-}
-
-/// One word of `--context`.
-#[derive(Debug, Clone, PartialEq)]
-pub enum ContextArg {
-    /// `KEY=VALUE`: a variable.
-    Variable(String, String),
-    /// `KEY:=JSON`: metadata.
-    Metadata(String, Value),
-}
-
-fn parse_context(text: &str) -> Result<ContextArg, ParseContextError> {
-    let (key, value) = text.split_once('=').ok_or(ParseContextError::Pair)?;
-    let word = match key.strip_suffix(':') {
-        Some(key) => ContextArg::Metadata(key.to_owned(), serde_json::from_str(value)?),
-        None => ContextArg::Variable(key.to_owned(), value.to_owned()),
-    };
-    match &word {
-        ContextArg::Variable(key, _) | ContextArg::Metadata(key, _)
-            if key.is_empty() || text.contains('\0') =>
-        {
-            Err(ParseContextError::Pair)
-        }
-        _ => Ok(word),
     }
 }
 
@@ -236,12 +209,7 @@ async fn request(args: &CallArgs, context: &CommandContext) -> Result<CallReques
     request.validate = !args.no_validate;
     request.assume_yes = args.yes || args.yes_nested;
     request.assume_yes_nested = args.yes_nested;
-    for word in &args.context {
-        match word.clone() {
-            ContextArg::Variable(key, value) => drop(request.environment.insert(key, value)),
-            ContextArg::Metadata(key, value) => drop(request.metadata.insert(key, value)),
-        }
-    }
+    call_context::apply(&args.context, &mut request)?;
     request.session.clone_from(&args.session);
     request.cancel = context.cancel.clone();
     Ok(request)
@@ -592,8 +560,8 @@ mod tests {
         assert_eq!(
             args(&["--context", "A=b=c", "--context", "n:=[1]"]).context,
             [
-                ContextArg::Variable("A".to_owned(), "b=c".to_owned()),
-                ContextArg::Metadata("n".to_owned(), json!([1])),
+                ContextArg::Text("A".to_owned(), "b=c".to_owned()),
+                ContextArg::Json("n".to_owned(), json!([1])),
             ]
         );
     }

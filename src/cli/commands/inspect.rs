@@ -17,7 +17,8 @@ use crate::cli::json::tool::ToolDetailJson;
 use crate::cli::output::{Format, StyledLine, StyledPage};
 use crate::cli::views::{self, server_entry::ServerEntryView};
 use crate::host::request::ListScope;
-use crate::stats::{ReadBudget, Statistics, StatsQuery, Usage};
+use crate::model::CallFilter;
+use crate::stats::{ReadBudget, Statistics, Usage};
 use crate::util::clock::{Clock as _, SystemClock};
 
 /// Show everything about a tool or a server.
@@ -85,8 +86,8 @@ fn usage(tool: &str, context: &CommandContext, assembly: &Assembly) -> Option<Us
     let mut statistics = Statistics::new(place, spec.retention, ReadBudget::BRIEF);
     let now = SystemClock.unix();
     statistics.refresh(now).ok()?;
-    let query = StatsQuery { since: None, tools: Some(vec![tool.to_owned()]) };
-    let mut found = statistics.summary(&query, now).ok()?.tools;
+    let filter = CallFilter { tools: Some(vec![tool.to_owned()]), ..CallFilter::default() };
+    let mut found = statistics.summary(&filter, now).ok()?.tools;
     for note in statistics.take_notes() {
         context.output.warn(&note);
     }

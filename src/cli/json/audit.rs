@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::audit::read::AuditedCall;
-use crate::model::JsonObject;
+use crate::model::{CallerRecord, JsonObject};
 use crate::util::number::millis;
 use crate::util::timestamp::rfc3339;
 
@@ -27,6 +27,8 @@ pub struct AuditedCallJson<'a> {
     source: Option<&'a str>,
     /// The session it belongs to.
     session: Option<&'a str>,
+    /// Whose call it was; null in lines of earlier versions.
+    caller: Option<&'a CallerRecord>,
     /// The call it was part of.
     parent: Option<&'a str>,
     /// The user it ran as.
@@ -45,7 +47,7 @@ pub struct AuditedCallJson<'a> {
     message: Option<&'a str>,
     /// From the first attempt to the answer.
     duration_ms: Option<f64>,
-    /// Attempts made; 0 when refused.
+    /// Attempts made; 0 when nothing was sent.
     attempts: Option<u32>,
     /// Bytes of the result as JSON.
     bytes: Option<u64>,
@@ -64,6 +66,7 @@ impl<'a> From<&'a AuditedCall> for AuditedCallJson<'a> {
             server: call.server.as_deref(),
             source: call.source.as_deref(),
             session: call.session.as_deref(),
+            caller: call.caller.as_ref(),
             parent: call.parent.as_deref(),
             user: call.user.as_deref(),
             pid: call.pid,

@@ -16,5 +16,6 @@ pub mod pins;
 pub mod schema;
 pub mod server;
 pub mod stats;
+pub mod stats_comparison;
 pub mod tool;
 pub mod trust;

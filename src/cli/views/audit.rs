@@ -30,7 +30,7 @@ pub fn page(calls: &[AuditedCall], width: Option<usize>) -> StyledPage {
             StyledLine::plain(call.server.as_deref().unwrap_or_default()),
             result(call),
             StyledLine::plain(call.outcome.as_ref().map(took).unwrap_or_default()),
-            StyledLine::plain(decision(call)),
+            StyledLine::plain(call.decision_text()),
             StyledLine::styled(SpanStyle::Dim, arguments),
         ]);
         for line in notes(call) {
@@ -54,7 +54,7 @@ pub fn line(call: &AuditedCall, width: Option<usize>) -> StyledPage {
     line.pad_to(43);
     line.push(SpanStyle::Name, &call.tool);
     line.pad_to(68);
-    line.push(SpanStyle::Plain, decision(call));
+    line.push(SpanStyle::Plain, call.decision_text());
     if let Some(arguments) = &call.arguments {
         line = line.then(SpanStyle::Plain, "  ").then(SpanStyle::Dim, short_arguments(arguments));
     }
@@ -89,14 +89,6 @@ fn notes(call: &AuditedCall) -> Vec<StyledLine> {
         }
     }
     lines
-}
-
-fn decision(call: &AuditedCall) -> &str {
-    match &call.decision {
-        Some(decision) => decision,
-        None if call.was_refused() => "refused",
-        None => "",
-    }
 }
 
 fn took(outcome: &AuditOutcome) -> String {

@@ -66,6 +66,11 @@ pub fn whole(entry: &HistoryEntry, width: Option<usize>) -> StyledPage {
     fact("duration", &show_duration(entry.duration()));
     fact("attempts", &entry.attempts.to_string());
     fact("session", entry.session.as_deref().unwrap_or_default());
+    let caller = entry.caller.clone().unwrap_or_default();
+    fact("user", caller.user_id.as_deref().unwrap_or_default());
+    fact("directory", &caller.cwd);
+    fact("variables", &caller.environment.join(", "));
+    fact("metadata", &caller.metadata.join(", "));
     fact("part of", entry.parent.as_deref().unwrap_or_default());
     fact("protocol", entry.protocol.as_deref().unwrap_or_default());
     fact("decision", entry.decision.as_deref().unwrap_or_default());
@@ -124,6 +129,7 @@ pub(super) mod tests {
             server: None,
             source: Some("internal".to_owned()),
             session: Some("s".to_owned()),
+            caller: None,
             parent: None,
             protocol: None,
             fingerprint: Some("sha256:00".to_owned()),

@@ -10,6 +10,7 @@ use std::time::Instant;
 use crate::host::ToolHost;
 use crate::host::call_record::{new_call_record, record_intent};
 use crate::host::listings::ListedTool;
+use crate::host::request::CallRequest;
 use crate::model::{CallId, CallRecord, Error, ErrorKind, JsonObject, RecordedOutcome};
 
 /// An open record: the intent is written. Dropped before it is closed, it leaves a call without an
@@ -26,10 +27,10 @@ impl LoadRunRecord {
         host: &Arc<ToolHost>,
         tool: &ListedTool,
         call_id: &CallId,
-        asked: (&str, &JsonObject),
+        asked: (&CallRequest, &JsonObject),
         decision: &str,
     ) -> Result<Self, Error> {
-        let call = new_call_record(host, &tool.definition, call_id, None, asked, Some(decision));
+        let call = new_call_record(host, &tool.definition, call_id, None, asked, decision);
         let warnings = record_intent(host, &call)?;
         let started = host.pipeline.clock.now();
         Ok(Self { host: Arc::clone(host), call, started, warnings })

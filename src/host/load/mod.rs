@@ -14,12 +14,14 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
+use super::call_record::require_audit;
 use super::limits::{self, CallLimits};
 use super::nested::{HostCaller, Nesting};
 use super::policy::Decision;
 use super::request::{CallArguments, CallRequest};
 use super::router::{Route, Search};
-use super::{ToolHost, dispatch, variables};
+use super::unsent_call::UnsentCall;
+use super::{ToolHost, caller, dispatch, variables};
 use crate::model::{CallId, Error, JsonObject, ToolContext, ToolDefinition};
 use crate::provider::load::{EncodedArguments, Inspection, LoadExecutor, LoadJob, LoadSupport};
 use attempt_executor::AttemptExecutor;
@@ -46,7 +48,7 @@ pub struct LoadTargetRequest {
     pub inspect_every: Option<u64>,
     /// Variables for the tool: those its entry declares (`context_env`), and `TOOLHOST_*`.
     pub environment: BTreeMap<String, String>,
-    /// Free metadata that tools of this program read from their context.
+    /// Free metadata, as of [`CallRequest`].
     pub metadata: JsonObject,
     /// Ends the run at once.
     pub cancel: CancellationToken,
@@ -91,6 +93,39 @@ impl ToolHost {
     /// As for a call; and a tool that would ask a person, or says that it is not read-only, is
     /// refused unless writes are allowed.
     pub async fn load_target(&self, request: &LoadTargetRequest) -> Result<LoadTarget, Error> {
+        require_audit(self, &request.name)?;
+        let call_id = self.pipeline.new_call_id();
+        let call = CallRequest {
+            servers: request.servers.clone(),
+            timeout: request.timeout,
+            validate: request.validate,
+            assume_yes: request.allow_writes,
+            assume_yes_nested: request.assume_yes_nested,
+            environment: request.environment.clone(),
+            metadata: request.metadata.clone(),
+            cancel: request.cancel.clone(),
+            ..CallRequest::new(&request.name, CallArguments::Object(JsonObject::new()))
+        };
+        let unsent = UnsentCall::new(self, &call, &call_id, None).of_batch();
+        match self.resolve_target(request, &call, &call_id, &unsent).await {
+            Ok(target) => {
+                unsent.close();
+                Ok(target)
+            }
+            Err(error) => {
+                unsent.fail(&error);
+                Err(error)
+            }
+        }
+    }
+
+    async fn resolve_target(
+        &self,
+        request: &LoadTargetRequest,
+        call: &CallRequest,
+        call_id: &CallId,
+        unsent: &UnsentCall<'_>,
+    ) -> Result<LoadTarget, Error> {
         let view = self.directory.profiles.default_view();
         let search = Search {
             servers: &request.servers,
@@ -103,10 +138,12 @@ impl ToolHost {
             .await
             .map_err(|error| self.pipeline.masker.error(error))?;
         let tool = &route.tool.definition;
+        unsent.set_tool(tool);
         if let Some(error) = &tool.unavailable_reason {
             return Err(error.clone());
         }
         self.check_pin(tool)?;
+        caller::check(None, &request.metadata)?;
         variables::check(&request.environment, tool)?;
         let name = &tool.name;
         let refused = |why: &str| {
@@ -130,26 +167,15 @@ impl ToolHost {
             return Err(Error::internal("the host is being closed"));
         };
         let limits = CallLimits::of(tool, request.timeout);
-        let call = CallRequest {
-            servers: request.servers.clone(),
-            timeout: request.timeout,
-            validate: request.validate,
-            assume_yes: request.allow_writes,
-            assume_yes_nested: request.assume_yes_nested,
-            environment: request.environment.clone(),
-            metadata: request.metadata.clone(),
-            cancel: request.cancel.clone(),
-            ..CallRequest::new(name.full(), CallArguments::Object(JsonObject::new()))
-        };
-        let (call_id, inspect_every) = (self.pipeline.new_call_id(), request.inspect_every);
+        let call = CallRequest { name: name.full(), ..call.clone() };
         let has_sibling = false;
         Ok(LoadTarget {
             host,
             route,
             call,
             limits,
-            call_id,
-            inspect_every,
+            call_id: call_id.clone(),
+            inspect_every: request.inspect_every,
             shares_provider: has_sibling,
             decision,
         })
@@ -252,23 +278,18 @@ impl LoadTarget {
     /// As for a call: when the record is unsafe to write, or required and cannot be written.
     pub fn record(&self, arguments: &JsonObject, planned: &str) -> Result<LoadRunRecord, Error> {
         let decision = format!("{}; {planned}", self.decision);
-        let session = self.host.sessions.session_of(&self.call);
-        let asked = (session, arguments);
+        let asked = (&self.call, arguments);
         LoadRunRecord::open(&self.host, &self.route.tool, &self.call_id, asked, &decision)
     }
 
     fn context(&self) -> ToolContext {
         let owner = (self.call_id.clone(), self.definition().name.full());
         let ended = self.call.cancel.child_token();
-        let caller = HostCaller::new(&self.host, &self.call, &Nesting::default(), owner, ended);
-        ToolContext {
-            caller: Some(Arc::new(caller)),
-            ..self.host.sessions.context(
-                &self.call,
-                self.call_id.clone(),
-                self.definition(),
-                &self.limits,
-            )
-        }
+        let nested = HostCaller::new(&self.host, &self.call, &Nesting::default(), owner, ended);
+        let tool = self.definition();
+        let sessions = &self.host.sessions;
+        let context = sessions.context(&self.call, self.call_id.clone(), tool, &self.limits);
+        let context = ToolContext { caller: Some(Arc::new(nested)), ..context };
+        caller::without_secrets(context, tool, &self.host.pipeline.masker)
     }
 }

@@ -14,6 +14,7 @@ use super::ToolHost;
 use super::request::{CallArguments, CallRequest};
 use crate::model::{
     CallId, Error, ErrorKind, JsonObject, NestedCall, Signal, ToolCaller, ToolContext, ToolResult,
+    TraceContext,
 };
 
 /// How many calls may stand inside each other, the outermost included.
@@ -72,6 +73,8 @@ pub(super) struct HostCaller {
     profile: Option<String>,
     environment: BTreeMap<String, String>,
     metadata: JsonObject,
+    user_id: Option<String>,
+    trace: Option<TraceContext>,
     /// Approval of the calls inside, see [`CallRequest::assume_yes_nested`].
     assume_yes: bool,
     /// Fires when the attempt has ended, however it did.
@@ -95,6 +98,8 @@ impl HostCaller {
             profile: request.profile.clone(),
             environment: request.environment.clone(),
             metadata: request.metadata.clone(),
+            user_id: request.user_id.clone(),
+            trace: request.trace.clone(),
             assume_yes: request.assume_yes_nested,
             ended,
         }
@@ -118,6 +123,8 @@ impl ToolCaller for HostCaller {
             assume_yes_nested: self.assume_yes,
             environment: self.environment.clone(),
             metadata: self.metadata.clone(),
+            user_id: self.user_id.clone(),
+            trace: self.trace.clone(),
             session: Some(self.session.clone()),
             cancel: cancel.clone(),
             ..CallRequest::new(call.name, CallArguments::Object(call.arguments))

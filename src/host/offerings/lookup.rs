@@ -7,6 +7,7 @@ use super::Offerings;
 use crate::catalogue::{ServerListing, naming};
 use crate::host::ToolHost;
 use crate::host::router::unknown_server;
+use crate::host::silent_servers::SilentServers;
 use crate::model::{
     CompletionQuery, CompletionReference, Error, Prompt, ResourceTemplate, ToolName,
 };
@@ -42,11 +43,13 @@ impl ToolHost {
         if let Some(owner) = single_owner(uri, &made)? {
             return Ok(owner);
         }
-        if let Some(error) = decisive_error(&resources.servers) {
-            return Err(error.with_detail(format!("nobody else offers '{uri}'")));
+        let silent = SilentServers::of_listings(&resources.servers);
+        if let Some(error) = decisive_error(&silent, &resources.servers, servers) {
+            return Err(error);
         }
         let hint = did_you_mean(uri, resources.items.iter().map(|r| r.uri.as_str()));
         let error = Error::usage(format!("no server lists the resource '{uri}'"));
+        let error = silent.annotate(error, &format!("'{uri}'"));
         Err(error.with_hint(hint.unwrap_or_else(|| {
             "`toolhost resources list` shows all; --server asks one server for it all the same"
                 .to_owned()
@@ -73,13 +76,18 @@ impl ToolHost {
         if let Some(at) = index {
             return Ok(prompts.items.swap_remove(at));
         }
-        if let Some(error) = decisive_error(&prompts.servers) {
-            return Err(error.with_detail(format!("nobody else offers the prompt '{name}'")));
+        let silent = SilentServers::of_listings(&prompts.servers);
+        let owner = self.candidate_servers(name, &[]).into_iter().next();
+        let owner_failure = owner.and_then(|owner| silent.failure_of(&owner));
+        let failure = owner_failure.or_else(|| decisive_error(&silent, &prompts.servers, servers));
+        if let Some(error) = failure {
+            return Err(error);
         }
         let names: Vec<&ToolName> = prompts.items.iter().map(|prompt| &prompt.name).collect();
         let hint = naming::did_you_mean(name, &names)
             .unwrap_or_else(|| "`toolhost prompts list` shows all prompts".to_owned());
-        Err(Error::usage(format!("unknown prompt '{name}'")).with_hint(hint))
+        let error = Error::usage(format!("unknown prompt '{name}'")).with_hint(hint);
+        Err(silent.annotate(error, &format!("'{name}'")))
     }
 
     /// The servers that a name may belong to: those it begins with, otherwise all that are allowed.
@@ -112,7 +120,7 @@ impl ToolHost {
                 let exact = templates.items.iter().filter(|t| t.template == *template);
                 let owners: Vec<&str> = exact.map(|t| t.server.as_str()).collect();
                 let Some(server) = single_owner(template, &owners)? else {
-                    return Err(no_template(template, &templates));
+                    return Err(no_template(template, &templates, servers));
                 };
                 let known = uri_template::variables(template).into_iter().map(str::to_owned);
                 (server, known.collect())
@@ -145,10 +153,15 @@ fn single_owner(uri: &str, owners: &[&str]) -> Result<Option<String>, Error> {
     }
 }
 
-/// The decisive failure of those that did not answer: what is looked for may be theirs.
-fn decisive_error(servers: &[ServerListing]) -> Option<Error> {
-    let errors = servers.iter().filter_map(|server| server.error.clone());
-    errors.min_by_key(|error| error.kind().precedence())
+/// The failure that answers a search without a result: that of a server the caller asked for, or the
+/// decisive one when no server answered. Otherwise silent servers are only a note.
+fn decisive_error(
+    silent: &SilentServers<'_>,
+    asked: &[ServerListing],
+    servers: &[String],
+) -> Option<Error> {
+    let error = silent.decisive_failure()?;
+    (!servers.is_empty() || silent.count() == asked.len()).then_some(error)
 }
 
 fn resolve(name: &str, prompts: &[Prompt]) -> Result<Option<usize>, Error> {
@@ -165,14 +178,20 @@ fn resolve(name: &str, prompts: &[Prompt]) -> Result<Option<usize>, Error> {
     }
 }
 
-fn no_template(template: &str, templates: &Offerings<ResourceTemplate>) -> Error {
-    if let Some(error) = decisive_error(&templates.servers) {
-        return error.with_detail(format!("nobody else offers the template '{template}'"));
+fn no_template(
+    template: &str,
+    templates: &Offerings<ResourceTemplate>,
+    servers: &[String],
+) -> Error {
+    let silent = SilentServers::of_listings(&templates.servers);
+    if let Some(error) = decisive_error(&silent, &templates.servers, servers) {
+        return error;
     }
     let known = templates.items.iter().map(|t| t.template.as_str());
     let hint = did_you_mean(template, known)
         .unwrap_or_else(|| "`toolhost resources list --templates` shows all templates".to_owned());
-    Error::usage(format!("unknown template '{template}'")).with_hint(hint)
+    let error = Error::usage(format!("unknown template '{template}'")).with_hint(hint);
+    silent.annotate(error, &format!("'{template}'"))
 }
 
 fn unknown_argument(word: &str, known: &[String]) -> Error {

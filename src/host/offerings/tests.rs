@@ -285,13 +285,23 @@ async fn an_address_belongs_to_who_lists_it_or_has_a_template_for_it() {
 }
 
 #[tokio::test]
-async fn what_a_silent_server_may_have_is_its_failure() {
-    let bad = FakeOfferingServer { error: Some(Error::unreachable("refused")), ..shop("bad") };
-    let host = builder(vec![bad, shop("good")]).build();
+async fn a_silent_server_is_a_note_unless_it_was_asked_for() {
+    let bad = || FakeOfferingServer { error: Some(Error::unreachable("refused")), ..shop("bad") };
+    let host = builder(vec![bad(), shop("good")]).build();
     let error = host.read("a:1", &[], &never()).await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Unreachable);
-    assert_eq!(error.details(), ["nobody else offers 'a:1'"]);
-    let error = host.find_prompt("greet", &[]).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Usage);
+    assert_eq!(error.details(), ["server 'bad' did not answer and may offer 'a:1': refused"]);
+    for name in ["greet", "good-greet"] {
+        let error = host.find_prompt(name, &[]).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Usage, "{name}");
+        assert_eq!(error.details().len(), 1, "{name}");
+    }
+    for (name, servers) in [("bad-greet", &[][..]), ("greet", &of("bad"))] {
+        let error = host.find_prompt(name, servers).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unreachable, "{name}");
+    }
+    let host = builder(vec![bad()]).build();
+    let error = host.read("a:1", &[], &never()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unreachable);
 }
 

@@ -6,11 +6,11 @@
 use std::sync::Arc;
 
 use super::RegistrationError;
-use crate::catalogue::naming;
 use crate::host::ToolHost;
 use crate::host::listings::RegisteredProvider;
 use crate::model::{ToolName, check_name};
 use crate::provider::{ComponentConfig, ComponentFactory};
+use crate::util::spelling;
 
 impl ToolHost {
     /// Adds a type of components under a type key. Components of the type can be registered from
@@ -103,7 +103,7 @@ impl ToolHost {
         let roster = self.directory.roster();
         roster.factories.get(key).cloned().ok_or_else(|| {
             let known: Vec<String> = roster.factories.keys().cloned().collect();
-            let nearest = naming::nearest(key, known.iter().map(String::as_str));
+            let nearest = spelling::nearest(key, known.iter().map(String::as_str));
             let nearest = nearest.map(str::to_owned);
             RegistrationError::UnknownType { key: key.to_owned(), known, nearest }
         })

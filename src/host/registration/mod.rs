@@ -11,6 +11,7 @@ mod providers;
 use std::sync::Arc;
 
 use super::ToolHost;
+use super::caller;
 use super::handler::ToolHandler;
 use super::registry::HandlerSource;
 use super::sessions::SessionInfo;
@@ -81,8 +82,10 @@ impl ToolHost {
     /// context of the host.
     ///
     /// # Errors
-    /// A usage error when [`MAX_SESSIONS`](super::sessions::MAX_SESSIONS) live and none is idle.
+    /// A usage error when [`MAX_SESSIONS`](super::sessions::MAX_SESSIONS) live and none is idle, and
+    /// for a user or metadata that no call may have.
     pub fn open_session(&self, info: SessionInfo) -> Result<(), Error> {
+        caller::check(info.user_id.as_deref(), &info.metadata)?;
         self.sessions.live.open(info)
     }
 

@@ -54,7 +54,7 @@ async fn a_bare_name_that_one_has_is_enough_and_failures_are_told() {
     assert_eq!(outcome.definition.name.full(), "one-echo");
     assert_eq!(
         result.warnings,
-        ["server 'bad': connection refused; whether it offers 'echo' too is not known"]
+        ["server 'bad' did not answer and may offer 'echo' too: connection refused"]
     );
     assert!(result.error.is_none());
 }
@@ -99,13 +99,38 @@ async fn an_unknown_name_gets_suggestions() {
 }
 
 #[tokio::test]
-async fn the_failure_of_a_server_decides_when_nothing_fits() {
-    let host = host(&[&local(&["calculator"]), &Arc::new(FakeProvider::dead("bad"))]).build();
-    for name in ["bad-echo", "nothing"] {
+async fn a_name_that_nothing_has_is_wrong_whoever_is_silent() {
+    let dead = |name| Arc::new(FakeProvider::dead(name));
+    let notes = FakeProvider::local(vec![internal(ToolName::of("notes", "read"), 1)]);
+    let (notes, good) = (Arc::new(notes), Arc::new(FakeProvider::server("good", &["echo"])));
+    let host = host(&[&local(&["calculator"]), &notes, &good, &dead("one"), &dead("two")]);
+    let host = host.build();
+    let error = host.find("calculater", &[]).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Usage);
+    assert_eq!(error.hint(), Some("did you mean 'calculator'?"));
+    let note = "2 servers did not answer and may offer 'calculater': one, two";
+    assert_eq!(error.details(), [note]);
+    // A component that is known is never blamed on a server, and a server not on another one.
+    for (name, hint) in
+        [("notes-nope", "its tools are notes-read"), ("good-nope", "its tools are good-echo")]
+    {
         let error = host.find(name, &[]).await.unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Unreachable, "{name}");
-        assert_eq!(error.server(), Some("bad"));
+        assert_eq!((error.kind(), error.hint()), (ErrorKind::Usage, Some(hint)), "{name}");
     }
+    // The failure of the server that is asked for is the answer, however it was asked for.
+    let error = host.find("one-echo", &[]).await.unwrap_err();
+    assert_eq!((error.kind(), error.server()), (ErrorKind::Unreachable, Some("one")));
+    let error = host.find("echo", &["one".to_owned()]).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unreachable);
+}
+
+#[tokio::test]
+async fn the_failure_is_the_answer_when_nobody_answered() {
+    let dead = |name| Arc::new(FakeProvider::dead(name));
+    let host = host(&[&dead("one"), &dead("two")]).build();
+    let error = host.find("echo", &[]).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unreachable);
+    assert_eq!(error.details(), ["'two' did not answer either"]);
 }
 
 #[tokio::test]

@@ -54,6 +54,8 @@ pub struct RequestOptions {
     /// The least level of the log lines that a server of the modern era is asked for; without one
     /// it sends none.
     pub log_level: Option<&'static str>,
+    /// What the call carries beside its arguments: further members of `_meta`.
+    pub meta: Option<Arc<JsonObject>>,
     /// The step that errors name.
     pub phase: ErrorPhase,
     /// The tool call it is part of, for questions and the trace.
@@ -70,6 +72,7 @@ impl RequestOptions {
             progress: None,
             headers: Vec::new(),
             log_level: None,
+            meta: None,
             phase,
             call: None,
         }
@@ -185,6 +188,7 @@ impl Connection {
             params: &params,
             headers: &options.headers,
             log_level: options.log_level.filter(|_| modern),
+            meta: options.meta.as_deref(),
             call: options.call.as_ref(),
         };
         let activity = Arc::new(Notify::new());

@@ -36,8 +36,14 @@ impl Connection {
             return Err(named(error));
         }
         let params = &params;
-        let outgoing =
-            OutgoingRequest { method, params, headers: &[], log_level: None, call: None };
+        let outgoing = OutgoingRequest {
+            method,
+            params,
+            headers: &[],
+            log_level: None,
+            meta: None,
+            call: None,
+        };
         let asked = self.session.send_request(&outgoing, None).await;
         Ok(PendingRequest { connection: self, request: asked })
     }

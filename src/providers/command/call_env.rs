@@ -6,7 +6,7 @@ use super::entry::{CommandEntry, CommandInput, variable};
 use crate::config::environment::Environment;
 use crate::config::expanded::ExpandedValues;
 use crate::config::variables::decides_code;
-use crate::model::{Error, JsonObject, ToolContext};
+use crate::model::{Error, JsonObject, ToolContext, TraceContext};
 use crate::providers::program_env::{build_env, is_variable};
 use crate::providers::template::value_text;
 use crate::util::process::EVENTS_FD;
@@ -43,7 +43,8 @@ pub(super) fn add_arguments(
     Ok(())
 }
 
-/// Adds what the call's context says: the session, the caller's directory, the caller's variables.
+/// Adds what the call's context says: the session, the user, the trace, the
+/// caller's directory, the caller's variables.
 ///
 /// # Errors
 /// A usage error for a variable that cannot be carried, or that would change which code runs.
@@ -68,6 +69,14 @@ pub(super) fn add_context(
         ("TOOLHOST_CWD", &cwd),
     ] {
         env.insert(name.to_owned(), value.replace('\0', ""));
+    }
+    let trace = context.trace.as_ref();
+    for (name, value) in [
+        ("TOOLHOST_USER", context.user_id.as_deref()),
+        ("TRACEPARENT", trace.map(TraceContext::traceparent)),
+        ("TRACESTATE", trace.and_then(TraceContext::tracestate)),
+    ] {
+        env.extend(value.map(|value| (name.to_owned(), value.to_owned())));
     }
     if !context.metadata.is_empty() {
         let metadata = serde_json::Value::Object(context.metadata.clone()).to_string();

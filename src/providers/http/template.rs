@@ -32,6 +32,12 @@ pub(super) enum HttpPlaceholder {
 pub(super) enum ContextField {
     /// `{context.session_id}`: the session the call belongs to.
     SessionId,
+    /// `{context.call_id}`: the identity of the call.
+    CallId,
+    /// `{context.user_id}`: on whose behalf the call is made.
+    UserId,
+    /// `{context.traceparent}`: where the call stands in the caller's trace.
+    TraceParent,
     /// `{context.cwd}`: the directory the call was made in.
     Cwd,
     /// `{context.metadata.NAME}`: what the caller attached under this name.
@@ -41,8 +47,15 @@ pub(super) enum ContextField {
 }
 
 /// The parts of the context as placeholders name them.
-const CONTEXT_FIELDS: [&str; 4] =
-    ["context.session_id", "context.cwd", "context.metadata.NAME", "context.environment.NAME"];
+const CONTEXT_FIELDS: [&str; 7] = [
+    "context.session_id",
+    "context.call_id",
+    "context.user_id",
+    "context.traceparent",
+    "context.cwd",
+    "context.metadata.NAME",
+    "context.environment.NAME",
+];
 
 /// Why a text of an entry cannot be read. Holds no value of a reference.
 #[derive(Debug, thiserror::Error)]
@@ -73,6 +86,9 @@ impl Placeholder for HttpPlaceholder {
         };
         Ok(Some(Self::Context(match path.split_once('.') {
             None if path == "session_id" => ContextField::SessionId,
+            None if path == "call_id" => ContextField::CallId,
+            None if path == "user_id" => ContextField::UserId,
+            None if path == "traceparent" => ContextField::TraceParent,
             None if path == "cwd" => ContextField::Cwd,
             Some(("metadata", key)) => ContextField::Metadata(key.to_owned()),
             Some(("environment", key)) => ContextField::Environment(key.to_owned()),
@@ -167,6 +183,11 @@ impl TemplateValues<'_> {
         let Some(context) = self.context else { return Some(format!("{{{}}}", field.name())) };
         match field {
             ContextField::SessionId => Some(context.session_id.clone()),
+            ContextField::CallId => Some(context.call_id.0.clone()),
+            ContextField::UserId => context.user_id.clone(),
+            ContextField::TraceParent => {
+                context.trace.as_ref().map(|trace| trace.traceparent().to_owned())
+            }
             ContextField::Cwd => Some(context.cwd.display().to_string()),
             ContextField::Metadata(key) => context.metadata.get(key).and_then(value_text),
             ContextField::Environment(key) => context.environment.get(key).cloned(),
@@ -190,6 +211,9 @@ impl ContextField {
     pub(super) fn name(&self) -> String {
         match self {
             Self::SessionId => "context.session_id".to_owned(),
+            Self::CallId => "context.call_id".to_owned(),
+            Self::UserId => "context.user_id".to_owned(),
+            Self::TraceParent => "context.traceparent".to_owned(),
             Self::Cwd => "context.cwd".to_owned(),
             Self::Metadata(key) => format!("context.metadata.{key}"),
             Self::Environment(key) => format!("context.environment.{key}"),

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use super::call_meta::call_meta;
 use super::{McpProvider, definition_drift, roots};
 use crate::mcp::connection::{Connection, RequestOptions};
 use crate::mcp::protocol_warning::ProtocolWarning;
@@ -193,6 +194,7 @@ impl McpProvider {
             })),
             headers,
             log_level: self.log_level(),
+            meta: Some(Arc::new(call_meta(context))),
             phase: ErrorPhase::Call,
             call: Some(context.call_id.clone()),
         };

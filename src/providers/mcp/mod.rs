@@ -7,6 +7,7 @@
 mod auth;
 mod backoff;
 mod call;
+mod call_meta;
 mod connection_slot;
 mod definition_drift;
 mod endpoint;

@@ -14,7 +14,8 @@ use crate::providers::properties::unknown_property_hint;
 const STEP_FIELDS: [&str; 4] = ["output", "error", "success", "skipped"];
 
 /// What a context has: see `scope`.
-const CONTEXT_FIELDS: [&str; 5] = ["call_id", "session_id", "cwd", "environment", "metadata"];
+const CONTEXT_FIELDS: [&str; 6] =
+    ["call_id", "session_id", "user_id", "cwd", "environment", "metadata"];
 
 /// Compares the steps with each other, with the schema and with the result.
 pub(super) fn check(

@@ -103,6 +103,7 @@ pub(super) fn context(context: &ToolContext) -> Value {
     json!({
         "call_id": context.call_id.0,
         "session_id": context.session_id,
+        "user_id": context.user_id,
         "cwd": context.cwd.display().to_string(),
         "environment": context.environment,
         "metadata": context.metadata,

@@ -8,7 +8,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::model::{JsonObject, ToolContext};
+use crate::model::{JsonObject, ToolContext, TraceContext};
 
 /// The longest line in either direction, in bytes.
 pub(super) const MAX_LINE_BYTES: usize = 16 << 20;
@@ -47,6 +47,8 @@ impl WorkerRequest<'_> {
         struct RequestContext<'a> {
             call_id: &'a str,
             session_id: &'a str,
+            user_id: Option<&'a str>,
+            traceparent: Option<&'a str>,
             cwd: std::borrow::Cow<'a, str>,
             environment: &'a std::collections::BTreeMap<String, String>,
             metadata: &'a JsonObject,
@@ -71,6 +73,8 @@ impl WorkerRequest<'_> {
             context: RequestContext {
                 call_id: &context.call_id.0,
                 session_id: &context.session_id,
+                user_id: context.user_id.as_deref(),
+                traceparent: context.trace.as_ref().map(TraceContext::traceparent),
                 cwd: context.cwd.to_string_lossy(),
                 environment: &context.environment,
                 metadata: &context.metadata,

@@ -6,15 +6,16 @@
 
 use std::time::Duration;
 
+use super::comparison::PeriodComparison;
 use super::count::{SpoolBatch, ToolKey};
 use super::granularity::GrainRange;
 use super::location::StatsLocation;
 use super::spool_reader::{self, SpoolFile, SpoolPositions};
 use super::store::{self, GrainSink, StatsStore, StoreError, StoreFileStatus};
 use super::summary::{
-    self, StatsQuery, Summary, TimeSeries, TimeSeriesSet, TimeSeriesTally, TimeSlice, UsageTally,
+    self, Summary, TimeSeries, TimeSeriesSet, TimeSeriesTally, TimeSlice, UsageTally,
 };
-use crate::model::Error;
+use crate::model::{CallFilter, Error};
 
 /// How long reading statistics may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -95,12 +96,28 @@ impl Statistics {
         Ok(changed)
     }
 
-    /// What was counted in a window.
+    /// What was counted in a window, of the tools that `filter` names.
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub fn summary(&mut self, query: &StatsQuery, now: Duration) -> Result<Summary, Error> {
-        self.with_recovery(now, |this| this.sum(query, now))
+    pub fn summary(&mut self, filter: &CallFilter, now: Duration) -> Result<Summary, Error> {
+        self.with_recovery(now, |this| this.sum(filter, now))
+    }
+
+    /// The figures of a window beside those of the period of equal length before it; `None` for a
+    /// window without a beginning.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn compare(
+        &mut self,
+        filter: &CallFilter,
+        later: &Summary,
+        by_server: bool,
+    ) -> Result<Option<PeriodComparison>, Error> {
+        let Some(earlier) = PeriodComparison::earlier(filter, later) else { return Ok(None) };
+        let earlier = self.summary(&earlier, later.now)?;
+        Ok(Some(PeriodComparison::new(later, &earlier, by_server)))
     }
 
     /// The series of a window in at most `most` slices, all tools of the query together. A window
@@ -110,11 +127,11 @@ impl Statistics {
     /// When the store cannot be read.
     pub fn time_series(
         &mut self,
-        query: &StatsQuery,
+        filter: &CallFilter,
         now: Duration,
         most: usize,
     ) -> Result<Vec<TimeSlice>, Error> {
-        self.with_recovery(now, |this| this.slices(query, now, most))
+        self.with_recovery(now, |this| this.slices(filter, now, most))
     }
 
     /// The same for each tool of the query, or each server.
@@ -123,15 +140,15 @@ impl Statistics {
     /// When the store cannot be read.
     pub fn time_series_by(
         &mut self,
-        query: &StatsQuery,
+        filter: &CallFilter,
         now: Duration,
         most: usize,
         by_server: bool,
     ) -> Result<TimeSeriesSet, Error> {
         self.with_recovery(now, |this| {
-            let (series, range) = this.build_series(query, now, most)?;
+            let (series, range) = this.build_series(filter, now, most)?;
             let mut tally = TimeSeriesTally::new(series, by_server);
-            this.add_up(query, range, &mut tally)?;
+            this.add_up(filter, range, &mut tally)?;
             Ok(tally.finish())
         })
     }
@@ -322,13 +339,13 @@ impl Statistics {
         Ok(!self.unfolded.is_empty())
     }
 
-    fn sum(&self, query: &StatsQuery, now: Duration) -> Result<Summary, StoreError> {
+    fn sum(&self, filter: &CallFilter, now: Duration) -> Result<Summary, StoreError> {
         let kept = self.store.as_ref().map_or(
             Ok(super::granularity::RetentionBounds::default()),
             StatsStore::retention_bounds,
         )?;
-        let (ranges, from) = summary::window(query.since, now, kept);
-        let (mut tally, only) = (UsageTally::default(), query.tools.as_deref());
+        let (ranges, from) = summary::window(filter, now, kept);
+        let mut tally = UsageTally::default();
         let mut summary = Summary {
             from,
             now,
@@ -338,29 +355,29 @@ impl Statistics {
             ..Summary::default()
         };
         if let Some(store) = &self.store {
-            summary.damaged_grains = store.read(&ranges, only, &mut tally)?;
+            summary.damaged_grains = store.read(&ranges, filter, &mut tally)?;
             summary.damaged_lines += store.damaged_lines()?;
         }
-        summary::add_unfolded(&self.unfolded, &ranges, only, &mut tally);
+        summary::add_unfolded(&self.unfolded, &ranges, filter, &mut tally);
         summary.tools = tally.finish();
         Ok(summary)
     }
 
     fn slices(
         &self,
-        query: &StatsQuery,
+        filter: &CallFilter,
         now: Duration,
         most: usize,
     ) -> Result<Vec<TimeSlice>, StoreError> {
-        let (mut series, range) = self.build_series(query, now, most)?;
-        self.add_up(query, range, &mut series)?;
+        let (mut series, range) = self.build_series(filter, now, most)?;
+        self.add_up(filter, range, &mut series)?;
         Ok(series.finish())
     }
 
     /// The slices of a window, and the range they are made of.
     fn build_series(
         &self,
-        query: &StatsQuery,
+        filter: &CallFilter,
         now: Duration,
         most: usize,
     ) -> Result<(TimeSeries, GrainRange), StoreError> {
@@ -369,27 +386,27 @@ impl Statistics {
             StatsStore::retention_bounds,
         )?;
         let second = |time: Duration| i64::try_from(time.as_secs()).unwrap_or(i64::MAX);
-        let since = if let Some(since) = query.since {
+        let since = if let Some(since) = filter.since {
             second(since)
         } else {
-            let all = self.sum(query, now)?;
+            let all = self.sum(filter, now)?;
             let first = all.tools.iter().map(|usage| usage.period.first / 1_000).min();
             first.map_or(second(now), |first| i64::try_from(first).unwrap_or(i64::MAX))
         };
-        Ok(TimeSeries::new(since, second(now), kept, most))
+        let end = filter.until.unwrap_or(now);
+        Ok(TimeSeries::new(since, second(end), kept, most))
     }
 
     fn add_up(
         &self,
-        query: &StatsQuery,
+        filter: &CallFilter,
         range: GrainRange,
         sink: &mut impl GrainSink,
     ) -> Result<(), StoreError> {
-        let only = query.tools.as_deref();
         if let Some(store) = &self.store {
-            store.read(&[range], only, sink)?;
+            store.read(&[range], filter, sink)?;
         }
-        summary::add_unfolded(&self.unfolded, &[range], only, sink);
+        summary::add_unfolded(&self.unfolded, &[range], filter, sink);
         Ok(())
     }
 

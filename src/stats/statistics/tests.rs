@@ -76,7 +76,8 @@ impl Room {
         let mut statistics = self.statistics();
         statistics.refresh(now()).unwrap();
         let since = ago.map(|ago| Duration::from_secs(NOW - ago));
-        let summary = statistics.summary(&StatsQuery { since, tools: None }, now()).unwrap();
+        let summary =
+            statistics.summary(&CallFilter { since, ..CallFilter::default() }, now()).unwrap();
         (summary, statistics.take_notes())
     }
 
@@ -96,7 +97,7 @@ fn calls(summary: &Summary) -> u64 {
 fn fails(statistics: &mut Statistics) -> Error {
     let refreshed = statistics.refresh(now()).map(drop);
     let error =
-        refreshed.and_then(|()| statistics.summary(&StatsQuery::default(), now()).map(drop));
+        refreshed.and_then(|()| statistics.summary(&CallFilter::default(), now()).map(drop));
     error.unwrap_err()
 }
 
@@ -185,7 +186,8 @@ fn the_series_of_a_window_adds_up() {
     let mut statistics = room.statistics();
     statistics.refresh(now()).unwrap();
     for since in [None, Some(Duration::from_secs(NOW - 7_140))] {
-        let query = StatsQuery { since, tools: Some(vec!["a".to_owned()]) };
+        let query =
+            CallFilter { since, tools: Some(vec!["a".to_owned()]), ..CallFilter::default() };
         let slices = statistics.time_series(&query, now(), 24).unwrap();
         assert_eq!(slices.len(), 24);
         assert_eq!(slices.iter().map(|slice| slice.counts.calls()).sum::<u64>(), 120);
@@ -201,7 +203,7 @@ fn what_is_old_is_let_go_a_day_at_a_time() {
     room.call("old", 80 * DAY, "ok", 5);
     room.call("new", 0, "ok", 5);
     let names = |statistics: &mut Statistics, at: Duration| {
-        let summary = statistics.summary(&StatsQuery::default(), at).unwrap();
+        let summary = statistics.summary(&CallFilter::default(), at).unwrap();
         summary.tools.into_iter().map(|usage| usage.tool.name).collect::<Vec<_>>()
     };
     let at = |days: u64| Duration::from_secs(NOW + days * DAY);
@@ -280,7 +282,7 @@ fn a_locked_store_is_read_and_the_rest_comes_from_the_spool() {
     let mut statistics = room.statistics();
     statistics.refresh(now()).unwrap();
     let read = |statistics: &mut Statistics| {
-        let summary = statistics.summary(&StatsQuery::default(), now()).unwrap();
+        let summary = statistics.summary(&CallFilter::default(), now()).unwrap();
         (calls(&summary), summary.unfolded)
     };
     assert_eq!(read(&mut statistics), (2, 1));
@@ -411,7 +413,7 @@ fn where_no_store_can_be_made_the_spool_is_read() {
     location.store = crate::util::append::RecordLocation::named("/proc/nowhere/stats.db".into());
     let mut statistics = Statistics::new(location, Duration::from_secs(DAY), ReadBudget::FULL);
     statistics.refresh(now()).unwrap();
-    let summary = statistics.summary(&StatsQuery::default(), now()).unwrap();
+    let summary = statistics.summary(&CallFilter::default(), now()).unwrap();
     assert_eq!((calls(&summary), summary.unfolded), (1, 1));
     assert!(statistics.take_notes()[0].contains("cannot be made"));
 }
@@ -431,11 +433,11 @@ fn little_patience_folds_a_part_and_says_so() {
     let mut statistics =
         Statistics::new(room.location(), Duration::from_secs(DAY), ReadBudget::BRIEF);
     statistics.refresh(now()).unwrap();
-    let summary = statistics.summary(&StatsQuery::default(), now()).unwrap();
+    let summary = statistics.summary(&CallFilter::default(), now()).unwrap();
     assert!(summary.is_behind && (1_000..5_000).contains(&calls(&summary)), "{}", calls(&summary));
     // The next time goes on, whether anything was appended or not.
     statistics.refresh(now()).unwrap();
-    let summary = statistics.summary(&StatsQuery::default(), now()).unwrap();
+    let summary = statistics.summary(&CallFilter::default(), now()).unwrap();
     assert_eq!((summary.is_behind, calls(&summary)), (false, 5_000));
 }
 
@@ -503,7 +505,7 @@ proptest! {
         statistics.refresh(now()).unwrap();
         let since = Duration::from_secs(NOW - window);
         for since in [None, Some(since)] {
-            let mut summary = statistics.summary(&StatsQuery { since, tools: None }, now()).unwrap();
+            let mut summary = statistics.summary(&CallFilter { since, ..CallFilter::default() }, now()).unwrap();
             sort(&mut summary.tools, UsageOrder::Name);
             let from = summary.from.map_or(0, |from| from.as_secs());
             prop_assert!(since.is_none_or(|since| from <= since.as_secs() && since.as_secs() - from < DAY));
@@ -545,7 +547,7 @@ fn every_tool_has_its_series() {
     statistics.refresh(now()).unwrap();
     let since = now().checked_sub(Duration::from_mins(30));
     let tools = Some(vec!["a".to_owned(), "b".to_owned()]);
-    let query = StatsQuery { since, tools };
+    let query = CallFilter { since, tools, ..CallFilter::default() };
     let timelines = statistics.time_series_by(&query, now(), 60, false).unwrap();
     assert_eq!(timelines.length, Duration::from_mins(1));
     let names: Vec<&str> = timelines.series.iter().map(|(tool, _)| tool.name.as_str()).collect();
@@ -558,4 +560,28 @@ fn every_tool_has_its_series() {
     assert_eq!(servers.series.len(), 1, "tools of no server are one");
     let most = statistics.time_series_by(&query, now(), 10, false).unwrap();
     assert!(most.series[0].1.len() <= 10);
+}
+
+#[test]
+fn a_period_is_compared_with_the_one_before_it() {
+    let room = Room::new();
+    for call in 0..10 {
+        room.call("a", call * 60, "ok", 20);
+        room.call("a", 3_600 + call * 60, "ok", 10);
+    }
+    room.call("a", 60, "timeout", 5);
+    room.call("gone", 4_000, "ok", 5);
+    let mut statistics = room.statistics();
+    statistics.refresh(now()).unwrap();
+    let since = Some(Duration::from_secs(NOW - 3_000));
+    let filter = CallFilter { since, ..CallFilter::default() };
+    let later = statistics.summary(&filter, now()).unwrap();
+    let comparison = statistics.compare(&filter, &later, false).unwrap().unwrap();
+    assert!(comparison.is_complete);
+    let [a, gone] = comparison.changes.as_slice() else { panic!("{comparison:?}") };
+    assert_eq!((a.now.calls(), a.before.calls(), a.now.failed()), (11, 10, 1));
+    assert_eq!((gone.now.calls(), gone.before.calls()), (0, 1));
+    assert_eq!(a.quantile(0.5).relative_text(), "+100%");
+    let all = statistics.summary(&CallFilter::default(), now()).unwrap();
+    assert!(statistics.compare(&CallFilter::default(), &all, false).unwrap().is_none());
 }

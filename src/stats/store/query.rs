@@ -4,6 +4,7 @@ use rusqlite::params;
 
 use super::fold::{add, unsigned};
 use super::{StatsStore, StoreError};
+use crate::model::CallFilter;
 use crate::stats::count::{CallCounts, ToolKey, UsagePeriod};
 use crate::stats::granularity::GrainRange;
 
@@ -38,7 +39,7 @@ impl StatsStore {
     pub(in crate::stats) fn read(
         &self,
         ranges: &[GrainRange],
-        only: Option<&[String]>,
+        filter: &CallFilter,
         sink: &mut impl GrainSink,
     ) -> Result<u64, StoreError> {
         let mut damaged = 0;
@@ -47,7 +48,7 @@ impl StatsStore {
         let mut rows = tools.query([])?;
         while let Some(row) = rows.next()? {
             let found = tool(row.get(1)?, row.get(2)?);
-            if only.is_none_or(|only| only.contains(&found.name)) {
+            if filter.matches_tool(&found.name) {
                 let used =
                     UsagePeriod { first: unsigned(row.get(3)?), last: unsigned(row.get(4)?) };
                 known.insert(row.get::<_, i64>(0)?, (found, used));

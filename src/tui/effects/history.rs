@@ -8,8 +8,8 @@ use super::{ConsoleDeps, EffectRunner, files};
 use crate::history::HistoryEntry;
 use crate::history::compare::CallComparison;
 use crate::history::json::HistoryDetailJson;
-use crate::history::read::{self, HistoryFilter, HistoryLookup, HistoryPage};
-use crate::model::Error;
+use crate::history::read::{self, HistoryLookup, HistoryPage};
+use crate::model::{CallFilter, Error};
 use crate::tui::event::AppEvent;
 use crate::tui::event::history::{
     HistoryEffect, HistoryEvent, HistoryReadFilter, PastCall, SessionFilter,
@@ -92,14 +92,15 @@ fn newest(
     wanted: &HistoryReadFilter,
     limit: usize,
 ) -> Result<HistoryEvent, Error> {
-    let filter = HistoryFilter {
-        since: wanted.since.map(|since| since.unix(deps.clock.unix())),
-        tool: wanted.tool.clone(),
+    let filter = CallFilter {
+        since: wanted.since.map(|since| since.time(deps.clock.unix())),
+        tools: wanted.tool.clone().map(|tool| vec![tool]),
         failed: wanted.failed,
         session: wanted.session.as_ref().map(|session| match session {
             SessionFilter::Current => deps.host.session().to_owned(),
             SessionFilter::Id(id) => id.clone(),
         }),
+        ..CallFilter::default()
     };
     let found = read::select(lines(deps)?, &filter, limit, call_summary)
         .map_err(Error::unreadable_records)?;
@@ -147,8 +148,7 @@ fn export(deps: &ConsoleDeps, ids: &[String], path: &Path) -> Result<(), Error> 
                 failed = io::Write::write_all(&mut file, format!("{line}\n").as_bytes()).err();
             }
         };
-        read::select(only, &HistoryFilter::default(), 1, each)
-            .map_err(Error::unreadable_records)?;
+        read::select(only, &CallFilter::default(), 1, each).map_err(Error::unreadable_records)?;
     }
     failed.map_or(Ok(()), |error| Err(write_error(&error)))
 }

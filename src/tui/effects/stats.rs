@@ -6,8 +6,8 @@ use std::time::Duration;
 use tokio::sync::Mutex;
 
 use super::ConsoleDeps;
-use crate::model::Error;
-use crate::stats::{ReadBudget, Statistics, StatsQuery, Summary};
+use crate::model::{CallFilter, Error};
+use crate::stats::{ReadBudget, Statistics, Summary};
 use crate::tui::event::AppEvent;
 use crate::tui::event::stats::{
     StatsEffect, StatsEvent, StatsSnapshot, StatsViewQuery, StatsWindow,
@@ -91,7 +91,7 @@ async fn query(
 impl OpenStatistics {
     fn reset(&mut self, now: Duration) -> Result<(), Error> {
         self.statistics.refresh(now)?;
-        let query = StatsQuery { since: Some(now), tools: None };
+        let query = CallFilter { since: Some(now), ..CallFilter::default() };
         self.baseline = Some(self.statistics.summary(&query, now)?);
         Ok(())
     }
@@ -104,19 +104,26 @@ impl OpenStatistics {
             (StatsWindow::SinceReset, _, Some(before)) => Some(before.now),
             _ => None,
         };
-        let summary = self.statistics.summary(&StatsQuery { since, tools: None }, now)?;
+        let filter = CallFilter { since, ..CallFilter::default() };
+        let summary = self.statistics.summary(&filter, now)?;
+        let comparison = match look.window.length() {
+            Some(_) => self.statistics.compare(&filter, &summary, look.by_server)?,
+            None => None,
+        };
         let summary = match (look.window, &self.baseline) {
             (StatsWindow::SinceReset, Some(before)) => summary.since(before),
             _ => summary,
         };
-        let query = StatsQuery {
+        let query = CallFilter {
             since: since.map(|since| since.min(now.saturating_sub(MIN_TIMELINE_SPAN))),
             tools: Some(look.timelines_of.clone()),
+            ..CallFilter::default()
         };
         let timelines = self.statistics.time_series_by(&query, now, SLICES, look.by_server)?;
         Ok(StatsSnapshot {
             window: look.window,
             summary,
+            comparison,
             timelines,
             notes: self.statistics.take_notes(),
             place: self.statistics.location().store.path.display().to_string(),

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::model::Error;
 use crate::stats::Summary;
+use crate::stats::comparison::PeriodComparison;
 use crate::stats::summary::TimeSeriesSet;
 
 /// What the statistics view asks the effects to do.
@@ -42,6 +43,8 @@ pub struct StatsSnapshot {
     pub window: StatsWindow,
     /// The counts by tool or server.
     pub summary: Summary,
+    /// What changed since the period before, for a window of a fixed length.
+    pub comparison: Option<PeriodComparison>,
     /// The calls over time, in slices of equal length.
     pub timelines: TimeSeriesSet,
     /// Repairs and problems of the store.

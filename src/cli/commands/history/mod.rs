@@ -17,8 +17,8 @@ use crate::cli::views;
 use crate::history;
 use crate::history::HistoryEntry;
 use crate::history::json::{HistoryCallJson, HistoryDetailJson};
-use crate::history::read::{self, HistoryFilter, HistoryLookup};
-use crate::model::Error;
+use crate::history::read::{self, HistoryLookup};
+use crate::model::{CallFilter, Error};
 use crate::util::append::RecordLocation;
 use crate::util::clock::{Clock as _, SystemClock};
 use crate::util::segments::{self, ReverseLines};
@@ -102,11 +102,12 @@ fn list(args: &HistoryListArgs, context: &CommandContext) -> CommandResult {
     use Format::{Json, Names, Table, Text, Yaml};
     let format = context.format(&[Text, Table, Json, Yaml, Names])?;
     let location = location(context)?;
-    let filter = HistoryFilter {
-        since: args.since.map(|since| since.unix(SystemClock.unix())),
-        tool: args.tool.clone(),
+    let filter = CallFilter {
+        since: args.since.map(|since| since.time(SystemClock.unix())),
+        tools: args.tool.clone().map(|tool| vec![tool]),
         failed: args.failed.then_some(true),
         session: args.session.clone(),
+        ..CallFilter::default()
     };
     let limit = usize::try_from(args.limit).unwrap_or(usize::MAX);
     let found =

@@ -7,9 +7,10 @@ use crate::assembly;
 use crate::cli::context::CommandContext;
 use crate::cli::output::Output;
 use crate::cli::views::stats::detail::slices_in;
-use crate::model::Error;
+use crate::model::{CallFilter, Error};
+use crate::stats::comparison::PeriodComparison;
 use crate::stats::summary::TimeSlice;
-use crate::stats::{ReadBudget, Statistics, StatsQuery, Summary};
+use crate::stats::{ReadBudget, Statistics, Summary};
 use crate::util::clock::{Clock as _, SystemClock};
 
 /// Statistics that are being read.
@@ -67,18 +68,29 @@ impl BlockingStatistics {
     /// What was counted, and with `with_slices` in slices of time.
     pub(super) async fn summary(
         &mut self,
-        query: StatsQuery,
+        filter: CallFilter,
         with_slices: bool,
     ) -> Result<(Summary, Vec<TimeSlice>), Error> {
         let most = slices_in(self.output.width());
         self.with(move |statistics| {
             let now = SystemClock.unix();
-            let summary = statistics.summary(&query, now)?;
+            let summary = statistics.summary(&filter, now)?;
             let slices =
-                if with_slices { statistics.time_series(&query, now, most)? } else { Vec::new() };
+                if with_slices { statistics.time_series(&filter, now, most)? } else { Vec::new() };
             Ok((summary, slices))
         })
         .await
+    }
+
+    /// The figures of a summary beside those of the period of equal length before it.
+    pub(super) async fn compare(
+        &mut self,
+        filter: CallFilter,
+        later: &Summary,
+        by_server: bool,
+    ) -> Result<Option<PeriodComparison>, Error> {
+        let later = later.clone();
+        self.with(move |statistics| statistics.compare(&filter, &later, by_server)).await
     }
 
     /// Passes on what the statistics have to say.

@@ -19,9 +19,9 @@ use crate::cli::output::{Format, SpanStyle, StyledLine, StyledPage};
 use crate::cli::records::{Since, parse_since};
 use crate::cli::views;
 use crate::cli::views::stats::StatsRows;
-use crate::model::Error;
+use crate::model::{CallFilter, Error};
+use crate::stats::Summary;
 use crate::stats::summary::{UsageOrder, sort};
-use crate::stats::{StatsQuery, Summary};
 use crate::util::clock::{Clock as _, SystemClock};
 use blocking_statistics::BlockingStatistics;
 use stats_scope::StatsScope;
@@ -40,6 +40,10 @@ pub struct StatsArgs {
     /// after two days with a whole hour, after five weeks with a whole day
     #[arg(long, value_name = "TIME", value_parser = parse_since)]
     pub since: Option<Since>,
+    /// Show what changed since the period of equal length before
+    #[arg(long, value_name = "PERIOD", value_enum, requires = "since",
+          conflicts_with_all = ["watch", "export", "reset"])]
+    pub compare: Option<ComparedPeriod>,
     /// In which order: by name, most calls, most errors, slowest, or used last
     #[arg(long, value_name = "COLUMN", value_enum, default_value_t)]
     pub sort: StatsSortColumn,
@@ -100,13 +104,26 @@ pub enum StatsGrouping {
     Server,
 }
 
+/// Which other period the figures are compared with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ComparedPeriod {
+    /// The period of equal length before the window.
+    Previous,
+}
+
 impl StatsArgs {
+    /// What the rows of a table are.
+    fn rows(&self) -> StatsRows {
+        match self.by {
+            StatsGrouping::Tool => StatsRows::Tools,
+            StatsGrouping::Server => StatsRows::Servers,
+        }
+    }
+
     /// What is asked now; a window that begins some time ago moves on.
-    fn query(&self, scope: &StatsScope, now: Duration) -> StatsQuery {
-        let since = self
-            .since
-            .map(|since| Duration::try_from_secs_f64(since.unix(now).max(0.0)).unwrap_or_default());
-        StatsQuery { since, tools: scope.tools() }
+    fn filter(&self, scope: &StatsScope, now: Duration) -> CallFilter {
+        let since = self.since.map(|since| since.time(now));
+        CallFilter { since, tools: scope.tools(), ..CallFilter::default() }
     }
 }
 
@@ -139,9 +156,15 @@ async fn perform(args: &StatsArgs, context: &CommandContext, format: Format) -> 
     if args.watch {
         return watch::run(args, reading, &scope, context, format).await;
     }
-    let query = args.query(&scope, SystemClock.unix());
-    let (mut summary, slices) = reading.summary(query, scope.is_single_tool()).await?;
+    let filter = args.filter(&scope, SystemClock.unix());
+    let (mut summary, slices) = reading.summary(filter.clone(), scope.is_single_tool()).await?;
     sort(&mut summary.tools, args.sort.order());
+    let comparison = match args.compare {
+        Some(ComparedPeriod::Previous) => {
+            reading.compare(filter, &summary, args.by == StatsGrouping::Server).await?
+        }
+        None => None,
+    };
     reading.print_notes();
     if let Some(file) = &args.export {
         return export::run(file, &summary, context);
@@ -151,7 +174,8 @@ async fn perform(args: &StatsArgs, context: &CommandContext, format: Format) -> 
         Format::Json | Format::Yaml => {
             let is_single = summary.tools.len() == 1 && scope.is_single_tool();
             let slices = is_single.then_some(slices.as_slice());
-            output.value(format, &StatsJson::new(&summary, slices))
+            let value = StatsJson::new(&summary, slices);
+            output.value(format, &value.with_comparison(comparison.as_ref()))
         }
         Format::Names => {
             let mut page = StyledPage::default();
@@ -161,7 +185,18 @@ async fn perform(args: &StatsArgs, context: &CommandContext, format: Format) -> 
             output.page(&page)
         }
         _ => {
-            output.page(&page(args, &summary, &scope, &slices, output.width()))?;
+            if let Some(comparison) = &comparison {
+                output.page(&views::stats::comparison::table(
+                    comparison,
+                    args.rows(),
+                    output.width(),
+                ))?;
+                for line in views::stats::comparison::remarks(comparison) {
+                    output.note(&line);
+                }
+            } else {
+                output.page(&page(args, &summary, &scope, &slices, output.width()))?;
+            }
             remark(args, &summary, &scope, context);
             Ok(())
         }

@@ -40,9 +40,9 @@ pub(super) async fn run(
         let pictures = output.is_terminal() && format != Format::Json;
         if changed || (pictures && rested >= IDLE_POLLS) {
             rested = 0;
-            let query = args.query(scope, SystemClock.unix());
+            let filter = args.filter(scope, SystemClock.unix());
             let (mut summary, slices) =
-                reading.summary(query, scope.is_single_tool() && pictures).await?;
+                reading.summary(filter, scope.is_single_tool() && pictures).await?;
             sort(&mut summary.tools, args.sort.order());
             if format == Format::Json {
                 output.line(&StatsJson::new(&summary, None))?;

@@ -56,9 +56,7 @@ pub fn page(usage: &Usage, slices: &[TimeSlice], width: Option<usize>) -> Styled
     }
     if counts.failed() > 0 {
         page.heading("Failures");
-        let mut kinds: Vec<(&String, &u64)> = counts.failures.iter().collect();
-        kinds.sort_by_key(|(kind, count)| (std::cmp::Reverse(**count), *kind));
-        for (kind, count) in kinds {
+        for (kind, count) in counts.failures_by_count() {
             fact(&mut page, kind, StyledLine::styled(SpanStyle::Error, count.to_string()));
         }
     }

@@ -1,6 +1,7 @@
 //! `stats`: tables and lines.
 
 pub mod chart;
+pub mod comparison;
 pub mod detail;
 
 use std::time::Duration;
@@ -45,6 +46,7 @@ pub fn table(usages: &[Usage], rows: StatsRows, width: Option<usize>) -> StyledP
         number("P99").droppable(4),
         number("MAX").droppable(7),
         TableColumn::new("LAST USED").droppable(5),
+        TableColumn::new("FAILURES").shrinks_to(10).droppable(9),
     ]);
     for usage in usages {
         let (counts, durations) = (&usage.counts, &usage.counts.durations);
@@ -68,6 +70,7 @@ pub fn table(usages: &[Usage], rows: StatsRows, width: Option<usize>) -> StyledP
             quantile(durations, 0.99),
             StyledLine::plain(time(durations.max())),
             StyledLine::styled(SpanStyle::Dim, local_time(seconds(usage.period.last))),
+            StyledLine::styled(SpanStyle::Error, counts.failures_text()),
         ]);
     }
     table.layout(width)
@@ -117,6 +120,11 @@ pub fn summary_line(usage: &Usage) -> StyledLine {
     line = line.then(SpanStyle::Plain, ", ");
     line.append(share(counts));
     line.push(SpanStyle::Plain, "% ok");
+    if counts.failed() > 0 {
+        line.push(SpanStyle::Plain, " (");
+        line.push(SpanStyle::Error, counts.failures_text());
+        line.push(SpanStyle::Plain, ")");
+    }
     if durations.count() > 0 {
         for (name, share) in [("p50", 0.5), ("p95", 0.95), ("p99", 0.99)] {
             line.push(SpanStyle::Plain, format!(", {name} "));
@@ -215,13 +223,13 @@ pub(in crate::cli) mod tests {
         let page = |width| shown(&table(&summary.tools, StatsRows::Tools, width));
         let wide = page(None);
         let head: Vec<&str> = wide.lines().next().unwrap().split_whitespace().collect();
-        let columns = "TOOL SERVER CALLS OK% ERRORS MEAN P50 P95 P99 MAX LAST USED";
+        let columns = "TOOL SERVER CALLS OK% ERRORS MEAN P50 P95 P99 MAX LAST USED FAILURES";
         assert_eq!(head.join(" "), columns);
         let row = |name: &str| wide.lines().find(|line| line.starts_with(name)).unwrap();
         // A name of others that was cut holds no half of an escape sequence.
         for (name, parts) in [
             ("calculator", ["2000", "100.0", "2026-11-21 23:46:16"]),
-            ("web-search␛[2J", ["38", "81.6", "31 ms?"]),
+            ("web-search␛[2J", ["38", "81.6", "timeout 4, tool 2, unreachable 1"]),
             ("web-fail", ["0.0", "web", "2026-11-21 23:46:16"]),
         ] {
             for part in parts {
@@ -248,7 +256,7 @@ pub(in crate::cli) mod tests {
         assert!(used.starts_with("2,000 calls, 100.0% ok, p50 1 s, p95 1.9"), "{used}");
         assert!(used.ends_with(", last used 2026-11-21 23:46:16\n"), "{used}");
         let failed = line(&summary.tools[1]);
-        assert_eq!(failed, "1 call, 0.0% ok, last used 2026-11-21 23:46:16\n");
+        assert_eq!(failed, "1 call, 0.0% ok (tool 1), last used 2026-11-21 23:46:16\n");
         let news = shown(&StyledPage::from(update_line(&summary.tools[2], 3)));
         assert!(news.contains("web-search␛[2J  +3  calls 38  errors 7  p50 16"), "{news}");
     }

@@ -16,6 +16,7 @@ use async_trait::async_trait;
 use serde_json::Value;
 
 use super::call::CurrentDefinition;
+use super::call_meta::shared_meta;
 use super::{McpProvider, roots};
 use crate::config::spec::Endpoint;
 use crate::mcp::calling;
@@ -64,7 +65,8 @@ impl McpProvider {
         }
         let schema = definition.map(|definition| Arc::clone(&definition.input_schema));
         let roots_guard = RootsGuard::new(schema, &self.spec.roots, &self.spec.name);
-        let meta = connection.request_meta(self.log_level());
+        let mut meta = connection.request_meta(self.log_level());
+        meta.extend(shared_meta(&job.context));
         let lane = StdioLane::open(connection, tool, &meta, job.context.call_id.clone());
         Ok(lane.map(|lane| {
             let (worked, known) = (Arc::clone(&self.has_worked), Arc::clone(&self.known));

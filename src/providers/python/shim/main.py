@@ -125,6 +125,8 @@ class Context:
         self._call = call
         self.call_id = told.get("call_id", "")
         self.session_id = told.get("session_id", "")
+        self.user_id = told.get("user_id")
+        self.traceparent = told.get("traceparent")
         self.cwd = told.get("cwd", "")
         self.environment = told.get("environment") or {}
         self.metadata = told.get("metadata") or {}

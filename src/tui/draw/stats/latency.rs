@@ -97,9 +97,9 @@ fn facts(styler: &Styler<'_>, state: &AppState, usage: &Usage, width: u16) -> Ve
         ));
     }
     lines.extend(over_time(styler, state, usage, width));
+    lines.extend(since_before(styler, state, usage));
     if counts.failed() > 0 {
-        let mut kinds: Vec<(&String, &u64)> = counts.failures.iter().collect();
-        kinds.sort_by_key(|(kind, count)| (std::cmp::Reverse(**count), *kind));
+        let kinds = counts.failures_by_count();
         let said: Vec<String> =
             kinds.iter().take(KINDS).map(|(kind, count)| format!("{kind} {count}")).collect();
         lines.push(Line::from(vec![
@@ -116,6 +116,24 @@ fn facts(styler: &Styler<'_>, state: &AppState, usage: &Usage, width: u16) -> Ve
         lines.push(styler.line(StyleRole::Dim, "? too few calls for a reliable percentile"));
     }
     lines
+}
+
+/// What changed since the period of equal length before the window.
+fn since_before(styler: &Styler<'_>, state: &AppState, usage: &Usage) -> Option<Line<'static>> {
+    let comparison = state.stats.snapshot.as_ref()?.comparison.as_ref()?;
+    let change = comparison.of(&usage.tool)?;
+    let figures = [
+        ("calls", change.calls().relative_text()),
+        ("errors", change.error_share().points_text()),
+        ("p50", change.quantile(0.5).relative_text()),
+        ("p95", change.quantile(0.95).relative_text()),
+    ];
+    let told = figures.into_iter().filter(|(_, text)| !text.is_empty());
+    let told: Vec<String> = told.map(|(name, text)| format!("{name} {text}")).collect();
+    Some(Line::from(vec![
+        styler.span(StyleRole::Dim, format!("{:<8}", "change")),
+        styler.span(StyleRole::Plain, told.join("  ")),
+    ]))
 }
 
 /// Where all of it is kept.

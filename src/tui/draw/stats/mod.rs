@@ -77,6 +77,9 @@ pub(super) fn line_of(styler: &Styler<'_>, usage: &Usage, window: StatsWindow) -
         calls => format!("{} calls", grouped(calls)),
     };
     let mut parts = vec![calls, format!("{}% ok", share(counts))];
+    if counts.failed() > 0 {
+        parts.push(counts.failures_text());
+    }
     if counts.durations.count() > 0 {
         let told = [QUANTILES[0], QUANTILES[2]];
         let told = told.map(|(name, at)| format!("{name} {}", quantile(&counts.durations, at).0));

@@ -1,5 +1,6 @@
 //! Snapshot tests of the statistics view.
 
+use crate::stats::comparison::PeriodComparison;
 use crate::tui::draw::tests::{ASCII, picture};
 use crate::tui::event::stats::{StatsEvent, StatsWindow};
 use crate::tui::event::{AppEvent, UserInput};
@@ -93,4 +94,19 @@ fn no_size_is_too_small() {
         picture(&state, ASCII);
         state.update(AppEvent::Input(UserInput::Key(KeyPress::Esc)));
     }
+}
+
+#[test]
+fn what_changed_since_the_period_before_is_told() {
+    let mut seen = crate::tui::state::stats::tests::seen(StatsWindow::Hour);
+    let mut earlier = crate::tui::state::stats::tests::seen(StatsWindow::Hour).summary;
+    for usage in &mut earlier.tools {
+        usage.counts.failures.clear();
+    }
+    seen.comparison = Some(PeriodComparison::new(&seen.summary, &earlier, false));
+    let mut state = sized(measured(), 120, 40);
+    state.update(AppEvent::Stats(StatsEvent::Loaded(Box::new(seen))));
+    press(&mut state, &["s", "<up>"]);
+    let drawn = picture(&state, ASCII);
+    assert!(drawn.contains("change  calls +23%  errors +18.4 pp"), "{drawn}");
 }

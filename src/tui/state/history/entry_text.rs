@@ -117,6 +117,17 @@ fn facts(page: &mut ScrollText, entry: &HistoryEntry) {
             page.fact(name, value);
         }
     }
+    if let Some(caller) = &entry.caller {
+        let names = [
+            ("user", caller.user_id.clone().unwrap_or_default()),
+            ("directory", caller.cwd.clone()),
+            ("variables", caller.environment.join(", ")),
+            ("metadata", caller.metadata.join(", ")),
+        ];
+        for (name, value) in names.into_iter().filter(|(_, value)| !value.is_empty()) {
+            page.fact(name, value);
+        }
+    }
     if entry.attempts > 1 {
         page.fact("attempts", entry.attempts.to_string());
     }

@@ -45,6 +45,7 @@ pub(in crate::tui) fn seen(window: StatsWindow) -> StatsSnapshot {
     StatsSnapshot {
         window,
         summary: Summary { from, now, tools, ..Summary::default() },
+        comparison: None,
         timelines,
         notes: Vec::new(),
         place: "/state/toolhost/stats.db".to_owned(),

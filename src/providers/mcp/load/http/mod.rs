@@ -37,6 +37,7 @@ use crate::provider::load::{
 };
 use crate::providers::mcp::McpProvider;
 use crate::providers::mcp::call::CurrentDefinition;
+use crate::providers::mcp::call_meta::shared_meta;
 
 /// Variables that name a proxy, which our own connections would go around.
 const PROXIES: [&str; 6] =
@@ -71,7 +72,9 @@ impl McpProvider {
             if calling::requires_task(&connection, definition.as_deref()) {
                 return Ok(None);
             }
-            let request = ToolCallTemplate::new(tool, &connection.request_meta(self.log_level()));
+            let mut meta = connection.request_meta(self.log_level());
+            meta.extend(shared_meta(&job.context));
+            let request = ToolCallTemplate::new(tool, &meta);
             let Some(opener) = connection.lane_opener() else { return Ok(None) };
             let lanes = opener.open_lanes(tool, request, job.concurrency, job.timeout).await;
             let Some(lanes) = lanes.map_err(|error| error.with_server(&self.spec.name))? else {

@@ -1,0 +1,33 @@
+//! Whose calls a run makes, as the user's own environment says.
+//!
+//! Owns: the variables `TOOLHOST_USER`, `TRACEPARENT` and `TRACESTATE`. Never does: refuse a run
+//! because of them: what is wrong in one of them is left out, and said.
+
+use crate::config::environment::Environment;
+use crate::host::builder::ToolHostBuilder;
+use crate::host::caller::check_user;
+use crate::model::{Error, EventSink, HostEvent, TraceContext};
+
+/// Gives every call of a host the user and the trace of the environment.
+pub(super) fn apply(
+    host: ToolHostBuilder,
+    environment: &dyn Environment,
+    events: &EventSink,
+) -> ToolHostBuilder {
+    let set = |name| environment.var(name).filter(|value| !value.is_empty());
+    let user = set("TOOLHOST_USER").map(|user| check_user(&user).map(|()| user));
+    let state = set("TRACESTATE");
+    let trace = set("TRACEPARENT").map(|parent| TraceContext::parse(&parent, state.as_deref()));
+    host.user_id(usable(user, "TOOLHOST_USER", events)).trace(usable(trace, "TRACEPARENT", events))
+}
+
+fn usable<T>(value: Option<Result<T, Error>>, variable: &str, events: &EventSink) -> Option<T> {
+    match value? {
+        Ok(value) => Some(value),
+        Err(error) => {
+            let text = format!("{variable} is left out: {error}");
+            events.emit(HostEvent::Warning { text });
+            None
+        }
+    }
+}

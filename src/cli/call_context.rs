@@ -1,0 +1,143 @@
+//! `--context`: what a person says about a call beside its arguments.
+//!
+//! Owns: the syntax, and which keys mean something to toolhost. Never does: check what is said; the
+//! host does, whoever calls.
+
+use serde_json::Value;
+
+use crate::host::request::CallRequest;
+use crate::model::{Error, TraceContext};
+
+/// Keys that only toolhost sets, and what to use instead.
+const RESERVED: [(&str, &str); 3] = [
+    ("session_id", "--session ID names the session"),
+    ("call_id", "each call gets an identity of its own"),
+    ("cwd", "it is the directory that toolhost runs in"),
+];
+
+/// One word of `--context`.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ContextArg {
+    /// `KEY=VALUE`: a variable, or a key that toolhost knows.
+    Text(String, String),
+    /// `KEY:=JSON`: metadata.
+    Json(String, Value),
+}
+
+/// A value of `--context` that cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum ParseContextError {
+    /// No key, no `=`, or a NUL byte.
+    #[error("expected KEY=VALUE or KEY:=JSON")]
+    Pair,
+    /// What stands behind `:=` is not JSON.
+    #[error("invalid JSON: {0}")]
+    Json(#[from] serde_json::Error),
+}
+
+/// Reads one word.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn parse(text: &str) -> Result<ContextArg, ParseContextError> {
+    let (key, value) = text.split_once('=').ok_or(ParseContextError::Pair)?;
+    let word = match key.strip_suffix(':') {
+        Some(key) => ContextArg::Json(key.to_owned(), serde_json::from_str(value)?),
+        None => ContextArg::Text(key.to_owned(), value.to_owned()),
+    };
+    match &word {
+        ContextArg::Text(key, _) | ContextArg::Json(key, _)
+            if key.is_empty() || text.contains('\0') =>
+        {
+            Err(ParseContextError::Pair)
+        }
+        _ => Ok(word),
+    }
+}
+
+/// Puts the words into a request. `user_id`, `traceparent` and `tracestate` have places of their own
+/// there, however they are written.
+///
+/// # Errors
+/// A usage error for a reserved key, and for a user or a trace that is none.
+pub fn apply(words: &[ContextArg], request: &mut CallRequest) -> Result<(), Error> {
+    let (mut traceparent, mut tracestate) = (None, None);
+    for word in words {
+        let (ContextArg::Text(key, _) | ContextArg::Json(key, _)) = word;
+        if let Some((_, instead)) = RESERVED.iter().find(|(reserved, _)| reserved == key) {
+            return Err(Error::usage(format!("--context cannot set '{key}'")).with_hint(*instead));
+        }
+        match (key.as_str(), word) {
+            ("user_id", _) => request.user_id = Some(text(word)?),
+            ("traceparent", _) => traceparent = Some(text(word)?),
+            ("tracestate", _) => tracestate = Some(text(word)?),
+            (_, ContextArg::Text(key, value)) => {
+                request.environment.insert(key.clone(), value.clone());
+            }
+            (_, ContextArg::Json(key, value)) => {
+                request.metadata.insert(key.clone(), value.clone());
+            }
+        }
+    }
+    match (traceparent, tracestate) {
+        (Some(parent), state) => {
+            request.trace = Some(TraceContext::parse(&parent, state.as_deref())?);
+            Ok(())
+        }
+        (None, Some(_)) => Err(Error::usage("'tracestate' belongs to a 'traceparent'")
+            .with_hint("give both with --context")),
+        (None, None) => Ok(()),
+    }
+}
+
+/// The text of a key that has to be one.
+fn text(word: &ContextArg) -> Result<String, Error> {
+    match word {
+        ContextArg::Text(_, text) | ContextArg::Json(_, Value::String(text)) => Ok(text.clone()),
+        ContextArg::Json(key, _) => Err(Error::usage(format!("'{key}' has to be a text"))
+            .with_hint(format!("--context {key}=TEXT"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::host::request::CallArguments;
+    use crate::model::JsonObject;
+
+    const PARENT: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+
+    fn applied(words: &[&str]) -> Result<CallRequest, Error> {
+        let words: Vec<ContextArg> = words.iter().map(|word| parse(word).unwrap()).collect();
+        let mut request = CallRequest::new("t", CallArguments::Object(JsonObject::new()));
+        apply(&words, &mut request).map(|()| request)
+    }
+
+    #[test]
+    fn known_keys_have_their_places() {
+        let (parent, state) = (format!("traceparent={PARENT}"), "tracestate=a=1");
+        let request = applied(&["A=b=c", "n:=[1]", "user_id:=\"ada\"", &parent, state]).unwrap();
+        assert_eq!(request.environment.get("A").map(String::as_str), Some("b=c"));
+        assert_eq!(Value::Object(request.metadata), json!({ "n": [1] }));
+        assert_eq!(request.user_id.as_deref(), Some("ada"));
+        let trace = request.trace.unwrap();
+        assert_eq!((trace.traceparent(), trace.tracestate()), (PARENT, Some("a=1")));
+    }
+
+    #[test]
+    fn what_cannot_be_set_says_what_can() {
+        for (word, told) in [
+            ("session_id=x", "cannot set 'session_id'"),
+            ("call_id:=1", "cannot set 'call_id'"),
+            ("user_id:=1", "'user_id' has to be a text"),
+            ("traceparent=x", "not a W3C trace parent"),
+            ("tracestate=a=1", "belongs to a 'traceparent'"),
+        ] {
+            let error = applied(&[word]).unwrap_err();
+            assert!(error.message().contains(told), "{word}: {error}");
+            assert!(error.hint().is_some(), "{word}");
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! What is said when no tool has the name that was looked for.
+//!
+//! Owns: whose fault that is — the name's, a broken entry's or a silent server's — and what to try
+//! instead. Never does: search.
+
+use std::sync::Arc;
+
+use super::directory::ToolDirectory;
+use super::listings::RegisteredProvider;
+use super::router::{ProviderListings, SHOWN, Search, ToolCandidate, is_in_scope};
+use super::silent_servers::SilentServers;
+use crate::catalogue::naming;
+use crate::config::spec::{DisabledEntry, FileRole};
+use crate::model::{Error, ToolName};
+
+impl ToolDirectory {
+    /// The entry a person means is in a file, but something is wrong with it.
+    pub(super) fn disabled_entry_error(&self, name: &str) -> Option<Error> {
+        let entry = self.disabled.iter().find(|entry| {
+            entry.name == name
+                || ((entry.role == FileRole::Servers || entry.refusal.is_some())
+                    && naming::after_component(name, &entry.name).is_some())
+        })?;
+        Some(entry_error(entry))
+    }
+
+    /// The same for an unknown name that may be one of the tools of an entry.
+    fn disabled_component_error(&self, name: &str) -> Option<Error> {
+        let entry = self
+            .disabled
+            .iter()
+            .find(|entry| naming::after_component(name, &entry.name).is_some())?;
+        Some(entry_error(entry))
+    }
+
+    /// Nothing fits. The failure of a server is the answer when the name is known to be its own, when
+    /// the caller asked for that server, or when no server answered at all. Otherwise it is a note: a name
+    /// that nothing has is wrong, whichever servers are silent. `begins` are the known components that the
+    /// name may begin with, the longest first.
+    pub(super) fn not_found_error(
+        &self,
+        search: &Search<'_>,
+        begins: &[&str],
+        pool: &[ToolCandidate<'_>],
+        answers: &ProviderListings,
+    ) -> Error {
+        let Search { name, servers, .. } = *search;
+        if let Some(error) = self.roster().removed_error(name) {
+            return error;
+        }
+        let declares = |(provider, _): &&(Arc<RegisteredProvider>, Error)| {
+            provider.declared().tools.iter().any(|tool| {
+                let known = &tool.definition.name;
+                known.full() == name || known.tool() == name
+            })
+        };
+        if let Some((_, error)) = answers.failures.iter().find(declares) {
+            return error.clone();
+        }
+        let disabled = self.disabled.iter().find(|entry| {
+            is_in_scope(servers, Some(&entry.name))
+                && entry.declares.iter().any(|tool| tool == name)
+        });
+        if let Some(entry) = disabled {
+            return entry_error(entry).with_detail(format!("it declares the tool '{name}'"));
+        }
+        let silent = SilentServers::of_providers(&answers.failures);
+        if let Some(error) = begins.first().and_then(|owner| silent.failure_of(owner)) {
+            return error;
+        }
+        let is_asked_for = !servers.is_empty() || !search.skipped.is_empty();
+        let none_answered = answers.listings.is_empty() && pool.is_empty();
+        if let (Some(error), true) = (silent.decisive_failure(), is_asked_for || none_answered) {
+            return error;
+        }
+        if let Some(error) = self.disabled_component_error(name) {
+            return error;
+        }
+        let error = Error::usage(match servers {
+            [] => format!("unknown tool '{name}'{}", search.view.scope_words()),
+            [server] => format!("server '{server}' has no tool '{name}'"),
+            servers => format!("none of {} servers has a tool '{name}'", servers.len()),
+        });
+        let visible =
+            pool.iter().map(|(_, tool)| &tool.definition).filter(|tool| search.view.shows(tool));
+        let names: Vec<&ToolName> = visible.map(|tool| &tool.name).collect();
+        let error = error.with_hint(unknown_name_hint(name, begins.first().copied(), &names));
+        silent.annotate(error, &format!("'{name}'"))
+    }
+}
+
+/// What to try instead of a name that no tool has: the ones that look like it, else all tools of the
+/// component that it begins with.
+fn unknown_name_hint(name: &str, owner: Option<&str>, names: &[&ToolName]) -> String {
+    let own: Vec<&ToolName> =
+        names.iter().copied().filter(|known| known.component() == owner).collect();
+    let rest = owner.and_then(|owner| naming::after_component(name, owner));
+    let near = match rest {
+        Some(rest) if !own.is_empty() => naming::did_you_mean(rest, &own),
+        _ => naming::did_you_mean(name, names),
+    };
+    if let Some(near) = near {
+        return near;
+    }
+    match rest {
+        Some(_) if !own.is_empty() => {
+            let shown: Vec<String> = own.iter().take(SHOWN).map(|name| name.full()).collect();
+            let more = if own.len() > SHOWN { " and more" } else { "" };
+            format!("its tools are {}{more}", shown.join(", "))
+        }
+        _ => "`toolhost list` shows all tools".to_owned(),
+    }
+}
+
+fn entry_error(entry: &DisabledEntry) -> Error {
+    if let Some(refusal) = &entry.refusal {
+        return refusal.clone();
+    }
+    let problem = &entry.diagnostic;
+    let mut error =
+        Error::config(format!("'{}' is out of service: {}", entry.name, problem.message));
+    if let Some(place) = &problem.location {
+        error = error.with_location(place.clone());
+    }
+    if let Some(hint) = &problem.hint {
+        error = error.with_hint(hint);
+    }
+    error
+}

@@ -1,0 +1,168 @@
+//! A call that was asked for and is not dispatched yet.
+//!
+//! Owns: that it leaves a record when it never gets further: its server does not start, it is refused,
+//! or the person gives up while a question stands. What is wrong with the call itself (an unknown name,
+//! arguments that do not fit) leaves none: nothing was asked of any tool. Never does: decide anything.
+
+use std::sync::{Arc, OnceLock};
+use std::time::Instant;
+
+use serde_json::Value;
+
+use super::ToolHost;
+use super::call_record::caller_record;
+use super::request::ArgumentWord;
+use super::request::{CallArguments, CallRequest};
+use crate::audit::mask::MASK;
+use crate::model::{
+    CallId, CallRecord, Error, ErrorKind, HostEvent, JsonObject, RecordedOutcome, Signal,
+    ToolDefinition, ToolSource,
+};
+
+/// What is known of a call before it is dispatched. Dropped while it is open, it was given up.
+pub(super) struct UnsentCall<'a> {
+    host: &'a ToolHost,
+    request: &'a CallRequest,
+    id: &'a CallId,
+    parent: Option<&'a CallId>,
+    started: Instant,
+    definition: OnceLock<Arc<ToolDefinition>>,
+    arguments: OnceLock<JsonObject>,
+    /// Whether it stands for the calls of a benchmark, which are no use of the tool.
+    is_batch: bool,
+    is_open: bool,
+}
+
+impl<'a> UnsentCall<'a> {
+    /// A call of which only the request is known.
+    pub(super) fn new(
+        host: &'a ToolHost,
+        request: &'a CallRequest,
+        id: &'a CallId,
+        parent: Option<&'a CallId>,
+    ) -> Self {
+        Self {
+            host,
+            request,
+            id,
+            parent,
+            started: host.pipeline.clock.now(),
+            definition: OnceLock::new(),
+            arguments: OnceLock::new(),
+            is_batch: false,
+            is_open: true,
+        }
+    }
+
+    /// The same for a benchmark.
+    pub(super) fn of_batch(mut self) -> Self {
+        self.is_batch = true;
+        self
+    }
+
+    /// The tool that the name was resolved to.
+    pub(super) fn set_tool(&self, definition: &Arc<ToolDefinition>) {
+        let _known_before = self.definition.set(Arc::clone(definition));
+    }
+
+    /// The arguments as they would have been sent, in place of those of the request.
+    pub(super) fn set_arguments(&self, arguments: JsonObject) {
+        let _known_before = self.arguments.set(arguments);
+    }
+
+    /// Whether a tool was found.
+    pub(super) fn has_tool(&self) -> bool {
+        self.definition.get().is_some()
+    }
+
+    /// The call has a record of its own from now on, or needs none.
+    pub(super) fn close(mut self) {
+        self.is_open = false;
+    }
+
+    /// Records why the call was not dispatched.
+    pub(super) fn fail(mut self, error: &Error) {
+        self.is_open = false;
+        self.record(error);
+    }
+
+    fn record(&self, error: &Error) {
+        if error.kind() == ErrorKind::Usage {
+            return;
+        }
+        let (pipeline, now) = (&self.host.pipeline, self.host.pipeline.clock.now());
+        let outcome = RecordedOutcome {
+            failure: Some(error.kind()),
+            message: Some(pipeline.masker.text(error.message())),
+            duration: now.saturating_duration_since(self.started),
+            ..RecordedOutcome::default()
+        };
+        let (recorder, call) = (&pipeline.recorder, self.call(error));
+        let written = if self.is_batch {
+            recorder.record_batch_outcome(&call, &outcome)
+        } else {
+            recorder.record_outcome(&call, &outcome, None)
+        };
+        if let Err(cause) = written {
+            let text = format!("not recorded: {cause}");
+            self.host.sessions.events.emit(HostEvent::Warning { text });
+        }
+    }
+
+    fn call(&self, error: &Error) -> CallRecord {
+        let definition = self.definition.get();
+        let component = |tool: &Arc<ToolDefinition>| tool.name.component().map(str::to_owned);
+        let (tool, server, source) = match definition {
+            Some(tool) if tool.source == ToolSource::Mcp => {
+                (tool.name.full(), component(tool), Some(ToolSource::Mcp))
+            }
+            Some(tool) => (tool.name.full(), None, Some(tool.source)),
+            None => {
+                let server = error.server().map(str::to_owned);
+                let source = server.is_some().then_some(ToolSource::Mcp);
+                (self.host.pipeline.masker.text(&self.request.name), server, source)
+            }
+        };
+        CallRecord {
+            id: self.id.clone(),
+            parent: self.parent.cloned(),
+            tool,
+            server,
+            source,
+            definition: definition.cloned(),
+            caller: caller_record(self.host, self.request, definition.map(AsRef::as_ref)),
+            protocol: None,
+            arguments: self.masked_arguments(),
+            decision: None,
+        }
+    }
+
+    /// The arguments without secrets. Without the schema nobody knows which of them are, so only their
+    /// names are told.
+    fn masked_arguments(&self) -> JsonObject {
+        let given = || match &self.request.arguments {
+            CallArguments::Object(object) => object.clone(),
+            CallArguments::Words(words) => words
+                .iter()
+                .map(|word| match word {
+                    ArgumentWord::Text { key, value } => (key.clone(), value.clone().into()),
+                    ArgumentWord::Json { key, value } => (key.clone(), value.clone()),
+                })
+                .collect(),
+        };
+        let arguments = self.arguments.get().cloned().unwrap_or_else(given);
+        match self.definition.get() {
+            Some(tool) => self.host.pipeline.masker.arguments(&arguments, &tool.input_schema),
+            None => arguments.into_iter().map(|(key, _)| (key, Value::from(MASK))).collect(),
+        }
+    }
+}
+
+impl Drop for UnsentCall<'_> {
+    fn drop(&mut self) {
+        if self.is_open {
+            let kind = ErrorKind::Interrupted(Signal::Interrupt);
+            self.record(&Error::new(kind, "the caller went away"));
+        }
+    }
+}

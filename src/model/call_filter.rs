@@ -1,0 +1,116 @@
+//! Which of the recorded calls are asked for.
+//!
+//! Owns: the one filter that the audit log, the history and the statistics are read with. Never does:
+//! read a record.
+
+use std::time::Duration;
+
+use crate::util::pattern;
+
+/// Records older than what is asked for by more than this, in seconds, end a search from the newest
+/// to the oldest: a clock that was put back by less hides no newer ones behind them.
+const CLOCK_SLACK: f64 = 86_400.0;
+
+/// A choice among recorded calls; the default is all of them. The statistics count calls without
+/// keeping them, so that only the time and the tools choose among them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CallFilter {
+    /// Not before this, as time since the Unix epoch.
+    pub since: Option<Duration>,
+    /// Only before this, as time since the Unix epoch.
+    pub until: Option<Duration>,
+    /// Only tools whose full name matches one of these patterns; `None` is all.
+    pub tools: Option<Vec<String>>,
+    /// Only calls that failed, or only calls that did not.
+    pub failed: Option<bool>,
+    /// Only calls of this session.
+    pub session: Option<String>,
+    /// Only decisions that contain this text.
+    pub decision: Option<String>,
+}
+
+/// What a record tells about a call, as far as a filter asks.
+#[derive(Debug, Clone, Copy)]
+pub struct CallFacts<'a> {
+    /// When it began, in seconds since the Unix epoch.
+    pub at: f64,
+    /// The tool by its full name.
+    pub tool: &'a str,
+    /// Whether it did not end well.
+    pub failed: bool,
+    /// The session it was made in, when the record says.
+    pub session: Option<&'a str>,
+    /// What was decided about it, in words.
+    pub decision: &'a str,
+}
+
+impl CallFilter {
+    /// Whether a call is asked for.
+    pub fn matches(&self, call: &CallFacts<'_>) -> bool {
+        let session = self.session.as_deref();
+        self.since.is_none_or(|since| call.at >= since.as_secs_f64())
+            && self.until.is_none_or(|until| call.at < until.as_secs_f64())
+            && self.matches_tool(call.tool)
+            && self.failed.is_none_or(|failed| failed == call.failed)
+            && session.is_none_or(|session| call.session == Some(session))
+            && self.decision.as_ref().is_none_or(|words| call.decision.contains(words.as_str()))
+    }
+
+    /// Whether calls of this tool are asked for.
+    pub fn matches_tool(&self, tool: &str) -> bool {
+        let is_one = |patterns: &Vec<String>| patterns.iter().any(|p| pattern::matches(p, tool));
+        self.tools.as_ref().is_none_or(is_one)
+    }
+
+    /// Whether records from this time on, in seconds since the Unix epoch, are too old, and so are all
+    /// before them.
+    pub fn ends_at(&self, at: f64) -> bool {
+        self.since.is_some_and(|since| at < since.as_secs_f64() - CLOCK_SLACK)
+    }
+
+    /// The same without what only the record of a call's beginning tells.
+    #[must_use]
+    pub fn without_beginning(&self) -> Self {
+        Self { session: None, decision: None, ..self.clone() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CALL: CallFacts<'_> = CallFacts {
+        at: 100_000.0,
+        tool: "notes-read",
+        failed: false,
+        session: Some("s"),
+        decision: "allowed",
+    };
+
+    #[test]
+    fn every_part_has_to_match() {
+        let at = |seconds| Some(Duration::from_secs(seconds));
+        let tools = |pattern: &str| Some(vec!["x".to_owned(), pattern.to_owned()]);
+        let all = CallFilter {
+            since: at(100_000),
+            until: at(100_001),
+            tools: tools("notes-*"),
+            failed: Some(false),
+            session: Some("s".into()),
+            decision: Some("allow".into()),
+        };
+        assert!(all.matches(&CALL) && CallFilter::default().matches(&CALL));
+        for other in [
+            CallFilter { since: at(100_001), ..all.clone() },
+            CallFilter { until: at(100_000), ..all.clone() },
+            CallFilter { tools: tools("notes"), ..all.clone() },
+            CallFilter { failed: Some(true), ..all.clone() },
+            CallFilter { session: Some("t".into()), ..all.clone() },
+            CallFilter { decision: Some("refused".into()), ..all.clone() },
+        ] {
+            assert!(!other.matches(&CALL), "{other:?}");
+        }
+        assert!(all.without_beginning().matches(&CallFacts { session: None, ..CALL }));
+        assert!(all.ends_at(13_599.0) && !all.ends_at(13_600.0));
+    }
+}

@@ -1,0 +1,67 @@
+//! Names that nothing has, while some server is silent.
+
+use crate::support::{Run, Sandbox};
+
+/// A store, a server that answers, and two that cannot be started.
+fn room() -> Sandbox {
+    let room = Sandbox::new();
+    room.file(
+        "tools.yaml",
+        "components:\n  - { name: notes, type: storage, storage_type: memory }\n",
+    );
+    room.file(
+        "mcp.yaml",
+        "demo: { command: \"${TOOLHOST}\", args: [demo-server] }\n\
+         one: { command: /no/such/program }\ntwo: { command: /no/such/program }\n",
+    );
+    room
+}
+
+fn run<'a>(room: &'a Sandbox, words: &[&'a str]) -> Run<'a> {
+    let files = ["--tools", "tools.yaml", "--mcp", "mcp.yaml"];
+    room.toolhost(files.into_iter().chain(words.iter().copied()))
+}
+
+#[test]
+fn a_name_that_nothing_has_is_wrong_although_servers_are_down() {
+    let room = room();
+    let unknown = run(&room, &["call", "notes-nope"]).check();
+    unknown.exits(2).says(&[
+        "unknown tool 'notes-nope'",
+        "its tools are notes-read, notes-write, notes-list, notes-delete",
+        "2 servers did not answer and may offer 'notes-nope': one, two",
+    ]);
+    for (name, hint) in [("notes-reed", "'notes-read'"), ("demo-ecko", "'demo-echo'")] {
+        run(&room, &["call", name]).check().exits(2).says(&["did you mean", hint]);
+        run(&room, &["inspect", name]).check().exits(2).says(&[hint]);
+    }
+    // The server that was asked for by its name is the one that failed.
+    run(&room, &["call", "one-echo"]).check().exits(4).says(&["server 'one'"]);
+    run(&room, &["call", "--server", "one", "echo"]).check().exits(4).says(&["server 'one'"]);
+    // Alone, it is all that was asked.
+    room.file("mcp.yaml", "one: { command: /no/such/program }\n");
+    room.toolhost(["--mcp", "mcp.yaml", "call", "echo"]).check().exits(4).says(&["server 'one'"]);
+}
+
+#[test]
+fn a_bare_name_costs_one_line_for_all_silent_servers() {
+    let room = room();
+    let found = run(&room, &["call", "echo", "message=hi"]).check();
+    assert_eq!(found.exits(0).out(), "hi\n");
+    let said = found.err();
+    assert_eq!(said.lines().count(), 1, "{said}");
+    assert!(said.contains("2 servers did not answer and may offer 'echo' too: one, two"), "{said}");
+}
+
+#[test]
+fn prompts_and_resources_that_nothing_has_are_wrong_too() {
+    let room = room();
+    let note = "2 servers did not answer and may offer";
+    run(&room, &["prompts", "get", "nope"]).check().exits(2).says(&["unknown prompt", note]);
+    run(&room, &["prompts", "get", "demo-nope"]).check().exits(2).says(&["unknown prompt"]);
+    run(&room, &["resources", "read", "no:where"])
+        .check()
+        .exits(2)
+        .says(&["no server lists", note]);
+    run(&room, &["prompts", "get", "one-nope"]).check().exits(4).says(&["server 'one'"]);
+}
