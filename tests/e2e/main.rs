@@ -14,6 +14,7 @@ mod approval;
 mod audit;
 mod behaviours;
 mod bench;
+mod builtins;
 mod call_rules;
 mod catalogues;
 mod classes;
