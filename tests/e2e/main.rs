@@ -39,6 +39,7 @@ mod json_schemas;
 mod local_faults;
 mod local_trust;
 mod logins;
+mod misspelled_keys;
 mod offers;
 mod pictures;
 mod pins;
