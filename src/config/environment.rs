@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use super::expanded::ExpandedValues;
+use crate::util::keychain::{self, KeychainError};
 
 /// Variables and well-known directories of the process.
 pub trait Environment: Send + Sync {
@@ -27,6 +28,15 @@ pub trait Environment: Send + Sync {
         let value = self.read(VariableName(name))?;
         expanded.variable(name, &value);
         Some(value)
+    }
+
+    /// The secret that the system's keychain keeps for an account of a service, if any. It may take as
+    /// long as a person takes to unlock the keychain.
+    ///
+    /// # Errors
+    /// When there is no keychain, in this build or in this system, or it refuses.
+    fn keychain(&self, service: &str, account: &str) -> Result<Option<Vec<u8>>, KeychainError> {
+        keychain::read(service, account)
     }
 
     /// All variables that are UTF-8.
@@ -117,6 +127,11 @@ pub struct FixedEnvironment {
 impl Environment for FixedEnvironment {
     fn read(&self, name: VariableName<'_>) -> Option<String> {
         self.vars.get(name.as_str()).cloned()
+    }
+
+    /// A made-up environment has no keychain.
+    fn keychain(&self, _service: &str, _account: &str) -> Result<Option<Vec<u8>>, KeychainError> {
+        Err(KeychainError::NotBuilt)
     }
 
     fn vars(&self) -> BTreeMap<String, String> {

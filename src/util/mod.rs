@@ -17,6 +17,7 @@ pub mod ids;
 pub mod jq;
 pub mod json;
 pub mod json_line;
+pub mod keychain;
 pub mod orphans;
 pub mod output_paths;
 pub mod pacer;
