@@ -29,6 +29,7 @@ mod examples;
 mod faults;
 mod files;
 mod fixture;
+mod formats;
 mod history;
 mod host_tools;
 mod hostile;
