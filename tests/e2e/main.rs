@@ -41,6 +41,7 @@ mod local_faults;
 mod local_trust;
 mod logins;
 mod misspelled_keys;
+mod named_files;
 mod offers;
 mod pictures;
 mod pins;
