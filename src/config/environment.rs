@@ -6,9 +6,13 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::OnceLock;
+use std::time::Duration;
 
 use super::expanded::ExpandedValues;
 use crate::util::keychain::{self, KeychainError};
+
+/// How long a person may take to unlock the keychain.
+const UNLOCK_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Variables and well-known directories of the process.
 pub trait Environment: Send + Sync {
@@ -30,13 +34,13 @@ pub trait Environment: Send + Sync {
         Some(value)
     }
 
-    /// The secret that the system's keychain keeps for an account of a service, if any. It may take as
-    /// long as a person takes to unlock the keychain.
+    /// The secret that the system's keychain keeps for an account of a service, if any. It may take a
+    /// minute, for a person may have to unlock the keychain.
     ///
     /// # Errors
     /// When there is no keychain, in this build or in this system, or it refuses.
     fn keychain(&self, service: &str, account: &str) -> Result<Option<Vec<u8>>, KeychainError> {
-        keychain::read(service, account)
+        keychain::read_within(service, account, UNLOCK_TIMEOUT)
     }
 
     /// All variables that are UTF-8.

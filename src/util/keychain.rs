@@ -1,7 +1,12 @@
 //! The keychain of the system: secrets by service and account.
 //!
-//! Owns: which keychain that is, and what a build without the feature `keyring` says. Never does:
-//! wait for anything but the keychain, which may ask a person to unlock it: whoever calls bounds that.
+//! Owns: which keychain that is, how long it may ask a person to unlock it, and what a build without
+//! the feature `keyring` says. Never does: look anywhere else.
+
+use std::sync::mpsc;
+use std::time::Duration;
+
+use super::units::show_duration;
 
 /// Why the system's keychain gives or takes nothing.
 #[derive(Debug, thiserror::Error)]
@@ -9,6 +14,9 @@ pub enum KeychainError {
     /// There is no code for keychains in this build.
     #[error("this build was made without the feature 'keyring'")]
     NotBuilt,
+    /// The keychain gave no answer in this time.
+    #[error("it stayed locked for {}", show_duration(*.0))]
+    Locked(Duration),
     /// This system has no keychain that can be used.
     #[cfg(feature = "keyring")]
     #[error("{0}")]
@@ -17,6 +25,21 @@ pub enum KeychainError {
     #[cfg(feature = "keyring")]
     #[error(transparent)]
     Store(#[from] keyring::Error),
+}
+
+/// As [`read`], for at most `limit`. A keychain that answers later is not heard any more.
+///
+/// # Errors
+/// As [`read`], and [`KeychainError::Locked`].
+pub fn read_within(
+    service: &str,
+    account: &str,
+    limit: Duration,
+) -> Result<Option<Vec<u8>>, KeychainError> {
+    let (service, account) = (service.to_owned(), account.to_owned());
+    let (sender, answer) = mpsc::sync_channel(1);
+    std::thread::spawn(move || sender.send(read(&service, &account)));
+    answer.recv_timeout(limit).unwrap_or(Err(KeychainError::Locked(limit)))
 }
 
 #[cfg(feature = "keyring")]

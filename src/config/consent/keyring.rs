@@ -30,7 +30,6 @@ pub(super) fn secret(
         KeychainError::NotBuilt => ExpandError::new(format!("${{keyring:{name}}}: {why}")).hint(
             "build toolhost with '--features keyring', or use ${VAR} or ${file:PATH} in its place",
         ),
-        #[cfg(feature = "keyring")]
         why => ExpandError::new(format!("${{keyring:{name}}}: the keychain cannot be used: {why}"))
             .hint("unlock it, or use ${VAR} or ${file:PATH} in its place"),
     })?;
