@@ -130,8 +130,8 @@ impl SandboxSpec {
 /// unknown keys are warnings.
 ///
 /// A mapping that names no level means `auto`; but when all it says is limits of resources, it means
-/// `limits`, so that nobody's files are closed for the wish to bound memory. `is_promised` says that
-/// the entry promises more elsewhere (`safety: sandboxed`), and then limits are part of that.
+/// `limits`, so that the wish to bound memory closes no files. `is_promised` says that the entry
+/// promises more elsewhere (`safety: sandboxed`), and then limits are part of that.
 pub fn read(
     node: &ConfigNode,
     base_dir: &Path,

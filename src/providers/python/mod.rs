@@ -1,12 +1,13 @@
 //! Python tools: functions, classes and definitions of the user, called in a worker that stays.
 //!
-//! Owns: what an entry may say (`entry`, `class`), what a definition says (`definition`), the interpreter (`interpreter`) and what belongs to it
-//! (`installation`), the files behind a module
-//! (`module_file`), the code that trust is bound to (`code`) and comparing it (`sealed`, `shim/guard.py`),
-//! the worker (`worker`, `wire`, `worker_pool`) and the program it runs (`shim`, in
-//! Python), results (`result`), and schemas from type hints (`describe`, `description_cache`). Never does: read
-//! or run Python code itself, or start an interpreter to list an entry that has its schema in the
-//! file.
+//! Owns: what an entry may say (`entry`, `class`) and what a definition says (`definition`), the
+//! interpreter (`interpreter`) and what belongs to it (`installation`), the files behind a module
+//! (`module_file`), the code that trust is bound to (`code`) and comparing it (`sealed`,
+//! `shim/guard.py`), the worker (`worker`, `wire`, `worker_pool`) and the program it runs (`shim`, in
+//! Python), results (`result`), schemas from type hints (`describe`, `description_cache`), and the
+//! providers of single functions (`provider`) and of all that a module or class gives (`offered`).
+//! Never does: read or run Python code itself, or start an interpreter to list an entry that has its
+//! schema in the file.
 
 mod class;
 mod code;
@@ -91,7 +92,7 @@ fn effects(node: &ConfigNode, site: &EntrySite<'_>) -> Vec<EntryEffect> {
     let what = match (text("function"), text("class")) {
         (Some(function), _) => format!("{module}.{function}"),
         (None, Some(class)) => format!("the class {module}.{class}"),
-        (None, None) => format!("the typed functions of {module}"),
+        (None, None) => format!("the tools that {module} offers"),
     };
     let is_there = root.as_deref().is_some_and(|root| module_file::file_of(root, module).is_some());
     effects.push(EntryEffect::Loads(if is_there {
