@@ -26,12 +26,13 @@ pub(super) fn secret(
         return Err(ExpandError::new("${keyring:…} needs a name")
             .hint("write ${keyring:ACCOUNT} or ${keyring:SERVICE/ACCOUNT}"));
     }
-    let found = read(service, account).map_err(|why| match why {
-        KeychainError::NotBuilt => ExpandError::new(format!("${{keyring:{name}}}: {why}")).hint(
-            "build toolhost with '--features keyring', or use ${VAR} or ${file:PATH} in its place",
-        ),
-        why => ExpandError::new(format!("${{keyring:{name}}}: the keychain cannot be used: {why}"))
-            .hint("unlock it, or use ${VAR} or ${file:PATH} in its place"),
+    let found = read(service, account).map_err(|why| {
+        let is_built = !matches!(why, KeychainError::NotBuilt);
+        ExpandError::new(format!("${{keyring:{name}}}: {why}")).hint(if is_built {
+            "unlock the keychain, or use ${VAR} or ${file:PATH} in its place"
+        } else {
+            "build toolhost with '--features keyring', or use ${VAR} or ${file:PATH} in its place"
+        })
     })?;
     let Some(bytes) = found else {
         let message =
