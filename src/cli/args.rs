@@ -286,8 +286,7 @@ mod tests {
               --mcp <FILE>             Read MCP servers from this file, and look for no other configuration
               --profile <NAME>         Show and call only what this profile contains
               --json                   Print JSON; the same as -o json
-          -o, --output <FORMAT>        Print in this format [possible values: text, json, yaml, table, raw,
-                                       names, csv, markdown]
+          -o, --output <FORMAT>        Print in this format [possible values: text, table, json, yaml, raw]
           -q, --quiet                  Print results and failures only
           -v, --verbose...             Say more: progress and log lines of tools and servers
               --log-level <LEVEL>      Ask servers for log lines of this level and graver ones, and show
@@ -398,7 +397,7 @@ mod tests {
         error: the following required arguments were not provided: <NAME>
           usage: toolhost call <NAME> [ARGS]...
           hint: try --help
-        error: invalid value 'xml' for '--output <FORMAT>' [possible values: text, json, yaml, table, raw, names, csv, markdown]
+        error: invalid value 'xml' for '--output <FORMAT>' [possible values: text, table, json, yaml, names]
           hint: a similar value exists: 'yaml'
         error: invalid value 'soon' for '--timeout <TIME>': expected a time such as 500ms, 30s or 2m
           hint: try --help

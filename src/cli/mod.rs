@@ -11,6 +11,7 @@ pub mod commands;
 pub mod complete;
 pub mod context;
 pub mod entry_checks;
+pub mod formats;
 pub mod grammar;
 pub mod json;
 pub mod login;

@@ -9,6 +9,7 @@ use serde::Serialize;
 use crate::assembly::Assembly;
 use crate::cli::context::{CommandContext, CommandResult, StartScope};
 use crate::cli::entry_checks;
+use crate::cli::formats;
 use crate::cli::output::plural;
 use crate::cli::output::{Format, StyledLine, StyledPage};
 use crate::cli::views::offerings;
@@ -54,8 +55,7 @@ pub async fn assemble_list(
     context: &CommandContext,
     servers: &[String],
 ) -> Result<(Format, Assembly), Error> {
-    use Format::{Json, Names, Table, Text, Yaml};
-    let format = context.format(&[Text, Table, Json, Yaml, Names])?;
+    let format = context.format(formats::LIST)?;
     Ok((format, assemble(context, servers).await?))
 }
 

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use crate::host::request::{ArgumentWord, CallArguments};
-use crate::model::{Error, JsonObject};
+use crate::model::{Error, JsonObject, unreadable_file};
 
 /// The most that is read from a file or from stdin.
 const MAX_BYTES: u64 = 16 << 20;
@@ -136,7 +136,7 @@ fn file_text(path: &Path, what: &str) -> Result<String, Error> {
         .map_err(ReadInputError::from)
         .and_then(|mut file| bounded(&mut file))
         .map_err(|why| {
-            Error::usage(format!("{what}: cannot read '{}': {why}", path.display())).with_hint(
+            unreadable_file(what, path, &why).with_hint(
                 "a value that starts with '@' names a file; write '@@' for the sign itself",
             )
         })
@@ -247,13 +247,12 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_a_usage_error() {
+    fn what_cannot_be_understood_is_a_usage_error_and_a_lost_file_is_not() {
         for list in [
             &["message"][..],
             &["=x"],
             &[":=1"],
             &["n:=abc"],
-            &["a=@missing"],
             &["a=1", "a=2"],
             &["{\"a\":1}", "b=2"],
             &["{broken"],
@@ -261,9 +260,11 @@ mod tests {
             let error = read_words(list).unwrap_err();
             assert_eq!(error.kind().exit_code(), 2, "{list:?}");
         }
-        for whole in ["[1]", "@missing", "{", "\"text\""] {
+        for whole in ["[1]", "{", "\"text\""] {
             assert_eq!(read_whole(whole, "").unwrap_err().kind().exit_code(), 2, "{whole}");
         }
+        assert_eq!(read_words(&["a=@missing"]).unwrap_err().kind().exit_code(), 9);
+        assert_eq!(read_whole("@missing", "").unwrap_err().kind().exit_code(), 9);
     }
 
     #[test]

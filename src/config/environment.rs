@@ -6,8 +6,13 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::OnceLock;
+use std::time::Duration;
 
 use super::expanded::ExpandedValues;
+use crate::util::keychain::{self, KeychainError};
+
+/// How long a person may take to unlock the keychain.
+const UNLOCK_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Variables and well-known directories of the process.
 pub trait Environment: Send + Sync {
@@ -27,6 +32,15 @@ pub trait Environment: Send + Sync {
         let value = self.read(VariableName(name))?;
         expanded.variable(name, &value);
         Some(value)
+    }
+
+    /// The secret that the system's keychain keeps for an account of a service, if any. It may take a
+    /// minute, for a person may have to unlock the keychain.
+    ///
+    /// # Errors
+    /// When there is no keychain, in this build or in this system, or it refuses.
+    fn keychain(&self, service: &str, account: &str) -> Result<Option<Vec<u8>>, KeychainError> {
+        keychain::read_within(service, account, UNLOCK_TIMEOUT)
     }
 
     /// All variables that are UTF-8.
@@ -117,6 +131,11 @@ pub struct FixedEnvironment {
 impl Environment for FixedEnvironment {
     fn read(&self, name: VariableName<'_>) -> Option<String> {
         self.vars.get(name.as_str()).cloned()
+    }
+
+    /// A made-up environment has no keychain.
+    fn keychain(&self, _service: &str, _account: &str) -> Result<Option<Vec<u8>>, KeychainError> {
+        Err(KeychainError::NotBuilt)
     }
 
     fn vars(&self) -> BTreeMap<String, String> {

@@ -49,6 +49,11 @@ impl ExpandedValues {
         }
     }
 
+    /// Records a secret of the keychain. Whatever it looks like, it was put there to be hidden.
+    pub fn keychain(&self, name: &str, secret: &str) {
+        self.record(format!("${{keyring:{name}}}"), secret);
+    }
+
     fn record(&self, reference: String, value: &str) {
         if value.len() < SHORTEST {
             return;

@@ -3,6 +3,8 @@
 //! Owns: the vocabulary, once for the resolver, for suggestions and for the JSON Schema of the
 //! files. Never does: give a key a meaning (see `resolve`).
 
+use super::node::{ConfigKey, ConfigNode};
+
 /// A key of a configuration file, with everything said about it in help and schema.
 #[derive(Debug, Clone, Copy)]
 pub struct KeySpec {
@@ -378,7 +380,7 @@ pub const SANDBOX: &[KeySpec] = &[
     key(
         "level",
         r#"{"enum":["none","auto","limits","landlock","namespaces","bwrap"]}"#,
-        "By what: resource limits only, Landlock, Landlock in namespaces, or bubblewrap; auto takes the most that works.",
+        "By what: resource limits only, Landlock, Landlock in namespaces, or bubblewrap; auto takes the most that works. Without it limits alone mean limits, and anything else auto.",
     ),
     key("read", PATTERNS, "What can be read beside the system and the program itself."),
     key("write", PATTERNS, "What can be written beside a temporary directory of its own."),
@@ -394,6 +396,17 @@ pub const SANDBOX: &[KeySpec] = &[
     key("file_size", SIZE, "The largest file that may be written."),
     key("open_files", COUNT, "How many files may be open at once."),
 ];
+
+/// The key of an entry that is not `known` and probably was meant to be one of `wanted`, with what was
+/// meant.
+pub fn misspelled<'e, 'k>(
+    entry: &'e ConfigNode,
+    wanted: &[&'k str],
+    known: impl Fn(&str) -> bool,
+) -> Option<(&'e ConfigKey, &'k str)> {
+    let mut unknown = entry.entries().iter().map(|(key, _)| key).filter(|key| !known(&key.text));
+    unknown.find_map(|key| Some((key, spelling::nearest(&key.text, wanted.iter().copied())?)))
+}
 
 /// All spellings of a table.
 pub fn spellings(table: &[KeySpec]) -> impl Iterator<Item = &str> {

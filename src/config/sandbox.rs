@@ -128,9 +128,14 @@ impl SandboxSpec {
 
 /// Reads the value of `sandbox`, with paths relative to `base_dir`. All that is wrong is appended;
 /// unknown keys are warnings.
+///
+/// A mapping that names no level means `auto`; but when all it says is limits of resources, it means
+/// `limits`, so that the wish to bound memory closes no files. `is_promised` says that the entry
+/// promises more elsewhere (`safety: sandboxed`), and then limits are part of that.
 pub fn read(
     node: &ConfigNode,
     base_dir: &Path,
+    is_promised: bool,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<SandboxSpec> {
     let plain = |level| Some(SandboxSpec::plain(level, node.location()));
@@ -138,7 +143,14 @@ pub fn read(
         NodeValue::Null | NodeValue::Bool(false) => plain(SandboxLevel::None),
         NodeValue::Bool(true) => plain(SandboxLevel::Auto),
         NodeValue::Text(_) => ok_or_report(level(node), diagnostics).and_then(plain),
-        NodeValue::Map(_) => mapping(node, base_dir, diagnostics),
+        NodeValue::Map(_) => {
+            let default = if !is_promised && says_limits_only(node) {
+                SandboxLevel::Limits
+            } else {
+                SandboxLevel::Auto
+            };
+            mapping(node, base_dir, default, diagnostics)
+        }
         NodeValue::Number(_) | NodeValue::List(_) => {
             let words = "none, auto, limits, landlock, namespaces, bwrap, or a mapping";
             diagnostics.push(node.expected(words));
@@ -147,13 +159,27 @@ pub fn read(
     }
 }
 
+/// The keys that bound resources.
+const LIMIT_KEYS: [&str; 5] = ["memory", "cpu", "processes", "file_size", "open_files"];
+
+/// Whether a mapping says something, and nothing but limits.
+fn says_limits_only(node: &ConfigNode) -> bool {
+    let mut said = node
+        .entries()
+        .iter()
+        .filter(|(key, value)| !value.is_null() && canonical(SANDBOX, &key.text).is_some())
+        .peekable();
+    said.peek().is_some() && said.all(|(key, _)| LIMIT_KEYS.contains(&key.text.as_str()))
+}
+
 fn mapping(
     node: &ConfigNode,
     base_dir: &Path,
+    default: SandboxLevel,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<SandboxSpec> {
     let before = diagnostics.len();
-    let mut spec = SandboxSpec::plain(SandboxLevel::Auto, node.location());
+    let mut spec = SandboxSpec::plain(default, node.location());
     for (key, value) in node.entries() {
         let Some(word) = canonical(SANDBOX, &key.text) else {
             if !key.text.starts_with("x-") {
@@ -169,7 +195,7 @@ fn mapping(
         }
         match word {
             "level" => {
-                spec.level = ok_or_report(level(value), diagnostics).unwrap_or(SandboxLevel::Auto);
+                spec.level = ok_or_report(level(value), diagnostics).unwrap_or(default);
             }
             "read" => spec.read = ok_or_report(paths(value, base_dir), diagnostics),
             "write" => {
@@ -282,7 +308,7 @@ mod tests {
         let text = format!("sandbox: {yaml}");
         let node = parse(&SourceText::new("tools.yaml", &text), &text).unwrap().root;
         let mut diagnostics = Vec::new();
-        let spec = read(node.get("sandbox").unwrap(), Path::new("/srv"), &mut diagnostics);
+        let spec = read(node.get("sandbox").unwrap(), Path::new("/srv"), false, &mut diagnostics);
         let shown = |p: &Diagnostic| match &p.hint {
             Some(hint) => format!("{} ({hint})", p.message),
             None => p.message.clone(),
@@ -308,6 +334,24 @@ mod tests {
                 "sandbox: auto; reads /srv/a, /b; writes /srv/out; no network; may change permissions, owners and times of your files; memory 256.0 MiB; cpu 5 s; 64 processes; files of 64.0 MiB; 9 open files"
             ]
         );
+    }
+
+    #[test]
+    fn limits_alone_close_no_files() {
+        let level = |yaml| of(yaml).0.unwrap().level;
+        assert_eq!(level("{ memory: 1MiB }"), SandboxLevel::Limits);
+        assert_eq!(level("{ cpu: 5s, open_files: 9, read: null }"), SandboxLevel::Limits);
+        for more in ["network: false", "read: [.]", "write: [.]", "level: auto", "metadata: false"]
+        {
+            let yaml = format!("{{ memory: 1MiB, {more} }}");
+            assert_eq!(of(&yaml).0.unwrap().level, SandboxLevel::Auto, "{more}");
+        }
+        assert_eq!(level("{}"), SandboxLevel::Auto);
+        let text = "sandbox: { memory: 1MiB }";
+        let node = parse(&SourceText::new("t", text), text).unwrap().root;
+        let node = node.get("sandbox").unwrap();
+        let promised = read(node, Path::new("/srv"), true, &mut Vec::new()).unwrap();
+        assert_eq!(promised.level, SandboxLevel::Auto, "'safety: sandboxed' is more than limits");
     }
 
     #[test]

@@ -14,6 +14,7 @@ mod error_cause;
 pub mod event;
 pub mod login;
 pub mod name;
+mod named_file;
 pub mod offering;
 pub mod question;
 pub mod result;
@@ -36,6 +37,7 @@ pub use error_cause::ErrorCause;
 pub use event::{EventSink, HostEvent, ListOwner, LogLevel};
 pub use login::{AuthorizationRequest, Browser, LoginReport};
 pub use name::{InvalidNameError, ToolName, check_name};
+pub use named_file::unreadable_file;
 pub use offering::{
     Completion, CompletionQuery, CompletionReference, Freshness, ListKind, OfferingListing, Prompt,
     PromptArgument, PromptMessages, Resource, ResourceContents, ResourceTemplate,

@@ -98,10 +98,11 @@ fn requested_sandbox(
     base_dir: &Path,
     warnings: &mut Vec<Diagnostic>,
 ) -> Result<Option<SandboxSpec>, Diagnostic> {
+    let promised = safety == Safety::Sandboxed;
     let written = match entry.get("sandbox") {
         Some(node) if !node.is_null() => {
             let mut diagnostics = Vec::new();
-            let spec = sandbox::read(node, base_dir, &mut diagnostics);
+            let spec = sandbox::read(node, base_dir, promised, &mut diagnostics);
             let error = diagnostics.iter().position(Diagnostic::is_error);
             if let Some(index) = error {
                 return Err(diagnostics.swap_remove(index));
@@ -111,7 +112,6 @@ fn requested_sandbox(
         }
         _ => None,
     };
-    let promised = safety == Safety::Sandboxed;
     match written {
         Some(spec)
             if promised && matches!(spec.level, SandboxLevel::None | SandboxLevel::Limits) =>

@@ -23,6 +23,7 @@ mod hinted_error;
 mod lines;
 mod program_env;
 mod properties;
+mod sandbox_hint;
 mod template;
 mod toolkit;
 

@@ -18,6 +18,7 @@ pub mod jq;
 pub mod json;
 pub mod json_line;
 pub mod number;
+pub mod keychain;
 pub mod orphans;
 pub mod output_paths;
 pub mod pacer;

@@ -185,7 +185,8 @@ fn a_host_tool_answers_through_its_async_handler() {
     let sql = "sql=select item, amount from orders order by item";
     let found = run(&room, &files, &["call", "my_database_query", sql, "--json"]).exits(0).json();
     assert_eq!(found["output"], json!([["bread", 1], ["milk", 2]]));
-    assert_eq!(found["_meta"]["rows"], 2);
+    assert_eq!(found["result"]["metadata"]["rows"], 2);
+    assert!(found["metadata"].get("rows").is_none() && found["metadata"]["attempts"] == 1);
     let wrong = run(&room, &files, &["call", "my_database_query", "sql=select * from invoices"]);
     wrong.exits(3).says(&["the database says: no such table: invoices"]);
 }

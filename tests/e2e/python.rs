@@ -115,7 +115,7 @@ fn the_typed_functions_of_a_module_are_tools() {
     for command in [&["call", "shout"][..], &["list"], &["list", "--source", "internal"]] {
         let words = ["--tools-module", "nothing.here"].iter().chain(command).copied();
         let missing = room.toolhost(words).check();
-        missing.exits(4);
+        missing.exits(9);
         assert!(missing.err().contains("there is no module 'nothing.here'"), "{missing}");
     }
     let words = ["--tools", "tools.yaml", "--tools-module", "nothing.here", "list", "-o", "names"];
@@ -167,7 +167,7 @@ fn the_examples_run() {
     };
     let listed = run(&["list", "--json"]);
     let tools = of(&listed)["tools"].as_array().unwrap().clone();
-    assert_eq!(tools.len(), 4, "{listed}");
+    assert_eq!(tools.len(), 7, "{listed}");
     assert!(tools.iter().all(|tool| tool["status"] == "live"), "{listed}");
     assert_eq!(tools[0]["input_schema"]["required"], json!(["text"]), "{listed}");
     assert_eq!(
@@ -180,6 +180,10 @@ fn the_examples_run() {
     let queried = run(&["call", "my_database_query", sql, "--json"]);
     assert_eq!(of(&queried)["output"], json!([["Jupiter"], ["Mars"]]), "{queried}");
     assert_eq!(run(&["call", "shorten", "text=one two three", "width=9"]).out(), "one [...]\n");
+    let found = run(&["call", "shelf-find", "word=mill", "--json"]);
+    assert_eq!(of(&found)["output"], json!(["The Mill on the Floss"]), "{found}");
+    let lent = run(&["call", "lend", "title=Middlemarch", "days=7", "--yes", "--json"]);
+    assert_eq!(of(&lent)["result"]["metadata"], json!({ "days": 7 }), "{lent}");
 }
 
 #[test]

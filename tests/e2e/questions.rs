@@ -115,7 +115,7 @@ fn a_file_of_answers_is_checked_before_anything_is_started() {
     house.room.file("answers.yaml", "- decline\n- { contnet: {} }\n");
     let finished = house.run(["call", "srv-ask", "--answers", "answers.yaml"]).check();
     finished.exits(2).says(&["unknown key 'contnet'", "answers.yaml:2", "did you mean 'content'?"]);
-    house.run(["call", "srv-ask", "--answers", "nowhere.yaml"]).check().exits(2);
+    house.run(["call", "srv-ask", "--answers", "nowhere.yaml"]).check().exits(9);
     assert!(log_events(&house.room.log("srv"), "start").is_empty());
 }
 

@@ -323,3 +323,22 @@ fn find<'v>(value: &'v Value, key: &str) -> Option<&'v Value> {
         _ => None,
     }
 }
+
+#[test]
+fn limits_alone_close_no_files_and_a_closed_file_is_named() {
+    let room = Sandbox::new();
+    let other = tempfile::tempdir().unwrap();
+    std::fs::write(other.path().join("x.txt"), "open\n").unwrap();
+    let named = other.path().join("x.txt").display().to_string();
+    room.file(
+        "tools.yaml",
+        &format!(
+            "tools:\n  - {{ name: bounded, command: [cat, '{named}'], sandbox: {{ memory: 256MiB }} }}\n  - {{ name: closed, command: [cat, '{named}'], sandbox: {{ memory: 256MiB, network: false, read: [.] }} }}\n"
+        ),
+    );
+    let call = |name: &'static str| room.toolhost(["--tools", "tools.yaml", "call", name]).check();
+    assert_eq!(call("bounded").exits(0).out(), "open\n");
+    let closed = call("closed");
+    let hint = format!("list '{}' under 'read' of 'sandbox'", other.path().display());
+    closed.exits(3).says(&["its sandbox does not let it read", &hint, "'level: limits'"]);
+}

@@ -214,7 +214,7 @@ fn record_ends_with_its_server_and_says_what_it_cannot_do() {
     assert_eq!(run.out(), "hi\n");
     room.toolhost(["record", "--save", "r.jsonl", "--", "/missing"]).check().exits(4);
     room.toolhost(["record", "--save", "r.jsonl"]).check().exits(2);
-    room.toolhost(["replay", "mcp.yaml"]).check().exits(2);
+    room.toolhost(["replay", "mcp.yaml"]).check().exits(9);
     room.file("notes", "my notes\n");
     let run = room.toolhost(["record", "--save", "notes", "--", "true"]).check();
     run.exits(2).says(&["exists and is not a trace"]);

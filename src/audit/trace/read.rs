@@ -7,7 +7,7 @@ use std::io::{self, BufRead, BufReader, Read as _};
 use std::path::Path;
 
 use super::{TraceHeader, TraceRow, VERSION};
-use crate::model::{Error, Traffic};
+use crate::model::{Error, Traffic, unreadable_file};
 use crate::util::regular_file;
 
 /// The longest line that is read: the largest message, as text in which much is escaped.
@@ -33,14 +33,14 @@ pub struct TraceRecording {
 /// Reads a trace file.
 ///
 /// # Errors
-/// A usage error when there is no such file or it is no trace of a version that is understood.
+/// A configuration error when there is no such file, and a usage error when it is no trace of a version that is understood.
 pub fn read_file(path: &Path) -> Result<TraceRecording, Error> {
-    let shown = path.display();
-    let unreadable = |why: &dyn std::fmt::Display| {
-        Error::usage(format!("cannot read the recording '{shown}': {why}"))
-    };
-    let (file, _) = regular_file::open(path).map_err(|error| unreadable(&error))?;
-    lines(BufReader::new(file)).map_err(|why| unreadable(&why).with_hint(HINT))
+    let (file, _) = regular_file::open(path)
+        .map_err(|error| unreadable_file("the recording", path, &error).with_hint(HINT))?;
+    lines(BufReader::new(file)).map_err(|why| {
+        Error::usage(format!("the recording '{}' cannot be used: {why}", path.display()))
+            .with_hint(HINT)
+    })
 }
 
 /// Where such files come from.
@@ -114,6 +114,6 @@ mod tests {
         for text in ["", "my notes\n", ITEM, &newer] {
             assert!(lines(text.as_bytes()).is_err(), "{text}");
         }
-        assert_eq!(read_file(Path::new("/dev/null")).unwrap_err().kind().exit_code(), 2);
+        assert_eq!(read_file(Path::new("/dev/null")).unwrap_err().kind().exit_code(), 9);
     }
 }

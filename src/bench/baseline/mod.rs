@@ -16,7 +16,7 @@ use super::environment::BenchEnvironment;
 use super::interval::{self, BlockSet, Pairing};
 use super::report::{BenchReport, SampleBlock, TargetReport};
 use super::statistic::Statistic;
-use crate::model::Error;
+use crate::model::{Error, unreadable_file};
 use crate::util::base64;
 use crate::util::histogram::Durations;
 use crate::util::regular_file;
@@ -173,7 +173,7 @@ impl BaselineChange {
 pub fn read(path: &Path) -> Result<SavedRun, Error> {
     let name = path.display().to_string();
     let text = regular_file::text(path, MAX_FILE_BYTES).map_err(|error| {
-        Error::usage(format!("the baseline {name} cannot be read: {error}"))
+        unreadable_file("the baseline", path, &error)
             .with_hint("write one with `toolhost bench NAME --save FILE`")
     })?;
     parse(&text, &name)

@@ -143,8 +143,9 @@ fn what_is_not_ours_is_refused_with_a_reason() {
 }
 
 #[test]
-fn a_file_that_is_not_there_is_a_usage_error_with_a_way_out() {
+fn a_file_that_is_not_there_is_named_with_a_way_out() {
     let error = read(Path::new("/nonexistent/before.json")).unwrap_err();
-    assert!(error.message().contains("/nonexistent/before.json cannot be read"));
+    assert!(error.message().contains("cannot read '/nonexistent/before.json'"));
+    assert_eq!(error.kind().exit_code(), 9);
     assert!(error.hint().is_some_and(|hint| hint.contains("--save FILE")));
 }

@@ -10,7 +10,7 @@ use super::{AnswerRule, RuleAnswer};
 use crate::config::node::{ConfigKey, ConfigNode, NodeValue};
 use crate::config::parse::parse;
 use crate::config::read::read as read_file;
-use crate::model::{Diagnostic, Error};
+use crate::model::{Diagnostic, Error, ErrorKind};
 use crate::util::spelling::did_you_mean;
 
 /// How many rules a file may have.
@@ -24,7 +24,8 @@ const KINDS: [&str; 3] = ["form", "url", "sampling"];
 /// Reads what was given to `--answers`: a word that stands for rules, or a file of them.
 ///
 /// # Errors
-/// A usage error that points at the first thing wrong in the file.
+/// A configuration error when the file cannot be read, and a usage error that points at the first
+/// thing wrong in it.
 pub(super) fn read_rules(given: &Path) -> Result<Vec<AnswerRule>, Error> {
     if let Some(answer) = given.to_str().and_then(parse_keyword) {
         return Ok(vec![AnswerRule::of(answer, "--answers")]);
@@ -37,7 +38,10 @@ pub(super) fn read_rules(given: &Path) -> Result<Vec<AnswerRule>, Error> {
         }
     });
     rules.map_err(|problem| {
-        let error = Error::usage(format!("--answers: {}", problem.message));
+        // What is wrong inside of the file has a line; without one it could not be read at all.
+        let is_unread = problem.location.as_ref().is_some_and(|place| place.line == 0);
+        let kind = if is_unread { ErrorKind::Config } else { ErrorKind::Usage };
+        let error = Error::new(kind, format!("--answers: {}", problem.message));
         let error = match problem.location {
             Some(place) => error.with_location(place),
             None => error,
@@ -219,6 +223,6 @@ mod tests {
             assert_eq!(error.location().map(|place| place.line), Some(line), "{text}: {error}");
         }
         let missing = read_rules(Path::new("/nowhere/answers.yaml")).unwrap_err();
-        assert_eq!(missing.kind().exit_code(), 2);
+        assert_eq!(missing.kind().exit_code(), 9);
     }
 }

@@ -11,6 +11,7 @@ use crate::audit;
 use crate::audit::read::{self, AuditJoiner};
 use crate::cli::complete;
 use crate::cli::context::{CommandContext, CommandResult};
+use crate::cli::formats;
 use crate::cli::json::audit::AuditedCallJson;
 use crate::cli::output::{CommandError, Format, SpanStyle, StyledLine};
 use crate::cli::records::{self, Since, parse_since};
@@ -29,6 +30,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(250);
 /// one; a call without the second line crashed, was killed, or is still under way. The newest
 /// stands last.
 #[derive(Debug, Args)]
+#[command(arg = formats::option(formats::ROWS))]
 pub struct AuditArgs {
     /// Not before: a time ago (30m, 7d) or a date (2026-11-01)
     #[arg(long, value_name = "TIME", value_parser = parse_since)]
@@ -72,7 +74,7 @@ impl AuditArgs {
 /// # Errors
 /// When the log cannot be read, or stdout cannot be written.
 pub async fn run(args: &AuditArgs, context: &CommandContext) -> CommandResult {
-    let format = context.format(&[Format::Text, Format::Table, Format::Json, Format::Yaml])?;
+    let format = context.format(formats::ROWS)?;
     if args.follow && format == Format::Yaml {
         return Err(Error::usage("--follow prints text or JSON lines").into());
     }

@@ -10,6 +10,7 @@ use crate::assembly::logins;
 use crate::cli::complete;
 use crate::cli::context::{CommandContext, CommandResult, StartScope};
 use crate::cli::entry_checks;
+use crate::cli::formats;
 use crate::cli::json::auth::{LoginJson, LoginsJson};
 use crate::cli::login::TerminalBrowser;
 use crate::cli::output::plural;
@@ -36,6 +37,7 @@ pub enum AuthAction {
     /// with --no-browser, open it wherever you like and paste the address of the page it ends at.
     /// The token is kept in an encrypted file and renewed by itself as long as the server allows.
     /// This is the only command that starts a login.
+    #[command(arg = formats::option(formats::REPORT))]
     Login {
         /// The server's name
         #[arg(add = ArgValueCompleter::new(complete::servers))]
@@ -57,6 +59,7 @@ pub enum AuthAction {
         all: bool,
     },
     /// Show the logins that are kept, without their tokens.
+    #[command(arg = formats::option(formats::LIST))]
     List,
 }
 
@@ -88,7 +91,7 @@ async fn login(
     scopes: &[String],
     context: &CommandContext,
 ) -> CommandResult {
-    let format = context.format(&[Format::Text, Format::Json, Format::Yaml])?;
+    let format = context.format(formats::REPORT)?;
     let names = [server.to_owned()];
     let assembly = context.assemble(StartScope::Servers(&names)).await?;
     require_servers(&assembly.configuration, &names)?;
@@ -125,8 +128,8 @@ async fn logout(server: &str, context: &CommandContext) -> CommandResult {
 }
 
 async fn list(context: &CommandContext) -> CommandResult {
-    use Format::{Json, Names, Table, Text, Yaml};
-    let format = context.format(&[Text, Table, Json, Yaml, Names])?;
+    use Format::{Json, Names, Yaml};
+    let format = context.format(formats::LIST)?;
     let assembly = context.assemble(StartScope::Nothing).await?;
     let logins = logins::list(context.environment.as_ref()).await?;
     let rows: Vec<LoginRow> = logins

@@ -13,6 +13,7 @@ use crate::cli::answers::AnswerRules;
 use crate::cli::call_context::{self, ContextArg};
 use crate::cli::complete;
 use crate::cli::context::{CommandContext, CommandResult, StartScope};
+use crate::cli::formats;
 use crate::cli::json::call::{CallJson, DryRunJson};
 use crate::cli::output::content::{self, ContentPayload};
 use crate::cli::output::plural;
@@ -32,6 +33,7 @@ use crate::util::{jq, units};
 /// code 3; nothing is sent before the arguments fit the tool's schema.
 #[derive(Debug, Default, Args)]
 #[command(after_help = ARGUMENTS_HELP)]
+#[command(arg = formats::option(formats::RESULT))]
 pub struct CallArgs {
     /// The tool: its full name, or its bare name when only one tool has it
     #[arg(add = ArgValueCompleter::new(complete::tools))]
@@ -152,8 +154,7 @@ pub async fn run(args: &CallArgs, context: &CommandContext) -> CommandResult {
 /// # Errors
 /// When it is none that a result can be printed in.
 pub(super) fn format(context: &CommandContext) -> Result<Format, Error> {
-    use Format::{Json, Raw, Table, Text, Yaml};
-    context.format(&[Text, Table, Json, Yaml, Raw])
+    context.format(formats::RESULT)
 }
 
 /// Makes the call, or shows what it would send, and prints what came.

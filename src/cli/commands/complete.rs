@@ -8,6 +8,7 @@ use clap_complete::ArgValueCompleter;
 use super::call::ParseOptionError;
 use crate::cli::complete;
 use crate::cli::context::{CommandContext, CommandResult};
+use crate::cli::formats;
 use crate::cli::json::offerings::CompletionJson;
 use crate::cli::offering_lists;
 use crate::cli::output::plural;
@@ -19,6 +20,7 @@ use crate::model::{Completion, CompletionQuery, CompletionReference};
 /// The values are the server's, one a line.
 #[derive(Debug, Args)]
 #[command(after_help = "JSON: {\"values\": [...], \"total\", \"has_more\"}")]
+#[command(arg = formats::option(formats::WORDS))]
 pub struct CompleteArgs {
     /// A prompt, or a template of addresses as `resources list --templates` shows it
     #[arg(value_name = "REF", add = ArgValueCompleter::new(complete::prompts))]
@@ -48,8 +50,8 @@ fn parse_pair(text: &str) -> Result<(String, String), ParseOptionError> {
 /// # Errors
 /// A reference or argument that is unknown, and what asking ran into.
 pub async fn run(args: &CompleteArgs, context: &CommandContext) -> CommandResult {
-    use Format::{Json, Names, Text, Yaml};
-    let format = context.format(&[Text, Json, Yaml, Names])?;
+    use Format::{Json, Yaml};
+    let format = context.format(formats::WORDS)?;
     // A prompt may be written with a colon, but not like an address.
     let is_address = args.reference.contains("://") || args.reference.contains('{');
     let query = CompletionQuery {

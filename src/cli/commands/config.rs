@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use crate::assembly;
 use crate::cli::context::{CommandContext, CommandResult};
+use crate::cli::formats;
 use crate::cli::json::config::{ConfigCheckJson, ConfigPathsJson, ConfigValuesJson};
 use crate::cli::json::schema::OutputSchema;
 use crate::cli::output::plural;
@@ -19,6 +20,7 @@ use crate::model::Error;
 
 /// Check and show the configuration.
 #[derive(Debug, Args)]
+#[command(arg = formats::option(formats::REPORT))]
 pub struct ConfigArgs {
     /// What to do with it.
     #[command(subcommand)]
@@ -77,7 +79,7 @@ impl ValueEnum for SchemaSubject {
 /// # Errors
 /// What is wrong with the configuration.
 pub fn run(args: &ConfigArgs, context: &CommandContext) -> CommandResult {
-    let format = context.format(&[Format::Text, Format::Json, Format::Yaml])?;
+    let format = context.format(formats::REPORT)?;
     match args.action {
         ConfigAction::Check => check(context, format),
         ConfigAction::Show => {

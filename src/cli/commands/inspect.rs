@@ -11,6 +11,7 @@ use crate::catalogue::fingerprint;
 use crate::catalogue::scan::{self, ToolNameIndex};
 use crate::cli::complete;
 use crate::cli::context::{CommandContext, CommandResult, StartScope};
+use crate::cli::formats;
 use crate::cli::json::server::ServerDetailJson;
 use crate::cli::json::stats::UsageJson;
 use crate::cli::json::tool::ToolDetailJson;
@@ -23,6 +24,7 @@ use crate::util::clock::{Clock as _, SystemClock};
 
 /// Show everything about a tool or a server.
 #[derive(Debug, Args)]
+#[command(arg = formats::option(formats::LIST))]
 pub struct InspectArgs {
     /// A tool, or a server
     #[arg(add = ArgValueCompleter::new(complete::names))]
@@ -37,8 +39,8 @@ pub struct InspectArgs {
 /// # Errors
 /// An unknown or ambiguous name, and what finding out ran into.
 pub async fn run(args: &InspectArgs, context: &CommandContext) -> CommandResult {
-    use Format::{Json, Names, Table, Text, Yaml};
-    let format = context.format(&[Text, Table, Json, Yaml, Names])?;
+    use Format::{Json, Names, Yaml};
+    let format = context.format(formats::LIST)?;
     let assembly = context.assemble(StartScope::Named(from_ref(&args.name), &args.server)).await?;
     let host = &assembly.host;
     let output = &context.output;

@@ -12,6 +12,7 @@ use crate::catalogue::scan::{self, ToolNameIndex};
 use crate::cli::complete;
 use crate::cli::context::{CommandContext, CommandResult, StartScope};
 use crate::cli::entry_checks;
+use crate::cli::formats;
 use crate::cli::json::list::ListJson;
 use crate::cli::json::pins::FindingsByTool;
 use crate::cli::output::plural;
@@ -25,6 +26,7 @@ use crate::model::{Diagnostic, Error, Safety, ToolDefinition, ToolSource, ToolSt
 ///
 /// A server that cannot be listed costs its own tools only; the exit code is then 11.
 #[derive(Debug, Args)]
+#[command(arg = formats::option(formats::LIST))]
 pub struct ListArgs {
     /// Only tools in whose name, title or description these words occur
     pub query: Vec<String>,
@@ -87,7 +89,7 @@ impl SafetyArg {
 /// What could not be listed, after everything that could has been printed.
 pub async fn run(args: &ListArgs, context: &CommandContext) -> CommandResult {
     use Format::{Json, Names, Table, Text, Yaml};
-    let format = context.format(&[Text, Table, Json, Yaml, Names])?;
+    let format = context.format(formats::LIST)?;
     let reach = reach(args);
     let starts = match &reach {
         ListScope::Declared => StartScope::Nothing,

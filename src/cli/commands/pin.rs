@@ -12,6 +12,7 @@ use crate::catalogue::Catalogue;
 use crate::catalogue::pins::{PinFileContent, PinReport, PinReportState, PinnedEntry, Pins};
 use crate::cli::complete;
 use crate::cli::context::{CommandContext, CommandResult};
+use crate::cli::formats;
 use crate::cli::json::pins::{FindingsByTool, PinReportJson};
 use crate::cli::output::plural;
 use crate::cli::output::{Format, StyledLine};
@@ -27,6 +28,7 @@ use crate::model::{Error, Origin, ToolDefinition, ToolStatus};
 /// person or with --yes. Pins of all entries are kept in the state directory; --file writes those
 /// of a repository, for 'toolhost verify --file'.
 #[derive(Debug, Args)]
+#[command(arg = formats::option(formats::REPORT))]
 pub struct PinArgs {
     /// Only these tools, and the tools of these servers
     #[arg(add = ArgValueCompleter::new(complete::names))]
@@ -48,7 +50,7 @@ pub struct PinArgs {
 /// Changes that were not accepted, servers that could not be listed, and a file that cannot be
 /// used.
 pub async fn run(args: &PinArgs, context: &CommandContext) -> CommandResult {
-    let format = context.format(&[Format::Text, Format::Json, Format::Yaml])?;
+    let format = context.format(formats::REPORT)?;
     let assembly = context.assemble(PinSelection::start_scope(&args.names, &args.server)).await?;
     let (file, pins) = pins(args.file.as_deref(), context, &assembly)?;
     let pins = pins.unwrap_or_else(|| {

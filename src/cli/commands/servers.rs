@@ -10,6 +10,7 @@ use super::call::ParseOptionError;
 use crate::cli::complete;
 use crate::cli::context::{CommandContext, CommandResult, StartScope};
 use crate::cli::entry_checks;
+use crate::cli::formats;
 use crate::cli::json::server::ServersJson;
 use crate::cli::output::plural;
 use crate::cli::output::{CommandError, Format, Output, SpanStyle, StyledLine, StyledPage};
@@ -28,6 +29,7 @@ const MIN_INTERVAL: Duration = Duration::from_millis(200);
 /// Every server is contacted, all at once. One that does not answer, or whose entry cannot be used,
 /// makes the exit code 11.
 #[derive(Debug, Args)]
+#[command(arg = formats::option(formats::LIST))]
 pub struct ServersArgs {
     /// Only these servers
     #[arg(add = ArgValueCompleter::new(complete::servers))]
@@ -58,7 +60,7 @@ fn parse_interval(text: &str) -> Result<Duration, ParseOptionError> {
 /// What did not answer, after everything has been printed.
 pub async fn run(args: &ServersArgs, context: &CommandContext) -> CommandResult {
     use Format::{Json, Names, Table, Text, Yaml};
-    let format = context.format(&[Text, Table, Json, Yaml, Names])?;
+    let format = context.format(formats::LIST)?;
     if args.watch && matches!(format, Yaml | Names) {
         return Err(Error::usage("--watch prints tables or JSON lines").into());
     }

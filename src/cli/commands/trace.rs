@@ -12,6 +12,7 @@ use clap_complete::ArgValueCompleter;
 use crate::cli::complete;
 use crate::cli::context::{CommandContext, CommandResult, StartScope};
 use crate::cli::entry_checks;
+use crate::cli::formats;
 use crate::cli::output::plural;
 use crate::cli::output::{CommandError, Format, SpanStyle, StyledLine};
 use crate::cli::trace::{TracePrinter, TraceStream};
@@ -32,6 +33,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(500);
 /// requests, standard error and noise are shown while they happen. A server that fails shows the
 /// wire up to the failure, and then the reason. -v shows messages whole and all headers.
 #[derive(Debug, Args)]
+#[command(arg = formats::option(formats::STREAM))]
 pub struct TraceArgs {
     /// The server
     #[arg(add = ArgValueCompleter::new(complete::servers))]
@@ -74,7 +76,7 @@ impl From<TraceDirection> for Direction {
 /// Why the server cannot be used, after its wire was shown; and what is said of a file that cannot
 /// be written.
 pub async fn run(args: &TraceArgs, context: &CommandContext) -> CommandResult {
-    let format = context.format(&[Format::Text, Format::Json])?;
+    let format = context.format(formats::STREAM)?;
     let filter =
         TrafficFilter { methods: args.filter.clone(), direction: args.only.map(Direction::from) };
     let json = format == Format::Json;

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 
 use crate::cli::context::{CommandContext, CommandResult};
+use crate::cli::formats;
 use crate::cli::json::trust::TrustListJson;
 use crate::cli::output::{Format, SpanStyle, StyledLine, StyledPage};
 use crate::cli::{prompt, views};
@@ -37,6 +38,7 @@ pub struct TrustArgs {
 #[derive(Debug, Subcommand)]
 pub enum TrustAction {
     /// Show the projects that are trusted.
+    #[command(arg = formats::option(formats::WORDS))]
     List,
     /// Trust a project no longer.
     Revoke {
@@ -144,7 +146,7 @@ fn revoke(directory: Option<&Path>, context: &CommandContext) -> CommandResult {
 }
 
 fn list(context: &CommandContext) -> CommandResult {
-    let format = context.format(&[Format::Text, Format::Json, Format::Yaml, Format::Names])?;
+    let format = context.format(formats::WORDS)?;
     let store = context.trust_store()?;
     let projects = store.list();
     match format {

@@ -11,18 +11,20 @@ use crate::catalogue::pins::{PinReport, PinReportState};
 use crate::catalogue::scan::{self, ToolNameIndex};
 use crate::cli::complete;
 use crate::cli::context::{CommandContext, CommandResult};
+use crate::cli::formats;
 use crate::cli::json::pins::{FindingsByTool, PinReportJson};
 use crate::cli::output::plural;
 use crate::cli::output::{Format, StyledLine};
 use crate::cli::pin_selection::PinSelection;
 use crate::cli::views;
-use crate::model::{Error, ErrorKind};
+use crate::model::{Error, ErrorKind, unreadable_file};
 
 /// Compare what the tools are now with what was pinned, and show the differences.
 ///
 /// Ends with exit code 8 when a pinned tool changed or is gone, and with 11 when a server with pins
 /// could not be checked. New tools are told.
 #[derive(Debug, Args)]
+#[command(arg = formats::option(formats::REPORT))]
 pub struct VerifyArgs {
     /// Only these tools, and the tools of these servers
     #[arg(add = ArgValueCompleter::new(complete::names))]
@@ -46,17 +48,21 @@ pub struct VerifyArgs {
 /// # Errors
 /// Differences, servers that could not be checked, and pins that are not there or cannot be used.
 pub async fn run(args: &VerifyArgs, context: &CommandContext) -> CommandResult {
-    let format = context.format(&[Format::Text, Format::Json, Format::Yaml])?;
+    let format = context.format(formats::REPORT)?;
     let assembly = context.assemble(PinSelection::start_scope(&args.names, &args.server)).await?;
     let (file, pins) = super::pin::pins(args.file.as_deref(), context, &assembly)?;
     let Some(pins) = pins else {
-        let command = match &args.file {
-            Some(path) => format!("toolhost pin --file {}", path.display()),
-            None => "toolhost pin".to_owned(),
+        let (error, command) = match &args.file {
+            Some(path) => (
+                unreadable_file("--file", path, &"there is no such file"),
+                format!("toolhost pin --file {}", path.display()),
+            ),
+            None => (
+                Error::usage("nothing is pinned of what is configured here"),
+                "toolhost pin".to_owned(),
+            ),
         };
-        return Err(Error::usage("nothing is pinned of what is configured here")
-            .with_hint(format!("'{command}' pins the tools as they are now"))
-            .into());
+        return Err(error.with_hint(format!("'{command}' pins the tools as they are now")).into());
     };
     let selection = PinSelection::resolve(&args.names, &args.server, &assembly, &pins).await?;
     let mut catalogue = assembly.host.catalogue(&selection.reach()).await;

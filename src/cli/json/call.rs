@@ -27,12 +27,22 @@ pub struct CallJson<'a> {
     pub structured: Option<&'a Value>,
     /// How the call went.
     pub metadata: CallMetadataJson<'a>,
+    /// What the tool itself added to its result, when it added something.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub result: Option<ResultJson<'a>>,
     /// What is odd about the answer.
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     pub warnings: &'a [String],
-    /// The `_meta` of the answer.
+    /// The same as `result.metadata`, under the name that MCP has for it.
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<&'a Value>,
+}
+
+/// What a tool added to its result, apart from what toolhost knows about the call.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ResultJson<'a> {
+    /// The `metadata` of a tool's own result, or the `_meta` of a server's.
+    pub metadata: &'a Value,
 }
 
 /// How a call went.
@@ -118,6 +128,9 @@ impl<'a> From<&'a CallOutcome> for CallJson<'a> {
                 waited_ms: (!waited.is_zero()).then(|| millis(waited)),
             },
             warnings: result.map(|result| result.warnings.as_slice()).unwrap_or_default(),
+            result: result
+                .and_then(|result| result.meta.as_ref())
+                .map(|metadata| ResultJson { metadata }),
             meta: result.and_then(|result| result.meta.as_ref()),
         }
     }

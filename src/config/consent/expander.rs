@@ -17,6 +17,7 @@
 use std::path::Path;
 
 use super::grant::Grant;
+use super::keyring;
 use crate::config::environment::Environment;
 use crate::config::expanded::ExpandedValues;
 use crate::config::node::{ConfigNode, NodeValue};
@@ -159,11 +160,15 @@ impl<'a> Expander<'a> {
             out.push_str(&self.file(path)?);
             return Ok(());
         }
-        if reference.starts_with("keyring:") {
-            return Err(ExpandError::new(
-                "${keyring:…} needs a keychain, which this build does not have",
-            )
-            .hint("use ${VAR} or ${file:PATH}"));
+        if let Some(name) = reference.strip_prefix("keyring:") {
+            if allowed != AllowedReferences::Secrets {
+                return Err(ExpandError::new(
+                    "${keyring:…} is only allowed in headers, auth and env",
+                ));
+            }
+            let read = |service: &str, account: &str| self.environment.keychain(service, account);
+            out.push_str(&keyring::secret(name, read, self.expanded)?);
+            return Ok(());
         }
         let named = reference.strip_prefix("env:").unwrap_or(reference);
         let (name, default) = match named.split_once(":-") {
@@ -224,11 +229,11 @@ pub struct ExpandError {
 }
 
 impl ExpandError {
-    fn new(message: impl Into<String>) -> Self {
+    pub(super) fn new(message: impl Into<String>) -> Self {
         Self { message: message.into(), hint: None }
     }
 
-    fn hint(mut self, hint: impl Into<String>) -> Self {
+    pub(super) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
@@ -290,7 +295,7 @@ mod tests {
             why("${file:/etc/hostname}"),
             "${file:…} is only allowed in headers, auth and env"
         );
-        assert!(why("${keyring:x}").contains("does not have"));
+        assert!(why("${keyring:x}").contains("only allowed in headers, auth and env"));
         assert_eq!(why("${A:-${B}}"), "a default cannot contain another '${…}'");
     }
 

@@ -3,11 +3,26 @@
 use std::path::{Path, PathBuf};
 
 use super::effect::{EntryEffect, EntrySite};
+use crate::config::keys;
 use crate::config::node::ConfigNode;
 use crate::model::{Diagnostic, SourceLocation};
 
 /// Kinds that other builds have, to tell a typing error from a missing ability.
 const UNAVAILABLE_KINDS: [&str; 1] = ["openapi"];
+
+/// Keys by which an entry is of a kind, for what a misspelled one was meant to be.
+const DECIDING_KEYS: [&str; 10] = [
+    "kind",
+    "command",
+    "module",
+    "function",
+    "endpoint_url",
+    "toolkit",
+    "toolkit_class",
+    "root_dir",
+    "openapi",
+    "steps",
+];
 
 /// How files speak of one kind of internal tool. The registry of kinds hands these to the config
 /// compiler, which so never has to know a kind.
@@ -71,6 +86,15 @@ pub fn kind_of<'k>(
     let first = |wanted| claims.iter().find(|(claim, _)| *claim == wanted).map(|(_, kind)| *kind);
     if let Some(found) = first(KindClaim::Certain).or_else(|| first(KindClaim::Fallback)) {
         return Ok(found);
+    }
+    let is_known = |key: &str| {
+        keys::canonical(keys::TOOL, key).is_some() || kinds.iter().any(|k| k.keys.contains(&key))
+    };
+    if let Some((key, meant)) = keys::misspelled(entry, &DECIDING_KEYS, is_known) {
+        let message = format!("the kind of this tool is missing; unknown key '{}'", key.text);
+        return Err(Diagnostic::error(message)
+            .with_suggestion(Some(meant))
+            .with_location(entry.location_of(key)));
     }
     let guess = [("openapi", "openapi")]
         .into_iter()

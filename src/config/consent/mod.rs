@@ -14,6 +14,7 @@ mod decision;
 mod effect;
 mod expander;
 mod grant;
+mod keyring;
 mod kind;
 mod local_value;
 mod program;

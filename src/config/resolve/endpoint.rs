@@ -10,6 +10,7 @@ use url::Url;
 use super::{EntryDiagnostics, FileContext, auth};
 use crate::config::consent::{Expander, interpreter_of};
 use crate::config::entries::URL_KEYS;
+use crate::config::keys;
 use crate::config::node::ConfigNode;
 use crate::config::spec::{AuthSpec, Endpoint, HttpTransport};
 use crate::config::{plain_http, unix_socket};
@@ -41,6 +42,16 @@ pub fn resolve(
         }
         (None, None) => {
             let message = "this server has neither a command nor a URL";
+            let known = |key: &str| keys::canonical(keys::SERVER, key).is_some();
+            if let Some((key, meant)) = keys::misspelled(entry, &["command", "url"], known) {
+                let diagnostic =
+                    Diagnostic::error(format!("{message}; unknown key '{}'", key.text));
+                let diagnostic = diagnostic.with_suggestion(&key.text, [meant]);
+                entry_diagnostics
+                    .diagnostics
+                    .push(diagnostic.with_location(entry.location_of(key)));
+                return None;
+            }
             let diagnostic = Diagnostic::error(message).with_hint("add 'command' or 'url'");
             entry_diagnostics.diagnostics.push(diagnostic.with_location(entry.location()));
             None

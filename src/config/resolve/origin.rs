@@ -10,11 +10,12 @@ use crate::config::variables::{decides_code, is_name};
 use crate::model::{Diagnostic, EntryOrigin, Layer};
 
 /// Keys of a tool's entry that say what acts, in the order they are written down.
-const ACTION_KEYS: [&str; 9] = [
+const ACTION_KEYS: [&str; 10] = [
     "command",
     "args",
     "module",
     "function",
+    "class",
     "openapi",
     "base_url",
     "endpoint_url",

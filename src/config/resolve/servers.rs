@@ -318,7 +318,7 @@ fn sandbox(
     file: &FileContext<'_>,
     entry_diagnostics: &mut EntryDiagnostics,
 ) -> Option<SandboxSpec> {
-    let spec = sandbox::read(node, &file.base_dir, &mut entry_diagnostics.diagnostics)?;
+    let spec = sandbox::read(node, &file.base_dir, false, &mut entry_diagnostics.diagnostics)?;
     if spec.level == SandboxLevel::None {
         return None;
     }

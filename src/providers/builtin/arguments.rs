@@ -44,6 +44,19 @@ impl BuiltinArguments<'_> {
         }
     }
 
+    /// Whether the switch `key` is on; off when it is not given.
+    ///
+    /// # Errors
+    /// A usage error when it is something else.
+    pub(super) fn flag(self, key: &str) -> Result<bool, Error> {
+        match self.0.get(key) {
+            None | Some(serde_json::Value::Null) => Ok(false),
+            Some(value) => value
+                .as_bool()
+                .ok_or_else(|| Error::usage(format!("'{key}' must be true or false"))),
+        }
+    }
+
     /// One of a closed set of words under `key`, or the first of them when there is none.
     ///
     /// # Errors

@@ -1,16 +1,20 @@
-//! The built-in tools: small functions in Rust that need no network, no file and no program.
+//! The built-in tools: small functions in Rust that need no file and no program.
 //!
 //! Owns: the table of functions, how an entry of `tools.yaml` picks one, and the provider that
-//! runs them. Never does: reach out of the process; a function sees its arguments, the clock and
-//! the call's context, and nothing else.
+//! runs them. Never does: reach out of the process, but for `builtin.http`, which only says what is
+//! to be asked; any other function sees its arguments, the clock and the call's context, and nothing
+//! else.
 
 mod arguments;
 mod calculator;
 mod digest;
 mod echo;
 mod fail;
+mod http;
 mod json;
+mod json_diff;
 mod provider;
+mod regex;
 mod table;
 mod text;
 mod time;
@@ -23,10 +27,12 @@ use std::pin::Pin;
 use serde_json::Value;
 
 use self::arguments::BuiltinArguments;
+use crate::config::consent::{EntryEffect, EntrySite};
 use crate::config::node::ConfigNode;
 use crate::config::spec::{KindClaim, KindDescriptor};
 use crate::model::{Error, ToolContext, ToolResult};
 use crate::provider::ProviderKind;
+use crate::providers::http::FetchRequest;
 use crate::util::clock::Clock;
 
 /// What one built-in function gives.
@@ -48,7 +54,8 @@ struct BuiltinFunction {
     input: fn() -> Value,
     /// The schema of the structured result, for functions that give one.
     output: Option<fn() -> Value>,
-    /// Whether the same arguments always give the same result. Every built-in is read-only.
+    /// Whether the same arguments always give the same result. Every built-in that does not use the
+    /// network is read-only.
     idempotent: bool,
     /// The code of the function.
     run: FunctionBody,
@@ -60,6 +67,23 @@ enum FunctionBody {
     Sync(fn(&dyn Clock, BuiltinArguments<'_>) -> FunctionResult),
     /// Over time, with progress and cancellation.
     Async(for<'a> fn(&'a ToolContext, BuiltinArguments<'a>) -> FunctionFuture<'a>),
+    /// Says what is to be asked over the network.
+    Network(fn(BuiltinArguments<'_>, NetworkRules) -> Result<FetchRequest, Error>),
+}
+
+/// What decides whom a function may ask.
+#[derive(Debug, Clone, Copy)]
+struct NetworkRules {
+    /// Only public addresses, because no person sees the call.
+    requires_public: bool,
+    /// Certificates are not checked in this run.
+    insecure: bool,
+}
+
+impl BuiltinFunction {
+    fn uses_network(&self) -> bool {
+        matches!(self.run, FunctionBody::Network(_))
+    }
 }
 
 /// A function that is still running.
@@ -74,10 +98,22 @@ pub fn kind() -> ProviderKind {
             keys: &["module", "function"],
             expand: &[],
             claims,
-            effects: |_, _| Vec::new(),
+            effects,
             code: None,
         },
         build: provider::build,
+    }
+}
+
+/// What an entry would do: nothing, unless its function uses the network.
+fn effects(entry: &ConfigNode, _site: &EntrySite<'_>) -> Vec<EntryEffect> {
+    let text = |key| entry.get(key).and_then(|node| node.as_text().ok());
+    let function = text("module").and_then(|module| table::find(module, text("function")).ok());
+    match function {
+        Some(function) if function.uses_network() => {
+            vec![EntryEffect::Contacts("the address that a call names".to_owned())]
+        }
+        _ => Vec::new(),
     }
 }
 

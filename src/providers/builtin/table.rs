@@ -1,17 +1,25 @@
 //! The table of built-in functions and their names in files.
 
-use super::{BuiltinFunction, calculator, digest, echo, fail, json, text, time, uuid, wait};
+use super::{
+    BuiltinFunction, calculator, digest, echo, fail, http, json, json_diff, regex, text, time,
+    uuid, wait,
+};
 use crate::providers::hinted_error::HintedError;
 use crate::util::spelling::did_you_mean;
 
 /// Every built-in function, in the order in which they are listed to people.
-pub(super) static FUNCTIONS: [&BuiltinFunction; 10] = [
+pub(super) static FUNCTIONS: [&BuiltinFunction; 15] = [
     &calculator::CALCULATE,
     &time::NOW,
     &text::COUNT,
     &text::TRANSFORM,
     &digest::DIGEST,
     &json::QUERY,
+    &json_diff::DIFF,
+    &regex::MATCH,
+    &regex::FIND_ALL,
+    &regex::REPLACE,
+    &http::FETCH,
     &uuid::GENERATE,
     &echo::ECHO,
     &wait::WAIT,
@@ -130,8 +138,8 @@ mod tests {
         assert_eq!(
             hint,
             "did you mean 'builtin.calculator'? known are builtin.calculator, builtin.time, \
-             builtin.text, builtin.hash, builtin.json, builtin.uuid, builtin.echo, builtin.wait, \
-             builtin.fail"
+             builtin.text, builtin.hash, builtin.json, builtin.json_diff, builtin.regex, \
+             builtin.http, builtin.uuid, builtin.echo, builtin.wait, builtin.fail"
         );
         let (message, hint) = refusal("builtin.calculator", Some("compute"));
         assert_eq!(message, "'builtin.calculator' has no function 'compute'");

@@ -5,7 +5,7 @@
 //! | `toolkit`, `toolkit_class` | `FileManagementToolkit`: the tools have `LangChain`'s names | short names |
 //! | `root_dir` | the directory, relative to the file | `scope` |
 //! | `scope` | a named directory | |
-//! | `access` | `read` or `write`: what is given when nothing is selected | `read` |
+//! | `access` | `read` or `write`: what is given when nothing is selected | `read`; all of a toolkit |
 //! | `max_file_bytes` | the most of a file that one answer holds, up to 16 MiB | 1 MiB |
 //! | `create` | make the directory when it is first used | for `AGENT_DATA_DIR` |
 
@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::operation::{FileOperation, Vocabulary};
+use super::toolkits::{self, FILE_MANAGEMENT};
 use crate::config::consent::{EntryEffect, EntrySite};
 use crate::config::node::{ConfigNode, NodeValue};
 use crate::model::Diagnostic;
@@ -39,8 +40,6 @@ pub(super) const KEYS: &[&str] = &{
     ]
 };
 
-/// The one toolkit there is.
-const TOOLKIT: &str = "FileManagementToolkit";
 /// The most of a file that one answer may hold, in bytes.
 const MAX_SHOWN_BYTES: u64 = 16 << 20;
 /// How much it holds when the entry does not say, in bytes.
@@ -83,7 +82,7 @@ pub(super) fn read(
 ) -> Result<FilesEntry, Vec<Diagnostic>> {
     let mut diagnostics = Vec::new();
     let mut report = |diagnostic| diagnostics.push(diagnostic);
-    known_toolkit(entry).unwrap_or_else(&mut report);
+    toolkits::check(entry).unwrap_or_else(&mut report);
     let directory = directory(entry, base_dir, scopes).map_err(&mut report).ok();
     let access = access(entry).map_err(&mut report).unwrap_or(FileAccess::Unspecified);
     let max_bytes = max_bytes(entry).map_err(&mut report).unwrap_or(DEFAULT_SHOWN_BYTES);
@@ -101,16 +100,14 @@ pub(super) fn read(
     }
 }
 
-fn known_toolkit(entry: &ConfigNode) -> Result<(), Diagnostic> {
-    let Some((_, node)) = entry.get_any(&["toolkit_class", "toolkit"]) else { return Ok(()) };
-    let word = node.as_text()?;
-    if word == TOOLKIT {
-        return Ok(());
+/// Whether an entry that selects nothing gives the tools that change files too: a toolkit does, as in
+/// `LangChain`, and each of them asks a person.
+pub(super) fn gives_all(access: FileAccess, vocabulary: Vocabulary) -> bool {
+    match access {
+        FileAccess::Write => true,
+        FileAccess::Unspecified => vocabulary == Vocabulary::LangChain,
+        FileAccess::Read => false,
     }
-    let diagnostic =
-        Diagnostic::error(format!("there is no toolkit '{word}'")).with_location(node.location());
-    let hint = did_you_mean(word, std::iter::once(TOOLKIT));
-    Err(diagnostic.with_hint(hint.unwrap_or_else(|| format!("there is {TOOLKIT}"))))
 }
 
 /// Toolkits, and entries that use their words, have `LangChain`'s names.
@@ -118,7 +115,7 @@ pub(super) fn vocabulary(entry: &ConfigNode) -> Vocabulary {
     let kind = entry.get_any(&["kind", "provider_type", "type"]).map(|(_, node)| node.as_text());
     let toolkit = entry.get_any(&["toolkit", "toolkit_class"]).is_some();
     match kind {
-        Some(Ok("langchain_toolkit" | "toolkit" | "file_management" | TOOLKIT)) => {
+        Some(Ok("langchain_toolkit" | "toolkit" | "file_management" | FILE_MANAGEMENT)) => {
             Vocabulary::LangChain
         }
         _ if toolkit => Vocabulary::LangChain,
@@ -211,7 +208,7 @@ pub(super) fn effects(entry: &ConfigNode, site: &EntrySite<'_>) -> Vec<EntryEffe
     let is_inside = directory.as_deref().is_some_and(|path| path.starts_with(site.root));
     let selected = selected(entry);
     let writes = match (access(entry), selected.is_empty()) {
-        (Ok(FileAccess::Write), true) => true,
+        (Ok(access), true) if gives_all(access, vocabulary(entry)) => true,
         _ => {
             selected.iter().any(|word| FileOperation::named(word).is_none_or(FileOperation::writes))
         }

@@ -11,7 +11,7 @@ use super::job::FileJob;
 use super::operation::FileOperation;
 use super::relative_path::RelativePath;
 use super::root::RootDirectory;
-use super::{info, list, read, search, transfer, write};
+use super::{info, list, read, search, toolkits, transfer, write};
 use crate::config::node::ConfigNode;
 use crate::config::spec::ToolSpec;
 use crate::model::{
@@ -41,6 +41,9 @@ pub(super) fn build(specs: &[&ToolSpec], context: &ProviderDeps) -> BuiltProvide
 }
 
 fn provider(spec: &ToolSpec, context: &ProviderDeps) -> Result<FilesProvider, Vec<Diagnostic>> {
+    if let Some(refusal) = toolkits::foreign(&spec.entry) {
+        return Err(vec![refusal]);
+    }
     let base_dir = context.environment.cwd().join(&spec.base_dir);
     let read = entry::read(&spec.entry, &base_dir, &spec.scopes);
     let (entry, chosen) = match read {
@@ -85,10 +88,9 @@ fn provider(spec: &ToolSpec, context: &ProviderDeps) -> Result<FilesProvider, Ve
 fn choose(spec: &ToolSpec, entry: &FilesEntry) -> Result<Vec<SelectedTool>, Vec<Diagnostic>> {
     let selects = ["tools", "selected_tools", "original_tool_name"];
     let selected = spec.entry.get_any(&selects);
-    let available = match (entry.access, selected) {
-        (FileAccess::Unspecified | FileAccess::Read, None) => entry.vocabulary.read_only_tools(),
-        _ => entry.vocabulary.tools(),
-    };
+    let gives_all = selected.is_some() || entry::gives_all(entry.access, entry.vocabulary);
+    let available =
+        if gives_all { entry.vocabulary.tools() } else { entry.vocabulary.read_only_tools() };
     let chosen = toolkit::choose(spec, available)?;
     if entry.access != FileAccess::Read {
         return Ok(chosen);

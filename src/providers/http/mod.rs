@@ -1,7 +1,7 @@
 //! HTTP tools: one request for each call, built from a template.
 //!
 //! Owns: what an entry may say (`entry`, `auth`, `params`), filling it in (`template`, `url_template`,
-//! `body`, `request`), sending (`send`), what an answer means (`answer`) and which failures may be
+//! `body`, `request`), sending (`send`), requests to an address that a call names (`fetch`), what an answer means (`answer`) and which failures may be
 //! repeated (`retry`). Never does: let an argument choose scheme, host or port, leave the origin,
 //! or repeat a request itself.
 
@@ -10,6 +10,7 @@ mod body;
 mod effects;
 mod encode;
 mod entry;
+mod fetch;
 mod params;
 mod pointer;
 mod provider;
@@ -26,6 +27,8 @@ mod tests;
 
 use crate::config::spec::{KindClaim, KindDescriptor};
 use crate::provider::ProviderKind;
+
+pub(super) use fetch::{FetchRequest, fetch, preview as preview_fetch};
 
 #[cfg(feature = "openapi")]
 pub(super) use effects::contacted;

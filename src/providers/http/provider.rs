@@ -131,7 +131,7 @@ impl ToolProvider for HttpProvider {
             answer = send(&client, &request, entry.max_response, &progress) => answer,
         };
         let answer = answer.map_err(|error| with_retry_verdict(entry, error))?;
-        let mut result = response::read(entry, &answer)?;
+        let mut result = response::read(entry.response_rules(), &answer)?;
         if let Some(error) = result.error.take() {
             let asks = retry_after(&answer.headers, SystemClock.unix());
             let failure = HttpFailure::Status(answer.status.as_u16());

@@ -15,7 +15,7 @@ use crate::model::{Error, JsonObject, ToolContext};
 use crate::providers::template::value_text;
 
 /// The header `Accept` of entries that set none.
-const DEFAULT_ACCEPT: HeaderValue =
+pub(super) const DEFAULT_ACCEPT: HeaderValue =
     HeaderValue::from_static("application/json, text/*;q=0.9, */*;q=0.5");
 
 /// A request, ready to be sent.

@@ -14,7 +14,6 @@ use reqwest::StatusCode;
 use reqwest::header::{HeaderMap, WWW_AUTHENTICATE};
 use serde_json::{Map, Value, json};
 
-use super::entry::HttpEntry;
 use super::pointer;
 use super::send::HttpResponse;
 use crate::model::{Error, ErrorPhase, ToolResult};
@@ -40,15 +39,30 @@ const REPORTED_HEADERS: [&str; 12] = [
     "x-request-id",
 ];
 
+/// What of a request decides how its answer is read.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ResponseRules<'a> {
+    /// The method of the request.
+    pub(super) method: &'a Method,
+    /// The part of the answer that is the result.
+    pub(super) response_path: Option<&'a str>,
+    /// How much of the answer was kept, in bytes.
+    pub(super) max_response: usize,
+    /// The name of the key or argument that allows more.
+    pub(super) limit_name: &'static str,
+    /// What to do about an answer that wants credentials.
+    pub(super) auth_hint: &'static str,
+}
+
 /// Reads an answer.
 ///
 /// # Errors
 /// When it is not what it says it is, or not what the entry needs.
-pub(super) fn read(entry: &HttpEntry, answer: &HttpResponse) -> Result<ToolResult, Error> {
+pub(super) fn read(rules: ResponseRules<'_>, answer: &HttpResponse) -> Result<ToolResult, Error> {
     let mut result = if answer.status.is_client_error() || answer.status.is_server_error() {
-        error_result(entry, answer)
+        error_result(rules, answer)
     } else if answer.status.is_success() {
-        success(entry, answer).map_err(|error| error.with_phase(ErrorPhase::Call))?
+        success(rules, answer).map_err(|error| error.with_phase(ErrorPhase::Call))?
     } else {
         return Err(Error::protocol(format!(
             "{} answered {}",
@@ -72,7 +86,7 @@ fn reported_headers(headers: &HeaderMap) -> Map<String, Value> {
 }
 
 /// A well-formed no, with the server's own words.
-fn error_result(entry: &HttpEntry, answer: &HttpResponse) -> ToolResult {
+fn error_result(rules: ResponseRules<'_>, answer: &HttpResponse) -> ToolResult {
     let (status, place) = (answer.status, display_url(&answer.url));
     let message = match server_message(&answer.body) {
         Some(words) => format!("{place} answered {status}: {words}"),
@@ -83,13 +97,7 @@ fn error_result(entry: &HttpEntry, answer: &HttpResponse) -> ToolResult {
             let values = answer.headers.get_all(WWW_AUTHENTICATE).iter().take(5);
             let challenges =
                 values.map(|v| format!("www-authenticate: {}", truncate(&lossy(v.as_bytes()))));
-            Error::auth(message.clone()).with_details(challenges).with_hint(
-                if entry.has_credentials {
-                    "the credentials may be wrong or expired"
-                } else {
-                    "give the entry auth: { type: bearer, token_env_var: NAME }"
-                },
-            )
+            Error::auth(message.clone()).with_details(challenges).with_hint(rules.auth_hint)
         }
         _ => Error::tool(message.clone()),
     };
@@ -108,8 +116,8 @@ fn error_result(entry: &HttpEntry, answer: &HttpResponse) -> ToolResult {
     result
 }
 
-fn success(entry: &HttpEntry, answer: &HttpResponse) -> Result<ToolResult, Error> {
-    if entry.method == Method::HEAD {
+fn success(rules: ResponseRules<'_>, answer: &HttpResponse) -> Result<ToolResult, Error> {
+    if rules.method == Method::HEAD {
         let status = answer.status.as_u16();
         return Ok(ToolResult::json(
             json!({ "status": status, "headers": reported_headers(&answer.headers) }),
@@ -120,18 +128,18 @@ fn success(entry: &HttpEntry, answer: &HttpResponse) -> Result<ToolResult, Error
     }
     let kind = content_type(&answer.headers);
     let sniffed = kind.is_empty() && serde_json::from_slice::<Value>(&answer.body).is_ok();
-    let wanted = entry.response_path.is_some();
+    let wanted = rules.response_path.is_some();
     if is_json(&kind) || sniffed || (wanted && !is_binary(&kind, &answer.body)) {
-        return json_result(entry, answer);
+        return json_result(rules, answer);
     }
     if wanted {
         return Err(Error::protocol(format!("the answer is {kind} and no JSON"))
             .with_hint("'response_path' in the entry needs JSON"));
     }
     Ok(if is_binary(&kind, &answer.body) {
-        data(&kind, entry, answer)
+        data(&kind, rules, answer)
     } else {
-        text(entry, answer)
+        text(rules, answer)
     })
 }
 
@@ -160,23 +168,23 @@ fn is_text(body: &[u8]) -> bool {
     }
 }
 
-fn json_result(entry: &HttpEntry, answer: &HttpResponse) -> Result<ToolResult, Error> {
+fn json_result(rules: ResponseRules<'_>, answer: &HttpResponse) -> Result<ToolResult, Error> {
     if answer.is_truncated {
-        if let Some(path) = &entry.response_path {
+        if let Some(path) = rules.response_path {
             return Err(Error::protocol(format!(
                 "the answer is larger than {}, so '{path}' cannot be looked for in it",
-                show_size(entry.max_response as u64)
+                show_size(rules.max_response as u64)
             ))
-            .with_hint("'max_response_bytes' in the entry allows more"));
+            .with_hint(format!("'{}' allows more", rules.limit_name)));
         }
-        return Ok(text(entry, answer));
+        return Ok(text(rules, answer));
     }
     let value: Value = serde_json::from_slice(&answer.body).map_err(|cause| {
         let head = truncate(&lossy(&answer.body));
         let error = Error::protocol(format!("the answer is not the JSON it should be: {cause}"));
         error.with_detail(format!("it begins with: {head}"))
     })?;
-    let Some(path) = &entry.response_path else { return Ok(ToolResult::json(value)) };
+    let Some(path) = rules.response_path else { return Ok(ToolResult::json(value)) };
     Ok(match pointer::follow(&value, path) {
         Ok(part) => ToolResult::json(part),
         Err(error) => {
@@ -187,35 +195,35 @@ fn json_result(entry: &HttpEntry, answer: &HttpResponse) -> Result<ToolResult, E
     })
 }
 
-fn text(entry: &HttpEntry, answer: &HttpResponse) -> ToolResult {
+fn text(rules: ResponseRules<'_>, answer: &HttpResponse) -> ToolResult {
     let mut result = ToolResult::text(lossy(&answer.body).trim_start_matches('\u{feff}'));
     if answer.is_truncated {
         // The mark also tells the masker that the cut may have left a part of a secret.
         let kept = lossy(&answer.body).trim_end_matches('\u{fffd}').to_owned();
         result = ToolResult::text(format!("{}…", kept.trim_start_matches('\u{feff}')));
-        result.warnings.push(cut_notice(entry, answer));
+        result.warnings.push(cut_notice(rules, answer));
     } else if std::str::from_utf8(&answer.body).is_err() {
         result.warnings.push("the answer is not UTF-8: other bytes were replaced".to_owned());
     }
     result
 }
 
-fn cut_notice(entry: &HttpEntry, answer: &HttpResponse) -> String {
-    let limit = show_size(entry.max_response as u64);
+fn cut_notice(rules: ResponseRules<'_>, answer: &HttpResponse) -> String {
+    let limit = show_size(rules.max_response as u64);
     let of = answer.expected.map(|all| format!(" of {}", show_size(all))).unwrap_or_default();
-    format!("the answer was cut: {limit}{of} are kept ('max_response_bytes' allows more)")
+    format!("the answer was cut: {limit}{of} are kept ('{}' allows more)", rules.limit_name)
 }
 
 /// Data as a block in MCP's shape; half of an image is of no use.
-fn data(kind: &str, entry: &HttpEntry, answer: &HttpResponse) -> ToolResult {
+fn data(kind: &str, rules: ResponseRules<'_>, answer: &HttpResponse) -> ToolResult {
     let kind = if kind.is_empty() { "application/octet-stream" } else { kind };
     if answer.is_truncated {
         let size = answer.expected.map_or_else(
-            || format!("more than {}", show_size(entry.max_response as u64)),
+            || format!("more than {}", show_size(rules.max_response as u64)),
             show_size,
         );
         let mut result = ToolResult::text(format!("[{kind}, {size}: too large to be kept]"));
-        result.warnings.push(cut_notice(entry, answer));
+        result.warnings.push(cut_notice(rules, answer));
         return result;
     }
     let encoded = base64::encode(&answer.body);

@@ -1,12 +1,15 @@
 //! Entries of kind `python`, checked as far as possible without starting anything.
 //!
-//! The keys: `module`, `function` (or `functions: typed`), `python`, `root`, `env`, `env_keys`,
+//! The keys: `module`, `function` (or `class` with `config`, `methods` and `start_timeout`, or
+//! `functions: typed`, which is what a module alone means), `python`, `root`, `env`, `env_keys`,
 //! `sandbox`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+use super::class;
+pub(super) use super::class::PythonClass;
 use super::sealed::SealedCode;
 use super::worker_pool::WorkerKey;
 use crate::config::consent::Seal;
@@ -18,16 +21,31 @@ use crate::providers::confinement::{self, ProgramLifetime, Sandbox};
 use crate::providers::program_env;
 
 /// The keys of an entry that only this kind understands.
-pub(super) const KEYS: &[&str] =
-    &["module", "function", "functions", "python", "root", "env", "env_keys", "sandbox"];
+pub(super) const KEYS: &[&str] = &[
+    "module",
+    "function",
+    "functions",
+    "class",
+    "config",
+    "methods",
+    "start_timeout",
+    "python",
+    "root",
+    "env",
+    "env_keys",
+    "sandbox",
+];
 
-/// What of its module an entry makes tools of.
+/// What of its module an entry makes a tool of.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum FunctionSelection {
+pub(super) enum Selection {
     /// This function; a dotted one leads through a class.
     Function(String),
-    /// Every public function all of whose parameters have type hints.
-    AllTyped,
+    /// The definitions of the module, and every public function all of whose parameters have type
+    /// hints.
+    Offered,
+    /// The methods of a class.
+    Class(PythonClass),
 }
 
 /// An entry of kind `python`, checked without starting an interpreter.
@@ -36,7 +54,7 @@ pub(super) struct PythonEntry {
     /// The module as Python imports it, such as `tools.weather`.
     pub(super) module: String,
     /// What of it becomes a tool.
-    pub(super) selection: FunctionSelection,
+    pub(super) selection: Selection,
     /// The interpreter as written: a name, or a path relative to `base_dir`.
     pub(super) python: Option<String>,
     /// The first directory in which modules are looked for, and the worker's working directory.
@@ -74,7 +92,13 @@ pub(super) fn read(
     let mut diagnostics = Vec::new();
     let mut note = |diagnostic: Diagnostic| diagnostics.push(diagnostic);
     let module = module(entry).map_err(&mut note).unwrap_or_default();
-    let target = target(entry).map_err(&mut note).unwrap_or(FunctionSelection::AllTyped);
+    let selection = match selection(entry) {
+        Ok(selection) => selection,
+        Err(diagnostics) => {
+            diagnostics.into_iter().for_each(&mut note);
+            Selection::Offered
+        }
+    };
     let python =
         entry.get("python").map(|node| python(node).map_err(&mut note).unwrap_or_default());
     if let Some(node) = entry.get("root") {
@@ -100,7 +124,7 @@ pub(super) fn read(
         .map(|files| SealedCode::new(files, &root, &spec.base_dir, python.as_deref(), &env));
     Ok(PythonEntry {
         module,
-        selection: target,
+        selection,
         python,
         root,
         base_dir: spec.base_dir.clone(),
@@ -139,30 +163,36 @@ fn module(entry: &ConfigNode) -> Result<String, Diagnostic> {
     Err(diagnostic.with_hint(hint).with_location(node.location()))
 }
 
-fn target(entry: &ConfigNode) -> Result<FunctionSelection, Diagnostic> {
-    match (entry.get("function"), entry.get("functions")) {
-        (Some(node), None) => {
-            let text = node.as_text()?;
+fn selection(entry: &ConfigNode) -> Result<Selection, Vec<Diagnostic>> {
+    let choices = ["function", "functions", "class"];
+    let given: Vec<&str> =
+        choices.into_iter().filter(|key| entry.get(key).is_some_and(|n| !n.is_null())).collect();
+    if let [first, second, ..] = given.as_slice() {
+        let location = entry.key(second).map_or(entry.location(), |key| entry.location_of(key));
+        return Err(vec![
+            Diagnostic::error(format!("'{first}' and '{second}' exclude each other"))
+                .with_location(location),
+        ]);
+    }
+    if !given.contains(&"class") {
+        class::refuse_keys_of_classes(entry)?;
+    }
+    let one = |diagnostic| vec![diagnostic];
+    match given.first().and_then(|key| Some((*key, entry.get(key)?))) {
+        Some(("function", node)) => {
+            let text = node.as_text().map_err(one)?;
             if is_dotted(text) {
-                return Ok(FunctionSelection::Function(text.to_owned()));
+                return Ok(Selection::Function(text.to_owned()));
             }
-            Err(Diagnostic::error(format!("'{text}' cannot be the name of a function"))
+            Err(one(Diagnostic::error(format!("'{text}' cannot be the name of a function"))
                 .with_hint("write its name alone, without parentheses")
-                .with_location(node.location()))
+                .with_location(node.location())))
         }
-        (None, Some(node)) if matches!(node.as_text(), Ok("typed")) => {
-            Ok(FunctionSelection::AllTyped)
+        Some(("class", node)) => class::read(entry, node).map(Selection::Class),
+        Some((_, node)) if !matches!(node.as_text(), Ok("typed")) => {
+            Err(one(node.expected("'typed', the only choice")))
         }
-        (None, Some(node)) => Err(node.expected("'typed', the only choice")),
-        (Some(_), Some(node)) => {
-            Err(Diagnostic::error("'function' and 'functions' exclude each other")
-                .with_location(node.location()))
-        }
-        (None, None) => Err(Diagnostic::error("'function' is missing")
-            .with_hint(
-                "name a function of the module, or write 'functions: typed' for all typed ones",
-            )
-            .with_location(entry.location())),
+        _ => Ok(Selection::Offered),
     }
 }
 
@@ -175,7 +205,7 @@ fn python(node: &ConfigNode) -> Result<String, Diagnostic> {
 }
 
 /// Whether a text is names with dots between them, as Python understands names.
-fn is_dotted(text: &str) -> bool {
+pub(super) fn is_dotted(text: &str) -> bool {
     let is_name = |name: &str| {
         name.chars().all(|c| c.is_alphanumeric() || c == '_')
             && name.chars().next().is_some_and(|c| !c.is_numeric())

@@ -1,21 +1,24 @@
-//! Python tools: the user's functions, called in a long-lived worker process.
+//! Python tools: functions, classes and definitions of the user, called in a worker that stays.
 //!
-//! Owns: what an entry may say (`entry`), the interpreter (`interpreter`) and what belongs to it
-//! (`installation`), the files behind a module
-//! (`module_file`), the code that trust is bound to (`code`) and comparing it (`sealed`, `shim/guard.py`),
-//! the worker (`worker`, `wire`, `worker_pool`) and the program it runs (`shim`, in
-//! Python), results (`result`), and schemas from type hints (`describe`, `description_cache`). Never does: read
-//! or run Python code itself, or start an interpreter to list an entry that has its schema in the
-//! file.
+//! Owns: what an entry may say (`entry`, `class`) and what a definition says (`definition`), the
+//! interpreter (`interpreter`) and what belongs to it (`installation`), the files behind a module
+//! (`module_file`), the code that trust is bound to (`code`) and comparing it (`sealed`,
+//! `shim/guard.py`), the worker (`worker`, `wire`, `worker_pool`) and the program it runs (`shim`, in
+//! Python), results (`result`), schemas from type hints (`describe`, `description_cache`), and the
+//! providers of single functions (`provider`) and of all that a module or class gives (`offered`).
+//! Never does: read or run Python code itself, or start an interpreter to list an entry that has its
+//! schema in the file.
 
+mod class;
 mod code;
+mod definition;
 mod describe;
 mod description_cache;
 mod entry;
 mod installation;
 mod interpreter;
-mod module;
 mod module_file;
+mod offered;
 mod provider;
 mod result;
 mod runner;
@@ -39,9 +42,9 @@ pub fn kind() -> ProviderKind {
     ProviderKind {
         words: KindDescriptor {
             key: "python",
-            aliases: &["function"],
+            aliases: &["function", "class", "custom_local", "custom_local_tool"],
             keys: entry::KEYS,
-            expand: &["python", "root"],
+            expand: &["python", "root", "config"],
             claims,
             effects,
             code: Some(code_files),
@@ -50,7 +53,7 @@ pub fn kind() -> ProviderKind {
     }
 }
 
-/// A file of tools, as text, with one entry: all typed functions of `module`, looked for in the
+/// A file of tools, as text, with one entry: all that `module` offers, looked for in the
 /// directory relative paths are relative to.
 pub fn file_of_module(module: &str) -> String {
     let entry = serde_json::json!({
@@ -65,7 +68,8 @@ fn claims(node: &ConfigNode, base_dir: &Path) -> KindClaim {
     let text = |key| node.get(key).and_then(|value| value.as_text().ok());
     let Some(module) = text("module") else { return KindClaim::No };
     let root = base_dir.join(text("root").unwrap_or("."));
-    if text("function").is_some() && module_file::file_of(&root, module).is_some() {
+    let names_target = ["function", "class"].iter().any(|key| text(key).is_some());
+    if names_target && module_file::file_of(&root, module).is_some() {
         KindClaim::Certain
     } else {
         KindClaim::Fallback
@@ -85,9 +89,10 @@ fn effects(node: &ConfigNode, site: &EntrySite<'_>) -> Vec<EntryEffect> {
         found_from: Some(site.base_dir.to_path_buf()),
         usual_cwd: site.base_dir.to_path_buf(),
     })];
-    let what = match text("function") {
-        Some(function) => format!("{module}.{function}"),
-        None => format!("the typed functions of {module}"),
+    let what = match (text("function"), text("class")) {
+        (Some(function), _) => format!("{module}.{function}"),
+        (None, Some(class)) => format!("the class {module}.{class}"),
+        (None, None) => format!("the tools that {module} offers"),
     };
     let is_there = root.as_deref().is_some_and(|root| module_file::file_of(root, module).is_some());
     effects.push(EntryEffect::Loads(if is_there {

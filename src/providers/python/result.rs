@@ -47,8 +47,11 @@ pub(super) fn error_from_worker(worker_error: WorkerError) -> Error {
     let WorkerError { kind, message, hint, details, exception: _ } = worker_error;
     let error = match kind {
         WorkerErrorKind::Raised => Error::tool(message).with_phase(ErrorPhase::Call),
-        WorkerErrorKind::Import => Error::unreachable(message).with_phase(ErrorPhase::Start),
+        WorkerErrorKind::Import | WorkerErrorKind::Start => {
+            Error::unreachable(message).with_phase(ErrorPhase::Start)
+        }
         WorkerErrorKind::Entry => Error::config(message).with_phase(ErrorPhase::Start),
+        WorkerErrorKind::StartTimeout => Error::timeout(message).with_phase(ErrorPhase::Start),
         WorkerErrorKind::TooLarge => Error::protocol(message).with_phase(ErrorPhase::Call),
         WorkerErrorKind::Denied => Error::denied(message).with_phase(ErrorPhase::Start),
         WorkerErrorKind::Stopped => Error::new(ErrorKind::Interrupted(Signal::Interrupt), message),

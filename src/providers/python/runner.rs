@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::description_cache::DescriptionCache;
 use super::entry::PythonEntry;
-use super::wire::{WorkerOp, WorkerRequest};
+use super::wire::{WorkerOp, WorkerRequest, WorkerTarget};
 use super::worker::WorkerReply;
 use super::worker_pool::{WorkerKey, WorkerPool};
 use super::{interpreter, module_file};
@@ -82,7 +82,7 @@ impl PythonRunner {
     pub(super) async fn request(
         &self,
         entry: &PythonEntry,
-        (op, function, args): (WorkerOp, Option<&str>, Option<&JsonObject>),
+        (op, target, args): (WorkerOp, WorkerTarget<'_>, Option<&JsonObject>),
         context: &ToolContext,
         origin: &str,
     ) -> Result<WorkerReply, Error> {
@@ -104,7 +104,7 @@ impl PythonRunner {
         };
         let file = module_file::file_of(&entry.root, &entry.module);
         let request =
-            WorkerRequest { op, module: &entry.module, function, file: file.as_deref(), args };
+            WorkerRequest { op, module: &entry.module, target, file: file.as_deref(), args };
         let reply = worker.request(request, context, origin).await?;
         Ok(match &entry.sandbox {
             Some(sandbox) => with_sandbox_hint(reply, sandbox),

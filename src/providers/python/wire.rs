@@ -8,6 +8,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use super::entry::PythonClass;
 use crate::model::{JsonObject, ToolContext, TraceContext};
 
 /// The longest line in either direction, in bytes.
@@ -21,8 +22,23 @@ pub(super) enum WorkerOp {
     Call,
     /// Describe one function: its description and the schema of its arguments.
     Describe,
-    /// Tell all typed functions of a module, with their schemas.
+    /// Tell what a module offers: definitions and typed functions, with their schemas.
     Functions,
+    /// Tell the methods of a class that become tools, with their schemas.
+    Methods,
+}
+
+/// What of a module a request is about.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum WorkerTarget<'a> {
+    /// All of it.
+    Module,
+    /// This function; a dotted one leads through a class.
+    Function(&'a str),
+    /// What the module offers under this name: a definition or a typed function.
+    Offer(&'a str),
+    /// A class: one of its methods, or the one that makes the class a single tool.
+    Class(&'a PythonClass, Option<&'a str>),
 }
 
 /// A request, before it has a number.
@@ -32,8 +48,8 @@ pub(super) struct WorkerRequest<'a> {
     pub(super) op: WorkerOp,
     /// The module as Python imports it.
     pub(super) module: &'a str,
-    /// And with which function of it.
-    pub(super) function: Option<&'a str>,
+    /// And what of it is meant.
+    pub(super) target: WorkerTarget<'a>,
     /// The file the module has to come from, when it is below the root.
     pub(super) file: Option<&'a Path>,
     /// The arguments, for a call.
@@ -59,15 +75,27 @@ impl WorkerRequest<'_> {
             op: WorkerOp,
             module: &'a str,
             function: Option<&'a str>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            offer: Option<&'a str>,
+            #[serde(flatten)]
+            class: Option<&'a PythonClass>,
             file: Option<std::borrow::Cow<'a, str>>,
             args: Option<&'a JsonObject>,
             context: RequestContext<'a>,
         }
+        let (function, offer, class) = match self.target {
+            WorkerTarget::Module => (None, None, None),
+            WorkerTarget::Function(name) => (Some(name), None, None),
+            WorkerTarget::Offer(name) => (None, Some(name), None),
+            WorkerTarget::Class(class, method) => (method, None, Some(class)),
+        };
         let line = RequestLine {
             id,
             op: self.op,
             module: self.module,
-            function: self.function,
+            function,
+            offer,
+            class,
             file: self.file.map(|file| file.to_string_lossy()),
             args: self.args,
             context: RequestContext {
@@ -154,6 +182,10 @@ pub(super) enum WorkerErrorKind {
     Import,
     /// The entry names something that is not there.
     Entry,
+    /// A class could not be given its instance.
+    Start,
+    /// The constructor of a class did not return in time.
+    StartTimeout,
     /// The result passes the limit.
     TooLarge,
     /// The function was stopped because its call was cancelled.

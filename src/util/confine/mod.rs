@@ -59,7 +59,7 @@ pub use prepared::PreparedConfinement;
 pub use scratch::ScratchDir;
 #[cfg(target_os = "linux")]
 pub use support::{available, check};
-pub use system_paths::{contains, program_paths};
+pub use system_paths::{can_read, contains, program_paths};
 #[cfg(not(target_os = "linux"))]
 pub use unsupported::{available, check, coverage};
 

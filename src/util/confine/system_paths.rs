@@ -3,7 +3,7 @@
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use super::is_superuser;
+use super::{Confinement, is_superuser};
 
 /// Programs, libraries, and what is shared between users.
 const SHARED: [&str; 13] = [
@@ -145,6 +145,20 @@ pub fn program_paths(program: &Path, home: Option<&Path>) -> Vec<PathBuf> {
     paths.sort();
     paths.dedup();
     paths
+}
+
+/// Whether a program in this confinement may read a path, as far as the paths it was given tell.
+pub fn can_read(confinement: &Confinement, path: &Path) -> bool {
+    if confinement.read.iter().chain(&confinement.write).any(|given| contains(given, path)) {
+        return true;
+    }
+    if !confinement.system {
+        return false;
+    }
+    let shared = shared();
+    let parts = shared.split.into_iter().flat_map(|(_, parts)| parts.readable);
+    let all = shared.readable.into_iter().chain(parts).chain(machine()).chain(devices());
+    all.into_iter().any(|given| contains(&given, path))
 }
 
 /// Whether `directory` is `path` or holds it, whatever links lead to either.

@@ -12,6 +12,7 @@ use crate::bench::plan::WarmUp;
 use crate::bench::syntax::{self, RateSpec};
 use crate::cli::commands::call::parse_timeout;
 use crate::cli::complete;
+use crate::cli::formats;
 
 /// Benchmark a tool: call it many times and report how fast it answers.
 ///
@@ -19,6 +20,7 @@ use crate::cli::complete;
 /// approval, or says that it is not read-only, needs --allow-writes.
 #[derive(Debug, Default, Args)]
 #[command(after_help = EXAMPLES)]
+#[command(arg = formats::option(formats::MEASUREMENTS))]
 pub struct BenchArgs {
     /// The tool: its full name, or its bare name when only one tool has it
     #[arg(add = ArgValueCompleter::new(complete::tools))]

@@ -12,7 +12,7 @@ use crate::bench::targets::ArgumentInput;
 use crate::cli::context::CommandContext;
 use crate::cli::raw_arguments::{self, RawArguments};
 use crate::host::request::CallArguments;
-use crate::model::{Error, JsonObject};
+use crate::model::{Error, JsonObject, unreadable_file};
 
 /// The most that is read from a file of arguments.
 const MAX_BYTES: u64 = 64 << 20;
@@ -55,7 +55,7 @@ fn lines(path: &Path) -> Result<Vec<JsonObject>, Error> {
     // A person may name a pipe, whose size is unknown before it was read.
     std::fs::File::open(path)
         .and_then(|file| file.take(MAX_BYTES + 1).read_to_string(&mut text))
-        .map_err(|error| refused(&error.to_string()))?;
+        .map_err(|error| unreadable_file("--args-lines", path, &error))?;
     if text.len() as u64 > MAX_BYTES {
         return Err(refused("it is larger than 64 MiB"));
     }

@@ -21,6 +21,7 @@ use crate::bench::monitor::RunMonitor;
 use crate::bench::targets::{identities, prepare, servers};
 use crate::bench::{baseline, bench_runner, json, threshold};
 use crate::cli::context::{CommandContext, CommandResult, StartScope};
+use crate::cli::formats;
 use crate::cli::output::{Format, SpanStyle, StyledPage};
 use crate::cli::views;
 use crate::model::Error;
@@ -33,8 +34,8 @@ use tokio_util::sync::CancellationToken;
 /// Why a tool cannot be called at all; of a run that failed what was asked of it, what failed; of a
 /// run in which no call succeeded, the commonest failure.
 pub async fn run(args: &BenchArgs, context: &CommandContext) -> CommandResult {
-    use Format::{Csv, Json, Markdown, Text, Yaml};
-    let format = context.format(&[Text, Json, Yaml, Csv, Markdown])?;
+    use Format::{Csv, Json, Markdown, Yaml};
+    let format = context.format(formats::MEASUREMENTS)?;
     let plan = plan::plan(args)?;
     files::check(args, &context.environment.cwd())?;
     let demands = acceptance_criteria(args)?;

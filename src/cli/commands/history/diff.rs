@@ -5,6 +5,7 @@ use clap_complete::ArgValueCompleter;
 
 use crate::cli::complete;
 use crate::cli::context::{CommandContext, CommandResult};
+use crate::cli::formats;
 use crate::cli::json::history::HistoryDiffJson;
 use crate::cli::output::{Format, StyledLine};
 use crate::cli::views;
@@ -17,6 +18,7 @@ use crate::model::{Error, ErrorKind};
 ///
 /// Structured results are compared as indented JSON. Ends with exit code 8 when they differ.
 #[derive(Debug, Args)]
+#[command(arg = formats::option(formats::REPORT))]
 pub struct HistoryDiffArgs {
     /// The call: its identity, a beginning that only it has, or 'last'
     #[arg(add = ArgValueCompleter::new(complete::calls))]
@@ -41,7 +43,7 @@ pub struct HistoryDiffArgs {
 /// # Errors
 /// A difference, an unknown call, and whatever calling again runs into.
 pub(super) async fn run(args: &HistoryDiffArgs, context: &CommandContext) -> CommandResult {
-    let format = context.format(&[Format::Text, Format::Json, Format::Yaml])?;
+    let format = context.format(formats::REPORT)?;
     let entry = super::find_entry(&args.id, context)?;
     let now = if let Some(other) = &args.other {
         CallText::of(&super::find_entry(other, context)?)

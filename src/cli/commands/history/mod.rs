@@ -9,6 +9,7 @@ use clap_complete::ArgValueCompleter;
 use crate::assembly;
 use crate::cli::complete;
 use crate::cli::context::{CommandContext, CommandResult};
+use crate::cli::formats;
 use crate::cli::output::plural;
 use crate::cli::output::{Format, SpanStyle, StyledLine, StyledPage};
 use crate::cli::prompt;
@@ -40,6 +41,7 @@ pub struct HistoryArgs {
 
 /// Which calls are listed.
 #[derive(Debug, Args)]
+#[command(arg = formats::option(formats::LIST))]
 pub struct HistoryListArgs {
     /// Only tools whose full name matches this pattern, with * and ?
     #[arg(long, value_name = "PATTERN", add = ArgValueCompleter::new(complete::tools))]
@@ -65,6 +67,7 @@ pub enum HistoryAction {
     /// List calls, newest first.
     List(HistoryListArgs),
     /// Show one call: its arguments and its result.
+    #[command(arg = formats::option(formats::REPORT))]
     Show {
         /// The call: its identity, a beginning that only it has, or 'last'
         #[arg(add = ArgValueCompleter::new(complete::calls))]
@@ -99,8 +102,8 @@ pub async fn run(args: &HistoryArgs, context: &CommandContext) -> CommandResult 
 }
 
 fn list(args: &HistoryListArgs, context: &CommandContext) -> CommandResult {
-    use Format::{Json, Names, Table, Text, Yaml};
-    let format = context.format(&[Text, Table, Json, Yaml, Names])?;
+    use Format::{Json, Names, Yaml};
+    let format = context.format(formats::LIST)?;
     let location = location(context)?;
     let filter = CallFilter {
         since: args.since.map(|since| since.time(SystemClock.unix())),
@@ -138,7 +141,7 @@ fn list(args: &HistoryListArgs, context: &CommandContext) -> CommandResult {
 }
 
 fn show(id: &str, context: &CommandContext) -> CommandResult {
-    let format = context.format(&[Format::Text, Format::Json, Format::Yaml])?;
+    let format = context.format(formats::REPORT)?;
     let entry = find_entry(id, context)?;
     match format {
         Format::Json | Format::Yaml => {

@@ -10,6 +10,7 @@ use crate::assembly::Assembly;
 use crate::cli::commands::call::{self, CallArgs};
 use crate::cli::complete;
 use crate::cli::context::{CommandContext, CommandResult, StartScope};
+use crate::cli::formats;
 use crate::cli::prompt;
 use crate::cli::raw_arguments::{self, RawArguments};
 use crate::history::HistoryEntry;
@@ -23,6 +24,7 @@ use crate::model::{Error, JsonObject};
 /// The call goes the way of every call: it is checked, and asked about where that is due. Secret
 /// arguments were not kept; they are asked for, or given as further words.
 #[derive(Debug, Args)]
+#[command(arg = formats::option(formats::RESULT))]
 pub struct HistoryRerunArgs {
     /// The call: its identity, a beginning that only it has, or 'last'
     #[arg(add = ArgValueCompleter::new(complete::calls))]

@@ -7,6 +7,7 @@ use serde_json::Value;
 use crate::cli::commands::call;
 use crate::cli::complete;
 use crate::cli::context::{CommandContext, CommandResult};
+use crate::cli::formats;
 use crate::cli::json::offerings::PromptMessagesJson;
 use crate::cli::offering_lists;
 use crate::cli::output::Format;
@@ -22,6 +23,7 @@ use crate::util::json;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 JSON: {\"name\", \"server\", \"description\", \"messages\": [{\"role\", \"content\"}], \"meta\"}")]
+#[command(arg = formats::option(formats::CONTENT))]
 pub struct PromptGetArgs {
     /// The prompt: its full name, or its bare name when only one server has it
     #[arg(add = ArgValueCompleter::new(complete::prompts))]
@@ -39,8 +41,8 @@ pub struct PromptGetArgs {
 /// # Errors
 /// An unknown or ambiguous name, arguments that do not fit, and what asking ran into.
 pub async fn run(args: &PromptGetArgs, context: &CommandContext) -> CommandResult {
-    use Format::{Json, Raw, Text, Yaml};
-    let format = context.format(&[Text, Json, Yaml, Raw])?;
+    use Format::{Json, Raw, Yaml};
+    let format = context.format(formats::CONTENT)?;
     let arguments = arguments(args, context).await?;
     let assembly = offering_lists::assemble(context, &args.server).await?;
     let filled =

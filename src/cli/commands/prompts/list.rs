@@ -6,6 +6,7 @@ use clap_complete::ArgValueCompleter;
 use crate::catalogue::query::WordMatcher;
 use crate::cli::complete;
 use crate::cli::context::{CommandContext, CommandResult};
+use crate::cli::formats;
 use crate::cli::json::offerings::PromptsJson;
 use crate::cli::offering_lists::{self, OfferingList};
 use crate::cli::views::offerings;
@@ -17,6 +18,7 @@ use crate::model::Prompt;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 JSON: {\"prompts\": [...], \"servers\": [...], \"problems\": [...]}")]
+#[command(arg = formats::option(formats::LIST))]
 pub struct PromptListArgs {
     /// Only prompts in whose name, title or description these words occur
     pub query: Vec<String>,

@@ -6,6 +6,7 @@ use clap_complete::ArgValueCompleter;
 use crate::catalogue::query::WordMatcher;
 use crate::cli::complete;
 use crate::cli::context::{CommandContext, CommandResult};
+use crate::cli::formats;
 use crate::cli::json::offerings::{ResourcesJson, TemplatesJson};
 use crate::cli::offering_lists::{self, OfferingList};
 use crate::cli::views::offerings;
@@ -17,6 +18,7 @@ use crate::model::{Resource, ResourceTemplate};
 #[derive(Debug, Args)]
 #[command(after_help = "\
 JSON: {\"resources\": [...], \"servers\": [...], \"problems\": [...]}; \"templates\" with --templates")]
+#[command(arg = formats::option(formats::LIST))]
 pub struct ResourceListArgs {
     /// Only resources in whose address, name, title or description these words occur
     pub query: Vec<String>,

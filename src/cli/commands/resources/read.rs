@@ -9,6 +9,7 @@ use serde_json::Value;
 use crate::cli::commands::call;
 use crate::cli::complete;
 use crate::cli::context::{CommandContext, CommandResult};
+use crate::cli::formats;
 use crate::cli::json::offerings::ResourceContentsJson;
 use crate::cli::offering_lists;
 use crate::cli::output::{Format, SpanStyle, StyledPage, content};
@@ -25,6 +26,7 @@ use crate::util::json;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 JSON: {\"server\", \"uri\", \"contents\": [...], \"ttl_ms\", \"cache_scope\", \"meta\"}")]
+#[command(arg = formats::option(formats::CONTENT))]
 pub struct ResourceReadArgs {
     /// Its address
     pub uri: String,
@@ -44,8 +46,8 @@ pub struct ResourceReadArgs {
 /// # Errors
 /// An address that no server or several have, and what reading or writing ran into.
 pub async fn run(args: &ResourceReadArgs, context: &CommandContext) -> CommandResult {
-    use Format::{Json, Raw, Text, Yaml};
-    let format = context.format(&[Text, Json, Yaml, Raw])?;
+    use Format::{Json, Raw, Yaml};
+    let format = context.format(formats::CONTENT)?;
     if let Some(path) = &args.save {
         save::check(path)?;
     }

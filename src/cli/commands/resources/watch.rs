@@ -7,6 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::cli::complete;
 use crate::cli::context::{CommandContext, CommandResult};
+use crate::cli::formats;
 use crate::cli::json::offerings::ResourceUpdateJson;
 use crate::cli::offering_lists;
 use crate::cli::output::{CommandError, Format, Output, SpanStyle, StyledLine, content};
@@ -27,6 +28,7 @@ const WAITING: usize = 16;
 #[command(after_help = "\
 JSON, a line for each change: {\"at\", \"server\", \"event\": \"updated\", \"uri\", \"times\"};
 \"contents\" or \"error\" with --read")]
+#[command(arg = formats::option(formats::STREAM))]
 pub struct ResourceWatchArgs {
     /// The addresses
     #[arg(required = true, value_name = "URI")]
@@ -47,7 +49,7 @@ pub struct ResourceWatchArgs {
 /// # Errors
 /// An address that no server or several have, and what ended the watching for good.
 pub async fn run(args: &ResourceWatchArgs, context: &CommandContext) -> CommandResult {
-    let format = context.format(&[Format::Text, Format::Json])?;
+    let format = context.format(formats::STREAM)?;
     let assembly = offering_lists::assemble(context, &args.server).await?;
     let (sender, mut seen) = mpsc::channel(WAITING);
     let stop = context.cancel.child_token();

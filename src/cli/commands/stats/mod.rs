@@ -14,6 +14,7 @@ use clap_complete::ArgValueCompleter;
 
 use crate::cli::complete;
 use crate::cli::context::{CommandContext, CommandResult};
+use crate::cli::formats;
 use crate::cli::json::stats::StatsJson;
 use crate::cli::output::{Format, SpanStyle, StyledLine, StyledPage};
 use crate::cli::records::{Since, parse_since};
@@ -32,6 +33,7 @@ use stats_scope::StatsScope;
 /// of calls that went well; percentiles are exact to a hundredth. With a name everything about that
 /// tool is shown.
 #[derive(Debug, Args)]
+#[command(arg = formats::option(formats::LIST))]
 pub struct StatsArgs {
     /// Only this tool, or the tools of this server
     #[arg(add = ArgValueCompleter::new(complete::names))]
@@ -132,8 +134,8 @@ impl StatsArgs {
 /// # Errors
 /// An unknown name, a store that cannot be read, and stdout or a file that cannot be written.
 pub async fn run(args: &StatsArgs, context: &CommandContext) -> CommandResult {
-    use Format::{Json, Names, Table, Text, Yaml};
-    let format = context.format(&[Text, Table, Json, Yaml, Names])?;
+    use Format::{Names, Yaml};
+    let format = context.format(formats::LIST)?;
     if args.watch && matches!(format, Yaml | Names) {
         return Err(Error::usage("--watch prints tables or JSON lines").into());
     }

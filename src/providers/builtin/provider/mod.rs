@@ -8,34 +8,46 @@ use serde_json::{Value, json};
 
 use super::arguments::BuiltinArguments;
 use super::table::FunctionLookupError;
-use super::{BuiltinFunction, FunctionBody, table};
+use super::{BuiltinFunction, FunctionBody, NetworkRules, table};
+use crate::config::node::ConfigNode;
 use crate::config::spec::ToolSpec;
 use crate::model::{Diagnostic, Error, ToolCall, ToolContext, ToolDefinition, ToolResult};
 use crate::provider::{BuiltProviders, Preview, ProviderDeps, ToolProvider};
 use crate::providers::hinted_error::HintedError as _;
+use crate::providers::http;
 use crate::util::clock::{Clock, SystemClock};
 
 /// Runs the built-in functions that entries name.
 pub(super) struct BuiltinProvider {
     definitions: Vec<Arc<ToolDefinition>>,
-    functions: HashMap<String, &'static BuiltinFunction>,
+    functions: HashMap<String, BuiltinTool>,
     clock: Arc<dyn Clock>,
 }
 
-/// Builds the provider from the entries of this kind.
-pub(super) fn build(specs: &[&ToolSpec], _context: &ProviderDeps) -> BuiltProviders {
-    build_with(specs, Arc::new(SystemClock))
+/// A function as an entry uses it.
+#[derive(Clone, Copy)]
+struct BuiltinTool {
+    function: &'static BuiltinFunction,
+    network: NetworkRules,
 }
 
-fn build_with(specs: &[&ToolSpec], clock: Arc<dyn Clock>) -> BuiltProviders {
+/// Builds the provider from the entries of this kind.
+pub(super) fn build(specs: &[&ToolSpec], context: &ProviderDeps) -> BuiltProviders {
+    build_with(specs, Arc::new(SystemClock), context.insecure)
+}
+
+fn build_with(specs: &[&ToolSpec], clock: Arc<dyn Clock>, insecure: bool) -> BuiltProviders {
     let mut diagnostics = Vec::new();
     let mut definitions = Vec::new();
     let mut functions = HashMap::new();
     for spec in specs {
         match function_of(spec) {
             Ok(function) => {
-                functions.insert(spec.definition.name.full(), function);
-                definitions.push(Arc::new(complete(spec.definition.clone(), function)));
+                let definition = complete(spec, function);
+                let network =
+                    NetworkRules { requires_public: !definition.requires_approval, insecure };
+                functions.insert(definition.name.full(), BuiltinTool { function, network });
+                definitions.push(Arc::new(definition));
             }
             Err(diagnostic) => diagnostics.push(diagnostic.with_entry(spec.definition.name.full())),
         }
@@ -66,7 +78,8 @@ fn function_of(spec: &ToolSpec) -> Result<&'static BuiltinFunction, Diagnostic> 
 }
 
 /// Fills what the entry left out.
-fn complete(mut definition: ToolDefinition, function: &BuiltinFunction) -> ToolDefinition {
+fn complete(spec: &ToolSpec, function: &BuiltinFunction) -> ToolDefinition {
+    let mut definition = spec.definition.clone();
     definition.title.get_or_insert_with(|| function.title.to_owned());
     definition.description.get_or_insert_with(|| function.description.to_owned());
     if *definition.input_schema == json!({ "type": "object" }) {
@@ -74,6 +87,14 @@ fn complete(mut definition: ToolDefinition, function: &BuiltinFunction) -> ToolD
     }
     if definition.output_schema.is_none() {
         definition.output_schema = function.output.map(|schema| Arc::new(schema()));
+    }
+    if function.uses_network() {
+        // Where it goes and what it carries is for a person to see, unless the entry says otherwise.
+        definition.requires_approval |=
+            spec.entry.get("requires_approval").is_none_or(ConfigNode::is_null);
+        definition.annotations.open_world.get_or_insert(true);
+        definition.touches.push("sends a request to the address that a call names".to_owned());
+        return definition;
     }
     let annotations = &mut definition.annotations;
     annotations.read_only.get_or_insert(true);
@@ -89,7 +110,7 @@ fn complete(mut definition: ToolDefinition, function: &BuiltinFunction) -> ToolD
 }
 
 impl BuiltinProvider {
-    fn function(&self, call: &ToolCall) -> Result<&'static BuiltinFunction, Error> {
+    fn tool(&self, call: &ToolCall) -> Result<BuiltinTool, Error> {
         let name = call.name.full();
         self.functions
             .get(&name)
@@ -106,14 +127,23 @@ impl ToolProvider for BuiltinProvider {
 
     async fn call(&self, context: &ToolContext, call: &ToolCall) -> Result<ToolResult, Error> {
         let arguments = BuiltinArguments(&call.arguments);
-        match self.function(call)?.run {
+        let BuiltinTool { function, network } = self.tool(call)?;
+        match function.run {
             FunctionBody::Sync(run) => run(self.clock.as_ref(), arguments),
             FunctionBody::Async(run) => run(context, arguments).await,
+            FunctionBody::Network(request) => {
+                http::fetch(request(arguments, network)?, &context.cancel).await
+            }
         }
     }
 
     async fn preview(&self, call: &ToolCall) -> Result<Preview, Error> {
-        let function = self.function(call)?;
+        let BuiltinTool { function, network } = self.tool(call)?;
+        if let FunctionBody::Network(request) = function.run {
+            let request = request(BuiltinArguments(&call.arguments), network)?;
+            let summary = format!("sends {} {}", request.method, request.url);
+            return Ok(Preview { summary, request: http::preview_fetch(&request)? });
+        }
         Ok(Preview {
             summary: format!("runs the built-in {}.{}", function.module, function.name),
             request: json!({

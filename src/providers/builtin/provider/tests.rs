@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::*;
 use crate::config::consent::Seal;
-use crate::config::node::{ConfigKey, ConfigNode, NodeValue, SourceText, TextPosition};
+use crate::config::node::{ConfigKey, NodeValue, SourceText, TextPosition};
 use crate::config::spec::KindClaim;
 use crate::model::{
     CallId, ErrorKind, EventSink, HostEvent, Origin, SourceLocation, ToolName, ToolSource,
@@ -57,7 +57,7 @@ fn spec(name: &str, keys: &[(&str, &str)]) -> ToolSpec {
 }
 
 fn built(specs: &[ToolSpec]) -> BuiltProviders {
-    build_with(&specs.iter().collect::<Vec<_>>(), Arc::new(FixedClock))
+    build_with(&specs.iter().collect::<Vec<_>>(), Arc::new(FixedClock), false)
 }
 
 fn all() -> BuiltProviders {
@@ -110,6 +110,10 @@ async fn every_function_runs_through_the_provider() {
         output("builtin.json.query", json!({ "filter": ".[]", "input": [1, 2] })).await,
         json!([1, 2])
     );
+    let diff = json!({ "before": { "a": 1 }, "after": { "a": 2 } });
+    assert_eq!(output("builtin.json_diff.diff", diff).await["equal"], false);
+    let digits = json!({ "pattern": "[0-9]", "text": "a1" });
+    assert_eq!(output("builtin.regex.match", digits).await["match"]["start"], 1);
     assert_eq!(output("builtin.echo.echo", json!({ "message": "hi" })).await, "hi");
     assert_eq!(output("builtin.echo.echo", json!({ "x": 1 })).await, json!({ "x": 1 }));
     let uuids = output("builtin.uuid.generate", json!({ "version": 7, "count": 3 })).await;
@@ -163,9 +167,15 @@ fn definitions_are_complete_and_honest() {
         let name = definition.name.full();
         assert_eq!(definition.input_schema["additionalProperties"], false, "{name}");
         assert!(definition.title.is_some() && definition.description.is_some(), "{name}");
-        assert_eq!(definition.annotations.read_only, Some(true), "{name}");
-        assert!(definition.is_repeatable, "{name}");
-        assert_eq!(definition.touches, ["nothing outside the process"], "{name}");
+        if name == "builtin.http.fetch" {
+            assert_eq!(definition.annotations.read_only, None, "{name}");
+            assert!(definition.requires_approval && !definition.is_repeatable, "{name}");
+            assert_eq!(definition.touches, ["sends a request to the address that a call names"]);
+        } else {
+            assert_eq!(definition.annotations.read_only, Some(true), "{name}");
+            assert!(definition.is_repeatable && !definition.requires_approval, "{name}");
+            assert_eq!(definition.touches, ["nothing outside the process"], "{name}");
+        }
         let schemas = [Some(&definition.input_schema), definition.output_schema.as_ref()];
         for schema in schemas.into_iter().flatten() {
             jsonschema::meta::validate(schema).unwrap_or_else(|e| panic!("{name}: {e}"));

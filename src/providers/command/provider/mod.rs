@@ -20,8 +20,9 @@ use crate::model::{
     ToolResult,
 };
 use crate::provider::{BuiltProviders, Preview, ProviderDeps, ToolProvider, verify_trust};
-use crate::providers::confinement;
 use crate::providers::template::value_text;
+use crate::providers::{confinement, sandbox_hint};
+use crate::util::confine::Confinement;
 use crate::util::process::{Process, Program, ResolveError, StartError, resolve};
 
 /// Runs the programs that entries name.
@@ -190,12 +191,19 @@ impl ToolProvider for CommandProvider {
             cwd,
             stdin: prepared.stdin.is_some(),
         };
-        let process = start(&program, entry)?;
+        let (process, confinement) = start(&program, entry)?;
         let events = CommandEventReader::new(&context.call_id, call.name.full(), &context.events);
         let limits = ProgramLimits::with_max_stdout(entry.max_output);
         let finished =
             run::run_to_end(process, prepared.stdin, events, &context.cancel, &limits).await?;
-        result::read(&entry.program, finished, entry.output)
+        let sandboxed = confinement.as_ref();
+        let hint = sandboxed
+            .and_then(|confinement| sandbox_hint::for_exit(&program, confinement, finished.status));
+        let mut result = result::read(&entry.program, finished, entry.output)?;
+        if let Some(hint) = hint {
+            result.error = result.error.map(|error| error.with_hint(hint));
+        }
+        Ok(result)
     }
 
     async fn preview(&self, call: &ToolCall) -> Result<Preview, Error> {
@@ -218,19 +226,28 @@ impl ToolProvider for CommandProvider {
 }
 
 /// Starts the program, within its sandbox when it has one.
-fn start(program: &Program, entry: &CommandEntry) -> Result<Process, Error> {
-    let started = match &entry.sandbox {
+fn start(program: &Program, entry: &CommandEntry) -> Result<(Process, Option<Confinement>), Error> {
+    let sandbox = entry.sandbox.as_ref();
+    let confinement =
+        sandbox.map(|sandbox| sandbox.confinement(&program.path, &program.cwd)).transpose()?;
+    let started = match &confinement {
         None => Process::start_with_events(program).map_err(StartError::from),
-        Some(sandbox) => {
-            let confinement = sandbox.confinement(&program.path, &program.cwd)?;
-            Process::start_confined(program, &confinement, true)
-        }
+        Some(confinement) => Process::start_confined(program, confinement, true),
     };
-    started.map_err(|error| {
-        confinement::not_started(&error, |error| {
-            format!("'{}' could not be started: {error}", program.path.display())
-        })
-    })
+    match started {
+        Ok(process) => Ok((process, confinement)),
+        Err(error) => {
+            let failed = confinement::not_started(&error, |error| {
+                format!("'{}' could not be started: {error}", program.path.display())
+            });
+            let hint = confinement.as_ref().filter(|_| matches!(error, StartError::System(_)));
+            let hint = hint.and_then(|within| sandbox_hint::for_start(program, within));
+            Err(match hint {
+                Some(hint) => failed.with_hint(hint),
+                None => failed,
+            })
+        }
+    }
 }
 
 /// The system reports a missing directory as a missing program; this tells them apart.

@@ -78,8 +78,19 @@ fn the_documents_toolkit_has_langchains_names() {
     "#);
     assert_eq!(
         tools("toolkits: [{ name: f, toolkit: FileManagementToolkit, root_dir: d }]"),
-        ["f-read_file", "f-list_directory", "f-file_search"]
+        [
+            "f-read_file",
+            "f-list_directory",
+            "f-file_search",
+            "f-write_file asks writes destroys",
+            "f-copy_file asks writes destroys",
+            "f-move_file asks writes destroys",
+            "f-file_delete asks writes destroys",
+        ],
+        "all seven, and what changes something asks"
     );
+    let read = "toolkits: [{ name: f, toolkit: FileManagementToolkit, root_dir: d, access: read }]";
+    assert_eq!(tools(read), ["f-read_file", "f-list_directory", "f-file_search"]);
 }
 
 #[test]

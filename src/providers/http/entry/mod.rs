@@ -15,6 +15,7 @@ use serde_json::Value;
 use super::auth;
 use super::body::{BodyTemplate, BodyType};
 use super::params::{self, ArgumentLocation};
+use super::response::ResponseRules;
 use super::retry::RetryPolicy;
 use super::template::{HttpPlaceholder, TemplateReader};
 use super::url_template::UrlTemplate;
@@ -52,14 +53,14 @@ pub(super) const KEYS: &[&str] = &[
     "insecure",
 ];
 
-const METHODS: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
+pub(super) const METHODS: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 
 /// The spellings of an input schema.
 const SCHEMA_KEYS: [&str; 5] =
     ["parameters_schema", "parameters", "inputSchema", "input_schema", "param_schema_ref"];
 
 /// Headers that belong to HTTP itself: they frame the message, or choose who gets it.
-const RESERVED_HEADERS: [&str; 9] = [
+pub(super) const RESERVED_HEADERS: [&str; 9] = [
     "host",
     "connection",
     "content-length",
@@ -111,6 +112,21 @@ pub(super) struct HttpEntry {
 }
 
 impl HttpEntry {
+    /// How the answers to its requests are read.
+    pub(super) fn response_rules(&self) -> ResponseRules<'_> {
+        ResponseRules {
+            method: &self.method,
+            response_path: self.response_path.as_deref(),
+            max_response: self.max_response,
+            limit_name: "max_response_bytes",
+            auth_hint: if self.has_credentials {
+                "the credentials may be wrong or expired"
+            } else {
+                "give the entry auth: { type: bearer, token_env_var: NAME }"
+            },
+        }
+    }
+
     /// Where an argument goes that neither the entry nor a text places.
     pub(super) fn location_of(&self, name: &str) -> Option<ArgumentLocation> {
         if let Some(place) = self.locations.get(name) {

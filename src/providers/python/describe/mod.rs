@@ -5,35 +5,56 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use super::description_cache::FunctionDescription;
-use super::entry::PythonEntry;
+use super::entry::{PythonEntry, Selection};
 use super::result;
 use super::runner::PythonRunner;
-use super::wire::WorkerOp;
+use super::wire::{WorkerOp, WorkerTarget};
 use crate::model::{CallId, Error, ToolContext};
 use crate::util::units::show_duration;
 
 /// How long importing a module and describing it may take.
 const DESCRIBE_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// The typed functions of a module.
+/// What a module or a class gives.
 #[derive(Debug, Deserialize)]
-pub(super) struct ModuleFunctions {
-    /// The public functions whose arguments have type hints; they become tools.
-    pub(super) functions: Vec<TypedFunction>,
+pub(super) struct OfferedTools {
+    /// Definitions, typed functions or methods; they become tools.
+    pub(super) functions: Vec<OfferedTool>,
     /// Public ones that do not, with the reason.
     pub(super) left_out: Vec<String>,
 }
 
-/// A function that becomes a tool.
+/// A definition, function or method that becomes a tool.
 #[derive(Debug, Deserialize)]
-pub(super) struct TypedFunction {
-    /// The name of the function, and the last part of the tool's.
+pub(super) struct OfferedTool {
+    /// The tool's name or the last part of it; empty for a class that is one tool.
     pub(super) name: String,
     /// Its schema and texts, made of its signature and docstring.
     #[serde(flatten)]
     pub(super) described: FunctionDescription,
+    /// What its definition says beside that.
+    #[serde(flatten)]
+    pub(super) said: DefinitionAttributes,
+}
+
+/// What the author of a definition may say beside name, description and schema. Nothing of it was
+/// checked.
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct DefinitionAttributes {
+    pub(super) title: Option<Value>,
+    pub(super) category: Option<Value>,
+    pub(super) speed: Option<Value>,
+    pub(super) safety: Option<Value>,
+    pub(super) scope: Option<Value>,
+    pub(super) version: Option<Value>,
+    /// In seconds.
+    pub(super) timeout: Option<Value>,
+    pub(super) retries: Option<Value>,
+    pub(super) requires_approval: Option<Value>,
+    pub(super) output_schema: Option<Value>,
 }
 
 /// Describes functions, all at once, and caches the descriptions.
@@ -45,7 +66,7 @@ pub(super) async fn functions(
         request_description::<FunctionDescription>(
             runner,
             entry,
-            (WorkerOp::Describe, Some(function)),
+            (WorkerOp::Describe, WorkerTarget::Function(function)),
         )
     });
     let described = join_all(each).await;
@@ -63,24 +84,28 @@ pub(super) async fn functions(
     described
 }
 
-/// The typed functions of the module of an entry.
+/// What the module or the class of an entry gives.
 ///
 /// # Errors
-/// When it cannot be imported.
-pub(super) async fn module(
+/// When the module cannot be imported, or the class cannot be what the entry says.
+pub(super) async fn offered(
     runner: &PythonRunner,
     entry: &PythonEntry,
-) -> Result<ModuleFunctions, Error> {
-    request_description(runner, entry, (WorkerOp::Functions, None)).await
+) -> Result<OfferedTools, Error> {
+    let what = match &entry.selection {
+        Selection::Class(class) => (WorkerOp::Methods, WorkerTarget::Class(class, None)),
+        Selection::Function(_) | Selection::Offered => (WorkerOp::Functions, WorkerTarget::Module),
+    };
+    request_description(runner, entry, what).await
 }
 
 async fn request_description<T: DeserializeOwned>(
     runner: &PythonRunner,
     entry: &PythonEntry,
-    (op, function): (WorkerOp, Option<&str>),
+    (op, target): (WorkerOp, WorkerTarget<'_>),
 ) -> Result<T, Error> {
     let context = ToolContext::empty(CallId("describe".to_owned()));
-    let work = runner.request(entry, (op, function, None), &context, &entry.module);
+    let work = runner.request(entry, (op, target, None), &context, &entry.module);
     tokio::pin!(work);
     let reply = tokio::select! {
         reply = &mut work => reply,

@@ -9,10 +9,10 @@ use async_trait::async_trait;
 use serde_json::{Value, json};
 
 use super::description_cache::FunctionDescription;
-use super::entry::{self, FunctionSelection, PythonEntry};
-use super::module::PythonModuleProvider;
+use super::entry::{self, PythonEntry, Selection};
+use super::offered::OfferedToolsProvider;
 use super::runner::PythonRunner;
-use super::wire::WorkerOp;
+use super::wire::{WorkerOp, WorkerTarget};
 use super::{describe, installation, module_file, result};
 use crate::config::spec::ToolSpec;
 use crate::model::{Diagnostic, Error, Safety, ToolCall, ToolContext, ToolDefinition, ToolResult};
@@ -58,8 +58,8 @@ pub(super) fn build(specs: &[&ToolSpec], context: &ProviderDeps) -> BuiltProvide
         if entry.sandbox.as_ref().is_some_and(Sandbox::confines) {
             definition.safety = Safety::Sandboxed;
         }
-        let FunctionSelection::Function(function) = entry.selection.clone() else {
-            let provider = PythonModuleProvider::new(definition, entry, Arc::clone(&runner));
+        let Selection::Function(function) = entry.selection.clone() else {
+            let provider = OfferedToolsProvider::new(definition, spec, entry, Arc::clone(&runner));
             built.providers.push(Arc::new(provider));
             continue;
         };
@@ -105,8 +105,9 @@ fn grant_python_paths(entry: &mut PythonEntry, runner: &PythonRunner) {
 /// What a call may touch: Python code says nothing about itself, so what confines it counts.
 fn touches(entry: &PythonEntry, runner: &PythonRunner) -> Vec<String> {
     let what = match &entry.selection {
-        FunctionSelection::Function(function) => format!("{}.{function}", entry.module),
-        FunctionSelection::AllTyped => format!("functions of {}", entry.module),
+        Selection::Function(function) => format!("{}.{function}", entry.module),
+        Selection::Offered => format!("functions of {}", entry.module),
+        Selection::Class(class) => format!("{}.{}", entry.module, class.name),
     };
     let code = match module_file::file_of(&entry.root, &entry.module) {
         Some(file) => format!("from {}", file.display()),
@@ -204,7 +205,8 @@ impl ToolProvider for PythonProvider {
 
     async fn call(&self, context: &ToolContext, call: &ToolCall) -> Result<ToolResult, Error> {
         let tool = self.tool(call)?;
-        let what = (WorkerOp::Call, Some(tool.function.as_str()), Some(&call.arguments));
+        let target = WorkerTarget::Function(&tool.function);
+        let what = (WorkerOp::Call, target, Some(&call.arguments));
         let reply = self.runner.request(&tool.entry, what, context, &call.name.full()).await?;
         result::read(reply)
     }

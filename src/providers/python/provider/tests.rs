@@ -442,7 +442,7 @@ async fn what_cannot_be_imported_says_what_is_missing() {
         text.push('\n');
     }
     insta::assert_snapshot!(text, @r"
-    4 there is no module 'mytools.txt'
+    9 there is no module 'mytools.txt'
     4 'needs' needs the module 'no_such_package', which is not there
     4 DIR/syntax.py:2: invalid syntax
     4 importing 'raises' failed: RuntimeError: no database
@@ -538,6 +538,9 @@ async fn all_typed_functions_of_a_module_are_tools() {
 fn everything_wrong_with_an_entry_is_said() {
     let yaml = "tools:
   - { name: a, kind: python }
+  - { name: h, kind: python, module: m, function: f, config: {}, methods: [x] }
+  - { name: i, kind: python, module: m, class: 'C()', config: [x], methods: [], start_timeout: 0 }
+  - { name: j, kind: python, module: m, class: C, function: f }
   - { name: b, kind: python, module: my/tools.py, function: 'f()' }
   - { name: c, kind: python, module: m, function: f, safety: sandboxed, sandbox: none }
   - { name: d, kind: python, module: m, functions: all }
@@ -547,7 +550,13 @@ fn everything_wrong_with_an_entry_is_said() {
     insta::assert_debug_snapshot!(with(yaml, &[]).messages(), @r#"
     [
         "'module' is missing",
-        "'function' is missing",
+        "'config' is for a 'class', and the entry names none",
+        "'methods' is for a 'class', and the entry names none",
+        "'C()' cannot be the name of a class",
+        "expected a mapping, found a list",
+        "the list selects no method",
+        "expected a duration up to 1h, greater than 0, found a number",
+        "'function' and 'class' exclude each other",
         "'my/tools.py' cannot be the name of a Python module",
         "'f()' cannot be the name of a function",
         "'safety: sandboxed' and the sandbox 'none' contradict each other",
@@ -589,5 +598,33 @@ async fn a_program_that_is_no_python_says_so_at_once() {
     for _ in 0..2 {
         let error = harness.call("a", json!({})).await.unwrap_err();
         assert_eq!(error.message(), "'/bin/false' exited with 1 before it was ready");
+    }
+}
+
+#[test]
+fn a_key_of_a_class_with_a_wrong_type_is_located() {
+    let values = [
+        ("number", "3"),
+        ("switch", "true"),
+        ("text", "'x y'"),
+        ("list", "[1]"),
+        ("mapping", "{ a: 1 }"),
+    ];
+    let fine = [("config", "mapping"), ("start_timeout", "number")];
+    for key in ["class", "config", "methods", "start_timeout"] {
+        for (kind, value) in values.into_iter().filter(|(kind, _)| !fine.contains(&(key, kind))) {
+            let class = if key == "class" { "" } else { "class: C, " };
+            let start = format!("  - {{ name: t, kind: python, module: m, {class}{key}: ");
+            let found = with(&format!("tools:\n{start}{value} }}\n"), &[]).diagnostics;
+            assert_eq!(found.len(), 1, "{key} as {kind}: {found:?}");
+            let place = found[0].location.as_ref().unwrap();
+            let column = place.column as usize;
+            assert!(
+                place.line == 2 && column > start.len(),
+                "{key} as {kind}: {}:{column} {}",
+                place.line,
+                found[0].message
+            );
+        }
     }
 }

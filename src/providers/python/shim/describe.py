@@ -4,10 +4,11 @@ import inspect
 import re
 
 
-def describe(function, context):
+def describe(function, context, doc=None):
     """The description and schema of a function. `context` names the parameter that is not an
-    argument, and is True when the function takes all arguments as one dict."""
-    summary, about = read(inspect.getdoc(function) or "")
+    argument, and is True when the function takes all arguments as one dict; `doc` is its docstring
+    when it is known better."""
+    summary, about = read((inspect.getdoc(function) if doc is None else doc) or "")
     found = {"description": summary, "file": file_of(function), "doubts": []}
     try:
         parameters = list(inspect.signature(function).parameters.values())
@@ -83,27 +84,13 @@ def file_of(function):
     return getattr(module, "__file__", None)
 
 
-def typed_functions(module, context_name):
-    """All public functions of a module whose parameters have hints, described."""
-    listed = getattr(module, "__all__", None)
-    names = list(listed) if listed is not None else [
-        name for name in vars(module) if not name.startswith("_")]
-    found, left_out = [], []
-    for name in names:
-        function = getattr(module, name, None)
-        own = inspect.isfunction(function) and (
-            listed is not None or function.__module__ == module.__name__)
-        if not own:
-            continue
-        context = context_name(function)
-        bare = [one.name for one in inspect.signature(function).parameters.values()
-                if one.annotation is one.empty and one.name != context
-                and one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)]
-        if bare:
-            left_out.append("%s: no type says what '%s' is" % (name, bare[0]))
-        else:
-            found.append({"name": name, **describe(function, context)})
-    return {"file": getattr(module, "__file__", None), "functions": found, "left_out": left_out}
+def untyped(function, context):
+    """The name of a parameter that has no hint, if there is one."""
+    for one in inspect.signature(function).parameters.values():
+        if (one.annotation is one.empty and one.name != context
+                and one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)):
+            return one.name
+    return None
 
 
 # --- docstrings -------------------------------------------------------------------------------

@@ -4,9 +4,11 @@ It speaks NDJSON. Requests come on what was standard input, answers go to what w
 before any code of the user runs both descriptors are moved away, so that whatever prints, in Python,
 in C or in a child process, ends up on standard error and cannot be taken for an answer.
 
-A request is {"id", "op", "module", "function", "file", "args", "context"}; "op" is one of "call",
-"cancel", "describe" and "functions". An answer is {"id", "result"} or {"id", "error"}. Between the
-two come events: {"id", "progress", "total", "message"} and {"id", "level", "text"}.
+A request is {"id", "op", "module", "function", "offer", "class", "file", "args", "context"}; "op" is
+one of "call", "cancel", "describe", "functions" and "methods". What is meant is a "function" of the
+module, what the module offers under the name "offer", or the method "function" of a "class". An
+answer is {"id", "result"} or {"id", "error"}. Between the two come events: {"id", "progress",
+"total", "message"} and {"id", "level", "text"}.
 
 Threads: one reads requests; functions run on a pool of their own; coroutines all run on one event
 loop in the main thread. No call waits for another one, unless a coroutine blocks the loop.
@@ -118,18 +120,26 @@ class Printed(io.TextIOBase):
         return len(text)
 
 
-class Context:
-    """What a function may know about its call, and how it reports while it runs."""
+class ToolContext:
+    """What a function may know about its call; see `host_tools.py`."""
+
+    def __init__(self, session_id="", cwd="", environment=None, metadata=None, user_id=None):
+        self.session_id = session_id
+        self.user_id = user_id
+        self.cwd = cwd
+        self.environment = environment or {}
+        self.metadata = metadata or {}
+
+
+class Context(ToolContext):
+    """The context of a call, which also reports while the call runs."""
 
     def __init__(self, call, told):
+        super().__init__(told.get("session_id", ""), told.get("cwd", ""),
+                         told.get("environment"), told.get("metadata"), told.get("user_id"))
         self._call = call
         self.call_id = told.get("call_id", "")
-        self.session_id = told.get("session_id", "")
-        self.user_id = told.get("user_id")
         self.traceparent = told.get("traceparent")
-        self.cwd = told.get("cwd", "")
-        self.environment = told.get("environment") or {}
-        self.metadata = told.get("metadata") or {}
 
     @property
     def cancelled(self):
@@ -190,6 +200,8 @@ class Call:
         self.request = request
         self.cancelled = False
         self.over = False
+        # Whether it got its answer while its thread was still at work.
+        self.answered = False
         self.task = None
         self.printed = ""
         self.lock = threading.RLock()
@@ -268,14 +280,14 @@ def attempt(call):
         op = request["op"]
         with call:
             if op == "describe":
-                function = find(request)
-                value = load("describe").describe(function, context_name(function))
+                value = load("offers").describe_target(find(request))
             elif op == "functions":
-                value = load("describe").typed_functions(find_module(request), context_name)
+                value = load("offers").describe_module(find_module(request))
+            elif op == "methods":
+                value = load("classes").describe_class(call, find_module(request))
             else:
-                function = find(request)
                 context = Context(call, request.get("context") or {})
-                value = plan_of(function)(request.get("args") or {}, context)
+                value = plan_for(call)(request.get("args") or {}, context)
                 if inspect.isawaitable(value):
                     LOOP.start(call, value)
                     return None
@@ -403,7 +415,7 @@ def find_module(request):
         own = name == missing or name.startswith(missing + ".")
         details = ["looked in %s" % setup["root"], "asked %s" % sys.executable]
         if own:
-            raise Wrong("import", "there is no module '%s'" % name,
+            raise Wrong("entry", "there is no module '%s'" % name,
                         "write the module below 'root', or install it for this interpreter: "
                         "%s -m pip install …" % sys.executable, details) from None
         raise Wrong("import", "'%s' needs the module '%s', which is not there" % (name, missing),
@@ -440,10 +452,21 @@ def find(request):
             named = ", ".join("'%s'" % key for key in near) if near else ", ".join(known[:20])
             hint = "did you mean %s?" % named if near else "it has %s" % (named or "no functions")
             raise Wrong("entry", "'%s' has no function '%s'" % (request["module"], name), hint)
-    if not callable(target):
+    if not callable(target) and not load("offers").is_definition(target):
         raise Wrong("entry", "'%s' in '%s' is no function but %s"
                     % (name, request["module"], type(target).__name__))
     return target
+
+
+def plan_for(call):
+    """How what a call is about is called."""
+    request = call.request
+    if request.get("class") is not None:
+        return load("classes").plan(call, find_module(request))
+    if request.get("offer") is not None:
+        return load("offers").plan_of_offer(find_module(request), request["offer"])
+    target = find(request)
+    return plan_of(target) if callable(target) else load("offers").plan_of_definition(target)
 
 
 # --- calling ----------------------------------------------------------------------------------
@@ -574,7 +597,7 @@ class Pool:
                     own.put(self.waiting.popleft())
                 else:
                     self.idle.append(own)
-            if answer is not None:
+            if answer is not None and not call.answered:
                 call.finish()
                 answer()
             call = answer = None
@@ -658,13 +681,34 @@ def read_requests():
         os._exit(0)
 
 
+class OwnModules:
+    """Gives modules of the user the types they declare tools with, where no package of that name is
+    installed: it comes last on the path."""
+
+    NAMES = {"toolhost": True, "amplifier_app_runtime": True,
+             "amplifier_app_runtime.host_tools": False}
+
+    def find_spec(self, name, path=None, target=None):
+        if name not in self.NAMES:
+            return None
+        from importlib.machinery import ModuleSpec
+        return ModuleSpec(name, self, is_package=self.NAMES[name])
+
+    def create_module(self, spec):
+        return None
+
+    def exec_module(self, module):
+        part = load("host_tools")
+        module.__dict__.update((name, getattr(part, name)) for name in part.__all__)
+
+
 def load(name):
     """A part of this program that only some calls need."""
     full = "toolhost_" + name
     module = sys.modules.get(full)
     if module is None:
         module = types.ModuleType(full)
-        module.__dict__["load"] = load
+        module.__dict__.update(load=load, main=types.SimpleNamespace(**globals()))
         code = compile(setup["parts"][name], "<toolhost %s>" % name, "exec")
         exec(code, module.__dict__)
         sys.modules[full] = module
@@ -677,6 +721,7 @@ faulthandler.enable(open(2, "wb", buffering=0, closefd=False), all_threads=False
 sys.stdout, sys.stderr = Printed(1), Printed(2)
 sys.argv = [""]
 VALUES = load("values")
+sys.meta_path.append(OwnModules())
 BASE = contextvars.copy_context()
 POOL, LOOP = Pool(), Loop()
 try:

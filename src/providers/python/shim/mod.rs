@@ -15,11 +15,22 @@ const MAIN: &str = include_str!("main.py");
 const VALUES: &str = include_str!("values.py");
 const HINTS: &str = include_str!("hints.py");
 const DESCRIBE: &str = include_str!("describe.py");
+const OFFERS: &str = include_str!("offers.py");
+const CLASSES: &str = include_str!("classes.py");
+const HOST_TOOLS: &str = include_str!("host_tools.py");
 const GUARD: &str = include_str!("guard.py");
 
 /// The first line a worker reads; `guard` says which code it may load, when that is bound.
 pub(super) fn setup(root: &Path, guard: Option<&Value>) -> Vec<u8> {
-    let mut parts = json!({ "main": MAIN, "values": VALUES, "hints": HINTS, "describe": DESCRIBE });
+    let mut parts = json!({
+        "main": MAIN,
+        "values": VALUES,
+        "hints": HINTS,
+        "describe": DESCRIBE,
+        "offers": OFFERS,
+        "classes": CLASSES,
+        "host_tools": HOST_TOOLS,
+    });
     if guard.is_some() {
         parts["guard"] = GUARD.into();
     }

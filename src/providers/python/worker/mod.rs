@@ -20,6 +20,7 @@ use super::wire::{self, MAX_LINE_BYTES, WorkerError, WorkerRequest};
 use crate::model::{CallId, Error, ErrorKind, ErrorPhase, EventSink, Signal, ToolContext};
 use crate::providers::confinement::not_started;
 use crate::providers::lines::LimitedEvents;
+use crate::providers::sandbox_hint;
 use crate::util::confine::Confinement;
 use crate::util::process::{Process, Program, StartError};
 use crate::util::units::show_duration;
@@ -100,7 +101,13 @@ impl PythonWorker {
             Some(confinement) => Process::start_confined(program, confinement, false),
         };
         let mut process = process.map_err(|error| {
-            not_started(&error, |error| format!("'{path}' could not be started: {error}"))
+            let failed =
+                not_started(&error, |error| format!("'{path}' could not be started: {error}"));
+            let within = confinement.filter(|_| matches!(error, StartError::System(_)));
+            match within.and_then(|within| sandbox_hint::for_start(program, within)) {
+                Some(hint) => failed.with_hint(hint),
+                None => failed,
+            }
         })?;
         let (requests, queue) = mpsc::channel(QUEUE_CAPACITY);
         let shared = Arc::new(WorkerState::default());
@@ -120,7 +127,12 @@ impl PythonWorker {
             Ok(Ok(())) => Ok(worker),
             Ok(Err(_died)) => {
                 worker.done.cancelled().await;
-                Err(worker.exit_error().with_phase(ErrorPhase::Start))
+                let died = worker.exit_error().with_phase(ErrorPhase::Start);
+                let hint = confinement.and_then(|within| sandbox_hint::for_start(program, within));
+                Err(match hint {
+                    Some(hint) if died.hint().is_none() => died.with_hint(hint),
+                    _ => died,
+                })
             }
             Err(_elapsed) => {
                 worker.shared.kill_with(Error::timeout(format!(

@@ -1,0 +1,48 @@
+//! Which formats each command can print.
+//!
+//! Owns: the sets, for `-o` in help and completion and for the check of what was asked. Never does:
+//! print.
+
+use clap::builder::{PossibleValuesParser, TypedValueParser as _};
+use clap::{Arg, ValueEnum as _};
+
+use super::output::Format;
+
+/// Rows of something, with names.
+pub const LIST: &[Format] =
+    &[Format::Text, Format::Table, Format::Json, Format::Yaml, Format::Names];
+/// Something that is told in full.
+pub const REPORT: &[Format] = &[Format::Text, Format::Json, Format::Yaml];
+/// Lines that come while it runs.
+pub const STREAM: &[Format] = &[Format::Text, Format::Json];
+/// The result of a call.
+pub const RESULT: &[Format] =
+    &[Format::Text, Format::Table, Format::Json, Format::Yaml, Format::Raw];
+/// Content of a server.
+pub const CONTENT: &[Format] = &[Format::Text, Format::Json, Format::Yaml, Format::Raw];
+/// Words, each of which is a name.
+pub const WORDS: &[Format] = &[Format::Text, Format::Json, Format::Yaml, Format::Names];
+/// Rows without names.
+pub const ROWS: &[Format] = &[Format::Text, Format::Table, Format::Json, Format::Yaml];
+/// A report of measurements.
+pub const MEASUREMENTS: &[Format] =
+    &[Format::Text, Format::Json, Format::Yaml, Format::Csv, Format::Markdown];
+
+/// The option `-o` of a command that prints these formats, in place of the one that every command
+/// has.
+pub fn option(known: &'static [Format]) -> Arg {
+    let words = known.iter().filter_map(Format::to_possible_value);
+    let parser = PossibleValuesParser::new(words)
+        // Whatever the parser lets through is one of the words.
+        .map(|word| <Format as clap::ValueEnum>::from_str(&word, false).unwrap_or_default());
+    Arg::new("output")
+        .short('o')
+        .long("output")
+        .value_name("FORMAT")
+        .value_parser(parser)
+        .global(true)
+        // Where the one stands that every command has.
+        .display_order(6)
+        .help("Print in this format")
+        .help_heading("Global options")
+}

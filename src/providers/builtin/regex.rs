@@ -1,0 +1,378 @@
+//! `builtin.regex`: looks for a regular expression in a text, and replaces what it matches.
+//!
+//! The engine takes time in proportion to the text, whatever the expression. Looking for all matches
+//! can take longer, so the call's end is looked at between two of them.
+
+use regex::{Captures, Regex, RegexBuilder};
+use serde_json::{Map, Value, json};
+use tokio_util::sync::CancellationToken;
+
+use super::arguments::BuiltinArguments;
+use super::{BuiltinFunction, FunctionBody, FunctionFuture, FunctionResult};
+use crate::model::error::Signal;
+use crate::model::{Error, ErrorKind, ToolContext, ToolResult};
+use crate::util::units::show_size;
+
+/// The longest text that is searched, in bytes.
+const MAX_TEXT_BYTES: usize = 1 << 20;
+/// The largest compiled expression, in bytes.
+const MAX_PROGRAM_BYTES: usize = 1 << 20;
+/// The longest result of a replacement, in bytes.
+const MAX_RESULT_BYTES: usize = 4 << 20;
+/// How many matches are found or replaced at most.
+const MAX_MATCHES: usize = 10_000;
+/// How many matches are found when the call does not say.
+const DEFAULT_MATCHES: usize = 1_000;
+
+/// Row of the table of built-in functions: the first match.
+pub(super) const MATCH: BuiltinFunction = BuiltinFunction {
+    module: "builtin.regex",
+    name: "match",
+    aliases: &[],
+    title: "Match a regular expression",
+    description: "Tells whether a regular expression matches somewhere in a text, and what its \
+                  first match and its groups are. Anchor it with ^ and $ for the whole text.",
+    input: || input(&[]),
+    output: None,
+    idempotent: true,
+    run: FunctionBody::Async(|context, arguments| run(context, arguments, first)),
+};
+
+/// Row of the table of built-in functions: all matches.
+pub(super) const FIND_ALL: BuiltinFunction = BuiltinFunction {
+    module: "builtin.regex",
+    name: "find_all",
+    aliases: &[],
+    title: "Find all matches",
+    description: "Finds all matches of a regular expression in a text that do not overlap, with \
+                  their groups and their places counted in characters.",
+    input: || {
+        input(&[(
+            "limit",
+            json!({
+                "type": "integer",
+                "minimum": 1,
+                "maximum": MAX_MATCHES,
+                "default": DEFAULT_MATCHES,
+                "description": "How many matches are listed",
+            }),
+        )])
+    },
+    output: None,
+    idempotent: true,
+    run: FunctionBody::Async(|context, arguments| run(context, arguments, all)),
+};
+
+/// Row of the table of built-in functions: replacing matches.
+pub(super) const REPLACE: BuiltinFunction = BuiltinFunction {
+    module: "builtin.regex",
+    name: "replace",
+    aliases: &[],
+    title: "Replace matches",
+    description: "Replaces all matches of a regular expression in a text, or the first few. In the \
+                  replacement $1 and ${name} stand for groups, and $$ for a dollar.",
+    input: || {
+        input(&[
+            (
+                "replacement",
+                json!({ "type": "string", "description": "What stands there instead" }),
+            ),
+            (
+                "count",
+                json!({
+                    "type": "integer",
+                    "minimum": 1,
+                    "description": "How many matches are replaced; all when it is not given",
+                }),
+            ),
+        ])
+    },
+    output: None,
+    idempotent: true,
+    run: FunctionBody::Async(|context, arguments| run(context, arguments, replace)),
+};
+
+/// The schema of a function: what all of them take, and `more`.
+fn input(more: &[(&str, Value)]) -> Value {
+    let flag = |about: &str| json!({ "type": "boolean", "default": false, "description": about });
+    let mut schema = json!({
+        "type": "object",
+        "properties": {
+            "pattern": {
+                "type": "string",
+                "description": "The expression, in the syntax of Rust's regex: as in Perl, without \
+                                look-around and back-references",
+            },
+            "text": { "type": "string", "description": "Where to look" },
+        },
+        "required": ["pattern", "text"],
+        "additionalProperties": false,
+        "examples": [{ "pattern": "[0-9]+", "text": "7 of 12" }],
+    });
+    for (name, property) in more {
+        schema["properties"][*name] = property.clone();
+        if property.get("default").is_none() && *name != "count" {
+            schema["required"] = json!(["pattern", "text", name]);
+            schema["examples"][0][*name] = json!("<$0>");
+        }
+    }
+    schema["properties"]["ignore_case"] = flag("Whether letters of both cases are the same");
+    schema["properties"]["multi_line"] = flag("Whether ^ and $ match at each line");
+    schema["properties"]["dot_all"] = flag("Whether . matches the end of a line");
+    schema
+}
+
+/// What a call wants, with the expression compiled.
+struct RegexRequest {
+    regex: Regex,
+    text: String,
+    limit: Option<usize>,
+    replacement: String,
+    cancel: CancellationToken,
+}
+
+type RegexWork = fn(&RegexRequest) -> FunctionResult;
+
+fn run<'a>(
+    context: &'a ToolContext,
+    arguments: BuiltinArguments<'a>,
+    work: RegexWork,
+) -> FunctionFuture<'a> {
+    Box::pin(async move {
+        let request = match read(context, arguments)? {
+            Ok(request) => request,
+            Err(refusal) => return Ok(refusal),
+        };
+        // The runtime has no time for a large text. When the call is cancelled the thread ends with
+        // the match it is looking for.
+        let running = tokio::task::spawn_blocking(move || work(&request));
+        tokio::select! {
+            () = context.cancel.cancelled() => Err(stopped()),
+            result = running => result
+                .map_err(|error| Error::internal(format!("the search could not be run: {error}")))?,
+        }
+    })
+}
+
+fn stopped() -> Error {
+    Error::new(ErrorKind::Interrupted(Signal::Interrupt), "the search was stopped")
+}
+
+fn read(
+    context: &ToolContext,
+    arguments: BuiltinArguments<'_>,
+) -> Result<Result<RegexRequest, ToolResult>, Error> {
+    let (pattern, text) = (arguments.text("pattern")?, arguments.text("text")?);
+    if text.len() > MAX_TEXT_BYTES {
+        let (size, limit) = (show_size(text.len() as u64), show_size(MAX_TEXT_BYTES as u64));
+        return Ok(Err(ToolResult::failure(format!(
+            "'text' has {size}, and {limit} is the limit"
+        ))));
+    }
+    let count = |key| -> Result<Option<usize>, Error> {
+        let number = arguments.number(key)?;
+        let whole = number.filter(|n| *n >= 1.0 && n.fract() == 0.0);
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a whole number from 1, and one that is too large stays the largest"
+        )]
+        let whole = whole.map(|n| n as usize);
+        if number.is_some() && whole.is_none() {
+            return Err(Error::usage(format!("'{key}' must be a whole number from 1")));
+        }
+        Ok(whole)
+    };
+    let limit = count("limit")?.or(count("count")?);
+    let regex = RegexBuilder::new(&pattern)
+        .case_insensitive(arguments.flag("ignore_case")?)
+        .multi_line(arguments.flag("multi_line")?)
+        .dot_matches_new_line(arguments.flag("dot_all")?)
+        .size_limit(MAX_PROGRAM_BYTES)
+        .build();
+    let regex = match regex {
+        Ok(regex) => regex,
+        Err(error) => {
+            return Ok(Err(ToolResult::failure(format!("'pattern' is no expression: {error}"))));
+        }
+    };
+    let replacement = arguments.optional_text("replacement")?.unwrap_or_default();
+    Ok(Ok(RegexRequest { regex, text, limit, replacement, cancel: context.cancel.clone() }))
+}
+
+/// Counts characters up to places in a text that come one after the other.
+struct CharacterCount<'t> {
+    text: &'t str,
+    byte: usize,
+    characters: usize,
+}
+
+impl CharacterCount<'_> {
+    fn at(&mut self, byte: usize) -> usize {
+        let between = self.text.get(self.byte..byte).unwrap_or_default();
+        self.characters += between.chars().count();
+        self.byte = byte;
+        self.characters
+    }
+}
+
+/// A match as it is told: the text, the place, and the groups by number and name.
+fn told(regex: &Regex, found: &Captures<'_>, count: &mut CharacterCount<'_>) -> Value {
+    let Some(whole) = found.get(0) else { return Value::Null };
+    let (start, end) = (count.at(whole.start()), count.at(whole.end()));
+    let group = |group: Option<regex::Match<'_>>| group.map(|group| group.as_str().to_owned());
+    let groups: Vec<Option<String>> = found.iter().skip(1).map(group).collect();
+    let mut value = json!({ "text": whole.as_str(), "start": start, "end": end });
+    if !groups.is_empty() {
+        value["groups"] = json!(groups);
+    }
+    let named: Map<String, Value> = regex
+        .capture_names()
+        .flatten()
+        .map(|name| (name.to_owned(), json!(group(found.name(name)))))
+        .collect();
+    if !named.is_empty() {
+        value["named"] = Value::Object(named);
+    }
+    value
+}
+
+fn first(request: &RegexRequest) -> FunctionResult {
+    if request.cancel.is_cancelled() {
+        return Err(stopped());
+    }
+    let mut count = CharacterCount { text: &request.text, byte: 0, characters: 0 };
+    let found = request.regex.captures(&request.text);
+    let first = found.map(|found| told(&request.regex, &found, &mut count));
+    Ok(ToolResult::json(json!({ "matches": first.is_some(), "match": first })))
+}
+
+fn all(request: &RegexRequest) -> FunctionResult {
+    let limit = request.limit.unwrap_or(DEFAULT_MATCHES).min(MAX_MATCHES);
+    let mut count = CharacterCount { text: &request.text, byte: 0, characters: 0 };
+    let mut matches = Vec::new();
+    let mut bytes = 0;
+    let mut is_cut = false;
+    for found in request.regex.captures_iter(&request.text) {
+        if request.cancel.is_cancelled() {
+            return Err(stopped());
+        }
+        bytes += found.iter().flatten().map(|group| group.as_str().len()).sum::<usize>();
+        if matches.len() == limit || bytes > MAX_RESULT_BYTES {
+            is_cut = true;
+            break;
+        }
+        matches.push(told(&request.regex, &found, &mut count));
+    }
+    let listed = matches.len();
+    let mut result = ToolResult::json(json!({ "matches": matches, "complete": !is_cut }));
+    if is_cut {
+        result.warnings.push(format!("there are more matches; the first {listed} are listed"));
+    }
+    Ok(result)
+}
+
+fn replace(request: &RegexRequest) -> FunctionResult {
+    let limit = request.limit.unwrap_or(usize::MAX);
+    let (mut replaced, mut count, mut end) = (String::new(), 0, 0);
+    for found in request.regex.captures_iter(&request.text).take(limit) {
+        let Some(whole) = found.get(0) else { break };
+        if request.cancel.is_cancelled() {
+            return Err(stopped());
+        }
+        replaced.push_str(request.text.get(end..whole.start()).unwrap_or_default());
+        found.expand(&request.replacement, &mut replaced);
+        end = whole.end();
+        count += 1;
+        if replaced.len() > MAX_RESULT_BYTES {
+            let limit = show_size(MAX_RESULT_BYTES as u64);
+            return Ok(ToolResult::failure(format!("the result is longer than {limit}")));
+        }
+    }
+    replaced.push_str(request.text.get(end..).unwrap_or_default());
+    Ok(ToolResult::json(json!({ "text": replaced, "count": count })))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::CallId;
+
+    async fn call(work: RegexWork, arguments: Value) -> FunctionResult {
+        let context = ToolContext::empty(CallId("c".to_owned()));
+        let arguments = arguments.as_object().unwrap().clone();
+        run(&context, BuiltinArguments(&arguments), work).await
+    }
+
+    async fn output(work: RegexWork, arguments: Value) -> Value {
+        call(work, arguments).await.unwrap().output
+    }
+
+    #[tokio::test]
+    async fn the_first_match_comes_with_its_groups_and_its_place_in_characters() {
+        let told =
+            output(first, json!({ "pattern": "(?P<year>[0-9]{4})-(x)?", "text": "größe 2024-05" }))
+                .await;
+        assert_eq!(
+            told,
+            json!({ "matches": true, "match": {
+                "text": "2024-", "start": 6, "end": 11,
+                "groups": ["2024", null], "named": { "year": "2024" },
+            } })
+        );
+        let none = output(first, json!({ "pattern": "^a$", "text": "A" })).await;
+        assert_eq!(none, json!({ "matches": false, "match": null }));
+        let same =
+            output(first, json!({ "pattern": "^a$", "text": "A", "ignore_case": true })).await;
+        assert_eq!(same["matches"], true);
+    }
+
+    #[tokio::test]
+    async fn all_matches_are_listed_up_to_the_limit() {
+        let told = call(all, json!({ "pattern": "[a-z]", "text": "a1b2c", "limit": 2 })).await;
+        let told = told.unwrap();
+        assert_eq!(told.output["complete"], false);
+        assert_eq!(told.output["matches"][1], json!({ "text": "b", "start": 2, "end": 3 }));
+        assert_eq!(told.warnings, ["there are more matches; the first 2 are listed"]);
+        let lines =
+            output(all, json!({ "pattern": "^.$", "text": "a\nb", "multi_line": true })).await;
+        assert_eq!(lines["matches"].as_array().unwrap().len(), 2);
+    }
+
+    #[tokio::test]
+    async fn a_replacement_may_use_groups() {
+        let swapped =
+            json!({ "pattern": "(\\w)(\\d)", "text": "a1 b2", "replacement": "$2${1}$$" });
+        assert_eq!(output(replace, swapped).await, json!({ "text": "1a$ 2b$", "count": 2 }));
+        let once = json!({ "pattern": "b*", "text": "abb", "replacement": "-", "count": 1 });
+        assert_eq!(output(replace, once).await, json!({ "text": "-abb", "count": 1 }));
+    }
+
+    #[tokio::test]
+    async fn what_cannot_be_searched_is_refused_in_words() {
+        for (arguments, words) in [
+            (json!({ "pattern": "(a", "text": "" }), "'pattern' is no expression"),
+            (json!({ "pattern": "(?=a)", "text": "" }), "look-around"),
+            (json!({ "pattern": "(\\w{1000}){1000}", "text": "" }), "size limit"),
+            (json!({ "pattern": "a", "text": "x".repeat(MAX_TEXT_BYTES + 1) }), "is the limit"),
+        ] {
+            let refused = call(first, arguments).await.unwrap();
+            let text = refused.output.as_str().unwrap();
+            assert!(!refused.success && text.contains(words), "{text}");
+        }
+        let long = "x".repeat(10_000);
+        let flood = json!({ "pattern": "a", "text": "a".repeat(1_000), "replacement": long });
+        let refused = call(replace, flood).await.unwrap();
+        assert!(!refused.success, "{:?}", refused.output);
+    }
+
+    #[tokio::test]
+    async fn a_cancelled_call_ends_between_two_matches() {
+        let context = ToolContext::empty(CallId("c".to_owned()));
+        context.cancel.cancel();
+        let arguments = json!({ "pattern": "a", "text": "aaa" });
+        let request = read(&context, BuiltinArguments(arguments.as_object().unwrap())).unwrap();
+        let error = all(&request.ok().unwrap()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Interrupted(Signal::Interrupt));
+    }
+}

@@ -1,0 +1,265 @@
+//! A request to an address that a call names, by the rules of all requests.
+//!
+//! Owns: which addresses, headers and bodies such a call may choose. Never does: ask whether it may
+//! be sent at all; what is sent to whom is the call's arguments, which a person sees.
+
+use bytes::Bytes;
+use reqwest::Method;
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+use url::Url;
+
+use super::entry::{METHODS, RESERVED_HEADERS};
+use super::request::HttpRequest;
+use super::response::{self, ResponseRules};
+use super::send::{CONNECT_TIMEOUT, DownloadProgress, send};
+use crate::model::{Error, ErrorKind, ErrorPhase, ToolResult};
+use crate::net::address::{is_link_local, is_loopback, is_public, literal_ip};
+use crate::net::client::{self, ClientSettings};
+
+/// Headers that hold a credential, and so need TLS or this machine.
+const CREDENTIAL_HEADERS: [&str; 5] =
+    ["authorization", "proxy-authorization", "cookie", "x-api-key", "x-auth-token"];
+
+/// What a call asks for.
+#[derive(Debug)]
+pub(in crate::providers) struct FetchRequest {
+    /// Where to, as the call writes it.
+    pub(in crate::providers) url: String,
+    /// The method, in capitals.
+    pub(in crate::providers) method: String,
+    /// Headers beside those of every request.
+    pub(in crate::providers) headers: Vec<(String, String)>,
+    /// The body: a text is sent as it is, anything else as JSON.
+    pub(in crate::providers) body: Option<Value>,
+    /// How much of the answer is kept, in bytes.
+    pub(in crate::providers) max_bytes: usize,
+    /// Whether only public addresses may be asked, because no person sees the call.
+    pub(in crate::providers) requires_public: bool,
+    /// Whether certificates are not checked in this run.
+    pub(in crate::providers) insecure: bool,
+}
+
+/// Sends the request and reads its answer.
+///
+/// # Errors
+/// When it may not be sent, no answer came, or it leads somewhere else.
+pub(in crate::providers) async fn fetch(
+    wanted: FetchRequest,
+    cancel: &CancellationToken,
+) -> Result<ToolResult, Error> {
+    let request = prepare(&wanted)?;
+    let settings = ClientSettings {
+        connect_timeout: CONNECT_TIMEOUT,
+        insecure: wanted.insecure,
+        allows_link_local: false,
+        requires_public: wanted.requires_public,
+    };
+    let client = client::build(&request.url, &settings, HeaderMap::new())?;
+    let progress = DownloadProgress::new();
+    let answer = tokio::select! {
+        biased;
+        () = cancel.cancelled() => {
+            let words = progress.describe(&request.url);
+            return Err(Error::timeout(words).with_phase(ErrorPhase::Call));
+        }
+        answer = send(&client, &request, wanted.max_bytes, &progress) => answer,
+    };
+    let answer = answer.map_err(|error| match (error.kind(), error.http_status()) {
+        (ErrorKind::Denied, Some(_redirect)) => {
+            error.with_hint("call again with that address, if it is the right one")
+        }
+        _ => error,
+    })?;
+    let rules = ResponseRules {
+        method: &request.method,
+        response_path: None,
+        max_response: wanted.max_bytes,
+        limit_name: "max_bytes",
+        auth_hint: "give the credentials in 'headers'; an entry of the kind 'http' keeps them out \
+                    of calls",
+    };
+    response::read(rules, &answer)
+}
+
+fn prepare(wanted: &FetchRequest) -> Result<HttpRequest, Error> {
+    let url = address(wanted)?;
+    if !METHODS.contains(&wanted.method.as_str()) {
+        let (word, known) = (&wanted.method, METHODS.join(", "));
+        return Err(Error::usage(format!("'{word}' is no method; it is one of {known}")));
+    }
+    let method = Method::from_bytes(wanted.method.as_bytes())
+        .map_err(|error| Error::internal(error.to_string()))?;
+    let mut headers = HeaderMap::new();
+    headers.insert(ACCEPT, super::request::DEFAULT_ACCEPT);
+    for (name, text) in &wanted.headers {
+        let (name, value) = header(name, text)?;
+        if value.is_sensitive() && url.scheme() != "https" && !is_loopback(&url) {
+            return Err(Error::denied(format!("the header '{name}' would travel unencrypted"))
+                .with_hint("use https"));
+        }
+        headers.insert(name, value);
+    }
+    let body = wanted.body.as_ref().filter(|body| !body.is_null()).map(|body| match body {
+        Value::String(text) => (text.clone(), "text/plain; charset=utf-8"),
+        other => (other.to_string(), "application/json"),
+    });
+    if let Some((_, kind)) = &body
+        && !headers.contains_key(CONTENT_TYPE)
+    {
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    }
+    Ok(HttpRequest { method, url, headers, body: body.map(|(text, _)| Bytes::from(text)) })
+}
+
+/// The address, when it is one that may be asked.
+fn address(wanted: &FetchRequest) -> Result<Url, Error> {
+    let mut url = Url::parse(&wanted.url).map_err(|error| {
+        Error::usage(format!("'{}' is no URL: {error}", wanted.url))
+            .with_hint("begin it with https:// or http://")
+    })?;
+    if !["http", "https"].contains(&url.scheme()) || !url.has_host() {
+        return Err(Error::usage(format!("the scheme '{}' is not spoken", url.scheme()))
+            .with_hint("use https or http"));
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(Error::usage("a URL must not carry a user name or a password")
+            .with_hint("URLs are shown and logged; put credentials into 'headers'"));
+    }
+    url.set_fragment(None);
+    if let Some(ip) = literal_ip(&url) {
+        let refuse = |what: &str| Err(Error::denied(format!("{ip} is {what}, which is not asked")));
+        if is_link_local(ip) {
+            return refuse("a link-local address");
+        }
+        if wanted.requires_public && !is_public(ip) {
+            return refuse("no public address").map_err(|error| {
+                error.with_hint(
+                    "a tool that asks a person first may ask it: requires_approval: true",
+                )
+            });
+        }
+    }
+    Ok(url)
+}
+
+fn header(name: &str, text: &str) -> Result<(HeaderName, HeaderValue), Error> {
+    let header = HeaderName::try_from(name)
+        .map_err(|_| Error::usage(format!("'{name}' is no header name")))?;
+    if RESERVED_HEADERS.contains(&header.as_str()) {
+        return Err(Error::usage(format!("the header '{header}' belongs to HTTP itself"))
+            .with_hint("leave it out; it is set as it has to be"));
+    }
+    let mut value = HeaderValue::from_str(text).map_err(|_| {
+        Error::usage(format!("the value for the header '{header}' holds a control character"))
+    })?;
+    value.set_sensitive(CREDENTIAL_HEADERS.contains(&header.as_str()));
+    Ok((header, value))
+}
+
+/// What a request would be, for showing.
+///
+/// # Errors
+/// As [`fetch`], before anything is sent.
+pub(in crate::providers) fn preview(wanted: &FetchRequest) -> Result<Value, Error> {
+    let mut request = prepare(wanted)?;
+    for value in request.headers.values_mut().filter(|value| value.is_sensitive()) {
+        *value = HeaderValue::from_static("***");
+    }
+    Ok(request.shown())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::net::test_server::{TestResponse, TestServer};
+
+    fn wanted(url: &str) -> FetchRequest {
+        FetchRequest {
+            url: url.to_owned(),
+            method: "GET".to_owned(),
+            headers: Vec::new(),
+            body: None,
+            max_bytes: 1 << 10,
+            requires_public: false,
+            insecure: false,
+        }
+    }
+
+    async fn ask(wanted: FetchRequest) -> Result<ToolResult, Error> {
+        fetch(wanted, &CancellationToken::new()).await
+    }
+
+    #[tokio::test]
+    async fn a_body_is_sent_and_json_comes_back() {
+        let peer = TestServer::start(|_, _| TestResponse::json(r#"{"a":1}"#)).await;
+        let url = peer.url("/x?y=1#z").to_string();
+        let request = FetchRequest {
+            method: "POST".to_owned(),
+            headers: vec![("X-Team".to_owned(), "blue".to_owned())],
+            body: Some(json!({ "b": [2] })),
+            ..wanted(&url)
+        };
+        let result = ask(request).await.unwrap();
+        assert_eq!((result.success, &result.output), (true, &json!({ "a": 1 })));
+        assert_eq!(result.meta.unwrap()["status"], 200);
+        let heard = peer.requests().remove(0);
+        assert_eq!(heard.line(), "POST /x?y=1");
+        assert_eq!(heard.header("content-type"), Some("application/json"));
+        assert_eq!(heard.header("x-team"), Some("blue"));
+        assert_eq!(heard.body, r#"{"b":[2]}"#);
+    }
+
+    #[tokio::test]
+    async fn addresses_that_may_not_be_asked_are_refused_before_anything_is_sent() {
+        for (url, public, kind) in [
+            ("http://169.254.169.254/latest", false, ErrorKind::Denied),
+            ("http://[fe80::1]/", false, ErrorKind::Denied),
+            ("http://127.0.0.1:9/", true, ErrorKind::Denied),
+            ("http://10.0.0.1/", true, ErrorKind::Denied),
+            ("ftp://example.com/", false, ErrorKind::Usage),
+            ("file:///etc/passwd", false, ErrorKind::Usage),
+            ("example.com", false, ErrorKind::Usage),
+            ("https://me:secret@example.com/", false, ErrorKind::Usage),
+        ] {
+            let error =
+                prepare(&FetchRequest { requires_public: public, ..wanted(url) }).unwrap_err();
+            assert_eq!(error.kind(), kind, "{url}: {}", error.message());
+        }
+    }
+
+    #[tokio::test]
+    async fn a_name_of_this_machine_is_not_asked_unless_a_person_sees_the_call() {
+        let peer = TestServer::start(|_, _| TestResponse::json("1")).await;
+        let mut url = peer.url("/");
+        url.set_host(Some("localhost")).unwrap();
+        let refused = FetchRequest { requires_public: true, ..wanted(url.as_str()) };
+        assert!(ask(refused).await.is_err());
+        assert!(peer.requests().is_empty());
+        assert_eq!(ask(wanted(url.as_str())).await.unwrap().output, json!(1));
+    }
+
+    #[test]
+    fn credentials_travel_encrypted_and_headers_of_http_stay_its_own() {
+        let with = |url: &str, name: &str, text: &str| {
+            let headers = vec![(name.to_owned(), text.to_owned())];
+            prepare(&FetchRequest { headers, ..wanted(url) }).map_err(|error| error.kind())
+        };
+        assert_eq!(with("http://8.8.8.8/", "Authorization", "x").unwrap_err(), ErrorKind::Denied);
+        assert!(with("https://8.8.8.8/", "Authorization", "x").is_ok());
+        assert!(with("http://127.0.0.1/", "Cookie", "x").is_ok());
+        for (name, text) in [("Host", "x"), ("content-length", "1"), ("a b", "x"), ("X", "a\nb")] {
+            assert_eq!(
+                with("https://8.8.8.8/", name, text).unwrap_err(),
+                ErrorKind::Usage,
+                "{name}"
+            );
+        }
+        let headers = vec![("Cookie".to_owned(), "k=s3cret".to_owned())];
+        let shown = preview(&FetchRequest { headers, ..wanted("https://8.8.8.8/") }).unwrap();
+        assert_eq!(shown["headers"]["cookie"], "***");
+    }
+}

@@ -1,0 +1,50 @@
+//! Files that the command line names: what is missing or cannot be read is told in one way.
+
+use std::os::unix::fs::PermissionsExt as _;
+
+use crate::support::Sandbox;
+
+const ECHO: &str = "tools: [{ name: echo, module: builtin.echo }]\n";
+
+#[test]
+fn a_named_file_that_is_not_there_is_exit_9_whichever_option_names_it() {
+    let room = Sandbox::new();
+    room.file("t.yaml", ECHO);
+    for words in [
+        &["--tools", "none.x", "list"][..],
+        &["--mcp", "none.x", "list"],
+        &["--tools-module", "none.x", "list"],
+        &["--tools", "t.yaml", "call", "echo", "message=@none.x"],
+        &["--tools", "t.yaml", "call", "echo", "message:=@none.x"],
+        &["--tools", "t.yaml", "call", "echo", "--args", "@none.x"],
+        &["--tools", "t.yaml", "call", "echo", "message=a", "--answers", "none.x"],
+        &["--tools", "t.yaml", "verify", "--file", "none.x"],
+        &["--tools", "t.yaml", "bench", "echo", "message=a", "-n", "1", "--baseline", "none.x"],
+        &["--tools", "t.yaml", "bench", "echo", "-n", "1", "--args-lines", "none.x"],
+        &["replay", "none.x"],
+    ] {
+        let missing = room.toolhost(words.iter().copied()).check();
+        missing.exits(9).says(&["none.x"]);
+    }
+}
+
+#[test]
+fn a_named_file_that_cannot_be_read_is_told_the_same_way() {
+    let room = Sandbox::new();
+    room.file("t.yaml", ECHO);
+    std::fs::create_dir(room.path("work/dir")).unwrap();
+    std::fs::set_permissions(room.path("work/dir"), std::fs::Permissions::from_mode(0o755))
+        .unwrap();
+    for words in [
+        &["--tools", "dir", "list"][..],
+        &["--mcp", "dir", "list"],
+        &["--tools", "t.yaml", "call", "echo", "message=@dir"],
+        &["--tools", "t.yaml", "call", "echo", "--args", "@dir"],
+        &["--tools", "t.yaml", "call", "echo", "message=a", "--answers", "dir"],
+        &["--tools", "t.yaml", "verify", "--file", "dir"],
+        &["--tools", "t.yaml", "bench", "echo", "message=a", "-n", "1", "--baseline", "dir"],
+        &["replay", "dir"],
+    ] {
+        room.toolhost(words.iter().copied()).check().exits(9).says(&["dir"]);
+    }
+}
