@@ -4,6 +4,7 @@
 //! files. Never does: give a key a meaning (see `resolve`).
 
 use super::node::{ConfigKey, ConfigNode};
+use crate::util::spelling;
 
 /// A key of a configuration file, with everything said about it in help and schema.
 #[derive(Debug, Clone, Copy)]

@@ -93,7 +93,7 @@ pub fn kind_of<'k>(
     if let Some((key, meant)) = keys::misspelled(entry, &DECIDING_KEYS, is_known) {
         let message = format!("the kind of this tool is missing; unknown key '{}'", key.text);
         return Err(Diagnostic::error(message)
-            .with_suggestion(Some(meant))
+            .with_suggestion(&key.text, [meant])
             .with_location(entry.location_of(key)));
     }
     let guess = [("openapi", "openapi")]
