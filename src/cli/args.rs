@@ -206,6 +206,10 @@ mod tests {
               --log-level <LEVEL>      Ask servers for log lines of this level and graver ones, and show
                                        them: debug, info, notice, warning, error, critical, alert or
                                        emergency
+              --log-filter <FILTER>    Log what toolhost itself does, at a level (error, warn, info, debug,
+                                       trace, off) or levels of its parts, such as info,mcp=debug
+              --log-file <FILE>        Append the log to this file instead of writing it to standard error
+              --log-format <FORMAT>    Write the log as text or json
               --color <WHEN>           When to use colour [possible values: auto, always, never]
               --ascii                  Draw with ASCII characters only
               --reduced-motion         Let nothing on the screen of the console turn or blink
@@ -216,6 +220,7 @@ mod tests {
               --trust                  Trust everything that the project's files say, for this run
               --insecure               Do not verify TLS certificates, for this run
               --require-record         Refuse a call that cannot be recorded in the audit log
+              --ask-all                Ask before every call, whatever the policy allows
               --trace[=<METHODS>]      Show what crosses the wires of servers on standard error: everything,
                                        or messages of some methods, such as --trace='tools/*,ping'
               --trace-save <FILE>      Save all that crosses the wires of servers to this file, for replay
@@ -287,6 +292,10 @@ mod tests {
               --log-level <LEVEL>      Ask servers for log lines of this level and graver ones, and show
                                        them: debug, info, notice, warning, error, critical, alert or
                                        emergency
+              --log-filter <FILTER>    Log what toolhost itself does, at a level (error, warn, info, debug,
+                                       trace, off) or levels of its parts, such as info,mcp=debug
+              --log-file <FILE>        Append the log to this file instead of writing it to standard error
+              --log-format <FORMAT>    Write the log as text or json
               --color <WHEN>           When to use colour [possible values: auto, always, never]
               --ascii                  Draw with ASCII characters only
               --reduced-motion         Let nothing on the screen of the console turn or blink
@@ -297,6 +306,7 @@ mod tests {
               --trust                  Trust everything that the project's files say, for this run
               --insecure               Do not verify TLS certificates, for this run
               --require-record         Refuse a call that cannot be recorded in the audit log
+              --ask-all                Ask before every call, whatever the policy allows
               --trace[=<METHODS>]      Show what crosses the wires of servers on standard error: everything,
                                        or messages of some methods, such as --trace='tools/*,ping'
               --trace-save <FILE>      Save all that crosses the wires of servers to this file, for replay

@@ -13,6 +13,7 @@ use futures_util::future::join_all;
 use super::balancer::Balancer;
 use super::circuit::Circuits;
 use super::listings::{ListedTool, RegisteredProvider};
+use super::pinning::CurrentPins;
 use super::registry::{HandlerSource, ToolRegistry};
 use super::request::ListScope;
 use super::sessions::Sessions;
@@ -30,7 +31,7 @@ pub(super) struct ToolDirectory {
     pub(super) registry: Arc<ToolRegistry>,
     /// The registry's place among the providers.
     registry_provider: Arc<RegisteredProvider>,
-    pub(super) pins: Arc<Pins>,
+    pub(super) pins: Arc<CurrentPins>,
     /// The view that is shown and may be called; everything when there is none.
     pub(super) profile: Option<ProfileSpec>,
     /// Entries out of service, so that asking for one says why.
@@ -56,7 +57,7 @@ pub(super) struct DirectoryParts {
 impl ToolDirectory {
     /// Contacts nobody. `sessions` is where the registry keeps the instances of session tools.
     pub(super) fn new(parts: DirectoryParts, sessions: Arc<Sessions>) -> Self {
-        let pins = Arc::new(parts.pins);
+        let pins = Arc::new(CurrentPins::new(parts.pins));
         let registry = Arc::new(ToolRegistry::new(sessions));
         // What a program registers itself needs no pin.
         let registry_provider =

@@ -10,10 +10,10 @@ use std::time::Duration;
 use tokio::sync::OnceCell;
 
 use super::limits;
+use super::pinning::CurrentPins;
 use super::validate::{SchemaChecker, complexity};
 use crate::catalogue::build::Contribution;
 use crate::catalogue::drift;
-use crate::catalogue::pins::Pins;
 use crate::model::{Diagnostic, Error, ErrorPhase, ToolDefinition, ToolStatus};
 use crate::provider::{ManagedServer, ToolListVersion, ToolProvider};
 use crate::util::units::show_duration;
@@ -91,7 +91,7 @@ pub(super) struct RegisteredProvider {
     pub(super) inner: Arc<dyn ToolProvider>,
     /// The server's name, when the provider is one.
     pub(super) server: Option<String>,
-    pins: Arc<Pins>,
+    pins: Arc<CurrentPins>,
     declared: Mutex<Option<Arc<ToolListSnapshot>>>,
     cached: Mutex<Option<Arc<ToolListSnapshot>>>,
     /// Held while listing, so that callers at the same time ask only once.
@@ -99,7 +99,7 @@ pub(super) struct RegisteredProvider {
 }
 
 impl RegisteredProvider {
-    pub(super) fn new(provider: Arc<dyn ToolProvider>, pins: Arc<Pins>) -> Self {
+    pub(super) fn new(provider: Arc<dyn ToolProvider>, pins: Arc<CurrentPins>) -> Self {
         let server = provider.as_server().and_then(|_| provider.component()).map(str::to_owned);
         Self {
             inner: provider,
@@ -135,7 +135,7 @@ impl RegisteredProvider {
             }
         }
         if !self.is_remote() {
-            self.pins.mark_tools(&mut tools, None);
+            self.pins.get().mark_tools(&mut tools, None);
         }
         let fresh = Arc::new(ToolListSnapshot { version, ..ToolListSnapshot::new(tools) });
         *declared = Some(Arc::clone(&fresh));
@@ -170,6 +170,12 @@ impl RegisteredProvider {
             self.list().await
         })
         .await
+    }
+
+    /// Forgets what was listed, so that it is listed again when it is needed.
+    pub(super) fn forget_lists(&self) {
+        *self.cached.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *self.declared.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
     /// What this provider adds to a catalogue: a server its kept list, when the version of it still
@@ -246,7 +252,7 @@ impl RegisteredProvider {
             problems.extend(drift::apply(name, &declared, &mut tools, listing.is_partial));
         }
         let known = server.map(ManagedServer::connection_summary).unwrap_or_default();
-        self.pins.mark_tools(&mut tools, known.instructions.as_deref());
+        self.pins.get().mark_tools(&mut tools, known.instructions.as_deref());
         let snapshot = Arc::new(ToolListSnapshot {
             diagnostics: problems,
             partial: listing.is_partial,
@@ -255,6 +261,10 @@ impl RegisteredProvider {
             version,
             ..ToolListSnapshot::new(tools)
         });
+        if let Some(server) = &self.server {
+            let (tools, problems) = (snapshot.tools.len(), snapshot.diagnostics.len());
+            tracing::debug!(server, tools, problems, partial = snapshot.partial, "tools listed");
+        }
         *self.cached.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&snapshot));
         Ok(snapshot)
     }

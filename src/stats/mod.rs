@@ -8,6 +8,7 @@
 //! appended since into the store ([`Statistics`]), each line once, whatever happens in between.
 
 pub mod count;
+pub mod declared_speed;
 pub mod export;
 pub mod granularity;
 pub mod location;

@@ -37,6 +37,7 @@ mod local_faults;
 mod local_trust;
 mod logins;
 mod offers;
+mod own_log;
 mod pictures;
 mod pins;
 mod pipelines;
