@@ -87,7 +87,7 @@ pub fn print<T, J: Serialize>(
             let count = plural(shown.names.len(), shown.item_name, shown.items_name);
             if shown.names.is_empty() {
                 let more = if all.servers.is_empty() {
-                    "; no server is configured, they are declared in mcp.yaml"
+                    ": no servers configured; add one under mcp_servers in mcp.yaml"
                 } else {
                     shown.empty_note
                 };

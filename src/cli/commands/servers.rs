@@ -92,7 +92,7 @@ pub async fn run(args: &ServersArgs, context: &CommandContext) -> CommandResult 
         _ => {
             context.output.page(&table(&servers, &context.output))?;
             if servers.is_empty() {
-                let nothing = "no server is configured; they are declared in mcp.yaml";
+                let nothing = "no servers configured; add one under mcp_servers in mcp.yaml";
                 context.output.note(&StyledLine::plain(nothing));
             } else if context.output.is_terminal() {
                 context.output.note(&StyledLine::plain(plural(servers.len(), "server", "servers")));

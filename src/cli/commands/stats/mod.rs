@@ -196,10 +196,10 @@ fn remark(args: &StatsArgs, summary: &Summary, scope: &StatsScope, context: &Com
     }
     if summary.tools.is_empty() {
         let what = match (scope, &args.name) {
-            (StatsScope::All, _) | (_, None) => "no call".to_owned(),
-            (_, Some(name)) => format!("no call of '{name}'"),
+            (StatsScope::All, _) | (_, None) => "no calls".to_owned(),
+            (_, Some(name)) => format!("no calls of '{name}'"),
         };
-        let when = if args.since.is_some() { "in this window" } else { "was counted yet" };
+        let when = if args.since.is_some() { "in this window" } else { "recorded yet" };
         output.note(&StyledLine::styled(SpanStyle::Dim, format!("{what} {when}")));
     }
 }

@@ -58,7 +58,7 @@ pub(super) async fn resolve(
     }
     names.extend(called.iter().map(tool_name));
     let near = naming::suggest(name, &names.iter().collect::<Vec<_>>());
-    let error = Error::usage(format!("no call of '{name}' was counted"));
+    let error = Error::usage(format!("no calls of '{name}' recorded"));
     if near.is_empty() {
         return Err(error.with_hint("'toolhost stats' shows all tools that were called"));
     }
