@@ -203,9 +203,8 @@ mod tests {
                                        names, csv, markdown]
           -q, --quiet                  Print results and failures only
           -v, --verbose...             Say more: progress and log lines of tools and servers
-              --log-level <LEVEL>      Ask servers for log lines of this level and graver ones, and show
-                                       them: debug, info, notice, warning, error, critical, alert or
-                                       emergency
+              --log-level <LEVEL>      Ask servers for log lines at this level and above, and show them:
+                                       debug, info, notice, warning, error, critical, alert or emergency
               --log-filter <FILTER>    Log what toolhost itself does, at a level (error, warn, info, debug,
                                        trace, off) or levels of its parts, such as info,mcp=debug
               --log-file <FILE>        Append the log to this file instead of writing it to standard error
@@ -289,9 +288,8 @@ mod tests {
                                        names, csv, markdown]
           -q, --quiet                  Print results and failures only
           -v, --verbose...             Say more: progress and log lines of tools and servers
-              --log-level <LEVEL>      Ask servers for log lines of this level and graver ones, and show
-                                       them: debug, info, notice, warning, error, critical, alert or
-                                       emergency
+              --log-level <LEVEL>      Ask servers for log lines at this level and above, and show them:
+                                       debug, info, notice, warning, error, critical, alert or emergency
               --log-filter <FILTER>    Log what toolhost itself does, at a level (error, warn, info, debug,
                                        trace, off) or levels of its parts, such as info,mcp=debug
               --log-file <FILE>        Append the log to this file instead of writing it to standard error

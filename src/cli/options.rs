@@ -46,7 +46,7 @@ pub struct GlobalOptions {
     /// Say more: progress and log lines of tools and servers
     #[arg(short, long, action = clap::ArgAction::Count, global = true)]
     pub verbose: u8,
-    /// Ask servers for log lines of this level and graver ones, and show them: debug, info, notice,
+    /// Ask servers for log lines at this level and above, and show them: debug, info, notice,
     /// warning, error, critical, alert or emergency
     #[arg(long, value_name = "LEVEL", value_enum, hide_possible_values = true, global = true)]
     pub log_level: Option<LogThreshold>,

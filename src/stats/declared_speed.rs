@@ -17,7 +17,7 @@ const QUANTILE: f64 = 0.95;
 /// A tool that is slower than it declares to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ExceededSpeed {
-    /// The speed it declares.
+    /// The speed that the tool declares.
     pub speed: Speed,
     /// The time within which 95 of 100 successful calls end.
     pub p95: Duration,

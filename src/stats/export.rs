@@ -30,15 +30,15 @@ pub struct StatsExportJson<'a> {
 /// Successes, failures and average durations of successful calls of a tool.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ExportedToolJson<'a> {
-    /// The full name.
+    /// The full name of the tool.
     pub tool_name: &'a str,
     /// The server; null for internal tools.
     pub server: Option<&'a str>,
-    /// All calls.
+    /// The number of all its calls.
     pub total_calls: u64,
-    /// Calls that succeeded.
+    /// How many of them succeeded.
     pub successes: u64,
-    /// Calls that did not.
+    /// How many of them did not.
     pub failures: u64,
     /// The same by the kind of the failure.
     pub failures_by_kind: &'a BTreeMap<String, u64>,
@@ -46,15 +46,15 @@ pub struct ExportedToolJson<'a> {
     pub success_rate: Option<f64>,
     /// The mean of successful calls, in milliseconds; null without one, as all durations.
     pub average_duration_ms: Option<f64>,
-    /// The shortest, in milliseconds.
+    /// The shortest successful call, in milliseconds.
     pub min_duration_ms: Option<f64>,
-    /// The median, in milliseconds.
+    /// The median of successful calls, in milliseconds.
     pub p50_duration_ms: Option<f64>,
     /// The 95th percentile, in milliseconds.
     pub p95_duration_ms: Option<f64>,
     /// The 99th percentile, in milliseconds.
     pub p99_duration_ms: Option<f64>,
-    /// The longest, in milliseconds.
+    /// The longest successful call, in milliseconds.
     pub max_duration_ms: Option<f64>,
     /// Attempts beyond the first of a call.
     pub retries: u64,
@@ -68,7 +68,7 @@ pub struct ExportedToolJson<'a> {
     pub last_used: String,
 }
 
-/// The JSON of a summary.
+/// The exported JSON of a summary.
 pub fn json(summary: &Summary) -> StatsExportJson<'_> {
     StatsExportJson {
         version: VERSION,

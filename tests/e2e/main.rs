@@ -47,6 +47,7 @@ mod promises;
 mod python;
 mod questions;
 mod readme;
+mod readme_json;
 mod records;
 mod room;
 mod sandbox;

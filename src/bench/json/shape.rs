@@ -28,7 +28,7 @@ pub struct RunJson<'a> {
     pub concurrency: usize,
     /// Calls a second of an open load; null for closed loads and for rates that change.
     pub rate: Option<f64>,
-    /// The first target.
+    /// The full name of the first target.
     #[serde(flatten)]
     pub first: Option<TargetJson<'a>>,
     /// All targets of a run on several; the first one is A, whose fields stand at the top too.
@@ -48,14 +48,14 @@ pub struct RunJson<'a> {
     pub warnings: &'a [String],
     /// Where the run was made.
     pub environment: EnvironmentJson<'a>,
-    /// What was to be done.
+    /// What the run was asked to do.
     pub plan: PlanJson,
 }
 
-/// A tool that was called.
+/// A tool that the run called.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct TargetJson<'a> {
-    /// The full name.
+    /// The full name of the tool.
     pub tool: &'a str,
     /// What thresholds call it: A is the first one.
     pub letter: String,
@@ -65,11 +65,11 @@ pub struct TargetJson<'a> {
     pub requests: u64,
     /// Of those: the tool answered.
     pub ok: u64,
-    /// The tool said no.
+    /// Calls that the tool answered with an error.
     pub tool_errors: u64,
     /// No usable answer came, timeouts not included.
     pub errors: u64,
-    /// A limit fired.
+    /// Calls that a limit of time ended.
     pub timeouts: u64,
     /// The run ended before their answers came.
     pub unanswered: u64,
@@ -77,7 +77,7 @@ pub struct TargetJson<'a> {
     pub dropped: u64,
     /// Calls that were not answered, of all that were made.
     pub error_rate: Option<f64>,
-    /// Answered calls a second.
+    /// Answered calls a second of the run.
     pub throughput: Option<f64>,
     /// The most that were in flight at once.
     pub peak_in_flight: u64,
@@ -125,30 +125,30 @@ pub struct ColdStartJson {
 /// Times in milliseconds; null without a call.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct DurationsJson {
-    /// The shortest.
+    /// The shortest call of all.
     pub min: Option<f64>,
-    /// The mean.
+    /// The mean of all calls.
     pub mean: Option<f64>,
-    /// The standard deviation.
+    /// The standard deviation around the mean.
     pub stddev: Option<f64>,
-    /// The median.
+    /// The median: half of the calls.
     pub p50: Option<f64>,
-    /// The 90th percentile.
+    /// The time that 90% do not exceed.
     pub p90: Option<f64>,
-    /// The 95th percentile.
+    /// The time that 95% do not exceed.
     pub p95: Option<f64>,
-    /// The 99th percentile.
+    /// The time that 99% do not exceed.
     pub p99: Option<f64>,
-    /// The 99.9th percentile.
+    /// The time that 99.9% do not exceed.
     pub p999: Option<f64>,
-    /// The longest.
+    /// The longest call of all.
     pub max: Option<f64>,
 }
 
 /// How many calls took how long.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct HistogramJson {
-    /// All calls in it.
+    /// The number of calls in all buckets.
     pub count: u64,
     /// Classes of equal ratio: calls above the class before and not above this.
     pub buckets: Vec<BenchBucketJson>,
@@ -156,19 +156,19 @@ pub struct HistogramJson {
     pub data: String,
 }
 
-/// A class of a histogram.
+/// A class of durations in a histogram.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct BenchBucketJson {
     /// Its upper end, which belongs to it.
     pub to_ms: f64,
-    /// The calls in it.
+    /// How many calls fell into it.
     pub count: u64,
 }
 
-/// Failures of one kind.
+/// What went wrong in one way.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ErrorCountJson<'a> {
-    /// How many there were.
+    /// How many calls failed so.
     pub count: u64,
     /// When the first came, since the first call that counts.
     pub first_seen_s: f64,
@@ -176,12 +176,12 @@ pub struct ErrorCountJson<'a> {
     pub sample: &'a str,
 }
 
-/// A stretch of the run.
+/// A part of the run, by time.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct TimelineSliceJson {
     /// When it began, since the first call that counts.
     pub from_s: f64,
-    /// How long it lasted.
+    /// How long it lasted, in seconds.
     pub lasting_s: f64,
     /// Answered calls that ended in it.
     pub ok: u64,
@@ -189,22 +189,22 @@ pub struct TimelineSliceJson {
     pub failed: u64,
     /// The median of the answered calls.
     pub p50_ms: Option<f64>,
-    /// Their 95th percentile.
+    /// The time that 95% of them do not exceed.
     pub p95_ms: Option<f64>,
-    /// Their 99th percentile.
+    /// The time that 99% of them do not exceed.
     pub p99_ms: Option<f64>,
-    /// The longest of them.
+    /// The longest of the answered calls.
     pub max_ms: Option<f64>,
 }
 
 /// A stretch whose figures are compared with those of others.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct SampleBlockJson {
-    /// How long it lasted.
+    /// How long it lasted, in seconds.
     pub elapsed_s: f64,
-    /// Answered calls.
+    /// Calls that the tool answered in it.
     pub ok: u64,
-    /// Calls that failed.
+    /// Calls in it that were not answered.
     pub failed: u64,
     /// As `histogram.data`, of this stretch.
     pub data: String,
@@ -215,7 +215,7 @@ pub struct SampleBlockJson {
 pub struct TargetErrorJson {
     /// The word of the exit code table.
     pub kind: &'static str,
-    /// What happened.
+    /// What happened, in words for people.
     pub message: String,
 }
 
@@ -235,9 +235,9 @@ pub struct GeneratorJson {
 /// A target against the first one.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ComparisonJson<'a> {
-    /// The first target.
+    /// The full name of the first target.
     pub reference: &'a str,
-    /// The other one.
+    /// The full name of the other one.
     pub other: &'a str,
     /// The letter of the other one.
     pub letter: String,
@@ -249,7 +249,7 @@ pub struct ComparisonJson<'a> {
     pub verdict: &'static str,
     /// The same in a sentence.
     pub sentence: String,
-    /// The statistics of both.
+    /// The statistics that both of them have.
     pub ratios: Vec<RatioJson>,
     /// What makes the comparison doubtful.
     pub warnings: &'a [String],
@@ -266,7 +266,7 @@ pub struct RatioJson {
     pub reference: Option<f64>,
     /// The figure of the other one, or of this run.
     pub other: Option<f64>,
-    /// other / reference.
+    /// The other figure divided by the reference.
     pub ratio: Option<f64>,
     /// Where the true ratio lies, at this level; null when there is too little to tell.
     pub interval: Option<[Option<f64>; 2]>,
@@ -336,43 +336,43 @@ pub struct ThresholdLineJson<'a> {
 /// Where the run was made; null what the system does not tell.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct EnvironmentJson<'a> {
-    /// The version of toolhost.
+    /// The version of toolhost that measured.
     pub toolhost: &'a str,
-    /// The operating system.
+    /// The operating system it ran on.
     pub os: &'a str,
-    /// Its kernel.
+    /// The version of the system's kernel.
     pub kernel: Option<&'a str>,
     /// The architecture of the processor.
     pub architecture: &'a str,
-    /// The processor.
+    /// The name of the processor model.
     pub cpu: Option<&'a str>,
-    /// How many there are.
+    /// How many processors the system has.
     pub cpus: Option<usize>,
     /// Runnable processes on average over 1, 5 and 15 minutes, before the run.
     pub load_before: Option<[Option<f64>; 3]>,
-    /// The same after it.
+    /// The same averages after the run.
     pub load_after: Option<[Option<f64>; 3]>,
     /// The servers of the targets, as they introduced themselves.
     pub servers: Vec<BenchServerJson<'a>>,
 }
 
-/// The server of a target.
+/// The MCP server of a target.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct BenchServerJson<'a> {
     /// The full name of the tool.
     pub tool: &'a str,
     /// The name of the server, as it says.
     pub name: Option<&'a str>,
-    /// Its version, as it says.
+    /// The version that the server gives itself.
     pub version: Option<&'a str>,
-    /// The protocol revision.
+    /// The protocol revision that was agreed on.
     pub protocol: Option<&'a str>,
 }
 
-/// What was to be done.
+/// What the run was asked to do.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct PlanJson {
-    /// When calls are made.
+    /// When the calls of a run are made.
     pub model: LoadModelJson,
     /// How many calls count, at most.
     pub requests: Option<u64>,
@@ -392,18 +392,18 @@ pub struct PlanJson {
     pub seed: u64,
 }
 
-/// When calls are made.
+/// When the calls of a run are made.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum LoadModelJson {
     /// As soon as one has ended.
     Closed {
-        /// Calls in flight.
+        /// The number of calls in flight.
         concurrency: usize,
     },
-    /// At intended moments.
+    /// At intended moments, whatever the tool does.
     Open {
-        /// The moments.
+        /// The moments at which calls are made.
         arrivals: ArrivalsJson,
         /// The most calls in flight.
         in_flight: usize,
@@ -416,12 +416,12 @@ pub enum LoadModelJson {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum ArrivalsJson {
-    /// At equal distances.
+    /// One call after the other at equal distances.
     Constant {
-        /// Calls a second.
+        /// The rate in calls a second.
         rate: Option<f64>,
     },
-    /// At random.
+    /// At random, as independent callers would.
     Poisson {
         /// Calls a second, on average.
         rate: Option<f64>,
@@ -436,9 +436,9 @@ pub enum ArrivalsJson {
 /// A rate for some time.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct RateStepJson {
-    /// Calls a second.
+    /// The rate in calls a second.
     pub rate: Option<f64>,
-    /// For how long.
+    /// How long it lasts, in seconds.
     pub lasting_s: f64,
 }
 
@@ -448,9 +448,9 @@ pub struct RateStepJson {
 pub enum SharingJson {
     /// All at once, by their shares.
     Mixed,
-    /// They take turns.
+    /// They take turns, one after the other.
     Turns {
-        /// The turns of each.
+        /// How many turns each of them has.
         rounds: u32,
     },
 }
@@ -459,14 +459,14 @@ pub enum SharingJson {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum WarmUpJson {
-    /// So many calls.
+    /// A number of calls that do not count.
     Calls {
-        /// For each target.
+        /// The number of calls for each target.
         calls: u64,
     },
-    /// Calls for some time.
+    /// Calls during a time that do not count.
     Time {
-        /// For how long.
+        /// How long it lasts, in seconds.
         time_s: f64,
     },
 }
@@ -480,7 +480,7 @@ pub enum StopRuleJson {
         /// The number that ends the run.
         failures_in_a_row: u64,
     },
-    /// So many failures.
+    /// A number of failures in all.
     Failures {
         /// The number that ends the run.
         failures: u64,

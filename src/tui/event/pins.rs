@@ -30,15 +30,15 @@ pub struct PinReview {
     pub changes: Vec<DefinitionChange>,
 }
 
-/// What the effects report.
+/// What the effects report about a pin.
 #[derive(Debug)]
 pub enum PinsEvent {
     /// The comparison, or why there is none.
     Compared(Result<PinReview, Error>),
-    /// It was pinned.
+    /// The tool was pinned as it was shown.
     Accepted(PinReview),
     /// The tool was not what was shown any more; this is what it is now.
     ChangedMeanwhile(PinReview),
-    /// It was not pinned.
+    /// The tool was not pinned, and why.
     Failed(Error),
 }

@@ -11,7 +11,7 @@ use crate::tui::theme::StyleRole;
 /// What the last reading of the files found wrong.
 #[derive(Debug, Default)]
 pub struct ConfigurationProblems {
-    /// What is shown.
+    /// The findings as the window shows them.
     pub text: ScrollText,
     lines: String,
     errors: usize,
@@ -28,12 +28,12 @@ impl ConfigurationProblems {
         problems
     }
 
-    /// How many there are.
+    /// How many findings there are in all.
     pub fn len(&self) -> usize {
         self.errors + self.warnings
     }
 
-    /// Whether nothing is wrong.
+    /// Whether nothing is wrong with the files.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -43,7 +43,7 @@ impl ConfigurationProblems {
         self.errors > 0
     }
 
-    /// `2 errors, 1 warning`.
+    /// The counts in words: `2 errors, 1 warning`.
     pub fn summary(&self) -> String {
         let count = |count: usize, word: &str| match count {
             0 => None,

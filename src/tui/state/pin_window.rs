@@ -19,7 +19,7 @@ use crate::util::diff::DiffMark;
 pub struct PinWindow {
     /// Exactly what a yes pins.
     pub review: PinReview,
-    /// What is shown of it.
+    /// The difference as the window shows it.
     pub text: ScrollText,
     progress: ReadingProgress,
 }
@@ -40,7 +40,7 @@ impl PinWindow {
         self.progress.readiness(&self.text, now)
     }
 
-    /// Takes in the time.
+    /// Takes in the time since the Unix epoch.
     pub fn tick(&mut self, now: Duration, is_covered: bool) {
         self.progress.tick(&self.text, now, is_covered);
     }

@@ -17,7 +17,7 @@ pub enum Readiness {
     Unread,
     /// It is longer than what can be shown here.
     TooLong,
-    /// A yes counts now.
+    /// A yes counts now, for it was read.
     Ready,
 }
 

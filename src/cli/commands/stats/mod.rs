@@ -28,18 +28,18 @@ use stats_scope::StatsScope;
 
 /// Show how often tools are used, how fast they are and how they fail.
 ///
-/// Every call of every kind is counted, whoever makes it. Durations are of calls that went well;
+/// Every call of every kind is counted, whoever makes it. Durations are of successful calls;
 /// percentiles are exact to a hundredth. With a name everything about that tool is shown.
 #[derive(Debug, Args)]
 pub struct StatsArgs {
     /// Only this tool, or the tools of this server
     #[arg(add = ArgValueCompleter::new(complete::names))]
     pub name: Option<String>,
-    /// Not before: a time ago (30m, 7d) or a date (2026-11-01); a window begins with a whole minute,
+    /// Only since a time ago (30m, 7d) or a date (2026-11-01); a window begins with a whole minute,
     /// after two days with a whole hour, after five weeks with a whole day
     #[arg(long, value_name = "TIME", value_parser = parse_since)]
     pub since: Option<Since>,
-    /// In which order: by name, most calls, most errors, slowest, or used last
+    /// Sort by name, most calls, most errors, slowest, or used last
     #[arg(long, value_name = "COLUMN", value_enum, default_value_t)]
     pub sort: StatsSortColumn,
     /// One row for each tool, or for each server
