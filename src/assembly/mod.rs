@@ -9,6 +9,7 @@ mod embedded;
 pub mod logins;
 #[cfg(test)]
 mod mutations;
+pub mod pin_update;
 pub mod pins;
 pub mod recording;
 mod registration;
@@ -62,6 +63,8 @@ pub struct AssemblyOptions {
     pub insecure: bool,
     /// Refuse calls that cannot be recorded (`--require-record`).
     pub require_record: bool,
+    /// Ask a person about every call that no rule refuses (`--ask-all`).
+    pub ask_all: bool,
     /// The least level of the log lines that servers are asked for; they may send others.
     pub log_level: Option<&'static str>,
 }
@@ -139,7 +142,28 @@ pub fn load(request: &LoadRequest, environment: &dyn Environment) -> (Configurat
     let mut configuration = config::load::load(request, &kind_words(), environment);
     let masker = secrets::masker(&configuration, environment);
     secrets::mask_problems(&mut configuration, &masker);
+    log_configuration(&configuration, &masker);
     (configuration, masker)
+}
+
+/// What was read, for the log. Paths may hold values of variables.
+fn log_configuration(configuration: &Configuration, masker: &Masker) {
+    for file in &configuration.files {
+        tracing::debug!(
+            file = tracing::field::debug(masker.text(&file.path.display().to_string())),
+            layer = ?file.layer,
+            "configuration file read"
+        );
+    }
+    tracing::info!(
+        files = configuration.files.len(),
+        tools = configuration.tools.len(),
+        servers = configuration.servers.len(),
+        problems = configuration.diagnostics.len(),
+        out_of_service = configuration.disabled.len(),
+        untrusted = configuration.untrusted.len(),
+        "configuration read"
+    );
 }
 
 /// A configuration that a host can be built from: servers have the names under which their tools are
@@ -228,6 +252,7 @@ pub fn build(
         .profile(profile)
         .profiles(configuration.profiles.clone())
         .require_record(options.require_record)
+        .ask_all(options.ask_all)
         .cwd(environment.cwd())
         .events(events);
     let host = registration::with_factories(builder, &deps, setup, &masker).build();

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::plan::{Arrivals, LoadModel, OverflowPolicy};
 use super::report::{BenchReport, RunStatus, TargetReport};
 use crate::util::histogram::Durations;
-use crate::util::units::show_duration;
+use crate::util::units::{show_count, show_duration};
 
 /// An achieved rate below this share of the requested one is worth a word.
 const MIN_RATE_SHARE: f64 = 0.95;
@@ -64,8 +64,9 @@ fn failed_calls(target: &TargetReport) -> Option<String> {
     (failed > 0).then(|| {
         let share = percent(failed, target.requests);
         format!(
-            "{} of {} calls failed ({share}); their times are no part of the percentiles",
-            failed, target.requests
+            "{} of {} calls failed ({share}); the percentiles leave them out",
+            show_count(failed),
+            show_count(target.requests)
         )
     })
 }
@@ -111,7 +112,7 @@ fn rate_not_reached(report: &BenchReport) -> Option<String> {
     if achieved >= requested * floor && dropped == 0 {
         return None;
     }
-    let rates = format!("{achieved:.0} of {requested:.0} calls a second were made");
+    let rates = format!("{achieved:.0} of {requested:.0} calls/s were made");
     let generator = &report.generator;
     if dropped + generator.queued > (made + dropped) / 100 {
         let lost = match over {
@@ -127,7 +128,7 @@ fn rate_not_reached(report: &BenchReport) -> Option<String> {
     }
     let late = generator.lag.quantile(0.99).unwrap_or_default();
     Some(format!(
-        "{rates}: this machine cannot send them faster (the latest hundredth {} late)",
+        "{rates}: this machine cannot send them faster (p99 of the delay: {})",
         show_duration(late)
     ))
 }
@@ -137,7 +138,7 @@ fn generator_lag(report: &BenchReport) -> Option<String> {
     let median = report.targets.iter().filter_map(|target| target.response.quantile(0.5)).min()?;
     (late > median / OUTLIER_MEDIAN_FACTOR).then(|| {
         format!(
-            "the generator was late by {} (p99), more than a tenth of the median: times below that say more about this machine than about the tool",
+            "the load generator was {} late (p99), more than a tenth of the median: smaller differences are noise of this machine",
             show_duration(late)
         )
     })
@@ -160,8 +161,9 @@ fn unreliable_percentile(target: &TargetReport) -> Option<String> {
         .find(|(share, ..)| !response.is_reliable_at(*share))?;
     let more = if share < 0.99 { " and beyond" } else { "" };
     Some(format!(
-        "{} are too few for {words}{more}, which takes {needs}",
-        count(response.count(), "answer")
+        "{} are too few for {words}{more}, which needs {}",
+        count(response.count(), "answer"),
+        show_count(needs)
     ))
 }
 
@@ -170,7 +172,7 @@ fn coordinated_omission(report: &BenchReport, target: &TargetReport) -> Option<S
     let (median, longest) = (target.response.quantile(0.5)?, target.response.max()?);
     (!report.is_open() && longest > median * OUTLIER_MEDIAN_FACTOR).then(|| {
         format!(
-            "one call took {}, and a closed load sent nothing in its place meanwhile: how long others would have waited is not in these figures, --rate shows it",
+            "one call took {}, and a closed load sent nothing meanwhile: how long others would have waited is not measured; --rate measures it",
             show_duration(longest)
         )
     })
@@ -229,8 +231,8 @@ pub(super) fn clock_step(wall: Duration, elapsed: Duration) -> Option<String> {
 fn count(many: u64, what: &str) -> String {
     match (many, what) {
         (1, what) => format!("1 {what}"),
-        (many, "call was") => format!("{many} calls were"),
-        (many, what) => format!("{many} {what}s"),
+        (many, "call was") => format!("{} calls were", show_count(many)),
+        (many, what) => format!("{} {what}s", show_count(many)),
     }
 }
 

@@ -209,9 +209,12 @@ mod tests {
                                        names, csv, markdown]
           -q, --quiet                  Print results and failures only
           -v, --verbose...             Say more: progress and log lines of tools and servers
-              --log-level <LEVEL>      Ask servers for log lines of this level and graver ones, and show
-                                       them: debug, info, notice, warning, error, critical, alert or
-                                       emergency
+              --log-level <LEVEL>      Ask servers for log lines at this level and above, and show them:
+                                       debug, info, notice, warning, error, critical, alert or emergency
+              --log-filter <FILTER>    Log what toolhost itself does, at a level (error, warn, info, debug,
+                                       trace, off) or levels of its parts, such as info,mcp=debug
+              --log-file <FILE>        Append the log to this file instead of writing it to standard error
+              --log-format <FORMAT>    Write the log as text or json
               --color <WHEN>           When to use colour [possible values: auto, always, never]
               --ascii                  Draw with ASCII characters only
               --reduced-motion         Let nothing on the screen of the console turn or blink
@@ -222,6 +225,7 @@ mod tests {
               --trust                  Trust everything that the project's files say, for this run
               --insecure               Do not verify TLS certificates, for this run
               --require-record         Refuse a call that cannot be recorded in the audit log
+              --ask-all                Ask before every call, whatever the policy allows
               --trace[=<METHODS>]      Show what crosses the wires of servers on standard error: everything,
                                        or messages of some methods, such as --trace='tools/*,ping'
               --trace-save <FILE>      Save all that crosses the wires of servers to this file, for replay
@@ -289,9 +293,12 @@ mod tests {
           -o, --output <FORMAT>        Print in this format [possible values: text, table, json, yaml, raw]
           -q, --quiet                  Print results and failures only
           -v, --verbose...             Say more: progress and log lines of tools and servers
-              --log-level <LEVEL>      Ask servers for log lines of this level and graver ones, and show
-                                       them: debug, info, notice, warning, error, critical, alert or
-                                       emergency
+              --log-level <LEVEL>      Ask servers for log lines at this level and above, and show them:
+                                       debug, info, notice, warning, error, critical, alert or emergency
+              --log-filter <FILTER>    Log what toolhost itself does, at a level (error, warn, info, debug,
+                                       trace, off) or levels of its parts, such as info,mcp=debug
+              --log-file <FILE>        Append the log to this file instead of writing it to standard error
+              --log-format <FORMAT>    Write the log as text or json
               --color <WHEN>           When to use colour [possible values: auto, always, never]
               --ascii                  Draw with ASCII characters only
               --reduced-motion         Let nothing on the screen of the console turn or blink
@@ -302,6 +309,7 @@ mod tests {
               --trust                  Trust everything that the project's files say, for this run
               --insecure               Do not verify TLS certificates, for this run
               --require-record         Refuse a call that cannot be recorded in the audit log
+              --ask-all                Ask before every call, whatever the policy allows
               --trace[=<METHODS>]      Show what crosses the wires of servers on standard error: everything,
                                        or messages of some methods, such as --trace='tools/*,ping'
               --trace-save <FILE>      Save all that crosses the wires of servers to this file, for replay

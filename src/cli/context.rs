@@ -322,6 +322,7 @@ impl CommandContext {
             profile: self.global.profile.clone(),
             insecure: self.global.insecure,
             require_record: self.global.require_record,
+            ask_all: self.global.ask_all,
             log_level: match (self.global.log_level, self.global.verbose) {
                 (Some(level), _) => Some(level.as_str()),
                 (None, 0) => None,

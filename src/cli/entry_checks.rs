@@ -31,7 +31,7 @@ pub fn require_servers(
     }
     let error = Error::usage(format!("there is no server '{name}'"));
     if known.is_empty() {
-        return Err(error.with_hint("no server is configured; they are declared in mcp.yaml"));
+        return Err(error.with_hint("no servers configured; add one under mcp_servers in mcp.yaml"));
     }
     let known: Vec<&str> = known.iter().copied().collect();
     Err(error.with_hint(format!("known: {}", known.join(", "))))

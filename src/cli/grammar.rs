@@ -7,6 +7,7 @@
 
 use std::ffi::OsString;
 
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args as _, FromArgMatches as _, Parser as _};
 
 use super::args::Cli;
@@ -15,6 +16,7 @@ use super::commands::{
     list, pin, prompts, record, replay, resources, serve, servers, stats, trace, trust, verify,
 };
 use super::options::GlobalOptions;
+use crate::util::spelling::nearest;
 
 /// Reads a command line; the first word is the program.
 ///
@@ -26,8 +28,20 @@ pub fn parse(arguments: &[OsString]) -> Result<Cli, clap::Error> {
         Ok(cli) => Ok(cli),
         // All that stood before it was read, and the answer is the same for every command.
         Err(error) if error.kind() == clap::error::ErrorKind::DisplayVersion => Err(error),
-        Err(_) => Cli::try_parse_from(arguments),
+        Err(_) => Cli::try_parse_from(arguments).map_err(without_far_suggestion),
     }
+}
+
+/// Takes out a value that the parser proposes although it is not near: `nope` is no `inspect`.
+fn without_far_suggestion(mut error: clap::Error) -> clap::Error {
+    if error.kind() == ErrorKind::InvalidValue
+        && let Some(ContextValue::String(typed)) = error.get(ContextKind::InvalidValue)
+        && let Some(ContextValue::String(proposed)) = error.get(ContextKind::SuggestedValue)
+        && nearest(typed, [proposed.as_str()]).is_none()
+    {
+        error.remove(ContextKind::SuggestedValue);
+    }
+    error
 }
 
 /// Reads a line by the global options and the command that it seems to name. A wrong guess ends in

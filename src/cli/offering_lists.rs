@@ -91,7 +91,7 @@ pub fn print<T, J: Serialize>(
                 } else if context.global.profile.is_some() {
                     "; the profile shows no server"
                 } else {
-                    "; no server is configured, they are declared in mcp.yaml"
+                    ": no servers configured; add one under mcp_servers in mcp.yaml"
                 };
                 output.note(&StyledLine::plain(format!("{count}{more}")));
             } else if output.is_terminal() {

@@ -46,10 +46,20 @@ pub struct GlobalOptions {
     /// Say more: progress and log lines of tools and servers
     #[arg(short, long, action = clap::ArgAction::Count, global = true)]
     pub verbose: u8,
-    /// Ask servers for log lines of this level and graver ones, and show them: debug, info, notice,
+    /// Ask servers for log lines at this level and above, and show them: debug, info, notice,
     /// warning, error, critical, alert or emergency
     #[arg(long, value_name = "LEVEL", value_enum, hide_possible_values = true, global = true)]
     pub log_level: Option<LogThreshold>,
+    /// Log what toolhost itself does, at a level (error, warn, info, debug, trace, off) or levels of
+    /// its parts, such as info,mcp=debug
+    #[arg(long, value_name = "FILTER", global = true)]
+    pub log_filter: Option<String>,
+    /// Append the log to this file instead of writing it to standard error
+    #[arg(long, value_name = "FILE", global = true, value_hint = clap::ValueHint::FilePath)]
+    pub log_file: Option<PathBuf>,
+    /// Write the log as text or json
+    #[arg(long, value_name = "FORMAT", value_enum, hide_possible_values = true, global = true)]
+    pub log_format: Option<LogFormat>,
     /// When to use colour
     #[arg(
         long,
@@ -84,6 +94,9 @@ pub struct GlobalOptions {
     /// Refuse a call that cannot be recorded in the audit log
     #[arg(long, global = true)]
     pub require_record: bool,
+    /// Ask before every call, whatever the policy allows
+    #[arg(long, global = true)]
+    pub ask_all: bool,
     /// Show what crosses the wires of servers on standard error: everything, or messages of some
     /// methods, such as --trace='tools/*,ping'
     #[arg(
@@ -113,6 +126,16 @@ pub enum LogThreshold {
     Critical,
     Alert,
     Emergency,
+}
+
+/// The form of the log of toolhost's own doings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
+pub enum LogFormat {
+    /// One line for people: time, level, module, message, fields.
+    #[default]
+    Text,
+    /// One JSON object a line: `timestamp`, `level`, `target`, `message` and the fields.
+    Json,
 }
 
 impl LogThreshold {

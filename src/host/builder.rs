@@ -123,6 +123,13 @@ impl ToolHostBuilder {
         self
     }
 
+    /// Asks the approver about every call that no rule refuses, whatever the policy allows.
+    #[must_use]
+    pub fn ask_all(mut self, asks: bool) -> Self {
+        self.pipeline.asks_about_all = asks;
+        self
+    }
+
     /// Refuse calls that cannot be recorded.
     #[must_use]
     pub fn require_record(mut self, required: bool) -> Self {

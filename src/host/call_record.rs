@@ -172,7 +172,19 @@ impl<'a> ActiveCallRecord<'a> {
             result_bytes: bytes,
             questions: std::mem::take(&mut self.call_questions.questions),
         };
+        tracing::info!(
+            call = self.call.id.0,
+            tool = self.call.tool,
+            outcome = outcome.failure.map_or("ok", ErrorKind::as_str),
+            duration_ms = outcome.duration.as_secs_f64() * 1e3,
+            attempts = outcome.attempts,
+            bytes,
+            "call ended"
+        );
         let written = self.host.pipeline.recorder.record_outcome(&self.call, &outcome, result);
+        if written.is_err() {
+            tracing::error!(call = self.call.id.0, "call not recorded");
+        }
         self.host.sessions.events.emit(HostEvent::CallFinished {
             call_id: self.call.id.clone(),
             tool: self.call.tool.clone(),

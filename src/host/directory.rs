@@ -13,6 +13,7 @@ use futures_util::future::join_all;
 use super::balancer::Balancer;
 use super::circuit::Circuits;
 use super::listings::{ListedTool, RegisteredProvider};
+use super::pinning::CurrentPins;
 use super::profiles::{ProfileView, Profiles};
 use super::provider_table::{ProviderLease, ProviderTable};
 use super::registry::ToolRegistry;
@@ -33,8 +34,8 @@ pub(super) struct ToolDirectory {
     /// Held while names are compared and taken, so that of two who want one name one gets it.
     roster: Mutex<Roster>,
     pub(super) registry: Arc<ToolRegistry>,
-    pub(super) pins: Arc<Pins>,
     pub(super) profiles: Profiles,
+    pub(super) pins: Arc<CurrentPins>,
     /// Entries out of service, so that asking for one says why.
     pub(super) disabled: Vec<DisabledEntry>,
     pub(super) balance: Balancer,
@@ -58,7 +59,7 @@ pub(super) struct DirectoryParts {
 impl ToolDirectory {
     /// Contacts no server. `sessions` is where the registry keeps the instances of session tools.
     pub(super) fn new(parts: DirectoryParts, sessions: Arc<Sessions>) -> Self {
-        let pins = Arc::new(parts.pins);
+        let pins = Arc::new(CurrentPins::new(parts.pins));
         let registry = Arc::new(ToolRegistry::new(sessions));
         // What a program registers itself needs no pin.
         let own = Arc::new(RegisteredProvider::new(Arc::clone(&registry) as _, Arc::default()));

@@ -129,6 +129,13 @@ impl ToolHost {
         {
             record.warnings.push("not repeated: it is not marked safe to repeat".into());
         }
+        tracing::debug!(
+            call = call_id.0,
+            tool = record.call.tool,
+            parent = record.call.parent.as_ref().map(|parent| parent.0.as_str()),
+            session = record.call.caller.session,
+            "call started"
+        );
         let total = CallLimits::of(&tool.definition, request.timeout).total;
         self.pipeline.questions.begin_call(&call_id, total);
         let mut result = self.run(request, nesting, &route, &call, &mut record).await;
@@ -247,7 +254,9 @@ impl ToolHost {
             identity: approval::identity(tool, &ready.call.arguments),
             call: request.id.clone(),
         };
-        match self.pipeline.approve(&approval).await {
+        let answer = self.pipeline.approve(&approval).await;
+        tracing::info!(tool = name.full(), ?answer, "approval asked");
+        match answer {
             Approval::Granted => Ok(format!("approved by a person: {reason}")),
             Approval::Refused => {
                 Err(Error::denied(format!("a person refused the call of '{name}'")))
@@ -255,7 +264,9 @@ impl ToolHost {
             Approval::Unavailable => Err(Error::denied(format!(
                 "'{name}' needs approval and nobody can be asked: {reason}"
             ))
-            .with_hint(if nesting.is_nested() {
+            .with_hint(if self.pipeline.asks_about_all {
+                "run it on a terminal, or without --ask-all"
+            } else if nesting.is_nested() {
                 "--yes approves the outer call only; --yes-nested approves those it makes too"
             } else {
                 "--yes approves without asking"
@@ -338,6 +349,14 @@ impl ToolHost {
             if delay >= left {
                 return retry::no_time_for_retry(outcome, delay, left);
             }
+            tracing::warn!(
+                call = record.call.id.0,
+                tool = record.call.tool,
+                attempt = record.attempts,
+                kind = error.kind().as_str(),
+                delay_ms = delay.as_millis(),
+                "attempt failed, another follows"
+            );
             self.sessions.events.emit(HostEvent::AttemptFailed {
                 call_id: record.call.id.clone(),
                 attempt: record.attempts,

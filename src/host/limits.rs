@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::model::{Speed, ToolDefinition, ToolSource};
+use crate::model::ToolDefinition;
 
 /// Bounds every call, all attempts and pauses together.
 pub const MAX_TOTAL: Duration = Duration::from_mins(5);
@@ -69,11 +69,10 @@ impl CallLimits {
             (requested, caller)
         } else if let Some(own) = tool.timeout {
             (own, "the timeout of its entry")
-        } else if tool.source == ToolSource::Mcp && tool.speed == Speed::default() {
-            // Servers do not declare a speed, so the default speed says nothing.
-            (IDLE, "the default")
+        } else if let Some(speed) = tool.declared_speed() {
+            (speed.default_timeout(), "its declared speed")
         } else {
-            (tool.speed.default_timeout(), "its declared speed")
+            (IDLE, "the default")
         };
         let total = MAX_TOTAL.min(tool.max_total.unwrap_or(MAX_TOTAL));
         Self { attempt, set_by, remedy, total: total.max(requested.unwrap_or_default()) }
@@ -114,6 +113,7 @@ impl CallPermits {
 mod tests {
     use super::*;
     use crate::model::{Origin, ToolName};
+    use crate::model::{Speed, ToolSource};
 
     fn tool(source: ToolSource) -> ToolDefinition {
         ToolDefinition::new(ToolName::of("c", "t"), source, "kind", Origin::Server("c".into()))

@@ -10,11 +10,11 @@ use std::time::Duration;
 use tokio::sync::OnceCell;
 
 use super::limits;
+use super::pinning::CurrentPins;
 use super::provider_usage::ProviderUsage;
 use super::validate::{SchemaChecker, complexity};
 use crate::catalogue::build::Contribution;
 use crate::catalogue::drift;
-use crate::catalogue::pins::Pins;
 use crate::model::{Diagnostic, Error, ErrorPhase, Origin, ToolDefinition, ToolStatus};
 use crate::provider::{ManagedServer, ToolListVersion, ToolProvider};
 use crate::util::units::show_duration;
@@ -100,7 +100,7 @@ pub(super) struct RegisteredProvider {
     /// The share of calls that the server gets of a tool that several offer.
     pub(super) weight: Option<f64>,
     pub(super) usage: Arc<ProviderUsage>,
-    pins: Arc<Pins>,
+    pins: Arc<CurrentPins>,
     declared: Mutex<Option<Arc<ToolListSnapshot>>>,
     cached: Mutex<Option<Arc<ToolListSnapshot>>>,
     /// Held while listing, so that callers at the same time ask only once.
@@ -108,7 +108,7 @@ pub(super) struct RegisteredProvider {
 }
 
 impl RegisteredProvider {
-    pub(super) fn new(provider: Arc<dyn ToolProvider>, pins: Arc<Pins>) -> Self {
+    pub(super) fn new(provider: Arc<dyn ToolProvider>, pins: Arc<CurrentPins>) -> Self {
         let component = provider.component().map(str::to_owned);
         let server = provider.as_server().and_then(|_| component.clone());
         Self {
@@ -150,7 +150,7 @@ impl RegisteredProvider {
             }
         }
         if !self.is_remote() {
-            self.pins.mark_tools(&mut tools, None);
+            self.pins.get().mark_tools(&mut tools, None);
         }
         let fresh = Arc::new(ToolListSnapshot { version, ..ToolListSnapshot::new(tools) });
         *declared = Some(Arc::clone(&fresh));
@@ -185,6 +185,12 @@ impl RegisteredProvider {
             self.list().await
         })
         .await
+    }
+
+    /// Forgets what was listed, so that it is listed again when it is needed.
+    pub(super) fn forget_lists(&self) {
+        *self.cached.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *self.declared.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
     /// What this provider adds to a catalogue: a server its kept list, when the version of it still
@@ -309,7 +315,7 @@ impl RegisteredProvider {
             problems.extend(drift::apply(name, &declared, &mut tools, listing.is_partial));
         }
         let known = server.map(ManagedServer::connection_summary).unwrap_or_default();
-        self.pins.mark_tools(&mut tools, known.instructions.as_deref());
+        self.pins.get().mark_tools(&mut tools, known.instructions.as_deref());
         let snapshot = Arc::new(ToolListSnapshot {
             diagnostics: problems,
             partial: listing.is_partial,
@@ -318,6 +324,10 @@ impl RegisteredProvider {
             version,
             ..ToolListSnapshot::new(tools)
         });
+        if let Some(server) = &self.server {
+            let (tools, problems) = (snapshot.tools.len(), snapshot.diagnostics.len());
+            tracing::debug!(server, tools, problems, partial = snapshot.partial, "tools listed");
+        }
         *self.cached.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&snapshot));
         Ok(snapshot)
     }

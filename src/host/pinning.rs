@@ -1,18 +1,49 @@
 //! Applying pins to calls and listings.
 //!
-//! Owns: the refusal of a call whose tool is not what was pinned, and what is written down of a
-//! tool when it is pinned: without the secrets the host knows. Never does: read or write a file.
+//! Owns: the pins that hold at the moment, the refusal of a call whose tool is not what was pinned,
+//! and what is written down of a tool when it is pinned: without the secrets the host knows. Never
+//! does: read or write a file.
+
+use std::sync::{Arc, PoisonError, RwLock};
 
 use super::ToolHost;
 use crate::catalogue::Catalogue;
 use crate::catalogue::pins::content::PinnedText;
-use crate::catalogue::pins::{Pin, PinReport, Pins};
+use crate::catalogue::pins::{Pin, PinFileContent, PinReport, Pins};
 use crate::model::{Error, ToolDefinition};
+
+/// The pins that hold at the moment, shared by all providers of a host.
+#[derive(Default)]
+pub(super) struct CurrentPins(RwLock<Arc<Pins>>);
+
+impl CurrentPins {
+    pub(super) fn new(pins: Pins) -> Self {
+        Self(RwLock::new(Arc::new(pins)))
+    }
+
+    pub(super) fn get(&self) -> Arc<Pins> {
+        Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn replace(&self, pins: Pins) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(pins);
+    }
+}
 
 impl ToolHost {
     /// The pins that calls and listings are compared with.
-    pub fn pins(&self) -> &Pins {
-        &self.directory.pins
+    pub fn pins(&self) -> Arc<Pins> {
+        self.directory.pins.get()
+    }
+
+    /// Compares calls and listings with these pins from now on. Tools are listed again when they
+    /// are asked for next, over the connections there are; calls that run are not disturbed.
+    pub fn replace_pins(&self, content: PinFileContent) {
+        let context = Arc::clone(self.pins().context());
+        self.directory.pins.replace(Pins::new(context, content));
+        for provider in self.directory.providers().iter() {
+            provider.forget_lists();
+        }
     }
 
     /// Compares a listing with pins: the host's own, or others.
@@ -52,6 +83,7 @@ impl ToolHost {
         let warnings = self
             .directory
             .pins
+            .get()
             .check_call(tool)
             .map_err(|error| self.pipeline.masker.error(error))?;
         Ok(warnings.iter().map(|line| self.pipeline.masker.text(line)).collect())

@@ -29,6 +29,8 @@ pub(super) struct CallPipeline {
     pub(super) permits: CallPermits,
     pub(super) questions: Arc<QuestionQueue>,
     pub(super) recorder: Arc<dyn Recorder>,
+    /// Ask about every call that no rule refuses.
+    pub(super) asks_about_all: bool,
     /// Refuse a call whose intent cannot be recorded.
     pub(super) require_record: bool,
     pub(super) masker: Masker,
@@ -44,6 +46,7 @@ impl Default for CallPipeline {
             permits: CallPermits::default(),
             questions: Arc::default(),
             recorder: Arc::new(NoRecorder),
+            asks_about_all: false,
             require_record: false,
             masker: Masker::default(),
             clock: Arc::new(SystemClock),
@@ -55,7 +58,12 @@ impl Default for CallPipeline {
 impl CallPipeline {
     /// Whether a call of this tool may run, has to be approved, or is refused.
     pub(super) fn decision(&self, tool: &ToolDefinition) -> Decision {
-        policy::decide(&self.policy, tool)
+        match policy::decide(&self.policy, tool) {
+            Decision::Allow(_) if self.asks_about_all => {
+                Decision::Ask("every call is asked about (--ask-all)".into())
+            }
+            decision => decision,
+        }
     }
 
     /// A fresh identity for a call.

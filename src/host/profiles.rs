@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::listings::RegisteredProvider;
-use crate::catalogue::{naming, query};
+use crate::catalogue::query;
 use crate::config::spec::ProfileSpec;
 use crate::model::{Error, Origin, ToolDefinition, ToolName, ToolSource};
 use crate::util::spelling;

@@ -90,6 +90,12 @@ impl<'a> UnsentCall<'a> {
         if error.kind() == ErrorKind::Usage {
             return;
         }
+        tracing::info!(
+            call = self.id.0,
+            tool = self.request.name,
+            outcome = error.kind().as_str(),
+            "call not made"
+        );
         let (pipeline, now) = (&self.host.pipeline, self.host.pipeline.clock.now());
         let outcome = RecordedOutcome {
             failure: Some(error.kind()),

@@ -93,6 +93,7 @@ impl<'a> Handshake<'a> {
                 Ok(HandshakeEnd::Agreed(agreement)) => return Ok(*agreement),
                 Ok(HandshakeEnd::Failed(error)) => return Err(error),
                 Ok(HandshakeEnd::Restart) => {
+                    tracing::debug!(server = self.options.server, "handshake starts over");
                     self.early_messages.clear();
                     self.early_bytes = 0;
                     wire.close().await;
@@ -176,6 +177,7 @@ impl<'a> Handshake<'a> {
                 (INITIALIZE_ID, "initialize", params)
             }
         };
+        tracing::debug!(server = self.options.server, method, "handshake request sent");
         let message = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
         let kind = FrameKind::Request {
             id: json!(id),

@@ -281,6 +281,13 @@ pub struct ToolDefinition {
 }
 
 impl ToolDefinition {
+    /// How fast it declares to be; `None` for a tool of a server whose entry in `provides_tools`
+    /// says nothing, because servers declare no speed themselves.
+    pub fn declared_speed(&self) -> Option<Speed> {
+        let is_declared = self.source == ToolSource::Internal || self.speed != Speed::default();
+        is_declared.then_some(self.speed)
+    }
+
     /// The server that a call of the tool is recorded under; `None` for tools of other kinds.
     pub fn server(&self) -> Option<&str> {
         self.name.component().filter(|_| self.source == ToolSource::Mcp)

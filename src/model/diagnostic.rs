@@ -28,7 +28,7 @@ pub enum Severity {
 }
 
 /// One finding about configuration or a listing.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diagnostic {
     /// Whether the entry is out of service or only questionable.
     pub severity: Severity,

@@ -19,6 +19,7 @@ use crate::cli::commands::{
 use crate::cli::complete;
 use crate::cli::context::{CommandContext, CommandResult};
 use crate::cli::grammar;
+use crate::cli::log;
 use crate::cli::output::streams::OutputOptions;
 use crate::cli::output::{CommandError, Format, Output};
 use crate::cli::parse_errors;
@@ -84,17 +85,32 @@ fn report_outcome(output: &Output, outcome: CommandResult) -> ExitCode {
 
 fn dispatch(cli: Cli, output: Arc<Output>, environment: Arc<dyn Environment>) -> CommandResult {
     let context = CommandContext::new(cli.global, output, environment);
-    match cli.command {
-        None if console::is_possible(&context) => console::run(&context),
+    log::start(&context, cli.command.is_none() && console::is_possible(&context))?;
+    tracing::debug!(version = env!("CARGO_PKG_VERSION"), pid = std::process::id(), "started");
+    let outcome = run_in_context(cli.command, &context);
+    match &outcome {
+        Err(CommandError::Failed(error)) => tracing::debug!(
+            kind = error.kind().as_str(),
+            exit = error.kind().exit_code(),
+            "ended with an error"
+        ),
+        Ok(()) | Err(CommandError::OutputClosed) => tracing::debug!(exit = 0, "ended"),
+    }
+    outcome
+}
+
+fn run_in_context(command: Option<CliCommand>, context: &CommandContext) -> CommandResult {
+    match command {
+        None if console::is_possible(context) => console::run(context),
         None => {
             if context.global.format() != Format::Json {
                 context.output.stderr_page(&args::short_help());
             }
             Err(Error::usage("no command was given").into())
         }
-        Some(CliCommand::Completions(args)) => completions::run(&args, &context),
-        Some(CliCommand::Config(args)) => config::run(&args, &context),
-        Some(command) => block_on_command(command, &context),
+        Some(CliCommand::Completions(args)) => completions::run(&args, context),
+        Some(CliCommand::Config(args)) => config::run(&args, context),
+        Some(command) => block_on_command(command, context),
     }
 }
 

@@ -1,8 +1,11 @@
 //! Exporting statistics as JSON and CSV.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
 
 use super::{Summary, Usage};
 use crate::util::csv::{self, Cell};
@@ -12,38 +15,93 @@ use crate::util::timestamp::rfc3339;
 /// The version of the shape.
 const VERSION: u64 = 1;
 
-/// Successes, failures and average durations of successful calls, for each tool.
-pub fn json(summary: &Summary) -> Value {
-    let tool = |usage: &Usage| {
-        let (counts, durations) = (&usage.counts, &usage.counts.durations);
-        let time = |time: Option<Duration>| time.map_or(Value::Null, |time| millis(time).into());
-        json!({
-            "tool_name": usage.tool.name,
-            "server": usage.tool.server,
-            "total_calls": counts.calls(),
-            "successes": counts.ok,
-            "failures": counts.failed(),
-            "failures_by_kind": counts.failures,
-            "success_rate": counts.success_rate(),
-            "average_duration_ms": time(durations.mean()),
-            "min_duration_ms": time(durations.min()),
-            "p50_duration_ms": time(durations.quantile(0.5)),
-            "p95_duration_ms": time(durations.quantile(0.95)),
-            "p99_duration_ms": time(durations.quantile(0.99)),
-            "max_duration_ms": time(durations.max()),
-            "retries": counts.retries(),
-            "recovered": counts.recovered,
-            "result_bytes": counts.bytes,
-            "first_used": rfc3339(seconds(usage.period.first)),
-            "last_used": rfc3339(seconds(usage.period.last)),
-        })
-    };
-    json!({
-        "version": VERSION,
-        "exported_at": rfc3339(summary.now.as_secs_f64()),
-        "from": summary.from.map(|from| rfc3339(from.as_secs_f64())),
-        "tools": summary.tools.iter().map(tool).collect::<Vec<_>>(),
-    })
+/// Statistics in a file, with the words of the documents.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct StatsExportJson<'a> {
+    /// The version of this shape: 1.
+    pub version: u64,
+    /// When it was written (RFC 3339).
+    pub exported_at: String,
+    /// Where the window begins (RFC 3339); null for everything.
+    pub from: Option<String>,
+    /// The tools that were called.
+    pub tools: Vec<ExportedToolJson<'a>>,
+}
+
+/// Successes, failures and average durations of successful calls of a tool.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ExportedToolJson<'a> {
+    /// The full name of the tool.
+    pub tool_name: &'a str,
+    /// The server; null for internal tools.
+    pub server: Option<&'a str>,
+    /// The number of all its calls.
+    pub total_calls: u64,
+    /// How many of them succeeded.
+    pub successes: u64,
+    /// How many of them did not.
+    pub failures: u64,
+    /// The same by the kind of the failure.
+    pub failures_by_kind: &'a BTreeMap<String, u64>,
+    /// Successes of all calls, from 0 to 1; null without a call.
+    pub success_rate: Option<f64>,
+    /// The mean of successful calls, in milliseconds; null without one, as all durations.
+    pub average_duration_ms: Option<f64>,
+    /// The shortest successful call, in milliseconds.
+    pub min_duration_ms: Option<f64>,
+    /// The median of successful calls, in milliseconds.
+    pub p50_duration_ms: Option<f64>,
+    /// The 95th percentile, in milliseconds.
+    pub p95_duration_ms: Option<f64>,
+    /// The 99th percentile, in milliseconds.
+    pub p99_duration_ms: Option<f64>,
+    /// The longest successful call, in milliseconds.
+    pub max_duration_ms: Option<f64>,
+    /// Attempts beyond the first of a call.
+    pub retries: u64,
+    /// Calls that succeeded after a failed attempt.
+    pub recovered: u64,
+    /// Bytes of all results together.
+    pub result_bytes: u64,
+    /// When it was called first (RFC 3339).
+    pub first_used: String,
+    /// When it was called last (RFC 3339).
+    pub last_used: String,
+}
+
+/// The exported JSON of a summary.
+pub fn json(summary: &Summary) -> StatsExportJson<'_> {
+    StatsExportJson {
+        version: VERSION,
+        exported_at: rfc3339(summary.now.as_secs_f64()),
+        from: summary.from.map(|from| rfc3339(from.as_secs_f64())),
+        tools: summary.tools.iter().map(tool).collect(),
+    }
+}
+
+fn tool(usage: &Usage) -> ExportedToolJson<'_> {
+    let (counts, durations) = (&usage.counts, &usage.counts.durations);
+    let at = |share| durations.quantile(share).map(millis);
+    ExportedToolJson {
+        tool_name: &usage.tool.name,
+        server: usage.tool.server.as_deref(),
+        total_calls: counts.calls(),
+        successes: counts.ok,
+        failures: counts.failed(),
+        failures_by_kind: &counts.failures,
+        success_rate: counts.success_rate(),
+        average_duration_ms: durations.mean().map(millis),
+        min_duration_ms: durations.min().map(millis),
+        p50_duration_ms: at(0.5),
+        p95_duration_ms: at(0.95),
+        p99_duration_ms: at(0.99),
+        max_duration_ms: durations.max().map(millis),
+        retries: counts.retries(),
+        recovered: counts.recovered,
+        result_bytes: counts.bytes,
+        first_used: rfc3339(seconds(usage.period.first)),
+        last_used: rfc3339(seconds(usage.period.last)),
+    }
 }
 
 /// The same as a table, one row for each tool.
@@ -121,7 +179,8 @@ mod tests {
     fn what_is_exported_has_the_words_of_the_documents() {
         let mut summary = Summary { tools: vec![usage("=cmd", 4)], ..Summary::default() };
         summary.tools[0].counts.add_failures("tool", 1);
-        let tool = &json(&summary)["tools"][0];
+        let exported = serde_json::to_value(json(&summary)).unwrap();
+        let tool = &exported["tools"][0];
         assert_eq!((tool["successes"].as_u64(), tool["failures"].as_u64()), (Some(4), Some(1)));
         assert_eq!(tool["average_duration_ms"], 2.5);
         assert_eq!(tool["success_rate"], 0.8);

@@ -9,6 +9,7 @@
 
 pub mod comparison;
 pub mod count;
+pub mod declared_speed;
 pub mod export;
 pub mod granularity;
 pub mod location;

@@ -40,7 +40,7 @@ use event::trust::TrustStatus;
 use event::{AppEffect, AppEvent};
 use external_editor::EditorError;
 use screen::Screen;
-use state::AppState;
+use state::{AppState, ConfigurationProblems};
 use theme::Appearance;
 
 /// Events that may wait before the senders of unimportant ones lose them.
@@ -81,6 +81,7 @@ pub async fn run(launch: ConsoleLaunch) -> Result<Option<Signal>, Error> {
     let mut screen = Screen::open()?;
     let mut state = AppState::new(screen.size()?);
     state.context.appearance = appearance;
+    state.configuration_problems = ConfigurationProblems::of(&trust.diagnostics);
     state.trust.begin(trust);
     let editor = deps.editor.clone();
     let mut effects = EffectRunner::new(deps, sender, bridge.clone(), host_factory);

@@ -1,5 +1,7 @@
 //! JSON output: valid, in insertion order, and with control and invisible characters escaped.
 
+use std::borrow::Cow;
+use std::fmt;
 use std::io::{self, Write};
 
 use serde::Serialize;
@@ -53,6 +55,27 @@ pub fn short(arguments: &Map<String, Value>) -> String {
         }
     }
     text::shorten(&line, SHORT).into_owned()
+}
+
+/// A line of JSON without characters that steer terminals or hide, as `\u` escapes. Only strings can
+/// hold such characters, so escaping them everywhere keeps the meaning.
+pub fn escape_invisible(json: &str) -> Cow<'_, str> {
+    let is_plain = |b: u8| b >= 0x20 && b != 0x7f;
+    if json.is_ascii() && json.bytes().all(is_plain) {
+        return Cow::Borrowed(json);
+    }
+    let mut out = String::with_capacity(json.len());
+    for c in json.chars() {
+        if c.is_control() || is_invisible(c) {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                // Writing to a String cannot fail.
+                let _ignored = fmt::Write::write_fmt(&mut out, format_args!("\\u{unit:04x}"));
+            }
+        } else {
+            out.push(c);
+        }
+    }
+    Cow::Owned(out)
 }
 
 fn write(value: &impl Serialize, inner: impl Formatter) -> String {

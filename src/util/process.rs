@@ -147,6 +147,7 @@ impl Process {
         prepared: Option<PreparedConfinement>,
     ) -> io::Result<Self> {
         let mut prepared = prepared;
+        let is_confined = prepared.is_some();
         let scratch = prepared.as_mut().and_then(|prepared| prepared.scratch.take());
         let mut command = command(program, prepared.as_ref());
         // SAFETY: the closure runs in the child between fork and exec and calls only
@@ -166,6 +167,7 @@ impl Process {
         let (mut child, awaited) =
             AwaitedChild::start(|| command.spawn(), |child| child.id().unwrap_or_default())?;
         let pid = child.id().unwrap_or_default();
+        tracing::debug!(pid, confined = is_confined, "process started");
         Ok(Self {
             stdin: child.stdin.take(),
             stdout: child.stdout.take(),
@@ -219,6 +221,7 @@ impl Process {
             status = self.wait_group(grace.kill, status).await;
         }
         self.has_ended = true;
+        log_end(self.pid, status);
         status
     }
 
@@ -227,6 +230,7 @@ impl Process {
         self.signal(Signal::KILL);
         let status = self.wait_timeout(grace.kill).await;
         self.has_ended = true;
+        log_end(self.pid, status);
         status
     }
 
@@ -446,6 +450,11 @@ fn check(file: &Path) -> Result<(), ResolveError> {
     } else {
         Ok(())
     }
+}
+
+fn log_end(pid: u32, status: Option<ExitStatus>) {
+    let status = status.map_or_else(|| "not reaped".to_owned(), show_exit);
+    tracing::debug!(pid, status, "process ended");
 }
 
 /// Describes how a process ended: `exited with 7`, `was killed by SIGSEGV`.

@@ -105,6 +105,52 @@ fn answers_and_refusals_are_recorded_with_their_reasons() {
     assert!(told.iter().zip(starts).all(|(told, start)| told.starts_with(start)), "{told:?}");
 }
 
+#[test]
+fn with_ask_all_every_call_is_asked_about_whatever_the_policy_allows() {
+    let room = Sandbox::new();
+    let policy = "policy: [{ match: \"*\", action: allow }]\n";
+    room.file("named.yaml", &format!("tools:\n{CALCULATOR}{policy}"));
+    let call = [&NAMED[..], &["calculator", "expression=1+1"]].concat();
+    room.toolhost(call.clone()).check().exits(0);
+    let asked = [&call[..], &["--ask-all"]].concat();
+    let refused = room.toolhost(asked.clone()).check();
+    refused.exits(6).says(&["every call is asked about (--ask-all)", "without --ask-all"]);
+    for (answer, code) in [("y\r", 0), ("n\r", 6)] {
+        let mut pty = Pty::toolhost(&room, &asked);
+        pty.expect("every call is asked about").expect("[y/N] ").type_keys(answer);
+        let (status, screen) = pty.finish();
+        assert_eq!(status, Some(code), "{screen}");
+    }
+    let inspected = ["--tools", "named.yaml", "inspect", "calculator", "--ask-all", "--json"];
+    let inspected = room.toolhost(inspected).check();
+    assert_eq!(inspected.json()["decision"]["action"], "ask");
+    // A call cannot be asked about and approved unasked.
+    for yes in ["--yes", "--yes-nested"] {
+        let both = room.toolhost([&asked[..], &[yes]].concat()).check();
+        both.exits(2).says(&["cannot be used with", "--ask-all"]);
+    }
+    // Nor does a benchmark run unasked.
+    let bench = ["--tools", "named.yaml", "bench", "calculator", "expression=1", "-n", "2"];
+    room.toolhost([&bench[..], &["--ask-all"]].concat()).check().exits(6).says(&["--ask-all"]);
+}
+
+#[test]
+fn with_ask_all_the_console_asks_before_every_call() {
+    let room = Sandbox::new();
+    room.file("named.yaml", &format!("tools:\n{CALCULATOR}"));
+    let words = ["--tools", "named.yaml", "--ask-all"];
+    let mut pty = Pty::console(&room, &words, 40, 120);
+    pty.expect_shown("calculator").type_keys("\r").expect_shown("Arguments  calculator");
+    pty.type_keys("6*7").expect_shown(r#""expression":"6*7""#).type_keys("\u{1b}[15~");
+    pty.expect_shown("every call is asked about (--ask-all)");
+    pty.expect_shown("    y allow once").type_keys("\r").expect_shown("denied");
+    pty.type_keys("\u{3}");
+    assert_eq!(pty.finish().0, Some(0));
+    let audit = room.toolhost(["audit", "--json"]).check();
+    assert_eq!(audit.json().as_array().unwrap().len(), 1);
+    assert!(audit.json()[0]["decision"].is_null(), "{}", audit.json());
+}
+
 const CALCULATOR: &str =
     "  - { name: calculator, module: builtin.calculator, function: calculate }\n";
 

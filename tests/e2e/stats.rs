@@ -52,7 +52,7 @@ fn calls(finished: &Finished) -> u64 {
 #[test]
 fn calls_are_counted_shown_and_forgotten() {
     let room = room();
-    room.toolhost(["stats"]).check().exits(0).says(&["no call was counted yet"]);
+    room.toolhost(["stats"]).check().exits(0).says(&["no calls recorded yet"]);
     assert!(!store(&room).exists(), "nothing is made for nothing");
     for _ in 0..3 {
         room.toolhost(CALL).check().exits(0);
@@ -78,7 +78,7 @@ fn calls_are_counted_shown_and_forgotten() {
     assert_eq!(calls(&room.toolhost(["stats", "--since", "2200-01-01", "--json"]).check()), 0);
     let unknown = room.toolhost(["stats", "calculater"]).check();
     unknown.exits(2).says(&["did you mean 'calculator'?"]);
-    room.toolhost(["stats", "never"]).check().exits(0).says(&["no call of 'never'"]);
+    room.toolhost(["stats", "never"]).check().exits(0).says(&["no calls of 'never'"]);
     room.toolhost(["stats", "--reset"]).check().exits(6).says(&["--yes forgets"]);
     room.toolhost(["stats", "never", "--reset", "--yes"]).check().exits(0).says(&["0 calls"]);
     assert_eq!(counted(&room), 4);
@@ -413,4 +413,49 @@ fn a_period_is_compared_with_the_one_before_it() {
     assert!(wide.out().contains("timeout 5"), "{wide}");
     let inspected = run(&["inspect", "calculator"]);
     assert!(inspected.out().contains("(timeout 5)"), "{inspected}");
+}
+
+/// Two tools that take a little more than a second; one of them declares to be at once.
+const SLOW: &str = "\
+tools:
+  - { name: hasty, command: [sleep, '1.05'], speed: instant, timeout: 20s }
+  - { name: honest, command: [sleep, '1.05'], speed: fast }
+";
+
+#[test]
+fn a_tool_that_is_slower_than_it_declares_is_marked() {
+    let room = Sandbox::new();
+    room.file("tools.yaml", SLOW);
+    let run = |words: &[&'static str]| {
+        let words: Vec<&str> = ["--tools", "tools.yaml"].iter().chain(words).copied().collect();
+        room.toolhost(words).check()
+    };
+    let marks = || {
+        let listed = run(&["list", "--json"]).json();
+        let tools = listed["tools"].as_array().unwrap().iter();
+        tools.map(|tool| tool["slower_than_declared"].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(marks(), [Value::Null, Value::Null], "nothing was measured yet");
+    for name in ["hasty", "honest"] {
+        let call = ["--tools", "tools.yaml", "call", name];
+        let calls: Vec<_> = (0..5).map(|_| room.toolhost(call).start()).collect();
+        for call in calls {
+            call.finish().exits(0);
+        }
+    }
+    let marks = marks();
+    let (mark, honest) = (&marks[0], &marks[1]);
+    assert!(honest.is_null(), "{honest}");
+    assert_eq!((&mark["speed"], &mark["limit_ms"]), (&"instant".into(), &1000.0.into()));
+    assert!(mark["p95_ms"].as_f64().unwrap() > 1000.0, "{mark}");
+    assert_eq!(run(&["inspect", "hasty", "--json"]).json()["slower_than_declared"], *mark);
+    let shown = run(&["inspect", "hasty"]).out();
+    assert!(shown.contains("slower than declared: p95 1."), "{shown}");
+    assert!(shown.contains("instant is up to 1 s"), "{shown}");
+    assert!(!run(&["inspect", "honest"]).out().contains("slower"));
+
+    let mut pty = Pty::console(&room, &["--tools", "tools.yaml"], 30, 120);
+    pty.expect_shown("! slower than declared: p95 1.").type_keys("j");
+    pty.expect_gone("! slower than declared").type_keys("q");
+    assert_eq!(pty.finish().0, Some(0));
 }

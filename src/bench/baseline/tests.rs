@@ -12,7 +12,8 @@ fn environment() -> BenchEnvironment {
 }
 
 fn text(report: &BenchReport) -> String {
-    json::report(report, &environment(), &BenchFindings::default()).to_string()
+    let (environment, findings) = (environment(), BenchFindings::default());
+    crate::util::json::compact(&json::report(report, &environment, &findings))
 }
 
 fn saved(report: &BenchReport) -> SavedRun {

@@ -10,7 +10,7 @@ use super::plan::{Arrivals, LoadModel, OverflowPolicy, Sharing};
 use super::report::{BenchReport, TargetReport, TimelineSlice};
 use crate::util::histogram::Durations;
 use crate::util::number::{float, float_len};
-use crate::util::units::show_duration;
+use crate::util::units::{show_count, show_duration};
 
 /// More failed calls than this make the times those of a lucky rest.
 const MANY_FAILURES: f64 = 0.05;
@@ -80,18 +80,22 @@ fn failures(target: &TargetReport) -> Option<String> {
         return None;
     }
     let worst = target.errors_by_kind.iter().max_by_key(|(_, error)| error.count);
-    let mostly = worst
-        .map_or_else(String::new, |(kind, error)| format!(", mostly '{kind}' ({})", error.count));
+    let mostly = worst.map_or_else(String::new, |(kind, error)| {
+        format!(", mostly '{kind}' ({})", show_count(error.count))
+    });
     let unanswered = match target.unanswered {
         0 => String::new(),
-        some => format!("; {some} were still unanswered at the end"),
+        some => format!("; {} were still unanswered at the end", show_count(some)),
     };
-    let what =
-        format!("{failed} of {} calls were not answered{mostly}{unanswered}", target.requests);
+    let what = format!(
+        "{} of {} calls failed{mostly}{unanswered}",
+        show_count(failed),
+        show_count(target.requests)
+    );
     Some(if target.ok == 0 {
-        format!("{what}: there are no times to speak of.")
+        format!("{what}: there are no times.")
     } else {
-        format!("Errors come first: {what}. The times are those of the answered calls only.")
+        format!("Errors first: {what}. Times are those of successful calls only.")
     })
 }
 
@@ -108,7 +112,7 @@ fn in_flight_share(report: &BenchReport, target: &TargetReport) -> Option<String
         format!(
             "{:.0}% of the time in flight was spent on its {} calls ({} each, median).",
             busy(target) / all * 100.0,
-            target.requests,
+            show_count(target.requests),
             show_duration(middle)
         )
     })
@@ -124,30 +128,29 @@ fn closed_load(report: &BenchReport, target: &TargetReport, concurrency: usize) 
     // Turns and mixtures give each target a part of the time or of the lanes.
     if report.targets.len() == 1 && busy < 0.7 && target.ok == target.requests {
         said.push(format!(
-            "The generator or the way to the tool limits it: with {concurrency} in flight and a mean \
-             of {} there could be {} answers a second; there were {}.",
+            "Limited by the load generator or the connection: {concurrency} in flight with a mean of \
+             {} allow {} calls/s; {} were measured.",
             show_duration(mean),
             rate(alone),
             rate(target.throughput)
         ));
     } else if concurrency == 1 {
         let where_ = if middle < WAKEUP_COST {
-            "so short that handing the call over and waking up whoever waits for it is a good \
-             part of it"
+            "so short that scheduling is a good part of it"
         } else {
-            "spent by the tool and on the way to it and back"
+            "spent in the tool and in transit"
         };
         said.push(format!(
-            "Latency limits it: one call at a time, each takes {} (median), {where_}. Whether more \
-             calls at once give more answers a second, -c 2 or -c 10 will tell.",
+            "Limited by latency: one call at a time, each takes {} (median), {where_}. Try -c 2 or \
+             -c 10 to see whether more calls in flight raise the throughput.",
             show_duration(middle)
         ));
     } else {
         said.push(format!(
-            "The tool, or the way to it, limits it: all {concurrency} calls in flight were waiting \
-             for it, {} each (median), which makes {} answers a second. If a run with -c {} gives \
-             about as many, it works at its full rate and the rest of the time is queueing; if it \
-             gives fewer, latency limits it and more in flight will give more.",
+            "Limited by the tool or the connection: all {concurrency} calls in flight waited for it, \
+             {} each (median), {} calls/s. If -c {} reaches about the same, the tool is saturated \
+             and the rest is queueing; if it reaches less, latency is the limit and a higher -c \
+             helps.",
             show_duration(middle),
             rate(target.throughput),
             (concurrency / 2).max(1)
@@ -155,7 +158,7 @@ fn closed_load(report: &BenchReport, target: &TargetReport, concurrency: usize) 
         let quickest = target.service.min().unwrap_or(middle);
         if concurrency >= 4 && ratio(middle, quickest) > float_len(concurrency) / 2.0 {
             said.push(format!(
-                "The quickest call took {}, so most of the median looks like waiting behind other \
+                "The fastest call took {}, so most of the median is probably queueing behind other \
                  calls.",
                 show_duration(quickest)
             ));
@@ -184,9 +187,10 @@ fn open_load(
     let queued = float(waited) / float(made.max(1)) > MANY_QUEUED;
     if over == OverflowPolicy::Drop && target.dropped > 0 {
         said.push(format!(
-            "Saturated: {} of {made} calls found {in_flight} in flight and were dropped. The tool \
-             answers {} a second at {in_flight} in flight.",
-            target.dropped,
+            "Saturated: {} of {} calls were dropped because {in_flight} were in flight. The tool \
+             reaches {} calls/s with {in_flight} in flight.",
+            show_count(target.dropped),
+            show_count(made),
             rate(target.throughput)
         ));
     } else if queued {
@@ -199,9 +203,9 @@ fn open_load(
             _ => String::new(),
         };
         said.push(format!(
-            "Saturated: calls wait for one of the {in_flight} places in flight. The median is {} \
-             from the intended moment, of which the tool takes {}; it answers {} a second{wish}. \
-             Either the tool cannot do more, or more than {in_flight} in flight (-c) would help.",
+            "Saturated: calls wait for one of the {in_flight} slots in flight. The median is {} \
+             from the intended start, of which the tool takes {}; it reaches {} calls/s{wish}. \
+             Either the tool cannot do more, or a -c above {in_flight} would help.",
             show_duration(response),
             show_duration(service),
             rate(target.throughput)
@@ -210,9 +214,8 @@ fn open_load(
         said.push(sentence);
     } else {
         said.push(format!(
-            "Nothing limits it at this rate: calls were sent when they were meant to be, and at \
-             most {} of {in_flight} were in flight. The tool takes {} (median). A higher --rate \
-             will show where it ends.",
+            "Not limited at this rate: calls were sent on time, and at most {} of {in_flight} were \
+             in flight. The tool takes {} (median). Raise --rate to find the limit.",
             target.peak_in_flight,
             show_duration(service)
         ));
@@ -225,9 +228,9 @@ fn generator_lag(lag: &Durations, service: Duration) -> Option<String> {
     let late = lag.quantile(0.99)?;
     (ratio(late, service) > LATENESS && late > Duration::from_millis(1)).then(|| {
         format!(
-            "The generator limits it: one call in a hundred was sent {} or more after its moment \
-             although there was room for it, against a median of {} for the tool. This machine is \
-             too busy to make this load evenly.",
+            "Limited by the load generator: 1% of calls were sent {} or more after their intended \
+             start although there was room, against a median of {} for the tool. This machine is \
+             too busy to generate this load evenly.",
             show_duration(late),
             show_duration(service)
         )
@@ -254,7 +257,7 @@ fn drift(target: &TargetReport) -> Option<String> {
     (factor > DRIFT_FACTOR).then(|| {
         format!(
             "It became {words} during the run: the median was {} in the first quarter and {} in \
-             the last one. One figure for the whole run hides that.",
+             the last.",
             show_duration(first),
             show_duration(last)
         )
@@ -265,7 +268,7 @@ fn long_tail(target: &TargetReport) -> Option<String> {
     let (middle, tail) = (target.response.quantile(0.5)?, target.response.quantile(0.99)?);
     (target.response.is_reliable_at(0.99) && ratio(tail, middle) > LONG_TAIL).then(|| {
         format!(
-            "The tail is long: one call in a hundred takes {} or more, {:.0} times the median.",
+            "Long tail: 1% of calls take {} or more, {:.0} times the median.",
             show_duration(tail),
             ratio(tail, middle)
         )
@@ -280,8 +283,7 @@ fn cold_start(target: &TargetReport) -> Option<String> {
     let dominated = ratio(whole, middle) > COLD && whole > Duration::from_millis(1);
     dominated.then(|| {
         format!(
-            "A single call pays more: reaching the tool took {} and the first call {}, {:.0} times \
-             a warm one.",
+            "Cold start: connecting took {} and the first call {}, {:.0} times a warm call.",
             show_duration(connect),
             show_duration(first),
             ratio(whole, middle)
@@ -294,7 +296,11 @@ fn ratio(a: Duration, b: Duration) -> f64 {
 }
 
 fn rate(value: f64) -> String {
-    if value < 100.0 { format!("{value:.1}") } else { format!("{value:.0}") }
+    if value < 100.0 {
+        return format!("{value:.1}");
+    }
+    #[expect(clippy::cast_possible_truncation, reason = "saturates, and rates are far below 2^63")]
+    show_count((value.round() as i64).unsigned_abs())
 }
 
 #[cfg(test)]

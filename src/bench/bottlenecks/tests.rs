@@ -27,9 +27,9 @@ fn says(report: &BenchReport, words: &str) {
 fn one_call_at_a_time_is_limited_by_latency() {
     says(
         &steady(5_000),
-        "Latency limits it: one call at a time, each takes 5.01 ms (median), spent",
+        "Limited by latency: one call at a time, each takes 5.01 ms (median), spent",
     );
-    says(&steady(60), "so short that handing the call over");
+    says(&steady(60), "so short that scheduling");
 }
 
 #[test]
@@ -37,11 +37,11 @@ fn many_at_once_are_limited_by_the_tool_and_it_is_told_how_to_find_out_why() {
     let mut report = steady(5_000);
     report.plan.model = LoadModel::Closed { concurrency: 10 };
     report.targets[0].throughput = 1_990.0;
-    says(&report, "all 10 calls in flight were waiting for it, 5.01 ms each");
+    says(&report, "all 10 calls in flight waited for it, 5.01 ms each");
     says(&report, "-c 5");
-    assert!(!find(&report).join(" ").contains("waiting behind"));
+    assert!(!find(&report).join(" ").contains("queueing behind"));
     report.targets[0].service.record(Duration::from_micros(600));
-    says(&report, "The quickest call took 600 µs, so most of the median looks like waiting");
+    says(&report, "The fastest call took 600 µs, so most of the median is probably queueing");
 }
 
 #[test]
@@ -49,12 +49,12 @@ fn lanes_that_were_not_kept_full_are_the_generators_error() {
     let mut report = steady(5_000);
     report.plan.model = LoadModel::Closed { concurrency: 10 };
     report.targets[0].throughput = 500.0;
-    says(&report, "The generator or the way to the tool limits it");
+    says(&report, "Limited by the load generator or the connection");
 }
 
 #[test]
 fn a_rate_that_is_kept_is_limited_by_nothing() {
-    says(&open(1_000, 50, OverflowPolicy::Queue), "Nothing limits it at this rate");
+    says(&open(1_000, 50, OverflowPolicy::Queue), "Not limited at this rate");
 }
 
 #[test]
@@ -65,8 +65,8 @@ fn waiting_for_a_place_is_saturation() {
     report.targets[0].response.record_many(Duration::from_millis(400), 1_000);
     report.generator.queued = 900;
     report.targets[0].throughput = 50.0;
-    says(&report, "Saturated: calls wait for one of the 50 places in flight");
-    says(&report, "400 ms from the intended moment, of which the tool takes 1.01 ms");
+    says(&report, "Saturated: calls wait for one of the 50 slots in flight");
+    says(&report, "400 ms from the intended start, of which the tool takes 1.01 ms");
     says(&report, "of 100 wanted");
 }
 
@@ -75,14 +75,14 @@ fn dropped_calls_are_saturation() {
     let mut report = open(1_000, 50, OverflowPolicy::Drop);
     report.targets[0].peak_in_flight = 50;
     report.targets[0].dropped = 500;
-    says(&report, "500 of 1500 calls found 50 in flight and were dropped");
+    says(&report, "500 of 1,500 calls were dropped because 50 were in flight");
 }
 
 #[test]
 fn lateness_with_room_is_the_generators_error() {
     let mut report = open(1_000, 50, OverflowPolicy::Queue);
     report.generator.lag.record_many(Duration::from_millis(3), 50);
-    says(&report, "The generator limits it: one call in a hundred was sent 3");
+    says(&report, "Limited by the load generator: 1% of calls were sent 3");
 }
 
 #[test]
@@ -95,7 +95,7 @@ fn errors_come_first() {
     let said = find(&report);
     assert!(
         said[0].starts_with(
-            "Errors come first: 1000 of 2000 calls were not answered, mostly 'unreachable' (999); \
+            "Errors first: 1,000 of 2,000 calls failed, mostly 'unreachable' (999); \
              1 were still unanswered"
         ),
         "{said:?}"
@@ -104,17 +104,17 @@ fn errors_come_first() {
     assert_eq!(find(&report), ["No call was made, so nothing can be said."]);
     report.targets[0].requests = 10;
     assert_eq!(find(&report).len(), 1);
-    says(&report, "there are no times to speak of");
+    says(&report, "there are no times");
 }
 
 #[test]
 fn tails_cold_starts_and_changes_are_told() {
     let mut report = steady(1_000);
     report.targets[0].response.record_many(Duration::from_millis(50), 30);
-    says(&report, "one call in a hundred takes 50 ms or more, 49 times the median");
+    says(&report, "1% of calls take 50 ms or more, 49 times the median");
     report.targets[0].cold.connect = Some(Duration::from_millis(300));
     report.targets[0].cold.first_call = Some(Duration::from_millis(20));
-    says(&report, "reaching the tool took 300 ms and the first call 20 ms, 317 times a warm one");
+    says(&report, "connecting took 300 ms and the first call 20 ms, 317 times a warm call");
     let slower = (0..2_000).map(|n| Duration::from_micros(if n < 1_000 { 1_000 } else { 3_000 }));
     says(&super::super::fixtures::report(vec![target("a", slower)]), "It became slower");
 }
@@ -128,7 +128,7 @@ fn tools_that_share_a_load_are_told_by_their_part_of_it() {
         said[1],
         "b: 75% of the time in flight was spent on its 300 calls (3 ms each, median)."
     );
-    assert!(!said.join(" ").contains("Latency limits it"), "{said:?}");
+    assert!(!said.join(" ").contains("Limited by latency"), "{said:?}");
 }
 
 #[test]

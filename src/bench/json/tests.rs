@@ -1,5 +1,7 @@
 //! Tests that reports match their JSON Schema, and that the schema lists every key of them.
 
+use serde_json::{Value, json};
+
 use super::*;
 use crate::bench::baseline::parse;
 use crate::bench::environment::ServerIdentity;
@@ -25,7 +27,7 @@ fn environment() -> BenchEnvironment {
 
 fn written(report: &BenchReport, demands: &AcceptanceCriteria) -> Value {
     let findings = BenchFindings::conclude(report, &environment(), demands);
-    super::report(report, &environment(), &findings)
+    serde_json::to_value(super::report(report, &environment(), &findings)).unwrap()
 }
 
 /// The schema, told to allow nothing that it does not name.
@@ -43,7 +45,11 @@ fn strict() -> Value {
             _ => {}
         }
     }
-    let mut schema = schema();
+    let mut schema = schemars::generate::SchemaSettings::draft2020_12()
+        .for_serialize()
+        .into_generator()
+        .into_root_schema_for::<RunJson<'_>>()
+        .to_value();
     close(&mut schema);
     schema
 }
@@ -55,14 +61,6 @@ fn check(value: &Value) {
     let errors: Vec<String> =
         validator.iter_errors(&value).map(|e| format!("{}: {e}", e.instance_path())).collect();
     assert!(errors.is_empty(), "{errors:#?}");
-}
-
-#[test]
-fn the_schema_is_one() {
-    let schema = schema();
-    jsonschema::meta::validate(&schema).unwrap();
-    let validator = jsonschema::validator_for(&schema).unwrap();
-    assert!(!validator.is_valid(&json!({ "format_version": 1 })));
 }
 
 #[test]
@@ -114,7 +112,10 @@ fn several_targets_are_a_list_and_fit_the_schema() {
     report.plan.sharing = Sharing::Interleaved { rounds: 8 };
     let value = written(&report, &AcceptanceCriteria::default());
     check(&value);
-    assert!(value.get("tool").is_none());
+    assert_eq!((&value["tool"], &value["letter"]), (&"a".into(), &"A".into()));
+    for (key, first) in value["targets"][0].as_object().unwrap() {
+        assert_eq!(&value[key], first, "{key} of A stands at the top too");
+    }
     assert_eq!(value["targets"][1]["letter"], "B");
     assert_eq!(value["targets"][1]["blocks"].as_array().unwrap().len(), 8);
     assert_eq!(value["comparison"][0]["verdict"], "slower");

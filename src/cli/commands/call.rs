@@ -55,10 +55,10 @@ pub struct CallArgs {
           value_parser = clap::value_parser!(u32).range(0..=100))]
     pub retries: Option<u32>,
     /// Approve the call without being asked
-    #[arg(short, long)]
+    #[arg(short, long, conflicts_with = "ask_all")]
     pub yes: bool,
     /// Approve the call, and the calls it makes, without being asked
-    #[arg(long)]
+    #[arg(long, conflicts_with = "ask_all")]
     pub yes_nested: bool,
     /// Show what would be sent or started, and do nothing
     #[arg(long)]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use clap::Args;
 use clap_complete::ArgValueCompleter;
 
-use crate::assembly::{self, Assembly};
+use crate::assembly::Assembly;
 use crate::catalogue::fingerprint;
 use crate::catalogue::scan::{self, ToolNameIndex};
 use crate::cli::complete;
@@ -16,11 +16,10 @@ use crate::cli::json::server::ServerDetailJson;
 use crate::cli::json::stats::UsageJson;
 use crate::cli::json::tool::ToolDetailJson;
 use crate::cli::output::{Format, StyledLine, StyledPage};
+use crate::cli::usage::usages;
 use crate::cli::views::{self, server_entry::ServerEntryView};
 use crate::host::request::ListScope;
-use crate::model::CallFilter;
-use crate::stats::{ReadBudget, Statistics, Usage};
-use crate::util::clock::{Clock as _, SystemClock};
+use crate::stats::declared_speed::ExceededSpeed;
 
 /// Show everything about a tool or a server.
 #[derive(Debug, Args)]
@@ -51,11 +50,12 @@ pub async fn run(args: &InspectArgs, context: &CommandContext) -> CommandResult 
     let decision = host.decision(&tool);
     let known = host.catalogue(&ListScope::Declared).await.tools;
     let found = scan::scan(&tool, &ToolNameIndex::of(known.iter().map(Arc::as_ref).chain([&tool])));
-    let used = usage(&tool.name.full(), context, &assembly);
+    let used = usages(Some(vec![tool.name.full()]), context, &assembly).pop();
+    let slower = used.as_ref().and_then(|used| ExceededSpeed::of(&tool, used));
     match format {
         Json | Yaml => {
             let stats = used.as_ref().map(UsageJson::from);
-            output.value(format, &ToolDetailJson::new(&tool, &decision, stats, &found))
+            output.value(format, &ToolDetailJson::new(&tool, &decision, (stats, slower), &found))
         }
         Names => output.page(&StyledPage::from(StyledLine::plain(tool.name.full()))),
         _ => {
@@ -69,6 +69,9 @@ pub async fn run(args: &InspectArgs, context: &CommandContext) -> CommandResult 
             if let Some(used) = &used {
                 page.heading("Statistics");
                 page.push(views::stats::summary_line(used).indented(2));
+                if let Some(slower) = &slower {
+                    page.push(views::stats::slower_line(slower).indented(2));
+                }
             }
             if !found.is_empty() {
                 page.blank_line();
@@ -77,23 +80,6 @@ pub async fn run(args: &InspectArgs, context: &CommandContext) -> CommandResult 
             output.page(&page)
         }
     }
-}
-
-/// What was counted of a tool. Statistics are secondary here: what cannot be read at once is left
-/// out.
-fn usage(tool: &str, context: &CommandContext, assembly: &Assembly) -> Option<Usage> {
-    let spec = &assembly.configuration.stats;
-    let state_dir = context.environment.state_dir();
-    let place = assembly::stats_place(spec, state_dir.as_deref()).filter(|_| spec.enabled)?;
-    let mut statistics = Statistics::new(place, spec.retention, ReadBudget::BRIEF);
-    let now = SystemClock.unix();
-    statistics.refresh(now).ok()?;
-    let filter = CallFilter { tools: Some(vec![tool.to_owned()]), ..CallFilter::default() };
-    let mut found = statistics.summary(&filter, now).ok()?.tools;
-    for note in statistics.take_notes() {
-        context.output.warn(&note);
-    }
-    found.pop()
 }
 
 /// Everything about a server: it is asked for a sign of life and for its tools.
@@ -110,7 +96,7 @@ async fn inspect_server(
     // They were listed for the sign of life, if it came, and are not asked for again.
     let catalogue = host.catalogue(&ListScope::Servers(name.to_vec())).await;
     let pins = host.pins();
-    let mut report = pins.server(&args.name).map(|_| host.compare(pins, &catalogue));
+    let mut report = pins.server(&args.name).map(|_| host.compare(&pins, &catalogue));
     if let Some(report) = &mut report {
         report.tools.retain(|tool| tool.server.as_deref() == Some(&args.name));
     }

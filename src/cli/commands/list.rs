@@ -17,6 +17,7 @@ use crate::cli::json::list::ListJson;
 use crate::cli::json::pins::FindingsByTool;
 use crate::cli::output::plural;
 use crate::cli::output::{Format, Output, SpanStyle, StyledLine, StyledPage};
+use crate::cli::usage::usages;
 use crate::cli::views;
 use crate::config::spec::{Configuration, FileRole, ProfileSpec, UntrustedEntry};
 use crate::host::request::ListScope;
@@ -143,7 +144,9 @@ pub async fn run(args: &ListArgs, context: &CommandContext) -> CommandResult {
                 tools.iter().filter_map(|tool| listed.get(&tool.name).copied()).collect();
             let found = assembly.configuration.diagnostics.iter().chain(&catalogue.diagnostics);
             let untrusted = &assembly.configuration.untrusted;
-            let value = ListJson::new(&tools, flagged.as_ref(), &catalogue, untrusted, found);
+            let usages = usages(None, context, &assembly);
+            let flagged = flagged.as_ref();
+            let value = ListJson::new(&tools, flagged, &usages, &catalogue, untrusted, found);
             context.output.value(format, &value)?;
         }
         Names => {

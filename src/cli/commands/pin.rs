@@ -7,9 +7,9 @@ use clap::Args;
 use clap_complete::ArgValueCompleter;
 
 use crate::assembly::Assembly;
+use crate::assembly::pin_update::PinUpdate;
 use crate::assembly::pins::PinFile;
-use crate::catalogue::Catalogue;
-use crate::catalogue::pins::{PinFileContent, PinReport, PinReportState, PinnedEntry, Pins};
+use crate::catalogue::pins::{PinFileContent, PinReport, PinReportState, Pins};
 use crate::cli::complete;
 use crate::cli::context::{CommandContext, CommandResult};
 use crate::cli::formats;
@@ -20,7 +20,7 @@ use crate::cli::pin_selection::PinSelection;
 use crate::cli::prompt;
 use crate::cli::views;
 use crate::host::approval::Approval;
-use crate::model::{Error, Origin, ToolDefinition, ToolStatus};
+use crate::model::Error;
 
 /// Remember what tools are now, so that a change is seen and stops calls.
 ///
@@ -68,7 +68,8 @@ pub async fn run(args: &PinArgs, context: &CommandContext) -> CommandResult {
         + report.count(PinReportState::Missing)
         + report.servers.len();
     let accepted = open == 0 || args.yes || confirm_changes(&report, context).await;
-    let book = PinUpdate { assembly: &assembly, report: &report, catalogue: &catalogue, accepted };
+    let host = &*assembly.host;
+    let book = PinUpdate { host, report: &report, catalogue: &catalogue, accepted };
     let writes = accepted && open > 0 || report.count(PinReportState::New) > 0;
     if writes {
         file.change(|pinned| book.apply(pinned, file.own))?;
@@ -124,7 +125,7 @@ pub(super) fn pins(
             .with_hint("set HOME, or name a file with --file"));
     };
     let pins = assembly.host.pins();
-    Ok((file, (!pins.is_empty()).then(|| pins.clone())))
+    Ok((file, (!pins.is_empty()).then(|| Pins::clone(&pins))))
 }
 
 async fn confirm_changes(report: &PinReport, context: &CommandContext) -> bool {
@@ -134,77 +135,4 @@ async fn confirm_changes(report: &PinReport, context: &CommandContext) -> bool {
     let page = views::pins::page(report, &FindingsByTool::new(), context.output.width());
     let question = "Accept all of this as it is now?";
     prompt::confirm(Arc::clone(&context.output), page, question).await == Approval::Granted
-}
-
-/// What is written down.
-struct PinUpdate<'a> {
-    assembly: &'a Assembly,
-    report: &'a PinReport,
-    catalogue: &'a Catalogue,
-    /// Whether what is not as it was pinned is accepted.
-    accepted: bool,
-}
-
-impl PinUpdate<'_> {
-    /// `own` says that the pins are for the files the entries stand in now.
-    fn apply(&self, book: &mut PinFileContent, own: bool) {
-        let host = &self.assembly.host;
-        let known = host.pins().context();
-        let wanted = |state: PinReportState| {
-            state == PinReportState::New || (self.accepted && state == PinReportState::Changed)
-        };
-        for compared in self.report.tools.iter().filter(|tool| wanted(tool.state)) {
-            let listed = |tool: &&Arc<ToolDefinition>| {
-                tool.name.full() == compared.name
-                    && !matches!(tool.status, ToolStatus::Unavailable | ToolStatus::Declared)
-            };
-            let Some(tool) = self.catalogue.tools.iter().find(listed) else { continue };
-            let mut pin = host.pin(tool);
-            if !own {
-                pin.entry = pin.entry.map(PinnedEntry::portable);
-            }
-            match &tool.origin {
-                Origin::Server(server) => {
-                    let Some(owner) = known.servers.get(server) else { continue };
-                    let group = book.group_mut(Some(server), own.then_some(&owner.file));
-                    if group.tools.is_empty() || self.accepted {
-                        let entry = owner.entry.clone();
-                        group.entry = Some(if own { entry } else { entry.portable() });
-                        group.endpoint = Some(owner.endpoint.clone());
-                        group.instructions = host.pin_instructions(server);
-                    }
-                    group.tools.insert(tool.name.tool().to_owned(), pin);
-                }
-                Origin::File(place) => {
-                    let file = own.then(|| known.files.get(&*place.file)).flatten();
-                    let group = book.group_mut(None, file.map(String::as_str));
-                    group.tools.insert(compared.name.clone(), pin);
-                }
-                Origin::Program => {}
-            }
-        }
-        if !self.accepted {
-            return;
-        }
-        for gone in self.report.tools.iter().filter(|tool| tool.state == PinReportState::Missing) {
-            self.forget(book, &gone.name, gone.server.as_deref(), own);
-        }
-    }
-
-    fn forget(&self, book: &mut PinFileContent, name: &str, server: Option<&str>, own: bool) {
-        let known = self.assembly.host.pins().context();
-        let tool = server.and_then(|server| name.strip_prefix(server)?.strip_prefix('-'));
-        let tool = tool.unwrap_or(name);
-        let here = |file: &str| match server {
-            Some(server) => known.servers.get(server).is_some_and(|owner| owner.file == file),
-            None => known.files.values().any(|known| known == file),
-        };
-        for group in &mut book.groups {
-            let same = group.server.as_deref() == server
-                && group.file.as_deref().map_or(!own, |file| own && here(file));
-            if same {
-                group.tools.remove(tool);
-            }
-        }
-    }
 }

@@ -95,7 +95,7 @@ pub async fn run(args: &ServersArgs, context: &CommandContext) -> CommandResult 
             context.output.page(&table(&servers, &context.output))?;
             if servers.is_empty() {
                 let nothing = match assembly.configuration.servers.as_slice() {
-                    [] => "no server is configured; they are declared in mcp.yaml",
+                    [] => "no servers configured; add one under mcp_servers in mcp.yaml",
                     _ => "the profile shows no server",
                 };
                 context.output.note(&StyledLine::plain(nothing));

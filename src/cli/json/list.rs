@@ -1,15 +1,19 @@
 //! The JSON of `list`.
 
+use std::collections::HashMap;
+
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
 use super::error::{DiagnosticJson, ErrorJson};
 use super::pins::FindingsByTool;
-use super::tool::ToolJson;
+use super::tool::{ExceededSpeedJson, ToolJson};
 use crate::catalogue::scan::Finding;
 use crate::catalogue::{Catalogue, ServerListing};
 use crate::config::spec::UntrustedEntry;
 use crate::model::{Diagnostic, ToolDefinition};
+use crate::stats::Usage;
+use crate::stats::declared_speed::ExceededSpeed;
 
 /// The unified catalogue.
 #[derive(Serialize, JsonSchema)]
@@ -28,6 +32,7 @@ impl<'a> ListJson<'a> {
     pub fn new(
         tools: &'a [&'a ToolDefinition],
         flagged: Option<&'a FindingsByTool>,
+        usages: &'a [Usage],
         catalogue: &'a Catalogue,
         untrusted: &[UntrustedEntry],
         diagnostics: impl Iterator<Item = &'a Diagnostic>,
@@ -45,7 +50,7 @@ impl<'a> ListJson<'a> {
             }
         };
         Self {
-            tools: ListedTools { tools, flagged },
+            tools: ListedTools { tools, flagged, usages },
             servers: catalogue.servers.iter().map(server).collect(),
             problems: diagnostics.map(Into::into).collect(),
         }
@@ -66,6 +71,8 @@ pub(super) fn listing_status(server: &ServerListing) -> &'static str {
 struct ListedToolJson<'a> {
     #[serde(flatten)]
     tool: ToolJson<'a>,
+    /// That it is slower than it declares to be; null when it is not, or that is not known.
+    slower_than_declared: Option<ExceededSpeedJson>,
     /// What is suspicious about it; only with `--scan` or `--flagged`.
     #[serde(skip_serializing_if = "Option::is_none")]
     findings: Option<&'a [Finding]>,
@@ -76,15 +83,24 @@ struct ListedToolJson<'a> {
 struct ListedTools<'a> {
     tools: &'a [&'a ToolDefinition],
     flagged: Option<&'a FindingsByTool>,
+    usages: &'a [Usage],
 }
 
 impl Serialize for ListedTools<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.tools.iter().map(|tool| ListedToolJson {
-            findings: self.flagged.map(|flagged| {
-                flagged.get(&tool.name.full()).map(Vec::as_slice).unwrap_or_default()
-            }),
-            tool: (*tool).into(),
+        let usages: HashMap<&str, &Usage> =
+            self.usages.iter().map(|usage| (usage.tool.name.as_str(), usage)).collect();
+        serializer.collect_seq(self.tools.iter().map(|tool| {
+            ListedToolJson {
+                slower_than_declared: usages
+                    .get(tool.name.full().as_str())
+                    .and_then(|usage| ExceededSpeed::of(tool, usage))
+                    .map(Into::into),
+                findings: self.flagged.map(|flagged| {
+                    flagged.get(&tool.name.full()).map(Vec::as_slice).unwrap_or_default()
+                }),
+                tool: (*tool).into(),
+            }
         }))
     }
 }

@@ -22,8 +22,9 @@ use super::stats::StatsJson;
 use super::tool::ToolDetailJson;
 use super::trust::TrustListJson;
 use crate::audit::trace::TraceRow;
-use crate::bench;
+use crate::bench::json::shape::RunJson;
 use crate::history::json::{HistoryCallJson, HistoryDetailJson};
+use crate::stats::export::StatsExportJson;
 
 /// The commands whose output has a schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -42,6 +43,8 @@ pub enum OutputSchema {
     History,
     /// stats --json
     Stats,
+    /// stats --export FILE
+    StatsExport,
     /// audit --json
     Audit,
     /// resources --json: list, read and watch
@@ -73,10 +76,11 @@ impl OutputSchema {
             Self::List => of::<ListJson<'_>>("list"),
             Self::Inspect => of::<InspectJson<'_>>("inspect"),
             Self::Call => of::<CallOrDryRunJson<'_>>("call"),
-            Self::Bench => bench::json::schema(),
+            Self::Bench => of::<RunJson<'_>>("bench"),
             Self::Servers => of::<ServersJson<'_>>("servers"),
             Self::History => of::<HistoryJson<'_>>("history"),
             Self::Stats => of::<StatsJson<'_>>("stats"),
+            Self::StatsExport => of::<StatsExportJson<'_>>("stats --export"),
             Self::Audit => of::<AuditJson<'_>>("audit"),
             Self::Resources => of::<ResourcesOutputJson<'_>>("resources"),
             Self::Prompts => of::<PromptsOutputJson<'_>>("prompts"),
@@ -95,8 +99,17 @@ impl OutputSchema {
 fn of<T: JsonSchema>(command: &str) -> Value {
     let mut schema: Schema =
         SchemaSettings::draft2020_12().for_serialize().into_generator().into_root_schema_for::<T>();
-    schema.insert("title".to_owned(), format!("toolhost {command} --json").into());
+    schema.insert("title".to_owned(), title(command).into());
     schema.to_value()
+}
+
+/// What a schema is called.
+fn title(command: &str) -> String {
+    if command.contains("--") {
+        format!("toolhost {command}")
+    } else {
+        format!("toolhost {command} --json")
+    }
 }
 
 /// The shapes of commands that print more than one.

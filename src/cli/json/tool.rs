@@ -12,6 +12,7 @@ use crate::host::example;
 use crate::host::limits::CallLimits;
 use crate::host::policy::Decision;
 use crate::model::{Annotations, Origin, PinState, SourceLocation, ToolDefinition, ToolSource};
+use crate::stats::declared_speed::ExceededSpeed;
 use crate::util::confine::Coverage;
 use crate::util::number::millis;
 
@@ -91,6 +92,27 @@ impl<'a> From<&'a ToolDefinition> for ToolJson<'a> {
     }
 }
 
+/// A tool that is slower than it declares to be.
+#[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
+pub struct ExceededSpeedJson {
+    /// The speed it declares: `instant`, `fast`, `medium` or `slow`.
+    pub speed: &'static str,
+    /// How long calls of such a tool may take, in milliseconds.
+    pub limit_ms: f64,
+    /// The time within which 95 of 100 successful calls end, in milliseconds.
+    pub p95_ms: f64,
+}
+
+impl From<ExceededSpeed> for ExceededSpeedJson {
+    fn from(slower: ExceededSpeed) -> Self {
+        Self {
+            speed: slower.speed.as_str(),
+            limit_ms: millis(slower.speed.default_timeout()),
+            p95_ms: millis(slower.p95),
+        }
+    }
+}
+
 /// The server whose tool this is; none for internal tools.
 pub(super) fn server(tool: &ToolDefinition) -> Option<&str> {
     match (&tool.origin, tool.source) {
@@ -163,6 +185,8 @@ pub struct ToolDetailJson<'a> {
     pub raw: Option<Value>,
     /// What was counted of its calls; null before the first.
     pub stats: Option<UsageJson<'a>>,
+    /// That it is slower than it declares to be; null when it is not, or that is not known.
+    pub slower_than_declared: Option<ExceededSpeedJson>,
     /// What is suspicious about it.
     pub findings: &'a [Finding],
 }
@@ -172,7 +196,7 @@ impl<'a> ToolDetailJson<'a> {
     pub fn new(
         tool: &'a ToolDefinition,
         decision: &'a Decision,
-        stats: Option<UsageJson<'a>>,
+        (stats, slower): (Option<UsageJson<'a>>, Option<ExceededSpeed>),
         findings: &'a [Finding],
     ) -> Self {
         Self {
@@ -188,6 +212,7 @@ impl<'a> ToolDetailJson<'a> {
             unavailable: tool.unavailable_reason.as_ref().map(Into::into),
             raw: tool.raw_value(),
             stats,
+            slower_than_declared: slower.map(Into::into),
             findings,
         }
     }

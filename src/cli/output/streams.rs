@@ -142,6 +142,24 @@ impl Output {
         self.err.write_message(&self.masked(bytes));
     }
 
+    /// A line of the log without known secrets.
+    pub fn masked_log_line<'l>(&self, line: &'l str) -> Cow<'l, str> {
+        match self.masked(line.as_bytes()) {
+            Cow::Borrowed(_) => Cow::Borrowed(line),
+            Cow::Owned(bytes) => Cow::Owned(String::from_utf8_lossy(&bytes).into_owned()),
+        }
+    }
+
+    /// Writes a line of the log to stderr, whatever `-q` says; it was made safe before.
+    pub fn log_line(&self, line: &str) {
+        self.write_message(format!("{line}\n").as_bytes());
+    }
+
+    /// Whether stderr is a terminal, whatever `-q` says.
+    pub fn has_stderr_terminal(&self) -> bool {
+        self.err.terminal
+    }
+
     /// The width to lay a page for stdout out for; `None` means no limit.
     pub fn width(&self) -> Option<usize> {
         self.out.width

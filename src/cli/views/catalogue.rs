@@ -420,7 +420,7 @@ mod tests {
         let dead = Error::unreachable("exited").with_server("a");
         let catalogue = with(vec![listing("a", Some(dead), false), listing("b", None, false)]);
         let tools = [&tool];
-        let value = ListJson::new(&tools, None, &catalogue, &[], std::iter::empty());
+        let value = ListJson::new(&tools, None, &[], &catalogue, &[], std::iter::empty());
         assert_snapshot!(json::pretty(&value), @r#"
         {
           "tools": [
@@ -447,7 +447,8 @@ mod tests {
               "retries": 0,
               "scope": "global",
               "version": null,
-              "fingerprint": "sha256:a7258cb8a3080f867a65246581b72943480f5d0364e77d16b79d79f1944b816d"
+              "fingerprint": "sha256:a7258cb8a3080f867a65246581b72943480f5d0364e77d16b79d79f1944b816d",
+              "slower_than_declared": null
             }
           ],
           "servers": [

@@ -129,6 +129,8 @@ impl TrustStore {
             allows_code_changes,
             bundle: request.bundle.clone(),
         });
+        let root = &request.root;
+        tracing::info!(root = ?root, allows_code_changes, "project trusted by a person");
         self.update(|content| {
             content.projects.retain(|known| known.root != request.root);
             content.refused.retain(|refusal| refusal.root != request.root);
@@ -143,6 +145,7 @@ impl TrustStore {
     /// When the record cannot be written.
     pub fn refuse(&mut self, request: &TrustRequest) -> Result<(), Error> {
         let refusal = StoredRefusal { root: request.root.clone(), digest: request.bundle.digest() };
+        tracing::info!(root = ?refusal.root, "project refused by a person");
         self.update(|content| {
             content.refused.retain(|known| known.root != refusal.root);
             content.refused.push(refusal);
@@ -161,6 +164,7 @@ impl TrustStore {
             || self.content.refused.iter().any(|refusal| gone(&refusal.root));
         let mut forgotten = Vec::new();
         if known {
+            tracing::info!(directory = ?directory, "trust revoked");
             self.update(|content| {
                 forgotten = content.projects.extract_if(.., |p| gone(&p.root)).collect();
                 content.refused.retain(|refusal| !gone(&refusal.root));

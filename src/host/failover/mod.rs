@@ -44,6 +44,7 @@ impl ToolHost {
             let (Some(error), Some(server), true) = (unsent, server, others) else {
                 return Ok(outcome);
             };
+            tracing::warn!(server, kind = error.kind().as_str(), "call goes to another server");
             let reason = error.message().to_owned();
             skipped.push(SkippedServer { server: server.clone(), reason });
             // A record of its own needs a name of its own.

@@ -176,8 +176,12 @@ impl OAuth {
             return Ok(());
         }
         let renewed = match renew(&self.settings, &self.http, &held, challenge).await? {
-            RenewalOutcome::Renewed(token) => OAuthLogin { token: Some(token), ..held },
+            RenewalOutcome::Renewed(token) => {
+                tracing::info!(server = held.server, "token renewed");
+                OAuthLogin { token: Some(token), ..held }
+            }
             RenewalOutcome::LoginRequired(why) => {
+                tracing::warn!(server = held.server, "token not renewed, a login is needed");
                 state.login_end_reason = Some(why);
                 OAuthLogin { token: None, ..held }
             }

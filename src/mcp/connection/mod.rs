@@ -79,6 +79,11 @@ impl RequestOptions {
     }
 }
 
+/// A duration as the log shows it.
+fn millis(duration: Duration) -> f64 {
+    duration.as_secs_f64() * 1e3
+}
+
 /// A server that agreed to talk.
 pub struct Connection {
     /// The version and capabilities that were agreed on.
@@ -110,6 +115,14 @@ impl Connection {
         };
         match (result, wire) {
             (Ok(agreement), Some(wire)) => {
+                tracing::info!(
+                    server = options.server,
+                    protocol = agreement.version,
+                    era = ?agreement.era,
+                    connect_ms = millis(started.elapsed()),
+                    pid = wire.process_info().pid,
+                    "server connected"
+                );
                 wire.set_agreement(agreement.era, &agreement.version);
                 Ok(Self::establish(agreement, wire, &options, warnings, early, started.elapsed()))
             }
@@ -118,6 +131,13 @@ impl Connection {
                     wire.close().await;
                 }
                 let error = result.err().unwrap_or_else(|| Error::internal("no wire"));
+                tracing::warn!(
+                    server = options.server,
+                    kind = error.kind().as_str(),
+                    phase = error.phase().unwrap_or(ErrorPhase::Handshake).as_str(),
+                    after_ms = millis(started.elapsed()),
+                    "server not connected"
+                );
                 Err(named(error.with_details(warnings.lines())))
             }
         }
@@ -199,8 +219,21 @@ impl Connection {
                 listener(progress);
             })
         });
+        let sent = Instant::now();
         let asked = self.session.send_request(&outgoing, listener).await;
+        let call = options.call.as_ref().map(|call| call.0.as_str());
+        tracing::debug!(server = self.name, id = asked.id, method, call, "request sent");
         let verdict = self.wait(&asked, &activity, method, options).await;
+        let outcome = verdict.as_ref().err().map_or("ok", |error| error.kind().as_str());
+        tracing::debug!(
+            server = self.name,
+            id = asked.id,
+            method,
+            call,
+            outcome,
+            latency_ms = millis(sent.elapsed()),
+            "request ended"
+        );
         if let Err(error) = &verdict
             && asked.is_open()
         {
@@ -394,6 +427,8 @@ impl Connection {
 
     /// Ends the connection and whatever was started for it. Idempotent.
     pub async fn close(&self) {
+        self.session.begin_close();
+        tracing::info!(server = self.name, "server connection closed");
         self.session.wire().close().await;
         if let Some(service) = self.service.lock().await.take() {
             service.cancellation_token().cancel();

@@ -81,6 +81,8 @@ struct SessionState {
     progress: HashMap<i64, ProgressListener>,
     warnings: WarningList,
     closed: Option<Error>,
+    /// We are closing the wire ourselves.
+    closes: bool,
     notifications: NotificationHub,
 }
 
@@ -136,6 +138,11 @@ impl McpSession {
     /// Why the wire is gone, once it is.
     pub fn close_reason(&self) -> Option<Error> {
         self.state().closed.clone()
+    }
+
+    /// Says that we close the wire, so that its end is no surprise.
+    pub fn begin_close(&self) {
+        self.state().closes = true;
     }
 
     /// Grows each time the server says that this list changed.
@@ -390,6 +397,10 @@ impl McpSession {
     /// Ends the session: the wire is gone.
     pub(super) fn close(&self, error: Error) {
         let mut state = self.state();
+        if state.closed.is_none() && !state.closes {
+            let (kind, pending) = (error.kind().as_str(), state.pending.len());
+            tracing::warn!(server = self.server, kind, pending, "server gone");
+        }
         state.closed.get_or_insert(error);
         for pending in state.pending.values() {
             pending.woken.notify_one();

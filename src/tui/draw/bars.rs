@@ -56,6 +56,13 @@ fn motion(words: &Styler<'_>, state: &AppState) -> Line<'static> {
     if running > 0 {
         say(StyleRole::Warning, format!("{running} running"));
     }
+    let problems = &state.configuration_problems;
+    if !problems.is_empty() {
+        let key = state.context.keys.key_of(Action::Problems, &state.view_key_contexts());
+        let key = key.map(|key| format!(" ({key})")).unwrap_or_default();
+        let role = if problems.has_errors() { StyleRole::Error } else { StyleRole::Warning };
+        say(role, format!("{}{key}", problems.summary()));
+    }
     let asked = state.inbox.approvals.len();
     if asked > 0 {
         say(StyleRole::Warning, format!("{asked} to approve"));

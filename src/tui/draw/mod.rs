@@ -27,6 +27,7 @@ mod tool_detail;
 mod tool_list;
 mod trace;
 mod trust;
+mod windows;
 mod wrap;
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use ratatui::text::Line;
 use ratatui::widgets::Clear;
 
 use super::styler::Styler;
-use super::{approval, palette, pane, running_calls, scroll_text, trust};
+use super::{approval, palette, pane, running_calls, scroll_text, trust, windows};
 use crate::tui::keys::{KEY_TABLES, KeyTable};
 use crate::tui::layout;
 use crate::tui::state::{AppState, Overlay};
@@ -48,6 +48,12 @@ pub(super) fn draw(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState,
             ];
             pane::paragraph(frame, styler, inner, &lines);
         }
+        Some(Overlay::Problems) => windows::problems(frame, styler, state, area),
+        Some(Overlay::Pin) => {
+            if let Some(window) = &state.pin_window {
+                windows::pin(frame, styler, state, window, area);
+            }
+        }
         None => {}
     }
 }
@@ -83,6 +89,7 @@ fn help(styler: &Styler<'_>, state: &AppState) -> Vec<Line<'static>> {
     for (mark, said) in [
         ("A", "asks for approval before a call"),
         ("~", "differs from its declaration or pin"),
+        ("!", "slower than it declares to be; see its details"),
         ("x", "unavailable; see its details"),
     ] {
         lines.push(Line::from(vec![

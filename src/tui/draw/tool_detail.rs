@@ -37,6 +37,12 @@ pub(super) fn draw(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState,
     let mut lines = about(styler, &row.tool);
     let usage = state.stats.usage_of(&row.name);
     lines.extend(usage.map(|(usage, window)| stats::line_of(styler, usage, window)));
+    if let Some(slower) = state.stats.exceeded_speed_of(&row.tool) {
+        let (speed, limit) = (slower.speed.as_str(), slower.speed.default_timeout());
+        let (limit, p95) = (show_duration(limit), show_duration(slower.p95));
+        let text = format!("! slower than declared: p95 {p95}, {speed} is up to {limit}");
+        lines.push(styler.line(StyleRole::Warning, text));
+    }
     scroll_text::draw_lines(frame, styler, &lines, &detail.position, inner);
 }
 

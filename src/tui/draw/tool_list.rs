@@ -56,7 +56,8 @@ pub(super) fn draw(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState,
         let y = rows.y + u16::try_from(line).unwrap_or(0);
         let place = Rect { y, height: 1, ..rows };
         let chosen = first + line == catalogue.list.chosen();
-        frame.render_widget(tool(styler, row, chosen, focused, rows.width), place);
+        let is_slow = state.stats.exceeded_speed_of(&row.tool).is_some();
+        frame.render_widget(tool(styler, row, is_slow, (chosen, focused), rows.width), place);
     }
 }
 
@@ -64,8 +65,8 @@ pub(super) fn draw(frame: &mut Frame<'_>, styler: &Styler<'_>, state: &AppState,
 fn tool(
     styler: &Styler<'_>,
     row: &ToolRow,
-    chosen: bool,
-    focused: bool,
+    is_slow: bool,
+    (chosen, focused): (bool, bool),
     width: u16,
 ) -> Line<'static> {
     let width = usize::from(width);
@@ -81,7 +82,9 @@ fn tool(
     let name = styler.span(StyleRole::Plain, text::cut(&row.name, room));
     let gap = room.saturating_sub(name.width()) + 1;
     let mark = row.status_mark();
-    let said = format!("{pointer}{}{}{mark} {source}", name.content, " ".repeat(gap));
+    let slow = if is_slow { '!' } else { ' ' };
+    let gap = " ".repeat(gap - 1);
+    let said = format!("{pointer}{}{gap}{slow}{mark} {source}", name.content);
     let meaning = match (chosen, focused, mark) {
         (true, true, _) => StyleRole::Selected,
         (true, false, _) => StyleRole::SelectedUnfocused,

@@ -10,6 +10,7 @@ mod history;
 mod host_bridge;
 mod offerings;
 mod persistence;
+mod pins;
 mod servers;
 mod stats;
 mod tools;
@@ -166,6 +167,13 @@ impl EffectRunner {
             AppEffect::Tools(effect) => {
                 let cwd = self.deps.cwd.clone();
                 self.spawn(async move { tools::perform(effect, &host, &cwd).await });
+            }
+            AppEffect::Pins(effect) => {
+                let environment = Arc::clone(&self.host_factory.environment);
+                self.spawn_for_current_host(async move {
+                    let event = pins::perform(effect, &host, &*environment).await;
+                    AppEvent::Pins(Box::new(event))
+                });
             }
             AppEffect::Persistence(effect) => {
                 let deps = self.deps.clone();

@@ -14,7 +14,6 @@ use tokio::time::MissedTickBehavior;
 
 use super::{ConsoleDeps, EffectRunner, stats};
 use crate::assembly::{self, Assembly, AssemblyOptions, FrontEnd};
-use crate::config;
 use crate::config::consent::TrustRequest;
 use crate::config::consent::store::TrustStore;
 use crate::config::environment::Environment;
@@ -74,8 +73,7 @@ impl HostFactory {
     }
 
     fn check_trust(&self) -> TrustEvent {
-        let kinds = assembly::kind_words();
-        let configuration = config::load(&self.options.files, &kinds, &*self.environment);
+        let (configuration, _masker) = assembly::load(&self.options.files, &*self.environment);
         TrustEvent::Checked(TrustStatus::of(&configuration))
     }
 

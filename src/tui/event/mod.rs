@@ -8,6 +8,7 @@ pub mod captured_traffic;
 pub mod history;
 pub mod offerings;
 pub mod persistence;
+pub mod pins;
 pub mod servers;
 pub mod stats;
 pub mod tools;
@@ -87,6 +88,8 @@ pub enum AppEvent {
     QuestionWithdrawn(AskId),
     /// The outcome of an effect of the tools view.
     Tools(Box<tools::ToolsEvent>),
+    /// The outcome of an effect about the pin of a tool.
+    Pins(Box<pins::PinsEvent>),
     /// The settings and the state of the last session.
     Persistence(Box<persistence::PersistenceEvent>),
     /// The result of checking arguments against a schema.
@@ -206,6 +209,8 @@ pub enum AppEffect {
     AnswerQuestion(AskId, Arc<QuestionReply>),
     /// An effect of the tools view.
     Tools(tools::ToolsEffect),
+    /// An effect about the pin of a tool.
+    Pins(pins::PinsEffect),
     /// An effect about settings and saved state.
     Persistence(persistence::PersistenceEffect),
     /// Check an object against a schema.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::config::consent::TrustRequest;
 use crate::config::consent::store::ProjectRecord;
 use crate::config::spec::Configuration;
-use crate::model::Error;
+use crate::model::{Diagnostic, Error};
 
 /// How far the project is trusted, as one look at its configuration found it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -16,6 +16,8 @@ pub struct TrustStatus {
     pub request: Option<Arc<TrustRequest>>,
     /// How many entries do nothing until that is answered.
     pub untrusted: usize,
+    /// What that look found wrong with the files.
+    pub diagnostics: Vec<Diagnostic>,
 }
 
 impl TrustStatus {
@@ -25,6 +27,7 @@ impl TrustStatus {
             record: configuration.trust_record.clone(),
             request: configuration.trust_request.clone().map(Arc::new),
             untrusted: configuration.untrusted.len(),
+            diagnostics: configuration.diagnostics.clone(),
         }
     }
 }

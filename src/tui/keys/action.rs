@@ -135,6 +135,10 @@ pub enum Action {
     CancelQuestion,
     /// Ask whether to trust the project.
     Trust,
+    /// Show what is wrong with the configuration files.
+    Problems,
+    /// Compare the chosen tool with its pin, and pin it as it is.
+    Pin,
     /// Show the keys of the view and everywhere.
     Help,
     /// Close the window, or go one step back.
@@ -219,6 +223,8 @@ impl Action {
             Self::No => "no",
             Self::CancelQuestion => "turnaway",
             Self::Trust => "trust",
+            Self::Problems => "problems",
+            Self::Pin => "pin",
             Self::Help => "help",
             Self::Back => "back",
             Self::Cancel => "cancel",

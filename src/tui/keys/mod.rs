@@ -62,6 +62,10 @@ pub enum KeyContext {
     Palette,
     /// In the list of calls that run.
     Running,
+    /// While the problems of the configuration are on the screen.
+    Problems,
+    /// While a tool and its pin are on the screen.
+    PinReview,
     /// While something lies over the screen.
     Overlay,
 }

@@ -43,6 +43,8 @@ impl KeyContext {
             Self::Trust => "trust",
             Self::Palette => "palette",
             Self::Running => "running",
+            Self::Problems => "problems",
+            Self::PinReview => "pin",
             Self::Overlay => "overlay",
         }
     }

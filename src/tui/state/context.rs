@@ -28,6 +28,10 @@ pub enum Overlay {
     Jump,
     /// The calls that run, to stop one of them.
     Running(ListCursor),
+    /// What is wrong with the configuration files.
+    Problems,
+    /// A tool compared with its pin, and the question whether to pin it as it is.
+    Pin,
 }
 
 /// A message on the status line.

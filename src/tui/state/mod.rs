@@ -9,6 +9,7 @@ pub(super) mod bench;
 mod call_activity;
 mod calls;
 mod context;
+mod diagnostics;
 mod filter;
 mod form;
 mod history;
@@ -21,6 +22,8 @@ mod offerings;
 mod overlays;
 mod palette;
 mod persistence;
+mod pin_window;
+mod reading;
 mod result_viewer;
 mod scroll_text;
 mod servers;
@@ -48,6 +51,7 @@ pub use bench::BenchView;
 pub use call_activity::{CallActivity, CallProgress, ChildCall, PendingRetry};
 pub use calls::{CallResult, ConsoleCall, ConsoleCalls};
 pub use context::{AppContext, Overlay, StatusMessage};
+pub use diagnostics::ConfigurationProblems;
 pub use form::{FormRow, FormSummary, SchemaForm, folds};
 #[cfg(test)]
 pub(super) use history::tests as history_tests;
@@ -63,6 +67,8 @@ pub use offerings::{
     OfferingsView, Suggestions,
 };
 pub use palette::{PaletteCommand, PaletteEntry, PaletteWindow};
+pub use pin_window::PinWindow;
+pub use reading::Readiness;
 pub use result_viewer::{ResultFormat, ResultViewer};
 pub use scroll_text::{ScrollPosition, ScrollText, StyledSpan, TextLayout, TextLimits, TextLine};
 pub use servers::{DriftLine, ServerActivity, ServerTab, ServerToolLists, ServersView};
@@ -74,7 +80,7 @@ pub use tools::ToolsView;
 pub use trace::TraceView;
 #[cfg(test)]
 pub(super) use trust::tests as trust_tests;
-pub use trust::{ProjectTrust, Readiness, TrustWindow};
+pub use trust::{ProjectTrust, TrustWindow};
 pub use view::View;
 
 /// Everything the console knows.
@@ -100,6 +106,10 @@ pub struct AppState {
     pub inbox: InboxView,
     /// Trust in the project.
     pub trust: ProjectTrust,
+    /// What is wrong with the configuration files.
+    pub configuration_problems: ConfigurationProblems,
+    /// A tool compared with its pin, while [`Overlay::Pin`] shows it.
+    pub pin_window: Option<PinWindow>,
     /// Tracks what is saved for the next session.
     persistence: persistence::PersistenceTracker,
 }
@@ -118,6 +128,8 @@ impl AppState {
             offerings: OfferingsView::default(),
             inbox: InboxView::default(),
             trust: ProjectTrust::default(),
+            configuration_problems: ConfigurationProblems::default(),
+            pin_window: None,
             persistence: persistence::PersistenceTracker::default(),
         }
     }
@@ -136,6 +148,7 @@ impl AppState {
             || self.servers.is_any_starting()
             || self.inbox.is_animating()
             || self.trust.window.is_some()
+            || self.context.overlay == Some(Overlay::Pin)
             || self.view_state(self.context.view).is_animating()
     }
 
@@ -154,8 +167,14 @@ impl AppState {
             }
             _ => {}
         }
-        if self.context.overlay.is_some() {
-            return vec![KeyContext::Overlay, KeyContext::Pane, KeyContext::Anywhere];
+        if let Some(overlay) = &self.context.overlay {
+            let own = match overlay {
+                Overlay::Pin => Some(KeyContext::PinReview),
+                Overlay::Problems => Some(KeyContext::Problems),
+                _ => None,
+            };
+            let shared = [KeyContext::Overlay, KeyContext::Pane, KeyContext::Anywhere];
+            return own.into_iter().chain(shared).collect();
         }
         let view = self.view_state(self.context.view);
         let places = view.key_contexts(self.context.focus).into_iter();
@@ -172,6 +191,7 @@ impl AppState {
     pub fn is_unavailable(&self, action: Action) -> bool {
         match (action, &self.trust.window) {
             (Action::Trust, _) => !self.trust.has_question(),
+            (Action::Problems, _) => self.configuration_problems.is_empty(),
             (Action::ChangeFormat, Some(window)) => window.request.previous.is_none(),
             _ => false,
         }

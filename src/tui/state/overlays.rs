@@ -22,6 +22,14 @@ impl AppState {
             Action::Help => Overlay::Help(ScrollPosition::default()),
             Action::Jump => Overlay::Jump,
             Action::Running => Overlay::Running(ListCursor::default()),
+            Action::Problems if self.configuration_problems.is_empty() => {
+                self.context.show_status("nothing is wrong with the configuration files");
+                return true;
+            }
+            Action::Problems => {
+                self.configuration_problems.text.scroll_to_top();
+                Overlay::Problems
+            }
             Action::Palette => {
                 let mut places = self.view_key_contexts();
                 if !places.contains(&KeyContext::Anywhere) {
@@ -69,6 +77,14 @@ impl AppState {
                     None => Vec::new(),
                 })
             }
+            (Some(Overlay::Problems), Action::Copy) => {
+                let text = self.configuration_problems.to_text().to_owned();
+                Some(self.context.copy("problems", text))
+            }
+            (Some(Overlay::Pin), Action::Yes) => {
+                let window = self.pin_window.as_ref()?;
+                Some(window.accept(&mut self.context))
+            }
             _ => None,
         }
     }
@@ -95,6 +111,12 @@ impl AppState {
             Some(Overlay::Help(position)) => position.scroll(by),
             Some(Overlay::Palette(palette)) => palette.step(by),
             Some(Overlay::Running(list)) => list.step(by, running),
+            Some(Overlay::Problems) => self.configuration_problems.text.scroll(by),
+            Some(Overlay::Pin) => {
+                if let Some(window) = &mut self.pin_window {
+                    window.scroll(by);
+                }
+            }
             _ => return false,
         }
         true

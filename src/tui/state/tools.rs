@@ -7,6 +7,7 @@ use super::{
     AppContext, LineInput, Pane, ResultViewer, SchemaForm, ToolDetail, ToolListState, View,
 };
 use crate::model::{JsonObject, Origin, ToolSource, ToolStatus};
+use crate::tui::event::pins::PinsEffect;
 use crate::tui::event::tools::{ToolsEffect, ToolsEvent};
 use crate::tui::event::{AppEffect, Navigation};
 use crate::tui::keys::{Action, KeyContext};
@@ -74,6 +75,11 @@ impl View for ToolsView {
             Action::Fill | Action::Open => self.fill(context),
             Action::ShowTrace => return Some(self.wire(context)),
             Action::Back => return self.back(context),
+            Action::Pin => {
+                let tool = self.catalogue.chosen()?.name.clone();
+                context.show_status(format!("comparing {tool} with its pin…"));
+                return Some(vec![AppEffect::Pins(PinsEffect::Compare(tool))]);
+            }
             Action::Bench => return Some(self.benchmark_selected()),
             other => {
                 let done = self.form.as_mut().is_some_and(|form| form.act(other));

@@ -1,7 +1,7 @@
 //! Updating the state with an event.
 
 use super::list_cursor::action_step;
-use super::{AppState, LineInput, Overlay, SchemaForm, TextArea};
+use super::{AppState, LineInput, Overlay, SchemaForm, TextArea, pin_window};
 use crate::catalogue::Catalogue;
 use crate::model::{ListOwner, ServerState, ServerStatus};
 use crate::tui::event::{AppEffect, AppEvent, UserInput};
@@ -40,6 +40,12 @@ impl AppState {
                 self.context.calls.tick(now);
                 self.inbox.on_tick(now);
                 self.trust.tick(now, !self.inbox.approvals.is_empty());
+                if let Some(window) = &mut self.pin_window {
+                    let is_seen = self.context.overlay == Some(Overlay::Pin)
+                        && self.inbox.approvals.is_empty()
+                        && self.trust.window.is_none();
+                    window.tick(now, !is_seen);
+                }
                 let (view, context) = self.active_view();
                 return view.tick(context);
             }
@@ -89,6 +95,9 @@ impl AppState {
             AppEvent::Tools(event) => {
                 self.context.message = None;
                 self.tools.handle_event(*event);
+            }
+            AppEvent::Pins(event) => {
+                return pin_window::handle_event(*event, &mut self.pin_window, &mut self.context);
             }
             AppEvent::Persistence(event) => return self.apply_persisted(*event),
             AppEvent::History(event) => return self.history.handle_event(event, &mut self.context),

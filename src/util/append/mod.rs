@@ -20,7 +20,7 @@ use thiserror::Error;
 use open::OpenAppendFile;
 pub use open::{FileIdentity, RecordLocation};
 
-use super::text;
+use super::json::escape_invisible;
 
 /// How often it is made sure that the path still stands for the open file: on some systems that
 /// costs more than writing a line.
@@ -83,6 +83,14 @@ impl AppendFile {
         &self.location
     }
 
+    /// Opens the file without writing to it, to learn early whether that is possible.
+    ///
+    /// # Errors
+    /// When the file is not safe to write to, or the system refuses.
+    pub fn open(&self, now: Duration) -> Result<(), AppendError> {
+        self.ensure_open(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner), now)
+    }
+
     /// Appends one line and gives the file's length after it; `json` must hold no line break, and
     /// `now` is the time since the Unix epoch. Characters that could steer a terminal are written
     /// as `\u` escapes, so that the file can be read with `cat`.
@@ -100,7 +108,7 @@ impl AppendFile {
         if state.has_torn_end {
             line.push('\n');
         }
-        escape(json, &mut line);
+        line.push_str(&escape_invisible(json));
         line.push('\n');
         let before = state.end;
         state.end = self.write(&opened.file, &line, &mut state.has_torn_end)?;
@@ -213,32 +221,12 @@ fn ends_with_newline(file: &File, length: u64) -> io::Result<bool> {
     Ok(last == *b"\n")
 }
 
-/// JSON without characters that steer terminals or hide. Only strings can hold such characters,
-/// so escaping them everywhere keeps the meaning.
-fn escape(json: &str, out: &mut String) {
-    use std::fmt::Write as _;
-    let harmful = |c: char| c.is_control() || text::is_invisible(c);
-    if json.is_ascii() && !json.bytes().any(|b| b < 0x20 || b == 0x7f) {
-        out.push_str(json);
-        return;
-    }
-    for c in json.chars() {
-        if harmful(c) {
-            for unit in c.encode_utf16(&mut [0; 2]) {
-                // Writing to a String cannot fail.
-                let _ignored = write!(out, "\\u{unit:04x}");
-            }
-        } else {
-            out.push(c);
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::{PermissionsExt as _, symlink};
 
     use super::*;
+    use crate::util::text;
 
     const NOW: Duration = Duration::from_secs(1_000);
 

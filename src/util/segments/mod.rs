@@ -85,6 +85,14 @@ impl SegmentedLog {
         self.file.path()
     }
 
+    /// Opens the growing file without writing to it, to learn early whether that is possible.
+    ///
+    /// # Errors
+    /// As [`SegmentedLog::append`].
+    pub fn open(&self, now: Duration) -> Result<(), AppendError> {
+        self.file.open(now)
+    }
+
     /// Appends one line; `now` is the time since the Unix epoch.
     ///
     /// # Errors

@@ -17,6 +17,7 @@ mod stats;
 mod tools;
 mod trace;
 mod trust;
+mod windows;
 
 use crate::support::{Fixture, Place, Sandbox};
 

@@ -51,7 +51,13 @@ const BORDERS: &[(&str, &[&str])] = &[
     ("ratatui", &["tui/", "cli/prompt"]),
     ("crossterm", &["tui/", "cli/prompt"]),
     ("reqwest", &["net/", "mcp/transport/http", "mcp/auth", "providers/http"]),
+    ("tracing_subscriber", &["cli/log"]),
+    ("tracing", LOGGING),
 ];
+
+/// The rooms that emit events for the log, and the one that writes it.
+const LOGGING: &[&str] =
+    &["assembly/", "config/", "host/", "mcp/", "providers/", "run/", "util/", "cli/log"];
 
 /// The longest a file may be.
 const MOST_LINES: usize = 800;

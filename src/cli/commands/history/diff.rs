@@ -31,10 +31,10 @@ pub struct HistoryDiffArgs {
     #[arg(long, visible_alias = "replay")]
     pub rerun: bool,
     /// Approve the call of --rerun without being asked
-    #[arg(short, long, requires = "rerun")]
+    #[arg(short, long, requires = "rerun", conflicts_with = "ask_all")]
     pub yes: bool,
     /// Approve the call of --rerun, and the calls it makes, without being asked
-    #[arg(long, requires = "rerun")]
+    #[arg(long, requires = "rerun", conflicts_with = "ask_all")]
     pub yes_nested: bool,
 }
 

@@ -36,10 +36,10 @@ pub struct HistoryRerunArgs {
     #[arg(long, value_name = "TIME", value_parser = call::parse_timeout)]
     pub timeout: Option<Duration>,
     /// Approve the call without being asked
-    #[arg(short, long)]
+    #[arg(short, long, conflicts_with = "ask_all")]
     pub yes: bool,
     /// Approve the call, and the calls it makes, without being asked
-    #[arg(long)]
+    #[arg(long, conflicts_with = "ask_all")]
     pub yes_nested: bool,
     /// Show what would be sent or started, and do nothing
     #[arg(long)]

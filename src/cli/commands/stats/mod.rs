@@ -38,7 +38,7 @@ pub struct StatsArgs {
     /// Only this tool, or the tools of this server
     #[arg(add = ArgValueCompleter::new(complete::names))]
     pub name: Option<String>,
-    /// Not before: a time ago (30m, 7d) or a date (2026-11-01); a window begins with a whole minute,
+    /// Only since a time ago (30m, 7d) or a date (2026-11-01); a window begins with a whole minute,
     /// after two days with a whole hour, after five weeks with a whole day
     #[arg(long, value_name = "TIME", value_parser = parse_since)]
     pub since: Option<Since>,
@@ -46,7 +46,7 @@ pub struct StatsArgs {
     #[arg(long, value_name = "PERIOD", value_enum, requires = "since",
           conflicts_with_all = ["watch", "export", "reset"])]
     pub compare: Option<ComparedPeriod>,
-    /// In which order: by name, most calls, most errors, slowest, or used last
+    /// Sort by name, most calls, most errors, slowest, or used last
     #[arg(long, value_name = "COLUMN", value_enum, default_value_t)]
     pub sort: StatsSortColumn,
     /// One row for each tool, or for each server
@@ -234,10 +234,10 @@ fn remark(args: &StatsArgs, summary: &Summary, scope: &StatsScope, context: &Com
     }
     if summary.tools.is_empty() {
         let what = match (scope, &args.name) {
-            (StatsScope::All, _) | (_, None) => "no call".to_owned(),
-            (_, Some(name)) => format!("no call of '{name}'"),
+            (StatsScope::All, _) | (_, None) => "no calls".to_owned(),
+            (_, Some(name)) => format!("no calls of '{name}'"),
         };
-        let when = if args.since.is_some() { "in this window" } else { "was counted yet" };
+        let when = if args.since.is_some() { "in this window" } else { "recorded yet" };
         output.note(&StyledLine::styled(SpanStyle::Dim, format!("{what} {when}")));
     }
 }

@@ -59,7 +59,7 @@ pub(super) async fn resolve(
     names.extend(called.iter().map(tool_name));
     let hint = naming::did_you_mean(name, &names.iter().collect::<Vec<_>>())
         .unwrap_or_else(|| "'toolhost stats' shows all tools that were called".to_owned());
-    Err(Error::usage(format!("no call of '{name}' was counted")).with_hint(hint))
+    Err(Error::usage(format!("no calls of '{name}' recorded")).with_hint(hint))
 }
 
 /// What a name means among the tools that were called; `None` when it is none of them.

@@ -11,6 +11,7 @@ use crate::cli::output::table::{Table, TableColumn};
 use crate::cli::output::{SpanStyle, StyledLine, StyledPage};
 use crate::cli::records::local_time;
 use crate::stats::count::CallCounts;
+use crate::stats::declared_speed::ExceededSpeed;
 use crate::stats::{Summary, Usage};
 use crate::util::histogram::Durations;
 use crate::util::units::{show_count, show_duration};
@@ -133,6 +134,14 @@ pub fn summary_line(usage: &Usage) -> StyledLine {
     }
     line.then(SpanStyle::Plain, ", last used ")
         .then(SpanStyle::Plain, local_time(seconds(usage.period.last)))
+}
+
+/// One line about a tool that is slower than it declares to be.
+pub fn slower_line(slower: &ExceededSpeed) -> StyledLine {
+    let (speed, limit) = (slower.speed.as_str(), slower.speed.default_timeout());
+    let (p95, limit) = (show_duration(slower.p95), show_duration(limit));
+    let text = format!("slower than declared: p95 {p95}, {speed} is up to {limit}");
+    StyledLine::styled(SpanStyle::Warning, text)
 }
 
 /// One line about a tool that was just called, for those who watch without a terminal; `more` is

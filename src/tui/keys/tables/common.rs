@@ -65,6 +65,26 @@ pub(super) const RUNNING: KeyTable = KeyTable {
     ],
 };
 
+pub(super) const PROBLEMS: KeyTable = KeyTable {
+    context: KeyContext::Problems,
+    title: "Configuration problems",
+    bindings: &[footer_binding(KeyPress::Char('y'), Action::Copy, "copy", "copy the whole list")],
+};
+
+pub(super) const PIN_REVIEW: KeyTable = KeyTable {
+    context: KeyContext::PinReview,
+    title: "Pin",
+    bindings: &[
+        footer_binding(
+            KeyPress::Char('y'),
+            Action::Yes,
+            "accept",
+            "pin exactly this (after reading to the end)",
+        ),
+        help_binding(KeyPress::Char(' '), Action::PageDown, "page down"),
+    ],
+};
+
 pub(super) const PANE: KeyTable = KeyTable {
     context: KeyContext::Pane,
     title: "Panes",
@@ -106,6 +126,12 @@ pub(super) const ANYWHERE: KeyTable = KeyTable {
             "show resources and prompts",
         ),
         help_binding(KeyPress::Char('8'), Action::Show(ViewId::Inbox), "show the inbox"),
+        footer_binding(
+            KeyPress::Char('W'),
+            Action::Problems,
+            "problems",
+            "show what is wrong with the configuration files",
+        ),
         footer_binding(KeyPress::Char('!'), Action::Trust, "trust", "review and trust the project"),
         help_binding(KeyPress::Esc, Action::Back, "close or go back"),
         help_binding(KeyPress::Ctrl('c'), Action::Cancel, "cancel the newest call, or quit"),

@@ -79,6 +79,8 @@ pub const KEY_TABLES: &[KeyTable] = &[
     common::PICKER,
     common::PALETTE,
     common::RUNNING,
+    common::PROBLEMS,
+    common::PIN_REVIEW,
     common::OVERLAY,
     common::PANE,
     common::ANYWHERE,

@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use super::{AppContext, LineInput, ListCursor, Pane, ScrollPosition, View};
 use crate::bench::distribution::{Distribution, linear, logarithmic};
-use crate::model::Error;
+use crate::model::{Error, ToolDefinition};
 use crate::stats::count::ToolKey;
+use crate::stats::declared_speed::ExceededSpeed;
 use crate::stats::summary::{SeriesPoint, UsageOrder, sort};
 use crate::stats::{Usage, export};
 use crate::tui::event::stats::{
@@ -275,6 +276,12 @@ impl StatsView {
         let seen = self.snapshot.as_ref()?;
         let usage = seen.summary.tools.iter().find(|usage| usage.tool.name == tool)?;
         Some((usage, seen.window))
+    }
+
+    /// Whether a tool was slower in the window than it declares to be, and by how much.
+    pub fn exceeded_speed_of(&self, tool: &ToolDefinition) -> Option<ExceededSpeed> {
+        let (usage, _) = self.usage_of(&tool.name.full())?;
+        ExceededSpeed::of(tool, usage)
     }
 
     /// The timeline of a row.

@@ -4,7 +4,7 @@
 use crate::tui::event::AppEffect;
 use crate::tui::event::trust::TrustEvent;
 use crate::tui::keys::Action;
-use crate::tui::state::AppState;
+use crate::tui::state::{AppState, ConfigurationProblems};
 
 impl AppState {
     /// Takes in the outcome of an effect about trust. After a switch everything that the old host told
@@ -16,6 +16,7 @@ impl AppState {
         let is_another_host = matches!(event, TrustEvent::HostSwitched);
         let mut effects = self.trust.handle_event(event, &mut self.context);
         if is_another_host {
+            self.configuration_problems = ConfigurationProblems::of(self.trust.diagnostics());
             self.servers.clear();
             self.tools.catalogue.forget_servers();
             effects.extend([AppEffect::ListDeclared, AppEffect::RefreshServers]);

@@ -13,13 +13,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::AppContext;
+use super::reading::Readiness;
 use crate::config::consent::TrustRequest;
-use crate::model::{Error, ErrorCause};
+use crate::model::{Diagnostic, Error, ErrorCause};
 use crate::tui::event::AppEffect;
 use crate::tui::event::trust::{TrustEffect, TrustEvent, TrustStatus};
 use crate::tui::keys::{Action, KeyContext, KeyPress};
 
-pub use window::{Readiness, TrustWindow};
+pub use window::TrustWindow;
 
 /// What the trust of the console is waiting for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -64,6 +65,11 @@ impl ProjectTrust {
         self.status = status;
         self.question = self.status.request.clone();
         self.ask_unless_refused();
+    }
+
+    /// What was wrong with the files that the host in use was built from.
+    pub fn diagnostics(&self) -> &[Diagnostic] {
+        &self.status.diagnostics
     }
 
     /// Whether there is something to ask.

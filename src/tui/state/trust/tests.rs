@@ -45,7 +45,7 @@ pub(in crate::tui) fn untrusted(bundle: Bundle, previous: Option<Bundle>) -> Tru
     let untrusted = bundle.entries.len();
     let (root, previous) = ("/p".into(), previous.map(record));
     let request = Some(Arc::new(TrustRequest { root, bundle, previous, was_refused: false }));
-    TrustStatus { record: None, request, untrusted }
+    TrustStatus { request, untrusted, ..TrustStatus::default() }
 }
 
 fn refused(mut status: TrustStatus) -> TrustStatus {

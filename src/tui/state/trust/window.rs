@@ -7,25 +7,12 @@ use std::time::Duration;
 
 use crate::config::consent::{TrustRequest, TrustRequestLine};
 use crate::tui::state::ScrollText;
-use crate::tui::state::context::MIN_VISIBLE_TIME;
+use crate::tui::state::reading::{Readiness, ReadingProgress};
 use crate::tui::state::scroll_text::StyledSpan;
 use crate::tui::theme::StyleRole;
 
 /// How far the rest of a broken line is indented: more than any line begins with.
 const CONTINUED: usize = 6;
-
-/// Whether the question can be answered with a yes now.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Readiness {
-    /// It was on the screen for less than a moment.
-    TooSoon,
-    /// Its end was not shown yet.
-    Unread,
-    /// It is longer than what can be shown here.
-    TooLong,
-    /// A yes counts now.
-    Ready,
-}
 
 /// The question about the project, while it is on the screen.
 #[derive(Debug)]
@@ -36,52 +23,41 @@ pub struct TrustWindow {
     pub text: ScrollText,
     /// Whether all of it is shown although only a part has changed.
     pub shows_whole: bool,
-    /// Since when it is uncovered.
-    since: Option<Duration>,
-    /// Whether the end of a text that covers all that would be trusted anew was drawn.
-    is_read: bool,
+    /// How far a text that covers all that would be trusted anew was read.
+    progress: ReadingProgress,
 }
 
 impl TrustWindow {
     /// The question: the difference where the project was trusted before, else the whole.
     pub fn new(request: Arc<TrustRequest>) -> Self {
         let page = page(&request, false);
-        Self { request, text: page, shows_whole: false, since: None, is_read: false }
+        Self { request, text: page, shows_whole: false, progress: ReadingProgress::default() }
     }
 
     /// Takes in the time; while something covers the window the moment begins anew.
     pub fn tick(&mut self, now: Duration, is_covered: bool) {
-        self.is_read |= self.text.is_end_visible();
-        self.since = if is_covered { None } else { self.since.or(Some(now)) };
+        self.progress.tick(&self.text, now, is_covered);
     }
 
     /// Whether it was on the screen long enough for a key to be meant for it.
     pub fn is_settled(&self, now: Duration) -> bool {
-        self.since.is_some_and(|since| since + MIN_VISIBLE_TIME <= now)
+        self.progress.is_settled(now)
     }
 
     /// Whether a yes counts now, and if not, why.
     pub fn readiness(&self, now: Duration) -> Readiness {
-        if self.text.is_cut() {
-            Readiness::TooLong
-        } else if !self.is_settled(now) {
-            Readiness::TooSoon
-        } else if self.is_read || self.text.is_end_visible() {
-            Readiness::Ready
-        } else {
-            Readiness::Unread
-        }
+        self.progress.readiness(&self.text, now)
     }
 
     /// Scrolls by `by` rows; back when negative.
     pub fn scroll(&mut self, by: isize) {
-        self.is_read |= self.text.is_end_visible();
+        self.progress.note(&self.text);
         self.text.scroll(by);
     }
 
     /// Shows the whole instead of the difference, or the difference again.
     pub fn toggle_whole(&mut self) {
-        self.is_read |= self.text.is_end_visible();
+        self.progress.note(&self.text);
         self.shows_whole = !self.shows_whole && self.request.previous.is_some();
         self.text = page(&self.request, self.shows_whole);
     }

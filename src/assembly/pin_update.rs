@@ -1,0 +1,90 @@
+//! What a person accepts of a comparison with pins, written into a file of pins.
+//!
+//! Owns: which pins follow from a comparison; the same for the command line and the console. Never
+//! does: ask, or decide what a pin means (`catalogue::pins` does).
+
+use std::sync::Arc;
+
+use crate::catalogue::Catalogue;
+use crate::catalogue::pins::{PinFileContent, PinReport, PinReportState, PinnedEntry};
+use crate::host::ToolHost;
+use crate::model::{Origin, ToolDefinition, ToolStatus};
+
+/// What is written down of a comparison.
+pub struct PinUpdate<'a> {
+    /// The host that made the comparison.
+    pub host: &'a ToolHost,
+    /// What a person was shown.
+    pub report: &'a PinReport,
+    /// The listing behind it.
+    pub catalogue: &'a Catalogue,
+    /// Whether what is not as it was pinned is accepted; what is new is pinned anyway.
+    pub accepted: bool,
+}
+
+impl PinUpdate<'_> {
+    /// Changes the content of a file of pins; `own` says that it is the user's, whose pins are for
+    /// the files that the entries stand in now.
+    pub fn apply(&self, book: &mut PinFileContent, own: bool) {
+        let host = self.host;
+        let pins = host.pins();
+        let known = pins.context();
+        let wanted = |state: PinReportState| {
+            state == PinReportState::New || (self.accepted && state == PinReportState::Changed)
+        };
+        for compared in self.report.tools.iter().filter(|tool| wanted(tool.state)) {
+            let listed = |tool: &&Arc<ToolDefinition>| {
+                tool.name.full() == compared.name
+                    && !matches!(tool.status, ToolStatus::Unavailable | ToolStatus::Declared)
+            };
+            let Some(tool) = self.catalogue.tools.iter().find(listed) else { continue };
+            let mut pin = host.pin(tool);
+            if !own {
+                pin.entry = pin.entry.map(PinnedEntry::portable);
+            }
+            match &tool.origin {
+                Origin::Server(server) => {
+                    let Some(owner) = known.servers.get(server) else { continue };
+                    let group = book.group_mut(Some(server), own.then_some(&owner.file));
+                    if group.tools.is_empty() || self.accepted {
+                        let entry = owner.entry.clone();
+                        group.entry = Some(if own { entry } else { entry.portable() });
+                        group.endpoint = Some(owner.endpoint.clone());
+                        group.instructions = host.pin_instructions(server);
+                    }
+                    group.tools.insert(tool.name.tool().to_owned(), pin);
+                }
+                Origin::File(place) => {
+                    let file = own.then(|| known.files.get(&*place.file)).flatten();
+                    let group = book.group_mut(None, file.map(String::as_str));
+                    group.tools.insert(compared.name.clone(), pin);
+                }
+                Origin::Program => {}
+            }
+        }
+        if !self.accepted {
+            return;
+        }
+        for gone in self.report.tools.iter().filter(|tool| tool.state == PinReportState::Missing) {
+            self.forget(book, &gone.name, gone.server.as_deref(), own);
+        }
+    }
+
+    fn forget(&self, book: &mut PinFileContent, name: &str, server: Option<&str>, own: bool) {
+        let pins = self.host.pins();
+        let known = pins.context();
+        let tool = server.and_then(|server| name.strip_prefix(server)?.strip_prefix('-'));
+        let tool = tool.unwrap_or(name);
+        let here = |file: &str| match server {
+            Some(server) => known.servers.get(server).is_some_and(|owner| owner.file == file),
+            None => known.files.values().any(|known| known == file),
+        };
+        for group in &mut book.groups {
+            let same = group.server.as_deref() == server
+                && group.file.as_deref().map_or(!own, |file| own && here(file));
+            if same {
+                group.tools.remove(tool);
+            }
+        }
+    }
+}

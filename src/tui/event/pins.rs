@@ -1,0 +1,44 @@
+//! What is wanted of pins, and what comes of it.
+
+use crate::catalogue::changes::DefinitionChange;
+use crate::catalogue::pins::PinReportState;
+use crate::model::Error;
+
+/// What the console asks the effects to do with the pin of a tool.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PinsEffect {
+    /// Compare the tool with this full name with its pin.
+    Compare(String),
+    /// Pin the tool as it was shown, if it still is that.
+    Accept(Box<PinReview>),
+}
+
+/// A tool compared with its pin, as a person sees it; secrets masked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PinReview {
+    /// The full name of the tool.
+    pub tool: String,
+    /// The server of the tool; `None` for internal tools.
+    pub server: Option<String>,
+    /// How it compares: new, same or changed.
+    pub state: PinReportState,
+    /// The fingerprint of what would be pinned.
+    pub now: Option<String>,
+    /// What changed of the whole server: its entry, endpoint or instructions.
+    pub server_changes: Vec<DefinitionChange>,
+    /// What changed of the tool itself.
+    pub changes: Vec<DefinitionChange>,
+}
+
+/// What the effects report about a pin.
+#[derive(Debug)]
+pub enum PinsEvent {
+    /// The comparison, or why there is none.
+    Compared(Result<PinReview, Error>),
+    /// The tool was pinned as it was shown.
+    Accepted(PinReview),
+    /// The tool was not what was shown any more; this is what it is now.
+    ChangedMeanwhile(PinReview),
+    /// The tool was not pinned, and why.
+    Failed(Error),
+}
