@@ -75,14 +75,14 @@ pub enum CliCommand {
     Trace(trace::TraceArgs),
     /// Record what another client and a server say to each other.
     Record(record::RecordArgs),
+    /// Serve a recording as an MCP server on standard input and output.
+    Replay(replay::ReplayArgs),
     /// Print the tools as definitions for a model.
     Export(export::ExportArgs),
     /// Run the calls that a model asks for, and print the messages to send back.
     Dispatch(dispatch::DispatchArgs),
     /// Serve the catalogue as an MCP server.
     Serve(serve::ServeArgs),
-    /// Serve a recording as an MCP server on standard input and output.
-    Replay(replay::ReplayArgs),
     /// Show the calls that were made and refused.
     Audit(audit::AuditArgs),
     /// Show past calls, run them again, compare results.
@@ -123,6 +123,7 @@ pub fn short_help() -> StyledPage {
         ("toolhost history", "past calls: show, rerun, diff"),
         ("toolhost stats", "how often, how fast, how they fail"),
         ("toolhost audit", "the calls that were made and refused"),
+        ("toolhost serve", "all of it as one MCP server"),
         ("toolhost config check", "what is wrong with the configuration"),
         ("toolhost --help", "all commands and options"),
     ] {
@@ -183,6 +184,9 @@ mod tests {
           trace        Connect to a server and show everything that crosses the wire
           record       Record what another client and a server say to each other
           replay       Serve a recording as an MCP server on standard input and output
+          export       Print the tools as definitions for a model
+          dispatch     Run the calls that a model asks for, and print the messages to send back
+          serve        Serve the catalogue as an MCP server
           audit        Show the calls that were made and refused
           history      Show past calls, run them again, compare results
           stats        Show how often tools are used, how fast they are and how they fail

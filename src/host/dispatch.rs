@@ -300,13 +300,14 @@ impl ToolHost {
             permit = self.pipeline.permits.acquire(definition, nesting.chain.len()) => permit,
             () = &mut total => None,
         };
-        let Some(_permit) = permit else {
+        let Some(permit) = permit else {
             return Err(Error::timeout(format!(
                 "'{}' got no turn: {} calls of its component are running",
                 call.name,
                 limits::MAX_PARALLEL_CALLS
             )));
         };
+        let _turn = self.pipeline.questions.hold_turn(&record.call.id, permit);
         // What was waited for a turn is no time of the tool's.
         record.started = self.pipeline.clock.now();
         let attempt = Attempt {

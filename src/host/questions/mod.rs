@@ -7,11 +7,14 @@
 pub mod sampling;
 pub mod url_review;
 
+mod turns;
+
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
+use tokio::sync::OwnedSemaphorePermit;
 
 use crate::audit::Masker;
 use crate::model::{
@@ -20,6 +23,7 @@ use crate::model::{
 };
 use crate::util::clock::{Clock, SystemClock};
 use crate::util::json::map_json;
+use turns::{CallTurns, TurnGuard};
 
 /// How many questions of one call are recorded.
 const RECORDED: usize = 64;
@@ -32,6 +36,7 @@ pub struct QuestionQueue {
     /// Held while a person is asked.
     prompt_lock: tokio::sync::Mutex<()>,
     calls: Mutex<HashMap<CallId, CallQuestions>>,
+    turns: CallTurns,
 }
 
 /// What was asked during one call.
@@ -60,6 +65,7 @@ impl QuestionQueue {
             clock: Arc::new(SystemClock),
             prompt_lock: tokio::sync::Mutex::default(),
             calls: Mutex::default(),
+            turns: CallTurns::default(),
         }
     }
 
@@ -74,6 +80,11 @@ impl QuestionQueue {
         let until = self.clock.now().checked_add(total);
         self.calls()
             .insert(call.clone(), CallQuestions { deadline: until, ..CallQuestions::default() });
+    }
+
+    /// Keeps the permit of a call while it runs; while it waits for an answer others may run.
+    pub(super) fn hold_turn(&self, call: &CallId, permit: OwnedSemaphorePermit) -> TurnGuard<'_> {
+        self.turns.hold(call, permit)
     }
 
     /// What was asked during a call, which has ended.
@@ -112,12 +123,20 @@ impl QuestionHandler for QuestionQueue {
             since: self.clock.now(),
             verdict: QuestionOutcome::Cancelled,
         };
+        let call = question.call.clone();
+        if let Some(call) = &call {
+            self.turns.pause(call);
+        }
         let _prompt_lock = self.lock_prompt().await;
         let until = question.call.as_ref().and_then(|call| self.calls().get(call)?.deadline);
         let left = until.map(|until| until.saturating_duration_since(self.clock.now()));
         let question = Question { body: self.masked(question.body), time_left: left, ..question };
         let reply = self.inbox.ask(question).await;
         note.verdict = reply.outcome();
+        drop(note);
+        if let Some(call) = &call {
+            self.turns.resume(call).await;
+        }
         reply
     }
 }

@@ -106,7 +106,7 @@ fn what_changed_since_the_period_before_is_told() {
     seen.comparison = Some(PeriodComparison::new(&seen.summary, &earlier, false));
     let mut state = sized(measured(), 120, 40);
     state.update(AppEvent::Stats(StatsEvent::Loaded(Box::new(seen))));
-    press(&mut state, &["s", "<up>"]);
+    press(&mut state, &["s", "k"]);
     let drawn = picture(&state, ASCII);
     assert!(drawn.contains("change  calls +23%  errors +18.4 pp"), "{drawn}");
 }
