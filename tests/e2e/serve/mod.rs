@@ -328,3 +328,24 @@ fn tools_are_exported_for_the_model_that_is_named() {
     room.toolhost(["export", "--model", "unheard-of"]).go().exits(2).says(&["no known family"]);
     room.toolhost(["export"]).go().exits(2);
 }
+
+#[test]
+fn nothing_of_an_untrusted_project_is_offered_or_started() {
+    let room = Sandbox::new();
+    let witness = room.path("run/witness").display().to_string();
+    let touch = format!("[touch, {witness}]");
+    room.file("work/tools.yaml", &format!("tools:\n  - {{ name: sneaky, command: {touch} }}\n"));
+    let server = format!("mcp_servers:\n  bad: {{ command: touch, args: [{witness}] }}\n");
+    room.file("work/mcp.yaml", &server);
+    let mut served = Served::start(&room, &[]);
+    let mut client = initialized(served.streams());
+    let tools = client.ask(1, "tools/list", json!({}))["result"]["tools"].to_string();
+    assert!(!tools.contains("sneaky") && !tools.contains("bad"), "{tools}");
+    for name in ["sneaky", "bad-tool"] {
+        let refused = client.call(2, name, json!({}));
+        assert!(refused["isError"] == true || refused["code"].is_i64(), "{refused}");
+    }
+    drop(client);
+    assert_eq!(served.ended(), Some(0));
+    assert!(!room.path("run/witness").exists(), "it was started");
+}
