@@ -95,7 +95,7 @@ pub fn may_show_entry(profile: &ProfileSpec, name: &str) -> bool {
     as_tool || may_show_component(profile, name)
 }
 
-/// Whether a profile may show a tool of an entry that nobody agreed to yet.
+/// Whether a profile may show a tool of an untrusted entry.
 pub fn may_show_untrusted(profile: &ProfileSpec, entry: &UntrustedEntry) -> bool {
     match entry.role {
         FileRole::Servers => may_show_server(profile, &entry.name, entry.definitions.iter()),

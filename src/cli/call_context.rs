@@ -1,7 +1,7 @@
 //! `--context`: what a person says about a call beside its arguments.
 //!
 //! Owns: the syntax, and which keys mean something to toolhost. Never does: check what is said; the
-//! host does, whoever calls.
+//! host does, for every caller.
 
 use serde_json::Value;
 

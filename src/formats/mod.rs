@@ -65,13 +65,13 @@ pub struct RequestedCall {
     /// The tool's name as the model uses it.
     pub name: String,
     /// The arguments, or the text that does not parse as an object.
-    pub arguments: Result<JsonObject, RawArguments>,
+    pub arguments: Result<JsonObject, UnparsedArguments>,
 }
 
 /// Arguments that a model wrote and that are no JSON object.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the arguments are no JSON object: {reason}")]
-pub struct RawArguments {
+pub struct UnparsedArguments {
     /// The text as the model wrote it (`_raw_args`).
     pub text: String,
     /// What is wrong with it.
@@ -276,12 +276,12 @@ fn block_text(block: &Value) -> String {
 }
 
 /// The arguments of a call that are written as a text of JSON.
-fn parse_arguments(text: &str) -> Result<JsonObject, RawArguments> {
+fn parse_arguments(text: &str) -> Result<JsonObject, UnparsedArguments> {
     // Some models write nothing for a tool without arguments.
     if text.trim().is_empty() {
         return Ok(Map::new());
     }
-    let fail = |reason: String| RawArguments { text: text.to_owned(), reason };
+    let fail = |reason: String| UnparsedArguments { text: text.to_owned(), reason };
     match serde_json::from_str::<Value>(text) {
         Ok(Value::Object(arguments)) => Ok(arguments),
         Ok(_) => Err(fail("it is JSON of another type".to_owned())),
@@ -290,11 +290,11 @@ fn parse_arguments(text: &str) -> Result<JsonObject, RawArguments> {
 }
 
 /// Arguments that are written as a JSON value.
-fn arguments_object(value: Option<&Value>) -> Result<JsonObject, RawArguments> {
+fn arguments_object(value: Option<&Value>) -> Result<JsonObject, UnparsedArguments> {
     match value {
         None | Some(Value::Null) => Ok(Map::new()),
         Some(Value::Object(arguments)) => Ok(arguments.clone()),
-        Some(other) => Err(RawArguments {
+        Some(other) => Err(UnparsedArguments {
             text: other.to_string(),
             reason: "it is JSON of another type".to_owned(),
         }),

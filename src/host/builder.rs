@@ -158,7 +158,7 @@ impl ToolHostBuilder {
         self
     }
 
-    /// On whose behalf calls are made that do not say so themselves; nobody's by default.
+    /// On whose behalf calls are made that do not say so themselves; unsaid by default.
     #[must_use]
     pub fn user_id(mut self, user: Option<String>) -> Self {
         self.sessions.base.user_id = user;

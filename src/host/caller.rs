@@ -74,7 +74,7 @@ fn metadata_size(metadata: &JsonObject) -> usize {
     counter.0
 }
 
-/// The context as the tool may see it: known secrets are none of a server's business, whoever passes
+/// The context as the tool may see it: known secrets are none of a server's business, even if a caller passes
 /// them.
 pub(super) fn without_secrets(
     mut context: ToolContext,

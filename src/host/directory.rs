@@ -29,7 +29,7 @@ use crate::provider::{ComponentFactory, ToolProvider};
 
 /// All providers of a host and what is known of them.
 pub(super) struct ToolDirectory {
-    /// The providers as they are now. Whoever works with them takes a copy.
+    /// The providers as they are now. Readers take a copy.
     table: RwLock<Arc<ProviderTable>>,
     /// Held while names are compared and taken, so that of two who want one name one gets it.
     roster: Mutex<Roster>,

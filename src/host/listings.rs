@@ -226,13 +226,13 @@ impl RegisteredProvider {
         self.declared().contribution()
     }
 
-    /// The tool of this full name, as far as known without contacting anybody.
+    /// The tool of this full name, as far as known without contacting a server.
     pub(super) fn known_tool(&self, full: &str) -> Option<Arc<ListedTool>> {
         let declared = self.declared().find(full).map(Arc::clone);
         declared.or_else(|| self.cached_snapshot()?.find(full).map(Arc::clone))
     }
 
-    /// The components its tools are named after, as far as known without contacting anybody.
+    /// The components its tools are named after, as far as known without contacting a server.
     pub(super) fn components(&self) -> BTreeSet<String> {
         let declared = self.declared();
         let listed = self.cached_snapshot();

@@ -1,6 +1,6 @@
 //! Who uses a provider right now, so that it is not closed under those who do.
 //!
-//! Owns: the count of users, and that nobody begins once the provider is removed. Never does: close
+//! Owns: the count of users, and that no call begins once the provider is removed. Never does: close
 //! a provider.
 
 use std::sync::Arc;
@@ -62,7 +62,7 @@ impl ProviderUsage {
         self.state.borrow().is_removed
     }
 
-    /// Lets nobody begin any more. Those who have begun go on.
+    /// Lets no new user begin. Those who have begun go on.
     pub(super) fn remove(&self) {
         self.state.send_modify(|state| state.is_removed = true);
     }
@@ -73,7 +73,7 @@ impl ProviderUsage {
         self.state.borrow().users
     }
 
-    /// Waits until nobody uses the provider.
+    /// Waits until the provider has no users.
     pub(super) async fn idle(&self) {
         let mut state = self.state.subscribe();
         // The sender lives as long as this.

@@ -80,7 +80,7 @@ impl Roster {
         });
     }
 
-    /// The error for a tool that nobody has, if it was removed while the host runs.
+    /// The error for a tool that no provider has, if it was removed while the host runs.
     pub(super) fn removed_error(&self, name: &str) -> Option<Error> {
         self.removed.iter().any(|removed| removed.has(name)).then(|| removed_tool_error(name))
     }

@@ -94,7 +94,7 @@ impl<'a> UnsentCall<'a> {
             call = self.id.0,
             tool = self.request.name,
             outcome = error.kind().as_str(),
-            "call not made"
+            "call refused"
         );
         let (pipeline, now) = (&self.host.pipeline, self.host.pipeline.clock.now());
         let outcome = RecordedOutcome {
@@ -143,7 +143,7 @@ impl<'a> UnsentCall<'a> {
         }
     }
 
-    /// The arguments without secrets. Without the schema nobody knows which of them are, so only their
+    /// The arguments without secrets. Without the schema it is unknown which of them are, so only their
     /// names are told.
     fn masked_arguments(&self) -> JsonObject {
         let given = || match &self.request.arguments {

@@ -32,7 +32,7 @@ pub struct ToolContext {
     pub call_id: CallId,
     /// The session the call belongs to.
     pub session_id: String,
-    /// On whose behalf the call is made, in the caller's words; `None` when nobody said.
+    /// On whose behalf the call is made, in the caller's words; `None` when unsaid.
     pub user_id: Option<String>,
     /// Where the call stands in the caller's trace.
     pub trace: Option<TraceContext>,

@@ -61,7 +61,7 @@ pub struct CallerRecord {
     /// The directory the caller works in.
     #[serde(default)]
     pub cwd: String,
-    /// On whose behalf the call was made; absent when nobody said.
+    /// On whose behalf the call was made; absent when unsaid.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user_id: Option<String>,
     /// The names of the variables that the call carried.

@@ -162,7 +162,7 @@ fn a_file_of_a_repository_holds_on_every_machine_and_decides_about_no_call() {
     let said = house.exits(8, ["verify", "--file", "pins.json"]);
     assert!(said.contains("inputSchema") && said.contains("+    \"sidenote\""), "{said}");
     house.exits(0, ["call", "srv-echo", "message=hi"]);
-    house.exits(2, ["verify", "--file", "missing.json"]);
+    house.exits(9, ["verify", "--file", "missing.json"]);
     house.room.file("pins.json", "{\"version\":1,\"pins\":[{}]}");
     house.exits(9, ["verify", "--file", "pins.json"]);
 }

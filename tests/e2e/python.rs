@@ -197,8 +197,8 @@ fn a_function_that_tells_its_own_schema_contacts_no_server() {
     called.exits(0);
     assert_eq!(called.out(), "AB\n");
     assert!(!room.path("work/contacted").exists());
-    // A name that nobody declares may be the server's.
-    room.toolhost(files.into_iter().chain(["call", "whisper"])).check().exits(4);
+    // A name that no file declares may be the server's.
+    room.toolhost(files.into_iter().chain(["call", "whisper"])).check().exits(2).says(&["'other'"]);
     assert!(room.path("work/contacted").exists());
 }
 

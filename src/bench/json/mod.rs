@@ -151,7 +151,7 @@ fn durations(of: &Durations) -> DurationsJson {
     }
 }
 
-/// Classes for people, and everything that was counted for whoever reads it back.
+/// Classes for people, and everything that was counted for programs that read it back.
 fn histogram(of: &Durations) -> HistogramJson {
     let bucket = |bucket: &buckets::Bucket| BenchBucketJson {
         to_ms: millis(bucket.to),

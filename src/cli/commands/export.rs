@@ -32,7 +32,7 @@ pub struct ExportArgs {
     #[arg(long, value_name = "NAME", add = ArgValueCompleter::new(complete::servers))]
     pub server: Vec<String>,
     /// Only tools whose full names match one of these patterns, such as 'github-*'
-    pub tools: Vec<String>,
+    pub patterns: Vec<String>,
 }
 
 /// The formats, as words.
@@ -100,7 +100,8 @@ pub async fn run(args: &ExportArgs, context: &CommandContext) -> CommandResult {
             || tool.server().is_some_and(|s| args.server.iter().any(|w| w == s));
         let name = tool.name.full();
         is_of_server
-            && (args.tools.is_empty() || args.tools.iter().any(|p| pattern::matches(p, &name)))
+            && (args.patterns.is_empty()
+                || args.patterns.iter().any(|p| pattern::matches(p, &name)))
     });
     let exported = dialect.export(wanted);
     warn_of_downgrades(&exported, dialect, &context.output);

@@ -15,9 +15,9 @@ use crate::cli::output::{Output, StyledLine};
 use crate::model::{Error, EventSink};
 use crate::serve::catalogue_server::{CatalogueServer, ClientRegistry, ServeSettings};
 use crate::serve::listen::access::AccessRules;
-use crate::serve::listen::http::HttpDoor;
+use crate::serve::listen::http::HttpListener;
 use crate::serve::listen::token::TokenFile;
-use crate::serve::listen::unix::UnixDoor;
+use crate::serve::listen::unix::UnixSocketListener;
 use crate::serve::listen::{address, stdio, web_socket};
 
 /// How long calls may go on after the server was told to end.
@@ -27,8 +27,8 @@ const TOKEN: &str = "TOOLHOST_SERVE_TOKEN";
 
 /// Serve the catalogue as an MCP server.
 ///
-/// Every tool of tools.yaml and mcp.yaml through one door, with prompts and resources, to any MCP
-/// client of either protocol era. Several doors may be open at once. Clients over HTTP and WebSocket
+/// Every tool of tools.yaml and mcp.yaml from one server, with prompts and resources, to any MCP
+/// client of either protocol era. Several transports may be served at once. Clients over HTTP and WebSocket
 /// have to send a token: that of TOOLHOST_SERVE_TOKEN, or one that is made for this run.
 #[derive(Debug, Args)]
 pub struct ServeArgs {
@@ -61,8 +61,8 @@ pub struct ServeArgs {
     pub allowed_origins: Vec<String>,
 }
 
-/// A door that is open, and what serves it.
-type OpenDoor<'a> = BoxFuture<'a, Result<(), Error>>;
+/// A transport that is open, and what serves it.
+type RunningListener<'a> = BoxFuture<'a, Result<(), Error>>;
 
 /// Runs the command.
 ///
@@ -83,8 +83,8 @@ pub async fn run(args: &ServeArgs, context: &CommandContext) -> CommandResult {
     let server =
         CatalogueServer::new(Arc::clone(&assembly.host), clients, settings, context.abort.clone());
     let is_alone = args.http.is_none() && args.ws.is_none() && args.unix.is_none();
-    let (_token_file, doors) = open_doors(args, context, &server, &stop).await?;
-    let mut open: Vec<OpenDoor<'_>> = doors;
+    let (_token_file, listeners) = open_listeners(args, context, &server, &stop).await?;
+    let mut open: Vec<RunningListener<'_>> = listeners;
     if uses_stdio {
         let (server, stop) = (&server, stop.clone());
         open.push(
@@ -110,41 +110,41 @@ pub async fn run(args: &ServeArgs, context: &CommandContext) -> CommandResult {
     Ok(())
 }
 
-/// Opens the doors that were asked for, before the first client is served.
-async fn open_doors<'a>(
+/// Opens the transports that were asked for, before the first client is served.
+async fn open_listeners<'a>(
     args: &ServeArgs,
     context: &CommandContext,
     server: &'a Arc<CatalogueServer>,
     stop: &'a CancellationToken,
-) -> Result<(Option<TokenFile>, Vec<OpenDoor<'a>>), Error> {
-    let mut doors: Vec<OpenDoor<'a>> = Vec::new();
+) -> Result<(Option<TokenFile>, Vec<RunningListener<'a>>), Error> {
+    let mut listeners: Vec<RunningListener<'a>> = Vec::new();
     let note = |words: String| context.output.note(&StyledLine::plain(words));
     if let Some(path) = &args.unix {
-        let door = UnixDoor::bind(path)?;
+        let listener = UnixSocketListener::bind(path)?;
         note(format!("listening on {}", path.display()));
-        doors.push(async move { door.serve(server, stop).await }.map(Ok).boxed());
+        listeners.push(async move { listener.serve(server, stop).await }.map(Ok).boxed());
     }
     if args.http.is_none() && args.ws.is_none() {
-        return Ok((None, doors));
+        return Ok((None, listeners));
     }
     let (rules, token_file) = access_rules(args, context)?;
     if let Some(text) = &args.http {
         let listener = address::listen(text, args.dangerously_bind).await?;
         note(format!("listening on http://{}/mcp", shown_address(&listener, text)));
-        let door = HttpDoor::new(server, Arc::clone(&rules));
-        doors.push(async move { door.serve(listener, stop).await }.map(Ok).boxed());
+        let http = HttpListener::new(server, Arc::clone(&rules));
+        listeners.push(async move { http.serve(listener, stop).await }.map(Ok).boxed());
     }
     if let Some(text) = &args.ws {
         let listener = address::listen(text, args.dangerously_bind).await?;
         note(format!("listening on ws://{}/mcp", shown_address(&listener, text)));
-        doors.push(
+        listeners.push(
             async move { web_socket::serve(server, &rules, listener, stop).await }.map(Ok).boxed(),
         );
     }
     if let Some(file) = &token_file {
         note(format!("the token is in {}", file.path().display()));
     }
-    Ok((token_file, doors))
+    Ok((token_file, listeners))
 }
 
 /// The address as the system gave it; a port of 0 was chosen there.

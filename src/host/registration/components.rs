@@ -1,7 +1,7 @@
 //! Component types, and what a program makes of them while the host runs.
 //!
 //! Owns: from a type key to its factory, and from a configuration to a registered component. Never
-//! does: know a type; whoever builds the host brings the factories.
+//! does: know a type; the builder of the host brings the factories.
 
 use std::sync::Arc;
 

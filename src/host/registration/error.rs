@@ -5,7 +5,7 @@ use crate::model::{Error, ErrorKind, InvalidNameError};
 /// Why a host did not register or remove something. Nothing changed.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum RegistrationError {
-    /// Somebody else has the name already.
+    /// The name is taken.
     #[error("the name '{name}' is taken by {owner}")]
     NameTaken {
         /// The name of a tool, component or provider, or a type key.

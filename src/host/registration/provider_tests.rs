@@ -95,7 +95,7 @@ async fn a_provider_comes_and_goes_and_everybody_is_told() {
 }
 
 #[tokio::test]
-async fn whoever_has_a_name_is_named() {
+async fn the_owner_of_a_name_is_named() {
     let local = provider("notes", "read");
     let server = Arc::new(FakeProvider::server("github", &["search"]));
     let host = host(&[&local, &server]).build();
@@ -196,7 +196,7 @@ async fn a_call_that_runs_finishes_before_its_provider_is_closed() {
     begun.notified().await;
     let mut removing = std::pin::pin!(host.unregister_provider("slow"));
     assert!(futures_util::poll!(&mut removing).is_pending());
-    // Nobody new begins, and the name is free again.
+    // No new user begins, and the name is free again.
     assert_eq!(host.call(call("slow-wait")).await.unwrap_err().cause(), ErrorCause::ToolRemoved);
     assert_eq!(slow.ended(), 0);
     host.register_provider("slow", provider("slow", "other")).unwrap();
@@ -226,7 +226,7 @@ async fn a_call_that_takes_too_long_is_cancelled_and_says_why() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_removal_goes_on_when_nobody_waits_for_it() {
+async fn a_removal_goes_on_without_its_caller() {
     let host = host(&[]).build();
     let (slow, gate, begun) = waiting("slow");
     host.register_provider("slow", Arc::clone(&slow) as _).unwrap();

@@ -1,6 +1,6 @@
 //! Providers that come and go while the host runs.
 //!
-//! Owns: which provider may be registered beside the others, and the order of a removal: nobody new
+//! Owns: which provider may be registered beside the others, and the order of a removal: no new user
 //! begins, those who have begun finish or are told to stop, and then the provider is closed. Never
 //! does: make a provider.
 
@@ -69,7 +69,7 @@ impl ToolHost {
     /// Removes a provider by the name that it was registered under; one that the host was built with
     /// has the name of its component. New calls are told that it was removed. Those that run finish;
     /// after [`REMOVAL_GRACE_PERIOD`](limits::REMOVAL_GRACE_PERIOD) they are cancelled. Then the
-    /// provider is closed, also when nobody waits for this any more.
+    /// provider is closed, even when the caller no longer waits.
     ///
     /// A tool that removes its own provider waits for itself, and is cancelled after that time.
     ///
@@ -177,7 +177,7 @@ impl ToolHost {
         Ok(Removal { cancelled: closing.await.unwrap_or_default() })
     }
 
-    /// Takes a provider out of the table, so that nobody new finds it.
+    /// Takes a provider out of the table, so that no new call finds it.
     fn take_provider(
         &self,
         name: &str,
@@ -215,7 +215,7 @@ impl ToolHost {
     }
 }
 
-/// Waits until nobody uses a removed provider, and tells those to stop who take too long. How many
+/// Waits until a removed provider has no users, and tells those to stop who take too long. How many
 /// they were.
 async fn drain(provider: &RegisteredProvider) -> usize {
     let idle = provider.usage.idle();

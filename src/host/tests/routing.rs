@@ -99,7 +99,7 @@ async fn an_unknown_name_gets_suggestions() {
 }
 
 #[tokio::test]
-async fn a_name_that_nothing_has_is_wrong_whoever_is_silent() {
+async fn a_name_that_nothing_has_is_wrong_whichever_servers_are_silent() {
     let dead = |name| Arc::new(FakeProvider::dead(name));
     let notes = FakeProvider::local(vec![internal(ToolName::of("notes", "read"), 1)]);
     let (notes, good) = (Arc::new(notes), Arc::new(FakeProvider::server("good", &["echo"])));
@@ -125,7 +125,7 @@ async fn a_name_that_nothing_has_is_wrong_whoever_is_silent() {
 }
 
 #[tokio::test]
-async fn the_failure_is_the_answer_when_nobody_answered() {
+async fn the_failure_is_the_answer_when_no_server_answered() {
     let dead = |name| Arc::new(FakeProvider::dead(name));
     let host = host(&[&dead("one"), &dead("two")]).build();
     let error = host.find("echo", &[]).await.unwrap_err();

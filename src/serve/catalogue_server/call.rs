@@ -16,14 +16,11 @@ use serde_json::Value;
 use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::client_registry::{CallProgress, CallWatch, PendingQuestion};
+use super::client_registry::{CallWatch, ClientQuestion, ProgressReport};
 use super::parked_calls::{CallKey, ParkedCall};
 use super::{CatalogueServer, questions, result};
 use crate::host::request::{CallArguments, CallOutcome, CallRequest};
-use crate::model::{Error, ErrorKind, JsonObject, QuestionReply};
-
-/// The keys of a request's `_meta` that say which trace it belongs to (W3C).
-const TRACE_KEYS: [&str; 3] = ["traceparent", "tracestate", "baggage"];
+use crate::model::{Error, ErrorKind, JsonObject, QuestionReply, TraceContext};
 
 /// A call that runs in the background. Dropped, it is cancelled.
 pub(super) struct RunningCall {
@@ -34,8 +31,8 @@ pub(super) struct RunningCall {
 
 /// What happened to a running call.
 enum CallStep {
-    Progress(CallProgress),
-    Question(PendingQuestion),
+    Progress(ProgressReport),
+    Question(ClientQuestion),
     Ended(Result<CallOutcome, Error>),
 }
 
@@ -111,6 +108,7 @@ impl CatalogueServer {
             assume_yes: self.settings.assume_yes,
             session: Some(key.session.clone()),
             metadata: metadata(context),
+            trace: trace(context),
             cancel: cancel.clone(),
             ..CallRequest::new(name, CallArguments::Object(key.arguments.clone()))
         };
@@ -125,7 +123,7 @@ impl CatalogueServer {
         &self,
         key: CallKey,
         running: RunningCall,
-        waiting: Vec<PendingQuestion>,
+        waiting: Vec<ClientQuestion>,
     ) -> Result<CallToolResponse, ErrorData> {
         let mut asked = InputRequests::new();
         let mut questions = Vec::new();
@@ -169,17 +167,17 @@ impl RunningCall {
         }
     }
 
-    fn more_questions(&mut self) -> Vec<PendingQuestion> {
+    fn more_questions(&mut self) -> Vec<ClientQuestion> {
         std::iter::from_fn(|| self.watch.questions.try_recv().ok()).collect()
     }
 }
 
-fn answer_question(question: PendingQuestion, answer: Value) {
+fn answer_question(question: ClientQuestion, answer: Value) {
     let reply = questions::read(&question.body, answer);
     let _gone = question.reply.send(reply);
 }
 
-async fn report(context: &RequestContext<RoleServer>, progress: CallProgress) {
+async fn report(context: &RequestContext<RoleServer>, progress: ProgressReport) {
     let Some(token) = context.meta.get_progress_token() else { return };
     let mut update = ProgressNotificationParam::new(token, progress.progress);
     update.total = progress.total;
@@ -187,18 +185,19 @@ async fn report(context: &RequestContext<RoleServer>, progress: CallProgress) {
     let _client_gone = context.peer.notify_progress(update).await;
 }
 
-/// What tools may know of the client: its name, and the trace that its call belongs to.
+/// What tools may know of the client: its name.
 fn metadata(context: &RequestContext<RoleServer>) -> JsonObject {
     let mut metadata = JsonObject::new();
     if let Some(client) = context.client_info() {
         metadata.insert("client".into(), Value::String(client.name));
     }
-    for key in TRACE_KEYS {
-        if let Some(value) = context.meta.get(key) {
-            metadata.insert(key.into(), value.clone());
-        }
-    }
     metadata
+}
+
+/// The trace that a call belongs to (W3C), as its `_meta` says.
+fn trace(context: &RequestContext<RoleServer>) -> Option<TraceContext> {
+    let text = |key: &str| context.meta.get(key).and_then(Value::as_str);
+    TraceContext::parse(text("traceparent")?, text("tracestate")).ok()
 }
 
 /// Whether the request belongs to the stateless era, in which a server cannot ask the client.

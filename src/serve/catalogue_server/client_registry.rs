@@ -44,7 +44,7 @@ pub(super) enum CatalogueChange {
 
 /// A report of how far a call is.
 #[derive(Debug)]
-pub(super) struct CallProgress {
+pub(super) struct ProgressReport {
     pub(super) progress: f64,
     pub(super) total: Option<f64>,
     pub(super) message: Option<String>,
@@ -52,7 +52,7 @@ pub(super) struct CallProgress {
 
 /// A question that waits for a client's answer. Dropped, it counts as turned away from.
 #[derive(Debug)]
-pub(super) struct PendingQuestion {
+pub(super) struct ClientQuestion {
     /// The server's own name of the question.
     pub(super) key: Option<String>,
     pub(super) body: QuestionBody,
@@ -61,8 +61,8 @@ pub(super) struct PendingQuestion {
 
 /// The client's end of one call.
 pub(super) struct CallWatch {
-    pub(super) progress: mpsc::Receiver<CallProgress>,
-    pub(super) questions: mpsc::Receiver<PendingQuestion>,
+    pub(super) progress: mpsc::Receiver<ProgressReport>,
+    pub(super) questions: mpsc::Receiver<ClientQuestion>,
     registry: Arc<ClientRegistry>,
     call_id: CallId,
 }
@@ -71,8 +71,8 @@ pub(super) struct CallWatch {
 struct CallLink {
     /// The call that the client made; nested calls share its link.
     root: CallId,
-    progress: mpsc::Sender<CallProgress>,
-    questions: mpsc::Sender<PendingQuestion>,
+    progress: mpsc::Sender<ProgressReport>,
+    questions: mpsc::Sender<ClientQuestion>,
 }
 
 impl ClientRegistry {
@@ -119,7 +119,7 @@ impl ClientRegistry {
             HostEvent::Progress { call_id, progress, total, message } => {
                 if let Some(link) = self.calls().get(&call_id).filter(|link| link.root == call_id) {
                     let _slow_client =
-                        link.progress.try_send(CallProgress { progress, total, message });
+                        link.progress.try_send(ProgressReport { progress, total, message });
                 }
             }
             HostEvent::ListChanged { list, .. } => self.announce(CatalogueChange::List(list)),
@@ -151,7 +151,7 @@ impl ClientRegistry {
         let link = call.and_then(|call| self.calls().get(call).cloned());
         let Some(link) = link else { return QuestionReply::Unattended };
         let (reply, answer) = oneshot::channel();
-        if link.questions.send(PendingQuestion { key, body, reply }).await.is_err() {
+        if link.questions.send(ClientQuestion { key, body, reply }).await.is_err() {
             return QuestionReply::Unattended;
         }
         answer.await.unwrap_or(QuestionReply::Cancel)

@@ -17,13 +17,14 @@ use rmcp::model::{
     UnsubscribeRequestParams,
 };
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
+use rmcp::transport::common::http_header::HEADER_SESSION_ID;
 use rmcp::{RoleServer, ServerHandler};
 use serde_json::Value;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
 use super::changes::{self, Interests, ResourceWatch};
-use super::{CatalogueServer, ClientIdentity, questions};
+use super::{CatalogueServer, ServedIdentity, questions};
 use crate::model::event::LOG_LEVELS;
 
 /// How many resources one client may watch.
@@ -32,7 +33,7 @@ const MAX_WATCHED: usize = 256;
 /// One client of the catalogue. Dropped when the client is gone.
 pub struct ServedClient {
     server: Arc<CatalogueServer>,
-    identity: ClientIdentity,
+    identity: ServedIdentity,
     state: Arc<ClientState>,
     /// The calls of this client that run.
     calls: TaskTracker,
@@ -49,7 +50,7 @@ struct ClientState {
 }
 
 impl ServedClient {
-    pub(super) fn new(server: Arc<CatalogueServer>, identity: ClientIdentity) -> Self {
+    pub(super) fn new(server: Arc<CatalogueServer>, identity: ServedIdentity) -> Self {
         let gone = server.stop.child_token();
         let state = ClientState {
             takes_logs: identity.is_alone,
@@ -59,6 +60,13 @@ impl ServedClient {
         let guard = gone.clone().drop_guard();
         let (state, calls) = (Arc::new(state), TaskTracker::new());
         Self { server, identity, state, calls, gone, _gone_when_dropped: guard }
+    }
+
+    /// The session that a request belongs to: over HTTP that of its header, which the older era has.
+    fn session(&self, context: &RequestContext<RoleServer>) -> String {
+        let head = context.extensions.get::<http::request::Parts>();
+        let id = head.and_then(|head| head.headers.get(HEADER_SESSION_ID)?.to_str().ok());
+        id.map_or_else(|| self.identity.session.clone(), |id| format!("http-{id}"))
     }
 
     /// The calls of this client that run, to be waited for.
@@ -127,7 +135,8 @@ impl ServerHandler for ServedClient {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let _counted = self.calls.token();
-        let call = self.server.call_tool(&self.identity.session, request, context);
+        let session = self.session(&context);
+        let call = self.server.call_tool(&session, request, context);
         match self.gone.run_until_cancelled(call).await {
             Some(answer) => answer,
             None => Err(ErrorData::internal_error("the connection ended", None)),

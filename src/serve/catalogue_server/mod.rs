@@ -72,7 +72,7 @@ impl CatalogueServer {
 
     /// A client that has just connected. `identity` tells its parked calls and its session tools
     /// from those of others.
-    pub fn connect(self: &Arc<Self>, identity: ClientIdentity) -> ServedClient {
+    pub fn connect(self: &Arc<Self>, identity: ServedIdentity) -> ServedClient {
         ServedClient::new(Arc::clone(self), identity)
     }
 
@@ -85,7 +85,7 @@ impl CatalogueServer {
 
 /// Who a connected client is, as far as the transport knows.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct ClientIdentity {
+pub struct ServedIdentity {
     /// The session that its calls are recorded under and that session tools are made for.
     pub session: String,
     /// Whether it is the only client of this process, so that every line a server logs is for this

@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 use uuid::Uuid;
 
 use super::call::RunningCall;
-use super::client_registry::PendingQuestion;
+use super::client_registry::ClientQuestion;
 use crate::model::JsonObject;
 
 /// How many calls may wait for answers at once.
@@ -37,7 +37,7 @@ pub(super) struct ParkedCall {
     pub(super) key: CallKey,
     pub(super) running: RunningCall,
     /// The questions under the names by which the client answers.
-    pub(super) questions: Vec<(String, PendingQuestion)>,
+    pub(super) questions: Vec<(String, ClientQuestion)>,
     /// Dropped when the call is taken, which ends the wait for the client.
     pub(super) taken: Option<oneshot::Sender<()>>,
 }

@@ -5,7 +5,7 @@ use rmcp::model::{ClientCapabilities, CustomRequest, InputRequest, ServerRequest
 use rmcp::service::{Peer, PeerRequestOptions};
 use serde_json::{Value, json};
 
-use super::client_registry::PendingQuestion;
+use super::client_registry::ClientQuestion;
 use crate::host::limits;
 use crate::model::{QuestionBody, QuestionReply};
 
@@ -31,8 +31,8 @@ pub(super) fn can_fill_forms(capabilities: Option<&ClientCapabilities>) -> bool 
 }
 
 /// Asks a client of the older era, and hands the answer on.
-pub(super) async fn ask(peer: Peer<RoleServer>, question: PendingQuestion) {
-    let PendingQuestion { body, mut reply, .. } = question;
+pub(super) async fn ask(peer: Peer<RoleServer>, question: ClientQuestion) {
+    let ClientQuestion { body, mut reply, .. } = question;
     let (method, params) = request(&body);
     let request = ServerRequest::CustomRequest(CustomRequest::new(method, Some(params)));
     let options = PeerRequestOptions::with_timeout(limits::MAX_TOTAL);

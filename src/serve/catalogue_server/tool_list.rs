@@ -19,18 +19,18 @@ use crate::util::text;
 
 /// The list that was made last.
 #[derive(Default)]
-pub(super) struct ToolList(Mutex<Arc<OfferedTools>>);
+pub(super) struct ToolList(Mutex<Arc<ServedTools>>);
 
 /// The tools of one moment.
 #[derive(Default)]
-pub(super) struct OfferedTools {
+pub(super) struct ServedTools {
     /// All of them, in the order of the catalogue.
-    pub(super) tools: Vec<OfferedTool>,
+    pub(super) tools: Vec<ServedTool>,
     places: HashMap<String, usize>,
 }
 
 /// One tool as a client sees it.
-pub(super) struct OfferedTool {
+pub(super) struct ServedTool {
     /// What is sent.
     pub(super) wire: Tool,
     /// The name by which the host is asked to call it.
@@ -39,25 +39,21 @@ pub(super) struct OfferedTool {
     pub(super) needs_approval: bool,
 }
 
-impl OfferedTools {
+impl ServedTools {
     /// The tool that is offered under this name.
-    pub(super) fn find(&self, name: &str) -> Option<&OfferedTool> {
+    pub(super) fn find(&self, name: &str) -> Option<&ServedTool> {
         self.places.get(name).and_then(|place| self.tools.get(*place))
     }
 }
 
 impl ToolList {
     /// The list as it was made last, without asking a server.
-    pub(super) fn known(&self) -> Arc<OfferedTools> {
+    pub(super) fn known(&self) -> Arc<ServedTools> {
         Arc::clone(&self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Asks for the catalogue and makes the list anew.
-    pub(super) async fn refresh(
-        &self,
-        host: &ToolHost,
-        uses_bare_names: bool,
-    ) -> Arc<OfferedTools> {
+    pub(super) async fn refresh(&self, host: &ToolHost, uses_bare_names: bool) -> Arc<ServedTools> {
         let catalogue = host.catalogue(&ListScope::Everything).await;
         let list = Arc::new(offered(host, &catalogue, uses_bare_names));
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&list);
@@ -65,7 +61,7 @@ impl ToolList {
     }
 }
 
-fn offered(host: &ToolHost, catalogue: &Catalogue, uses_bare_names: bool) -> OfferedTools {
+fn offered(host: &ToolHost, catalogue: &Catalogue, uses_bare_names: bool) -> ServedTools {
     let offerable = host.offerable_tools(catalogue);
     let mut bare_names: HashMap<&str, usize> = HashMap::new();
     for tool in &offerable {
@@ -73,14 +69,14 @@ fn offered(host: &ToolHost, catalogue: &Catalogue, uses_bare_names: bool) -> Off
     }
     let full_names: HashSet<String> =
         offerable.iter().map(|tool| tool.definition.name.full()).collect();
-    let mut list = OfferedTools::default();
+    let mut list = ServedTools::default();
     for OfferableTool { definition, needs_approval } in &offerable {
         let (bare, full_name) = (definition.name.tool(), definition.name.full());
         let is_free = bare_names.get(bare) == Some(&1) && !full_names.contains(bare);
         let name = if uses_bare_names && is_free { bare.to_owned() } else { full_name.clone() };
         list.places.insert(name.clone(), list.tools.len());
         let (wire, needs_approval) = (wire_tool(definition, name), *needs_approval);
-        list.tools.push(OfferedTool { wire, full_name, needs_approval });
+        list.tools.push(ServedTool { wire, full_name, needs_approval });
     }
     list
 }

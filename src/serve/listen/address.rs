@@ -1,4 +1,4 @@
-//! Where a network door may listen.
+//! Where a network transport may listen.
 //!
 //! Owns: reading an address, and that none but this machine's own is taken without the option that
 //! says so. The address is judged after the system resolved it, so that every spelling counts.

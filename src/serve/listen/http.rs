@@ -24,7 +24,7 @@ use tokio_util::task::TaskTracker;
 
 use super::MAX_MESSAGE;
 use super::access::AccessRules;
-use crate::serve::catalogue_server::{CatalogueServer, ClientIdentity, ServedClient};
+use crate::serve::catalogue_server::{CatalogueServer, ServedClient, ServedIdentity};
 
 /// How many connections may be open at once.
 const MAX_CONNECTIONS: usize = 16_384;
@@ -38,19 +38,19 @@ const DRAIN: Duration = Duration::from_secs(5);
 type Answer = Response<BoxBody<Bytes, Infallible>>;
 type McpService = StreamableHttpService<ServedClient, LocalSessionManager>;
 
-/// A door for HTTP.
-pub struct HttpDoor {
+/// A listener for HTTP.
+pub struct HttpListener {
     mcp: McpService,
     rules: Arc<AccessRules>,
     /// Fires when sessions and streams have to end.
     end: CancellationToken,
 }
 
-impl HttpDoor {
-    /// A door to `server` for requests that satisfy `rules`.
+impl HttpListener {
+    /// A listener for `server` for requests that satisfy `rules`.
     pub fn new(server: &Arc<CatalogueServer>, rules: Arc<AccessRules>) -> Self {
         let end = CancellationToken::new();
-        // The rules of this door are stricter than the SDK's, and come before.
+        // The rules of this listener are stricter than the SDK's, and come before.
         let config = StreamableHttpServerConfig::default()
             .disable_allowed_hosts()
             .disable_allowed_origins()
@@ -58,7 +58,7 @@ impl HttpDoor {
             .with_cancellation_token(end.clone());
         let server = Arc::clone(server);
         let connect = move || {
-            let identity = ClientIdentity { session: "http".to_owned(), is_alone: false };
+            let identity = ServedIdentity { session: "http".to_owned(), is_alone: false };
             Ok(server.connect(identity))
         };
         let mcp = StreamableHttpService::new(connect, Arc::default(), config);
@@ -67,7 +67,7 @@ impl HttpDoor {
 
     /// Serves all clients that connect until `stop` fires, and what they asked before for a moment longer.
     pub async fn serve(self, listener: TcpListener, stop: &CancellationToken) {
-        let door = Arc::new(self);
+        let shared = Arc::new(self);
         let (clients, free) = (TaskTracker::new(), Arc::new(Semaphore::new(MAX_CONNECTIONS)));
         loop {
             let Ok(place) = Arc::clone(&free).acquire_owned().await else { break };
@@ -77,15 +77,15 @@ impl HttpDoor {
             };
             let Ok((stream, _)) = accepted else {
                 // Out of descriptors: a client that leaves makes room.
-                tokio::task::yield_now().await;
+                tokio::time::sleep(super::ACCEPT_PAUSE).await;
                 continue;
             };
             let _as_it_was = stream.set_nodelay(true);
-            let (door, stop) = (Arc::clone(&door), stop.clone());
+            let (shared, stop) = (Arc::clone(&shared), stop.clone());
             clients.spawn(async move {
                 let service = service_fn(|request| {
-                    let door = Arc::clone(&door);
-                    async move { Ok::<_, Infallible>(door.answer(request).await) }
+                    let shared = Arc::clone(&shared);
+                    async move { Ok::<_, Infallible>(shared.answer(request).await) }
                 });
                 let mut builder = http1::Builder::new();
                 builder.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
@@ -105,10 +105,10 @@ impl HttpDoor {
         drop(listener);
         clients.close();
         if tokio::time::timeout(DRAIN, clients.wait()).await.is_err() {
-            door.end.cancel();
+            shared.end.cancel();
             let _left = tokio::time::timeout(DRAIN, clients.wait()).await;
         }
-        door.end.cancel();
+        shared.end.cancel();
     }
 
     async fn answer(&self, request: Request<Incoming>) -> Answer {

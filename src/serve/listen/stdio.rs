@@ -8,7 +8,7 @@ use super::connections;
 use super::line_stream::{LineSink, LineSource};
 use super::text_transport::TextTransport;
 use crate::model::Error;
-use crate::serve::catalogue_server::{CatalogueServer, ClientIdentity};
+use crate::serve::catalogue_server::{CatalogueServer, ServedIdentity};
 
 /// Serves the client that started this process, until it closes standard input or `stop` fires.
 ///
@@ -20,7 +20,7 @@ pub async fn serve(
     stop: &CancellationToken,
 ) -> Result<(), Error> {
     let (input, output) = rmcp::transport::stdio_pipes();
-    let client = server.connect(ClientIdentity { session: "stdio".to_owned(), is_alone });
+    let client = server.connect(ServedIdentity { session: "stdio".to_owned(), is_alone });
     let gone = client.gone();
     let transport = TextTransport::new(LineSource::new(input), LineSink(output), gone);
     connections::serve(client, transport, stop).await

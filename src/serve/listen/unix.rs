@@ -18,19 +18,19 @@ use super::connections;
 use super::line_stream::{LineSink, LineSource};
 use super::text_transport::TextTransport;
 use crate::model::Error;
-use crate::serve::catalogue_server::{CatalogueServer, ClientIdentity};
+use crate::serve::catalogue_server::{CatalogueServer, ServedIdentity};
 
 /// How many clients may be connected at once.
 const MAX_CLIENTS: usize = 1_024;
 
 /// A socket that clients connect to. Its file is removed when it is dropped.
 #[derive(Debug)]
-pub struct UnixDoor {
+pub struct UnixSocketListener {
     listener: UnixListener,
     path: PathBuf,
 }
 
-impl UnixDoor {
+impl UnixSocketListener {
     /// Listens on a socket of this name. One without a listener is replaced.
     ///
     /// # Errors
@@ -52,11 +52,11 @@ impl UnixDoor {
             Err(_) => {}
         }
         let listener = UnixListener::bind(path).map_err(|error| fail(&error))?;
-        let door = Self { listener, path: path.to_owned() };
+        let listener = Self { listener, path: path.to_owned() };
         // Between the two calls only the peer's identity protects it, which is checked as well.
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))
             .map_err(|error| fail(&error))?;
-        Ok(door)
+        Ok(listener)
     }
 
     /// Serves all clients that connect until `stop` fires; then connections have the time of the caller.
@@ -73,12 +73,12 @@ impl UnixDoor {
                 Ok(_stranger) => continue,
                 Err(_) => {
                     // Out of descriptors: a client that leaves makes room.
-                    tokio::task::yield_now().await;
+                    tokio::time::sleep(super::ACCEPT_PAUSE).await;
                     continue;
                 }
             };
             let session = format!("unix-{}", Uuid::new_v4().simple());
-            let client = server.connect(ClientIdentity { session, is_alone: false });
+            let client = server.connect(ServedIdentity { session, is_alone: false });
             let stop = stop.clone();
             clients.spawn(async move {
                 let gone = client.gone();
@@ -100,7 +100,7 @@ fn is_own(stream: &UnixStream) -> bool {
     stream.peer_cred().is_ok_and(|peer| peer.uid() == own || peer.uid() == 0)
 }
 
-impl Drop for UnixDoor {
+impl Drop for UnixSocketListener {
     fn drop(&mut self) {
         let _gone_already = std::fs::remove_file(&self.path);
     }

@@ -24,7 +24,7 @@ use super::MAX_MESSAGE;
 use super::access::AccessRules;
 use super::connections;
 use super::text_transport::{TextError, TextSink, TextSource, TextTransport};
-use crate::serve::catalogue_server::{CatalogueServer, ClientIdentity};
+use crate::serve::catalogue_server::{CatalogueServer, ServedIdentity};
 
 /// How many clients may be connected at once.
 const MAX_CLIENTS: usize = 4_096;
@@ -49,7 +49,7 @@ pub async fn serve(
         };
         let Ok((stream, _)) = accepted else {
             // Out of descriptors: a client that leaves makes room.
-            tokio::task::yield_now().await;
+            tokio::time::sleep(super::ACCEPT_PAUSE).await;
             continue;
         };
         let _as_it_was = stream.set_nodelay(true);
@@ -58,7 +58,7 @@ pub async fn serve(
             let opened = tokio::time::timeout(HANDSHAKE, open(stream, &rules)).await;
             if let Ok(Ok(stream)) = opened {
                 let session = format!("ws-{}", Uuid::new_v4().simple());
-                let client = server.connect(ClientIdentity { session, is_alone: false });
+                let client = server.connect(ServedIdentity { session, is_alone: false });
                 let (sink, source) = stream.split();
                 let transport =
                     TextTransport::new(FrameSource(source), FrameSink(sink), client.gone());

@@ -214,7 +214,7 @@ fn a_request_without_the_right_to_ask_is_refused_and_calls_nothing() {
 }
 
 #[test]
-fn no_door_is_open_to_other_machines_unless_it_is_said() {
+fn no_port_is_open_to_other_machines_unless_it_is_said() {
     let room = Sandbox::new();
     for host in ["0.0.0.0", "[::]", "0", "0x0", "[::ffff:0.0.0.0]"] {
         for option in ["--http", "--ws"] {
@@ -274,7 +274,7 @@ fn a_socket_that_is_in_use_is_not_taken_and_one_that_is_left_behind_is() {
     let mut served = Served::start(&room, &["--unix", &socket]);
     served.address();
     assert_eq!(served.end(), Some(143));
-    room.file("work/plain", "text");
+    room.file("plain", "text");
     room.toolhost(["serve", "--unix", "plain"])
         .go()
         .exits(9)
@@ -334,9 +334,9 @@ fn nothing_of_an_untrusted_project_is_offered_or_started() {
     let room = Sandbox::new();
     let witness = room.path("run/witness").display().to_string();
     let touch = format!("[touch, {witness}]");
-    room.file("work/tools.yaml", &format!("tools:\n  - {{ name: sneaky, command: {touch} }}\n"));
+    room.file("tools.yaml", &format!("tools:\n  - {{ name: sneaky, command: {touch} }}\n"));
     let server = format!("mcp_servers:\n  bad: {{ command: touch, args: [{witness}] }}\n");
-    room.file("work/mcp.yaml", &server);
+    room.file("mcp.yaml", &server);
     let mut served = Served::start(&room, &[]);
     let mut client = initialized(served.streams());
     let tools = client.ask(1, "tools/list", json!({}))["result"]["tools"].to_string();
