@@ -12,6 +12,7 @@ pub mod discover;
 mod entries;
 pub mod environment;
 pub mod expanded;
+pub mod inactive_entries;
 pub mod keys;
 pub mod load;
 pub mod node;

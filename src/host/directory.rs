@@ -119,6 +119,9 @@ impl ToolDirectory {
                 None => {}
             }
         }
+        let (own, of_servers) = self.out_of_service(scope, &local, &servers);
+        local.extend(own);
+        servers.extend(of_servers);
         let version = self.version.fetch_add(1, Ordering::Relaxed) + 1;
         let mut catalogue = build::build(version, local, servers);
         if let Some(profile) = &self.profile {
@@ -127,16 +130,22 @@ impl ToolDirectory {
         if let ListScope::Servers(names) = scope {
             let unknown = names.iter().filter(|name| self.server(name).is_none());
             catalogue.servers.extend(unknown.map(|name| {
-                let error = Error::usage(format!("unknown server '{name}'"));
+                let error = match self.disabled_server(name) {
+                    Some(entry) => entry.error(),
+                    None => Error::usage(format!("unknown server '{name}'")),
+                };
                 ServerListing { name: name.clone(), error: Some(error), is_partial: false }
             }));
         }
         catalogue
     }
 
-    /// What a file declares of a tool whose server did not answer: enough to read about, with the
-    /// reason why it cannot be called.
+    /// What a file declares of a tool whose server did not answer, or whose entry is out of
+    /// service: enough to read about, with the reason why it cannot be called.
     pub(super) fn declared_fallback(&self, name: &str, error: &Error) -> Option<ToolDefinition> {
+        if error.kind() == ErrorKind::Config {
+            return self.disabled_definition(name);
+        }
         let is_unanswered = matches!(
             error.kind(),
             ErrorKind::Unreachable | ErrorKind::Timeout | ErrorKind::Auth | ErrorKind::Protocol

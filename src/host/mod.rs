@@ -39,6 +39,7 @@ mod circuit;
 mod directory;
 mod dispatch;
 mod failover;
+mod out_of_service;
 mod output_check;
 mod pipeline;
 mod registration;
@@ -58,7 +59,7 @@ use futures_util::future::join_all;
 
 use crate::catalogue::Catalogue;
 use crate::model::{
-    Browser, Error, JsonObject, LoginReport, ServerState, ServerStatus, ToolDefinition, ToolResult,
+    Browser, Error, JsonObject, LoginReport, ServerState, ServerStatus, ToolDefinition,
 };
 use crate::provider::LoginSupport;
 use builder::ToolHostBuilder;
@@ -127,7 +128,8 @@ impl ToolHost {
     }
 
     /// Finds the one tool a person means, contacting no more servers than needed. One that a file
-    /// declares is described from there when its server does not answer, as unavailable.
+    /// declares is described from there when its server does not answer or its entry is out of
+    /// service, as unavailable.
     ///
     /// # Errors
     /// Unknown and ambiguous names (with suggestions), and what finding out ran into.
@@ -241,7 +243,7 @@ impl ToolHost {
                 ServerState::Ready => {
                     self.directory
                         .circuits
-                        .record_outcome(&status.name, Ok(&ToolResult::default()));
+                        .record_outcome(&status.name, Ok(()));
                 }
                 ServerState::Failed(error) => {
                     self.directory.circuits.record_outcome(&status.name, Err(error));

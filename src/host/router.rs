@@ -11,9 +11,9 @@ use std::time::Duration;
 use futures_util::future::join_all;
 
 use super::directory::ToolDirectory;
+use super::failover::failed_servers;
 use super::listings::{ListedTool, RegisteredProvider, ToolListSnapshot};
 use crate::catalogue::naming::{self, NameResolution};
-use crate::config::spec::{DisabledEntry, FileRole};
 use crate::model::{Error, Origin, Routing, SkippedServer, ToolName};
 
 /// How many candidates and failures are listed.
@@ -260,7 +260,9 @@ impl ToolDirectory {
                 match naming::resolve(search.name, &names) {
                     NameResolution::Found(at) => {
                         return Ok(candidate(at).map(|candidate| {
-                            (candidate, self.routing_for_only(search, candidate, bad))
+                            let server = candidate.0.provider.server.as_deref();
+                            let skipped = self.passed_over(search.skipped, failed_servers(bad));
+                            (candidate, self.routing_for_only(server, skipped))
                         }));
                     }
                     NameResolution::Ambiguous(all) => {
@@ -294,25 +296,6 @@ impl ToolDirectory {
         })
     }
 
-    /// The entry a person means is in a file, but something is wrong with it.
-    fn disabled_entry_error(&self, name: &str) -> Option<Error> {
-        let entry = self.disabled.iter().find(|entry| {
-            entry.name == name
-                || ((entry.role == FileRole::Servers || entry.refusal.is_some())
-                    && naming::after_component(name, &entry.name).is_some())
-        })?;
-        Some(entry_error(entry))
-    }
-
-    /// The same for a name that nobody has, and that may be one of the tools of an entry.
-    fn disabled_component_error(&self, name: &str) -> Option<Error> {
-        let entry = self
-            .disabled
-            .iter()
-            .find(|entry| naming::after_component(name, &entry.name).is_some())?;
-        Some(entry_error(entry))
-    }
-
     /// Nothing fits. When some servers could not be asked the tool may be theirs, and then their
     /// failure is the answer.
     fn not_found_error(
@@ -331,10 +314,10 @@ impl ToolDirectory {
         let owner = answers.failures.iter().find(declares);
         let disabled = self.disabled.iter().find(|entry| {
             is_in_scope(servers, Some(&entry.name))
-                && entry.declares.iter().any(|tool| tool == name)
+                && entry.declares(name)
         });
         if let (None, Some(entry)) = (owner, disabled) {
-            return entry_error(entry).with_detail(format!("it declares the tool '{name}'"));
+            return entry.error().with_detail(format!("it declares the tool '{name}'"));
         }
         let worst = || answers.failures.iter().min_by_key(|(_, error)| error.kind().precedence());
         if let Some((_, error)) = owner.or_else(worst) {
@@ -368,22 +351,6 @@ impl ToolDirectory {
             error.with_hint(format!("did you mean {}?", near.join(" or ")))
         }
     }
-}
-
-fn entry_error(entry: &DisabledEntry) -> Error {
-    if let Some(refusal) = &entry.refusal {
-        return refusal.clone();
-    }
-    let problem = &entry.diagnostic;
-    let mut error =
-        Error::config(format!("'{}' is out of service: {}", entry.name, problem.message));
-    if let Some(place) = &problem.location {
-        error = error.with_location(place.clone());
-    }
-    if let Some(hint) = &problem.hint {
-        error = error.with_hint(hint);
-    }
-    error
 }
 
 fn candidates<'a>(

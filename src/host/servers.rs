@@ -4,7 +4,7 @@
 //! how a server is started or ended, which is the provider's work.
 
 use super::{ToolHost, limits};
-use crate::model::{Error, ServerState, ServerStatus, ToolResult};
+use crate::model::{Error, ServerState, ServerStatus};
 use crate::provider::{ManagedServer, ToolProvider};
 
 impl ToolHost {
@@ -35,7 +35,7 @@ impl ToolHost {
             }
         };
         if matches!(status.state, ServerState::Ready) {
-            self.directory.circuits.record_outcome(name, Ok(&ToolResult::default()));
+            self.directory.circuits.record_outcome(name, Ok(()));
         }
         Ok(self.with_host_state(status))
     }

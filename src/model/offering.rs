@@ -12,6 +12,7 @@ use serde_json::value::RawValue;
 use super::diagnostic::Diagnostic;
 use super::error::Error;
 use super::name::ToolName;
+use super::result::Routing;
 
 /// Items of one list, with what was wrong about the others.
 #[derive(Debug, Clone)]
@@ -134,6 +135,8 @@ pub struct ResourceContents {
     pub freshness: Freshness,
     /// The `_meta` of the answer.
     pub meta: Option<Value>,
+    /// The router's choice, when several servers offer the address or some were passed over.
+    pub routing: Option<Routing>,
 }
 
 /// The messages that a prompt gives with its arguments filled in.
@@ -147,6 +150,8 @@ pub struct PromptMessages {
     pub messages: Vec<Value>,
     /// The `_meta` of the answer.
     pub meta: Option<Value>,
+    /// The router's choice, when several servers offer the prompt or some were passed over.
+    pub routing: Option<Routing>,
 }
 
 /// The prompt or template whose argument is completed.

@@ -9,7 +9,7 @@ use super::tool::ToolJson;
 use crate::catalogue::scan::Finding;
 use crate::catalogue::{Catalogue, ServerListing};
 use crate::config::spec::UntrustedEntry;
-use crate::model::{Diagnostic, ToolDefinition};
+use crate::model::{Diagnostic, ServerState, ServerStatus, ToolDefinition};
 
 /// The unified catalogue.
 #[derive(Serialize, JsonSchema)]
@@ -17,7 +17,7 @@ pub struct ListJson<'a> {
     /// The tools that match.
     #[schemars(with = "Vec<ListedToolJson<'a>>")]
     tools: ListedTools<'a>,
-    /// The servers that were asked.
+    /// The servers that were asked, and those whose entries are out of service.
     servers: Vec<ListedServerJson<'a>>,
     /// What is wrong with entries and definitions.
     problems: Vec<DiagnosticJson<'a>>,
@@ -28,12 +28,11 @@ impl<'a> ListJson<'a> {
     pub fn new(
         tools: &'a [&'a ToolDefinition],
         flagged: Option<&'a FindingsByTool>,
-        catalogue: &'a Catalogue,
-        untrusted: &[UntrustedEntry],
+        listed: &ListedServers<'a>,
         diagnostics: impl Iterator<Item = &'a Diagnostic>,
     ) -> Self {
         let server = |server: &'a ServerListing| {
-            let is_untrusted = untrusted.iter().any(|entry| entry.name == server.name);
+            let is_untrusted = listed.untrusted.iter().any(|entry| entry.name == server.name);
             let status = match listing_status(server) {
                 "failed" if is_untrusted => "untrusted",
                 status => status,
@@ -44,12 +43,32 @@ impl<'a> ListJson<'a> {
                 error: server.error.as_ref().map(Into::into),
             }
         };
+        let asked = &listed.catalogue.servers;
+        let broken = listed.broken.iter().filter(|b| asked.iter().all(|s| s.name != b.name));
+        let broken = broken.map(|server| ListedServerJson {
+            name: &server.name,
+            status: "failed",
+            error: match &server.state {
+                ServerState::Failed(error) => Some(error.into()),
+                _ => None,
+            },
+        });
         Self {
             tools: ListedTools { tools, flagged },
-            servers: catalogue.servers.iter().map(server).collect(),
+            servers: asked.iter().map(server).chain(broken).collect(),
             problems: diagnostics.map(Into::into).collect(),
         }
     }
+}
+
+/// What is known of the servers of a list.
+pub struct ListedServers<'a> {
+    /// The list, with the servers that were asked for it.
+    pub catalogue: &'a Catalogue,
+    /// The entries of a project that nobody agreed to yet.
+    pub untrusted: &'a [UntrustedEntry],
+    /// The servers whose entries are out of service.
+    pub broken: &'a [ServerStatus],
 }
 
 /// What became of listing a server: `ok`, `partial` or `failed`.
@@ -69,6 +88,9 @@ struct ListedToolJson<'a> {
     /// What is suspicious about it; only with `--scan` or `--flagged`.
     #[serde(skip_serializing_if = "Option::is_none")]
     findings: Option<&'a [Finding]>,
+    /// Why it cannot be called; only for tools that cannot.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unavailable: Option<ErrorJson<'a>>,
 }
 
 /// Tools that become JSON one at a time: a tree of twenty thousand of them takes more memory than
@@ -84,6 +106,7 @@ impl Serialize for ListedTools<'_> {
             findings: self.flagged.map(|flagged| {
                 flagged.get(&tool.name.full()).map(Vec::as_slice).unwrap_or_default()
             }),
+            unavailable: tool.unavailable_reason.as_ref().map(Into::into),
             tool: (*tool).into(),
         }))
     }

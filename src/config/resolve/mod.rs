@@ -23,7 +23,7 @@ use super::node::{ConfigKey, ConfigNode};
 use super::parse::DuplicateKey;
 use super::secrets::LiteralSecrets;
 use super::spec::{Configuration, DisabledEntry, FileRole, KindDescriptor, Layer, UntrustedEntry};
-use crate::model::{Diagnostic, SourceLocation};
+use crate::model::{Diagnostic, SourceLocation, ToolDefinition};
 
 /// What is known about the file an entry stands in.
 pub(super) struct FileContext<'a> {
@@ -98,17 +98,17 @@ impl<'a> ConfigurationBuilder<'a> {
                 name: name.to_owned(),
                 role,
                 diagnostic,
-                declares: Vec::new(),
+                definitions: Vec::new(),
                 refusal: None,
             });
         }
         in_service
     }
 
-    /// Remembers which tools the entry that went out of service last would have offered.
-    fn record_declared_tools(&mut self, tools: Vec<String>) {
+    /// Remembers which tools the entry that went out of service last says it has.
+    fn record_definitions(&mut self, definitions: Vec<ToolDefinition>) {
         if let Some(entry) = self.configuration.disabled.last_mut() {
-            entry.declares = tools;
+            entry.definitions = definitions;
         }
     }
 
@@ -153,12 +153,11 @@ impl<'a> ConfigurationBuilder<'a> {
     fn add_switched_off(&mut self, name: &str, role: FileRole, location: SourceLocation) {
         let diagnostic =
             Diagnostic::warning("disabled in the file").with_location(location).with_entry(name);
-        let (name, declares) = (name.to_owned(), Vec::new());
         self.configuration.disabled.push(DisabledEntry {
-            name,
+            name: name.to_owned(),
             role,
             diagnostic,
-            declares,
+            definitions: Vec::new(),
             refusal: None,
         });
     }

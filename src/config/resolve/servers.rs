@@ -15,7 +15,7 @@ use crate::config::spec::{
     DriftPolicy, Endpoint, FileRole, HttpTransport, ProtocolChoice, ServerSpec, UntrustedEntry,
 };
 use crate::model::{
-    Diagnostic, EntryOrigin, Safety, SourceLocation, ToolDefinition, ToolName, ToolSource,
+    Diagnostic, EntryOrigin, Origin, Safety, SourceLocation, ToolDefinition, ToolName, ToolSource,
     ToolStatus,
 };
 
@@ -126,7 +126,7 @@ fn server(
     }
     if is_off(&entry, &mut entry_diagnostics) && entry_diagnostics.diagnostics.is_empty() {
         builder.add_switched_off(name, FileRole::Servers, location);
-        builder.record_declared_tools(declared_names(&entry));
+        builder.record_definitions(named_tools(name, &entry));
         return;
     }
     builder.literals.inspect(&entry, &mut entry_diagnostics.diagnostics);
@@ -138,10 +138,14 @@ fn server(
     expander.entry(&mut entry, &[], &mut entry_diagnostics.diagnostics);
     let context = EntryContext { file, expander: &expander, origin: &origin };
     let spec = resolve(name, &entry, location, &context, builder, &mut entry_diagnostics);
+    let declared = match &spec {
+        Some(spec) => spec.provides_tools.clone(),
+        None => declared_tools(name, &entry, &origin, file, builder, &mut entry_diagnostics),
+    };
     if builder.report_entry(name, FileRole::Servers, entry_diagnostics) {
         builder.configuration.servers.extend(spec);
     } else {
-        builder.record_declared_tools(declared_names(&entry));
+        builder.record_definitions(declared);
     }
 }
 
@@ -155,17 +159,8 @@ fn untrusted(
     mut entry_diagnostics: EntryDiagnostics,
 ) {
     let description = entry.get("description").and_then(|node| node.as_scalar_text().ok());
-    let shared = DeclaredToolDefaults {
-        timeout: None,
-        retries: 0,
-        requires_approval: false,
-        context_env: Arc::default(),
-        origin,
-    };
-    let mut definitions = match entry.get("provides_tools").filter(|node| !node.is_null()) {
-        Some(node) => provides_tools(node, name, &shared, file, builder, &mut entry_diagnostics),
-        None => Vec::new(),
-    };
+    let mut definitions =
+        declared_tools(name, entry, &origin, file, builder, &mut entry_diagnostics);
     for tool in &mut definitions {
         tool.status = ToolStatus::Untrusted;
     }
@@ -183,8 +178,30 @@ fn untrusted(
             location,
         });
     } else {
-        builder.record_declared_tools(declared_names(entry));
+        builder.record_definitions(definitions);
     }
+}
+
+/// The tools that an entry declares, by what it says of them alone.
+fn declared_tools(
+    name: &str,
+    entry: &ConfigNode,
+    origin: &Arc<EntryOrigin>,
+    file: &FileContext<'_>,
+    builder: &mut ConfigurationBuilder<'_>,
+    entry_diagnostics: &mut EntryDiagnostics,
+) -> Vec<ToolDefinition> {
+    let Some(node) = entry.get("provides_tools").filter(|node| !node.is_null()) else {
+        return Vec::new();
+    };
+    let shared = DeclaredToolDefaults {
+        timeout: None,
+        retries: 0,
+        requires_approval: false,
+        context_env: Arc::default(),
+        origin: Arc::clone(origin),
+    };
+    provides_tools(node, name, &shared, file, builder, entry_diagnostics)
 }
 
 /// What a server's entry says for all tools that it declares.
@@ -196,11 +213,16 @@ struct DeclaredToolDefaults {
     origin: Arc<EntryOrigin>,
 }
 
-/// The names under `provides_tools`, as far as they can be read.
-fn declared_names(entry: &ConfigNode) -> Vec<String> {
+/// The tools under `provides_tools` by their names alone, which stay free for other entries.
+fn named_tools(server: &str, entry: &ConfigNode) -> Vec<ToolDefinition> {
     let items = entry.get("provides_tools").and_then(|node| node.as_list().ok());
-    let names = items.into_iter().flatten().filter_map(|item| item.get_any(&["name", "tool_name"]));
-    names.filter_map(|(_, name)| name.as_scalar_text().ok()).collect()
+    let named = items.into_iter().flatten().filter_map(|item| item.get_any(&["name", "tool_name"]));
+    let tool = |(_, node): (_, &ConfigNode)| {
+        let name = ToolName::of(server, &node.as_scalar_text().ok()?);
+        let origin = Origin::File(node.location());
+        Some(ToolDefinition::new(name, ToolSource::Mcp, SERVER_KIND, origin))
+    };
+    named.filter_map(tool).collect()
 }
 
 fn resolve(

@@ -11,6 +11,9 @@ use crate::config::node::{ConfigNode, NodeValue};
 use crate::config::spec::{FileRole, KindDescriptor, ToolSpec, UntrustedEntry};
 use crate::model::{Diagnostic, ToolName, ToolSource, ToolStatus};
 
+/// The kind of an entry that cannot be told.
+const UNKNOWN_KIND: &str = "unknown";
+
 /// Resolves one list of entries: `tools`, `toolkits` or `components`.
 pub fn list(
     node: ConfigNode,
@@ -81,7 +84,14 @@ fn tool(
     builder.literals.inspect(&entry, &mut entry_diagnostics.diagnostics);
     let Some(words) = entry_diagnostics.ok_or_report(kind_of(&entry, &file.base_dir, file.kinds))
     else {
+        let plain = ToolName::plain(&name);
+        // What is wrong with the other keys is told when it is known which keys there may be.
+        let mut untold = EntryDiagnostics::default();
+        let source = ToolSource::Internal;
+        let definition =
+            definition::resolve(&entry, plain, source, UNKNOWN_KIND, &[], file, &mut untold);
         builder.report_entry(&name, FileRole::Tools, entry_diagnostics);
+        builder.record_definitions(vec![definition]);
         return;
     };
     let may_act =
@@ -93,6 +103,8 @@ fn tool(
     let spec = resolve(entry, &name, words, file, builder, &mut entry_diagnostics);
     if builder.report_entry(&name, FileRole::Tools, entry_diagnostics) {
         builder.configuration.tools.push(spec);
+    } else {
+        builder.record_definitions(vec![spec.definition]);
     }
 }
 
@@ -132,6 +144,8 @@ fn untrusted(
             has_changed,
             location: entry.location(),
         });
+    } else {
+        builder.record_definitions(vec![definition]);
     }
 }
 

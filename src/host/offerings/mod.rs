@@ -1,7 +1,7 @@
 //! What servers offer beside tools, through the one gateway: listed all at once, read, filled in.
 //!
-//! Owns: asking every server for one list, checking the arguments of prompts, and masking what
-//! comes back. Never does: know a kind of server, or keep what was listed.
+//! Owns: asking every server for one list, checking the arguments of prompts, giving a request to
+//! another server when one cannot be reached, and masking what comes back. Never does: know a kind of server, or keep what was listed.
 
 mod lookup;
 #[cfg(test)]
@@ -11,6 +11,7 @@ mod watch;
 use futures_util::future::{BoxFuture, join_all};
 use tokio_util::sync::CancellationToken;
 
+use super::failover::Failover;
 use super::{ToolHost, limits};
 use crate::catalogue::{ServerListing, naming, query};
 use crate::model::{
@@ -22,6 +23,7 @@ use crate::provider::OfferingSupport;
 use crate::util::json::map_json;
 use crate::util::units::show_duration;
 
+use lookup::OfferingOwner;
 pub use watch::ServerChange;
 
 /// One list of everything of one sort, as it was at one moment.
@@ -108,11 +110,21 @@ impl ToolHost {
         cancel: &CancellationToken,
     ) -> Result<ResourceContents, Error> {
         let work = async {
-            let server = self.resource_owner(uri, servers).await?;
-            self.offerings_of(&server)?.read(uri, cancel).await
+            let mut failover = Failover::default();
+            loop {
+                let owner = match self.resource_owner(uri, servers, &failover).await {
+                    Ok(owner) => owner,
+                    Err(error) => return Err(failover.exhausted(error)),
+                };
+                let read = self.offerings_of(&owner.server)?.read(uri, cancel).await;
+                if let Some(read) = self.answer(&owner, read, &mut failover) {
+                    return read.map(|read| ResourceContents { routing: owner.routing, ..read });
+                }
+            }
         };
         let mut read =
             with_cancellation(work, cancel).await.map_err(|f| self.pipeline.masker.error(f))?;
+        read.routing = read.routing.map(|routing| self.pipeline.masked_routing(routing));
         if !self.pipeline.masker.is_empty() {
             let rewrite = |text: &str| self.pipeline.masker.text(text);
             read.contents.iter_mut().for_each(|part| *part = map_json(part, &rewrite));
@@ -126,7 +138,8 @@ impl ToolHost {
     /// # Errors
     /// Unknown and ambiguous names (with suggestions), and what finding out ran into.
     pub async fn find_prompt(&self, name: &str, servers: &[String]) -> Result<Prompt, Error> {
-        self.lookup_prompt(name, servers).await.map_err(|error| self.pipeline.masker.error(error))
+        let found = self.lookup_prompt(name, servers, &Failover::default()).await;
+        found.map(|(prompt, _)| prompt).map_err(|error| self.pipeline.masker.error(error))
     }
 
     /// Fills in a prompt. Its arguments are checked before anything is sent.
@@ -141,13 +154,23 @@ impl ToolHost {
         cancel: &CancellationToken,
     ) -> Result<PromptMessages, Error> {
         let work = async {
-            let prompt = self.lookup_prompt(name, servers).await?;
-            check_arguments(&prompt, arguments)?;
-            let server = prompt.name.component().unwrap_or_default();
-            self.offerings_of(server)?.prompt(prompt.name.tool(), arguments, cancel).await
+            let mut failover = Failover::default();
+            loop {
+                let (prompt, owner) = match self.lookup_prompt(name, servers, &failover).await {
+                    Ok(found) => found,
+                    Err(error) => return Err(failover.exhausted(error)),
+                };
+                check_arguments(&prompt, arguments)?;
+                let offers = self.offerings_of(&owner.server)?;
+                let filled = offers.prompt(prompt.name.tool(), arguments, cancel).await;
+                if let Some(filled) = self.answer(&owner, filled, &mut failover) {
+                    return filled.map(|filled| PromptMessages { routing: owner.routing, ..filled });
+                }
+            }
         };
         let mut filled =
             with_cancellation(work, cancel).await.map_err(|f| self.pipeline.masker.error(f))?;
+        filled.routing = filled.routing.map(|routing| self.pipeline.masked_routing(routing));
         if !self.pipeline.masker.is_empty() {
             let rewrite = |text: &str| self.pipeline.masker.text(text);
             filled.messages.iter_mut().for_each(|m| *m = map_json(m, &rewrite));
@@ -170,8 +193,19 @@ impl ToolHost {
         cancel: &CancellationToken,
     ) -> Result<Completion, Error> {
         let work = async {
-            let (server, query) = self.resolve_completion(query, servers).await?;
-            self.offerings_of(&server)?.complete(&query, cancel).await
+            let mut failover = Failover::default();
+            loop {
+                let query = query.clone();
+                let (owner, query) =
+                    match self.resolve_completion(query, servers, &failover).await {
+                        Ok(found) => found,
+                        Err(error) => return Err(failover.exhausted(error)),
+                    };
+                let done = self.offerings_of(&owner.server)?.complete(&query, cancel).await;
+                if let Some(done) = self.answer(&owner, done, &mut failover) {
+                    return done;
+                }
+            }
         };
         let done =
             with_cancellation(work, cancel).await.map_err(|f| self.pipeline.masker.error(f))?;
@@ -208,7 +242,10 @@ impl ToolHost {
                     offerings.freshness.push((name.clone(), offered.freshness));
                     (None, offered.is_partial)
                 }
-                Err(error) => (Some(self.pipeline.masker.error(error.with_server(name))), false),
+                Err(error) => {
+                    self.directory.circuits.record_outcome(name, Err(&error));
+                    (Some(self.pipeline.masker.error(error.with_server(name))), false)
+                }
             };
             offerings.servers.push(ServerListing {
                 name: name.clone(),
@@ -225,6 +262,21 @@ impl ToolHost {
             .iter_mut()
             .for_each(|problem| self.pipeline.masker.diagnostic(problem));
         offerings
+    }
+
+    /// The answer of a request, unless another server gets it: then nothing of it was sent.
+    fn answer<T>(
+        &self,
+        owner: &OfferingOwner,
+        answer: Result<T, Error>,
+        failover: &mut Failover,
+    ) -> Option<Result<T, Error>> {
+        let outcome = answer.as_ref().map(drop);
+        self.directory.circuits.record_outcome(&owner.server, outcome);
+        match answer {
+            Err(error) if failover.passes_on(owner.routing.as_ref(), &error) => None,
+            answer => Some(answer),
+        }
     }
 
     fn offerings_of(&self, server: &str) -> Result<&dyn OfferingSupport, Error> {
