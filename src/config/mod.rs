@@ -8,6 +8,7 @@
 //! [`Grant`]: consent::Grant
 
 pub mod consent;
+mod credentials;
 pub mod discover;
 mod entries;
 pub mod environment;
@@ -17,6 +18,7 @@ pub mod keys;
 pub mod load;
 pub mod node;
 pub mod parse;
+mod permissions;
 pub mod plain_http;
 pub mod read;
 pub mod references;

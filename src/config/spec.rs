@@ -19,7 +19,9 @@ pub use super::inactive_entries::{DisabledEntry, UntrustedEntry};
 use super::node::ConfigNode;
 use super::sandbox::SandboxSpec;
 pub use crate::model::Layer;
-use crate::model::{Diagnostic, EntryOrigin, SourceLocation, ToolDefinition};
+use crate::model::{
+    CredentialUse, Diagnostic, EntryOrigin, ServerPermissions, SourceLocation, ToolDefinition,
+};
 
 /// What all files of one load mean together.
 #[derive(Debug, Default)]
@@ -136,6 +138,10 @@ pub struct ServerSpec {
     pub requires_approval: bool,
     /// What its program may reach; `None` is everything the user can. Only for child processes.
     pub sandbox: Option<SandboxSpec>,
+    /// What it may offer and use.
+    pub permissions: ServerPermissions,
+    /// The credentials it is given, by their handles; their values are in `endpoint`.
+    pub credentials: Vec<CredentialUse>,
     /// Names of variables that a call may set with `--context`.
     pub context_env: Arc<[String]>,
     /// The layer and the declaration by which pins, logins and policy recognise the entry.

@@ -115,7 +115,9 @@ mod tests {
 
     fn picks(choices: &[ServerCandidate<'_>], times: usize) -> String {
         let balance = Balancer::default();
-        (0..times).map(|_| choices[balance.pick((ListKind::Tools, "t"), choices).unwrap()].server).collect()
+        (0..times)
+            .map(|_| choices[balance.pick((ListKind::Tools, "t"), choices).unwrap()].server)
+            .collect()
     }
 
     #[test]

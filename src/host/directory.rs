@@ -41,6 +41,8 @@ pub(super) struct ToolDirectory {
     pub(super) circuits: Circuits,
     /// Counts the catalogues that were built and the changes of registered tools.
     version: AtomicU64,
+    /// Counts the requests that may start something.
+    starts: AtomicU64,
 }
 
 /// What a [`ToolDirectory`] is made of.
@@ -75,6 +77,7 @@ impl ToolDirectory {
             balance: Balancer::default(),
             circuits: Circuits::default(),
             version: AtomicU64::new(0),
+            starts: AtomicU64::new(0),
         }
     }
 
@@ -101,6 +104,8 @@ impl ToolDirectory {
             (ListScope::Everything, _) | (ListScope::Servers(_), None) => true,
             (ListScope::Servers(names), Some(server)) => names.contains(server),
         };
+        let contacted = self.providers.iter().filter(|provider| is_contacted(provider));
+        self.mark_start(contacted.map(Arc::as_ref));
         let parts = join_all(self.providers.iter().map(|provider| async {
             if is_contacted(provider) {
                 Some(provider.contribute().await)
@@ -138,6 +143,15 @@ impl ToolDirectory {
             }));
         }
         catalogue
+    }
+
+    /// Notes that one request may start all of these providers.
+    pub(super) fn mark_start<'p>(
+        &self,
+        providers: impl IntoIterator<Item = &'p RegisteredProvider>,
+    ) {
+        let request = self.starts.fetch_add(1, Ordering::Relaxed) + 1;
+        providers.into_iter().for_each(|provider| provider.mark_start(request));
     }
 
     /// What a file declares of a tool whose server did not answer, or whose entry is out of

@@ -296,6 +296,7 @@ impl ToolHost {
                 ancestors: nesting.chain.clone(),
                 ..self.sessions.context(request, record.call.id.clone(), definition, &limits)
             };
+            self.directory.mark_start([&*route.provider]);
             let outcome = attempt.run(context, total.as_mut()).await;
             if let Some(server) = &route.provider.server {
                 self.directory.circuits.record_outcome(server, outcome.as_ref().map(drop));

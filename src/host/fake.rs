@@ -38,6 +38,8 @@ pub(super) struct FakeProvider {
     /// What it tells models, as a server.
     pub(super) instructions: Option<String>,
     pub(super) answer: FakeAnswer,
+    /// Hears of its end, and says how long that takes.
+    pub(super) end: Option<Box<dyn Fn() -> Duration + Send + Sync>>,
 }
 
 impl FakeProvider {
@@ -55,6 +57,7 @@ impl FakeProvider {
             answer: Box::new(|_, call| {
                 Box::pin(async move { Ok(ToolResult::json(Value::Object(call.arguments))) })
             }),
+            end: None,
         }
     }
 
@@ -79,6 +82,12 @@ impl FakeProvider {
         F: Future<Output = Result<ToolResult, Error>> + Send + 'static,
     {
         self.answer = Box::new(move |context, call| Box::pin(answer(context, call)));
+        self
+    }
+
+    /// Tells `end` that it is closed, which takes as long as that says.
+    pub(super) fn ending(mut self, end: impl Fn() -> Duration + Send + Sync + 'static) -> Self {
+        self.end = Some(Box::new(end));
         self
     }
 
@@ -141,6 +150,9 @@ impl ToolProvider for FakeProvider {
 
     async fn close(&self) {
         self.closed.fetch_add(1, Ordering::Relaxed);
+        if let Some(end) = &self.end {
+            tokio::time::sleep(end()).await;
+        }
     }
 
     fn as_server(&self) -> Option<&dyn ManagedServer> {
@@ -160,6 +172,8 @@ impl ManagedServer for FakeProvider {
             endpoint: "fake".into(),
             confinement: Vec::new(),
             sandbox: None,
+            permissions: crate::model::ServerPermissions::default(),
+            credentials: Vec::new(),
             era: None,
             protocol: Some("2025-11-25".into()),
             supported_versions: Vec::new(),

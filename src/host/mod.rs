@@ -36,6 +36,7 @@ mod attempt;
 mod balancer;
 mod call_record;
 mod circuit;
+mod closing;
 mod directory;
 mod dispatch;
 mod failover;
@@ -225,25 +226,28 @@ impl ToolHost {
         let wanted = self.directory.providers.iter().filter(|provider| {
             names.is_empty() || provider.server.as_ref().is_some_and(|name| names.contains(name))
         });
-        let checks = wanted.filter_map(|provider| provider.inner.as_server()).map(|server| async {
-            match tokio::time::timeout(limits::LISTING_TIMEOUT, server.check()).await {
-                Ok(status) => status,
-                Err(_elapsed) => {
-                    let mut status = server.status();
-                    let error = Error::timeout("did not answer the ping").with_server(&status.name);
-                    status.state = ServerState::Failed(error);
-                    status
+        let wanted: Vec<_> = wanted.map(std::convert::AsRef::as_ref).collect();
+        self.directory.mark_start(wanted.iter().copied());
+        let checks = wanted.into_iter().filter_map(|provider| provider.inner.as_server()).map(
+            |server| async {
+                match tokio::time::timeout(limits::LISTING_TIMEOUT, server.check()).await {
+                    Ok(status) => status,
+                    Err(_elapsed) => {
+                        let mut status = server.status();
+                        let error =
+                            Error::timeout("did not answer the ping").with_server(&status.name);
+                        status.state = ServerState::Failed(error);
+                        status
+                    }
                 }
-            }
-        });
+            },
+        );
         let all = join_all(checks).await;
         for status in &all {
             // A sign of life is as good as an answered call.
             match &status.state {
                 ServerState::Ready => {
-                    self.directory
-                        .circuits
-                        .record_outcome(&status.name, Ok(()));
+                    self.directory.circuits.record_outcome(&status.name, Ok(()));
                 }
                 ServerState::Failed(error) => {
                     self.directory.circuits.record_outcome(&status.name, Err(error));
@@ -252,13 +256,5 @@ impl ToolHost {
             }
         }
         all.into_iter().map(|status| self.with_host_state(status)).collect()
-    }
-
-    /// Ends everything that was started, all providers at once. Idempotent.
-    pub async fn close(&self) {
-        // Each provider bounds its shutdown; the bound here is for one that does not.
-        let all = join_all(self.directory.providers.iter().map(|provider| provider.inner.close()));
-        let _elapsed = tokio::time::timeout(limits::STOP_GRACE_PERIOD * 2, all).await;
-        self.sessions.live.clear();
     }
 }

@@ -11,8 +11,7 @@ use std::time::Duration;
 use futures_util::future::join_all;
 
 use super::directory::ToolDirectory;
-use super::failover::failed_servers;
-use super::listings::{ListedTool, RegisteredProvider, ToolListSnapshot};
+use super::listings::{ListedTool, RegisteredProvider, ToolListSnapshot, failed_servers};
 use crate::catalogue::naming::{self, NameResolution};
 use crate::model::{Error, Origin, Routing, SkippedServer, ToolName};
 
@@ -174,6 +173,7 @@ impl ToolDirectory {
         providers: &[&Arc<RegisteredProvider>],
         limit: Duration,
     ) -> ProviderListings {
+        self.mark_start(providers.iter().map(|provider| &***provider));
         let all = join_all(providers.iter().map(|provider| provider.get_or_list(limit))).await;
         let mut answers = ProviderListings::default();
         for (provider, answer) in providers.iter().zip(all) {
@@ -311,11 +311,18 @@ impl ToolDirectory {
                 known.full() == name || known.tool() == name
             })
         };
+        let withheld = answers
+            .listings
+            .iter()
+            .find_map(|listing| listing.snapshot.refusal(listing.provider.inner.component(), name));
+        if let Some(refusal) = withheld {
+            return refusal;
+        }
         let owner = answers.failures.iter().find(declares);
-        let disabled = self.disabled.iter().find(|entry| {
-            is_in_scope(servers, Some(&entry.name))
-                && entry.declares(name)
-        });
+        let disabled = self
+            .disabled
+            .iter()
+            .find(|entry| is_in_scope(servers, Some(&entry.name)) && entry.declares(name));
         if let (None, Some(entry)) = (owner, disabled) {
             return entry.error().with_detail(format!("it declares the tool '{name}'"));
         }

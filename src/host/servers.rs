@@ -55,6 +55,7 @@ impl ToolHost {
 
     fn find_server(&self, name: &str) -> Result<(&dyn ToolProvider, &dyn ManagedServer), Error> {
         let provider = self.directory.server(name);
+        self.directory.mark_start(provider.map(std::convert::AsRef::as_ref));
         let found = provider.and_then(|m| Some((&*m.inner, m.inner.as_server()?)));
         found.ok_or_else(|| self.unknown_server(name))
     }

@@ -14,6 +14,7 @@ pub mod event;
 pub mod login;
 pub mod name;
 pub mod offering;
+pub mod permissions;
 pub mod question;
 pub mod result;
 pub mod server;
@@ -38,6 +39,7 @@ pub use offering::{
     PromptArgument, PromptMessages, Resource, ResourceContents, ResourceTemplate,
     SubscriptionEvent, SubscriptionFilter,
 };
+pub use permissions::{CredentialKind, CredentialUse, ServerPermissions, WithheldItem};
 pub use question::{
     NoQuestionHandler, Question, QuestionBody, QuestionHandler, QuestionOutcome, QuestionReply,
 };

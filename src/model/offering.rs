@@ -12,6 +12,7 @@ use serde_json::value::RawValue;
 use super::diagnostic::Diagnostic;
 use super::error::Error;
 use super::name::ToolName;
+use super::permissions::WithheldItem;
 use super::result::Routing;
 
 /// Items of one list, with what was wrong about the others.
@@ -25,6 +26,8 @@ pub struct OfferingListing<T> {
     pub is_partial: bool,
     /// How long the server says the list holds.
     pub freshness: Freshness,
+    /// Items that are there and that the entry keeps back.
+    pub withheld: Vec<WithheldItem>,
 }
 
 impl<T> Default for OfferingListing<T> {
@@ -34,6 +37,7 @@ impl<T> Default for OfferingListing<T> {
             diagnostics: Vec::new(),
             is_partial: false,
             freshness: Freshness::default(),
+            withheld: Vec::new(),
         }
     }
 }

@@ -303,7 +303,7 @@ mod tests {
         let mut asks = remote("github", "delete_repo", "Deletes a repository. Forever.");
         asks.annotations.destructive = Some(true);
         let mut gone = remote("browser", "open", "Opens a page");
-        gone.mark_unavailable(Error::unreachable("cannot start: 'browse' was not found in PATH"));
+        gone.mark_unavailable(Error::unreachable("not running"));
         let mut evil = remote("evil", "x\u{1b}[2J", "\u{202e}reversed\u{1b}]0;title\u{7}");
         evil.status = ToolStatus::Drifted;
         vec![
@@ -328,7 +328,7 @@ mod tests {
            calculator          builtin  Computes an expression
            日本語              builtin  Wide name
         !  github-delete_repo  github   Deletes a repository
-        x  browser-open        browser  Opens a page
+        x  browser-open        browser  not running
         ~  evil-x␛[2J          evil     ⟨U+202E⟩reversed␛]0;title\x07
 
         ! asks before it runs   ~ differs from its declaration   x cannot be called, inspect says why
@@ -342,7 +342,7 @@ mod tests {
            calculator          builtin  Computes an expression
            日本語              builtin  Wide name
         !  github-delete_repo  github   Deletes a repository
-        x  browser-open        browser  Opens a page
+        x  browser-open        browser  not running
         ~  evil-x␛[2J          evil     ⟨U+202E⟩reversed␛]0;title\x07
 
         ! asks before it runs   ~ differs from its declaration
@@ -357,7 +357,7 @@ mod tests {
            calculator          builtin  Computes an expression
            日本語              builtin  Wide name
         !  github-delete_repo  github   Deletes a repository
-        x  browser-open        browser  Opens a page
+        x  browser-open        browser  not running
         ~  evil-x␛[2J          evil     ⟨U+202E⟩reversed␛]0;title\x…
 
         ! asks before it runs   ~ differs from its declaration

@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::consent::{Consent, EnvironmentAccess, Expander};
+use super::credentials::CredentialTable;
 use super::keys::{self, KeySpec};
 use super::node::{ConfigKey, ConfigNode};
 use super::parse::DuplicateKey;
@@ -61,6 +62,7 @@ pub(super) struct ConfigurationBuilder<'a> {
     pub configuration: Configuration,
     pub consent: &'a Consent,
     pub literals: LiteralSecrets,
+    pub credentials: CredentialTable<'a>,
     tools: NameTable,
     servers: NameTable,
 }
@@ -71,6 +73,7 @@ impl<'a> ConfigurationBuilder<'a> {
             configuration: Configuration::default(),
             consent,
             literals: LiteralSecrets::default(),
+            credentials: CredentialTable::default(),
             tools: NameTable::default(),
             servers: NameTable::default(),
         }

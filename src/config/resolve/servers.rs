@@ -7,16 +7,18 @@ use super::endpoint::{self, EntryContext};
 use super::{
     ConfigurationBuilder, EntryDiagnostics, FileContext, NameClaim, is_off, limit, origin, retries,
 };
+use crate::config::credentials::{CredentialTarget, EntryCredentials};
 use crate::config::entries;
 use crate::config::keys::{SERVER, SERVERS_FILE, canonical};
 use crate::config::node::{ConfigNode, NodeValue};
+use crate::config::permissions::{self, EntryParts};
 use crate::config::sandbox::{self, SandboxLevel, SandboxSpec};
 use crate::config::spec::{
     DriftPolicy, Endpoint, FileRole, HttpTransport, ProtocolChoice, ServerSpec, UntrustedEntry,
 };
 use crate::model::{
-    Diagnostic, EntryOrigin, Origin, Safety, SourceLocation, ToolDefinition, ToolName, ToolSource,
-    ToolStatus,
+    Diagnostic, EntryOrigin, Origin, Safety, ServerPermissions, SourceLocation, ToolDefinition,
+    ToolName, ToolSource, ToolStatus,
 };
 
 /// Resolves a whole file of servers.
@@ -136,7 +138,14 @@ fn server(
         return;
     };
     expander.entry(&mut entry, &[], &mut entry_diagnostics.diagnostics);
-    let context = EntryContext { file, expander: &expander, origin: &origin };
+    let target = match entry.get_any(&["command", "server_path"]) {
+        Some(_) => CredentialTarget::Program,
+        None => CredentialTarget::Server,
+    };
+    let named = EntryCredentials { entry: &mut entry, written: None, target, layer: file.layer };
+    let credentials = named.apply(&builder.credentials, &mut entry_diagnostics.diagnostics);
+    let context =
+        EntryContext { file, expander: &expander, origin: &origin, credentials: &credentials };
     let spec = resolve(name, &entry, location, &context, builder, &mut entry_diagnostics);
     let declared = match &spec {
         Some(spec) => spec.provides_tools.clone(),
@@ -253,6 +262,8 @@ fn resolve(
         retries: 0,
         requires_approval: false,
         sandbox: None,
+        permissions: ServerPermissions::default(),
+        credentials: context.credentials.to_vec(),
         context_env: Arc::default(),
         origin: Arc::clone(context.origin),
         location,
@@ -315,10 +326,25 @@ fn resolve(
                     entry_diagnostics.ok_or_report(value.as_bool()).unwrap_or(true);
             }
             "sandbox" => spec.sandbox = sandbox(value, &spec.endpoint, file, entry_diagnostics),
+            "permissions" => {
+                spec.permissions = permissions::read(value, &mut entry_diagnostics.diagnostics);
+            }
             "context_env" => spec.context_env = origin::context_env(value, entry_diagnostics),
             "provides_tools" => declared = Some(value),
             _ => {}
         }
+    }
+    if let Some(node) = entry.get("permissions").filter(|node| node.as_map().is_ok()) {
+        let parts = EntryParts {
+            exclude: &spec.exclude,
+            include: spec.include.as_deref(),
+            is_program: matches!(spec.endpoint, Endpoint::Stdio { .. }),
+            sandbox: spec.sandbox.as_ref(),
+            names_sandbox: entry.get("sandbox").is_some_and(|node| !node.is_null()),
+            credentials: &spec.credentials,
+        };
+        let found = permissions::contradictions(node, &spec.permissions, &parts);
+        entry_diagnostics.diagnostics.extend(found);
     }
     if let Some(defaults) = &file.defaults {
         if let (None, Some(node)) = (spec.timeout, defaults.get("timeout")) {

@@ -6,6 +6,7 @@ use super::{
     ConfigurationBuilder, EntryDiagnostics, FileContext, NameClaim, definition, is_off, origin,
 };
 use crate::config::consent::{Expander, kind_of};
+use crate::config::credentials::{CredentialTarget, EntryCredentials};
 use crate::config::entries;
 use crate::config::node::{ConfigNode, NodeValue};
 use crate::config::spec::{FileRole, KindDescriptor, ToolSpec, UntrustedEntry};
@@ -164,6 +165,24 @@ fn resolve(
     {
         expander.entry(Arc::make_mut(&mut entry), words.expand, &mut entry_diagnostics.diagnostics);
     }
+    let mut written = written;
+    let mut credentials = Vec::new();
+    if entry.get("credentials").is_some() {
+        let target = if words.keys.contains(&"headers") {
+            CredentialTarget::Requests
+        } else if words.keys.contains(&"env") {
+            CredentialTarget::Program
+        } else {
+            CredentialTarget::Nothing
+        };
+        let named = EntryCredentials {
+            entry: Arc::make_mut(&mut entry),
+            written: Some(Arc::make_mut(&mut written)),
+            target,
+            layer: file.layer,
+        };
+        credentials = named.apply(&builder.credentials, &mut entry_diagnostics.diagnostics);
+    }
     let plain = ToolName::plain(name);
     let mut definition = definition::resolve(
         &entry,
@@ -175,6 +194,7 @@ fn resolve(
         entry_diagnostics,
     );
     definition.entry = Some(origin::of_tool(&written, file));
+    definition.credentials = credentials.into();
     ToolSpec {
         definition,
         kind: words.key,

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use super::ToolHost;
 use super::balancer::{self, ServerCandidate, SharedItem};
 use super::directory::ToolDirectory;
-use super::listings::RegisteredProvider;
+use super::listings::{RegisteredProvider, failed_servers};
 use super::nested::Nesting;
 use super::request::{CallOutcome, CallRequest};
 use super::router::{RoutedCandidate, SHOWN, Search, ToolCandidate};
@@ -237,13 +237,6 @@ impl ToolDirectory {
             && server.is_some_and(|server| !self.circuits.admits(server))
             && provider.cached_snapshot().is_none()
     }
-}
-
-/// The servers among the providers that could not be listed, and why.
-pub(super) fn failed_servers(
-    bad: &[(Arc<RegisteredProvider>, Error)],
-) -> impl Iterator<Item = (&str, &Error)> {
-    bad.iter().filter_map(|(provider, error)| Some((provider.server.as_deref()?, error)))
 }
 
 /// The error when all servers that offer something are left alone at the moment.

@@ -79,6 +79,9 @@ impl ToolHost {
         if let Some(owner) = self.choose_owner(item, &made, &templates.servers, failover)? {
             return Ok(owner);
         }
+        if let Some(refusal) = resources.refusal(uri) {
+            return Err(refusal);
+        }
         if let Some(error) = decisive_error(&resources.servers) {
             return Err(error.with_detail(format!("nobody else offers '{uri}'")));
         }
@@ -106,7 +109,7 @@ impl ToolHost {
         let is_qualified = scope != servers;
         if is_qualified {
             let prompts = self.prompts(&scope).await;
-            if let Some(found) = self.choose_prompt(name, prompts, failover)?.ok() {
+            if let Ok(found) = self.choose_prompt(name, prompts, failover)? {
                 return Ok(found);
             }
             // It only looked like a name that begins with a server's.
@@ -117,6 +120,9 @@ impl ToolHost {
             Ok(found) => return Ok(found),
             Err(prompts) => prompts,
         };
+        if let Some(refusal) = prompts.refusal(name) {
+            return Err(refusal);
+        }
         if let Some(error) = decisive_error(&prompts.servers) {
             return Err(error.with_detail(format!("nobody else offers the prompt '{name}'")));
         }

@@ -17,7 +17,7 @@ use crate::catalogue::{ServerListing, naming, query};
 use crate::model::{
     Completion, CompletionQuery, Diagnostic, Error, ErrorKind, Freshness, JsonObject,
     OfferingListing, Origin, Prompt, PromptMessages, Resource, ResourceContents, ResourceTemplate,
-    Signal, ToolDefinition, ToolName, ToolSource,
+    Signal, ToolDefinition, ToolName, ToolSource, WithheldItem,
 };
 use crate::provider::OfferingSupport;
 use crate::util::json::map_json;
@@ -37,6 +37,18 @@ pub struct Offerings<T> {
     pub freshness: Vec<(String, Freshness)>,
     /// Findings about single items, which may have been left out.
     pub diagnostics: Vec<Diagnostic>,
+    /// Items that are there and that an entry keeps back, with their servers.
+    pub withheld: Vec<(String, WithheldItem)>,
+}
+
+impl<T> Offerings<T> {
+    /// The error of a request for something that its entry keeps back.
+    fn refusal(&self, name: &str) -> Option<Error> {
+        let is_meant = |(server, item): &&(String, WithheldItem)| {
+            item.name == name || naming::after_component(name, server) == Some(&item.name)
+        };
+        self.withheld.iter().find(is_meant).map(|(_, item)| item.reason.clone())
+    }
 }
 
 impl<T> Default for Offerings<T> {
@@ -46,6 +58,7 @@ impl<T> Default for Offerings<T> {
             servers: Vec::new(),
             freshness: Vec::new(),
             diagnostics: Vec::new(),
+            withheld: Vec::new(),
         }
     }
 }
@@ -164,7 +177,8 @@ impl ToolHost {
                 let offers = self.offerings_of(&owner.server)?;
                 let filled = offers.prompt(prompt.name.tool(), arguments, cancel).await;
                 if let Some(filled) = self.answer(&owner, filled, &mut failover) {
-                    return filled.map(|filled| PromptMessages { routing: owner.routing, ..filled });
+                    return filled
+                        .map(|filled| PromptMessages { routing: owner.routing, ..filled });
                 }
             }
         };
@@ -196,11 +210,11 @@ impl ToolHost {
             let mut failover = Failover::default();
             loop {
                 let query = query.clone();
-                let (owner, query) =
-                    match self.resolve_completion(query, servers, &failover).await {
-                        Ok(found) => found,
-                        Err(error) => return Err(failover.exhausted(error)),
-                    };
+                let (owner, query) = match self.resolve_completion(query, servers, &failover).await
+                {
+                    Ok(found) => found,
+                    Err(error) => return Err(failover.exhausted(error)),
+                };
                 let done = self.offerings_of(&owner.server)?.complete(&query, cancel).await;
                 if let Some(done) = self.answer(&owner, done, &mut failover) {
                     return done;
@@ -227,8 +241,11 @@ impl ToolHost {
             let wanted = servers.is_empty() || servers.contains(name);
             Some((name, provider.inner.as_offerings().filter(|_| wanted)?))
         });
+        let contacted: Vec<_> = contacted.collect();
+        let asked = contacted.iter().filter_map(|(name, _)| self.directory.server(name));
+        self.directory.mark_start(asked.map(std::convert::AsRef::as_ref));
         let ask = &ask;
-        let all = join_all(contacted.map(|(name, offers)| async move {
+        let all = join_all(contacted.into_iter().map(|(name, offers)| async move {
             let answer = tokio::time::timeout(limits::LISTING_TIMEOUT, ask(offers)).await;
             (name, answer.unwrap_or_else(|_elapsed| Err(listing_timeout(what))))
         }))
@@ -239,6 +256,8 @@ impl ToolHost {
                 Ok(offered) => {
                     offerings.items.extend(offered.items);
                     offerings.diagnostics.extend(offered.diagnostics);
+                    let withheld = offered.withheld.into_iter();
+                    offerings.withheld.extend(withheld.map(|item| (name.clone(), item)));
                     offerings.freshness.push((name.clone(), offered.freshness));
                     (None, offered.is_partial)
                 }
@@ -281,6 +300,7 @@ impl ToolHost {
 
     fn offerings_of(&self, server: &str) -> Result<&dyn OfferingSupport, Error> {
         let provider = self.directory.server(server);
+        self.directory.mark_start(provider.map(std::convert::AsRef::as_ref));
         provider
             .and_then(|provider| provider.inner.as_offerings())
             .ok_or_else(|| self.unknown_server(server))

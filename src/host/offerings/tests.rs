@@ -17,10 +17,9 @@ use crate::host::builder::ToolHostBuilder;
 use crate::host::fake::FakeProvider;
 use crate::model::{
     Completion, CompletionQuery, CompletionReference, Error, ErrorKind, ErrorPhase, Freshness,
-    JsonObject,
-    OfferingListing, Prompt, PromptArgument, PromptMessages, Resource, ResourceContents,
-    ResourceTemplate, SubscriptionEvent, SubscriptionFilter, ToolCall, ToolContext, ToolDefinition,
-    ToolListing, ToolName, ToolResult,
+    JsonObject, OfferingListing, Prompt, PromptArgument, PromptMessages, Resource,
+    ResourceContents, ResourceTemplate, SubscriptionEvent, SubscriptionFilter, ToolCall,
+    ToolContext, ToolDefinition, ToolListing, ToolName, ToolResult,
 };
 use crate::provider::{ManagedServer, OfferingSupport, Preview, ToolProvider};
 
@@ -446,11 +445,8 @@ async fn primaries_take_turns_and_backups_wait() {
 
 #[tokio::test]
 async fn without_a_weight_for_each_nobody_chooses() {
-    let offering = |name| FakeOfferingServer {
-        prompts: vec!["greet"],
-        uris: vec!["note:one"],
-        ..shop(name)
-    };
+    let offering =
+        |name| FakeOfferingServer { prompts: vec!["greet"], uris: vec!["note:one"], ..shop(name) };
     let host = builder(vec![offering("one"), offering("two")])
         .routing_weights([("one".to_owned(), 1.0)])
         .build();

@@ -161,13 +161,12 @@ impl ServersView {
         }
         for listing in &catalogue.servers {
             let server = &listing.name;
-            match &listing.error {
-                Some(error) => drop(self.errors.insert(server.clone(), error.clone())),
-                None => {
-                    self.errors.remove(server);
-                    let tools = tools_of(server, catalogue);
-                    self.tool_lists.entry(server.clone()).or_default().advertise(tools);
-                }
+            if let Some(error) = &listing.error {
+                self.errors.insert(server.clone(), error.clone());
+            } else {
+                self.errors.remove(server);
+                let tools = tools_of(server, catalogue);
+                self.tool_lists.entry(server.clone()).or_default().advertise(tools);
             }
         }
     }

@@ -22,6 +22,8 @@ pub(in crate::tui) fn ready(name: &str) -> ServerStatus {
         transport: "stdio",
         endpoint: format!("mcp-{name} --stdio"),
         confinement: Vec::new(),
+        permissions: crate::model::ServerPermissions::default(),
+        credentials: Vec::new(),
         sandbox: None,
         era: Some(Era::Legacy),
         protocol: Some("2025-11-25".to_owned()),
