@@ -140,7 +140,7 @@ fn every_wrong_type_of_a_handle_has_its_place() {
         "credentials: { a: { type: bearer }, b: { type: oauth, redirect_port: x } }\nmcp_servers:\n  s: { url: https://a.example/, credentials: [a] }\n  t: { url: https://a.example/, credentials: [b] }\n",
     );
     let told = told(&configuration);
-    assert!(told[1].contains("'a' cannot be used: a credential of the type bearer"), "{told:?}");
+    assert!(told[2].contains("'a' cannot be used: a credential of the type bearer"), "{told:?}");
     assert_eq!((told.len(), configuration.servers.len()), (3, 0), "{told:?}");
 }
 
