@@ -22,9 +22,21 @@ pub(super) struct Failover {
     skipped: Vec<SkippedServer>,
     /// What the last of them failed with.
     earlier: Option<Error>,
+    /// The server is only looked up, which takes no turn of it.
+    is_lookup: bool,
 }
 
 impl Failover {
+    /// For finding out which server would get a request, without making one.
+    pub(super) fn lookup() -> Self {
+        Self { is_lookup: true, ..Self::default() }
+    }
+
+    /// Whether a request follows, which takes a turn of its server.
+    pub(super) fn takes_turn(&self) -> bool {
+        !self.is_lookup
+    }
+
     /// The servers that are not tried again.
     pub(super) fn skipped(&self) -> &[SkippedServer] {
         &self.skipped

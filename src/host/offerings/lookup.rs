@@ -233,7 +233,7 @@ impl ToolHost {
         }
         let weighted: Vec<WeightedServer<'_>> =
             owners.iter().map(|owner| (*owner, self.directory.weight_of(owner))).collect();
-        match self.directory.choose_server(item, &weighted, true, skipped) {
+        match self.directory.choose_server(item, &weighted, failover.takes_turn(), skipped) {
             ServerChoice::Chosen(_, routing) => {
                 Ok(Some(OfferingOwner { server: routing.server.clone(), routing: Some(routing) }))
             }

@@ -155,7 +155,7 @@ impl ToolHost {
     /// # Errors
     /// Unknown and ambiguous names (with suggestions), and what finding out ran into.
     pub async fn find_prompt(&self, name: &str, servers: &[String]) -> Result<Prompt, Error> {
-        let found = self.lookup_prompt(name, servers, &Failover::default()).await;
+        let found = self.lookup_prompt(name, servers, &Failover::lookup()).await;
         found.map(|(prompt, _)| prompt).map_err(|error| self.pipeline.masker.error(error))
     }
 

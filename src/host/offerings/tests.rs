@@ -444,6 +444,8 @@ async fn served(host: &ToolHost) -> [String; 3] {
 async fn primaries_take_turns_and_backups_wait() {
     let host = weighted(vec![(shop("spare"), 0.5), (shop("one"), 1.0), (shop("two"), 1.0)]);
     assert_eq!(served(&host).await, ["one", "one", "one"]);
+    // Looking takes no turn.
+    assert_eq!(host.find_prompt("greet", &[]).await.unwrap().name.component(), Some("one"));
     assert_eq!(served(&host).await, ["two", "two", "two"]);
     let read = host.read("note:one", &[], &never()).await.unwrap();
     let routing = read.routing.unwrap();

@@ -39,7 +39,7 @@ impl ToolHost {
         let mut wanted: Vec<(String, SubscriptionFilter)> = Vec::new();
         let owners = async {
             for uri in uris {
-                let server = self.resource_owner(uri, servers, &Failover::default()).await?.server;
+                let server = self.resource_owner(uri, servers, &Failover::lookup()).await?.server;
                 let known = wanted.iter_mut().find(|(known, _)| *known == server);
                 match known {
                     Some((_, wanted)) if wanted.uris.contains(uri) => {}
