@@ -284,13 +284,14 @@ fn internal_providers(
             // An entry may have several diagnostics; the first stands for all where it is listed.
             let known = |entry: &DisabledEntry| entry.role == FileRole::Tools && entry.name == name;
             if !configuration.disabled.iter().any(known) {
-                let (role, diagnostic) = (FileRole::Tools, diagnostic.clone());
-                let declares = Vec::new();
+                let mut own = configuration.tools.iter().map(|spec| &spec.definition);
+                let definition = own.find(|definition| definition.name.full() == name);
+                let definitions = definition.cloned().into_iter().collect();
                 configuration.disabled.push(DisabledEntry {
                     name,
-                    role,
-                    diagnostic,
-                    declares,
+                    role: FileRole::Tools,
+                    diagnostic: diagnostic.clone(),
+                    definitions,
                     refusal: None,
                 });
             }
@@ -339,7 +340,7 @@ fn disabled_entries(configuration: &Configuration) -> Vec<DisabledEntry> {
             name: entry.name.clone(),
             role: entry.role,
             diagnostic: Diagnostic::error(refusal.message()).with_location(entry.location.clone()),
-            declares: Vec::new(),
+            definitions: Vec::new(),
             refusal: Some(refusal),
         }
     };

@@ -22,12 +22,11 @@ pub(super) fn apply(configuration: &mut Configuration) {
         if let Err(diagnostic) = outcome {
             let name = spec.definition.name.full();
             let diagnostic = diagnostic.with_entry(name.clone());
-            let (role, shown) = (FileRole::Tools, diagnostic.clone());
             configuration.disabled.push(DisabledEntry {
                 name,
-                role,
-                diagnostic: shown,
-                declares: Vec::new(),
+                role: FileRole::Tools,
+                diagnostic: diagnostic.clone(),
+                definitions: vec![spec.definition],
                 refusal: None,
             });
             configuration.diagnostics.push(diagnostic);

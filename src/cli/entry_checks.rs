@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use crate::config::spec::{Configuration, DisabledEntry, FileRole};
+use crate::config::spec::Configuration;
 use crate::host::hidden_by_profile;
-use crate::model::{Error, ServerStatus};
+use crate::model::Error;
 
 /// Checks that every name in `names` is one of `known` servers.
 ///
@@ -20,8 +20,7 @@ pub fn require_servers(
         return Ok(());
     };
     if let Some(entry) = configuration.disabled.iter().find(|entry| entry.name == *name) {
-        let error = Error::config(format!("'{}' is {}", entry.name, out_of_service(entry)));
-        return Err(with_entry_details(error, entry));
+        return Err(entry.error());
     }
     if let Some(entry) = configuration.untrusted.iter().find(|entry| entry.name == *name) {
         return Err(entry.refusal());
@@ -37,38 +36,10 @@ pub fn require_servers(
     Err(error.with_hint(format!("known: {}", known.join(", "))))
 }
 
-/// The servers whose entries cannot be used, as far as `names` (all when empty) ask for them.
-pub fn broken_servers(configuration: &Configuration, names: &[String]) -> Vec<ServerStatus> {
-    let wanted = |entry: &&DisabledEntry| {
-        entry.role == FileRole::Servers && (names.is_empty() || names.contains(&entry.name))
-    };
-    let entries = configuration.disabled.iter().filter(wanted);
-    let status = |entry: &DisabledEntry| {
-        let error = with_entry_details(Error::config(out_of_service(entry)), entry);
-        ServerStatus::failed(&entry.name, error)
-    };
-    entries.map(status).collect()
-}
-
-fn out_of_service(entry: &DisabledEntry) -> String {
-    format!("out of service: {}", entry.diagnostic.message)
-}
-
-/// The error of an entry with its place and what can be done.
-fn with_entry_details(mut error: Error, entry: &DisabledEntry) -> Error {
-    let problem = &entry.diagnostic;
-    if let Some(place) = &problem.location {
-        error = error.with_location(place.clone());
-    }
-    match &problem.hint {
-        Some(hint) => error.with_hint(hint),
-        None => error,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::spec::{DisabledEntry, FileRole};
     use crate::model::Diagnostic;
 
     fn configuration() -> Configuration {
@@ -77,7 +48,7 @@ mod tests {
             name: "github".to_owned(),
             role: FileRole::Servers,
             diagnostic: problem,
-            declares: Vec::new(),
+            definitions: Vec::new(),
             refusal: None,
         };
         Configuration { disabled: vec![entry], ..Configuration::default() }

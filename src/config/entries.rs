@@ -48,7 +48,11 @@ pub fn is_bare(root: &ConfigNode) -> bool {
         ["command", "server_path"].iter().chain(&URL_KEYS).any(|key| node.get(key).is_some())
     };
     !entries.is_empty()
-        && !entries.iter().any(|(key, _)| canonical(SERVERS_FILE, &key.text).is_some())
+        && !entries.iter().any(|(key, value)| {
+            // Handles for secrets describe no server, and a server may be called that.
+            canonical(SERVERS_FILE, &key.text)
+                .is_some_and(|word| word != "credentials" || !describes_a_server(value))
+        })
         && entries.iter().all(|(_, value)| describes_a_server(value))
 }
 

@@ -54,6 +54,11 @@ impl ExpandedValues {
         self.record(format!("${{keyring:{name}}}"), secret);
     }
 
+    /// Records the value of a credential, whatever it looks like.
+    pub fn credential(&self, handle: &str, value: &str) {
+        self.record(format!("${{credential:{handle}}}"), value);
+    }
+
     fn record(&self, reference: String, value: &str) {
         if value.len() < SHORTEST {
             return;

@@ -50,6 +50,9 @@ const SIZE: &str = r#"{"anyOf":[{"type":"integer","minimum":1},{"type":"string",
 const SCHEMA: &str = r#"{"type":["object","boolean"]}"#;
 const VALUES: &str =
     r#"{"type":"object","additionalProperties":{"type":["string","number","boolean"]}}"#;
+const CREDENTIALS: &str =
+    r##"{"type":["object","null"],"additionalProperties":{"$ref":"#/$defs/credential"}}"##;
+const HANDLES: &str = r#"{"anyOf":[{"type":"string"},{"type":"array","items":{"type":"string"}}]}"#;
 const TOOL_LIST: &str = r##"{"type":["array","null"],"items":{"$ref":"#/$defs/tool"}}"##;
 const SERVER_MAP: &str =
     r##"{"type":["object","null"],"additionalProperties":{"$ref":"#/$defs/server"}}"##;
@@ -69,6 +72,7 @@ pub const TOOLS_FILE: &[KeySpec] = &[
         r#"{"type":"object","additionalProperties":{"type":["object","boolean"]}}"#,
         "JSON Schemas that param_schema_ref and response_schema_ref name.",
     ),
+    key("credentials", CREDENTIALS, "Handles for secrets, which entries name."),
     key("discover", PATTERNS, "Directories of more files like this one."),
     key_with_aliases("tools", &["tools_config"], TOOL_LIST, "The tools."),
     key("toolkits", TOOL_LIST, "Entries that give several tools each."),
@@ -144,6 +148,7 @@ pub const TOOL: &[KeySpec] = &[
         r#"{"type":"array","items":{"type":"string","pattern":"^[A-Za-z_][A-Za-z0-9_]*$"}}"#,
         "Names of variables that a call may set with --context NAME=VALUE.",
     ),
+    key("credentials", HANDLES, "The handles of the secrets that it is given."),
     key_with_aliases(
         "kind",
         &["provider_type", "type"],
@@ -220,6 +225,7 @@ pub const SERVERS_FILE: &[KeySpec] = &[
         r##"{"type":"array","items":{"$ref":"#/$defs/server"}}"##,
         "The servers as a list, each with its client_id.",
     ),
+    key("credentials", CREDENTIALS, "Handles for secrets, which entries name."),
     key("name", TEXT, "A name for the file."),
     key("description", TEXT, "What the file is for."),
     key("inputs", r#"{"type":"array"}"#, "Questions of another editor; not asked here."),
@@ -299,6 +305,12 @@ pub const SERVER: &[KeySpec] = &[
         r##"{"anyOf":[{"type":"boolean"},{"enum":["none","auto","limits","landlock","namespaces","bwrap"]},{"$ref":"#/$defs/sandbox"}]}"##,
         "What the program may reach: a level, or a mapping that says more.",
     ),
+    key("credentials", HANDLES, "The handles of the secrets that it is given."),
+    key(
+        "permissions",
+        r##"{"anyOf":[{"$ref":"#/$defs/permissions"},{"type":"null"}]}"##,
+        "What it may offer and use; what is not named is not restricted.",
+    ),
     key(
         "insecure",
         BOOL,
@@ -376,6 +388,36 @@ pub const AUTH: &[KeySpec] = &[
     ),
 ];
 
+/// Keys of a handle under `credentials`; those of logins have the keys of `auth` too.
+pub const CREDENTIAL: &[KeySpec] = &[
+    key(
+        "type",
+        r#"{"enum":["bearer","header","api_key","env","oauth","client_credentials"]}"#,
+        "How it reaches the wire: a bearer token, a header, a variable of a program, or a login.",
+    ),
+    key("value", TEXT, "The secret, as a reference such as ${VAR} or ${file:PATH}."),
+    key("header", TEXT, "header, api_key: the name of the header; X-API-Key for an API key."),
+    key("variable", TEXT, "The variable in which a program gets it."),
+    key("description", TEXT, "What it is for."),
+];
+
+/// Keys of `permissions` of a server.
+pub const PERMISSIONS: &[KeySpec] = &[
+    key("tools", PATTERNS, "Only these tools are listed and called; patterns with *."),
+    key("prompts", PATTERNS, "Only these prompts are listed and filled in; patterns with *."),
+    key(
+        "resources",
+        PATTERNS,
+        "Only these resources are listed and read: addresses or names; patterns with *.",
+    ),
+    key("network", BOOL, "Whether its program may use the network; false needs a sandbox."),
+    key(
+        "credentials",
+        r##"{"anyOf":[{"$ref":"#/$defs/credential_type"},{"type":"array","items":{"$ref":"#/$defs/credential_type"}}]}"##,
+        "The types of the credentials that it may be given.",
+    ),
+];
+
 /// Keys of `sandbox`, for tools and servers alike.
 pub const SANDBOX: &[KeySpec] = &[
     key(
@@ -418,7 +460,7 @@ pub fn spellings(table: &[KeySpec]) -> impl Iterator<Item = &str> {
 mod tests {
     use super::*;
 
-    const TABLES: [&[KeySpec]; 11] = [
+    const TABLES: [&[KeySpec]; 13] = [
         TOOLS_FILE,
         TOOL,
         ANNOTATIONS,
@@ -429,6 +471,8 @@ mod tests {
         SERVERS_FILE,
         SERVER,
         AUTH,
+        CREDENTIAL,
+        PERMISSIONS,
         SANDBOX,
     ];
 

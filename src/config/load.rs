@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::consent::{self, Consent, EnvironmentAccess};
 use super::discover::{self, LoadRequest};
+use super::entries;
 use super::environment::Environment;
 use super::expanded::ExpandedValues;
 use super::keys::{self, TOOLS_FILE, canonical};
@@ -46,6 +47,7 @@ pub fn load(
     loader.builder.configuration.diagnostics = sources.diagnostics;
     loader.builder.configuration.searched = sources.searched;
     loader.scopes(&sources.files);
+    loader.credentials(&sources.files);
     for file in sources.files {
         loader.file(&file);
     }
@@ -87,6 +89,30 @@ impl<'a> Loader<'a> {
                 self.builder.configuration.diagnostics.extend(entry_diagnostics.diagnostics);
             }
         }
+    }
+
+    /// Reads the handles of all files before any entry names one.
+    fn credentials(&mut self, files: &[SourceFile]) {
+        for file in files {
+            let Some(node) = file.parsed.root.get("credentials") else { continue };
+            if entries::is_bare(&file.parsed.root) {
+                continue;
+            }
+            let (access, base_dir) = (self.access(file), file.base_dir(&self.environment.cwd()));
+            self.builder.literals.credentials(node, &mut self.builder.configuration.diagnostics);
+            let layer = file.candidate.layer;
+            let told = self.builder.credentials.read(node, layer, &access, &base_dir);
+            self.builder.configuration.diagnostics.extend(told);
+        }
+    }
+
+    /// The environment, as the entries of a file may use it.
+    fn access(&self, source: &SourceFile) -> EnvironmentAccess<'a> {
+        EnvironmentAccess::new(
+            self.environment,
+            self.consent.grant(source),
+            self.builder.configuration.expanded.clone(),
+        )
     }
 
     fn file(&mut self, source: &SourceFile) {
@@ -141,11 +167,7 @@ impl<'a> Loader<'a> {
             _ => base_dir.clone(),
         };
         FileContext {
-            access: EnvironmentAccess::new(
-                self.environment,
-                self.consent.grant(source),
-                self.builder.configuration.expanded.clone(),
-            ),
+            access: self.access(source),
             kinds: self.kinds,
             layer: candidate.layer,
             is_project: source.is_project(),
@@ -205,7 +227,7 @@ impl<'a> Loader<'a> {
                 "components" => tools::list(value, "components", file, &mut self.builder),
                 "version" => check_version(&value, &mut entry_diagnostics),
                 // Read before the entries of any file.
-                "scopes" | "discover" => {}
+                "scopes" | "discover" | "credentials" => {}
                 _ => {
                     self.settings.read(word, &value, file, &mut entry_diagnostics);
                 }

@@ -8,14 +8,17 @@
 //! [`Grant`]: consent::Grant
 
 pub mod consent;
+mod credentials;
 pub mod discover;
 mod entries;
 pub mod environment;
 pub mod expanded;
+pub mod inactive_entries;
 pub mod keys;
 pub mod load;
 pub mod node;
 pub mod parse;
+mod permissions;
 pub mod plain_http;
 pub mod read;
 pub mod references;

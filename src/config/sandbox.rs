@@ -102,6 +102,18 @@ impl SandboxSpec {
         }
     }
 
+    /// One that keeps nothing from the program but the network.
+    pub fn without_network(location: SourceLocation) -> Self {
+        let everything = || vec![PathBuf::from("/")];
+        Self {
+            read: Some(everything()),
+            write: everything(),
+            network: Some(false),
+            metadata: Some(true),
+            ..Self::plain(SandboxLevel::Auto, location)
+        }
+    }
+
     /// Everything it says, in lines that a person reads before allowing it.
     pub fn lines(&self) -> Vec<String> {
         let mut said = vec![self.level.as_str().to_owned()];

@@ -6,12 +6,12 @@
 use serde_json::{Map, Value, json};
 
 use super::keys::{
-    ANNOTATIONS, AUTH, DEFAULTS, KeySpec, PROFILE, RECORD, RULE, SANDBOX, SERVER, SERVERS_FILE,
-    TOOL, TOOLS_FILE,
+    ANNOTATIONS, AUTH, CREDENTIAL, DEFAULTS, KeySpec, PERMISSIONS, PROFILE, RECORD, RULE, SANDBOX,
+    SERVER, SERVERS_FILE, TOOL, TOOLS_FILE,
 };
 use super::node::{ConfigNode, NodeValue};
 use super::spec::{Configuration, KindDescriptor};
-use crate::model::{Diagnostic, ToolDefinition};
+use crate::model::{CredentialKind, Diagnostic, ToolDefinition};
 
 const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
 
@@ -34,6 +34,7 @@ pub fn tools_file(kinds: &[KindDescriptor]) -> Value {
             ("tool", tool),
             ("annotations", object(ANNOTATIONS, &[])),
             ("defaults", object(DEFAULTS, &[])),
+            ("credential", credential()),
             ("profile", object(PROFILE, &[])),
             ("record", object(RECORD, &[])),
             ("rule", object(RULE, &["match", "action"])),
@@ -52,6 +53,9 @@ pub fn servers_file() -> Value {
             ("server", object(SERVER, &[])),
             ("auth", object(AUTH, &[])),
             ("sandbox", object(SANDBOX, &[])),
+            ("credential", credential()),
+            ("credential_type", json!({ "enum": CredentialKind::ALL.map(CredentialKind::as_str) })),
+            ("permissions", object(PERMISSIONS, &[])),
             ("declared_tool", object(TOOL, &[])),
             ("annotations", object(ANNOTATIONS, &[])),
             ("defaults", object(DEFAULTS, &[])),
@@ -60,6 +64,20 @@ pub fn servers_file() -> Value {
     // A bare map of servers has no key of ours.
     if let Value::Object(schema) = &mut schema {
         schema.insert("additionalProperties".to_owned(), json!({ "$ref": "#/$defs/server" }));
+    }
+    schema
+}
+
+/// A handle under `credentials`: its own keys, and those of the logins that it may be.
+fn credential() -> Value {
+    let mut schema = object(CREDENTIAL, &["type"]);
+    let logins = object(AUTH, &[]);
+    if let (Some(Value::Object(own)), Some(Value::Object(logins))) =
+        (schema.get_mut("properties"), logins.get("properties"))
+    {
+        for (key, shape) in logins {
+            own.entry(key).or_insert_with(|| shape.clone());
+        }
     }
     schema
 }

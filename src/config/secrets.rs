@@ -78,6 +78,17 @@ impl LiteralSecrets {
         }
     }
 
+    /// The same for the handles under `credentials`, whose values are secrets.
+    pub fn credentials(&mut self, node: &ConfigNode, diagnostics: &mut Vec<Diagnostic>) {
+        for (handle, credential) in node.entries() {
+            for (key, value) in credential.entries() {
+                let path = format!("credentials.{}.{}", handle.text, key.text);
+                let is_secret = key.text == "value" || names_secret(&key.text);
+                self.value(value, &path, is_secret, diagnostics);
+            }
+        }
+    }
+
     fn value(
         &mut self,
         node: &ConfigNode,

@@ -72,8 +72,25 @@ impl ValueListing {
                 (_, None) if candidate.role == FileRole::Servers => {
                     self.entry(role, "", &key.text, value, candidate.layer);
                 }
+                (NodeValue::Map(handles), Some("credentials")) => {
+                    for (handle, credential) in handles {
+                        self.credential(&handle.text, credential, candidate.layer);
+                    }
+                }
                 _ => self.value(&key.text, &key.text, value, candidate.layer, false),
             }
+        }
+    }
+
+    /// A handle, whose value is a secret whatever it looks like.
+    fn credential(&mut self, handle: &str, node: &ConfigNode, layer: Layer) {
+        if node.entries().is_empty() {
+            self.value(&format!("credentials.{handle}"), "secret", node, layer, false);
+        }
+        for (key, value) in node.entries() {
+            let path = format!("credentials.{handle}.{}", key.text);
+            let name = if key.text == "value" { "secret" } else { &key.text };
+            self.value(&path, name, value, layer, false);
         }
     }
 

@@ -15,10 +15,13 @@ pub use super::consent::{CodeFilesFn, KindClaim, KindDescriptor};
 use super::consent::{Grant, Seal, TrustRequest};
 pub use super::discover::FileRole;
 use super::expanded::ExpandedValues;
+pub use super::inactive_entries::{DisabledEntry, UntrustedEntry};
 use super::node::ConfigNode;
 use super::sandbox::SandboxSpec;
 pub use crate::model::Layer;
-use crate::model::{Diagnostic, EntryOrigin, Error, SourceLocation, ToolDefinition};
+use crate::model::{
+    CredentialUse, Diagnostic, EntryOrigin, ServerPermissions, SourceLocation, ToolDefinition,
+};
 
 /// What all files of one load mean together.
 #[derive(Debug, Default)]
@@ -68,63 +71,6 @@ pub struct LoadedFile {
     pub role: FileRole,
     /// Which step of the look-up found the file; earlier layers win.
     pub layer: Layer,
-}
-
-/// An entry out of service.
-#[derive(Debug, Clone)]
-pub struct DisabledEntry {
-    /// Its name, as far as it has one.
-    pub name: String,
-    /// A tool entry or a server entry.
-    pub role: FileRole,
-    /// The finding that took the entry out of service.
-    pub diagnostic: Diagnostic,
-    /// The names of the tools that a server's entry declares.
-    pub declares: Vec<String>,
-    /// The error of calls that need the entry; `None` when it is simply out of service.
-    pub refusal: Option<Error>,
-}
-
-/// An entry of an untrusted project: only what its file says of it.
-#[derive(Debug, Clone)]
-pub struct UntrustedEntry {
-    /// The name as the entry writes it.
-    pub name: String,
-    /// A tool entry or a server entry.
-    pub role: FileRole,
-    /// Its kind, `mcp` for servers.
-    pub kind: &'static str,
-    /// What the file says about it.
-    pub description: Option<String>,
-    /// What can be listed of it: the entry itself, and the tools that a server's entry declares.
-    pub definitions: Vec<ToolDefinition>,
-    /// What it would do, in lines for people.
-    pub effects: Vec<String>,
-    /// The command that allows it.
-    pub trust_command: String,
-    /// Whether the project was trusted before it became what it is.
-    pub has_changed: bool,
-    /// The position in its file, for messages.
-    pub location: SourceLocation,
-}
-
-impl UntrustedEntry {
-    /// The refusal of everything that would make it act.
-    pub fn refusal(&self) -> Error {
-        let why = if self.has_changed {
-            "not trusted any more: its project changed"
-        } else {
-            "not trusted yet"
-        };
-        let error = match self.role {
-            FileRole::Servers => Error::denied(why).with_server(&self.name),
-            FileRole::Tools => Error::denied(format!("'{}' is {why}", self.name)),
-        };
-        error
-            .with_location(self.location.clone())
-            .with_details(self.effects.iter().cloned())
-            .with_hint(format!("see what it would do and allow it: {}", self.trust_command))
-    }
 }
 
 /// One internal tool, ready for its kind.
@@ -192,6 +138,10 @@ pub struct ServerSpec {
     pub requires_approval: bool,
     /// What its program may reach; `None` is everything the user can. Only for child processes.
     pub sandbox: Option<SandboxSpec>,
+    /// What it may offer and use.
+    pub permissions: ServerPermissions,
+    /// The credentials it is given, by their handles; their values are in `endpoint`.
+    pub credentials: Vec<CredentialUse>,
     /// Names of variables that a call may set with `--context`.
     pub context_env: Arc<[String]>,
     /// The layer and the declaration by which pins, logins and policy recognise the entry.

@@ -1,4 +1,4 @@
-//! Choosing among several servers that offer one tool.
+//! Choosing among several servers that offer one tool, prompt or resource.
 //!
 //! A server's `routing_weight` puts it into a tier: 1.0 and more are the primaries; every weight
 //! below is a tier of backups of its own, the greater first. Of the highest tier in which some
@@ -11,10 +11,12 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
+use crate::model::ListKind;
+
 /// A server from this weight on is a primary.
 const PRIMARY: f64 = 1.0;
 
-/// One server that offers the tool.
+/// One server that offers the item.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct ServerCandidate<'a> {
     pub(super) server: &'a str,
@@ -55,20 +57,27 @@ pub(super) fn preferred(choices: &[ServerCandidate<'_>]) -> Option<usize> {
 /// How much each server has earned towards its next turn.
 type Credit = HashMap<String, f64>;
 
-/// The turns taken so far, for each tool.
+/// Something that several servers offer: the list it is on, and its name or address there.
+pub(super) type SharedItem<'a> = (ListKind, &'a str);
+
+/// The turns taken so far, for each item.
 #[derive(Debug, Default)]
-pub(super) struct Balancer(Mutex<HashMap<String, Credit>>);
+pub(super) struct Balancer(Mutex<HashMap<(ListKind, String), Credit>>);
 
 impl Balancer {
-    /// The place of the server that gets the next call of `tool`; nothing when none is available.
-    pub(super) fn pick(&self, tool: &str, choices: &[ServerCandidate<'_>]) -> Option<usize> {
+    /// The place of the server that gets the next request for `item`; nothing when none is available.
+    pub(super) fn pick(
+        &self,
+        (list, name): SharedItem<'_>,
+        choices: &[ServerCandidate<'_>],
+    ) -> Option<usize> {
         let candidates = candidates(choices);
         if candidates.len() < 2 {
             return candidates.first().copied();
         }
-        // Tools that several servers offer are on their lists, which are bounded.
+        // What several servers offer is on their lists, which are bounded.
         let mut turns = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        next_turn(turns.entry(tool.to_owned()).or_default(), &candidates, choices)
+        next_turn(turns.entry((list, name.to_owned())).or_default(), &candidates, choices)
     }
 }
 
@@ -106,7 +115,9 @@ mod tests {
 
     fn picks(choices: &[ServerCandidate<'_>], times: usize) -> String {
         let balance = Balancer::default();
-        (0..times).map(|_| choices[balance.pick("t", choices).unwrap()].server).collect()
+        (0..times)
+            .map(|_| choices[balance.pick((ListKind::Tools, "t"), choices).unwrap()].server)
+            .collect()
     }
 
     #[test]
@@ -121,13 +132,13 @@ mod tests {
         let mut all = [choice("z", 0.0), choice("c", 0.2), choice("b", 0.5), choice("a", 1.0)];
         let mut order = String::new();
         for _ in 0..4 {
-            let at = Balancer::default().pick("t", &all).unwrap();
+            let at = Balancer::default().pick((ListKind::Tools, "t"), &all).unwrap();
             assert_eq!(preferred(&all), Some(at));
             order.push_str(all[at].server);
             all[at].available = false;
         }
         assert_eq!(order, "abcz");
-        assert_eq!(Balancer::default().pick("t", &all), None);
+        assert_eq!(Balancer::default().pick((ListKind::Tools, "t"), &all), None);
         assert_eq!(picks(&[choice("a", 0.5), choice("b", 0.5)], 4), "abab");
     }
 
@@ -140,9 +151,9 @@ mod tests {
     #[test]
     fn each_tool_has_turns_of_its_own() {
         let (balance, all) = (Balancer::default(), [choice("a", 1.0), choice("b", 1.0)]);
-        assert_eq!(balance.pick("one", &all), Some(0));
-        assert_eq!(balance.pick("two", &all), Some(0));
-        assert_eq!(balance.pick("one", &all), Some(1));
+        assert_eq!(balance.pick((ListKind::Tools, "one"), &all), Some(0));
+        assert_eq!(balance.pick((ListKind::Tools, "two"), &all), Some(0));
+        assert_eq!(balance.pick((ListKind::Tools, "one"), &all), Some(1));
     }
 
     proptest! {
@@ -171,7 +182,7 @@ mod tests {
                 .collect();
             let balance = Balancer::default();
             for _ in 0..times {
-                match balance.pick("t", &all) {
+                match balance.pick((ListKind::Tools, "t"), &all) {
                     Some(at) => prop_assert!(all[at].available),
                     None => prop_assert!(all.iter().all(|choice| !choice.available)),
                 }

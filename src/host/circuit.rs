@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::model::{CircuitState, Error, ErrorKind, ToolResult};
+use crate::model::{CircuitState, Error, ErrorKind};
 use crate::util::units::show_duration;
 
 /// Failures in a row that open a circuit.
@@ -81,10 +81,10 @@ enum HealthSignal {
     Neutral,
 }
 
-fn health_signal(outcome: Result<&ToolResult, &Error>) -> HealthSignal {
+fn health_signal(outcome: Result<(), &Error>) -> HealthSignal {
     match outcome.map_err(Error::kind) {
         // A no is an answer.
-        Ok(_) | Err(ErrorKind::Tool) => HealthSignal::Healthy,
+        Ok(()) | Err(ErrorKind::Tool) => HealthSignal::Healthy,
         Err(ErrorKind::Unreachable | ErrorKind::Timeout | ErrorKind::Protocol) => {
             HealthSignal::Failing
         }
@@ -113,8 +113,8 @@ impl Circuits {
         }
     }
 
-    /// Notes how a call of this server ended.
-    pub(super) fn record_outcome(&self, server: &str, outcome: Result<&ToolResult, &Error>) {
+    /// Notes how a request to this server ended.
+    pub(super) fn record_outcome(&self, server: &str, outcome: Result<(), &Error>) {
         let mut all = self.all();
         match (health_signal(outcome), outcome) {
             (HealthSignal::Healthy, _) => drop(all.remove(server)),
@@ -167,7 +167,7 @@ mod tests {
     }
 
     fn answer(circuits: &Circuits) {
-        circuits.record_outcome("s", Ok(&ToolResult::text("hi")));
+        circuits.record_outcome("s", Ok(()));
     }
 
     #[tokio::test(start_paused = true)]

@@ -43,6 +43,8 @@ pub(super) struct ToolDirectory {
     /// Counts the catalogues that were built and the changes of registered tools and providers.
     version: AtomicU64,
     registrations: AtomicU64,
+    /// Counts the requests that may start something.
+    starts: AtomicU64,
 }
 
 /// What a [`ToolDirectory`] is made of.
@@ -76,6 +78,7 @@ impl ToolDirectory {
             circuits: Circuits::default(),
             version: AtomicU64::new(0),
             registrations: AtomicU64::new(0),
+            starts: AtomicU64::new(0),
         }
     }
 
@@ -110,6 +113,11 @@ impl ToolDirectory {
         ProviderLease::of(self.providers().server(name)?)
     }
 
+    /// The share of requests that the server with this name gets of what several offer.
+    pub(super) fn weight_of(&self, name: &str) -> Option<f64> {
+        self.providers().server(name)?.weight
+    }
+
     /// The names of all servers, in catalogue order.
     pub(super) fn server_names(&self) -> Vec<String> {
         self.providers().iter().filter_map(|provider| provider.server.clone()).collect()
@@ -124,6 +132,8 @@ impl ToolDirectory {
             (ListScope::Everything, _) | (ListScope::Servers(_), None) => true,
             (ListScope::Servers(names), Some(server)) => names.contains(server),
         };
+        let contacted = table.iter().filter(|p| view.may_show(p) && is_contacted(p));
+        self.mark_start(contacted.map(Arc::as_ref));
         let parts = join_all(table.iter().map(|provider| async {
             if !view.may_show(provider) {
                 None
@@ -146,15 +156,19 @@ impl ToolDirectory {
                 None => {}
             }
         }
+        let (own, of_servers) = self.out_of_service(scope, &local, &servers);
+        local.extend(own);
+        servers.extend(of_servers);
         let version = self.version.fetch_add(1, Ordering::Relaxed) + 1;
         let mut catalogue = build::build(version, local, servers);
         catalogue.tools.retain(|tool| view.shows(tool));
         if let ListScope::Servers(names) = scope {
             let missing = names.iter().filter_map(|name| {
-                let error = match table.server(name) {
-                    None => Error::usage(format!("unknown server '{name}'")),
-                    Some(server) if !view.may_show(server) => view.refusal(name),
-                    Some(_) => return None,
+                let error = match (table.server(name), self.disabled_server(name)) {
+                    (Some(server), _) if !view.may_show(server) => view.refusal(name),
+                    (Some(_), _) => return None,
+                    (None, Some(entry)) => entry.error(),
+                    (None, None) => Error::usage(format!("unknown server '{name}'")),
                 };
                 Some(ServerListing { name: name.clone(), error: Some(error), is_partial: false })
             });
@@ -163,9 +177,21 @@ impl ToolDirectory {
         catalogue
     }
 
-    /// What a file declares of a tool whose server did not answer: enough to read about, with the
-    /// reason why it cannot be called.
+    /// Notes that one request may start all of these providers.
+    pub(super) fn mark_start<'p>(
+        &self,
+        providers: impl IntoIterator<Item = &'p RegisteredProvider>,
+    ) {
+        let request = self.starts.fetch_add(1, Ordering::Relaxed) + 1;
+        providers.into_iter().for_each(|provider| provider.mark_start(request));
+    }
+
+    /// What a file declares of a tool whose server did not answer, or whose entry is out of
+    /// service: enough to read about, with the reason why it cannot be called.
     pub(super) fn declared_fallback(&self, name: &str, error: &Error) -> Option<ToolDefinition> {
+        if error.kind() == ErrorKind::Config {
+            return self.disabled_definition(name);
+        }
         let is_unanswered = matches!(
             error.kind(),
             ErrorKind::Unreachable | ErrorKind::Timeout | ErrorKind::Auth | ErrorKind::Protocol

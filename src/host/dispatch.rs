@@ -74,13 +74,13 @@ impl ToolHost {
         self.pipeline.new_call_id()
     }
 
-    /// One call to one server. Whether another one could have taken it stands beside the outcome.
+    /// One call to one server.
     pub(super) async fn call_once(
         &self,
         request: &CallRequest,
         nesting: &Nesting,
         skipped: &[SkippedServer],
-    ) -> Result<(CallOutcome, bool), Error> {
+    ) -> Result<CallOutcome, Error> {
         require_audit(self, &request.name)?;
         let call_id = request.id.clone().unwrap_or_else(|| self.new_call_id());
         let parent = nesting.parent.as_ref();
@@ -155,8 +155,7 @@ impl ToolHost {
         };
         let bytes = result.as_ref().map_or(0, content::size);
         record.close(&mut result, bytes);
-        let outcome = CallOutcome { definition: Arc::clone(&tool.definition), result, metadata };
-        Ok((outcome, route.has_alternatives()))
+        Ok(CallOutcome { definition: Arc::clone(&tool.definition), result, metadata })
     }
 
     /// Finds the tool and readies the arguments; contacts at most the tool's server.
@@ -330,11 +329,12 @@ impl ToolHost {
                 ..self.sessions.context(request, record.call.id.clone(), definition, &limits)
             };
             let context = caller::without_secrets(context, definition, &self.pipeline.masker);
+            self.directory.mark_start([&*route.provider]);
             let outcome = attempt.run(context, total.as_mut()).await;
             if let Some(server) = &route.provider.server
                 && !route.provider.usage.is_removed()
             {
-                self.directory.circuits.record_outcome(server, outcome.as_ref());
+                self.directory.circuits.record_outcome(server, outcome.as_ref().map(drop));
             }
             if route.has_alternatives() && outcome.as_ref().err().is_some_and(is_unsent) {
                 return outcome;

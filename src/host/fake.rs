@@ -40,6 +40,8 @@ pub(super) struct FakeProvider {
     /// Its share of calls, as a server; read when the host is built.
     pub(super) weight: Mutex<Option<f64>>,
     pub(super) answer: FakeAnswer,
+    /// Hears of its end, and says how long that takes.
+    pub(super) end: Option<Box<dyn Fn() -> Duration + Send + Sync>>,
 }
 
 impl FakeProvider {
@@ -58,6 +60,7 @@ impl FakeProvider {
             answer: Box::new(|_, call| {
                 Box::pin(async move { Ok(ToolResult::json(Value::Object(call.arguments))) })
             }),
+            end: None,
         }
     }
 
@@ -87,6 +90,12 @@ impl FakeProvider {
 
     pub(super) fn set_weight(&self, weight: Option<f64>) {
         *self.weight.lock().unwrap() = weight;
+    }
+
+    /// Tells `end` that it is closed, which takes as long as that says.
+    pub(super) fn ending(mut self, end: impl Fn() -> Duration + Send + Sync + 'static) -> Self {
+        self.end = Some(Box::new(end));
+        self
     }
 
     pub(super) fn listed(&self) -> usize {
@@ -148,6 +157,9 @@ impl ToolProvider for FakeProvider {
 
     async fn close(&self) {
         self.closed.fetch_add(1, Ordering::Relaxed);
+        if let Some(end) = &self.end {
+            tokio::time::sleep(end()).await;
+        }
     }
 
     fn as_server(&self) -> Option<&dyn ManagedServer> {
@@ -171,6 +183,8 @@ impl ManagedServer for FakeProvider {
             endpoint: "fake".into(),
             confinement: Vec::new(),
             sandbox: None,
+            permissions: crate::model::ServerPermissions::default(),
+            credentials: Vec::new(),
             era: None,
             protocol: Some("2025-11-25".into()),
             supported_versions: Vec::new(),

@@ -4,6 +4,7 @@
 //! between providers.
 
 use std::collections::{BTreeSet, HashMap};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -15,7 +16,10 @@ use super::provider_usage::ProviderUsage;
 use super::validate::{SchemaChecker, complexity};
 use crate::catalogue::build::Contribution;
 use crate::catalogue::drift;
-use crate::model::{Diagnostic, Error, ErrorPhase, Origin, ToolDefinition, ToolStatus};
+use crate::catalogue::naming;
+use crate::model::{
+    Diagnostic, Error, ErrorPhase, Origin, ToolDefinition, ToolStatus, WithheldItem,
+};
 use crate::provider::{ManagedServer, ToolListVersion, ToolProvider};
 use crate::util::units::show_duration;
 
@@ -49,6 +53,8 @@ pub(super) struct ToolListSnapshot {
     by_name: HashMap<String, usize>,
     pub(super) diagnostics: Vec<Diagnostic>,
     pub(super) partial: bool,
+    /// Tools that are there and that the entry keeps back.
+    withheld: Vec<WithheldItem>,
     /// How long connecting took, when this list was the reason to connect.
     pub(super) connect: Option<Duration>,
     /// The protocol revision, for servers.
@@ -74,6 +80,14 @@ impl ToolListSnapshot {
     /// The tool with exactly this full name.
     pub(super) fn find(&self, full: &str) -> Option<&Arc<ListedTool>> {
         self.by_name.get(full).and_then(|at| self.tools.get(*at))
+    }
+
+    /// The error of a call of a tool that its entry keeps back, by its full or its own name.
+    pub(super) fn refusal(&self, component: Option<&str>, name: &str) -> Option<Error> {
+        let own = component.and_then(|component| naming::after_component(name, component));
+        let withheld =
+            self.withheld.iter().find(|item| item.name == name || Some(&*item.name) == own)?;
+        Some(withheld.reason.clone())
     }
 
     fn contribution(&self) -> Contribution {
@@ -105,6 +119,8 @@ pub(super) struct RegisteredProvider {
     cached: Mutex<Option<Arc<ToolListSnapshot>>>,
     /// Held while listing, so that callers at the same time ask only once.
     listing_lock: tokio::sync::Mutex<()>,
+    /// With which of the host's requests it was first made to start something; 0 before that.
+    first_start: AtomicU64,
 }
 
 impl RegisteredProvider {
@@ -122,7 +138,22 @@ impl RegisteredProvider {
             declared: Mutex::default(),
             cached: Mutex::default(),
             listing_lock: tokio::sync::Mutex::default(),
+            first_start: AtomicU64::new(0),
         }
+    }
+
+    /// Notes that the request with this number may start what the provider runs or contacts.
+    pub(super) fn mark_start(&self, request: u64) {
+        let unmarked = self.first_start.load(Ordering::Relaxed) == 0;
+        if unmarked {
+            // Of two at the same time either is right.
+            self.first_start.store(request, Ordering::Relaxed);
+        }
+    }
+
+    /// With which request it was first made to start something; 0 when with none.
+    pub(super) fn first_start(&self) -> u64 {
+        self.first_start.load(Ordering::Relaxed)
     }
 
     /// Whether listing has to start or contact something.
@@ -319,6 +350,7 @@ impl RegisteredProvider {
         let snapshot = Arc::new(ToolListSnapshot {
             diagnostics: problems,
             partial: listing.is_partial,
+            withheld: listing.withheld,
             connect: known.connect.filter(|_| !was_ready),
             protocol: known.protocol,
             version,
@@ -331,6 +363,13 @@ impl RegisteredProvider {
         *self.cached.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&snapshot));
         Ok(snapshot)
     }
+}
+
+/// The servers among the providers that could not be listed, and why.
+pub(super) fn failed_servers(
+    bad: &[(Arc<RegisteredProvider>, Error)],
+) -> impl Iterator<Item = (&str, &Error)> {
+    bad.iter().filter_map(|(provider, error)| Some((provider.server.as_deref()?, error)))
 }
 
 /// Schemas beyond the limits are known at a glance; others show when they are compiled.

@@ -38,10 +38,12 @@ mod attempt;
 mod balancer;
 mod call_record;
 mod circuit;
+mod closing;
 mod directory;
 mod dispatch;
 mod failover;
 mod not_found;
+mod out_of_service;
 mod output_check;
 mod pipeline;
 mod profiles;
@@ -68,7 +70,7 @@ use futures_util::future::join_all;
 
 use crate::catalogue::Catalogue;
 use crate::model::{
-    Browser, Error, JsonObject, LoginReport, ServerState, ServerStatus, ToolDefinition, ToolResult,
+    Browser, Error, JsonObject, LoginReport, ServerState, ServerStatus, ToolDefinition,
 };
 use crate::provider::LoginSupport;
 use builder::ToolHostBuilder;
@@ -157,7 +159,8 @@ impl ToolHost {
     }
 
     /// Finds the one tool a person means, contacting no more servers than needed. One that a file
-    /// declares is described from there when its server does not answer, as unavailable.
+    /// declares is described from there when its server does not answer or its entry is out of
+    /// service, as unavailable.
     ///
     /// # Errors
     /// Unknown and ambiguous names (with suggestions), and what finding out ran into.
@@ -168,7 +171,8 @@ impl ToolHost {
             Ok(route) => route,
             Err(error) => {
                 let error = self.pipeline.masker.error(error);
-                return self.directory.declared_fallback(name, &error).ok_or(error);
+                let declared = self.directory.declared_fallback(name, &error);
+                return declared.filter(|tool| view.shows(tool)).ok_or(error);
             }
         };
         let mut tool = ToolDefinition::clone(&route.tool.definition);
@@ -261,6 +265,7 @@ impl ToolHost {
             None => false,
         });
         let leases: Vec<ProviderLease> = wanted.filter_map(ProviderLease::of).collect();
+        self.directory.mark_start(leases.iter().map(|lease| &**lease));
         let servers = leases.iter().filter_map(|lease| Some((lease, lease.inner.as_server()?)));
         let checks = servers.map(|(lease, server)| async {
             let check = lease.while_registered(async { Ok(server.check().await) });
@@ -278,9 +283,7 @@ impl ToolHost {
             // A sign of life is as good as an answered call.
             match &status.state {
                 ServerState::Ready => {
-                    self.directory
-                        .circuits
-                        .record_outcome(&status.name, Ok(&ToolResult::default()));
+                    self.directory.circuits.record_outcome(&status.name, Ok(()));
                 }
                 ServerState::Failed(error) => {
                     self.directory.circuits.record_outcome(&status.name, Err(error));
@@ -289,21 +292,6 @@ impl ToolHost {
             }
         }
         all.into_iter().map(|status| self.with_host_state(status)).collect()
-    }
-
-    /// Ends everything that was started, all providers at once. Nothing can be registered from now
-    /// on. Idempotent.
-    pub async fn close(&self) {
-        let (providers, leaving) = {
-            let mut roster = self.directory.roster();
-            roster.is_closed = true;
-            (self.directory.providers(), roster.leaving.clone())
-        };
-        // Each provider bounds its shutdown; the bound here is for one that does not.
-        let all = providers.iter().chain(&leaving).map(|provider| provider.inner.close());
-        let all = join_all(all);
-        let _elapsed = tokio::time::timeout(limits::STOP_GRACE_PERIOD * 2, all).await;
-        self.sessions.live.clear();
     }
 }
 

@@ -1,6 +1,7 @@
 //! What is said when no tool has the name that was looked for.
 //!
-//! Owns: whose fault that is — the name's, a broken entry's or a silent server's — and what to try
+//! Owns: whose fault that is — the name's, a broken entry's or a silent server's, or an entry's that
+//! keeps the tool back — and what to try
 //! instead. Never does: search.
 
 use std::sync::Arc;
@@ -10,29 +11,9 @@ use super::listings::RegisteredProvider;
 use super::router::{ProviderListings, SHOWN, Search, ToolCandidate, is_in_scope};
 use super::silent_servers::SilentServers;
 use crate::catalogue::naming;
-use crate::config::spec::{DisabledEntry, FileRole};
 use crate::model::{Error, ToolName};
 
 impl ToolDirectory {
-    /// The entry a person means is in a file, but something is wrong with it.
-    pub(super) fn disabled_entry_error(&self, name: &str) -> Option<Error> {
-        let entry = self.disabled.iter().find(|entry| {
-            entry.name == name
-                || ((entry.role == FileRole::Servers || entry.refusal.is_some())
-                    && naming::after_component(name, &entry.name).is_some())
-        })?;
-        Some(entry_error(entry))
-    }
-
-    /// The same for an unknown name that may be one of the tools of an entry.
-    fn disabled_component_error(&self, name: &str) -> Option<Error> {
-        let entry = self
-            .disabled
-            .iter()
-            .find(|entry| naming::after_component(name, &entry.name).is_some())?;
-        Some(entry_error(entry))
-    }
-
     /// Nothing fits. The failure of a server is the answer when the name is known to be its own, when
     /// the caller asked for that server, or when no server answered at all. Otherwise it is a note: a name
     /// that nothing has is wrong, whichever servers are silent. `begins` are the known components that the
@@ -48,6 +29,13 @@ impl ToolDirectory {
         if let Some(error) = self.roster().removed_error(name) {
             return error;
         }
+        let withheld = answers
+            .listings
+            .iter()
+            .find_map(|listing| listing.snapshot.refusal(listing.provider.inner.component(), name));
+        if let Some(refusal) = withheld {
+            return refusal;
+        }
         let declares = |(provider, _): &&(Arc<RegisteredProvider>, Error)| {
             provider.declared().tools.iter().any(|tool| {
                 let known = &tool.definition.name;
@@ -57,12 +45,12 @@ impl ToolDirectory {
         if let Some((_, error)) = answers.failures.iter().find(declares) {
             return error.clone();
         }
-        let disabled = self.disabled.iter().find(|entry| {
-            is_in_scope(servers, Some(&entry.name))
-                && entry.declares.iter().any(|tool| tool == name)
-        });
+        let disabled = self
+            .disabled
+            .iter()
+            .find(|entry| is_in_scope(servers, Some(&entry.name)) && entry.declares(name));
         if let Some(entry) = disabled {
-            return entry_error(entry).with_detail(format!("it declares the tool '{name}'"));
+            return entry.error().with_detail(format!("it declares the tool '{name}'"));
         }
         let silent = SilentServers::of_providers(&answers.failures);
         if let Some(error) = begins.first().and_then(|owner| silent.failure_of(owner)) {
@@ -110,20 +98,4 @@ fn unknown_name_hint(name: &str, owner: Option<&str>, names: &[&ToolName]) -> St
         }
         _ => "`toolhost list` shows all tools".to_owned(),
     }
-}
-
-fn entry_error(entry: &DisabledEntry) -> Error {
-    if let Some(refusal) = &entry.refusal {
-        return refusal.clone();
-    }
-    let problem = &entry.diagnostic;
-    let mut error =
-        Error::config(format!("'{}' is out of service: {}", entry.name, problem.message));
-    if let Some(place) = &problem.location {
-        error = error.with_location(place.clone());
-    }
-    if let Some(hint) = &problem.hint {
-        error = error.with_hint(hint);
-    }
-    error
 }

@@ -40,6 +40,16 @@ impl ListRequest {
     }
 }
 
+impl ListScope {
+    /// Whether a server's tools are listed, be it as its file declares them.
+    pub fn includes_server(&self, name: &str) -> bool {
+        match self {
+            Self::Declared | Self::Everything => true,
+            Self::Servers(names) => names.iter().any(|server| server == name),
+        }
+    }
+}
+
 /// The arguments of a call as a person or program gave them.
 #[derive(Debug, Clone)]
 pub enum CallArguments {

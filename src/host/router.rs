@@ -11,7 +11,7 @@ use std::time::Duration;
 use futures_util::future::join_all;
 
 use super::directory::ToolDirectory;
-use super::listings::{ListedTool, RegisteredProvider, ToolListSnapshot};
+use super::listings::{ListedTool, RegisteredProvider, ToolListSnapshot, failed_servers};
 use super::profiles::ProfileView;
 use super::provider_table::{ProviderLease, ProviderTable};
 use super::roster;
@@ -80,7 +80,7 @@ pub(super) type RoutedCandidate<'a> = (ToolCandidate<'a>, Option<Routing>);
 /// One list that takes part in a search.
 pub(super) struct ProviderListing {
     pub(super) provider: Arc<RegisteredProvider>,
-    snapshot: Arc<ToolListSnapshot>,
+    pub(super) snapshot: Arc<ToolListSnapshot>,
     is_fresh: bool,
 }
 
@@ -191,6 +191,7 @@ impl ToolDirectory {
         providers: &[&Arc<RegisteredProvider>],
         limit: Duration,
     ) -> ProviderListings {
+        self.mark_start(providers.iter().map(|provider| &***provider));
         let all = join_all(providers.iter().map(|provider| provider.get_or_list(limit))).await;
         let mut answers = ProviderListings::default();
         for (provider, answer) in providers.iter().zip(all) {
@@ -245,7 +246,9 @@ impl ToolDirectory {
                 match naming::resolve(search.name, &names) {
                     NameResolution::Found(at) => {
                         return Ok(candidate(at).map(|candidate| {
-                            (candidate, search.routing_for_only(candidate, bad))
+                            let server = candidate.0.provider.server.as_deref();
+                            let skipped = self.passed_over(search.skipped, failed_servers(bad));
+                            (candidate, self.routing_for_only(server, skipped))
                         }));
                     }
                     NameResolution::Ambiguous(all) => {

@@ -5,7 +5,7 @@
 
 use super::provider_table::ProviderLease;
 use super::{ToolHost, limits};
-use crate::model::{Error, ServerState, ServerStatus, ToolResult};
+use crate::model::{Error, ServerState, ServerStatus};
 use crate::provider::ManagedServer;
 
 impl ToolHost {
@@ -40,7 +40,7 @@ impl ToolHost {
             }
         };
         if matches!(status.state, ServerState::Ready) {
-            self.directory.circuits.record_outcome(name, Ok(&ToolResult::default()));
+            self.directory.circuits.record_outcome(name, Ok(()));
         }
         Ok(self.with_host_state(status))
     }
@@ -60,7 +60,9 @@ impl ToolHost {
     }
 
     fn find_server(&self, name: &str) -> Result<ProviderLease, Error> {
-        self.directory.server(name).ok_or_else(|| self.unknown_server(name))
+        let provider = self.directory.server(name).ok_or_else(|| self.unknown_server(name))?;
+        self.directory.mark_start([&*provider]);
+        Ok(provider)
     }
 }
 

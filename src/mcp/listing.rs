@@ -82,6 +82,7 @@ pub async fn tools(
         tools: items.into_iter().map(Arc::new).collect(),
         diagnostics: problems,
         is_partial: partial,
+        withheld: Vec::new(),
     })
 }
 

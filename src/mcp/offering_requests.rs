@@ -50,6 +50,7 @@ pub async fn read(
         contents,
         freshness: freshness(answer.get("ttlMs"), answer.get("cacheScope")),
         meta: answer.remove("_meta"),
+        routing: None,
     })
 }
 
@@ -115,6 +116,7 @@ pub async fn prompt(
         description: answer.get("description").and_then(Value::as_str).map(str::to_owned),
         messages,
         meta: answer.remove("_meta"),
+        routing: None,
     })
 }
 

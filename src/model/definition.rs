@@ -10,6 +10,7 @@ use super::diagnostic::SourceLocation;
 use super::entry::EntryOrigin;
 use super::error::Error;
 use super::name::ToolName;
+use super::permissions::CredentialUse;
 use crate::util::confine::Coverage;
 
 /// How fast a tool says it is; sets the default timeout.
@@ -263,6 +264,8 @@ pub struct ToolDefinition {
     pub entry: Option<Arc<EntryOrigin>>,
     /// Names of variables that a call may set (`context_env` of the entry), beside `TOOLHOST_*`.
     pub context_env: Arc<[String]>,
+    /// The credentials that a call is given on its way, by their handles.
+    pub credentials: Arc<[CredentialUse]>,
     /// Whether it can be called now, and how sure its definition is.
     pub status: ToolStatus,
     /// Why it cannot be called, when it cannot.
@@ -338,6 +341,7 @@ impl ToolDefinition {
             origin,
             entry: None,
             context_env: Arc::default(),
+            credentials: Arc::default(),
             status: ToolStatus::default(),
             unavailable_reason: None,
             pin_state: PinState::default(),

@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 
 /// How a file was found; decides trust and which settings it may make.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Layer {
     /// Named with `--tools` or `--mcp`.
     Flag,

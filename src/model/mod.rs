@@ -16,6 +16,7 @@ pub mod login;
 pub mod name;
 mod named_file;
 pub mod offering;
+pub mod permissions;
 pub mod question;
 pub mod result;
 pub mod server;
@@ -43,6 +44,7 @@ pub use offering::{
     PromptArgument, PromptMessages, Resource, ResourceContents, ResourceTemplate,
     SubscriptionEvent, SubscriptionFilter,
 };
+pub use permissions::{CredentialKind, CredentialUse, ServerPermissions, WithheldItem};
 pub use question::{
     NoQuestionHandler, Question, QuestionBody, QuestionHandler, QuestionOutcome, QuestionReply,
 };

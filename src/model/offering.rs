@@ -12,6 +12,8 @@ use serde_json::value::RawValue;
 use super::diagnostic::Diagnostic;
 use super::error::Error;
 use super::name::ToolName;
+use super::permissions::WithheldItem;
+use super::result::Routing;
 
 /// Items of one list, with what was wrong about the others.
 #[derive(Debug, Clone)]
@@ -24,6 +26,8 @@ pub struct OfferingListing<T> {
     pub is_partial: bool,
     /// How long the server says the list holds.
     pub freshness: Freshness,
+    /// Items that are there and that the entry keeps back.
+    pub withheld: Vec<WithheldItem>,
 }
 
 impl<T> Default for OfferingListing<T> {
@@ -33,6 +37,7 @@ impl<T> Default for OfferingListing<T> {
             diagnostics: Vec::new(),
             is_partial: false,
             freshness: Freshness::default(),
+            withheld: Vec::new(),
         }
     }
 }
@@ -134,6 +139,8 @@ pub struct ResourceContents {
     pub freshness: Freshness,
     /// The `_meta` of the answer.
     pub meta: Option<Value>,
+    /// The router's choice, when several servers offer the address or some were passed over.
+    pub routing: Option<Routing>,
 }
 
 /// The messages that a prompt gives with its arguments filled in.
@@ -147,6 +154,8 @@ pub struct PromptMessages {
     pub messages: Vec<Value>,
     /// The `_meta` of the answer.
     pub meta: Option<Value>,
+    /// The router's choice, when several servers offer the prompt or some were passed over.
+    pub routing: Option<Routing>,
 }
 
 /// The prompt or template whose argument is completed.

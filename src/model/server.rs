@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::error::Error;
+use super::permissions::{CredentialUse, ServerPermissions};
 use crate::util::confine::Coverage;
 
 /// Which lifecycle a connection speaks.
@@ -116,6 +117,10 @@ pub struct ServerStatus {
     pub confinement: Vec<String>,
     /// What its sandbox keeps and leaves open; nothing when it has none.
     pub sandbox: Option<Coverage>,
+    /// What its entry lets it offer and use.
+    pub permissions: ServerPermissions,
+    /// The credentials it is given, by their handles.
+    pub credentials: Vec<CredentialUse>,
     /// The lifecycle it speaks, once known.
     pub era: Option<Era>,
     /// The protocol revision agreed on.
@@ -174,6 +179,8 @@ impl ServerStatus {
             endpoint: String::new(),
             confinement: Vec::new(),
             sandbox: None,
+            permissions: ServerPermissions::default(),
+            credentials: Vec::new(),
             era: None,
             protocol: None,
             supported_versions: Vec::new(),

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::definition::ToolDefinition;
 use super::diagnostic::Diagnostic;
+use super::permissions::WithheldItem;
 
 /// Tools with what was wrong about the others.
 #[derive(Debug, Clone, Default)]
@@ -14,4 +15,6 @@ pub struct ToolListing {
     pub diagnostics: Vec<Diagnostic>,
     /// Whether something is missing from `tools` (a page, an item, a limit reached).
     pub is_partial: bool,
+    /// Tools that are there and that the entry keeps back.
+    pub withheld: Vec<WithheldItem>,
 }

@@ -145,9 +145,19 @@ pub(crate) fn effects(entry: &ConfigNode, base_dir: &Path) -> Vec<EntryEffect> {
 
 /// The sandbox of a server; nothing when it has none.
 pub(crate) fn of_server(spec: &ServerSpec, environment: &dyn Environment) -> Option<Sandbox> {
-    let requested = spec.sandbox.clone()?;
     let Endpoint::Stdio { env, .. } = &spec.endpoint else { return None };
+    let keeps_network = spec.permissions.network == Some(false);
     let base_dir = spec.location.file.parent().unwrap_or(Path::new("/")).to_path_buf();
+    let Some(mut requested) = spec.sandbox.clone() else {
+        // Its permissions keep the network from it, and nothing else.
+        let requested = SandboxSpec::without_network(spec.location.clone());
+        let (limits, home) = (ResourceLimits::default(), HomeDir::Inherited);
+        let sandbox = || Sandbox::new(requested, limits, false, home, &base_dir, environment);
+        return keeps_network.then(sandbox);
+    };
+    if keeps_network {
+        requested.network = Some(false);
+    }
     // A home of its own that stays: package runners keep what they fetched there, and none can put
     // code where a program outside of the sandbox would find it.
     let own = environment.cache_dir().map(|cache| cache.join("homes").join(&spec.name));

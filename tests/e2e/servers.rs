@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::support::{Fixture, Place, Pty, Sandbox, log_events};
 
@@ -50,6 +50,30 @@ fn a_backup_takes_the_call_of_a_primary_that_is_not_there() {
     // Without weights nobody chooses.
     let room = standing_in("{ command: \"${TOOLHOST}\", args: [demo-server] }");
     room.with_servers(words).check().exits(2).says(&["first-echo", "spare-echo"]);
+}
+
+#[test]
+fn prompts_and_resources_are_routed_as_tools_are() {
+    let read = ["resources", "read", "demo://readme", "--json"];
+    let get = ["prompts", "get", "greet", "name=Ada", "--json"];
+    let complete = ["complete", "greet", "language", "e"];
+    let alive = "{ command: \"${TOOLHOST}\", args: [demo-server], routing_weight: 1.0 }";
+    let dead = "{ url: \"http://127.0.0.1:1/mcp\", routing_weight: 1.0 }";
+    for (first, chosen) in [(alive, "first"), (dead, "spare")] {
+        let room = standing_in(first);
+        for words in [&read[..], &get] {
+            let finished = room.with_servers(words.iter().copied()).check();
+            let json = finished.exits(0).json();
+            assert_eq!(json["server"], chosen, "{finished}");
+            assert_eq!(json["routing"]["server"], chosen, "{finished}");
+        }
+        room.with_servers(complete).check().exits(0);
+        let finished = room.with_servers([&read[..3], &["-v"]].concat()).check();
+        finished.exits(0).says(&[&format!("the server '{chosen}' was chosen")]);
+    }
+    let room = standing_in("{ command: \"${TOOLHOST}\", args: [demo-server] }");
+    room.with_servers(read).check().exits(2).says(&["offered by 2 servers", "first", "spare"]);
+    room.with_servers(get).check().exits(2).says(&["first-greet", "spare-greet"]);
 }
 
 #[test]
@@ -146,6 +170,52 @@ fn the_tool_of_an_entry_out_of_service_is_not_blamed_on_another_server() {
     let finished = room.with_servers(["call", "draw"]).check();
     finished.exits(9).says(&["'broken' is out of service", "NOT_SET"]);
     room.with_servers(["call", "sing"]).check().exits(4).says(&["dead"]);
+}
+
+#[test]
+fn declared_tools_of_entries_out_of_service_stay_listed_with_the_reason() {
+    let room = Sandbox::new();
+    room.file(
+        "mcp.yaml",
+        "mcp_servers:\n  off: { command: x, disabled: true, provides_tools: [{ name: paint }] }\n  \
+         unset: { command: sh, env: { A: \"${NOT_SET}\" }, provides_tools: [{ name: draw }] }\n  \
+         both: { command: sh, url: \"http://x/\", provides_tools: [{ name: cut }] }\n  \
+         missing: { command: no-such-program-x, provides_tools: [{ name: glue }] }\n",
+    );
+    room.file(
+        "tools.yaml",
+        "tools:\n  - { name: sum, module: builtin.calculator, function: calculate }\n  \
+         - { name: fold, command: [x, \"${NOT_SET}\"], description: Folds }\n  \
+         - { name: odd, description: Of no kind }\n",
+    );
+    let files = ["--tools", "tools.yaml", "--mcp", "mcp.yaml"];
+    let with = |words: &[&str]| room.toolhost([&files[..], words].concat()).check();
+    let finished = with(&["list", "--json"]);
+    let list = finished.exits(11).json();
+    let tools = list["tools"].as_array().unwrap();
+    for (name, reason) in [
+        ("unset-draw", "the variable NOT_SET is not set"),
+        ("both-cut", "cannot be used together"),
+        ("missing-glue", "'no-such-program-x' was not found in PATH"),
+        ("fold", "the variable NOT_SET is not set"),
+        ("odd", "the kind of this tool is missing"),
+    ] {
+        let tool = tools.iter().find(|tool| tool["name"] == name).unwrap_or(&Value::Null);
+        assert_eq!(tool["status"], "unavailable", "{name}: {finished}");
+        let told = tool["unavailable"]["message"].as_str().unwrap();
+        assert!(told.contains(reason), "{name}: {told}");
+        let code = if name == "missing-glue" { 4 } else { 9 };
+        with(&["call", name]).exits(code).says(&[reason]);
+        with(&["inspect", name]).exits(0);
+    }
+    assert!(tools.iter().all(|tool| tool["name"] != "off-paint"), "{finished}");
+    let servers: Vec<_> = list["servers"].as_array().unwrap().iter().map(|s| &s["name"]).collect();
+    assert_eq!(servers, ["missing", "unset", "both"]);
+    let table = with(&["list"]);
+    assert!(table.exits(11).out().contains("the variable NOT_SET is not set"), "{table}");
+    // A list of that server alone has nothing else to show.
+    with(&["list", "--server", "unset"]).exits(9).says(&["NOT_SET is not set"]);
+    with(&["list", "--declared", "--json"]).exits(11);
 }
 
 #[test]

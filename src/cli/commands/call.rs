@@ -229,11 +229,7 @@ fn print(args: &CallArgs, output: &Output, format: Format, outcome: &CallOutcome
         let count = plural(hidden, "more warning", "more warnings");
         output.note(&StyledLine::styled(SpanStyle::Dim, format!("{count}, -v shows all")));
     }
-    if let (1.., Some(routing)) = (output.verbosity(), &outcome.metadata.routing) {
-        for line in views::outcome::routing(routing) {
-            output.note(&StyledLine::styled(SpanStyle::Dim, line));
-        }
-    }
+    views::outcome::note_routing(output, outcome.metadata.routing.as_ref());
     let filtered = match (&args.query, result) {
         // What a tool says when it fails is not what the expression was written for.
         (Some(filter), Some(result)) if result.success => Some(filter_result(filter, result)?),

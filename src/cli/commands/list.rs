@@ -13,7 +13,7 @@ use crate::cli::complete;
 use crate::cli::context::{CommandContext, CommandResult, StartScope};
 use crate::cli::entry_checks;
 use crate::cli::formats;
-use crate::cli::json::list::ListJson;
+use crate::cli::json::list::{ListJson, ListedServers};
 use crate::cli::json::pins::FindingsByTool;
 use crate::cli::output::plural;
 use crate::cli::output::{Format, Output, SpanStyle, StyledLine, StyledPage};
@@ -21,7 +21,7 @@ use crate::cli::usage::usages;
 use crate::cli::views;
 use crate::config::spec::{Configuration, FileRole, ProfileSpec, UntrustedEntry};
 use crate::host::request::ListScope;
-use crate::model::{Diagnostic, Error, Safety, ToolDefinition, ToolSource, ToolStatus};
+use crate::model::{Diagnostic, Error, ErrorKind, Safety, ToolDefinition, ToolSource, ToolStatus};
 
 /// List the tools of the catalogue.
 ///
@@ -144,9 +144,15 @@ pub async fn run(args: &ListArgs, context: &CommandContext) -> CommandResult {
                 tools.iter().filter_map(|tool| listed.get(&tool.name).copied()).collect();
             let found = assembly.configuration.diagnostics.iter().chain(&catalogue.diagnostics);
             let untrusted = &assembly.configuration.untrusted;
+            let mut broken = assembly.host.servers_out_of_service();
+            let is_off = |name: &str| {
+                let mut entries = assembly.configuration.disabled.iter();
+                entries.any(|entry| entry.name == name && entry.is_switched_off())
+            };
+            broken.retain(|s| reach.includes_server(&s.name) && !is_off(&s.name));
+            let listed = ListedServers { catalogue: &catalogue, untrusted, broken: &broken };
             let usages = usages(None, context, &assembly);
-            let flagged = flagged.as_ref();
-            let value = ListJson::new(&tools, flagged, &usages, &catalogue, untrusted, found);
+            let value = ListJson::new(&tools, flagged.as_ref(), &usages, &listed, found);
             context.output.value(format, &value)?;
         }
         Names => {
@@ -334,6 +340,7 @@ fn has_answer(args: &ListArgs, tools: &[Arc<ToolDefinition>], failed: bool) -> b
     tools.iter().any(|tool| match tool.source {
         ToolSource::Internal => {
             tool.status != ToolStatus::Untrusted
+                && tool.unavailable_reason.as_ref().is_none_or(|e| e.kind() != ErrorKind::Config)
                 && includes_internal(args, tool.kind)
                 && !(failed && tool.unavailable_reason.is_some())
         }

@@ -68,7 +68,8 @@ pub async fn run(args: &ServersArgs, context: &CommandContext) -> CommandResult 
     let assembly = context.assemble(starts).await?;
     let known = assembly.host.servers();
     // What cannot be used is a server of the files all the same: it is listed, with the reason.
-    let broken = entry_checks::broken_servers(&assembly.configuration, &args.names);
+    let mut broken = assembly.host.servers_out_of_service();
+    broken.retain(|server| args.names.is_empty() || args.names.contains(&server.name));
     let names: BTreeSet<&str> =
         known.iter().chain(&broken).map(|server| server.name.as_str()).collect();
     entry_checks::require_servers(&assembly.configuration, &args.names, &names)?;

@@ -11,7 +11,7 @@ use super::tool::{ExceededSpeedJson, ToolJson};
 use crate::catalogue::scan::Finding;
 use crate::catalogue::{Catalogue, ServerListing};
 use crate::config::spec::UntrustedEntry;
-use crate::model::{Diagnostic, ToolDefinition};
+use crate::model::{Diagnostic, ServerState, ServerStatus, ToolDefinition};
 use crate::stats::Usage;
 use crate::stats::declared_speed::ExceededSpeed;
 
@@ -21,7 +21,7 @@ pub struct ListJson<'a> {
     /// The tools that match.
     #[schemars(with = "Vec<ListedToolJson<'a>>")]
     tools: ListedTools<'a>,
-    /// The servers that were asked.
+    /// The servers that were asked, and those whose entries are out of service.
     servers: Vec<ListedServerJson<'a>>,
     /// What is wrong with entries and definitions.
     problems: Vec<DiagnosticJson<'a>>,
@@ -33,12 +33,11 @@ impl<'a> ListJson<'a> {
         tools: &'a [&'a ToolDefinition],
         flagged: Option<&'a FindingsByTool>,
         usages: &'a [Usage],
-        catalogue: &'a Catalogue,
-        untrusted: &[UntrustedEntry],
+        listed: &ListedServers<'a>,
         diagnostics: impl Iterator<Item = &'a Diagnostic>,
     ) -> Self {
         let server = |server: &'a ServerListing| {
-            let is_untrusted = untrusted.iter().any(|entry| entry.name == server.name);
+            let is_untrusted = listed.untrusted.iter().any(|entry| entry.name == server.name);
             let status = match listing_status(server) {
                 "failed" if is_untrusted => "untrusted",
                 status => status,
@@ -49,12 +48,32 @@ impl<'a> ListJson<'a> {
                 error: server.error.as_ref().map(Into::into),
             }
         };
+        let asked = &listed.catalogue.servers;
+        let broken = listed.broken.iter().filter(|b| asked.iter().all(|s| s.name != b.name));
+        let broken = broken.map(|server| ListedServerJson {
+            name: &server.name,
+            status: "failed",
+            error: match &server.state {
+                ServerState::Failed(error) => Some(error.into()),
+                _ => None,
+            },
+        });
         Self {
             tools: ListedTools { tools, flagged, usages },
-            servers: catalogue.servers.iter().map(server).collect(),
+            servers: asked.iter().map(server).chain(broken).collect(),
             problems: diagnostics.map(Into::into).collect(),
         }
     }
+}
+
+/// What is known of the servers of a list.
+pub struct ListedServers<'a> {
+    /// The list, with the servers that were asked for it.
+    pub catalogue: &'a Catalogue,
+    /// The entries of an untrusted project.
+    pub untrusted: &'a [UntrustedEntry],
+    /// The servers whose entries are out of service.
+    pub broken: &'a [ServerStatus],
 }
 
 /// What became of listing a server: `ok`, `partial` or `failed`.
@@ -76,6 +95,9 @@ struct ListedToolJson<'a> {
     /// What is suspicious about it; only with `--scan` or `--flagged`.
     #[serde(skip_serializing_if = "Option::is_none")]
     findings: Option<&'a [Finding]>,
+    /// Why it cannot be called; only for tools that cannot.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unavailable: Option<ErrorJson<'a>>,
 }
 
 /// Tools that become JSON one at a time: a tree of twenty thousand of them takes more memory than
@@ -99,6 +121,7 @@ impl Serialize for ListedTools<'_> {
                 findings: self.flagged.map(|flagged| {
                     flagged.get(&tool.name.full()).map(Vec::as_slice).unwrap_or_default()
                 }),
+                unavailable: tool.unavailable_reason.as_ref().map(Into::into),
                 tool: (*tool).into(),
             }
         }))

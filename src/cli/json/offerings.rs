@@ -5,6 +5,7 @@ use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use super::call::RoutingJson;
 use super::error::{DiagnosticJson, ErrorJson};
 use super::list::listing_status;
 use crate::host::offerings::Offerings;
@@ -218,6 +219,9 @@ pub struct ResourceContentsJson<'a> {
     cache_scope: Option<&'a str>,
     /// The `_meta` of the answer.
     meta: Option<&'a Value>,
+    /// The router's choice; only when several servers could have been asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    routing: Option<RoutingJson<'a>>,
 }
 
 impl<'a> From<&'a ResourceContents> for ResourceContentsJson<'a> {
@@ -229,6 +233,7 @@ impl<'a> From<&'a ResourceContents> for ResourceContentsJson<'a> {
             ttl_ms: read.freshness.ttl_ms,
             cache_scope: read.freshness.scope.as_deref(),
             meta: read.meta.as_ref(),
+            routing: read.routing.as_ref().map(Into::into),
         }
     }
 }
@@ -265,6 +270,9 @@ pub struct PromptMessagesJson<'a> {
     messages: &'a [Value],
     /// The `_meta` of the answer.
     meta: Option<&'a Value>,
+    /// The router's choice; only when several servers could have been asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    routing: Option<RoutingJson<'a>>,
 }
 
 impl<'a> From<&'a PromptMessages> for PromptMessagesJson<'a> {
@@ -275,6 +283,7 @@ impl<'a> From<&'a PromptMessages> for PromptMessagesJson<'a> {
             description: filled.description.as_deref(),
             messages: &filled.messages,
             meta: filled.meta.as_ref(),
+            routing: filled.routing.as_ref().map(Into::into),
         }
     }
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::error::ErrorJson;
 use super::tool::LocationJson;
 use crate::catalogue::scan::Finding;
-use crate::model::{CircuitState, Era, ServerStatus};
+use crate::model::{CircuitState, CredentialUse, Era, ServerPermissions, ServerStatus};
 use crate::util::confine::Coverage;
 use crate::util::number::millis;
 use crate::util::timestamp::rfc3339;
@@ -57,6 +57,10 @@ pub struct ServerJson<'a> {
     pub ping_ms: Option<f64>,
     /// How many tools it offers.
     pub tools: Option<usize>,
+    /// What its entry lets it offer and use; null is no restriction.
+    pub permissions: &'a ServerPermissions,
+    /// The credentials it is given, by their handles.
+    pub credential_handles: &'a [CredentialUse],
     /// How many resources it offers.
     pub resources: Option<usize>,
     /// How many prompts it offers.
@@ -108,6 +112,8 @@ impl<'a> From<&'a ServerStatus> for ServerJson<'a> {
             transport: server.transport,
             endpoint: &server.endpoint,
             confinement: &server.confinement,
+            permissions: &server.permissions,
+            credential_handles: &server.credentials,
             sandbox: server.sandbox.as_ref(),
             pid: server.pid,
             memory_bytes: server.memory,

@@ -11,7 +11,9 @@ use crate::catalogue::scan::Finding;
 use crate::host::example;
 use crate::host::limits::CallLimits;
 use crate::host::policy::Decision;
-use crate::model::{Annotations, Origin, PinState, SourceLocation, ToolDefinition, ToolSource};
+use crate::model::{
+    Annotations, CredentialUse, Origin, PinState, SourceLocation, ToolDefinition, ToolSource,
+};
 use crate::stats::declared_speed::ExceededSpeed;
 use crate::util::confine::Coverage;
 use crate::util::number::millis;
@@ -166,6 +168,9 @@ pub struct ToolDetailJson<'a> {
     pub warnings: &'a [String],
     /// What it may reach: files, hosts, programs.
     pub touches: &'a [String],
+    /// The credentials that its calls are given, by their handles; only for tools that have some.
+    #[serde(skip_serializing_if = "<[CredentialUse]>::is_empty")]
+    pub credentials: &'a [CredentialUse],
     /// What its sandbox keeps and leaves open; only for tools that have one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<&'a Coverage>,
@@ -204,6 +209,7 @@ impl<'a> ToolDetailJson<'a> {
             origin: (&tool.origin).into(),
             warnings: &tool.warnings,
             touches: &tool.touches,
+            credentials: &tool.credentials,
             sandbox: tool.sandbox.as_deref(),
             calls: &tool.calls,
             decision: decision.into(),

@@ -208,7 +208,11 @@ fn source(tool: &ToolDefinition) -> &str {
     }
 }
 
+/// What a tool does; of one that cannot be called, why not.
 fn description(tool: &ToolDefinition) -> String {
+    if let (ToolStatus::Unavailable, Some(reason)) = (tool.status, &tool.unavailable_reason) {
+        return reason.message().to_owned();
+    }
     let text = tool.description.as_deref().or(tool.title.as_deref()).unwrap_or_default();
     let sentence = first_sentence(text);
     let count = sentence.chars().count();
@@ -291,7 +295,7 @@ mod tests {
 
     use super::super::tool::tests::{builtin, remote};
     use super::*;
-    use crate::cli::json::list::ListJson;
+    use crate::cli::json::list::{ListJson, ListedServers};
     use crate::cli::output::LineRenderer;
     use crate::util::json;
 
@@ -299,7 +303,7 @@ mod tests {
         let mut asks = remote("github", "delete_repo", "Deletes a repository. Forever.");
         asks.annotations.destructive = Some(true);
         let mut gone = remote("browser", "open", "Opens a page");
-        gone.status = ToolStatus::Unavailable;
+        gone.mark_unavailable(Error::unreachable("not running"));
         let mut evil = remote("evil", "x\u{1b}[2J", "\u{202e}reversed\u{1b}]0;title\u{7}");
         evil.status = ToolStatus::Drifted;
         vec![
@@ -324,7 +328,7 @@ mod tests {
            calculator          builtin  Computes an expression
            日本語              builtin  Wide name
         !  github-delete_repo  github   Deletes a repository
-        x  browser-open        browser  Opens a page
+        x  browser-open        browser  not running
         ~  evil-x␛[2J          evil     ⟨U+202E⟩reversed␛]0;title\x07
 
         ! asks before it runs   ~ differs from its declaration   x cannot be called, inspect says why
@@ -338,7 +342,7 @@ mod tests {
            calculator          builtin  Computes an expression
            日本語              builtin  Wide name
         !  github-delete_repo  github   Deletes a repository
-        x  browser-open        browser  Opens a page
+        x  browser-open        browser  not running
         ~  evil-x␛[2J          evil     ⟨U+202E⟩reversed␛]0;title\x07
 
         ! asks before it runs   ~ differs from its declaration
@@ -353,7 +357,7 @@ mod tests {
            calculator          builtin  Computes an expression
            日本語              builtin  Wide name
         !  github-delete_repo  github   Deletes a repository
-        x  browser-open        browser  Opens a page
+        x  browser-open        browser  not running
         ~  evil-x␛[2J          evil     ⟨U+202E⟩reversed␛]0;title\x…
 
         ! asks before it runs   ~ differs from its declaration
@@ -420,7 +424,8 @@ mod tests {
         let dead = Error::unreachable("exited").with_server("a");
         let catalogue = with(vec![listing("a", Some(dead), false), listing("b", None, false)]);
         let tools = [&tool];
-        let value = ListJson::new(&tools, None, &[], &catalogue, &[], std::iter::empty());
+        let listed = ListedServers { catalogue: &catalogue, untrusted: &[], broken: &[] };
+        let value = ListJson::new(&tools, None, &[], &listed, std::iter::empty());
         assert_snapshot!(json::pretty(&value), @r#"
         {
           "tools": [

@@ -218,6 +218,7 @@ mod tests {
                     { "type": "image", "mimeType": "image/png", "data": "AAAA" } }),
             ],
             meta: None,
+            routing: None,
         };
         assert_snapshot!(shown(&messages(&filled, None)), @r"
         A greeting

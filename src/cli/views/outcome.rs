@@ -1,13 +1,21 @@
 //! The routing of a call, and the preview of `call --dry-run`.
 
-use crate::cli::output::{SpanStyle, StyledLine, StyledPage};
+use crate::cli::output::{Output, SpanStyle, StyledLine, StyledPage};
 use crate::host::policy::Decision;
 use crate::host::request::DryRun;
 use crate::model::Routing;
 use crate::util::json;
 
-/// How the router chose a server, in lines.
-pub fn routing(routing: &Routing) -> Vec<String> {
+/// Says how the router chose a server, to those who want to know more.
+pub fn note_routing(output: &Output, routing: Option<&Routing>) {
+    if output.verbosity() > 0 {
+        for line in routing.into_iter().flat_map(lines) {
+            output.note(&StyledLine::styled(SpanStyle::Dim, line));
+        }
+    }
+}
+
+fn lines(routing: &Routing) -> Vec<String> {
     let skipped = routing.skipped.iter();
     let mut lines: Vec<String> = skipped
         .map(|skipped| format!("'{}' was skipped: {}", skipped.server, skipped.reason))

@@ -333,6 +333,8 @@ mod tests {
             transport: "stdio",
             endpoint: "npx server-github".to_owned(),
             confinement: Vec::new(),
+            permissions: crate::model::ServerPermissions::default(),
+            credentials: Vec::new(),
             sandbox: None,
             era: Some(Era::Legacy),
             protocol: Some("2025-11-25".to_owned()),

@@ -39,7 +39,10 @@ impl ServerEntryView<'_> {
                 ProtocolChoice::Modern => "2026-07-28 only",
             },
         );
-        fact("credentials", &credentials(&spec.endpoint).unwrap_or_default());
+        fact("credentials", &credentials(spec).unwrap_or_default());
+        for (at, line) in spec.permissions.lines().iter().enumerate() {
+            fact(if at == 0 { "permissions" } else { "" }, line);
+        }
         fact("limits", &limits(spec).join(", "));
         if spec.retries > 0 {
             fact("retries", &format!("{}, of tools marked safe to repeat", spec.retries));
@@ -77,7 +80,7 @@ impl ServerEntryView<'_> {
                 ProtocolChoice::Legacy => "legacy",
                 ProtocolChoice::Modern => "2026-07-28",
             },
-            credentials: credentials(&spec.endpoint),
+            credentials: credentials(spec),
             timeout_ms: spec.timeout.map(millis),
             max_total_ms: spec.max_total.map(millis),
             start_timeout_ms: spec.start_timeout.map(millis),
@@ -114,8 +117,11 @@ fn list_facts(fact: &mut impl FnMut(&str, &str), key: &str, values: &[String]) {
 }
 
 /// What it is given to identify itself with; never a value.
-fn credentials(endpoint: &Endpoint) -> Option<String> {
-    match endpoint {
+fn credentials(spec: &ServerSpec) -> Option<String> {
+    let handles: Vec<String> =
+        spec.credentials.iter().map(|used| format!("the credential {used}")).collect();
+    match &spec.endpoint {
+        _ if !handles.is_empty() => Some(handles.join("; ")),
         Endpoint::Http { headers, auth, .. } => {
             let mut words = Vec::new();
             words.extend(match &**auth {

@@ -72,6 +72,9 @@ fn facts(
     fact("safety", tool.safety.as_str());
     fact("timeout", &show_duration(timeout(tool)));
     fact("retries", &retries(tool));
+    for (index, used) in tool.credentials.iter().enumerate() {
+        fact(if index == 0 { "credentials" } else { "" }, &used.to_string());
+    }
     for (index, touch) in tool.touches.iter().enumerate() {
         fact(if index == 0 { "touches" } else { "" }, touch);
     }

@@ -39,6 +39,10 @@ pub struct Bundle {
     /// The names of the user's own that the project's entries take.
     #[serde(rename = "replaces")]
     pub replaced_names: Vec<String>,
+    /// The user's own credentials that the project's entries name, with a hash of what the user
+    /// defines them as; empty for one that is not defined.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub credentials: BTreeMap<String, String>,
 }
 
 /// One way in which a project is not what was trusted.
@@ -52,6 +56,8 @@ pub enum Difference {
     Resolved(String, PathBuf),
     /// The user has an entry of this name since, or the project has.
     Replaces(String),
+    /// A credential of the user's that the project names is another one now.
+    Credential(String),
 }
 
 impl Bundle {
@@ -88,6 +94,11 @@ impl Bundle {
         for name in &self.replaced_names {
             if !trusted.replaced_names.contains(name) {
                 found.push(Difference::Replaces(name.clone()));
+            }
+        }
+        for (handle, now) in &self.credentials {
+            if trusted.credentials.get(handle) != Some(now) {
+                found.push(Difference::Credential(handle.clone()));
             }
         }
         found

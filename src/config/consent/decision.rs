@@ -10,6 +10,7 @@ use super::seal::{BoundFile, BoundProgram, Seal};
 use super::store::{ProjectRecord, TrustStore};
 use super::survey::{self, EntryKey, EntrySurvey, UserEntryName, UserEntryNames};
 use super::trust_request::TrustRequest;
+use super::written_credentials::WrittenCredentials;
 use crate::config::discover::FileRole;
 use crate::config::environment::Environment;
 use crate::config::source_file::SourceFile;
@@ -99,7 +100,8 @@ pub(in crate::config) fn decide(
     }
     let users = files.iter().filter(|file| file.candidate.layer == Layer::User);
     let own = UserEntryNames::of(users);
-    let mut survey = survey::survey(&project, kinds, environment, &own);
+    let credentials = WrittenCredentials::of(files);
+    let mut survey = survey::survey(&project, kinds, environment, &own, &credentials);
     let mut consent = Consent { root: survey.root.clone(), user_names: own, ..Consent::default() };
     if trust_all {
         consent.project = Some(Grant::for_this_run());

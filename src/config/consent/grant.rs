@@ -100,6 +100,11 @@ impl<'a> EnvironmentAccess<'a> {
         self.grant.as_ref()
     }
 
+    /// Has the value of a credential hidden wherever something is shown.
+    pub(in crate::config) fn record_credential(&self, handle: &str, value: &str) {
+        self.expanded.credential(handle, value);
+    }
+
     /// The expander for a file in `base_dir`; `None` while the file is untrusted.
     pub fn expander<'s>(&'s self, base_dir: &'s Path) -> Option<Expander<'s>> {
         Some(self.grant.as_ref()?.expander(self.environment, base_dir, &self.expanded))

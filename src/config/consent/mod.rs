@@ -23,6 +23,7 @@ mod server;
 pub mod store;
 mod survey;
 mod trust_request;
+mod written_credentials;
 
 pub use bundle::{Bundle, EntryRecord};
 pub use decision::Consent;

@@ -5,6 +5,7 @@ use std::path::Path;
 use super::effect::{EntryEffect, EntrySite, ProgramEffect};
 use crate::config::entries::URL_KEYS;
 use crate::config::node::{ConfigNode, NodeValue};
+use crate::config::permissions;
 
 /// The effects of a server's entry.
 pub(super) fn effects(entry: &ConfigNode, site: &EntrySite<'_>) -> Vec<EntryEffect> {
@@ -58,6 +59,10 @@ pub(super) fn effects(entry: &ConfigNode, site: &EntrySite<'_>) -> Vec<EntryEffe
         effects.push(EntryEffect::Other(
             "does not block tools that differ from their pins".to_owned(),
         ));
+    }
+    if let Some(node) = entry.get("permissions").filter(|node| !node.is_null()) {
+        let said = permissions::read(node, &mut Vec::new()).lines();
+        effects.push(EntryEffect::Other(format!("may use only {}", said.join("; "))));
     }
     if effects.is_empty() {
         // Nothing says how to reach it: whatever is wrong is told when the entry is resolved.

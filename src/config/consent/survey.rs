@@ -10,6 +10,7 @@ use super::bundle::{Bundle, EntryRecord, digest_of};
 use super::effect::{EntryEffect, EntrySite};
 use super::kind::{KindDescriptor, kind_of};
 use super::seal::{BoundFile, BoundProgram};
+use super::written_credentials::WrittenCredentials;
 use super::{program, server, trust_request};
 use crate::config::discover::FileRole;
 use crate::config::entries;
@@ -103,6 +104,7 @@ pub(super) fn survey(
     kinds: &[KindDescriptor],
     environment: &dyn Environment,
     own: &UserEntryNames,
+    credentials: &WrittenCredentials,
 ) -> EntrySurvey {
     let cwd = environment.cwd();
     let root_dir = files.first().map_or_else(|| cwd.clone(), |file| file.base_dir(&cwd));
@@ -131,7 +133,10 @@ pub(super) fn survey(
             if is_off(entry.node) {
                 continue;
             }
-            let effects = effects(&entry, kinds, &site);
+            let mut effects = effects(&entry, kinds, &site);
+            let (lines, users) = credentials.used_by(entry.node);
+            effects.extend(lines.into_iter().map(EntryEffect::Other));
+            bundle.credentials.extend(users);
             let mut one = describe(&entry, &name, &effects, &site, environment);
             for taken in own.taken_by(&entry, &effects) {
                 let line =

@@ -128,6 +128,9 @@ impl TrustRequest {
                     }
                     None => format!("{use_of} is {}", now.display()),
                 },
+                Difference::Credential(handle) => {
+                    format!("your credential '{handle}' is not what it was")
+                }
                 // Both are told with the entries above.
                 Difference::Replaces(_) | Difference::File(_) => continue,
             };

@@ -14,7 +14,7 @@ use crate::config::keys;
 use crate::config::node::ConfigNode;
 use crate::config::spec::{AuthSpec, Endpoint, HttpTransport};
 use crate::config::{plain_http, unix_socket};
-use crate::model::{Diagnostic, EntryOrigin};
+use crate::model::{CredentialUse, Diagnostic, EntryOrigin};
 
 /// What resolving one server's entry needs beside the entry.
 pub struct EntryContext<'a> {
@@ -24,6 +24,8 @@ pub struct EntryContext<'a> {
     pub expander: &'a Expander<'a>,
     /// The layer and declaration by which the entry is recognised.
     pub origin: &'a Arc<EntryOrigin>,
+    /// The credentials that were put into it.
+    pub credentials: &'a [CredentialUse],
 }
 
 /// The endpoint of an expanded entry; nothing after a finding that leaves none.
@@ -138,6 +140,7 @@ fn http(
     let headers = auth::headers(entry, entry_diagnostics);
     let auth = auth::resolve(entry, context.expander, entry_diagnostics);
     let secret = !matches!(auth, AuthSpec::None | AuthSpec::Unset)
+        || !context.credentials.is_empty()
         || headers.iter().any(|(name, _)| crate::config::secrets::names_secret(name));
     let insecure = entry_diagnostics
         .ok_or_report(plain_http::insecure(entry, Some(context.origin)))

@@ -18,12 +18,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::consent::{Consent, EnvironmentAccess, Expander};
+use super::credentials::CredentialTable;
 use super::keys::{self, KeySpec};
 use super::node::{ConfigKey, ConfigNode};
 use super::parse::DuplicateKey;
 use super::secrets::LiteralSecrets;
 use super::spec::{Configuration, DisabledEntry, FileRole, KindDescriptor, Layer, UntrustedEntry};
-use crate::model::{Diagnostic, SourceLocation};
+use crate::model::{Diagnostic, SourceLocation, ToolDefinition};
 
 /// What is known about the file an entry stands in.
 pub(super) struct FileContext<'a> {
@@ -61,6 +62,7 @@ pub(super) struct ConfigurationBuilder<'a> {
     pub configuration: Configuration,
     pub consent: &'a Consent,
     pub literals: LiteralSecrets,
+    pub credentials: CredentialTable<'a>,
     tools: NameTable,
     servers: NameTable,
 }
@@ -71,6 +73,7 @@ impl<'a> ConfigurationBuilder<'a> {
             configuration: Configuration::default(),
             consent,
             literals: LiteralSecrets::default(),
+            credentials: CredentialTable::default(),
             tools: NameTable::default(),
             servers: NameTable::default(),
         }
@@ -98,17 +101,17 @@ impl<'a> ConfigurationBuilder<'a> {
                 name: name.to_owned(),
                 role,
                 diagnostic,
-                declares: Vec::new(),
+                definitions: Vec::new(),
                 refusal: None,
             });
         }
         in_service
     }
 
-    /// Remembers which tools the entry that went out of service last would have offered.
-    fn record_declared_tools(&mut self, tools: Vec<String>) {
+    /// Remembers which tools the entry that went out of service last says it has.
+    fn record_definitions(&mut self, definitions: Vec<ToolDefinition>) {
         if let Some(entry) = self.configuration.disabled.last_mut() {
-            entry.declares = tools;
+            entry.definitions = definitions;
         }
     }
 
@@ -153,12 +156,11 @@ impl<'a> ConfigurationBuilder<'a> {
     fn add_switched_off(&mut self, name: &str, role: FileRole, location: SourceLocation) {
         let diagnostic =
             Diagnostic::warning("disabled in the file").with_location(location).with_entry(name);
-        let (name, declares) = (name.to_owned(), Vec::new());
         self.configuration.disabled.push(DisabledEntry {
-            name,
+            name: name.to_owned(),
             role,
             diagnostic,
-            declares,
+            definitions: Vec::new(),
             refusal: None,
         });
     }

@@ -7,16 +7,18 @@ use super::endpoint::{self, EntryContext};
 use super::{
     ConfigurationBuilder, EntryDiagnostics, FileContext, NameClaim, is_off, limit, origin, retries,
 };
+use crate::config::credentials::{CredentialTarget, EntryCredentials};
 use crate::config::entries;
 use crate::config::keys::{SERVER, SERVERS_FILE, canonical};
 use crate::config::node::{ConfigNode, NodeValue};
+use crate::config::permissions::{self, EntryParts};
 use crate::config::sandbox::{self, SandboxLevel, SandboxSpec};
 use crate::config::spec::{
     DriftPolicy, Endpoint, FileRole, HttpTransport, ProtocolChoice, ServerSpec, UntrustedEntry,
 };
 use crate::model::{
-    Diagnostic, EntryOrigin, Safety, SourceLocation, ToolDefinition, ToolName, ToolSource,
-    ToolStatus,
+    Diagnostic, EntryOrigin, Origin, Safety, ServerPermissions, SourceLocation, ToolDefinition,
+    ToolName, ToolSource, ToolStatus,
 };
 
 /// Resolves a whole file of servers.
@@ -117,7 +119,7 @@ fn server(
     }
     if is_off(&entry, &mut entry_diagnostics) && entry_diagnostics.diagnostics.is_empty() {
         builder.add_switched_off(name, FileRole::Servers, location);
-        builder.record_declared_tools(declared_names(&entry));
+        builder.record_definitions(named_tools(name, &entry));
         return;
     }
     builder.literals.inspect(&entry, &mut entry_diagnostics.diagnostics);
@@ -127,12 +129,23 @@ fn server(
         return;
     };
     expander.entry(&mut entry, &[], &mut entry_diagnostics.diagnostics);
-    let context = EntryContext { file, expander: &expander, origin: &origin };
+    let target = match entry.get_any(&["command", "server_path"]) {
+        Some(_) => CredentialTarget::Program,
+        None => CredentialTarget::Server,
+    };
+    let named = EntryCredentials { entry: &mut entry, written: None, target, layer: file.layer };
+    let credentials = named.apply(&builder.credentials, &mut entry_diagnostics.diagnostics);
+    let context =
+        EntryContext { file, expander: &expander, origin: &origin, credentials: &credentials };
     let spec = resolve(name, &entry, location, &context, builder, &mut entry_diagnostics);
+    let declared = match &spec {
+        Some(spec) => spec.provides_tools.clone(),
+        None => declared_tools(name, &entry, &origin, file, builder, &mut entry_diagnostics),
+    };
     if builder.report_entry(name, FileRole::Servers, entry_diagnostics) {
         builder.configuration.servers.extend(spec);
     } else {
-        builder.record_declared_tools(declared_names(&entry));
+        builder.record_definitions(declared);
     }
 }
 
@@ -146,17 +159,8 @@ fn untrusted(
     mut entry_diagnostics: EntryDiagnostics,
 ) {
     let description = entry.get("description").and_then(|node| node.as_scalar_text().ok());
-    let shared = DeclaredToolDefaults {
-        timeout: None,
-        retries: 0,
-        requires_approval: false,
-        context_env: Arc::default(),
-        origin,
-    };
-    let mut definitions = match entry.get("provides_tools").filter(|node| !node.is_null()) {
-        Some(node) => provides_tools(node, name, &shared, file, builder, &mut entry_diagnostics),
-        None => Vec::new(),
-    };
+    let mut definitions =
+        declared_tools(name, entry, &origin, file, builder, &mut entry_diagnostics);
     for tool in &mut definitions {
         tool.status = ToolStatus::Untrusted;
     }
@@ -174,8 +178,30 @@ fn untrusted(
             location,
         });
     } else {
-        builder.record_declared_tools(declared_names(entry));
+        builder.record_definitions(definitions);
     }
+}
+
+/// The tools that an entry declares, by what it says of them alone.
+fn declared_tools(
+    name: &str,
+    entry: &ConfigNode,
+    origin: &Arc<EntryOrigin>,
+    file: &FileContext<'_>,
+    builder: &mut ConfigurationBuilder<'_>,
+    entry_diagnostics: &mut EntryDiagnostics,
+) -> Vec<ToolDefinition> {
+    let Some(node) = entry.get("provides_tools").filter(|node| !node.is_null()) else {
+        return Vec::new();
+    };
+    let shared = DeclaredToolDefaults {
+        timeout: None,
+        retries: 0,
+        requires_approval: false,
+        context_env: Arc::default(),
+        origin: Arc::clone(origin),
+    };
+    provides_tools(node, name, &shared, file, builder, entry_diagnostics)
 }
 
 /// What a server's entry says for all tools that it declares.
@@ -187,11 +213,16 @@ struct DeclaredToolDefaults {
     origin: Arc<EntryOrigin>,
 }
 
-/// The names under `provides_tools`, as far as they can be read.
-fn declared_names(entry: &ConfigNode) -> Vec<String> {
+/// The tools under `provides_tools` by their names alone, which stay free for other entries.
+fn named_tools(server: &str, entry: &ConfigNode) -> Vec<ToolDefinition> {
     let items = entry.get("provides_tools").and_then(|node| node.as_list().ok());
-    let names = items.into_iter().flatten().filter_map(|item| item.get_any(&["name", "tool_name"]));
-    names.filter_map(|(_, name)| name.as_scalar_text().ok()).collect()
+    let named = items.into_iter().flatten().filter_map(|item| item.get_any(&["name", "tool_name"]));
+    let tool = |(_, node): (_, &ConfigNode)| {
+        let name = ToolName::of(server, &node.as_scalar_text().ok()?);
+        let origin = Origin::File(node.location());
+        Some(ToolDefinition::new(name, ToolSource::Mcp, SERVER_KIND, origin))
+    };
+    named.filter_map(tool).collect()
 }
 
 fn resolve(
@@ -222,6 +253,8 @@ fn resolve(
         retries: 0,
         requires_approval: false,
         sandbox: None,
+        permissions: ServerPermissions::default(),
+        credentials: context.credentials.to_vec(),
         context_env: Arc::default(),
         origin: Arc::clone(context.origin),
         location,
@@ -284,10 +317,25 @@ fn resolve(
                     entry_diagnostics.ok_or_report(value.as_bool()).unwrap_or(true);
             }
             "sandbox" => spec.sandbox = sandbox(value, &spec.endpoint, file, entry_diagnostics),
+            "permissions" => {
+                spec.permissions = permissions::read(value, &mut entry_diagnostics.diagnostics);
+            }
             "context_env" => spec.context_env = origin::context_env(value, entry_diagnostics),
             "provides_tools" => declared = Some(value),
             _ => {}
         }
+    }
+    if let Some(node) = entry.get("permissions").filter(|node| node.as_map().is_ok()) {
+        let parts = EntryParts {
+            exclude: &spec.exclude,
+            include: spec.include.as_deref(),
+            is_program: matches!(spec.endpoint, Endpoint::Stdio { .. }),
+            sandbox: spec.sandbox.as_ref(),
+            names_sandbox: entry.get("sandbox").is_some_and(|node| !node.is_null()),
+            credentials: &spec.credentials,
+        };
+        let found = permissions::contradictions(node, &spec.permissions, &parts);
+        entry_diagnostics.diagnostics.extend(found);
     }
     if let Some(defaults) = &file.defaults {
         if let (None, Some(node)) = (spec.timeout, defaults.get("timeout")) {

@@ -6,10 +6,14 @@ use super::{
     ConfigurationBuilder, EntryDiagnostics, FileContext, NameClaim, definition, is_off, origin,
 };
 use crate::config::consent::{Expander, kind_of};
+use crate::config::credentials::{CredentialTarget, EntryCredentials};
 use crate::config::entries;
 use crate::config::node::{ConfigNode, NodeValue};
 use crate::config::spec::{FileRole, KindDescriptor, ToolSpec, UntrustedEntry};
 use crate::model::{Diagnostic, ToolName, ToolSource, ToolStatus};
+
+/// The kind of an entry that cannot be told.
+const UNKNOWN_KIND: &str = "unknown";
 
 /// Resolves one list of entries: `tools`, `toolkits` or `components`.
 pub fn list(
@@ -81,7 +85,14 @@ fn tool(
     builder.literals.inspect(&entry, &mut entry_diagnostics.diagnostics);
     let Some(words) = entry_diagnostics.ok_or_report(kind_of(&entry, &file.base_dir, file.kinds))
     else {
+        let plain = ToolName::plain(&name);
+        // What is wrong with the other keys is told when it is known which keys there may be.
+        let mut untold = EntryDiagnostics::default();
+        let source = ToolSource::Internal;
+        let definition =
+            definition::resolve(&entry, plain, source, UNKNOWN_KIND, &[], file, &mut untold);
         builder.report_entry(&name, FileRole::Tools, entry_diagnostics);
+        builder.record_definitions(vec![definition]);
         return;
     };
     let may_act =
@@ -93,6 +104,8 @@ fn tool(
     let spec = resolve(entry, &name, words, file, builder, &mut entry_diagnostics);
     if builder.report_entry(&name, FileRole::Tools, entry_diagnostics) {
         builder.configuration.tools.push(spec);
+    } else {
+        builder.record_definitions(vec![spec.definition]);
     }
 }
 
@@ -131,6 +144,8 @@ fn untrusted(
             has_changed,
             location: entry.location(),
         });
+    } else {
+        builder.record_definitions(vec![definition]);
     }
 }
 
@@ -149,6 +164,24 @@ fn resolve(
     {
         expander.entry(Arc::make_mut(&mut entry), words.expand, &mut entry_diagnostics.diagnostics);
     }
+    let mut written = written;
+    let mut credentials = Vec::new();
+    if entry.get("credentials").is_some() {
+        let target = if words.keys.contains(&"headers") {
+            CredentialTarget::Requests
+        } else if words.keys.contains(&"env") {
+            CredentialTarget::Program
+        } else {
+            CredentialTarget::Nothing
+        };
+        let named = EntryCredentials {
+            entry: Arc::make_mut(&mut entry),
+            written: Some(Arc::make_mut(&mut written)),
+            target,
+            layer: file.layer,
+        };
+        credentials = named.apply(&builder.credentials, &mut entry_diagnostics.diagnostics);
+    }
     let plain = ToolName::plain(name);
     let mut definition = definition::resolve(
         &entry,
@@ -160,6 +193,7 @@ fn resolve(
         entry_diagnostics,
     );
     definition.entry = Some(origin::of_tool(&written, file));
+    definition.credentials = credentials.into();
     ToolSpec {
         definition,
         kind: words.key,

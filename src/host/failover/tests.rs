@@ -127,7 +127,7 @@ async fn when_no_server_takes_it_the_failure_is_one_of_them() {
     let error = host.call(call("echo")).await.unwrap().result.unwrap_err();
     assert_eq!(error.server(), Some("a"));
     let last = error.details().last().unwrap();
-    assert!(last.starts_with("and no other server took the call"), "{last}");
+    assert!(last.starts_with("and no other server took it"), "{last}");
 }
 
 #[tokio::test(start_paused = true)]

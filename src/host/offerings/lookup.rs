@@ -6,10 +6,13 @@
 use super::Offerings;
 use crate::catalogue::{ServerListing, naming};
 use crate::host::ToolHost;
+use crate::host::balancer::SharedItem;
+use crate::host::failover::{Failover, ServerChoice, WeightedServer, unavailable};
 use crate::host::router::unknown_server;
 use crate::host::silent_servers::SilentServers;
 use crate::model::{
-    CompletionQuery, CompletionReference, Error, Prompt, ResourceTemplate, ToolName,
+    CompletionQuery, CompletionReference, Error, ErrorKind, ListKind, Prompt, ResourceTemplate,
+    Routing, ToolName,
 };
 use crate::util::spelling::did_you_mean;
 use crate::util::uri_template;
@@ -17,31 +20,72 @@ use crate::util::uri_template;
 /// How many owners of one address are listed.
 const SHOWN: usize = 20;
 
+/// The servers that are asked for an item, and those that are left alone.
+#[derive(Debug, Default)]
+struct AskedServers {
+    names: Vec<String>,
+    resting: Vec<(String, Error)>,
+}
+
+impl AskedServers {
+    /// What `list` gives, which asks them; those that are left alone are among the servers that did
+    /// not answer.
+    async fn list<T>(&self, list: impl Future<Output = Offerings<T>>) -> Offerings<T> {
+        // No names would mean all servers.
+        let mut all = if self.names.is_empty() { Offerings::default() } else { list.await };
+        all.servers.extend(self.resting());
+        all
+    }
+
+    fn resting(&self) -> impl Iterator<Item = ServerListing> {
+        self.resting.iter().map(|(name, error)| ServerListing {
+            name: name.clone(),
+            error: Some(error.clone()),
+            is_partial: false,
+        })
+    }
+}
+
+/// The server that a request goes to.
+#[derive(Debug)]
+pub(super) struct OfferingOwner {
+    /// Its name in `mcp.yaml`.
+    pub(super) server: String,
+    /// How it was chosen, when it was.
+    pub(super) routing: Option<Routing>,
+}
+
 impl ToolHost {
     /// The server that has the resource with this address.
     pub(super) async fn resource_owner(
         &self,
         uri: &str,
         servers: &[String],
-    ) -> Result<String, Error> {
+        failover: &Failover,
+    ) -> Result<OfferingOwner, Error> {
         // A profile hides by names, which only a list tells.
         if let ([server], true) =
             (servers, self.directory.profiles.default_view().shows_everything())
         {
             self.offerings_of(server)?;
-            return Ok(server.clone());
+            return Ok(OfferingOwner { server: server.clone(), routing: None });
         }
-        let resources = self.resources(servers).await;
+        let asked = self.asked_servers(servers, failover);
+        let item = (ListKind::Resources, uri);
+        let resources = asked.list(self.resources(&asked.names)).await;
         let listed = resources.items.iter().filter(|resource| resource.uri == uri);
         let listed: Vec<&str> = listed.map(|resource| resource.server.as_str()).collect();
-        if let Some(owner) = single_owner(uri, &listed)? {
+        if let Some(owner) = self.choose_owner(item, &listed, &resources.servers, failover)? {
             return Ok(owner);
         }
-        let templates = self.templates(servers).await;
+        let templates = asked.list(self.templates(&asked.names)).await;
         let made = templates.items.iter().filter(|t| uri_template::matches(&t.template, uri));
         let made: Vec<&str> = made.map(|template| template.server.as_str()).collect();
-        if let Some(owner) = single_owner(uri, &made)? {
+        if let Some(owner) = self.choose_owner(item, &made, &templates.servers, failover)? {
             return Ok(owner);
+        }
+        if let Some(refusal) = resources.refusal(uri) {
+            return Err(refusal);
         }
         let silent = SilentServers::of_listings(&resources.servers);
         if let Some(error) = decisive_error(&silent, &resources.servers, servers) {
@@ -60,21 +104,29 @@ impl ToolHost {
         &self,
         name: &str,
         servers: &[String],
-    ) -> Result<Prompt, Error> {
+        failover: &Failover,
+    ) -> Result<(Prompt, OfferingOwner), Error> {
         let providers = self.directory.providers();
         if let Some(unknown) = servers.iter().find(|server| providers.server(server).is_none()) {
             return Err(self.unknown_server(unknown));
         }
         let scope = self.candidate_servers(name, servers);
-        let mut prompts = self.prompts(&scope).await;
-        let mut index = resolve(name, &prompts.items)?;
-        if index.is_none() && scope != servers {
+        let is_qualified = scope != servers;
+        if is_qualified {
+            let prompts = self.prompts(&scope).await;
+            if let Ok(found) = self.choose_prompt(name, prompts, failover)? {
+                return Ok(found);
+            }
             // It only looked like a name that begins with a server's.
-            prompts = self.prompts(servers).await;
-            index = resolve(name, &prompts.items)?;
         }
-        if let Some(at) = index {
-            return Ok(prompts.items.swap_remove(at));
+        let asked = self.asked_servers(servers, failover);
+        let prompts = asked.list(self.prompts(&asked.names)).await;
+        let prompts = match self.choose_prompt(name, prompts, failover)? {
+            Ok(found) => return Ok(found),
+            Err(prompts) => prompts,
+        };
+        if let Some(refusal) = prompts.refusal(name) {
+            return Err(refusal);
         }
         let silent = SilentServers::of_listings(&prompts.servers);
         let owner = self.candidate_servers(name, &[]).into_iter().next();
@@ -88,6 +140,112 @@ impl ToolHost {
             .unwrap_or_else(|| "`toolhost prompts list` shows all prompts".to_owned());
         let error = Error::usage(format!("unknown prompt '{name}'")).with_hint(hint);
         Err(silent.annotate(error, &format!("'{name}'")))
+    }
+
+    /// The prompt that a name means, and whose; the list itself when it is on none of it.
+    fn choose_prompt(
+        &self,
+        name: &str,
+        mut prompts: Offerings<Prompt>,
+        failover: &Failover,
+    ) -> Result<Result<(Prompt, OfferingOwner), Offerings<Prompt>>, Error> {
+        let names: Vec<&ToolName> = prompts.items.iter().map(|prompt| &prompt.name).collect();
+        let candidates = match naming::resolve(name, &names) {
+            naming::NameResolution::Found(at) => vec![at],
+            naming::NameResolution::Ambiguous(all) => all,
+            naming::NameResolution::Unknown => return Ok(Err(prompts)),
+        };
+        let owners: Vec<&str> =
+            candidates.iter().filter_map(|at| names.get(*at)?.component()).collect();
+        let item = (ListKind::Prompts, name);
+        let owner = match self.choose_owner(item, &owners, &prompts.servers, failover) {
+            Ok(owner) => owner,
+            // Full names say which is meant, as --server does.
+            Err(error) if error.kind() == ErrorKind::Usage => {
+                let full = candidates.iter().filter_map(|at| names.get(*at)).map(|n| n.full());
+                let message = format!("'{name}' is offered by {} servers", candidates.len());
+                return Err(Error::usage(message)
+                    .with_details(full.take(SHOWN))
+                    .with_hint("use one of these full names"));
+            }
+            Err(error) => return Err(error),
+        };
+        let at = owner.as_ref().and_then(|owner| {
+            let is_owners = |at: &&usize| {
+                names.get(**at).and_then(|name| name.component()) == Some(&owner.server)
+            };
+            candidates.iter().find(is_owners).copied()
+        });
+        Ok(match (owner, at) {
+            (Some(owner), Some(at)) => Ok((prompts.items.swap_remove(at), owner)),
+            _ => Err(prompts),
+        })
+    }
+
+    /// The servers to ask for something that several may offer: not those that were tried already,
+    /// nor those that keep failing and can be stood in for.
+    fn asked_servers(&self, servers: &[String], failover: &Failover) -> AskedServers {
+        let mut asked = AskedServers::default();
+        let view = self.directory.profiles.default_view();
+        let circuits = &self.directory.circuits;
+        let providers = self.directory.providers();
+        for provider in providers.iter() {
+            let Some(name) = &provider.server else { continue };
+            let is_asked =
+                if servers.is_empty() { view.may_show(provider) } else { servers.contains(name) };
+            if !is_asked || failover.was_tried(name) {
+                continue;
+            }
+            if provider.weight.is_some() && !circuits.admits(name) {
+                asked.resting.push((name.clone(), circuits.unavailable_error(name)));
+            } else {
+                asked.names.push(name.clone());
+            }
+        }
+        // What is not there is told like a server that does not answer.
+        let unknown = servers.iter().filter(|name| providers.server(name).is_none());
+        asked.names.extend(unknown.cloned());
+        asked
+    }
+
+    /// The server among the `owners` of an item that a request goes to; `None` when there is none.
+    fn choose_owner(
+        &self,
+        item: SharedItem<'_>,
+        owners: &[&str],
+        listings: &[ServerListing],
+        failover: &Failover,
+    ) -> Result<Option<OfferingOwner>, Error> {
+        let mut owners = owners.to_vec();
+        owners.dedup();
+        // One may have been removed since it was listed.
+        let providers = self.directory.providers();
+        owners.retain(|owner| providers.server(owner).is_some());
+        let failed = listings.iter().filter_map(|s| Some((s.name.as_str(), s.error.as_ref()?)));
+        let skipped = self.directory.passed_over(failover.skipped(), failed);
+        let uri = item.1;
+        if let [] | [_] = owners[..] {
+            let only = owners.first().map(|server| OfferingOwner {
+                server: (*server).to_owned(),
+                routing: self.directory.routing_for_only(Some(server), skipped),
+            });
+            return Ok(only);
+        }
+        let weighted: Vec<WeightedServer<'_>> =
+            owners.iter().map(|owner| (*owner, self.directory.weight_of(owner))).collect();
+        match self.directory.choose_server(item, &weighted, failover.takes_turn(), skipped) {
+            ServerChoice::Chosen(_, routing) => {
+                Ok(Some(OfferingOwner { server: routing.server.clone(), routing: Some(routing) }))
+            }
+            ServerChoice::Unavailable(reasons) => {
+                Err(unavailable(uri, reasons).with_hint("--server names one that is always tried"))
+            }
+            ServerChoice::Unweighted => {
+                Err(Error::usage(format!("'{uri}' is offered by {} servers", owners.len()))
+                    .with_details(owners.iter().take(SHOWN).map(|owner| (*owner).to_owned()))
+                    .with_hint("name one of them with --server"))
+            }
+        }
     }
 
     /// The servers that a name may belong to: those it begins with, otherwise all that are allowed.
@@ -106,20 +264,23 @@ impl ToolHost {
         &self,
         mut query: CompletionQuery,
         servers: &[String],
-    ) -> Result<(String, CompletionQuery), Error> {
-        let (server, known): (String, Vec<String>) = match &query.reference {
+        failover: &Failover,
+    ) -> Result<(OfferingOwner, CompletionQuery), Error> {
+        let (server, known): (OfferingOwner, Vec<String>) = match &query.reference {
             CompletionReference::Prompt(name) => {
-                let prompt = self.lookup_prompt(name, servers).await?;
-                let server = prompt.name.component().unwrap_or_default().to_owned();
+                let (prompt, server) = self.lookup_prompt(name, servers, failover).await?;
                 let known = prompt.arguments.iter().map(|argument| argument.name.clone()).collect();
                 query.reference = CompletionReference::Prompt(prompt.name.tool().to_owned());
                 (server, known)
             }
             CompletionReference::Template(template) => {
-                let templates = self.templates(servers).await;
+                let asked = self.asked_servers(servers, failover);
+                let templates = asked.list(self.templates(&asked.names)).await;
                 let exact = templates.items.iter().filter(|t| t.template == *template);
                 let owners: Vec<&str> = exact.map(|t| t.server.as_str()).collect();
-                let Some(server) = single_owner(template, &owners)? else {
+                let item = (ListKind::Resources, template.as_str());
+                let owner = self.choose_owner(item, &owners, &templates.servers, failover)?;
+                let Some(server) = owner else {
                     return Err(no_template(template, &templates, servers));
                 };
                 let known = uri_template::variables(template).into_iter().map(str::to_owned);
@@ -140,19 +301,6 @@ impl ToolHost {
     }
 }
 
-/// The only one of the servers that have an address.
-fn single_owner(uri: &str, owners: &[&str]) -> Result<Option<String>, Error> {
-    let mut owners = owners.to_vec();
-    owners.dedup();
-    match owners[..] {
-        [] => Ok(None),
-        [one] => Ok(Some(one.to_owned())),
-        _ => Err(Error::usage(format!("'{uri}' is offered by {} servers", owners.len()))
-            .with_details(owners.iter().take(SHOWN).map(|owner| (*owner).to_owned()))
-            .with_hint("name one of them with --server")),
-    }
-}
-
 /// The failure that answers a search without a result: that of a server the caller asked for, or the
 /// decisive one when no server answered. Otherwise silent servers are only a note.
 fn decisive_error(
@@ -164,25 +312,14 @@ fn decisive_error(
     (!servers.is_empty() || silent.count() == asked.len()).then_some(error)
 }
 
-fn resolve(name: &str, prompts: &[Prompt]) -> Result<Option<usize>, Error> {
-    let names: Vec<&ToolName> = prompts.iter().map(|prompt| &prompt.name).collect();
-    match naming::resolve(name, &names) {
-        naming::NameResolution::Found(at) => Ok(Some(at)),
-        naming::NameResolution::Unknown => Ok(None),
-        naming::NameResolution::Ambiguous(all) => {
-            let full = all.iter().take(SHOWN).filter_map(|at| names.get(*at)).map(|n| n.full());
-            Err(Error::usage(format!("'{name}' is offered by {} servers", all.len()))
-                .with_details(full)
-                .with_hint("use one of these full names"))
-        }
-    }
-}
-
 fn no_template(
     template: &str,
     templates: &Offerings<ResourceTemplate>,
     servers: &[String],
 ) -> Error {
+    if let Some(refusal) = templates.refusal(template) {
+        return refusal;
+    }
     let silent = SilentServers::of_listings(&templates.servers);
     if let Some(error) = decisive_error(&silent, &templates.servers, servers) {
         return error;

@@ -1,7 +1,7 @@
 //! Prompts, resources and templates of all servers: listing, reading, filling in, completing.
 //!
-//! Owns: asking every server for one list, checking the arguments of prompts, and masking what
-//! comes back. Never does: know a kind of server, or keep what was listed.
+//! Owns: asking every server for one list, checking the arguments of prompts, giving a request to
+//! another server when one cannot be reached, and masking what comes back. Never does: know a kind of server, or keep what was listed.
 
 mod lookup;
 #[cfg(test)]
@@ -11,19 +11,21 @@ mod watch;
 use futures_util::future::{BoxFuture, join_all};
 use tokio_util::sync::CancellationToken;
 
+use super::failover::Failover;
 use super::provider_table::ProviderLease;
 use super::{ToolHost, limits};
-use crate::catalogue::ServerListing;
+use crate::catalogue::{ServerListing, naming};
 use crate::model::{
     Completion, CompletionQuery, Diagnostic, Error, ErrorKind, Freshness, JsonObject,
     OfferingListing, Prompt, PromptMessages, Resource, ResourceContents, ResourceTemplate, Signal,
-    ToolName,
+    ToolName, WithheldItem,
 };
 use crate::provider::OfferingSupport;
 use crate::util::json::map_json;
 use crate::util::spelling::nearest;
 use crate::util::units::show_duration;
 
+use lookup::OfferingOwner;
 pub use watch::ServerChange;
 
 /// One list of everything of one sort, as it was at one moment.
@@ -37,6 +39,18 @@ pub struct Offerings<T> {
     pub freshness: Vec<(String, Freshness)>,
     /// Findings about single items, which may have been left out.
     pub diagnostics: Vec<Diagnostic>,
+    /// Items that are there and that an entry keeps back, with their servers.
+    pub withheld: Vec<(String, WithheldItem)>,
+}
+
+impl<T> Offerings<T> {
+    /// The error of a request for something that its entry keeps back.
+    fn refusal(&self, name: &str) -> Option<Error> {
+        let is_meant = |(server, item): &&(String, WithheldItem)| {
+            item.name == name || naming::after_component(name, server) == Some(&item.name)
+        };
+        self.withheld.iter().find(is_meant).map(|(_, item)| item.reason.clone())
+    }
 }
 
 impl<T> Default for Offerings<T> {
@@ -46,6 +60,7 @@ impl<T> Default for Offerings<T> {
             servers: Vec::new(),
             freshness: Vec::new(),
             diagnostics: Vec::new(),
+            withheld: Vec::new(),
         }
     }
 }
@@ -110,12 +125,23 @@ impl ToolHost {
         cancel: &CancellationToken,
     ) -> Result<ResourceContents, Error> {
         let work = async {
-            let server = self.resource_owner(uri, servers).await?;
-            let provider = self.offerings_of(&server)?;
-            provider.while_registered(provider.offerings()?.read(uri, cancel)).await
+            let mut failover = Failover::default();
+            loop {
+                let owner = match self.resource_owner(uri, servers, &failover).await {
+                    Ok(owner) => owner,
+                    Err(error) => return Err(failover.exhausted(error)),
+                };
+                let provider = self.offerings_of(&owner.server)?;
+                let reading = provider.offerings()?.read(uri, cancel);
+                let read = provider.while_registered(reading).await;
+                if let Some(read) = self.answer(&owner, &provider, read, &mut failover) {
+                    return read.map(|read| ResourceContents { routing: owner.routing, ..read });
+                }
+            }
         };
         let mut read =
             with_cancellation(work, cancel).await.map_err(|f| self.pipeline.masker.error(f))?;
+        read.routing = read.routing.map(|routing| self.pipeline.masked_routing(routing));
         if !self.pipeline.masker.is_empty() {
             let rewrite = |text: &str| self.pipeline.masker.text(text);
             read.contents.iter_mut().for_each(|part| *part = map_json(part, &rewrite));
@@ -129,7 +155,8 @@ impl ToolHost {
     /// # Errors
     /// Unknown and ambiguous names (with suggestions), and what finding out ran into.
     pub async fn find_prompt(&self, name: &str, servers: &[String]) -> Result<Prompt, Error> {
-        self.lookup_prompt(name, servers).await.map_err(|error| self.pipeline.masker.error(error))
+        let found = self.lookup_prompt(name, servers, &Failover::lookup()).await;
+        found.map(|(prompt, _)| prompt).map_err(|error| self.pipeline.masker.error(error))
     }
 
     /// Fills in a prompt. Its arguments are checked before anything is sent.
@@ -144,14 +171,25 @@ impl ToolHost {
         cancel: &CancellationToken,
     ) -> Result<PromptMessages, Error> {
         let work = async {
-            let prompt = self.lookup_prompt(name, servers).await?;
-            check_arguments(&prompt, arguments)?;
-            let provider = self.offerings_of(prompt.name.component().unwrap_or_default())?;
-            let filling = provider.offerings()?.prompt(prompt.name.tool(), arguments, cancel);
-            provider.while_registered(filling).await
+            let mut failover = Failover::default();
+            loop {
+                let (prompt, owner) = match self.lookup_prompt(name, servers, &failover).await {
+                    Ok(found) => found,
+                    Err(error) => return Err(failover.exhausted(error)),
+                };
+                check_arguments(&prompt, arguments)?;
+                let provider = self.offerings_of(&owner.server)?;
+                let filling = provider.offerings()?.prompt(prompt.name.tool(), arguments, cancel);
+                let filled = provider.while_registered(filling).await;
+                if let Some(filled) = self.answer(&owner, &provider, filled, &mut failover) {
+                    return filled
+                        .map(|filled| PromptMessages { routing: owner.routing, ..filled });
+                }
+            }
         };
         let mut filled =
             with_cancellation(work, cancel).await.map_err(|f| self.pipeline.masker.error(f))?;
+        filled.routing = filled.routing.map(|routing| self.pipeline.masked_routing(routing));
         if !self.pipeline.masker.is_empty() {
             let rewrite = |text: &str| self.pipeline.masker.text(text);
             filled.messages.iter_mut().for_each(|m| *m = map_json(m, &rewrite));
@@ -174,9 +212,21 @@ impl ToolHost {
         cancel: &CancellationToken,
     ) -> Result<Completion, Error> {
         let work = async {
-            let (server, query) = self.resolve_completion(query, servers).await?;
-            let provider = self.offerings_of(&server)?;
-            provider.while_registered(provider.offerings()?.complete(&query, cancel)).await
+            let mut failover = Failover::default();
+            loop {
+                let query = query.clone();
+                let (owner, query) = match self.resolve_completion(query, servers, &failover).await
+                {
+                    Ok(found) => found,
+                    Err(error) => return Err(failover.exhausted(error)),
+                };
+                let provider = self.offerings_of(&owner.server)?;
+                let completing = provider.offerings()?.complete(&query, cancel);
+                let done = provider.while_registered(completing).await;
+                if let Some(done) = self.answer(&owner, &provider, done, &mut failover) {
+                    return done;
+                }
+            }
         };
         let done =
             with_cancellation(work, cancel).await.map_err(|f| self.pipeline.masker.error(f))?;
@@ -202,13 +252,18 @@ impl ToolHost {
         });
         let offering = wanted.filter(|provider| provider.inner.as_offerings().is_some());
         let leases: Vec<ProviderLease> = offering.filter_map(ProviderLease::of).collect();
+        self.directory.mark_start(leases.iter().map(|lease| &**lease));
         let ask = &ask;
         let all = join_all(leases.iter().map(|provider| async move {
             let name = provider.server.clone().unwrap_or_default();
             let asking = async { ask(provider.offerings()?).await };
             let asking = provider.while_registered(asking);
             let answer = tokio::time::timeout(limits::LISTING_TIMEOUT, asking).await;
-            (name, answer.unwrap_or_else(|_elapsed| Err(listing_timeout(what))))
+            let answer = answer.unwrap_or_else(|_elapsed| Err(listing_timeout(what)));
+            if let Err(error) = &answer {
+                self.note_outcome(provider, Err(error));
+            }
+            (name, answer)
         }))
         .await;
         let mut offerings = Offerings::default();
@@ -217,6 +272,8 @@ impl ToolHost {
                 Ok(offered) => {
                     offerings.items.extend(offered.items);
                     offerings.diagnostics.extend(offered.diagnostics);
+                    let withheld = offered.withheld.into_iter();
+                    offerings.withheld.extend(withheld.map(|item| (name.clone(), item)));
                     offerings.freshness.push((name.clone(), offered.freshness));
                     (None, offered.is_partial)
                 }
@@ -235,11 +292,37 @@ impl ToolHost {
         offerings
     }
 
+    /// The answer of a request, unless another server gets it: then nothing of it was sent.
+    fn answer<T>(
+        &self,
+        owner: &OfferingOwner,
+        provider: &ProviderLease,
+        answer: Result<T, Error>,
+        failover: &mut Failover,
+    ) -> Option<Result<T, Error>> {
+        self.note_outcome(provider, answer.as_ref().map(drop));
+        match answer {
+            Err(error) if failover.passes_on(owner.routing.as_ref(), &error) => None,
+            answer => Some(answer),
+        }
+    }
+
+    /// Counts how a request ended for the server's circuit; one that was removed has none.
+    fn note_outcome(&self, provider: &ProviderLease, outcome: Result<(), &Error>) {
+        if let Some(server) = &provider.server
+            && !provider.usage.is_removed()
+        {
+            self.directory.circuits.record_outcome(server, outcome);
+        }
+    }
+
     /// The provider of a server that offers something beside tools.
     fn offerings_of(&self, server: &str) -> Result<ProviderLease, Error> {
         let provider = self.directory.server(server);
         let provider = provider.filter(|provider| provider.inner.as_offerings().is_some());
-        provider.ok_or_else(|| self.unknown_server(server))
+        let provider = provider.ok_or_else(|| self.unknown_server(server))?;
+        self.directory.mark_start([&*provider]);
+        Ok(provider)
     }
 
     /// Whether the host's profile shows something of a server.

@@ -16,10 +16,10 @@ use crate::host::ToolHost;
 use crate::host::builder::ToolHostBuilder;
 use crate::host::fake::FakeProvider;
 use crate::model::{
-    Completion, CompletionQuery, CompletionReference, Error, ErrorKind, Freshness, JsonObject,
-    OfferingListing, Prompt, PromptArgument, PromptMessages, Resource, ResourceContents,
-    ResourceTemplate, SubscriptionEvent, SubscriptionFilter, ToolCall, ToolContext, ToolDefinition,
-    ToolListing, ToolName, ToolResult,
+    Completion, CompletionQuery, CompletionReference, Error, ErrorKind, ErrorPhase, Freshness,
+    JsonObject, OfferingListing, Prompt, PromptArgument, PromptMessages, Resource,
+    ResourceContents, ResourceTemplate, SubscriptionEvent, SubscriptionFilter, ToolCall,
+    ToolContext, ToolDefinition, ToolListing, ToolName, ToolResult,
 };
 use crate::provider::{ManagedServer, OfferingSupport, Preview, ToolProvider};
 
@@ -31,6 +31,8 @@ struct FakeOfferingServer {
     uris: Vec<&'static str>,
     templates: Vec<&'static str>,
     error: Option<Error>,
+    /// What reading and filling in fail with, while the lists come.
+    request_error: Option<Error>,
 }
 
 fn shop(name: &'static str) -> FakeOfferingServer {
@@ -41,6 +43,7 @@ fn shop(name: &'static str) -> FakeOfferingServer {
         uris: Vec::new(),
         templates: Vec::new(),
         error: None,
+        request_error: None,
     }
 }
 
@@ -143,12 +146,14 @@ impl OfferingSupport for FakeOfferingServer {
     }
 
     async fn read(&self, uri: &str, _: &CancellationToken) -> Result<ResourceContents, Error> {
+        self.request_error.clone().map_or(Ok(()), Err)?;
         Ok(ResourceContents {
             server: self.name.to_owned(),
             uri: uri.to_owned(),
             contents: vec![json!({ "uri": uri, "text": "the key is hunter22" })],
             freshness: Freshness::default(),
             meta: None,
+            routing: None,
         })
     }
 
@@ -158,12 +163,14 @@ impl OfferingSupport for FakeOfferingServer {
         arguments: &JsonObject,
         _: &CancellationToken,
     ) -> Result<PromptMessages, Error> {
+        self.request_error.clone().map_or(Ok(()), Err)?;
         let text = json!({ "type": "text", "text": arguments["who"] });
         Ok(PromptMessages {
             name: ToolName::of(self.name, name),
             description: None,
             messages: vec![json!({ "role": "user", "content": text })],
             meta: None,
+            routing: None,
         })
     }
 
@@ -172,6 +179,7 @@ impl OfferingSupport for FakeOfferingServer {
         query: &CompletionQuery,
         _: &CancellationToken,
     ) -> Result<Completion, Error> {
+        self.request_error.clone().map_or(Ok(()), Err)?;
         let values = vec![self.name.to_owned(), format!("{:?}", query.reference)];
         Ok(Completion { values, ..Completion::default() })
     }
@@ -401,4 +409,98 @@ async fn work_that_hears_no_cancellation_ends_soon_after_it() {
     let work = std::future::pending::<Result<(), Error>>();
     let error = super::with_cancellation(work, &cancel).await.unwrap_err();
     assert!(matches!(error.kind(), ErrorKind::Interrupted(_)));
+}
+
+/// Servers that offer the same, each with its weight.
+fn weighted(servers: Vec<(FakeOfferingServer, f64)>) -> Arc<ToolHost> {
+    let servers = servers.into_iter().map(|(server, weight)| {
+        server.half.set_weight(Some(weight));
+        FakeOfferingServer {
+            prompts: vec!["greet"],
+            uris: vec!["note:one"],
+            templates: vec!["item:{id}"],
+            ..server
+        }
+    });
+    builder(servers.collect()).build()
+}
+
+/// Which server read, filled in and completed.
+async fn served(host: &ToolHost) -> [String; 3] {
+    let read = host.read("note:one", &[], &never()).await.unwrap();
+    let filled = host.prompt("greet", &who("Ada"), &[], &never()).await.unwrap();
+    let query = CompletionQuery {
+        reference: CompletionReference::Template("item:{id}".to_owned()),
+        argument: "id".to_owned(),
+        value: String::new(),
+        context: BTreeMap::new(),
+    };
+    let done = host.complete(query, &[], &never()).await.unwrap();
+    let filled = filled.name.component().unwrap().to_owned();
+    [read.server, filled, done.values[0].clone()]
+}
+
+#[tokio::test]
+async fn primaries_take_turns_and_backups_wait() {
+    let host = weighted(vec![(shop("spare"), 0.5), (shop("one"), 1.0), (shop("two"), 1.0)]);
+    assert_eq!(served(&host).await, ["one", "one", "one"]);
+    // Looking takes no turn.
+    assert_eq!(host.find_prompt("greet", &[]).await.unwrap().name.component(), Some("one"));
+    assert_eq!(served(&host).await, ["two", "two", "two"]);
+    let read = host.read("note:one", &[], &never()).await.unwrap();
+    let routing = read.routing.unwrap();
+    assert_eq!((routing.server, routing.others.len()), ("one".to_owned(), 2));
+    // A name that says whose is no choice.
+    let filled = host.prompt("spare-greet", &who("Ada"), &[], &never()).await.unwrap();
+    assert_eq!((filled.name.component(), filled.routing), (Some("spare"), None));
+    assert_eq!(host.read("note:one", &of("spare"), &never()).await.unwrap().server, "spare");
+}
+
+#[tokio::test]
+async fn without_a_weight_for_each_the_caller_chooses() {
+    let offering =
+        |name| FakeOfferingServer { prompts: vec!["greet"], uris: vec!["note:one"], ..shop(name) };
+    let one = offering("one");
+    one.half.set_weight(Some(1.0));
+    let host = builder(vec![one, offering("two")]).build();
+    let error = host.read("note:one", &[], &never()).await.unwrap_err();
+    assert_eq!((error.kind(), error.details().len()), (ErrorKind::Usage, 2));
+    let error = host.prompt("greet", &who("Ada"), &[], &never()).await.unwrap_err();
+    assert_eq!(error.details(), ["one-greet", "two-greet"]);
+}
+
+#[tokio::test]
+async fn a_request_of_which_nothing_was_sent_goes_to_the_next_server() {
+    let dying = |name, phase| FakeOfferingServer {
+        request_error: Some(Error::unreachable("exited with 3").with_phase(phase)),
+        ..shop(name)
+    };
+    let start = ErrorPhase::Start;
+    let host = weighted(vec![(dying("first", start), 1.0), (shop("spare"), 0.5)]);
+    assert_eq!(served(&host).await, ["spare", "spare", "spare"]);
+    let routing = host.read("note:one", &[], &never()).await.unwrap().routing.unwrap();
+    // It failed often enough by now to be left alone.
+    assert!(routing.skipped[0].reason.contains("keeps failing"), "{routing:?}");
+    // What was sent is never sent again.
+    let host = weighted(vec![(dying("first", ErrorPhase::Call), 1.0), (shop("spare"), 0.5)]);
+    let error = host.read("note:one", &[], &never()).await.unwrap_err();
+    assert_eq!(error.message(), "exited with 3");
+    // When all fail the first failure is told, with the others below it.
+    let host = weighted(vec![(dying("first", start), 1.0), (dying("spare", start), 0.5)]);
+    let error = host.prompt("greet", &who("Ada"), &[], &never()).await.unwrap_err();
+    assert_eq!(error.message(), "exited with 3");
+}
+
+#[tokio::test]
+async fn a_server_that_cannot_be_listed_is_stood_in_for_and_then_left_alone() {
+    let dead = FakeOfferingServer { error: Some(Error::unreachable("refused")), ..shop("first") };
+    let host = weighted(vec![(dead, 1.0), (shop("spare"), 0.5)]);
+    for reason in ["refused", "refused", "refused", "keeps failing"] {
+        let routing = host.read("note:one", &[], &never()).await.unwrap().routing.unwrap();
+        assert_eq!((routing.server.as_str(), routing.skipped.len()), ("spare", 1));
+        assert!(routing.skipped[0].reason.contains(reason), "{reason}: {routing:?}");
+    }
+    // By its own name it is tried all the same.
+    let error = host.prompt("first-greet", &who("Ada"), &[], &never()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unreachable);
 }

@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::with_cancellation;
 use crate::host::ToolHost;
+use crate::host::failover::Failover;
 use crate::host::provider_table::ProviderLease;
 use crate::model::{Error, ErrorKind, SubscriptionEvent, SubscriptionFilter};
 
@@ -38,7 +39,7 @@ impl ToolHost {
         let mut wanted: Vec<(String, SubscriptionFilter)> = Vec::new();
         let owners = async {
             for uri in uris {
-                let server = self.resource_owner(uri, servers).await?;
+                let server = self.resource_owner(uri, servers, &Failover::lookup()).await?.server;
                 let known = wanted.iter_mut().find(|(known, _)| *known == server);
                 match known {
                     Some((_, wanted)) if wanted.uris.contains(uri) => {}

@@ -139,7 +139,7 @@ async fn an_entry_out_of_service_says_why() {
         name: name.into(),
         role,
         diagnostic: Diagnostic::error("TOKEN is not set"),
-        declares: vec!["commit".into()],
+        definitions: vec![of_server(name, "commit")],
         refusal: None,
     };
     let host = host(&[&local(&["calculator"])])
@@ -150,6 +150,20 @@ async fn an_entry_out_of_service_says_why() {
         assert_eq!(error.kind(), ErrorKind::Config);
         assert!(error.message().ends_with("is out of service: TOKEN is not set"));
     }
+    // What its file says of a tool is listed and described, and no more.
+    let tool = host.find("git-commit", &[]).await.unwrap();
+    assert_eq!(tool.status, ToolStatus::Unavailable);
+    let request = CallRequest::new("git-commit", words(&[]));
+    assert_eq!(host.call(request).await.unwrap_err().kind(), ErrorKind::Config);
+    for (scope, listed) in [
+        (ListScope::Everything, 3),
+        (ListScope::Declared, 3),
+        (ListScope::Servers(vec!["other".into()]), 2),
+    ] {
+        let catalogue = host.catalogue(&scope).await;
+        assert_eq!(catalogue.tools.len(), listed, "{scope:?}");
+    }
+    assert_eq!(host.servers_out_of_service()[0].name, "git");
     // The bare name of a tool that its entry declares, whichever server fails meanwhile.
     let host = crate::host::fake::host(&[&Arc::new(FakeProvider::dead("bad"))])
         .disabled(vec![entry("git", FileRole::Servers)])

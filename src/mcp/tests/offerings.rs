@@ -69,7 +69,7 @@ async fn prompts_come_page_by_page_and_a_bad_one_costs_itself() {
             let second = json!([{ "name": "b" }, { "name": "a" }]);
             peer.answer(&asked, &json!({ "prompts": second }));
         });
-        let OfferingListing { items, diagnostics, is_partial, freshness } = listed.unwrap();
+        let OfferingListing { items, diagnostics, is_partial, freshness, .. } = listed.unwrap();
         let names: Vec<String> = items.iter().map(|prompt| prompt.name.full()).collect();
         assert_eq!(names, ["srv-a", "srv-b"]);
         assert_eq!((diagnostics.len(), is_partial, freshness.ttl_ms), (2, true, Some(9)));

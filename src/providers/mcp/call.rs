@@ -41,6 +41,9 @@ impl McpProvider {
         call: &ToolCall,
     ) -> Result<ToolResult, Error> {
         let tool = call.name.tool();
+        if let Some(refusal) = self.tool_refusal(tool) {
+            return Err(refusal.with_phase(ErrorPhase::Call));
+        }
         let CurrentDefinition { mut definition, mut warnings } =
             self.current_definition(connection, tool).await?;
         self.check_roots(definition.as_deref(), call)?;

@@ -11,6 +11,7 @@ mod call_meta;
 mod connection_slot;
 mod definition_drift;
 mod endpoint;
+mod entry_filter;
 mod health;
 mod load;
 mod offerings;
@@ -38,15 +39,14 @@ use crate::mcp::protocol_warning::ProtocolWarning;
 use crate::mcp::tracer::Tracer;
 use crate::mcp::{calling, listing};
 use crate::model::{
-    Error, ErrorKind, EventSink, HostEvent, QuestionHandler, ServerState, Signal, ToolCall,
-    ToolContext, ToolDefinition, ToolListing, ToolResult, TrafficSink,
+    CredentialUse, Error, ErrorKind, EventSink, HostEvent, QuestionHandler, ServerState, Signal,
+    ToolCall, ToolContext, ToolDefinition, ToolListing, ToolResult, TrafficSink,
 };
 use crate::provider::load::LoadSupport;
 use crate::provider::{
     LoginSupport, ManagedServer, OfferingSupport, Preview, ToolListVersion, ToolProvider,
     verify_trust,
 };
-use crate::util::pattern;
 use auth::ServerAuth;
 use connection_slot::ConnectionSlot;
 pub use endpoint::{describe, start};
@@ -221,7 +221,10 @@ impl McpProvider {
         throttle.wait().await;
         let version = connection.tool_list_version();
         let mut listing = listing::tools(connection, &self.spec.name, self.idle()).await?;
-        listing.tools.retain(|tool| self.includes_tool(tool.name.tool()));
+        listing.withheld = Self::withhold(&mut listing.tools, |tool| {
+            Some((tool.name.tool().to_owned(), self.tool_refusal(tool.name.tool())?))
+        });
+        let credentials: Arc<[CredentialUse]> = self.spec.credentials.as_slice().into();
         for tool in &mut listing.tools {
             let tool = Arc::make_mut(tool);
             tool.timeout = self.spec.timeout;
@@ -230,6 +233,7 @@ impl McpProvider {
             tool.requires_approval = self.spec.requires_approval;
             tool.entry = Some(Arc::clone(&self.spec.origin));
             tool.context_env = Arc::clone(&self.spec.context_env);
+            tool.credentials = Arc::clone(&credentials);
             self.apply_declaration(tool);
         }
         let listed = VersionedListing { version, listing: Arc::new(listing) };
@@ -256,13 +260,6 @@ impl McpProvider {
         }
     }
 
-    fn includes_tool(&self, tool: &str) -> bool {
-        let excluded = self.spec.exclude.iter().any(|p| pattern::matches(p, tool));
-        let included =
-            self.spec.include.as_ref().is_none_or(|i| i.iter().any(|p| pattern::matches(p, tool)));
-        included && !excluded
-    }
-
     fn endpoint_text(&self) -> String {
         endpoint::describe(&self.spec.endpoint)
     }
@@ -275,7 +272,9 @@ impl ToolProvider for McpProvider {
     }
 
     fn declared(&self) -> Vec<Arc<ToolDefinition>> {
-        self.spec.provides_tools.iter().cloned().map(Arc::new).collect()
+        let declared = self.spec.provides_tools.iter();
+        let listed = declared.filter(|tool| self.tool_refusal(tool.name.tool()).is_none());
+        listed.cloned().map(Arc::new).collect()
     }
 
     fn is_remote(&self) -> bool {

@@ -1,7 +1,7 @@
 //! Prompts, resources and templates of a server.
 //!
-//! Owns: what of it the entry lets through, how many of each there are, and beginning a
-//! subscription again when it ended. Never does: keep a list — each is asked for when it is wanted.
+//! Owns: how many of each there are, and beginning a subscription again when it ended. What of it
+//! the entry lets through is in `entry_filter`. Never does: keep a list — each is asked for when it is wanted.
 
 use std::time::Duration;
 
@@ -22,7 +22,6 @@ use crate::model::{
     SubscriptionFilter,
 };
 use crate::provider::OfferingSupport;
-use crate::util::{pattern, uri_template};
 
 /// Bounds a request in all; progress or not.
 const TOTAL: Duration = Duration::from_mins(5);
@@ -40,21 +39,29 @@ pub(super) struct OfferingCounts {
 impl OfferingSupport for McpProvider {
     async fn prompts(&self) -> Result<OfferingListing<Prompt>, Error> {
         let mut offered: OfferingListing<Prompt> = self.list_offerings().await?;
-        offered.items.retain(|prompt| self.includes_tool(prompt.name.tool()));
+        offered.withheld = Self::withhold(&mut offered.items, |prompt| {
+            Some((prompt.name.tool().to_owned(), self.prompt_refusal(prompt.name.tool())?))
+        });
         self.known().counts.prompts = Some(offered.items.len());
         Ok(offered)
     }
 
     async fn resources(&self) -> Result<OfferingListing<Resource>, Error> {
         let mut offered: OfferingListing<Resource> = self.list_offerings().await?;
-        offered.items.retain(|resource| self.is_included(&[&resource.uri, &resource.name]));
+        offered.withheld = Self::withhold(&mut offered.items, |resource| {
+            let refusal = self.resource_refusal(&[&resource.uri, &resource.name])?;
+            Some((resource.uri.clone(), refusal))
+        });
         self.known().counts.resources = Some(offered.items.len());
         Ok(offered)
     }
 
     async fn templates(&self) -> Result<OfferingListing<ResourceTemplate>, Error> {
         let mut offered: OfferingListing<ResourceTemplate> = self.list_offerings().await?;
-        offered.items.retain(|template| self.is_included(&[&template.template, &template.name]));
+        offered.withheld = Self::withhold(&mut offered.items, |template| {
+            let refusal = self.resource_refusal(&[&template.template, &template.name])?;
+            Some((template.template.clone(), refusal))
+        });
         Ok(offered)
     }
 
@@ -64,7 +71,7 @@ impl OfferingSupport for McpProvider {
         if !connection.declares("resources") {
             return Err(self.lacks("resources"));
         }
-        self.check_included(&connection, uri).await?;
+        self.check_resource(&connection, uri).await?;
         let options = self.options(cancel);
         offering_requests::read(&connection, &self.spec.name, uri, &options).await
     }
@@ -79,8 +86,8 @@ impl OfferingSupport for McpProvider {
         if !connection.declares("prompts") {
             return Err(self.lacks("prompts"));
         }
-        if !self.includes_tool(name) {
-            return Err(self.excluded("prompt", name));
+        if let Some(refusal) = self.prompt_refusal(name) {
+            return Err(refusal);
         }
         let options = self.options(cancel);
         offering_requests::prompt(&connection, &self.spec.name, name, arguments, &options).await
@@ -225,7 +232,7 @@ impl McpProvider {
             return SubscriptionEnd::Refused(error);
         }
         for uri in &wanted.uris {
-            if let Err(error) = self.check_included(&connection, uri).await {
+            if let Err(error) = self.check_resource(&connection, uri).await {
                 return SubscriptionEnd::Refused(error);
             }
         }
@@ -294,38 +301,5 @@ impl McpProvider {
             .with_detail(format!("its capabilities do not hold {capability}"))
             .with_server(&self.spec.name)
             .with_hint(format!("toolhost inspect {} shows what it offers", self.spec.name))
-    }
-
-    fn excluded(&self, what: &str, name: &str) -> Error {
-        Error::denied(format!("the {what} '{name}' is excluded by the server's entry"))
-            .with_server(&self.spec.name)
-            .with_hint("see 'exclude' and 'include' in mcp.yaml")
-    }
-
-    /// Whether the patterns of the entry let something through that is known by several names: none
-    /// of them may be excluded, and one has to be included.
-    fn is_included(&self, names: &[&String]) -> bool {
-        let any = |patterns: &[String]| {
-            patterns.iter().any(|p| names.iter().any(|name| pattern::matches(p, name)))
-        };
-        !any(&self.spec.exclude) && self.spec.include.as_ref().is_none_or(|include| any(include))
-    }
-
-    /// Lets an address through that the entry does not exclude, under whatever name it is listed.
-    async fn check_included(&self, connection: &Connection, uri: &str) -> Result<(), Error> {
-        if self.spec.exclude.is_empty() && self.spec.include.is_none() {
-            return Ok(());
-        }
-        let (name, idle) = (&self.spec.name, self.idle());
-        let resources: OfferingListing<Resource> = listing::all(connection, name, idle).await?;
-        let templates: OfferingListing<ResourceTemplate> =
-            listing::all(connection, name, idle).await?;
-        let uri_text = uri.to_owned();
-        let listed = resources.items.iter().find(|resource| resource.uri == uri);
-        let made = templates.items.iter().filter(|t| uri_template::matches(&t.template, uri));
-        let mut names = vec![&uri_text];
-        names.extend(listed.map(|resource| &resource.name));
-        names.extend(made.flat_map(|template| [&template.template, &template.name]));
-        if self.is_included(&names) { Ok(()) } else { Err(self.excluded("resource", uri)) }
     }
 }

@@ -45,6 +45,8 @@ impl ManagedServer for McpProvider {
             endpoint: self.endpoint_text(),
             confinement,
             sandbox,
+            permissions: self.spec.permissions.clone(),
+            credentials: self.spec.credentials.clone(),
             era: agreement.map(|a| a.era),
             protocol: agreement.map(|a| a.version.clone()),
             supported_versions: agreement.map(|a| a.supported_versions.clone()).unwrap_or_default(),

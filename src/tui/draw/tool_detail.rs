@@ -96,6 +96,9 @@ fn about(styler: &Styler<'_>, tool: &ToolDefinition) -> Vec<Line<'static>> {
     if !tool.calls.is_empty() {
         lines.push(styler.fact("calls", tool.calls.join(", ")));
     }
+    for used in tool.credentials.iter() {
+        lines.push(styler.fact("credential", used.to_string()));
+    }
     for touched in &tool.touches {
         lines.push(styler.fact("touches", touched));
     }

@@ -129,7 +129,8 @@ impl EffectRunner {
                 self.list(ListScope::Servers(vec![server.clone()]), vec![server]);
             }
             AppEffect::RefreshServers => {
-                let servers = host.servers();
+                let mut servers = host.servers();
+                servers.extend(host.servers_out_of_service());
                 self.spawn_for_current_host(async move { AppEvent::AllServers(servers) });
             }
             AppEffect::PingServer(server) => {

@@ -79,6 +79,14 @@ pub fn users_of_defaults(reach: &Reach<'_>) -> Vec<Value> {
         named("hidden", json!({ "endpoint_url": "/hidden?next=x://y", "method": "GET" })),
         named("api", json!({ "openapi": "relative.json", "prefix": "api_" })),
         named("scoped", json!({ "type": "files", "scope": "X_KEY" })),
+        named(
+            "keyed",
+            json!({
+                "endpoint_url": format!("http://{}/keyed", reach.authority),
+                "method": "GET",
+                "credentials": ["X_KEY"],
+            }),
+        ),
     ]
 }
 

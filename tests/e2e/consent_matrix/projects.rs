@@ -175,7 +175,7 @@ impl Project {
         match names {
             Names::Nothing => vec![(String::new(), self.cases.len())],
             Names::Tool if self.cases[0].place.container.is_none() => {
-                let users = ["relative", "hidden", "api_get", "scoped-read"];
+                let users = ["relative", "hidden", "api_get", "scoped-read", "keyed"];
                 users.iter().map(|name| ((*name).to_owned(), self.cases.len())).collect()
             }
             Names::Tool | Names::Server => {
@@ -241,9 +241,16 @@ fn of_entries(
 }
 
 fn beside_entries(file: File, filled: Vec<Value>, reach: &Reach<'_>) -> Value {
+    // The handle of the table is named by an entry, so that its value would be read for it.
+    let handle = json!({ "X_KEY": { "type": "bearer", "value": "plain" } });
     let mut text = match file {
-        File::Tools => json!({ "tools": entries::users_of_defaults(reach) }),
-        File::Servers => json!({ "mcp_servers": { "one": entries::server("http", "one", reach) } }),
+        File::Tools => json!({ "credentials": handle, "tools": entries::users_of_defaults(reach) }),
+        File::Servers => {
+            let mut keyed = entries::server("http", "keyed", reach);
+            keyed["credentials"] = json!(["X_KEY"]);
+            let one = entries::server("http", "one", reach);
+            json!({ "credentials": handle, "mcp_servers": { "one": one, "keyed": keyed } })
+        }
     };
     for over in filled {
         merge(&mut text, over);

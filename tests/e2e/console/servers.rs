@@ -57,6 +57,24 @@ fn a_server_is_asked_told_what_to_log_and_ended() {
 }
 
 #[test]
+fn declared_tools_stand_against_advertised_ones_and_broken_entries_say_why() {
+    let room = Sandbox::new();
+    room.file(
+        "mcp.yaml",
+        "mcp_servers:\n  srv:\n    command: ${TOOLHOST}\n    args: [demo-server]\n    provides_tools:\n      - { name: echo, description: Sends a message back unchanged }\n      - { name: add, description: Subtracts }\n      - { name: gone, description: Left }\n  bad:\n    command: sh\n    env: { T: \"${NOT_SET_ANYWHERE}\" }\n    provides_tools: [{ name: two, description: The second one }]\n",
+    );
+    let mut pty = Pty::console(&room, &CONSOLE, 40, 120);
+    pty.expect_shown("srv-echo").expect_shown("bad-two").type_keys("2").expect_shown("ready since");
+    pty.type_keys("d").expect_shown("- gone  (declared, not advertised)");
+    pty.expect_shown("~ add  differs in description").expect_shown("+ slow  (not declared)");
+    pty.expect_shown("= echo");
+    pty.type_keys("\u{1b}").expect_shown("health").type_keys("j");
+    pty.expect_shown("out of service: in 'env.T': the variable NOT_SET_ANYWHERE is not set");
+    pty.type_keys("q");
+    assert_eq!(pty.finish().0, Some(0));
+}
+
+#[test]
 fn a_server_that_could_not_be_started_is_started_at_once_when_a_person_wants_it() {
     let room = Sandbox::new();
     let ready = room.path("work/ready");

@@ -12,7 +12,7 @@ use crate::cli::json::offerings::PromptMessagesJson;
 use crate::cli::offering_lists;
 use crate::cli::output::Format;
 use crate::cli::raw_arguments::{self, RawArguments};
-use crate::cli::views::offerings;
+use crate::cli::views::{offerings, outcome};
 use crate::host::request::{ArgumentWord, CallArguments};
 use crate::model::{Error, JsonObject, ToolResult};
 use crate::util::json;
@@ -48,6 +48,7 @@ pub async fn run(args: &PromptGetArgs, context: &CommandContext) -> CommandResul
     let filled =
         assembly.host.prompt(&args.name, &arguments, &args.server, &context.cancel).await?;
     let output = &context.output;
+    outcome::note_routing(output, filled.routing.as_ref());
     match format {
         Json | Yaml => output.value(format, &PromptMessagesJson::from(&filled)),
         Raw => {

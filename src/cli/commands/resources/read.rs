@@ -14,7 +14,7 @@ use crate::cli::json::offerings::ResourceContentsJson;
 use crate::cli::offering_lists;
 use crate::cli::output::{Format, SpanStyle, StyledPage, content};
 use crate::cli::save;
-use crate::cli::views::offerings;
+use crate::cli::views::{offerings, outcome};
 use crate::model::{Error, ToolResult};
 use crate::util::jq;
 use crate::util::json;
@@ -57,6 +57,7 @@ pub async fn run(args: &ResourceReadArgs, context: &CommandContext) -> CommandRe
     let assembly = offering_lists::assemble(context, &args.server).await?;
     let read = assembly.host.read(&args.uri, &args.server, &context.cancel).await?;
     let output = &context.output;
+    outcome::note_routing(output, read.routing.as_ref());
     let result = offerings::as_result(&read);
     if read.contents.is_empty() {
         output.warn("the resource is empty");

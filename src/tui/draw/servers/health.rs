@@ -186,6 +186,12 @@ fn facts(
     for (at, said) in server.confinement.iter().enumerate() {
         fact(if at == 0 { "sandbox" } else { "" }, Some(said.clone()));
     }
+    for (at, said) in server.permissions.lines().into_iter().enumerate() {
+        fact(if at == 0 { "may use" } else { "" }, Some(said));
+    }
+    for (at, used) in server.credentials.iter().enumerate() {
+        fact(if at == 0 { "credentials" } else { "" }, Some(used.to_string()));
+    }
     let shown = state.servers.error(server).map(Error::message);
     let past_error = server.last_error.as_ref().filter(|past| shown != Some(past.error.message()));
     fact(

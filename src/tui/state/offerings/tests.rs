@@ -105,6 +105,7 @@ pub(in crate::tui) fn contents(ticket: u64, parts: Vec<Value>) -> OfferingsEvent
         contents: parts,
         freshness: crate::model::Freshness::default(),
         meta: None,
+        routing: None,
     };
     OfferingsEvent::ResourceRead(OfferingRequestId(ticket), Box::new(Ok(read)))
 }
@@ -218,6 +219,7 @@ fn suggestions_are_asked_for_one_at_a_time_and_taken_with_a_key() {
         description: Some("A greeting".to_owned()),
         messages,
         meta: None,
+        routing: None,
     };
     told(&mut state, OfferingsEvent::PromptReceived(OfferingRequestId(1), Box::new(Ok(got))));
     let page = page(&state);

@@ -6,7 +6,7 @@ mod tool_lists;
 #[cfg(test)]
 pub(in crate::tui) mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -128,6 +128,13 @@ fn trace(server: String) -> Vec<AppEffect> {
     vec![AppEffect::Navigate(Navigation::ShowTrace(server))]
 }
 
+fn tools_of(server: &str, catalogue: &Catalogue) -> Vec<Arc<ToolDefinition>> {
+    let own = |tool: &&Arc<ToolDefinition>| {
+        tool.source == ToolSource::Mcp && tool.name.component() == Some(server)
+    };
+    catalogue.tools.iter().filter(own).cloned().collect()
+}
+
 impl ServersView {
     /// Takes in what is known of some servers.
     pub fn update_statuses(&mut self, statuses: Vec<ServerStatus>) {
@@ -158,23 +165,36 @@ impl ServersView {
         self.tool_lists.clear();
     }
 
-    /// Takes in lists of tools: what is declared, or what these servers advertise.
+    /// Takes in lists of tools: what is declared of all, or what these servers advertise.
     pub fn listed(&mut self, servers: &[String], catalogue: &Catalogue) {
+        if servers.is_empty() {
+            self.declared(catalogue);
+            return;
+        }
         for listing in &catalogue.servers {
             let server = &listing.name;
-            let own = |tool: &&Arc<ToolDefinition>| {
-                tool.source == ToolSource::Mcp && tool.name.component() == Some(server)
-            };
-            let tools: Vec<_> = catalogue.tools.iter().filter(own).cloned().collect();
-            let advertised = self.tool_lists.entry(server.clone()).or_default();
-            match &listing.error {
-                _ if servers.is_empty() => advertised.declare(tools),
-                Some(error) => drop(self.errors.insert(server.clone(), error.clone())),
-                None => {
-                    self.errors.remove(server);
-                    advertised.advertise(tools);
-                }
+            if let Some(error) = &listing.error {
+                self.errors.insert(server.clone(), error.clone());
+            } else {
+                self.errors.remove(server);
+                let tools = tools_of(server, catalogue);
+                self.tool_lists.entry(server.clone()).or_default().advertise(tools);
             }
+        }
+    }
+
+    /// Takes in what the files declare. No server was asked for that, so the tools tell theirs.
+    fn declared(&mut self, catalogue: &Catalogue) {
+        let tools = catalogue.tools.iter().filter(|tool| tool.source == ToolSource::Mcp);
+        let servers: BTreeSet<&str> = tools.filter_map(|tool| tool.name.component()).collect();
+        for (server, lists) in &mut self.tool_lists {
+            if !servers.contains(server.as_str()) {
+                lists.declare(Vec::new());
+            }
+        }
+        for server in servers {
+            let tools = tools_of(server, catalogue);
+            self.tool_lists.entry(server.to_owned()).or_default().declare(tools);
         }
     }
 

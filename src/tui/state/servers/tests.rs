@@ -22,6 +22,8 @@ pub(in crate::tui) fn ready(name: &str) -> ServerStatus {
         transport: "stdio",
         endpoint: format!("mcp-{name} --stdio"),
         confinement: Vec::new(),
+        permissions: crate::model::ServerPermissions::default(),
+        credentials: Vec::new(),
         sandbox: None,
         era: Some(Era::Legacy),
         protocol: Some("2025-11-25".to_owned()),
@@ -76,7 +78,8 @@ fn listed(servers: &[&str], tools: Vec<ToolDefinition>) -> AppEvent {
         |name: &str| ServerListing { name: name.to_owned(), error: None, is_partial: false };
     let catalogue = Catalogue {
         tools: tools.into_iter().map(Into::into).collect(),
-        servers: ["files", "web"].into_iter().map(listing).collect(),
+        // The host names the servers that it asked: none for what is declared.
+        servers: servers.iter().copied().map(listing).collect(),
         ..Catalogue::default()
     };
     let servers = servers.iter().map(|name| (*name).to_owned()).collect();

@@ -42,6 +42,8 @@ fn provider(url: url::Url, transport: HttpTransport, traffic: TrafficSink) -> Mc
         retries: 0,
         requires_approval: false,
         sandbox: None,
+        permissions: crate::model::ServerPermissions::default(),
+        credentials: Vec::new(),
         context_env: Arc::default(),
         origin: crate::model::EntryOrigin::of(crate::model::Layer::User, "/"),
         location: SourceLocation {

@@ -53,6 +53,8 @@ fn spec(calls: &str) -> ServerSpec {
         retries: 0,
         requires_approval: false,
         sandbox: None,
+        permissions: crate::model::ServerPermissions::default(),
+        credentials: Vec::new(),
         context_env: Arc::default(),
         origin: crate::model::EntryOrigin::of(crate::model::Layer::User, "/"),
         location: SourceLocation {

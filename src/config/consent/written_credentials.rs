@@ -1,0 +1,80 @@
+//! Credentials as they are written, for the question about a project that names some.
+//!
+//! Owns: what a person is shown of a handle, and the digest by which a change of the user's own
+//! definition shows. Never does: expand anything.
+
+use std::collections::BTreeMap;
+
+use super::bundle::digest_of;
+use crate::config::node::ConfigNode;
+use crate::config::references;
+use crate::config::source_file::SourceFile;
+
+/// The handles that the project's entries may name.
+#[derive(Debug, Default)]
+pub(super) struct WrittenCredentials {
+    project: BTreeMap<String, WrittenCredential>,
+    own: BTreeMap<String, WrittenCredential>,
+}
+
+/// The addresses that a login contacts, as written.
+fn contacted(node: &ConfigNode) -> impl Iterator<Item = String> {
+    let keys = ["issuer", "token_url", "tokenUrl", "client_metadata_url", "clientMetadataUrl"];
+    let addresses = keys.into_iter().filter_map(|key| node.get(key)?.as_text().ok());
+    addresses.map(|address| format!("contacts {address}"))
+}
+
+/// One handle.
+#[derive(Debug)]
+struct WrittenCredential {
+    kind: String,
+    references: Vec<String>,
+    digest: String,
+}
+
+impl WrittenCredentials {
+    /// The handles of all files, of several with one name the first.
+    pub fn of(files: &[SourceFile]) -> Self {
+        let mut found = Self::default();
+        for file in files {
+            let handles = file.parsed.root.get("credentials").map(ConfigNode::entries);
+            let map = if file.is_project() { &mut found.project } else { &mut found.own };
+            for (key, node) in handles.unwrap_or_default() {
+                map.entry(key.text.clone()).or_insert_with(|| WrittenCredential {
+                    kind: node.get("type").and_then(|n| n.as_text().ok()).unwrap_or("?").to_owned(),
+                    references: references::of(node).into_keys().chain(contacted(node)).collect(),
+                    digest: digest_of(node),
+                });
+            }
+        }
+        found
+    }
+
+    /// What an entry of the project that names these handles would use, in lines for people; and
+    /// those that are the user's own, with a digest of their definition.
+    pub fn used_by(&self, entry: &ConfigNode) -> (Vec<String>, BTreeMap<String, String>) {
+        let handles = entry.get("credentials").filter(|node| !node.is_null());
+        let handles = handles.map(|node| node.as_texts().unwrap_or_default()).unwrap_or_default();
+        let (mut lines, mut own) = (Vec::new(), BTreeMap::new());
+        for handle in handles {
+            let (whose, known) = match (self.project.get(&handle), self.own.get(&handle)) {
+                (Some(known), _) => ("the credential", Some(known)),
+                (None, known) => {
+                    let digest = known.map(|known| known.digest.clone());
+                    own.insert(handle.clone(), digest.unwrap_or_default());
+                    ("your credential", known)
+                }
+            };
+            lines.push(match known {
+                Some(WrittenCredential { kind, references, .. }) if references.is_empty() => {
+                    format!("uses {whose} '{handle}' ({kind})")
+                }
+                Some(WrittenCredential { kind, references, .. }) => {
+                    format!("uses {whose} '{handle}' ({kind}, {})", references.join(", "))
+                }
+                None => format!("uses {whose} '{handle}', which no file defines"),
+            });
+        }
+        (lines, own)
+    }
+}

@@ -1,0 +1,252 @@
+//! From the handles that an entry names to the places where its wire takes their values.
+//!
+//! Owns: which kind of credential fits which entry, and that no two of them say the same thing. The
+//! values go into the expanded entry, where nothing expands them again.
+
+use super::{CredentialEntry, CredentialTable, ok_or_report};
+use crate::config::keys::{CREDENTIAL, canonical};
+use crate::config::node::{ConfigKey, ConfigNode, NodeValue};
+use crate::config::references::AllowedReferences;
+use crate::model::{CredentialKind, CredentialUse, Diagnostic, Layer};
+
+/// The header of an API key whose credential names none.
+const API_KEY_HEADER: &str = "X-API-Key";
+
+/// What an entry speaks through, and so which credentials it can be given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::config) enum CredentialTarget {
+    /// A program: variables.
+    Program,
+    /// An MCP server that is reached by requests: headers and logins.
+    Server,
+    /// A tool that sends requests: one header.
+    Requests,
+    /// Nothing that takes a credential.
+    Nothing,
+}
+
+/// An entry that names credentials.
+pub(in crate::config) struct EntryCredentials<'e> {
+    /// The entry, expanded; values are put into it.
+    pub entry: &'e mut ConfigNode,
+    /// The entry as it is written, in which the handle stands for its value.
+    pub written: Option<&'e mut ConfigNode>,
+    /// What it speaks through.
+    pub target: CredentialTarget,
+    /// The layer of its file.
+    pub layer: Layer,
+}
+
+impl EntryCredentials<'_> {
+    /// Puts the value of each handle that the entry names where it belongs.
+    pub fn apply(
+        mut self,
+        table: &CredentialTable<'_>,
+        diagnostics: &mut Vec<Diagnostic>,
+    ) -> Vec<CredentialUse> {
+        let Some(node) = self.entry.get("credentials").filter(|node| !node.is_null()).cloned()
+        else {
+            return Vec::new();
+        };
+        let Some(handles) = ok_or_report(node.as_texts(), diagnostics) else { return Vec::new() };
+        let items = match &node.value {
+            NodeValue::List(items) => items.clone(),
+            _ => vec![node.clone()],
+        };
+        let mut uses: Vec<CredentialUse> = Vec::new();
+        for (handle, at) in handles.into_iter().zip(&items) {
+            if uses.iter().any(|used| used.handle == handle) {
+                let diagnostic = Diagnostic::warning(format!("'{handle}' is named twice"));
+                diagnostics.push(diagnostic.with_location(at.location()));
+                continue;
+            }
+            let Some(credential) = table.find(&handle, self.layer) else {
+                diagnostics.push(table.missing(&handle, self.layer, at));
+                continue;
+            };
+            if ok_or_report(self.put(credential, at, diagnostics), diagnostics).is_some() {
+                uses.push(CredentialUse { handle, kind: credential.kind });
+            }
+        }
+        uses
+    }
+
+    fn put(
+        &mut self,
+        credential: &CredentialEntry<'_>,
+        at: &ConfigNode,
+        diagnostics: &mut Vec<Diagnostic>,
+    ) -> Result<(), Diagnostic> {
+        use CredentialKind::{ApiKey, Bearer, ClientCredentials, Env, Header, OAuth};
+        let text = |key: &str| credential.node.get(key).and_then(|n| n.as_scalar_text().ok());
+        match (self.target, credential.kind) {
+            (CredentialTarget::Program, Bearer | Header | ApiKey | Env) => {
+                let Some(variable) = text("variable") else {
+                    return Err(unsuitable(credential, "a program gets variables", at)
+                        .with_hint("give the credential the name of one: 'variable'"));
+                };
+                let value = credential.value(at)?;
+                self.insert("env", &variable, value, at)
+            }
+            (CredentialTarget::Server | CredentialTarget::Requests, Bearer) => {
+                let token = credential.value(at)?;
+                self.login(&[("type", "bearer".to_owned()), ("token", token)], at)
+            }
+            (CredentialTarget::Server, Header | ApiKey) => {
+                let header = text("header").unwrap_or_else(|| API_KEY_HEADER.to_owned());
+                let value = credential.value(at)?;
+                self.insert("headers", &header, value, at)
+            }
+            (CredentialTarget::Server, OAuth | ClientCredentials) => {
+                let settings = credential.settings(diagnostics);
+                self.set_auth(settings, at)
+            }
+            (CredentialTarget::Requests, Header | ApiKey) => {
+                let name = text("header").unwrap_or_else(|| API_KEY_HEADER.to_owned());
+                let value = credential.value(at)?;
+                let parts = [("type", "header".to_owned()), ("name", name), ("value", value)];
+                self.login(&parts, at)
+            }
+            (CredentialTarget::Server | CredentialTarget::Requests, _) => {
+                Err(unsuitable(credential, "it cannot be sent with a request", at))
+            }
+            (CredentialTarget::Program, OAuth | ClientCredentials) => {
+                Err(unsuitable(credential, "a program gets variables", at))
+            }
+            (CredentialTarget::Nothing, _) => {
+                Err(unsuitable(credential, "this kind of entry takes none", at))
+            }
+        }
+    }
+
+    /// Sets `auth`, unless the entry or another credential says how to authenticate.
+    fn login(
+        &mut self,
+        parts: &[(&'static str, String)],
+        at: &ConfigNode,
+    ) -> Result<(), Diagnostic> {
+        let secret = parts.last().map(|(key, _)| *key).unwrap_or_default();
+        let handle = at.as_scalar_text().unwrap_or_default();
+        let mapping = |shown: bool| {
+            let pairs = parts.iter().map(|(key, value)| {
+                let value = if shown && *key == secret {
+                    format!("${{credential:{handle}}}")
+                } else {
+                    value.clone()
+                };
+                (key_at(key, at), node_at(NodeValue::Text(value), at))
+            });
+            node_at(NodeValue::Map(pairs.collect()), at)
+        };
+        let (value, shown) = (mapping(false), mapping(true));
+        self.set_auth(value, at)?;
+        if let Some(NodeValue::Map(written)) = self.written.as_mut().map(|node| &mut node.value) {
+            written.push((key_at("auth", at), shown));
+        }
+        Ok(())
+    }
+
+    fn set_auth(&mut self, value: ConfigNode, at: &ConfigNode) -> Result<(), Diagnostic> {
+        if let Some((key, _)) =
+            self.entry.get_any(&["auth", "oauth"]).filter(|(_, node)| !node.is_null())
+        {
+            return Err(Diagnostic::error(format!(
+                "'{key}' and the credentials say twice how to authenticate"
+            ))
+            .with_hint(format!("take '{key}' out, or name one credential"))
+            .with_location(at.location()));
+        }
+        let NodeValue::Map(pairs) = &mut self.entry.value else { return Ok(()) };
+        pairs.push((key_at("auth", at), value));
+        Ok(())
+    }
+
+    /// Adds a pair to a mapping of the entry, which must not have it.
+    fn insert(
+        &mut self,
+        mapping: &str,
+        name: &str,
+        value: String,
+        at: &ConfigNode,
+    ) -> Result<(), Diagnostic> {
+        let NodeValue::Map(pairs) = &mut self.entry.value else { return Ok(()) };
+        pairs.retain(|(key, node)| key.text != mapping || !node.is_null());
+        if !pairs.iter().any(|(key, _)| key.text == mapping) {
+            pairs.push((key_at(mapping, at), node_at(NodeValue::Map(Vec::new()), at)));
+        }
+        let found = pairs.iter_mut().find(|(key, _)| key.text == mapping);
+        // What is no mapping is told where the key is read.
+        let Some((_, ConfigNode { value: NodeValue::Map(own), .. })) = found else { return Ok(()) };
+        let is_header = mapping == "headers";
+        let same = |key: &str| if is_header { key.eq_ignore_ascii_case(name) } else { key == name };
+        if own.iter().any(|(key, _)| same(&key.text)) {
+            return Err(Diagnostic::error(format!("'{mapping}.{name}' is given twice"))
+                .with_hint("take it out of the entry, or do not name the credential")
+                .with_location(at.location()));
+        }
+        own.push((key_at(name, at), node_at(NodeValue::Text(value), at)));
+        Ok(())
+    }
+}
+
+impl CredentialEntry<'_> {
+    /// The value, which is hidden from now on wherever something is shown.
+    fn value(&self, at: &ConfigNode) -> Result<String, Diagnostic> {
+        let Self { handle, .. } = self;
+        let failed = |message: String| {
+            Diagnostic::error(format!("the credential '{handle}' cannot be used: {message}"))
+                .with_location(at.location())
+        };
+        let node = self.node.get("value");
+        let written = node.and_then(|node| node.as_scalar_text().ok()).unwrap_or_default();
+        let Some(expander) = self.access.expander(&self.base_dir) else {
+            return Err(failed("its file is not trusted".to_owned()));
+        };
+        let value = expander.text(&written, AllowedReferences::Secrets).map_err(|why| {
+            let diagnostic = failed(why.message);
+            match why.hint {
+                Some(hint) => diagnostic.with_hint(hint),
+                None => diagnostic,
+            }
+        })?;
+        let value = value.trim();
+        if value.is_empty() {
+            return Err(failed("its value is empty".to_owned()));
+        }
+        if value.chars().any(char::is_control) {
+            return Err(failed("its value contains a control character".to_owned()));
+        }
+        self.access.record_credential(handle, value);
+        Ok(value.to_owned())
+    }
+
+    /// The settings of a login, as an entry's `auth` has them.
+    fn settings(&self, diagnostics: &mut Vec<Diagnostic>) -> ConfigNode {
+        let mut settings = self.node.clone();
+        if let NodeValue::Map(pairs) = &mut settings.value {
+            pairs.retain(|(key, _)| {
+                key.text == "type"
+                    || (canonical(CREDENTIAL, &key.text).is_none() && !key.text.starts_with("x-"))
+            });
+        }
+        let path = format!("credentials.{}", self.handle);
+        if let Some(expander) = self.access.expander(&self.base_dir) {
+            expander.value(&mut settings, &path, AllowedReferences::Secrets, diagnostics);
+        }
+        settings
+    }
+}
+
+fn unsuitable(credential: &CredentialEntry<'_>, why: &str, at: &ConfigNode) -> Diagnostic {
+    let CredentialEntry { handle, kind, .. } = credential;
+    let message = format!("the credential '{handle}' ({}) does not fit: {why}", kind.as_str());
+    Diagnostic::error(message).with_location(at.location())
+}
+
+fn node_at(value: NodeValue, at: &ConfigNode) -> ConfigNode {
+    ConfigNode { value, position: at.position, source: std::sync::Arc::clone(&at.source) }
+}
+
+fn key_at(text: &str, at: &ConfigNode) -> ConfigKey {
+    ConfigKey { text: text.to_owned(), position: at.position }
+}

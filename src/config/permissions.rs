@@ -1,0 +1,249 @@
+//! What `permissions` of a server's entry says, and where it contradicts the rest of the entry.
+//!
+//! Owns: reading it and its contradictions. Never does: enforce anything; `providers::mcp` does.
+
+use super::keys::{self, PERMISSIONS, canonical};
+use super::node::{ConfigNode, NodeValue};
+use super::sandbox::{SandboxLevel, SandboxSpec};
+use crate::model::{CredentialKind, CredentialUse, Diagnostic, ServerPermissions};
+use crate::util::pattern;
+
+/// Reads the value of `permissions`. All that is wrong is appended; unknown keys are warnings.
+pub(super) fn read(node: &ConfigNode, diagnostics: &mut Vec<Diagnostic>) -> ServerPermissions {
+    let mut permissions = ServerPermissions::default();
+    let NodeValue::Map(entries) = &node.value else {
+        diagnostics.push(
+            node.expected("a mapping")
+                .with_hint("write permissions: { tools: [NAME], network: false }"),
+        );
+        return permissions;
+    };
+    for (key, value) in entries {
+        let Some(word) = canonical(PERMISSIONS, &key.text) else {
+            if !key.text.starts_with("x-") {
+                diagnostics.push(
+                    Diagnostic::warning(format!("unknown key '{}'", key.text))
+                        .with_suggestion(&key.text, keys::spellings(PERMISSIONS))
+                        .with_location(node.location_of(key)),
+                );
+            }
+            continue;
+        };
+        if value.is_null() {
+            continue;
+        }
+        match word {
+            "tools" => permissions.tools = ok_or_report(value.as_texts(), diagnostics),
+            "prompts" => permissions.prompts = ok_or_report(value.as_texts(), diagnostics),
+            "resources" => permissions.resources = ok_or_report(value.as_texts(), diagnostics),
+            "network" => permissions.network = ok_or_report(value.as_bool(), diagnostics),
+            "credentials" => permissions.credentials = credential_kinds(value, diagnostics),
+            _ => {}
+        }
+    }
+    permissions
+}
+
+fn credential_kinds(
+    node: &ConfigNode,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<Vec<CredentialKind>> {
+    let words = ok_or_report(node.as_texts(), diagnostics)?;
+    let kind = |word: &String| CredentialKind::parse(word).ok_or_else(|| unknown_kind(word, node));
+    Some(words.iter().filter_map(|word| ok_or_report(kind(word), diagnostics)).collect())
+}
+
+fn ok_or_report<T>(result: Result<T, Diagnostic>, diagnostics: &mut Vec<Diagnostic>) -> Option<T> {
+    result.map_err(|diagnostic| diagnostics.push(diagnostic)).ok()
+}
+
+/// The diagnostic for a word that is no type of credentials.
+pub(super) fn unknown_kind(word: &str, node: &ConfigNode) -> Diagnostic {
+    let known = CredentialKind::ALL.map(CredentialKind::as_str);
+    Diagnostic::error(format!(
+        "unknown credential type '{word}'; expected one of {}",
+        known.join(", ")
+    ))
+    .with_suggestion(word, known)
+    .with_location(node.location())
+}
+
+/// The rest of an entry, with which its permissions may disagree.
+pub(super) struct EntryParts<'a> {
+    pub exclude: &'a [String],
+    pub include: Option<&'a [String]>,
+    /// Whether it starts a program, and does not only reach a server.
+    pub is_program: bool,
+    pub sandbox: Option<&'a SandboxSpec>,
+    /// The entry names a sandbox, be it none.
+    pub names_sandbox: bool,
+    pub credentials: &'a [CredentialUse],
+}
+
+/// In what the permissions contradict the rest of their entry.
+pub(super) fn contradictions(
+    node: &ConfigNode,
+    permissions: &ServerPermissions,
+    entry: &EntryParts<'_>,
+) -> Vec<Diagnostic> {
+    let mut found = Vec::new();
+    let of = |key: &str| node.get(key).unwrap_or(node).location();
+    let lists = [
+        ("tools", &permissions.tools),
+        ("prompts", &permissions.prompts),
+        ("resources", &permissions.resources),
+    ];
+    for (key, patterns) in lists {
+        for permitted in patterns.iter().flatten() {
+            let excluded = entry.exclude.iter().find(|p| covers(p, permitted));
+            if let Some(excluded) = excluded {
+                let message = format!("'{permitted}' is permitted and excluded (by '{excluded}')");
+                found.push(
+                    Diagnostic::error(message)
+                        .with_hint("take it out of 'exclude' or out of 'permissions'")
+                        .with_location(of(key)),
+                );
+            } else if !permitted.contains(['*', '?'])
+                && entry.include.is_some_and(|i| i.iter().all(|p| !pattern::matches(p, permitted)))
+            {
+                found.push(
+                    Diagnostic::error(format!("'{permitted}' is permitted and not included"))
+                        .with_hint("add it to 'include', or take it out of 'permissions'")
+                        .with_location(of(key)),
+                );
+            }
+        }
+    }
+    if lists.iter().all(|(_, patterns)| patterns.as_ref().is_some_and(Vec::is_empty)) {
+        found.push(
+            Diagnostic::error("these permissions permit nothing that the server offers")
+                .with_hint("name what may be used, or switch the entry off with 'disabled: true'")
+                .with_location(node.location()),
+        );
+    }
+    found.extend(network(permissions, entry).map(|d| d.with_location(of("network"))));
+    for named in entry.credentials {
+        let kinds = permissions.credentials.as_ref();
+        if kinds.is_some_and(|kinds| !kinds.contains(&named.kind)) {
+            let message = format!("the credential {named} is of a type that is not permitted");
+            found.push(
+                Diagnostic::error(message)
+                    .with_hint("add the type to 'permissions.credentials'")
+                    .with_location(of("credentials")),
+            );
+        }
+    }
+    found
+}
+
+/// Whether everything that `permitted` matches is matched by `excluded`, as far as that shows.
+fn covers(excluded: &str, permitted: &str) -> bool {
+    excluded == permitted
+        || (!permitted.contains(['*', '?']) && pattern::matches(excluded, permitted))
+}
+
+fn network(permissions: &ServerPermissions, entry: &EntryParts<'_>) -> Option<Diagnostic> {
+    let allowed = permissions.network?;
+    if !entry.is_program {
+        return (!allowed).then(|| {
+            Diagnostic::error("'network: false' needs a server with a 'command', not a 'url'")
+                .with_hint("a server elsewhere is not ours to confine")
+        });
+    }
+    match entry.sandbox {
+        Some(sandbox) if sandbox.network.is_some_and(|on| on != allowed) => Some(
+            Diagnostic::error("'permissions.network' and 'sandbox.network' contradict each other")
+                .with_hint("say it in one of the two places"),
+        ),
+        Some(sandbox) if !allowed && sandbox.level == SandboxLevel::Limits => Some(
+            Diagnostic::error("'network: false' has no effect at the level 'limits'")
+                .with_hint("use the level auto, landlock, namespaces or bwrap"),
+        ),
+        None if !allowed && entry.names_sandbox => Some(
+            Diagnostic::error("'network: false' and 'sandbox: none' contradict each other")
+                .with_hint("leave 'sandbox' out: then nothing but the network is kept from it"),
+        ),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::LoadRequest;
+    use crate::config::environment::FixedEnvironment;
+    use crate::config::load::load;
+
+    /// What is wrong with an entry that says this beside its command.
+    fn problems(entry: &str) -> Vec<String> {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("mcp.yaml");
+        std::fs::write(&file, format!("mcp_servers:\n  a:\n    {entry}\n")).unwrap();
+        let request = LoadRequest { servers: vec![file], ..LoadRequest::default() };
+        let loaded = load(&request, &[], &FixedEnvironment::default());
+        let told = |d: &Diagnostic| {
+            let place = d.location.as_ref().unwrap();
+            format!("{}:{} {}", place.line, place.column, d.message)
+        };
+        loaded.diagnostics.iter().map(told).collect()
+    }
+
+    #[test]
+    fn every_wrong_type_has_its_place() {
+        for (permissions, told) in [
+            ("[a]", "expected a mapping"),
+            ("text", "expected a mapping"),
+            ("7", "expected a mapping"),
+            ("{ tools: 7 }", "expected"),
+            ("{ tools: { a: b } }", "expected"),
+            ("{ tools: [[a]] }", "expected"),
+            ("{ prompts: true }", "expected"),
+            ("{ resources: { a: b } }", "expected"),
+            ("{ network: maybe }", "expected true or false"),
+            ("{ network: [] }", "expected true or false"),
+            ("{ credentials: 1 }", "expected"),
+            ("{ credentials: [bearr] }", "unknown credential type 'bearr'"),
+            ("{ tolls: [a] }", "unknown key 'tolls'"),
+        ] {
+            let found = problems(&format!("command: x\n    permissions: {permissions}"));
+            assert_eq!(found.len(), 1, "{permissions}: {found:?}");
+            assert!(found[0].starts_with("4:") && found[0].contains(told), "{found:?}");
+        }
+        assert!(problems("command: x\n    permissions: ~").is_empty());
+        assert!(problems("command: x\n    permissions: { tools: a, network: true }").is_empty());
+    }
+
+    #[test]
+    fn contradictions_are_told_where_they_stand() {
+        let command = "command: x\n    ";
+        let url = "url: https://a.example/\n    ";
+        for (start, rest, told) in [
+            (command, "exclude: ['w*'], P: { tools: [read, write] }", "'write' is permitted and"),
+            (
+                command,
+                "exclude: ['a*'], P: { resources: ['a*'] }",
+                "'a*' is permitted and excluded",
+            ),
+            (command, "include: [read], P: { tools: [write] }", "'write' is permitted and not inc"),
+            (command, "P: { tools: [], prompts: [], resources: [] }", "permit nothing"),
+            (url, "P: { network: false }", "needs a server with a 'command'"),
+            (command, "sandbox: none, P: { network: false }", "contradict each other"),
+            (command, "sandbox: limits, P: { network: false }", "no effect at the level"),
+            (command, "sandbox: { network: true }, P: { network: false }", "contradict each other"),
+        ] {
+            let more =
+                rest.replace("P:", "permissions:").replace(", permissions", "\n    permissions");
+            let found = problems(&format!("{start}{more}"));
+            assert_eq!(found.len(), 1, "{rest}: {found:?}");
+            assert!(found[0].contains(told), "{rest}: {found:?}");
+        }
+        for fine in [
+            "exclude: ['b*']\n    permissions: { tools: [a] }",
+            "permissions: { tools: [] }",
+            "sandbox: auto\n    permissions: { network: false }",
+        ] {
+            let found = problems(&format!("{command}{fine}"));
+            assert!(found.is_empty(), "{fine}: {found:?}");
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! Entries that are in a file and cannot be used: listed with the reason, and refused with it.
+//!
+//! Owns: what such entries add to a list, their servers' status, and the error for a name that may
+//! be one of theirs. Never does: take an entry out of service, which reading the files does.
+
+use std::collections::HashSet;
+
+use super::ToolHost;
+use super::directory::ToolDirectory;
+use super::request::ListScope;
+use crate::catalogue::build::Contribution;
+use crate::catalogue::naming;
+use crate::config::spec::{DisabledEntry, FileRole};
+use crate::model::{Error, ServerStatus, ToolDefinition};
+
+impl ToolHost {
+    /// The servers whose entries cannot be used, with the reason as their state.
+    pub fn servers_out_of_service(&self) -> Vec<ServerStatus> {
+        let entries = self.directory.disabled.iter();
+        let providers = self.directory.providers();
+        let broken = entries.filter(|e| e.role == FileRole::Servers && e.refusal.is_none());
+        // A server of that name may be registered since.
+        let broken = broken.filter(|entry| providers.server(&entry.name).is_none());
+        let status = |entry: &DisabledEntry| {
+            self.pipeline.masker.status(ServerStatus::failed(&entry.name, entry.state_error()))
+        };
+        broken.map(status).collect()
+    }
+}
+
+impl ToolDirectory {
+    /// What entries out of service add to a list: the tools that their files say they have, unless
+    /// another entry offers one of that name.
+    pub(super) fn out_of_service(
+        &self,
+        scope: &ListScope,
+        local: &[Contribution],
+        servers: &[Contribution],
+    ) -> (Vec<Contribution>, Vec<Contribution>) {
+        let (mut own, mut of_servers) = (Vec::new(), Vec::new());
+        if self.disabled.is_empty() {
+            return (own, of_servers);
+        }
+        let listed = local.iter().chain(servers).flat_map(|part| &part.tools);
+        let mut taken: HashSet<String> = listed.map(|tool| tool.name.full()).collect();
+        for entry in &self.disabled {
+            let is_listed = entry.role == FileRole::Tools || scope.includes_server(&entry.name);
+            let mut tools = entry.unavailable_tools();
+            tools.retain(|tool| is_listed && taken.insert(tool.name.full()));
+            let part = Contribution { tools, ..Contribution::default() };
+            match entry.role {
+                FileRole::Tools => own.push(part),
+                FileRole::Servers => of_servers.push(part),
+            }
+        }
+        (own, of_servers)
+    }
+
+    /// The server's entry out of service that is called `name`.
+    pub(super) fn disabled_server(&self, name: &str) -> Option<&DisabledEntry> {
+        self.disabled.iter().find(|e| e.role == FileRole::Servers && e.name == name)
+    }
+
+    /// The entry a person means is in a file, but something is wrong with it.
+    pub(super) fn disabled_entry_error(&self, name: &str) -> Option<Error> {
+        let entry = self.disabled.iter().find(|entry| {
+            entry.name == name
+                || ((entry.role == FileRole::Servers || entry.refusal.is_some())
+                    && naming::after_component(name, &entry.name).is_some())
+        })?;
+        Some(entry.error())
+    }
+
+    /// The same for an unknown name that may be one of the tools of an entry.
+    pub(super) fn disabled_component_error(&self, name: &str) -> Option<Error> {
+        let entry = self
+            .disabled
+            .iter()
+            .find(|entry| naming::after_component(name, &entry.name).is_some())?;
+        Some(entry.error())
+    }
+
+    /// What the file says of a tool whose entry is out of service, with the reason.
+    pub(super) fn disabled_definition(&self, name: &str) -> Option<ToolDefinition> {
+        let tools = self.disabled.iter().flat_map(DisabledEntry::unavailable_tools);
+        let tool = tools.into_iter().find(|tool| tool.name.full() == name)?;
+        Some(ToolDefinition::clone(&tool))
+    }
+}

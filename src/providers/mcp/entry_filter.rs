@@ -1,0 +1,106 @@
+//! What of a server its entry lets through: `include`, `exclude` and `permissions`.
+//!
+//! Owns: whether a tool, prompt or resource is listed and may be asked for, and the error of what may
+//! not.
+
+use super::McpProvider;
+use crate::mcp::connection::Connection;
+use crate::mcp::listing;
+use crate::model::{
+    Error, OfferingListing, Resource, ResourceTemplate, ServerPermissions, WithheldItem,
+};
+use crate::util::{pattern, uri_template};
+
+/// Why an entry keeps something back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Withholding {
+    /// `exclude` names it, or `include` does not.
+    Excluded,
+    /// `permissions` does not name it.
+    NotPermitted,
+}
+
+impl McpProvider {
+    /// The error of listing and calling a tool that the entry keeps back.
+    pub(super) fn tool_refusal(&self, name: &str) -> Option<Error> {
+        self.refusal("tool", &[name], self.spec.permissions.allows_tool(name))
+    }
+
+    /// The same of a prompt.
+    pub(super) fn prompt_refusal(&self, name: &str) -> Option<Error> {
+        self.refusal("prompt", &[name], self.spec.permissions.allows_prompt(name))
+    }
+
+    /// The same of a resource or template, which is known by several names.
+    pub(super) fn resource_refusal(&self, names: &[&str]) -> Option<Error> {
+        let permissions: &ServerPermissions = &self.spec.permissions;
+        self.refusal("resource", names, permissions.allows_resource(names.iter().copied()))
+    }
+
+    /// None of the names may be excluded, and one has to be included.
+    fn refusal(&self, what: &str, names: &[&str], is_permitted: bool) -> Option<Error> {
+        let any = |patterns: &[String]| {
+            patterns.iter().any(|p| names.iter().any(|name| pattern::matches(p, name)))
+        };
+        let is_included = !any(&self.spec.exclude)
+            && self.spec.include.as_ref().is_none_or(|include| any(include));
+        let withholding = match (is_included, is_permitted) {
+            (true, true) => return None,
+            (false, _) => Withholding::Excluded,
+            (true, false) => Withholding::NotPermitted,
+        };
+        let name = names.first().copied().unwrap_or_default();
+        let (words, keys) = match withholding {
+            Withholding::Excluded => ("is excluded by", "'exclude' and 'include'"),
+            Withholding::NotPermitted => ("is not permitted by", "'permissions'"),
+        };
+        let error = Error::denied(format!("the {what} '{name}' {words} the server's entry"));
+        let place = &self.spec.location;
+        let file = place.file.display();
+        Some(
+            error
+                .with_server(&self.spec.name)
+                .with_hint(format!("see {keys} of '{}' in {file}", self.spec.name)),
+        )
+    }
+
+    /// Takes what the entry keeps back out of a list.
+    pub(super) fn withhold<T>(
+        items: &mut Vec<T>,
+        mut refusal: impl FnMut(&T) -> Option<(String, Error)>,
+    ) -> Vec<WithheldItem> {
+        let mut withheld = Vec::new();
+        items.retain(|item| match refusal(item) {
+            None => true,
+            Some((name, reason)) => {
+                withheld.push(WithheldItem { name, reason });
+                false
+            }
+        });
+        withheld
+    }
+
+    /// Lets an address through that the entry does not keep back, under whatever name it is listed.
+    pub(super) async fn check_resource(
+        &self,
+        connection: &Connection,
+        uri: &str,
+    ) -> Result<(), Error> {
+        let filters = !self.spec.exclude.is_empty()
+            || self.spec.include.is_some()
+            || self.spec.permissions.resources.is_some();
+        if !filters {
+            return Ok(());
+        }
+        let (name, idle) = (&self.spec.name, self.idle());
+        let resources: OfferingListing<Resource> = listing::all(connection, name, idle).await?;
+        let templates: OfferingListing<ResourceTemplate> =
+            listing::all(connection, name, idle).await?;
+        let listed = resources.items.iter().find(|resource| resource.uri == uri);
+        let made = templates.items.iter().filter(|t| uri_template::matches(&t.template, uri));
+        let mut names = vec![uri];
+        names.extend(listed.map(|resource| resource.name.as_str()));
+        names.extend(made.flat_map(|template| [template.template.as_str(), &template.name]));
+        self.resource_refusal(&names).map_or(Ok(()), Err)
+    }
+}
