@@ -36,7 +36,7 @@ impl ProviderTable {
         self.iter().filter(|provider| provider.is_remote())
     }
 
-    /// The tool of this full name and who has it, as far as known without contacting anybody.
+    /// The tool of this full name and who has it, as far as known without contacting a server.
     pub(super) fn known_tool(
         &self,
         full: &str,

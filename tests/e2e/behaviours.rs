@@ -302,10 +302,13 @@ fn an_entry_its_kind_refuses_is_out_of_service() {
     let room = Sandbox::new();
     room.file("tools.yaml", "tools:\n  - name: empty\n    command: []\n");
     room.file("mcp.yaml", "mcp_servers:\n  srv:\n    command: no-such-program-anywhere\n");
-    for command in ["call", "inspect"] {
-        let finished = room.toolhost(["--trust", command, "empty"]).check();
-        finished.exits(9).says(&["tools.yaml:3:14", "is empty"]);
-    }
+    let called = room.toolhost(["--trust", "call", "empty"]).check();
+    called.exits(9).says(&["tools.yaml:3:14", "is empty"]);
+    let shown = room.toolhost(["--trust", "inspect", "empty"]).check();
+    assert!(
+        shown.exits(0).out().contains("'empty' is out of service: 'command' is empty"),
+        "{shown}"
+    );
     // A list says what is wrong with both files.
     let words = ["no-such-program-anywhere", "1 entry is out of service", "tools.yaml:3:14"];
     room.toolhost(["--trust", "list"]).check().says(&words);
@@ -366,8 +369,10 @@ fn one_bad_entry_among_ten_costs_itself() {
     let finished = room.toolhost(["--tools", "tools.yaml", "list", "--json"]).check();
     finished.exits(11);
     let listing = finished.json();
-    let expected: Vec<String> = (0..10).filter(|n| *n != 4).map(|n| format!("t{n}")).collect();
+    let expected: Vec<String> = (0..10).map(|n| format!("t{n}")).collect();
     assert_eq!(tool_names(&listing), expected);
+    let status = |n: usize| listing["tools"][n]["status"] == "unavailable";
+    assert!((0..10).all(|n| status(n) == (n == 4)), "{finished}");
     let problem = &listing["problems"][0];
     // The spot: line 7 holds the fifth entry, and the schema stands behind the rest of it.
     assert_eq!(problem["line"], 7, "{finished}");

@@ -109,7 +109,13 @@ fn servers_by_address_have_the_tools_that_are_declared_for_them() {
         assert!(!format!("{}{}", said.out(), said.err()).contains("hunter2"), "{said}");
     }
     // Without the token its server is out of service, and the other is not.
-    run(&room, &files, &["inspect", "code_execution_server-execute_python_code"])
+    let declared = "code_execution_server-execute_python_code";
+    let shown = run(&room, &files, &["inspect", declared]);
+    assert!(
+        shown.exits(0).out().contains("the variable CODE_EXEC_AUTH_TOKEN is not set"),
+        "{shown}"
+    );
+    run(&room, &files, &["call", declared, "code=1"])
         .exits(9)
         .says(&["CODE_EXEC_AUTH_TOKEN", "mcp.yml:9"]);
     run(&room, &files, &["call", "web_search_server-echo", "message=hi"]).exits(0);
