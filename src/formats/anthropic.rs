@@ -8,12 +8,12 @@ use super::{CallAnswer, ModelFormat, RequestedCall, ResponseError, arguments_obj
 /// The types of pictures that the API takes.
 const IMAGES: [&str; 4] = ["image/jpeg", "image/png", "image/gif", "image/webp"];
 
-pub(super) fn definition(name: &str, description: Option<&str>, schema: Value) -> Value {
+pub(super) fn definition(name: &str, description: Option<&str>, schema: &Value) -> Value {
     let mut tool = json!({ "name": name });
     if let Some(description) = description {
         tool["description"] = json!(description);
     }
-    tool["input_schema"] = schema;
+    tool["input_schema"] = schema.clone();
     tool
 }
 

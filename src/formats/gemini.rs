@@ -29,7 +29,7 @@ pub(super) const KEYWORDS: &[&str] = &[
     "required",
 ];
 
-pub(super) fn definition(name: &str, description: Option<&str>, schema: Value) -> Value {
+pub(super) fn definition(name: &str, description: Option<&str>, schema: &Value) -> Value {
     json!({
         "name": name,
         // The API requires one.

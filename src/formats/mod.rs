@@ -157,12 +157,11 @@ impl ModelFormat {
             if name != full_name {
                 downgrades.push(format!("named '{name}' there"));
             }
-            let definition = match self {
-                Self::Mcp => mcp_definition(tool),
-                _ => {
-                    let schema = self.schema_subset().apply(&tool.input_schema, &mut downgrades);
-                    self.definition(&name, tool, schema)
-                }
+            let definition = if self == Self::Mcp {
+                mcp_definition(tool)
+            } else {
+                let schema = self.schema_subset().apply(&tool.input_schema, &mut downgrades);
+                self.definition(&name, tool, &schema)
             };
             exported.names.insert(name.clone(), full_name.clone());
             exported.tools.push(ExportedTool { full_name, name, definition, downgrades });
@@ -214,7 +213,7 @@ impl ModelFormat {
         }
     }
 
-    fn definition(self, name: &str, tool: &ToolDefinition, schema: Value) -> Value {
+    fn definition(self, name: &str, tool: &ToolDefinition, schema: &Value) -> Value {
         let description = tool.description.as_deref().or(tool.title.as_deref());
         match self {
             Self::Openai => openai_chat::definition(name, description, schema),

@@ -29,14 +29,15 @@ impl NameRule {
         if begins_well && name.len() <= self.longest && name.chars().all(is_allowed) {
             return name.to_owned();
         }
-        let digest: String =
-            Sha256::digest(name.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
+        let digest = Sha256::digest(name.as_bytes());
+        let digits = digest.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+        let digits = digits.filter_map(|digit| char::from_digit(digit.into(), 16));
         let room = self.longest - DIGEST - 2;
         let kept = name.chars().map(|c| if is_allowed(c) { c } else { '_' }).take(room);
         let mut allowed = if begins_well { String::new() } else { "_".to_owned() };
         allowed.extend(kept);
         allowed.push('_');
-        allowed.extend(digest.chars().take(DIGEST));
+        allowed.extend(digits.take(DIGEST));
         allowed
     }
 }

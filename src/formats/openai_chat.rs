@@ -5,12 +5,12 @@ use serde_json::{Value, json};
 
 use super::{CallAnswer, ModelFormat, RequestedCall, ResponseError, parse_arguments};
 
-pub(super) fn definition(name: &str, description: Option<&str>, schema: Value) -> Value {
+pub(super) fn definition(name: &str, description: Option<&str>, schema: &Value) -> Value {
     let mut function = json!({ "name": name });
     if let Some(description) = description {
         function["description"] = json!(description);
     }
-    function["parameters"] = schema;
+    function["parameters"] = schema.clone();
     json!({ "type": "function", "function": function })
 }
 

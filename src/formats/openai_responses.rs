@@ -5,12 +5,12 @@ use serde_json::{Value, json};
 
 use super::{CallAnswer, ModelFormat, RequestedCall, ResponseError, block_text, parse_arguments};
 
-pub(super) fn definition(name: &str, description: Option<&str>, schema: Value) -> Value {
+pub(super) fn definition(name: &str, description: Option<&str>, schema: &Value) -> Value {
     let mut tool = json!({ "type": "function", "name": name });
     if let Some(description) = description {
         tool["description"] = json!(description);
     }
-    tool["parameters"] = schema;
+    tool["parameters"] = schema.clone();
     // The default, true, takes a small subset of schemas only.
     tool["strict"] = json!(false);
     tool

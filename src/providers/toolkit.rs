@@ -170,7 +170,7 @@ fn read_item(
     {
         let diagnostic = Diagnostic::error(format!("unknown key '{}'", key.text))
             .with_location(item.location_of(key));
-        let hint = did_you_mean(&key.text, ITEM_KEYS.into_iter())
+        let hint = did_you_mean(&key.text, ITEM_KEYS)
             .unwrap_or_else(|| format!("a selected tool knows {}", ITEM_KEYS.join(", ")));
         return Err(diagnostic.with_hint(hint));
     }

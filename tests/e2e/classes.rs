@@ -13,9 +13,9 @@ tools:
   - { name: host, module: shop.counting, class: HostTool }
 ";
 
-const PACKAGE: &str = r#"
+const PACKAGE: &str = "
 from .store import Store
-"#;
+";
 
 const STORE: &str = r#"
 import dataclasses

@@ -28,8 +28,8 @@ const TOKEN: &str = "TOOLHOST_SERVE_TOKEN";
 /// Serve the catalogue as an MCP server.
 ///
 /// Every tool of tools.yaml and mcp.yaml from one server, with prompts and resources, to any MCP
-/// client of either protocol era. Several transports may be served at once. Clients over HTTP and WebSocket
-/// have to send a token: that of TOOLHOST_SERVE_TOKEN, or one that is made for this run.
+/// client of either protocol era. Several transports may be served at once. Clients over HTTP and
+/// WebSocket have to send a token: the one in the environment, or one that is made for this run.
 #[derive(Debug, Args)]
 pub struct ServeArgs {
     /// Serve one client on standard input and output (the default)
@@ -56,7 +56,7 @@ pub struct ServeArgs {
     /// A name beside localhost under which HTTP and WebSocket clients may ask for the server
     #[arg(long = "allow-host", value_name = "HOST")]
     pub allowed_hosts: Vec<String>,
-    /// The origin of a web page that may use the server, such as https://app.example.com
+    /// The origin of a web page that may use the server: its scheme and host
     #[arg(long = "allow-origin", value_name = "ORIGIN")]
     pub allowed_origins: Vec<String>,
 }

@@ -79,13 +79,13 @@ impl Drop for TurnGuard<'_> {
 mod tests {
     use super::*;
 
-    async fn one_turn() -> (Arc<Semaphore>, CallTurns, CallId) {
+    fn one_turn() -> (Arc<Semaphore>, CallTurns, CallId) {
         (Arc::new(Semaphore::new(1)), CallTurns::default(), CallId("a".into()))
     }
 
     #[tokio::test]
     async fn a_call_that_waits_for_a_person_lets_others_run() {
-        let (permits, turns, call) = one_turn().await;
+        let (permits, turns, call) = one_turn();
         let permit = Arc::clone(&permits).acquire_owned().await.unwrap();
         let guard = turns.hold(&call, permit);
         assert!(permits.try_acquire().is_err());
@@ -109,7 +109,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_call_that_ended_takes_no_turn() {
-        let (permits, turns, call) = one_turn().await;
+        let (permits, turns, call) = one_turn();
         let permit = Arc::clone(&permits).acquire_owned().await.unwrap();
         let guard = turns.hold(&call, permit);
         turns.pause(&call);

@@ -61,7 +61,7 @@ impl HintedError for FunctionLookupError {
             }
         };
         let all = format!("known are {}", known.join(", "));
-        Some(match did_you_mean(name, known.into_iter()) {
+        Some(match did_you_mean(name, known) {
             Some(meant) => format!("{meant} {all}"),
             None => all,
         })

@@ -103,7 +103,7 @@ fn secret_after(scheme: &str, value: String, name: String) -> TextTemplate<HttpP
 fn unknown(word: &str, at: &ConfigNode) -> Diagnostic {
     let diagnostic =
         Diagnostic::error(format!("'{word}' is no auth type; it is one of {}", TYPES.join(", ")));
-    let hint = did_you_mean(word, TYPES.into_iter());
+    let hint = did_you_mean(word, TYPES);
     let hint =
         hint.unwrap_or_else(|| "write auth: { type: bearer, token_env_var: NAME }".to_owned());
     diagnostic.with_hint(hint).with_location(at.location())

@@ -142,7 +142,7 @@ fn words(node: &ConfigNode) -> Result<Vec<RetryCondition>, Diagnostic> {
         on.push(RetryCondition::parse(&word).ok_or_else(|| {
             let diagnostic = Diagnostic::error(format!("'{word}' is nothing to retry on"))
                 .with_location(node.location());
-            let hint = did_you_mean(&word, DEFAULT_CONDITIONS.into_iter());
+            let hint = did_you_mean(&word, DEFAULT_CONDITIONS);
             diagnostic.with_hint(hint.unwrap_or_else(|| {
                 format!("there are {}, 4xx and single statuses", DEFAULT_CONDITIONS.join(", "))
             }))

@@ -37,7 +37,7 @@ pub(super) fn choose(
         let word = key.text.as_str();
         if !KEYS.contains(&word) {
             let diagnostic = Diagnostic::error(format!("unknown key '{word}'"));
-            let hint = did_you_mean(word, KEYS.into_iter())
+            let hint = did_you_mean(word, KEYS)
                 .unwrap_or_else(|| format!("there are {}", KEYS.join(", ")));
             diagnostics.push(diagnostic.with_hint(hint).with_location(include.location_of(key)));
             continue;

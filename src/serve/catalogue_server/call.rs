@@ -33,7 +33,7 @@ pub(super) struct RunningCall {
 enum CallStep {
     Progress(ProgressReport),
     Question(ClientQuestion),
-    Ended(Result<CallOutcome, Error>),
+    Ended(Box<Result<CallOutcome, Error>>),
 }
 
 impl CatalogueServer {
@@ -91,8 +91,12 @@ impl CatalogueServer {
                         }
                     }
                 }
-                CallStep::Ended(Ok(outcome)) => return Ok(result::of_outcome(outcome).into()),
-                CallStep::Ended(Err(error)) => return self.refusal(&key.name, &error).await,
+                CallStep::Ended(ended) => {
+                    return match *ended {
+                        Ok(outcome) => Ok(result::of_outcome(outcome).into()),
+                        Err(error) => self.refusal(&key.name, &error).await,
+                    };
+                }
             }
         }
     }
@@ -161,9 +165,9 @@ impl RunningCall {
             biased;
             Some(progress) = self.watch.progress.recv() => CallStep::Progress(progress),
             Some(question) = self.watch.questions.recv() => CallStep::Question(question),
-            outcome = &mut self.outcome => CallStep::Ended(outcome.unwrap_or_else(|failed| {
+            outcome = &mut self.outcome => CallStep::Ended(Box::new(outcome.unwrap_or_else(|failed| {
                 Err(Error::internal(format!("the call ended without a result: {failed}")))
-            })),
+            }))),
         }
     }
 

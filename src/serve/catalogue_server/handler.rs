@@ -19,7 +19,6 @@ use rmcp::model::{
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::transport::common::http_header::HEADER_SESSION_ID;
 use rmcp::{RoleServer, ServerHandler};
-use serde_json::Value;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
@@ -157,7 +156,7 @@ impl ServerHandler for ServedClient {
         _context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
         let word = serde_json::to_value(request.level).unwrap_or_default();
-        let place = LOG_LEVELS.iter().position(|known| Value::from(*known) == word);
+        let place = LOG_LEVELS.iter().position(|known| word.as_str() == Some(known));
         self.state.min_level.store(place.unwrap_or_default(), Ordering::Relaxed);
         Ok(())
     }

@@ -18,7 +18,7 @@ pub(super) fn of_outcome(outcome: CallOutcome) -> CallToolResult {
 }
 
 fn of_result(result: ToolResult) -> CallToolResult {
-    let mut content: Vec<ContentBlock> = result.content.into_iter().map(block).collect();
+    let mut content: Vec<ContentBlock> = result.content.iter().map(block).collect();
     // A tool that said no with nothing to read says it by its error.
     if let Some(error) = result.error.as_ref().filter(|_| content.is_empty()) {
         content.push(ContentBlock::text(words(error)));
@@ -53,7 +53,7 @@ pub(super) fn words(error: &Error) -> String {
 }
 
 /// A block of a kind that the SDK does not know is sent as its JSON.
-fn block(block: Value) -> ContentBlock {
+fn block(block: &Value) -> ContentBlock {
     match serde_json::from_value(block.clone()) {
         Ok(block) => block,
         Err(_unknown) => ContentBlock::text(block.to_string()),

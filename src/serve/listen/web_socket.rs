@@ -79,6 +79,7 @@ async fn open(
     let limits = WebSocketConfig::default()
         .max_message_size(Some(MAX_MESSAGE))
         .max_frame_size(Some(MAX_MESSAGE));
+    #[expect(clippy::result_large_err, reason = "the library's own type of a refusal")]
     let check = |request: &Request, mut answer: Response<()>| {
         let refuse = |status: StatusCode, words: String| -> ErrorResponse {
             let mut refused = Response::new(Some(words));
@@ -108,12 +109,11 @@ impl TextSource for FrameSource {
         loop {
             return match self.0.next().await? {
                 Ok(Message::Text(text)) => Some(Ok(text.as_str().to_owned())),
-                Ok(Message::Binary(_)) => Some(Err(TextError::NotText)),
+                Ok(Message::Binary(_)) | Err(FrameError::Utf8(_)) => Some(Err(TextError::NotText)),
                 Ok(Message::Close(_)) => None,
                 // Pings are answered by the library.
                 Ok(_) => continue,
                 Err(FrameError::Capacity(_)) => Some(Err(TextError::TooLong)),
-                Err(FrameError::Utf8(_)) => Some(Err(TextError::NotText)),
                 Err(_) => None,
             };
         }

@@ -1,6 +1,6 @@
 //! Clients of `toolhost serve` that know nothing but the wire.
 
-use std::io::{BufRead, BufReader, Read as _, Write as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -193,7 +193,7 @@ impl Wire for Frames {
         match u16::try_from(text.len()).unwrap() {
             short @ 0..126 => frame.push(0x80 | u8::try_from(short).unwrap()),
             long => {
-                frame.push(0x80 | 126);
+                frame.push(0x80 | 0x7e);
                 frame.extend(long.to_be_bytes());
             }
         }
@@ -261,8 +261,8 @@ pub fn ask_stateless(address: &str, method: &str, mut params: Value) -> Value {
     let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
     let (_, answer) = post(address, "/mcp", &headers, &body.to_string());
     let data = answer.lines().filter_map(|line| line.strip_prefix("data: "));
-    let response = data.filter_map(|data| serde_json::from_str::<Value>(data).ok());
-    outcome(&response.last().unwrap_or_else(|| panic!("no response in {answer}")))
+    let mut response = data.filter_map(|data| serde_json::from_str::<Value>(data).ok());
+    outcome(&response.next_back().unwrap_or_else(|| panic!("no response in {answer}")))
 }
 
 fn status(head: &str) -> u16 {

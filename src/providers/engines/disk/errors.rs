@@ -1,4 +1,4 @@
-//! Errors of the SQLite file, with what to do about them.
+//! Errors of the `SQLite` file, with what to do about them.
 
 use std::path::Path;
 use std::time::Duration;

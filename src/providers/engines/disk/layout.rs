@@ -1,4 +1,4 @@
-//! The schema of the SQLite file, and its migrations.
+//! The schema of the `SQLite` file, and its migrations.
 
 use crate::util::database::DatabaseSchema;
 

@@ -1,4 +1,4 @@
-//! Opening the SQLite file safely: location, ownership and format are checked first.
+//! Opening the `SQLite` file safely: location, ownership and format are checked first.
 
 use std::io;
 use std::path::Path;
