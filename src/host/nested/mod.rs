@@ -64,7 +64,7 @@ impl Nesting {
     }
 }
 
-/// The [`ToolCaller`](crate::provider::ToolCaller) that an attempt gives to its tool.
+/// The [`ToolCaller`] that an attempt gives to its tool.
 pub(super) struct HostCaller {
     host: Weak<ToolHost>,
     nesting: Nesting,
