@@ -26,6 +26,8 @@ use super::changes::{self, Interests, ResourceWatch};
 use super::{CatalogueServer, ServedIdentity, questions};
 use crate::model::event::LOG_LEVELS;
 
+/// How many calls of one client may run or wait for their turn at once.
+const MAX_CALLS: usize = 256;
 /// How many resources one client may watch.
 const MAX_WATCHED: usize = 256;
 
@@ -133,6 +135,11 @@ impl ServerHandler for ServedClient {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
+        if self.calls.len() >= MAX_CALLS {
+            let words =
+                format!("{MAX_CALLS} calls of this client run already; wait for one to end");
+            return Err(ErrorData::internal_error(words, None));
+        }
         let _counted = self.calls.token();
         let session = self.session(&context);
         let call = self.server.call_tool(&session, request, context);

@@ -349,3 +349,25 @@ fn nothing_of_an_untrusted_project_is_offered_or_started() {
     assert_eq!(served.ended(), Some(0));
     assert!(!room.path("run/witness").exists(), "it was started");
 }
+
+#[test]
+fn a_client_that_floods_the_server_with_calls_is_refused_and_others_are_not() {
+    let room = Sandbox::new();
+    let socket = room.path("run/s").display().to_string();
+    let mut served = Served::start(&room, &["--unix", &socket]);
+    served.address();
+    let mut flood = initialized(Lines::connect(&socket));
+    for id in 1..=300 {
+        let call = json!({ "name": "wait", "arguments": { "seconds": 600 } });
+        flood.send(&json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": call }));
+    }
+    let refused =
+        std::iter::from_fn(|| flood.next()).find(|message| message.get("error").is_some());
+    let words = refused.unwrap()["error"]["message"].to_string();
+    assert!(words.contains("256 calls of this client run already"), "{words}");
+    let mut other = initialized(Lines::connect(&socket));
+    let answer = other.call(1, "calculator", json!({ "expression": "1+1" }));
+    assert_eq!(answer["content"][0]["text"], "2");
+    drop((flood, other));
+    assert_eq!(served.end(), Some(143));
+}
