@@ -25,6 +25,8 @@ pub struct Pty {
     screen: String,
     /// The same as a terminal shows it.
     shown: vt100::Parser,
+    /// What came of a frame that is not whole yet.
+    unfinished: Vec<u8>,
 }
 
 impl Pty {
@@ -96,7 +98,7 @@ impl Pty {
         let master = File::from(master);
         let output = pump(master.try_clone().unwrap());
         let shown = vt100::Parser::new(at_least_one(rows), at_least_one(columns), 0);
-        Self { child, master, output, screen: String::new(), shown }
+        Self { child, master, output, screen: String::new(), shown, unfinished: Vec::new() }
     }
 
     /// Starts the binary for a person who looks at a whole screen.
@@ -180,9 +182,14 @@ impl Pty {
         self.shown.screen().contents()
     }
 
+    /// A terminal with synchronized output shows a frame when it is whole, so this one does too:
+    /// otherwise a test could see the upper half of a frame over the lower half of the one before.
     fn take(&mut self, bytes: &[u8]) {
         self.screen.push_str(&String::from_utf8_lossy(bytes));
-        self.shown.process(bytes);
+        self.unfinished.extend_from_slice(bytes);
+        let whole = self.unfinished.len() - unfinished_frame(&self.unfinished);
+        self.shown.process(&self.unfinished[..whole]);
+        self.unfinished.drain(..whole);
     }
 
     /// Gives the terminal another size.
@@ -266,6 +273,17 @@ impl Pty {
             }
         }
         (self.child.wait().unwrap().code(), self.screen)
+    }
+}
+
+/// How many bytes at the end belong to a frame whose end is still to come, or to the start of one.
+fn unfinished_frame(bytes: &[u8]) -> usize {
+    const BEGIN: &[u8] = b"\x1b[?2026h";
+    const END: &[u8] = b"\x1b[?2026l";
+    let last = |mark: &[u8]| bytes.windows(mark.len()).rposition(|window| window == mark);
+    match (last(BEGIN), last(END)) {
+        (Some(begin), end) if end.is_none_or(|end| end < begin) => bytes.len() - begin,
+        _ => (1..BEGIN.len()).rev().find(|&cut| bytes.ends_with(&BEGIN[..cut])).unwrap_or(0),
     }
 }
 
