@@ -182,6 +182,11 @@ impl Pty {
         self.shown.screen().contents()
     }
 
+    /// The terminal itself: its cells with their colours.
+    pub fn terminal(&self) -> &vt100::Screen {
+        self.shown.screen()
+    }
+
     /// A terminal with synchronized output shows a frame when it is whole, so this one does too:
     /// otherwise a test could see the upper half of a frame over the lower half of the one before.
     fn take(&mut self, bytes: &[u8]) {
