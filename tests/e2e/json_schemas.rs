@@ -77,6 +77,9 @@ fn outputs_of_everything_else_match_their_schemas() {
     fits(&room, "prompts", &["prompts", "list"]);
     fits(&room, "auth", &["auth", "list"]);
     fits(&room, "trust", &["trust", "list"]);
+    fits(&room, "serve-token", &["serve", "token", "issue", "ci", "--tool", "demo-*"]);
+    fits(&room, "serve-token", &["serve", "token", "list"]);
+    fits(&room, "serve-token", &["serve", "token", "revoke", "ci"]);
     fits(&room, "config", &["config", "check"]);
     fits(&room, "config", &["config", "show"]);
     fits(&room, "config", &["config", "paths"]);

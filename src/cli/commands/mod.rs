@@ -18,6 +18,7 @@ pub mod record;
 pub mod replay;
 pub mod resources;
 pub mod serve;
+pub mod serve_token;
 pub mod servers;
 pub mod stats;
 pub mod trace;

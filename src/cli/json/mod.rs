@@ -14,6 +14,7 @@ pub mod list;
 pub mod offerings;
 pub mod pins;
 pub mod schema;
+pub mod serve_token;
 pub mod server;
 pub mod stats;
 pub mod stats_comparison;

@@ -17,6 +17,7 @@ use super::offerings::{
     ResourcesJson, TemplatesJson,
 };
 use super::pins::PinReportJson;
+use super::serve_token::{NewTokenJson, TokenListJson};
 use super::server::{ServerDetailJson, ServersJson};
 use super::stats::StatsJson;
 use super::tool::ToolDetailJson;
@@ -63,6 +64,8 @@ pub enum OutputSchema {
     Trust,
     /// auth --json: list and login
     Auth,
+    /// serve token --json: issue, list and revoke
+    ServeToken,
     /// config --json: check, show and paths
     Config,
     /// The line on stderr when a command fails under --json
@@ -90,6 +93,7 @@ impl OutputSchema {
             Self::Verify => of::<PinReportJson<'_>>("verify"),
             Self::Trust => of::<TrustListJson<'_>>("trust list"),
             Self::Auth => of::<AuthJson<'_>>("auth"),
+            Self::ServeToken => of::<ServeTokenJson<'_>>("serve token"),
             Self::Config => of::<ConfigJson<'_>>("config"),
             Self::Error => of::<ErrorLineJson<'_>>("COMMAND"),
         }
@@ -143,6 +147,8 @@ either! {
     PromptsOutputJson: List(PromptsJson<'a>), Get(PromptMessagesJson<'a>);
     /// All logins, or the one that was made.
     AuthJson: List(LoginsJson<'a>), Login(LoginJson<'a>);
+    /// The tokens, or the one that was issued.
+    ServeTokenJson: List(TokenListJson<'a>), Issued(NewTokenJson<'a>);
     /// What `check`, `show` and `paths` print.
     ConfigJson: Check(ConfigCheckJson<'a>), Show(ConfigValuesJson<'a>), Paths(ConfigPathsJson);
 }

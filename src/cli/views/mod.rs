@@ -15,6 +15,7 @@ pub mod offerings;
 pub mod outcome;
 pub mod pins;
 pub mod question;
+pub mod serve_token;
 pub mod server;
 pub mod server_entry;
 pub mod stats;

@@ -46,6 +46,8 @@ pub const COMMANDS: &[Command] = &[
     all(&["export", "--format", "openai"]),
     all(&["dispatch", "--format", "openai"]),
     all(&["serve"]),
+    all(&["serve", "token", "list"]),
+    all(&["serve", "token", "issue", "ci", "--profile", "p"]),
     all(&["config", "check"]),
     all(&["config", "show"]),
     all(&["config", "show", "--json"]),

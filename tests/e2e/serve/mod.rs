@@ -1,6 +1,8 @@
 //! The catalogue as an MCP server, seen from its clients.
 
-mod client;
+pub mod client;
+mod oauth;
+mod tokens;
 
 use serde_json::{Value, json};
 
