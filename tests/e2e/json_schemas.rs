@@ -39,6 +39,7 @@ fn fits(room: &Sandbox, schema: &str, arguments: &[&str]) {
 fn outputs_of_tools_and_calls_match_their_schemas() {
     let room = Sandbox::new();
     fits(&room, "list", &["list"]);
+    fits(&room, "list", &["list", "--tokens"]);
     fits(&room, "inspect", &["inspect", "calculator"]);
     fits(&room, "inspect", &["inspect", "demo-echo"]);
     fits(&room, "inspect", &["inspect", "demo"]);

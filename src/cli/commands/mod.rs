@@ -12,6 +12,7 @@ pub mod export;
 pub mod history;
 pub mod inspect;
 pub mod list;
+mod list_tokens;
 pub mod pin;
 pub mod prompts;
 pub mod record;

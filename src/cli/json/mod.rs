@@ -18,5 +18,6 @@ pub mod serve_token;
 pub mod server;
 pub mod stats;
 pub mod stats_comparison;
+pub mod token_costs;
 pub mod tool;
 pub mod trust;

@@ -20,6 +20,7 @@ use super::pins::PinReportJson;
 use super::serve_token::{NewTokenJson, TokenListJson};
 use super::server::{ServerDetailJson, ServersJson};
 use super::stats::StatsJson;
+use super::token_costs::TokenCostsJson;
 use super::tool::ToolDetailJson;
 use super::trust::TrustListJson;
 use crate::audit::trace::TraceRow;
@@ -30,7 +31,7 @@ use crate::stats::export::StatsExportJson;
 /// The commands whose output has a schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum OutputSchema {
-    /// list --json
+    /// list --json, with and without --tokens
     List,
     /// inspect --json, of a tool or a server
     Inspect,
@@ -76,7 +77,7 @@ impl OutputSchema {
     /// The schema (draft 2020-12). Fields may be added to what it describes.
     pub fn schema(self) -> Value {
         match self {
-            Self::List => of::<ListJson<'_>>("list"),
+            Self::List => of::<ListOrCostsJson<'_>>("list"),
             Self::Inspect => of::<InspectJson<'_>>("inspect"),
             Self::Call => of::<CallOrDryRunJson<'_>>("call"),
             Self::Bench => of::<RunJson<'_>>("bench"),
@@ -130,6 +131,8 @@ macro_rules! either {
 }
 
 either! {
+    /// The catalogue, or with --tokens what it costs a model.
+    ListOrCostsJson: List(ListJson<'a>), Costs(TokenCostsJson<'a>);
     /// A tool or a server.
     InspectJson: Tool(ToolDetailJson<'a>), Server(ServerDetailJson<'a>);
     /// A call, or with --dry-run what it would send. With --query the output is whatever the

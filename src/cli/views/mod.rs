@@ -19,6 +19,7 @@ pub mod serve_token;
 pub mod server;
 pub mod server_entry;
 pub mod stats;
+pub mod token_costs;
 pub mod tool;
 pub mod traffic;
 pub mod trust;

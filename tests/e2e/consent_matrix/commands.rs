@@ -37,6 +37,7 @@ pub const COMMANDS: &[Command] = &[
     all(&["list"]),
     all(&["list", "--json"]),
     all(&["list", "--declared", "-v"]),
+    all(&["list", "--tokens", "--json"]),
     all(&["servers"]),
     all(&["servers", "--json"]),
     all(&["resources", "list"]),
