@@ -171,6 +171,7 @@ mod tests {
                 session: "s".into(),
                 cwd: "/work".into(),
                 user_id: Some("bob".into()),
+                client: Some("ci".into()),
                 environment: vec!["TICKET".into()],
                 metadata: vec!["tenant".into()],
             },
@@ -215,7 +216,7 @@ mod tests {
         };
         log.append_outcome(now, &nested, &outcome).unwrap();
         insta::assert_snapshot!(lines(&log).join("\n"), @r#"
-        {"event":"intent","unix":1700000000.5,"time":"2023-11-14T22:13:20.500000Z","call":"id-1","pid":7,"user":"ada","session":"s","caller":{"cwd":"/work","user_id":"bob","environment":["TICKET"],"metadata":["tenant"]},"tool":"notes-read","server":null,"source":"internal","decision":"allowed","arguments":{"key":"a\nb"}}
+        {"event":"intent","unix":1700000000.5,"time":"2023-11-14T22:13:20.500000Z","call":"id-1","pid":7,"user":"ada","session":"s","caller":{"cwd":"/work","user_id":"bob","client":"ci","environment":["TICKET"],"metadata":["tenant"]},"tool":"notes-read","server":null,"source":"internal","decision":"allowed","arguments":{"key":"a\nb"}}
         {"event":"outcome","unix":1700000000.5,"time":"2023-11-14T22:13:20.500000Z","call":"id-1","parent":"id-0","pid":7,"user":"ada","tool":"notes-read","server":null,"result":"timeout","message":"too late","duration_us":3000,"attempts":2,"bytes":0,"questions":[{"kind":"form","verdict":"declined"}]}
         "#);
     }

@@ -74,6 +74,7 @@ pub(super) fn caller_record(
         session: info.session_id,
         cwd: text(&info.cwd.to_string_lossy()),
         user_id: info.user_id.as_deref().map(text),
+        client: host.client.clone(),
         environment: info.environment.keys().take(MAX_NAMES).map(|name| text(name)).collect(),
         metadata: info.metadata.keys().take(MAX_NAMES).map(|name| text(name)).collect(),
     }

@@ -77,23 +77,27 @@ use builder::ToolHostBuilder;
 use directory::ToolDirectory;
 use pipeline::CallPipeline;
 use policy::Decision;
-use profiles::ProfileView;
+use profiles::{ProfileView, Profiles};
 use provider_table::ProviderLease;
 use request::{ListRequest, ListScope};
 use router::Search;
 use session_manager::SessionManager;
 
-pub use profiles::{hidden_by_profile, unknown_profile};
+pub use profiles::{ClientScope, hidden_by_profile, unknown_profile};
 pub use registration::{RegistrationError, Removal};
 
 /// The single gateway to all tools: the public face of its three parts.
 pub struct ToolHost {
     /// Which tools there are and who owns them.
-    directory: ToolDirectory,
+    directory: Arc<ToolDirectory>,
+    /// What requests may see of them.
+    profiles: Profiles,
     /// What every call passes through.
-    pipeline: CallPipeline,
+    pipeline: Arc<CallPipeline>,
     /// Whose calls they are, and who watches.
-    sessions: SessionManager,
+    sessions: Arc<SessionManager>,
+    /// The client all of whose calls these are, when it is one of several.
+    client: Option<String>,
     /// This host, for the calls that tools make.
     weak_self: Weak<Self>,
 }
@@ -102,6 +106,19 @@ impl ToolHost {
     /// Starts putting a host together.
     pub fn builder() -> ToolHostBuilder {
         ToolHostBuilder::default()
+    }
+
+    /// The same host as one client may use it: tools, prompts and resources outside of its scope do
+    /// not exist for it, and the records of its calls name it.
+    pub fn for_client(&self, scope: ClientScope) -> Arc<Self> {
+        Arc::new_cyclic(|weak_self| Self {
+            directory: Arc::clone(&self.directory),
+            profiles: self.profiles.within(scope.views),
+            pipeline: Arc::clone(&self.pipeline),
+            sessions: Arc::clone(&self.sessions),
+            client: Some(scope.client),
+            weak_self: Weak::clone(weak_self),
+        })
     }
 
     /// The session that calls belong to unless they name another.
@@ -113,7 +130,7 @@ impl ToolHost {
     /// itself: its declared tools stay, marked unavailable. The profile of requests that name none
     /// is applied.
     pub async fn catalogue(&self, scope: &ListScope) -> Catalogue {
-        self.catalogue_in(scope, &self.directory.profiles.default_view()).await
+        self.catalogue_in(scope, &self.profiles.default_view()).await
     }
 
     /// The list as one agent sees it: what the profile of the request shows. No server of which it
@@ -122,7 +139,7 @@ impl ToolHost {
     /// # Errors
     /// A usage error for a profile that the host does not know.
     pub async fn list(&self, request: &ListRequest) -> Result<Catalogue, Error> {
-        let view = self.directory.profiles.view(request.profile.as_deref())?;
+        let view = self.profiles.view(request.profile.as_deref())?;
         Ok(self.catalogue_in(&request.scope, &view).await)
     }
 
@@ -165,7 +182,7 @@ impl ToolHost {
     /// # Errors
     /// Unknown and ambiguous names (with suggestions), and what finding out ran into.
     pub async fn find(&self, name: &str, servers: &[String]) -> Result<ToolDefinition, Error> {
-        let view = self.directory.profiles.default_view();
+        let view = self.profiles.default_view();
         let search = Search { servers, ..Search::of(name, &view, limits::LISTING_TIMEOUT) };
         let route = match self.directory.route(&search).await {
             Ok(route) => route,
@@ -210,7 +227,7 @@ impl ToolHost {
 
     /// The servers of which something may be shown, as far as known without asking.
     pub fn servers(&self) -> Vec<ServerStatus> {
-        let view = self.directory.profiles.default_view();
+        let view = self.profiles.default_view();
         let providers = self.directory.providers();
         let shown = providers.iter().filter(|provider| view.may_show(provider));
         let servers = shown.filter_map(|provider| provider.inner.as_server());
@@ -257,7 +274,7 @@ impl ToolHost {
     /// Asks the named servers (when empty, all of which something may be shown) for a sign of life,
     /// all at once.
     pub async fn check_servers(&self, names: &[String]) -> Vec<ServerStatus> {
-        let view = self.directory.profiles.default_view();
+        let view = self.profiles.default_view();
         let providers = self.directory.providers();
         let wanted = providers.iter().filter(|provider| match &provider.server {
             Some(name) if !names.is_empty() => names.contains(name),

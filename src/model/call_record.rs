@@ -64,6 +64,9 @@ pub struct CallerRecord {
     /// On whose behalf the call was made; absent when unsaid.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user_id: Option<String>,
+    /// The client of `toolhost serve` that made the call, as its token names it; absent for others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client: Option<String>,
     /// The names of the variables that the call carried.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub environment: Vec<String>,

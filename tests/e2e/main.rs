@@ -27,6 +27,7 @@ mod consent_matrix;
 mod consent_questions;
 mod console;
 mod credentials;
+mod deploy;
 mod documents;
 mod eras;
 mod examples;

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use clap::{Args, ValueEnum};
 use clap_complete::ArgValueCompleter;
 
+use super::export::FormatArg;
+use super::list_tokens;
 use crate::catalogue::Catalogue;
 use crate::catalogue::query::{CatalogueQuery, may_show_entry, may_show_untrusted};
 use crate::catalogue::scan::{self, ToolNameIndex};
@@ -52,6 +54,11 @@ pub struct ListArgs {
     /// Only tools with something suspicious in their definitions, and what that is
     #[arg(long)]
     pub flagged: bool,
+    /// Show what the definitions cost a model: bytes, and tokens as an estimate, in each format of
+    /// export; by server and tool in this one
+    #[arg(long, value_name = "FORMAT", value_enum, num_args = 0..=1, require_equals = true,
+          default_missing_value = "openai", conflicts_with = "flagged")]
+    pub tokens: Option<FormatArg>,
 }
 
 /// The halves of the catalogue, as words.
@@ -135,6 +142,10 @@ pub async fn run(args: &ListArgs, context: &CommandContext) -> CommandResult {
             context.output.warn(&format!("the profile '{profile}' shows no tool at all"));
         }
         Some(_) => {}
+    }
+    if let Some(dialect) = args.tokens {
+        list_tokens::print(&assembly.host, &catalogue, &tools, dialect, (format, context))?;
+        return verdict.map_or(Ok(()), |error| Err(error.into()));
     }
     match format {
         Json | Yaml => {

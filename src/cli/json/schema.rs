@@ -17,8 +17,10 @@ use super::offerings::{
     ResourcesJson, TemplatesJson,
 };
 use super::pins::PinReportJson;
+use super::serve_token::{NewTokenJson, TokenListJson};
 use super::server::{ServerDetailJson, ServersJson};
 use super::stats::StatsJson;
+use super::token_costs::TokenCostsJson;
 use super::tool::ToolDetailJson;
 use super::trust::TrustListJson;
 use crate::audit::trace::TraceRow;
@@ -29,7 +31,7 @@ use crate::stats::export::StatsExportJson;
 /// The commands whose output has a schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum OutputSchema {
-    /// list --json
+    /// list --json, with and without --tokens
     List,
     /// inspect --json, of a tool or a server
     Inspect,
@@ -63,6 +65,8 @@ pub enum OutputSchema {
     Trust,
     /// auth --json: list and login
     Auth,
+    /// serve token --json: issue, list and revoke
+    ServeToken,
     /// config --json: check, show and paths
     Config,
     /// The line on stderr when a command fails under --json
@@ -73,7 +77,7 @@ impl OutputSchema {
     /// The schema (draft 2020-12). Fields may be added to what it describes.
     pub fn schema(self) -> Value {
         match self {
-            Self::List => of::<ListJson<'_>>("list"),
+            Self::List => of::<ListOrCostsJson<'_>>("list"),
             Self::Inspect => of::<InspectJson<'_>>("inspect"),
             Self::Call => of::<CallOrDryRunJson<'_>>("call"),
             Self::Bench => of::<RunJson<'_>>("bench"),
@@ -90,6 +94,7 @@ impl OutputSchema {
             Self::Verify => of::<PinReportJson<'_>>("verify"),
             Self::Trust => of::<TrustListJson<'_>>("trust list"),
             Self::Auth => of::<AuthJson<'_>>("auth"),
+            Self::ServeToken => of::<ServeTokenJson<'_>>("serve token"),
             Self::Config => of::<ConfigJson<'_>>("config"),
             Self::Error => of::<ErrorLineJson<'_>>("COMMAND"),
         }
@@ -126,6 +131,8 @@ macro_rules! either {
 }
 
 either! {
+    /// The catalogue, or with --tokens what it costs a model.
+    ListOrCostsJson: List(ListJson<'a>), Costs(TokenCostsJson<'a>);
     /// A tool or a server.
     InspectJson: Tool(ToolDetailJson<'a>), Server(ServerDetailJson<'a>);
     /// A call, or with --dry-run what it would send. With --query the output is whatever the
@@ -143,6 +150,8 @@ either! {
     PromptsOutputJson: List(PromptsJson<'a>), Get(PromptMessagesJson<'a>);
     /// All logins, or the one that was made.
     AuthJson: List(LoginsJson<'a>), Login(LoginJson<'a>);
+    /// The tokens, or the one that was issued.
+    ServeTokenJson: List(TokenListJson<'a>), Issued(NewTokenJson<'a>);
     /// What `check`, `show` and `paths` print.
     ConfigJson: Check(ConfigCheckJson<'a>), Show(ConfigValuesJson<'a>), Paths(ConfigPathsJson);
 }

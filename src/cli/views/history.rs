@@ -68,6 +68,7 @@ pub fn whole(entry: &HistoryEntry, width: Option<usize>) -> StyledPage {
     fact("session", entry.session.as_deref().unwrap_or_default());
     let caller = entry.caller.clone().unwrap_or_default();
     fact("user", caller.user_id.as_deref().unwrap_or_default());
+    fact("client", caller.client.as_deref().unwrap_or_default());
     fact("directory", &caller.cwd);
     fact("variables", &caller.environment.join(", "));
     fact("metadata", &caller.metadata.join(", "));

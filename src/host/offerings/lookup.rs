@@ -11,8 +11,8 @@ use crate::host::failover::{Failover, ServerChoice, WeightedServer, unavailable}
 use crate::host::router::unknown_server;
 use crate::host::silent_servers::SilentServers;
 use crate::model::{
-    CompletionQuery, CompletionReference, Error, ErrorKind, ListKind, Prompt, ResourceTemplate,
-    Routing, ToolName,
+    CompletionQuery, CompletionReference, Error, ErrorKind, ListKind, Prompt, Resource,
+    ResourceTemplate, Routing, ToolName,
 };
 use crate::util::spelling::did_you_mean;
 use crate::util::uri_template;
@@ -64,22 +64,27 @@ impl ToolHost {
         failover: &Failover,
     ) -> Result<OfferingOwner, Error> {
         // A profile hides by names, which only a list tells.
-        if let ([server], true) =
-            (servers, self.directory.profiles.default_view().shows_everything())
-        {
+        if let ([server], true) = (servers, self.profiles.default_view().shows_everything()) {
             self.offerings_of(server)?;
             return Ok(OfferingOwner { server: server.clone(), routing: None });
         }
         let asked = self.asked_servers(servers, failover);
         let item = (ListKind::Resources, uri);
-        let resources = asked.list(self.resources(&asked.names)).await;
+        let mut resources = asked.list(self.listed_resources(&asked.names)).await;
+        let is_visible = |r: &Resource| self.is_visible(&ToolName::of(&r.server, &r.name));
+        let is_hidden = |r: &&Resource| r.uri == uri && !is_visible(r);
+        let hiding: Vec<String> =
+            resources.items.iter().filter(is_hidden).map(|r| r.server.clone()).collect();
+        resources.items.retain(is_visible);
         let listed = resources.items.iter().filter(|resource| resource.uri == uri);
         let listed: Vec<&str> = listed.map(|resource| resource.server.as_str()).collect();
         if let Some(owner) = self.choose_owner(item, &listed, &resources.servers, failover)? {
             return Ok(owner);
         }
         let templates = asked.list(self.templates(&asked.names)).await;
-        let made = templates.items.iter().filter(|t| uri_template::matches(&t.template, uri));
+        // What is hidden is not found through a template of the same server either.
+        let templates_shown = templates.items.iter().filter(|t| !hiding.contains(&t.server));
+        let made = templates_shown.filter(|t| uri_template::matches(&t.template, uri));
         let made: Vec<&str> = made.map(|template| template.server.as_str()).collect();
         if let Some(owner) = self.choose_owner(item, &made, &templates.servers, failover)? {
             return Ok(owner);
@@ -186,7 +191,7 @@ impl ToolHost {
     /// nor those that keep failing and can be stood in for.
     fn asked_servers(&self, servers: &[String], failover: &Failover) -> AskedServers {
         let mut asked = AskedServers::default();
-        let view = self.directory.profiles.default_view();
+        let view = self.profiles.default_view();
         let circuits = &self.directory.circuits;
         let providers = self.directory.providers();
         for provider in providers.iter() {
@@ -250,9 +255,11 @@ impl ToolHost {
 
     /// The servers that a name may belong to: those it begins with, otherwise all that are allowed.
     fn candidate_servers(&self, name: &str, servers: &[String]) -> Vec<String> {
-        let known = self.directory.server_names();
+        let (view, providers) = (self.profiles.default_view(), self.directory.providers());
+        let shown = providers.iter().filter(|provider| view.may_show(provider));
+        let known = shown.filter_map(|provider| provider.server.as_deref());
         let is_allowed = |s: &&str| servers.is_empty() || servers.iter().any(|name| name == s);
-        let begins = naming::components(name, known.iter().map(String::as_str).filter(is_allowed));
+        let begins = naming::components(name, known.filter(is_allowed));
         if begins.is_empty() {
             return servers.to_vec();
         }

@@ -81,13 +81,23 @@ impl ToolHost {
 
     /// The resources of all servers, or of the named ones, all at once.
     pub async fn resources(&self, servers: &[String]) -> Offerings<Resource> {
-        let mut all =
-            self.list_from_servers(servers, "resources", |offers| offers.resources()).await;
+        let mut all = self.listed_resources(servers).await;
         all.items.retain(|r| self.is_visible(&ToolName::of(&r.server, &r.name)));
         for resource in &mut all.items {
             self.mask_texts(&mut resource.title, &mut resource.description, &mut resource.warnings);
         }
         all
+    }
+
+    /// The same with those that a profile hides.
+    async fn listed_resources(&self, servers: &[String]) -> Offerings<Resource> {
+        self.list_from_servers(servers, "resources", |offers| offers.resources()).await
+    }
+
+    /// Whether a resource exists for the client that this host is for.
+    pub async fn has_resource(&self, uri: &str) -> bool {
+        self.profiles.default_view().shows_everything()
+            || self.resource_owner(uri, &[], &Failover::lookup()).await.is_ok()
     }
 
     /// The templates of resources of all servers, or of the named ones, all at once.
@@ -243,7 +253,7 @@ impl ToolHost {
             &'a dyn OfferingSupport,
         ) -> BoxFuture<'a, Result<OfferingListing<T>, Error>>,
     ) -> Offerings<T> {
-        let view = self.directory.profiles.default_view();
+        let view = self.profiles.default_view();
         let providers = self.directory.providers();
         let wanted = providers.iter().filter(|provider| match &provider.server {
             Some(_) if servers.is_empty() => view.may_show(provider),
@@ -327,7 +337,7 @@ impl ToolHost {
 
     /// Whether the host's profile shows something of a server.
     fn is_visible(&self, name: &ToolName) -> bool {
-        self.directory.profiles.default_view().shows_offering(name)
+        self.profiles.default_view().shows_offering(name)
     }
 }
 

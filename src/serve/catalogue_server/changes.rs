@@ -171,11 +171,11 @@ async fn notify_lists(peer: &Peer<RoleServer>) -> Result<(), ServiceError> {
 /// Answers a subscription of the newer era until it ends.
 pub(super) async fn tell_subscriber(
     context: &SubscriptionContext,
+    watches: &[ResourceWatch],
     mut changes: broadcast::Receiver<CatalogueChange>,
     stop: &CancellationToken,
 ) {
-    let watched: HashSet<&String> =
-        context.accepted().resource_subscriptions.iter().flatten().collect();
+    let watched: HashSet<&String> = watches.iter().map(|watch| &watch.uri).collect();
     let sink = context.sink();
     loop {
         let change = tokio::select! {

@@ -67,7 +67,8 @@ impl ServedClient {
     fn session(&self, context: &RequestContext<RoleServer>) -> String {
         let head = context.extensions.get::<http::request::Parts>();
         let id = head.and_then(|head| head.headers.get(HEADER_SESSION_ID)?.to_str().ok());
-        id.map_or_else(|| self.identity.session.clone(), |id| format!("http-{id}"))
+        let own = &self.identity.session;
+        id.map_or_else(|| own.clone(), |id| format!("{own}-{id}"))
     }
 
     /// The calls of this client that run, to be waited for.
@@ -204,10 +205,14 @@ impl ServerHandler for ServedClient {
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        let uris = context.accepted().resource_subscriptions.iter().flatten();
-        let _watches: Vec<ResourceWatch> =
-            uris.map(|uri| self.server.changes.watch(&self.server.host, uri)).collect();
-        changes::tell_subscriber(&context, self.server.changes.subscribe(), &self.gone).await;
+        let mut watches: Vec<ResourceWatch> = Vec::new();
+        for uri in context.accepted().resource_subscriptions.iter().flatten() {
+            if self.server.host.has_resource(uri).await {
+                watches.push(self.server.changes.watch(&self.server.host, uri));
+            }
+        }
+        changes::tell_subscriber(&context, &watches, self.server.changes.subscribe(), &self.gone)
+            .await;
         Ok(())
     }
 
@@ -216,6 +221,10 @@ impl ServerHandler for ServedClient {
         request: SubscribeRequestParams,
         _context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
+        if !self.server.host.has_resource(&request.uri).await {
+            let words = format!("no server lists the resource '{}'", request.uri);
+            return Err(ErrorData::resource_not_found(words, None));
+        }
         let mut watched = self.state.watched.lock().unwrap_or_else(PoisonError::into_inner);
         if watched.len() >= MAX_WATCHED {
             let words = format!("one client may watch {MAX_WATCHED} resources");

@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use crate::host::ToolHost;
+use crate::host::{ClientScope, ToolHost};
 use changes::ChangeFeed;
 pub use client_registry::ClientRegistry;
 pub use handler::ServedClient;
@@ -74,6 +74,25 @@ impl CatalogueServer {
     /// from those of others.
     pub fn connect(self: &Arc<Self>, identity: ServedIdentity) -> ServedClient {
         ServedClient::new(Arc::clone(self), identity)
+    }
+
+    /// The same catalogue as one client may use it, apart from all others: its list of tools, its
+    /// parked calls and its subscriptions are its own.
+    pub fn for_client(&self, scope: ClientScope) -> Arc<Self> {
+        Arc::new(Self {
+            host: self.host.for_client(scope),
+            settings: self.settings.clone(),
+            clients: Arc::clone(&self.clients),
+            tools: ToolList::default(),
+            parked: ParkedCalls::default(),
+            changes: ChangeFeed::new(self.clients.changes()),
+            stop: self.stop.child_token(),
+        })
+    }
+
+    /// Ends all connections of this server and the calls of its clients.
+    pub fn disconnect(&self) {
+        self.stop.cancel();
     }
 
     /// Watches the servers behind the catalogue until the server ends, so that what changes there is

@@ -5,13 +5,19 @@
 
 pub mod access;
 pub mod address;
+pub mod authentication;
 pub mod http;
+pub mod issued_tokens;
+pub mod oauth;
 pub mod stdio;
 pub mod token;
+pub mod token_store;
 pub mod unix;
 pub mod web_socket;
 
 mod connections;
+mod http_clients;
+mod identity;
 mod line_stream;
 mod text_transport;
 

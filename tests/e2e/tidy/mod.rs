@@ -57,7 +57,7 @@ const BORDERS: &[(&str, &[&str])] = &[
 
 /// The rooms that emit events for the log, and the one that writes it.
 const LOGGING: &[&str] =
-    &["assembly/", "config/", "host/", "mcp/", "providers/", "run/", "util/", "cli/log"];
+    &["assembly/", "config/", "host/", "mcp/", "providers/", "run/", "serve/", "util/", "cli/log"];
 
 /// The longest a file may be.
 const MOST_LINES: usize = 800;

@@ -120,6 +120,7 @@ fn facts(page: &mut ScrollText, entry: &HistoryEntry) {
     if let Some(caller) = &entry.caller {
         let names = [
             ("user", caller.user_id.clone().unwrap_or_default()),
+            ("client", caller.client.clone().unwrap_or_default()),
             ("directory", caller.cwd.clone()),
             ("variables", caller.environment.join(", ")),
             ("metadata", caller.metadata.join(", ")),
