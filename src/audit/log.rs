@@ -173,6 +173,7 @@ mod tests {
                 user_id: Some("bob".into()),
                 environment: vec!["TICKET".into()],
                 metadata: vec!["tenant".into()],
+                client: None,
             },
             protocol: None,
             arguments,

@@ -5,8 +5,9 @@ use std::ffi::OsString;
 use clap::{Parser, Subcommand};
 
 use super::commands::{
-    audit, auth, bench, call, complete, completions, config, dispatch, export, history, inspect,
-    list, pin, prompts, record, replay, resources, serve, servers, stats, trace, trust, verify,
+    audit, auth, bench, call, complete, completions, config, dispatch, down, export, history,
+    inspect, list, pin, prompts, ps, record, replay, resources, serve, servers, stats, trace,
+    trust, up, verify,
 };
 use super::options::GlobalOptions;
 use super::output::{SpanStyle, StyledLine, StyledPage};
@@ -83,6 +84,12 @@ pub enum CliCommand {
     Dispatch(dispatch::DispatchArgs),
     /// Serve the catalogue as an MCP server.
     Serve(serve::ServeArgs),
+    /// Keep servers warm: run a host in the background.
+    Up(up::UpArgs),
+    /// List the background hosts.
+    Ps(ps::PsArgs),
+    /// End the background host of this directory.
+    Down(down::DownArgs),
     /// Show the calls that were made and refused.
     Audit(audit::AuditArgs),
     /// Show past calls, run them again, compare results.

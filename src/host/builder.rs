@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 use super::ToolHost;
 use super::approval::Approver;
@@ -211,6 +211,7 @@ impl ToolHostBuilder {
             directory,
             pipeline,
             sessions,
+            link: OnceLock::new(),
             weak_self: Weak::clone(weak_self),
         })
     }

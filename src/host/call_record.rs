@@ -76,6 +76,7 @@ pub(super) fn caller_record(
         user_id: info.user_id.as_deref().map(text),
         environment: info.environment.keys().take(MAX_NAMES).map(|name| text(name)).collect(),
         metadata: info.metadata.keys().take(MAX_NAMES).map(|name| text(name)).collect(),
+        client: request.client.as_deref().map(text),
     }
 }
 

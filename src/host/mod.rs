@@ -17,6 +17,7 @@ pub mod example;
 pub mod form;
 pub mod handler;
 pub mod limits;
+pub mod link;
 pub mod listings;
 pub mod load;
 pub mod nested;
@@ -64,7 +65,7 @@ mod fake;
 #[cfg(test)]
 mod tests;
 
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 use futures_util::future::join_all;
 
@@ -75,6 +76,7 @@ use crate::model::{
 use crate::provider::LoginSupport;
 use builder::ToolHostBuilder;
 use directory::ToolDirectory;
+use link::{HostAnswer, HostLink, HostQuery};
 use pipeline::CallPipeline;
 use policy::Decision;
 use profiles::ProfileView;
@@ -94,6 +96,8 @@ pub struct ToolHost {
     pipeline: CallPipeline,
     /// Whose calls they are, and who watches.
     sessions: SessionManager,
+    /// The host in another process that answers in place of this one, when there is one.
+    link: OnceLock<Arc<dyn HostLink>>,
     /// This host, for the calls that tools make.
     weak_self: Weak<Self>,
 }
@@ -113,6 +117,11 @@ impl ToolHost {
     /// itself: its declared tools stay, marked unavailable. The profile of requests that name none
     /// is applied.
     pub async fn catalogue(&self, scope: &ListScope) -> Catalogue {
+        if let Some(HostAnswer::Catalogue(catalogue)) =
+            self.ask_link(&HostQuery::Catalogue(scope.clone())).await
+        {
+            return catalogue;
+        }
         self.catalogue_in(scope, &self.directory.profiles.default_view()).await
     }
 
@@ -165,6 +174,12 @@ impl ToolHost {
     /// # Errors
     /// Unknown and ambiguous names (with suggestions), and what finding out ran into.
     pub async fn find(&self, name: &str, servers: &[String]) -> Result<ToolDefinition, Error> {
+        let query = || HostQuery::Find { name: name.to_owned(), servers: servers.to_vec() };
+        if self.link.get().is_some()
+            && let Some(HostAnswer::Tool(found)) = self.ask_link(&query()).await
+        {
+            return *found;
+        }
         let view = self.directory.profiles.default_view();
         let search = Search { servers, ..Search::of(name, &view, limits::LISTING_TIMEOUT) };
         let route = match self.directory.route(&search).await {

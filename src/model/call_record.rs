@@ -70,6 +70,9 @@ pub struct CallerRecord {
     /// The keys of the metadata that the call carried.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub metadata: Vec<String>,
+    /// The program that called, as it names itself; absent for a call of toolhost itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client: Option<String>,
 }
 
 /// How a recorded call ended.

@@ -46,6 +46,8 @@ pub const COMMANDS: &[Command] = &[
     all(&["export", "--format", "openai"]),
     all(&["dispatch", "--format", "openai"]),
     all(&["serve"]),
+    all(&["up", "--foreground", "--idle", "1ms"]),
+    all(&["down"]),
     all(&["config", "check"]),
     all(&["config", "show"]),
     all(&["config", "show", "--json"]),
