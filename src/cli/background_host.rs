@@ -52,7 +52,8 @@ pub async fn run(options: HostOptions, context: &CommandContext) -> CommandResul
         traffic: context.trace_outputs.sink(&context.output)?,
     };
     let (assembly, identity) = context.assemble_host(front_end, &key)?;
-    let _lock = require_only_host(&directory, &identity)?;
+    // It ends with the process: until then servers may still be ending.
+    let _lock: &mut File = Box::leak(Box::new(require_only_host(&directory, &identity)?));
     let cwd = context.environment.cwd();
     let lifetime = HostLifetime::new(
         host_identity::host_directory(&assembly.configuration, cwd),
@@ -79,7 +80,7 @@ pub async fn run(options: HostOptions, context: &CommandContext) -> CommandResul
         context.output.line(&true)?;
     }
     let watching = async {
-        tokio::join!(server.watch_servers(), lifetime.watch_idle());
+        lifetime.watch_idle().await;
         std::future::pending::<()>().await;
     };
     tokio::select! {

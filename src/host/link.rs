@@ -1,17 +1,18 @@
 //! A host in another process that answers in place of this one.
 //!
-//! Owns: the port to it, and what is passed on: calls, the catalogue, the search for a tool. What
-//! could not be passed on is done here. Never does: know how the other process is reached.
+//! Owns: the port to it, and what is passed on: calls, lists, and the questions of [`HostQuery`]. What could
+//! not be passed on is done here. Never does: know how the other process is reached.
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use tokio_util::sync::CancellationToken;
 
 use super::ToolHost;
 use super::request::{CallOutcome, CallRequest, ListScope};
-use crate::catalogue::Catalogue;
-use crate::model::{Error, ToolDefinition};
+use crate::model::{CompletionQuery, Error, JsonObject};
 
 /// A connection to a host that runs elsewhere with the same configuration.
 #[async_trait]
@@ -25,11 +26,15 @@ pub trait HostLink: Send + Sync {
     /// That the call did not get there, or that its answer did not come back.
     async fn call(&self, request: &CallRequest) -> Result<Result<CallOutcome, Error>, LinkError>;
 
-    /// Asks for something that changes nothing.
+    /// Asks for something that changes nothing; the answer is JSON. Ends soon after `cancel` fires.
     ///
     /// # Errors
     /// As [`HostLink::call`].
-    async fn query(&self, query: &HostQuery) -> Result<HostAnswer, LinkError>;
+    async fn query(
+        &self,
+        query: &HostQuery,
+        cancel: &CancellationToken,
+    ) -> Result<String, LinkError>;
 }
 
 /// Why the other host gave no answer.
@@ -41,27 +46,19 @@ pub enum LinkError {
     Lost(Error),
 }
 
-/// What a host is asked beside calls.
+/// What a host is asked beside calls. Lists of servers mean all of them when they are empty.
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "each is the method of the host of that name, with its arguments")]
 pub enum HostQuery {
-    /// The list of everything in this scope.
     Catalogue(ListScope),
-    /// The tool that a name means.
-    Find {
-        /// The name as it was typed.
-        name: String,
-        /// Only tools of these servers; of all when empty.
-        servers: Vec<String>,
-    },
-}
-
-/// The answer to a [`HostQuery`].
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub enum HostAnswer {
-    /// The list that was asked for.
-    Catalogue(Catalogue),
-    /// The tool, or why there is none.
-    Tool(Box<Result<ToolDefinition, Error>>),
+    Find { name: String, servers: Vec<String> },
+    CheckServers(Vec<String>),
+    Prompts(Vec<String>),
+    Resources(Vec<String>),
+    Templates(Vec<String>),
+    Read { uri: String, servers: Vec<String> },
+    Prompt { name: String, arguments: JsonObject, servers: Vec<String> },
+    Complete { query: CompletionQuery, servers: Vec<String> },
 }
 
 impl ToolHost {
@@ -70,19 +67,40 @@ impl ToolHost {
         let _attached_before = self.link.set(link);
     }
 
-    /// Answers what another process asked.
-    pub async fn answer_query(&self, query: &HostQuery) -> HostAnswer {
+    /// Answers what another process asked, in JSON. Ends soon after `cancel` fires.
+    ///
+    /// # Errors
+    /// When the answer cannot be written.
+    pub async fn answer_query(
+        &self,
+        query: HostQuery,
+        cancel: &CancellationToken,
+    ) -> serde_json::Result<String> {
         match query {
-            HostQuery::Catalogue(scope) => HostAnswer::Catalogue(self.catalogue(scope).await),
-            HostQuery::Find { name, servers } => {
-                HostAnswer::Tool(Box::new(self.find(name, servers).await))
+            HostQuery::Catalogue(scope) => json(&self.catalogue(&scope).await),
+            HostQuery::Find { name, servers } => json(&self.find(&name, &servers).await),
+            HostQuery::CheckServers(names) => json(&self.check_servers(&names).await),
+            HostQuery::Prompts(servers) => json(&self.prompts(&servers).await),
+            HostQuery::Resources(servers) => json(&self.resources(&servers).await),
+            HostQuery::Templates(servers) => json(&self.templates(&servers).await),
+            HostQuery::Read { uri, servers } => json(&self.read(&uri, &servers, cancel).await),
+            HostQuery::Prompt { name, arguments, servers } => {
+                json(&self.prompt(&name, &arguments, &servers, cancel).await)
+            }
+            HostQuery::Complete { query, servers } => {
+                json(&self.complete(query, &servers, cancel).await)
             }
         }
     }
 
     /// What the other host answers; `None` when there is none, or it does not answer.
-    pub(super) async fn ask_link(&self, query: &HostQuery) -> Option<HostAnswer> {
-        self.link.get()?.query(query).await.ok()
+    pub(super) async fn ask_link<T: DeserializeOwned>(
+        &self,
+        query: impl FnOnce() -> HostQuery,
+        cancel: &CancellationToken,
+    ) -> Option<T> {
+        let answer = self.link.get()?.query(&query(), cancel).await.ok()?;
+        serde_json::from_str(&answer).ok()
     }
 
     /// The call as the other host makes it; `None` when it has to be made here.
@@ -114,4 +132,8 @@ impl ToolHost {
         request.metadata = info.metadata;
         request
     }
+}
+
+fn json(answer: &impl Serialize) -> serde_json::Result<String> {
+    serde_json::to_string(answer)
 }

@@ -68,6 +68,7 @@ mod tests;
 use std::sync::{Arc, OnceLock, Weak};
 
 use futures_util::future::join_all;
+use tokio_util::sync::CancellationToken;
 
 use crate::catalogue::Catalogue;
 use crate::model::{
@@ -76,7 +77,7 @@ use crate::model::{
 use crate::provider::LoginSupport;
 use builder::ToolHostBuilder;
 use directory::ToolDirectory;
-use link::{HostAnswer, HostLink, HostQuery};
+use link::{HostLink, HostQuery};
 use pipeline::CallPipeline;
 use policy::Decision;
 use profiles::ProfileView;
@@ -117,9 +118,8 @@ impl ToolHost {
     /// itself: its declared tools stay, marked unavailable. The profile of requests that name none
     /// is applied.
     pub async fn catalogue(&self, scope: &ListScope) -> Catalogue {
-        if let Some(HostAnswer::Catalogue(catalogue)) =
-            self.ask_link(&HostQuery::Catalogue(scope.clone())).await
-        {
+        let query = || HostQuery::Catalogue(scope.clone());
+        if let Some(catalogue) = self.ask_link(query, &CancellationToken::new()).await {
             return catalogue;
         }
         self.catalogue_in(scope, &self.directory.profiles.default_view()).await
@@ -175,10 +175,8 @@ impl ToolHost {
     /// Unknown and ambiguous names (with suggestions), and what finding out ran into.
     pub async fn find(&self, name: &str, servers: &[String]) -> Result<ToolDefinition, Error> {
         let query = || HostQuery::Find { name: name.to_owned(), servers: servers.to_vec() };
-        if self.link.get().is_some()
-            && let Some(HostAnswer::Tool(found)) = self.ask_link(&query()).await
-        {
-            return *found;
+        if let Some(found) = self.ask_link(query, &CancellationToken::new()).await {
+            return found;
         }
         let view = self.directory.profiles.default_view();
         let search = Search { servers, ..Search::of(name, &view, limits::LISTING_TIMEOUT) };
@@ -272,6 +270,10 @@ impl ToolHost {
     /// Asks the named servers (when empty, all of which something may be shown) for a sign of life,
     /// all at once.
     pub async fn check_servers(&self, names: &[String]) -> Vec<ServerStatus> {
+        let query = || HostQuery::CheckServers(names.to_vec());
+        if let Some(checked) = self.ask_link(query, &CancellationToken::new()).await {
+            return checked;
+        }
         let view = self.directory.profiles.default_view();
         let providers = self.directory.providers();
         let wanted = providers.iter().filter(|provider| match &provider.server {

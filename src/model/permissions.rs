@@ -67,7 +67,7 @@ impl std::fmt::Display for CredentialUse {
 }
 
 /// What a server's entry lets it offer and use. What is `None` is not restricted.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 pub struct ServerPermissions {
     /// Patterns of the tools that are listed and may be called.
     pub tools: Option<Vec<String>>,
@@ -125,7 +125,7 @@ fn allows<'n>(patterns: Option<&[String]>, names: impl IntoIterator<Item = &'n s
 }
 
 /// Something that a server offers and its entry keeps back.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct WithheldItem {
     /// The server's own name of it, or its address.
     pub name: String,

@@ -1,9 +1,9 @@
 //! The background host: one that is started with `up`, used by every command, and ended.
 
 use std::fs::File;
-use std::io::Read as _;
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -23,6 +23,16 @@ def tool(name, properties=None, **more):
     schema = {"type": "object", "properties": properties or {}}
     return {"name": name, "description": name, "inputSchema": schema, **more}
 
+CAPABILITIES = {"tools": {}, "prompts": {}, "resources": {}, "completions": {}}
+TEXT = {"type": "text", "text": "words"}
+FIXED = {
+    "prompts/list": {"prompts": [{"name": "greet", "arguments": [{"name": "who"}]}]},
+    "prompts/get": {"messages": [{"role": "user", "content": TEXT}]},
+    "resources/list": {"resources": [{"uri": "note://one", "name": "one"}]},
+    "resources/templates/list": {"resourceTemplates": [{"uriTemplate": "note://{n}", "name": "n"}]},
+    "resources/read": {"contents": [{"uri": "note://one", "text": "first"}]},
+    "completion/complete": {"completion": {"values": ["ada", "bob"]}},
+}
 TOOLS = [
     tool("count"),
     tool("hold", {"at": {"type": "string"}}),
@@ -55,12 +65,14 @@ for line in sys.stdin:
     message = json.loads(line)
     method, id = message.get("method"), message.get("id")
     if method == "initialize":
-        send({"id": id, "result": {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}},
+        send({"id": id, "result": {"protocolVersion": "2025-06-18", "capabilities": CAPABILITIES,
               "serverInfo": {"name": "counter", "version": "1"}}})
     elif method == "tools/list":
         send({"id": id, "result": {"tools": TOOLS}})
     elif method == "tools/call":
         send({"id": id, "result": call(message["params"])})
+    elif method in FIXED:
+        send({"id": id, "result": FIXED[method]})
     elif method == "ping":
         send({"id": id, "result": {}})
     elif id is not None:
@@ -175,7 +187,7 @@ fn comparable(finished: &Finished) -> (Option<i32>, String, String) {
         settle(&mut value);
         value.to_string()
     });
-    (finished.status.code(), out, finished.err())
+    (finished.code, out, finished.err())
 }
 
 #[test]
@@ -190,6 +202,15 @@ fn every_line_gives_the_same_with_a_host_and_without() {
         &["inspect", "counter-count", "--json"],
         &["inspect", "sum", "--json"],
         &["export", "--format", "openai"],
+        &["servers", "-o", "names"],
+        &["prompts", "list"],
+        &["prompts", "get", "counter-greet", "who=ada", "--json"],
+        &["prompts", "get", "counter-nobody"],
+        &["resources", "list", "--json"],
+        &["resources", "list", "--templates"],
+        &["resources", "read", "note://one"],
+        &["resources", "read", "other://one"],
+        &["complete", "counter-greet", "who", "a"],
         &["call", "counter-count", "--json"],
         &["call", "sum", "expression=6*7", "--json"],
         &["call", "sum", "expression=6*7"],
@@ -230,7 +251,7 @@ fn a_call_is_recorded_once_with_who_made_it() {
     let records = records.as_array().unwrap();
     assert_eq!(records.len(), 1, "{records:?}");
     let record = &records[0];
-    assert_eq!((&record["id"], &record["session"]), (&id, &"mine".into()), "{record}");
+    assert_eq!((&record["call"], &record["session"]), (&id, &"mine".into()), "{record}");
     assert_eq!(record["caller"]["client"], "toolhost call", "{record}");
     assert_eq!(record["caller"]["user_id"], "ada");
     let work = room.path("work").canonicalize().unwrap();
@@ -328,7 +349,7 @@ fn nothing_of_an_untrusted_project_is_started_and_what_is_no_longer_trusted_ends
     let held = room.toolhost(["call", "counter-hold", &word]).start();
     File::open(at.with_extension("started")).unwrap().read_to_end(&mut Vec::new()).unwrap();
     room.toolhost(["trust", "revoke"]).go().exits(0);
-    assert_ne!(held.finish().status.code(), Some(0), "the call went on");
+    assert_ne!(held.finish().code, Some(0), "the call went on");
     // `down` waits for a host that is ending.
     room.toolhost(["down", "--all"]).go().exits(0);
     call(&room, &["counter-count"]).exits(6);
@@ -396,11 +417,50 @@ fn the_person_who_calls_is_asked() {
     assert_eq!(status, Some(0), "{screen}");
     room.file("answers.yaml", "- { message: 'which*', content: { colour: red } }\n");
     let answered = call(&room, &["counter-ask", "--answers", "answers.yaml"]);
-    answered.exits(0).says(&["red"]);
+    assert!(answered.exits(0).out().contains("red"), "{answered}");
     assert!(answered.json()["metadata"]["host"]["pid"].is_u64(), "{answered}");
     let records = room.toolhost(["audit", "--json"]).go().json();
     let decisions: Vec<&Value> =
         records.as_array().unwrap().iter().map(|record| &record["decision"]).collect();
     assert!(decisions.iter().any(|d| d.as_str().is_some_and(|d| d.contains("by a person"))));
     room.toolhost(["down"]).check().exits(0);
+}
+
+/// Listens on a socket as another user: the kernel tells whose process listens.
+const STRANGER: &str = "import os, socket, sys\n\
+    listener = socket.socket(socket.AF_UNIX)\n\
+    listener.bind(sys.argv[1])\n\
+    os.setuid(65534)\n\
+    listener.listen()\n\
+    print('listening', flush=True)\n\
+    sys.stdin.read()\n";
+
+#[test]
+fn the_socket_of_another_user_is_not_used() {
+    if !rustix::process::geteuid().is_root() {
+        // Only root can make a process of another user.
+        return;
+    }
+    let room = trusted();
+    room.toolhost(["up"]).go().exits(0);
+    let directory = room.path("state/toolhost/run");
+    let is_socket = |path: &std::path::PathBuf| path.extension().is_some_and(|e| e == "sock");
+    let entries = std::fs::read_dir(&directory).unwrap().map(|entry| entry.unwrap().path());
+    let socket = entries.into_iter().find(is_socket).unwrap();
+    room.toolhost(["down"]).check().exits(0);
+    assert!(!socket.exists());
+    let mut stranger = Command::new("python3")
+        .args(["-c", STRANGER])
+        .arg(&socket)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(stranger.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    assert_eq!(line, "listening\n");
+    assert_eq!(count(&room, &[]).2, None);
+    assert!(hosts(&room).is_empty());
+    drop(stranger.stdin.take());
+    stranger.wait().unwrap();
 }

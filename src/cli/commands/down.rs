@@ -1,7 +1,5 @@
 //! `toolhost down`.
 
-use std::time::Duration;
-
 use clap::Args;
 use futures_util::future::join_all;
 
@@ -9,14 +7,11 @@ use crate::assembly::host_identity;
 use crate::cli::background_host;
 use crate::cli::context::{CommandContext, CommandResult};
 use crate::cli::formats;
-use crate::cli::host_sockets::runtime_directory::{self, RuntimeDirectory};
+use crate::cli::host_sockets::runtime_directory::RuntimeDirectory;
 use crate::cli::host_sockets::{self, RunningHost};
 use crate::cli::json::background::{EndedHostJson, EndedHostsJson};
 use crate::cli::output::{Format, SpanStyle, StyledLine};
 use crate::model::Error;
-
-/// How long a host may take to end, its running calls and its servers included.
-const END_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// End the background host of this directory, and everything it started.
 #[derive(Debug, Args)]
@@ -60,20 +55,19 @@ pub async fn run(args: &DownArgs, context: &CommandContext) -> CommandResult {
     failed.into_iter().find_map(Result::err).map_or(Ok(()), |error| Err(error.into()))
 }
 
-/// Tells a host to end and waits until it has: a host holds its lock as long as it lives.
+/// Tells a host to end and waits until it has.
 async fn end(host: &RunningHost, directory: &RuntimeDirectory) -> Result<EndedHostJson, Error> {
     use crate::host::link::HostLink as _;
     let pid = host.client.pid();
     // An answer that does not come may mean that it ended before it was written.
-    let _ends = tokio::time::timeout(END_TIMEOUT, host.client.stop()).await;
-    let lock = directory.host_lock(&host.identity);
-    match runtime_directory::lock_within(&lock, END_TIMEOUT).await {
-        Ok(Some(_ended)) => {
+    let _ends = tokio::time::timeout(host_sockets::END_TIMEOUT, host.client.stop()).await;
+    match host_sockets::wait_for_end(directory, &host.identity).await {
+        Ok(true) => {
             let directory = host.status.as_ref().map(|s| s.directory.display().to_string());
             Ok(EndedHostJson { pid, directory })
         }
-        Ok(None) => Err(Error::timeout(format!("the background host (pid {pid}) does not end"))
+        Ok(false) => Err(Error::timeout(format!("the background host (pid {pid}) does not end"))
             .with_hint(format!("kill {pid}"))),
-        Err(error) => Err(Error::config(format!("cannot use {}: {error}", lock.display()))),
+        Err(error) => Err(Error::config(format!("the host's lock cannot be used: {error}"))),
     }
 }

@@ -4,6 +4,7 @@
 pub mod runtime_directory;
 pub mod start;
 
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,6 +23,9 @@ use runtime_directory::RuntimeDirectory;
 
 /// How long a host may take to say what it is.
 const STATUS_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// How long a host may take to end, its running calls and its servers included.
+pub const END_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// A host that runs.
 pub struct RunningHost {
@@ -76,13 +80,28 @@ pub async fn running_hosts(environment: &dyn Environment) -> Vec<RunningHost> {
     hosts
 }
 
-/// Lets all hosts look whether they are still what was trusted. One that is not ends.
+/// Lets all hosts look whether they are still what was trusted. One that is not has ended, with its
+/// servers, when this returns.
 pub async fn recheck_hosts(environment: &dyn Environment) {
-    let Some(directory) = RuntimeDirectory::of(environment) else { return };
+    let Some(directory) = &RuntimeDirectory::of(environment) else { return };
     let told = directory.sockets().into_iter().map(|socket| async move {
         let client = HostClient::connect(&socket, "toolhost trust", unattended()).await?;
         // One that does not answer looks for itself before its next call.
-        tokio::time::timeout(STATUS_TIMEOUT, client.recheck()).await.ok()?.ok()
+        let lives_on = tokio::time::timeout(STATUS_TIMEOUT, client.recheck()).await.ok()?;
+        if !lives_on.unwrap_or(false) {
+            let _late = wait_for_end(directory, socket.file_stem()?.to_str()?).await;
+        }
+        Some(())
     });
-    let _lives_on = join_all(told).await;
+    let _told = join_all(told).await;
+}
+
+/// Waits until the host with this identity has ended, with all that it started; whether it has. A
+/// host holds its lock as long as it lives.
+///
+/// # Errors
+/// When the lock cannot be used.
+pub async fn wait_for_end(directory: &RuntimeDirectory, identity: &str) -> io::Result<bool> {
+    let lock = directory.host_lock(identity);
+    Ok(runtime_directory::lock_within(&lock, END_TIMEOUT).await?.is_some())
 }

@@ -15,7 +15,7 @@ use crate::config::environment::Environment;
 use crate::model::{Error, ErrorPhase};
 use crate::serve::background::client::HostClient;
 use crate::serve::background::protocol::HostStatus;
-use crate::util::private_file;
+use crate::util::{orphans, private_file};
 
 /// How long a host may take until it listens.
 const START_TIMEOUT: Duration = Duration::from_secs(20);
@@ -51,6 +51,7 @@ pub async fn start(
     }
     let log = log_path(environment, identity);
     let mut child = spawn(options, environment, idle, log.as_deref())?;
+    child.id().into_iter().for_each(orphans::leave_running);
     let output = child.stdout.take().map(BufReader::new);
     let mut line = String::new();
     let listening = async {

@@ -23,7 +23,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::protocol::{self, FrontEndQuestion, HostStatus};
 use crate::host::approval::{Approval, Approver};
-use crate::host::link::{HostAnswer, HostLink, HostQuery, LinkError};
+use crate::host::link::{HostLink, HostQuery, LinkError};
 use crate::host::request::{CallOutcome, CallRequest};
 use crate::model::{
     CallId, Error, ErrorKind, ErrorPhase, EventSink, HostEvent, QuestionBody, QuestionHandler,
@@ -228,12 +228,19 @@ impl HostLink for HostClient {
         read_payload(result.get("_meta").unwrap_or(&Value::Null), protocol::OUTCOME)
     }
 
-    async fn query(&self, query: &HostQuery) -> Result<HostAnswer, LinkError> {
-        let never = CancellationToken::new();
+    async fn query(
+        &self,
+        query: &HostQuery,
+        cancel: &CancellationToken,
+    ) -> Result<String, LinkError> {
         let params = json!({ protocol::PAYLOAD: text(query) });
         let (method, what) = (protocol::QUERY, "the list");
-        let sent = HostRequest { method, params, cancel: &never, what };
-        read_payload(&self.exchange(sent).await?, protocol::PAYLOAD)
+        let sent = HostRequest { method, params, cancel, what };
+        let mut result = self.exchange(sent).await?;
+        match result.get_mut(protocol::PAYLOAD).map(Value::take) {
+            Some(Value::String(answer)) => Ok(answer),
+            _ => Err(LinkError::Unsent),
+        }
     }
 }
 
@@ -319,7 +326,17 @@ async fn answer(front_end: &AttachedFrontEnd, params: &Value) -> Value {
     let reply = match question {
         FrontEndQuestion::Server(question) => {
             is_sample = matches!(question.body, QuestionBody::Sampling { .. });
-            front_end.inbox.ask(question).await
+            let reply = front_end.inbox.ask(question.clone()).await;
+            // The host's own event stays in its process.
+            front_end.events.emit(HostEvent::QuestionAnswered {
+                kind: question.body.kind(),
+                message: question.body.message().to_owned(),
+                server: question.server,
+                call_id: question.call,
+                round: question.round,
+                outcome: reply.outcome(),
+            });
+            reply
         }
         FrontEndQuestion::Approval(approval) => {
             match front_end.approver.ask(&approval.request()).await {

@@ -11,6 +11,7 @@ use rmcp::model::{CallToolResult, CustomRequest, CustomResult, ErrorCode, ErrorD
 use rmcp::service::RequestContext;
 use serde::Serialize;
 use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
 
 use super::CatalogueServer;
 use crate::host::link::HostQuery;
@@ -73,7 +74,10 @@ impl CatalogueServer {
         let _running = lifetime.begin_call().ok_or_else(not_current)?;
         let sent = params.as_ref().and_then(|params| params.get(protocol::PAYLOAD));
         let query: HostQuery = read(sent.unwrap_or(&Value::Null))?;
-        payload(&self.host.answer_query(&query).await)
+        // The client that goes away ends this future, and with it what it waits for.
+        let answer = self.host.answer_query(query, &CancellationToken::new()).await;
+        let answer = answer.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
+        Ok(CustomResult(json!({ protocol::PAYLOAD: answer })))
     }
 }
 
