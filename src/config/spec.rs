@@ -118,6 +118,8 @@ pub struct ServerSpec {
     pub max_total: Option<Duration>,
     /// Bound on starting and agreeing on a version.
     pub start_timeout: Option<Duration>,
+    /// How long a background host keeps it without a call; `None` starts none by itself.
+    pub keep: Option<Duration>,
     /// Tools, prompts and resources to leave out; patterns with `*`.
     pub exclude: Vec<String>,
     /// Only these tools, when given; patterns with `*`.

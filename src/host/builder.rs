@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 use super::ToolHost;
 use super::approval::Approver;
@@ -215,6 +215,7 @@ impl ToolHostBuilder {
             pipeline: Arc::new(pipeline),
             sessions: Arc::new(sessions),
             client: None,
+            link: OnceLock::new(),
             weak_self: Weak::clone(weak_self),
         })
     }

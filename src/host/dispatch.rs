@@ -66,6 +66,9 @@ impl ToolHost {
     /// When nothing was dispatched: unknown name, bad arguments, refusal, unreachable server.
     /// After dispatch the error is inside the outcome.
     pub async fn call(&self, request: CallRequest) -> Result<CallOutcome, Error> {
+        if let Some(ended) = self.call_over_link(&request).await {
+            return ended;
+        }
         self.call_within(request, &Nesting::default()).await
     }
 
@@ -152,6 +155,7 @@ impl ToolHost {
             attempts: record.attempts,
             protocol: route.protocol.clone(),
             routing: route.routing.clone().map(|routing| self.pipeline.masked_routing(routing)),
+            host_pid: None,
         };
         let bytes = result.as_ref().map_or(0, content::size);
         record.close(&mut result, bytes);

@@ -17,6 +17,7 @@ pub mod example;
 pub mod form;
 pub mod handler;
 pub mod limits;
+pub mod link;
 pub mod listings;
 pub mod load;
 pub mod nested;
@@ -64,9 +65,10 @@ mod fake;
 #[cfg(test)]
 mod tests;
 
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 use futures_util::future::join_all;
+use tokio_util::sync::CancellationToken;
 
 use crate::catalogue::Catalogue;
 use crate::model::{
@@ -75,6 +77,7 @@ use crate::model::{
 use crate::provider::LoginSupport;
 use builder::ToolHostBuilder;
 use directory::ToolDirectory;
+use link::{HostLink, HostQuery};
 use pipeline::CallPipeline;
 use policy::Decision;
 use profiles::{ProfileView, Profiles};
@@ -98,6 +101,8 @@ pub struct ToolHost {
     sessions: Arc<SessionManager>,
     /// The client all of whose calls these are, when it is one of several.
     client: Option<String>,
+    /// The host in another process that answers in place of this one, when there is one.
+    link: OnceLock<Arc<dyn HostLink>>,
     /// This host, for the calls that tools make.
     weak_self: Weak<Self>,
 }
@@ -117,6 +122,7 @@ impl ToolHost {
             pipeline: Arc::clone(&self.pipeline),
             sessions: Arc::clone(&self.sessions),
             client: Some(scope.client),
+            link: OnceLock::new(),
             weak_self: Weak::clone(weak_self),
         })
     }
@@ -130,6 +136,10 @@ impl ToolHost {
     /// itself: its declared tools stay, marked unavailable. The profile of requests that name none
     /// is applied.
     pub async fn catalogue(&self, scope: &ListScope) -> Catalogue {
+        let query = || HostQuery::Catalogue(scope.clone());
+        if let Some(catalogue) = self.ask_link(query, &CancellationToken::new()).await {
+            return catalogue;
+        }
         self.catalogue_in(scope, &self.profiles.default_view()).await
     }
 
@@ -182,6 +192,10 @@ impl ToolHost {
     /// # Errors
     /// Unknown and ambiguous names (with suggestions), and what finding out ran into.
     pub async fn find(&self, name: &str, servers: &[String]) -> Result<ToolDefinition, Error> {
+        let query = || HostQuery::Find { name: name.to_owned(), servers: servers.to_vec() };
+        if let Some(found) = self.ask_link(query, &CancellationToken::new()).await {
+            return found;
+        }
         let view = self.profiles.default_view();
         let search = Search { servers, ..Search::of(name, &view, limits::LISTING_TIMEOUT) };
         let route = match self.directory.route(&search).await {
@@ -274,6 +288,10 @@ impl ToolHost {
     /// Asks the named servers (when empty, all of which something may be shown) for a sign of life,
     /// all at once.
     pub async fn check_servers(&self, names: &[String]) -> Vec<ServerStatus> {
+        let query = || HostQuery::CheckServers(names.to_vec());
+        if let Some(checked) = self.ask_link(query, &CancellationToken::new()).await {
+            return checked;
+        }
         let view = self.profiles.default_view();
         let providers = self.directory.providers();
         let wanted = providers.iter().filter(|provider| match &provider.server {

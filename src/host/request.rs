@@ -1,9 +1,11 @@
 //! Requests to the host, and its replies.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
 use super::policy::Decision;
@@ -13,7 +15,7 @@ use crate::model::{
 use crate::provider::Preview;
 
 /// How far a listing reaches.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ListScope {
     /// Contact nothing: local tools and declared ones.
     Declared,
@@ -51,7 +53,7 @@ impl ListScope {
 }
 
 /// The arguments of a call as a person or program gave them.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum CallArguments {
     /// A whole object: used as it is.
     Object(JsonObject),
@@ -60,7 +62,7 @@ pub enum CallArguments {
 }
 
 /// One word of a command line.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum ArgumentWord {
     /// `key=value`: text until the schema says otherwise.
     Text {
@@ -79,11 +81,12 @@ pub enum ArgumentWord {
 }
 
 /// A call as a front end or a program asks for it.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct CallRequest {
     /// What the call is to be called in records and events, for a caller that wants to recognise it while
     /// it runs (from [`ToolHost::new_call_id`](super::ToolHost::new_call_id), for one call only);
     /// `None`: the host names it.
+    #[serde(skip)]
     pub id: Option<CallId>,
     /// The name as typed: full, with another separator, or bare.
     pub name: String,
@@ -115,7 +118,12 @@ pub struct CallRequest {
     pub trace: Option<TraceContext>,
     /// The session, when the caller has one.
     pub session: Option<String>,
+    /// The directory the caller works in, in place of that of the host.
+    pub cwd: Option<PathBuf>,
+    /// The name of the client that makes the call, for records; `None` for a front end in this process.
+    pub client: Option<String>,
     /// Fires when the call should stop.
+    #[serde(skip)]
     pub cancel: CancellationToken,
 }
 
@@ -138,6 +146,8 @@ impl CallRequest {
             user_id: None,
             trace: None,
             session: None,
+            cwd: None,
+            client: None,
             cancel: CancellationToken::new(),
         }
     }
@@ -157,7 +167,7 @@ pub struct DryRun {
 }
 
 /// A call that was dispatched.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct CallOutcome {
     /// The tool that the name was resolved to.
     pub definition: Arc<ToolDefinition>,

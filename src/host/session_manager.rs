@@ -56,6 +56,9 @@ impl SessionManager {
         info.environment.extend(request.environment.clone());
         info.metadata.extend(request.metadata.clone());
         info.user_id = request.user_id.clone().or(info.user_id);
+        if let Some(cwd) = &request.cwd {
+            info.cwd.clone_from(cwd);
+        }
         info
     }
 

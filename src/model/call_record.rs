@@ -64,7 +64,8 @@ pub struct CallerRecord {
     /// On whose behalf the call was made; absent when unsaid.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user_id: Option<String>,
-    /// The client of `toolhost serve` that made the call, as its token names it; absent for others.
+    /// The client of a host that serves others: as its token names it, otherwise as it names itself.
+    /// Absent for a call of toolhost's own process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<String>,
     /// The names of the variables that the call carried.

@@ -13,6 +13,7 @@
 mod approval;
 mod attempts;
 mod audit;
+mod background;
 mod behaviours;
 mod bench;
 mod builtins;

@@ -40,7 +40,12 @@ pub struct InspectArgs {
 pub async fn run(args: &InspectArgs, context: &CommandContext) -> CommandResult {
     use Format::{Json, Names, Yaml};
     let format = context.format(formats::LIST)?;
-    let assembly = context.assemble(StartScope::Named(from_ref(&args.name), &args.server)).await?;
+    let assembly = context
+        .assemble_attached(
+            StartScope::Named(from_ref(&args.name), &args.server),
+            "toolhost inspect",
+        )
+        .await?;
     let host = &assembly.host;
     let output = &context.output;
     if host.servers().iter().any(|server| server.name == args.name) {

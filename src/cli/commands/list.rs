@@ -105,7 +105,7 @@ pub async fn run(args: &ListArgs, context: &CommandContext) -> CommandResult {
         ListScope::Servers(names) if names.is_empty() => StartScope::Nothing,
         ListScope::Servers(names) => StartScope::Servers(names),
     };
-    let assembly = context.assemble(starts).await?;
+    let assembly = context.assemble_attached(starts, "toolhost list").await?;
     let query = query(args);
     let mut catalogue = assembly.host.catalogue(&reach).await;
     let shown = assembly.host.masked_definitions(&catalogue.tools);

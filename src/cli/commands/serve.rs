@@ -117,7 +117,8 @@ pub async fn run(args: &ServeArgs, context: &CommandContext) -> CommandResult {
     let assembly = context.assemble_for(front_end(&clients, context)?)?;
     note_untrusted(&assembly, &context.output);
     let stop = context.cancel.clone();
-    let settings = ServeSettings { uses_bare_names: args.bare_names, assume_yes: args.yes };
+    let settings =
+        ServeSettings { uses_bare_names: args.bare_names, assume_yes: args.yes, background: None };
     let server =
         CatalogueServer::new(Arc::clone(&assembly.host), clients, settings, context.abort.clone());
     let is_alone = args.http.is_none() && args.ws.is_none() && args.unix.is_none();

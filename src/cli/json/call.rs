@@ -68,6 +68,16 @@ pub struct CallMetadataJson<'a> {
     /// The part of the duration in which the server waited for a person's answer, when it did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waited_ms: Option<f64>,
+    /// The background host that made the call, when one did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host: Option<CallHostJson>,
+}
+
+/// The background host that made a call.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct CallHostJson {
+    /// Its process.
+    pub pid: u32,
 }
 
 /// The choice between servers that offer one tool.
@@ -126,6 +136,7 @@ impl<'a> From<&'a CallOutcome> for CallJson<'a> {
                 protocol: metadata.protocol.as_deref(),
                 routing: metadata.routing.as_ref().map(Into::into),
                 waited_ms: (!waited.is_zero()).then(|| millis(waited)),
+                host: metadata.host_pid.map(|pid| CallHostJson { pid }),
             },
             warnings: result.map(|result| result.warnings.as_slice()).unwrap_or_default(),
             result: result
@@ -181,6 +192,7 @@ mod tests {
             attempts: 1,
             protocol: Some("2025-11-25".to_owned()),
             routing: None,
+            host_pid: None,
         };
         CallOutcome { definition: Arc::new(definition), result, metadata }
     }

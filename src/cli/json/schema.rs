@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::audit::AuditedCallJson;
 use super::auth::{LoginJson, LoginsJson};
+use super::background::{EndedHostsJson, HostsJson, StartedHostJson};
 use super::call::{CallJson, DryRunJson};
 use super::config::{ConfigCheckJson, ConfigPathsJson, ConfigValuesJson};
 use super::error::ErrorLineJson;
@@ -61,6 +62,8 @@ pub enum OutputSchema {
     Pin,
     /// verify --json
     Verify,
+    /// up, ps and down --json
+    Hosts,
     /// trust list --json
     Trust,
     /// auth --json: list and login
@@ -92,6 +95,7 @@ impl OutputSchema {
             Self::Trace => of::<TraceRow>("trace"),
             Self::Pin => of::<PinReportJson<'_>>("pin"),
             Self::Verify => of::<PinReportJson<'_>>("verify"),
+            Self::Hosts => of::<BackgroundJson<'_>>("ps"),
             Self::Trust => of::<TrustListJson<'_>>("trust list"),
             Self::Auth => of::<AuthJson<'_>>("auth"),
             Self::ServeToken => of::<ServeTokenJson<'_>>("serve token"),
@@ -148,6 +152,8 @@ either! {
         Read(ResourceContentsJson<'a>), Update(ResourceUpdateJson<'a>);
     /// Prompts, or the messages of one.
     PromptsOutputJson: List(PromptsJson<'a>), Get(PromptMessagesJson<'a>);
+    /// The background hosts; or of `up` the one that runs; or of `down` those that ended.
+    BackgroundJson: List(HostsJson<'a>), Up(StartedHostJson<'a>), Down(EndedHostsJson);
     /// All logins, or the one that was made.
     AuthJson: List(LoginsJson<'a>), Login(LoginJson<'a>);
     /// The tokens, or the one that was issued.

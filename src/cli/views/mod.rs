@@ -4,6 +4,7 @@
 //! clock.
 
 pub mod audit;
+pub mod background;
 pub mod bench;
 pub mod catalogue;
 pub mod configuration;

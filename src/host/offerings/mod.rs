@@ -9,9 +9,11 @@ mod tests;
 mod watch;
 
 use futures_util::future::{BoxFuture, join_all};
+use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
 use super::failover::Failover;
+use super::link::HostQuery;
 use super::provider_table::ProviderLease;
 use super::{ToolHost, limits};
 use crate::catalogue::{ServerListing, naming};
@@ -29,7 +31,7 @@ use lookup::OfferingOwner;
 pub use watch::ServerChange;
 
 /// One list of everything of one sort, as it was at one moment.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Offerings<T> {
     /// The items, server by server in the order of the files.
     pub items: Vec<T>,
@@ -68,6 +70,10 @@ impl<T> Default for Offerings<T> {
 impl ToolHost {
     /// The prompts of all servers, or of the named ones, all at once. One bad server costs itself.
     pub async fn prompts(&self, servers: &[String]) -> Offerings<Prompt> {
+        let query = || HostQuery::Prompts(servers.to_vec());
+        if let Some(all) = self.ask_link(query, &CancellationToken::new()).await {
+            return all;
+        }
         let mut all = self.list_from_servers(servers, "prompts", |offers| offers.prompts()).await;
         all.items.retain(|prompt| self.is_visible(&prompt.name));
         for prompt in &mut all.items {
@@ -81,6 +87,10 @@ impl ToolHost {
 
     /// The resources of all servers, or of the named ones, all at once.
     pub async fn resources(&self, servers: &[String]) -> Offerings<Resource> {
+        let query = || HostQuery::Resources(servers.to_vec());
+        if let Some(all) = self.ask_link(query, &CancellationToken::new()).await {
+            return all;
+        }
         let mut all = self.listed_resources(servers).await;
         all.items.retain(|r| self.is_visible(&ToolName::of(&r.server, &r.name)));
         for resource in &mut all.items {
@@ -102,6 +112,10 @@ impl ToolHost {
 
     /// The templates of resources of all servers, or of the named ones, all at once.
     pub async fn templates(&self, servers: &[String]) -> Offerings<ResourceTemplate> {
+        let query = || HostQuery::Templates(servers.to_vec());
+        if let Some(all) = self.ask_link(query, &CancellationToken::new()).await {
+            return all;
+        }
         let mut all =
             self.list_from_servers(servers, "templates", |offers| offers.templates()).await;
         all.items.retain(|t| self.is_visible(&ToolName::of(&t.server, &t.name)));
@@ -134,6 +148,10 @@ impl ToolHost {
         servers: &[String],
         cancel: &CancellationToken,
     ) -> Result<ResourceContents, Error> {
+        let asked = || HostQuery::Read { uri: uri.to_owned(), servers: servers.to_vec() };
+        if let Some(contents) = self.ask_link(asked, cancel).await {
+            return contents;
+        }
         let work = async {
             let mut failover = Failover::default();
             loop {
@@ -180,6 +198,14 @@ impl ToolHost {
         servers: &[String],
         cancel: &CancellationToken,
     ) -> Result<PromptMessages, Error> {
+        let asked = || HostQuery::Prompt {
+            name: name.to_owned(),
+            arguments: arguments.clone(),
+            servers: servers.to_vec(),
+        };
+        if let Some(filled) = self.ask_link(asked, cancel).await {
+            return filled;
+        }
         let work = async {
             let mut failover = Failover::default();
             loop {
@@ -221,6 +247,10 @@ impl ToolHost {
         servers: &[String],
         cancel: &CancellationToken,
     ) -> Result<Completion, Error> {
+        let asked = || HostQuery::Complete { query: query.clone(), servers: servers.to_vec() };
+        if let Some(completed) = self.ask_link(asked, cancel).await {
+            return completed;
+        }
         let work = async {
             let mut failover = Failover::default();
             loop {

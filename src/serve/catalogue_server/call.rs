@@ -18,14 +18,18 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::client_registry::{CallWatch, ClientQuestion, ProgressReport};
 use super::parked_calls::{CallKey, ParkedCall};
-use super::{CatalogueServer, questions, result};
+use super::{CatalogueServer, front_ends, questions, result};
 use crate::host::request::{CallArguments, CallOutcome, CallRequest};
 use crate::model::{Error, ErrorKind, JsonObject, QuestionReply, TraceContext};
+use crate::serve::background::lifetime::RunningCallGuard;
 
 /// A call that runs in the background. Dropped, it is cancelled.
 pub(super) struct RunningCall {
     outcome: JoinHandle<Result<CallOutcome, Error>>,
     watch: CallWatch,
+    /// A front end takes the whole outcome.
+    is_of_front_end: bool,
+    _running: Option<RunningCallGuard>,
     _cancelled_when_dropped: DropGuard,
 }
 
@@ -65,7 +69,7 @@ impl CatalogueServer {
                 }
                 parked.running
             }
-            None => self.start(&key, &context),
+            None => self.start(&key, &context)?,
         };
         loop {
             if !waiting.is_empty() {
@@ -87,9 +91,17 @@ impl CatalogueServer {
                         } else if is_modern(&context) {
                             waiting.push(question);
                         } else {
-                            tokio::spawn(questions::ask(context.peer.clone(), question));
+                            let asking = questions::ask(
+                                context.peer.clone(),
+                                question,
+                                running.is_of_front_end,
+                            );
+                            tokio::spawn(asking);
                         }
                     }
+                }
+                CallStep::Ended(ended) if running.is_of_front_end => {
+                    return front_ends::outcome(&ended).map(Into::into);
                 }
                 CallStep::Ended(ended) => {
                     return match *ended {
@@ -102,24 +114,44 @@ impl CatalogueServer {
     }
 
     /// Begins a call.
-    fn start(&self, key: &CallKey, context: &RequestContext<RoleServer>) -> RunningCall {
+    ///
+    /// # Errors
+    /// A front end's request that cannot be read, and a host that is about to end.
+    fn start(
+        &self,
+        key: &CallKey,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<RunningCall, ErrorData> {
+        let running = self.admit_call()?;
+        let sent = self.front_end_request(context)?;
+        let is_of_front_end = sent.is_some();
         let call_id = self.host.new_call_id();
         let offered = self.tools.known();
         let name = offered.find(&key.name).map_or(key.name.as_str(), |tool| &tool.full_name);
         let cancel = CancellationToken::new();
-        let request = CallRequest {
-            id: Some(call_id.clone()),
+        let request = sent.unwrap_or_else(|| CallRequest {
             assume_yes: self.settings.assume_yes,
             session: Some(key.session.clone()),
             metadata: metadata(context),
             trace: trace(context),
-            cancel: cancel.clone(),
             ..CallRequest::new(name, CallArguments::Object(key.arguments.clone()))
+        });
+        let request = CallRequest {
+            id: Some(call_id.clone()),
+            client: context.client_info().map(|client| client.name),
+            cancel: cancel.clone(),
+            ..request
         };
         let watch = self.clients.watch(&call_id);
         let host = Arc::clone(&self.host);
         let outcome = tokio::spawn(async move { host.call(request).await });
-        RunningCall { outcome, watch, _cancelled_when_dropped: cancel.drop_guard() }
+        Ok(RunningCall {
+            outcome,
+            watch,
+            is_of_front_end,
+            _running: running,
+            _cancelled_when_dropped: cancel.drop_guard(),
+        })
     }
 
     /// Ends the request with questions; the call goes on and waits.

@@ -15,6 +15,7 @@ use crate::host::approval::{Approval, ApprovalRequest, Approver};
 use crate::model::{
     CallId, HostEvent, ListKind, LogLevel, Question, QuestionBody, QuestionHandler, QuestionReply,
 };
+use crate::serve::background::protocol::{APPROVE, FrontEndQuestion};
 
 /// How many progress reports wait for a slow client; further ones are dropped.
 const PROGRESS_QUEUE: usize = 64;
@@ -22,8 +23,6 @@ const PROGRESS_QUEUE: usize = 64;
 const QUESTION_QUEUE: usize = 16;
 /// How many changes a slow client may be behind; then it is told that everything changed.
 const CHANGE_QUEUE: usize = 1_024;
-/// The property by which a client's person approves a call.
-const APPROVE: &str = "approve";
 
 /// The clients that are connected, as the host's questions, approvals and events see them.
 pub struct ClientRegistry {
@@ -56,6 +55,8 @@ pub(super) struct ClientQuestion {
     /// The server's own name of the question.
     pub(super) key: Option<String>,
     pub(super) body: QuestionBody,
+    /// The same for a front end of this program, which asks in its own way.
+    pub(super) whole: FrontEndQuestion,
     pub(super) reply: oneshot::Sender<QuestionReply>,
 }
 
@@ -147,11 +148,12 @@ impl ClientRegistry {
         call: Option<&CallId>,
         key: Option<String>,
         body: QuestionBody,
+        whole: FrontEndQuestion,
     ) -> QuestionReply {
         let link = call.and_then(|call| self.calls().get(call).cloned());
         let Some(link) = link else { return QuestionReply::Unattended };
         let (reply, answer) = oneshot::channel();
-        if link.questions.send(ClientQuestion { key, body, reply }).await.is_err() {
+        if link.questions.send(ClientQuestion { key, body, whole, reply }).await.is_err() {
             return QuestionReply::Unattended;
         }
         answer.await.unwrap_or(QuestionReply::Cancel)
@@ -167,7 +169,9 @@ impl Drop for CallWatch {
 #[async_trait]
 impl QuestionHandler for ClientRegistry {
     async fn ask(&self, question: Question) -> QuestionReply {
-        self.ask_client(question.call.as_ref(), question.key, question.body).await
+        let (call, key) = (question.call.clone(), question.key.clone());
+        let (body, whole) = (question.body.clone(), FrontEndQuestion::Server(question));
+        self.ask_client(call.as_ref(), key, body, whole).await
     }
 
     fn allows_concurrent(&self) -> bool {
@@ -180,7 +184,8 @@ impl Approver for ClientRegistry {
     async fn ask(&self, request: &ApprovalRequest<'_>) -> Approval {
         let body =
             QuestionBody::Form { message: approval_message(request), schema: approval_form() };
-        match self.ask_client(request.call.as_ref(), None, body).await {
+        let whole = FrontEndQuestion::Approval(Box::new(request.into()));
+        match self.ask_client(request.call.as_ref(), None, body, whole).await {
             QuestionReply::Accept(answer) if answer.get(APPROVE) == Some(&Value::Bool(true)) => {
                 Approval::Granted
             }

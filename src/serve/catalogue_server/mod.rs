@@ -8,6 +8,7 @@
 mod call;
 mod changes;
 mod client_registry;
+mod front_ends;
 mod handler;
 mod offerings;
 mod parked_calls;
@@ -20,6 +21,7 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 use crate::host::{ClientScope, ToolHost};
+use crate::serve::background::lifetime::HostLifetime;
 use changes::ChangeFeed;
 pub use client_registry::ClientRegistry;
 pub use handler::ServedClient;
@@ -34,6 +36,9 @@ pub struct ServeSettings {
     pub uses_bare_names: bool,
     /// Run calls that need approval without asking (`--yes`): the client asks its person itself.
     pub assume_yes: bool,
+    /// The life of a background host: its own front ends may do more than MCP allows. `None` for a
+    /// server that is only that.
+    pub background: Option<Arc<HostLifetime>>,
 }
 
 /// One catalogue, offered to any number of clients at once.

@@ -26,4 +26,4 @@ use std::time::Duration;
 /// The pause after a connection that could not be accepted, for want of descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// The longest message a client may send, in bytes.
-pub(super) const MAX_MESSAGE: usize = 4 << 20;
+pub(super) const MAX_MESSAGE: usize = super::background::protocol::MAX_REQUEST;

@@ -35,6 +35,7 @@ pub(in crate::tui) fn ended(state: &mut AppState, run: ConsoleCallId, result: To
         attempts: 1,
         protocol: None,
         routing: None,
+        host_pid: None,
     };
     let outcome = CallOutcome { definition, result: Ok(result), metadata };
     state.update(AppEvent::CallFinished { run, outcome: Box::new(Ok(outcome)) });

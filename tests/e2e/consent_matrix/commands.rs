@@ -49,6 +49,8 @@ pub const COMMANDS: &[Command] = &[
     all(&["serve"]),
     all(&["serve", "token", "list"]),
     all(&["serve", "token", "issue", "ci", "--profile", "p"]),
+    all(&["up", "--foreground", "--idle", "1ms"]),
+    all(&["down"]),
     all(&["config", "check"]),
     all(&["config", "show"]),
     all(&["config", "show", "--json"]),
