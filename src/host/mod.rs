@@ -79,7 +79,7 @@ use pipeline::CallPipeline;
 use policy::Decision;
 use profiles::ProfileView;
 use provider_table::ProviderLease;
-use request::{ListRequest, ListScope};
+use request::{ListRequest, ListScope, LookupScope};
 use router::Search;
 use session_manager::SessionManager;
 
@@ -122,8 +122,13 @@ impl ToolHost {
     /// # Errors
     /// A usage error for a profile that the host does not know.
     pub async fn list(&self, request: &ListRequest) -> Result<Catalogue, Error> {
-        let view = self.directory.profiles.view(request.profile.as_deref())?;
+        let view = self.view(request.profile.as_deref())?;
         Ok(self.catalogue_in(&request.scope, &view).await)
+    }
+
+    /// What a request sees that names this profile, or none.
+    fn view(&self, profile: Option<&str>) -> Result<ProfileView, Error> {
+        self.directory.profiles.view(profile)
     }
 
     async fn catalogue_in(&self, scope: &ListScope, view: &ProfileView) -> Catalogue {
@@ -163,9 +168,11 @@ impl ToolHost {
     /// service, as unavailable.
     ///
     /// # Errors
-    /// Unknown and ambiguous names (with suggestions), and what finding out ran into.
-    pub async fn find(&self, name: &str, servers: &[String]) -> Result<ToolDefinition, Error> {
-        let view = self.directory.profiles.default_view();
+    /// Unknown and ambiguous names (with suggestions), what the profile hides, and what finding out
+    /// ran into.
+    pub async fn find(&self, name: &str, scope: &LookupScope) -> Result<ToolDefinition, Error> {
+        let view = self.view(scope.profile.as_deref())?;
+        let servers = scope.servers.as_slice();
         let search = Search { servers, ..Search::of(name, &view, limits::LISTING_TIMEOUT) };
         let route = match self.directory.route(&search).await {
             Ok(route) => route,

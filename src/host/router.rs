@@ -117,6 +117,9 @@ impl ToolDirectory {
             .filter(|provider| is_in_scope(servers, provider.inner.component()))
             .find(|provider| provider.server.is_none() && provider.declared().find(name).is_some());
         if let Some(owner) = owner {
+            if !view.may_show(owner) {
+                return Err(view.refusal(name));
+            }
             let answers = self.list_providers(&[owner], limit).await;
             return match find_exact(&answers.listings, name) {
                 Some(candidate) => build_route(search, (candidate, None), Vec::new()),

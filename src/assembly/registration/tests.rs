@@ -9,7 +9,7 @@ use serde_json::json;
 use super::*;
 use crate::config::environment::{FixedEnvironment, ProcessEnvironment};
 use crate::host::RegistrationError;
-use crate::host::request::{CallArguments, CallRequest, ListScope};
+use crate::host::request::{CallArguments, CallRequest, ListScope, LookupScope};
 use crate::model::{ErrorKind, JsonObject, Origin};
 
 fn environment(dir: &std::path::Path) -> Arc<dyn Environment> {
@@ -75,7 +75,7 @@ async fn stores_and_directories_are_registered_by_their_settings() {
     call(&host, "notes-write", json!({ "key": "k", "value": 1 })).await.unwrap();
     assert_eq!(call(&host, "notes-read", json!({ "key": "k" })).await.unwrap(), 1);
     assert_eq!(call(&host, "greet", json!({})).await.unwrap(), json!("hi"));
-    let tool = host.find("notes-read", &[]).await.unwrap();
+    let tool = host.find("notes-read", &LookupScope::default()).await.unwrap();
     assert!(matches!(tool.origin, Origin::Program));
     host.unregister_component("notes").await.unwrap();
     let error = call(&host, "notes-read", json!({ "key": "k" })).await.unwrap_err();
