@@ -84,7 +84,7 @@ use router::Search;
 use session_manager::SessionManager;
 
 pub use profiles::{hidden_by_profile, unknown_profile};
-pub use registration::{RegistrationError, Removal};
+pub use registration::{FileRegistration, RegistrationError, Removal};
 
 /// The single gateway to all tools: the public face of its three parts.
 pub struct ToolHost {

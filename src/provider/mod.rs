@@ -28,7 +28,7 @@ use crate::model::{
 };
 
 pub use crate::model::ToolListing;
-pub use component::{ComponentConfig, ComponentFactory};
+pub use component::{ComponentConfig, ComponentFactory, FileEntry, FileFactory, FileProviders};
 use load::LoadSupport;
 
 /// A source of tools: one kind of internal tools, or one server.
