@@ -256,7 +256,8 @@ pub fn build(
         .ask_all(options.ask_all)
         .cwd(environment.cwd())
         .events(events);
-    let host = registration::with_factories(builder, &deps, setup, &masker).build();
+    let credentials = configuration.credential_sections.clone();
+    let host = registration::with_factories(builder, &deps, setup, &masker, credentials).build();
     Ok(Assembly { host, configuration, masker })
 }
 

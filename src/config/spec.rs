@@ -60,6 +60,21 @@ pub struct Configuration {
     pub searched: Vec<PathBuf>,
     /// Every value that a reference was replaced by, also those expanded while a tool is used.
     pub expanded: ExpandedValues,
+    /// The handles that the files define, for entries that a program registers later.
+    pub credential_sections: Vec<CredentialSection>,
+}
+
+/// The `credentials` of one file, unexpanded.
+#[derive(Debug, Clone)]
+pub struct CredentialSection {
+    /// The mapping from handles to credentials.
+    pub(in crate::config) node: ConfigNode,
+    /// The layer of the file.
+    pub(in crate::config) layer: Layer,
+    /// The proof that references in it may be replaced by values, if there is one.
+    pub(in crate::config) grant: Option<Grant>,
+    /// What `${file:…}` is relative to.
+    pub(in crate::config) base_dir: PathBuf,
 }
 
 /// One file that was read.

@@ -16,7 +16,7 @@ use crate::audit::Masker;
 use crate::catalogue::pins::Pins;
 use crate::config::spec::{DisabledEntry, PolicyRule, ProfileSpec};
 use crate::model::{EventSink, JsonObject, TraceContext};
-use crate::provider::{ComponentFactory, ToolProvider};
+use crate::provider::{ComponentFactory, FileFactory, ToolProvider};
 use crate::util::clock::Clock;
 use crate::util::ids::Ids;
 
@@ -201,6 +201,14 @@ impl ToolHostBuilder {
     #[must_use]
     pub fn client_factory(mut self, factory: Arc<dyn ComponentFactory>) -> Self {
         self.directory.client_factory = Some(factory);
+        self
+    }
+
+    /// What makes the providers of texts that are written like files and registered while the host
+    /// runs; without it none can be.
+    #[must_use]
+    pub fn file_factory(mut self, factory: Arc<dyn FileFactory>) -> Self {
+        self.directory.file_factory = Some(factory);
         self
     }
 

@@ -25,7 +25,7 @@ use crate::catalogue::pins::Pins;
 use crate::catalogue::{Catalogue, ServerListing, naming};
 use crate::config::spec::DisabledEntry;
 use crate::model::{Error, ErrorKind, ToolDefinition};
-use crate::provider::{ComponentFactory, ToolProvider};
+use crate::provider::{ComponentFactory, FileFactory, ToolProvider};
 
 /// All providers of a host and what is known of them.
 pub(super) struct ToolDirectory {
@@ -54,6 +54,7 @@ pub(super) struct DirectoryParts {
     pub(super) disabled: Vec<DisabledEntry>,
     pub(super) factories: BTreeMap<String, Arc<dyn ComponentFactory>>,
     pub(super) client_factory: Option<Arc<dyn ComponentFactory>>,
+    pub(super) file_factory: Option<Arc<dyn FileFactory>>,
 }
 
 impl ToolDirectory {
@@ -67,7 +68,11 @@ impl ToolDirectory {
         let providers = parts.providers.into_iter().map(registered).chain([own]).collect();
         Self {
             table: RwLock::new(Arc::new(ProviderTable(providers))),
-            roster: Mutex::new(Roster::new(parts.factories, parts.client_factory)),
+            roster: Mutex::new(Roster::new(
+                parts.factories,
+                parts.client_factory,
+                parts.file_factory,
+            )),
             registry,
             pins,
             disabled: parts.disabled,

@@ -39,7 +39,7 @@ impl ToolHost {
     /// As [`ToolHost::call`], as far as nothing is sent.
     pub async fn dry_run(&self, request: &CallRequest) -> Result<DryRun, Error> {
         let work = async {
-            let view = self.profiles.view(request.profile.as_deref())?;
+            let view = self.view(request.profile.as_deref())?;
             let search = Self::search(request, &view, false, &[]);
             let prepared = self.prepare(request, &Nesting::default(), &search, None).await?;
             let PreparedCall { route, call } = prepared;
@@ -89,7 +89,7 @@ impl ToolHost {
         let parent = nesting.parent.as_ref();
         let unsent = UnsentCall::new(self, request, &call_id, parent);
         let before = async {
-            let view = self.profiles.view(request.profile.as_deref())?;
+            let view = self.view(request.profile.as_deref())?;
             let search = Self::search(request, &view, true, skipped);
             let prepared = self.prepare(request, nesting, &search, Some(&unsent)).await?;
             match self.decide(&prepared, request, nesting).await {

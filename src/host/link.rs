@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
 use super::ToolHost;
-use super::request::{CallOutcome, CallRequest, ListScope};
+use super::request::{CallOutcome, CallRequest, ItemRequest, ListScope, LookupScope};
 use crate::model::{CompletionQuery, Error, JsonObject};
 
 /// A connection to a host that runs elsewhere with the same configuration.
@@ -51,14 +51,14 @@ pub enum LinkError {
 #[expect(missing_docs, reason = "each is the method of the host of that name, with its arguments")]
 pub enum HostQuery {
     Catalogue(ListScope),
-    Find { name: String, servers: Vec<String> },
+    Find { name: String, scope: LookupScope },
     CheckServers(Vec<String>),
-    Prompts(Vec<String>),
-    Resources(Vec<String>),
-    Templates(Vec<String>),
-    Read { uri: String, servers: Vec<String> },
-    Prompt { name: String, arguments: JsonObject, servers: Vec<String> },
-    Complete { query: CompletionQuery, servers: Vec<String> },
+    Prompts(LookupScope),
+    Resources(LookupScope),
+    Templates(LookupScope),
+    Read { uri: String, request: ItemRequest },
+    Prompt { name: String, arguments: JsonObject, request: ItemRequest },
+    Complete { query: CompletionQuery, request: ItemRequest },
 }
 
 impl ToolHost {
@@ -76,19 +76,23 @@ impl ToolHost {
         query: HostQuery,
         cancel: &CancellationToken,
     ) -> serde_json::Result<String> {
+        let cancel = cancel.clone();
         match query {
             HostQuery::Catalogue(scope) => json(&self.catalogue(&scope).await),
-            HostQuery::Find { name, servers } => json(&self.find(&name, &servers).await),
+            HostQuery::Find { name, scope } => json(&self.find(&name, &scope).await),
             HostQuery::CheckServers(names) => json(&self.check_servers(&names).await),
-            HostQuery::Prompts(servers) => json(&self.prompts(&servers).await),
-            HostQuery::Resources(servers) => json(&self.resources(&servers).await),
-            HostQuery::Templates(servers) => json(&self.templates(&servers).await),
-            HostQuery::Read { uri, servers } => json(&self.read(&uri, &servers, cancel).await),
-            HostQuery::Prompt { name, arguments, servers } => {
-                json(&self.prompt(&name, &arguments, &servers, cancel).await)
+            HostQuery::Prompts(scope) => json(&self.prompts(&scope).await),
+            HostQuery::Resources(scope) => json(&self.resources(&scope).await),
+            HostQuery::Templates(scope) => json(&self.templates(&scope).await),
+            HostQuery::Read { uri, request } => {
+                json(&self.read(&uri, &ItemRequest { cancel, ..request }).await)
             }
-            HostQuery::Complete { query, servers } => {
-                json(&self.complete(query, &servers, cancel).await)
+            HostQuery::Prompt { name, arguments, request } => {
+                let request = ItemRequest { cancel, ..request };
+                json(&self.prompt(&name, &arguments, &request).await)
+            }
+            HostQuery::Complete { query, request } => {
+                json(&self.complete(query, &ItemRequest { cancel, ..request }).await)
             }
         }
     }
@@ -131,6 +135,20 @@ impl ToolHost {
         request.environment = info.environment;
         request.metadata = info.metadata;
         request
+    }
+
+    /// The same of a request for an offering.
+    pub(super) fn complete_item(&self, request: &ItemRequest) -> ItemRequest {
+        let context = self.sessions.offering_context(request, self.new_call_id(), &[]);
+        ItemRequest {
+            id: request.id.clone(),
+            scope: request.scope.clone(),
+            metadata: context.metadata,
+            user_id: context.user_id,
+            trace: context.trace,
+            session: Some(context.session_id),
+            cancel: request.cancel.clone(),
+        }
     }
 }
 

@@ -82,12 +82,12 @@ use pipeline::CallPipeline;
 use policy::Decision;
 use profiles::{ProfileView, Profiles};
 use provider_table::ProviderLease;
-use request::{ListRequest, ListScope};
+use request::{ListRequest, ListScope, LookupScope};
 use router::Search;
 use session_manager::SessionManager;
 
 pub use profiles::{ClientScope, hidden_by_profile, unknown_profile};
-pub use registration::{RegistrationError, Removal};
+pub use registration::{FileRegistration, RegistrationError, Removal};
 
 /// The single gateway to all tools: the public face of its three parts.
 pub struct ToolHost {
@@ -149,8 +149,13 @@ impl ToolHost {
     /// # Errors
     /// A usage error for a profile that the host does not know.
     pub async fn list(&self, request: &ListRequest) -> Result<Catalogue, Error> {
-        let view = self.profiles.view(request.profile.as_deref())?;
+        let view = self.view(request.profile.as_deref())?;
         Ok(self.catalogue_in(&request.scope, &view).await)
+    }
+
+    /// What a request sees that names this profile, or none.
+    fn view(&self, profile: Option<&str>) -> Result<ProfileView, Error> {
+        self.profiles.view(profile)
     }
 
     async fn catalogue_in(&self, scope: &ListScope, view: &ProfileView) -> Catalogue {
@@ -190,13 +195,15 @@ impl ToolHost {
     /// service, as unavailable.
     ///
     /// # Errors
-    /// Unknown and ambiguous names (with suggestions), and what finding out ran into.
-    pub async fn find(&self, name: &str, servers: &[String]) -> Result<ToolDefinition, Error> {
-        let query = || HostQuery::Find { name: name.to_owned(), servers: servers.to_vec() };
+    /// Unknown and ambiguous names (with suggestions), what the profile hides, and what finding out
+    /// ran into.
+    pub async fn find(&self, name: &str, scope: &LookupScope) -> Result<ToolDefinition, Error> {
+        let query = || HostQuery::Find { name: name.to_owned(), scope: scope.clone() };
         if let Some(found) = self.ask_link(query, &CancellationToken::new()).await {
             return found;
         }
-        let view = self.profiles.default_view();
+        let view = self.view(scope.profile.as_deref())?;
+        let servers = scope.servers.as_slice();
         let search = Search { servers, ..Search::of(name, &view, limits::LISTING_TIMEOUT) };
         let route = match self.directory.route(&search).await {
             Ok(route) => route,

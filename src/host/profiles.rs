@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::listings::RegisteredProvider;
 use crate::catalogue::query;
-use crate::config::spec::ProfileSpec;
+use crate::config::spec::{DisabledEntry, FileRole, ProfileSpec};
 use crate::model::{Error, Origin, ToolDefinition, ToolName, ToolSource};
 use crate::util::spelling;
 
@@ -97,13 +97,32 @@ impl ProfileView {
 
     /// Whether anything of a provider may be shown. One that is hidden is not contacted.
     pub(super) fn may_show(&self, provider: &RegisteredProvider) -> bool {
-        let (false, Some(server)) = (self.shows_everything(), &provider.server) else {
+        if self.shows_everything() || !provider.is_remote() {
             return true;
-        };
+        }
         let declared = provider.declared();
         self.allows(|profile| {
-            let declared = declared.tools.iter().map(|tool| &*tool.definition);
-            query::may_show_server(profile, server, declared)
+            let mut declared = declared.tools.iter().map(|tool| &*tool.definition);
+            match &provider.server {
+                Some(server) => query::may_show_server(profile, server, declared),
+                None if provider.inner.declares_all() => {
+                    declared.any(|tool| query::is_in_profile(profile, tool))
+                }
+                None => {
+                    let has_component = provider.inner.component().is_some();
+                    declared.any(|entry| query::may_show_offered(profile, entry, has_component))
+                }
+            }
+        })
+    }
+
+    /// Whether anything of an entry out of service may be shown.
+    pub(super) fn may_show_disabled(&self, entry: &DisabledEntry) -> bool {
+        self.allows(|profile| match entry.role {
+            FileRole::Tools => query::may_show_entry(profile, &entry.name),
+            FileRole::Servers => {
+                query::may_show_server(profile, &entry.name, entry.unavailable_tools().into_iter())
+            }
         })
     }
 

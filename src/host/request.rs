@@ -52,6 +52,56 @@ impl ListScope {
     }
 }
 
+/// Where a request looks for a tool, prompt or resource, and through which profile.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LookupScope {
+    /// Only these servers are considered (empty: all of which the profile shows something).
+    pub servers: Vec<String>,
+    /// The profile through which the agent that asks sees the catalogue; `None` takes the host's.
+    pub profile: Option<String>,
+}
+
+impl LookupScope {
+    /// Only these servers (empty: all), through the host's profile.
+    pub fn of_servers(servers: &[String]) -> Self {
+        Self { servers: servers.to_vec(), profile: None }
+    }
+
+    /// Everything that a profile shows.
+    pub fn in_profile(profile: impl Into<String>) -> Self {
+        Self { servers: Vec::new(), profile: Some(profile.into()) }
+    }
+}
+
+/// A request for a prompt, a resource or a completion, as a front end or a program makes it.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct ItemRequest {
+    /// What it is to be called in events and the trace, for a caller that wants to recognise it while
+    /// it runs (from [`ToolHost::new_call_id`](super::ToolHost::new_call_id)); `None`: the host names it.
+    pub id: Option<CallId>,
+    /// Which servers may answer it, and the profile of the agent that asks.
+    pub scope: LookupScope,
+    /// Free metadata, bounded as that of a call. Servers read it from `_meta`.
+    pub metadata: JsonObject,
+    /// On whose behalf it is made, in place of the user of the session or the host.
+    pub user_id: Option<String>,
+    /// Where it stands in a trace, in place of the trace of the host.
+    pub trace: Option<TraceContext>,
+    /// The session, when the caller has one.
+    pub session: Option<String>,
+    /// Fires when the request should stop.
+    #[serde(skip)]
+    pub cancel: CancellationToken,
+}
+
+impl ItemRequest {
+    /// A request to these servers (empty: to any) that ends when `cancel` fires.
+    pub fn to_servers(servers: &[String], cancel: &CancellationToken) -> Self {
+        let scope = LookupScope::of_servers(servers);
+        Self { scope, cancel: cancel.clone(), ..Self::default() }
+    }
+}
+
 /// The arguments of a call as a person or program gave them.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum CallArguments {

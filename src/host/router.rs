@@ -133,6 +133,9 @@ impl ToolDirectory {
                 tool.is_some_and(|tool| !view.is_scoped() || view.shows(&tool.definition))
             });
         if let Some(owner) = owner {
+            if !view.may_show(owner) {
+                return Err(view.refusal(name));
+            }
             let answers = self.list_providers(&[owner], limit).await;
             return match find_exact(&answers.listings, name) {
                 Some(candidate) => build_route(search, (candidate, None), Vec::new()),

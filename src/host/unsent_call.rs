@@ -1,8 +1,8 @@
 //! A call that was asked for and is not dispatched yet.
 //!
 //! Owns: that it leaves a record when it never gets further: its server does not start, it is refused,
-//! or the person gives up while a question stands. What is wrong with the call itself (an unknown name,
-//! arguments that do not fit) leaves none: nothing was asked of any tool. Never does: decide anything.
+//! its arguments do not fit, or the person gives up while a question stands. A name that means no tool
+//! leaves none: nothing was asked of any tool. Never does: decide anything.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
@@ -87,7 +87,7 @@ impl<'a> UnsentCall<'a> {
     }
 
     fn record(&self, error: &Error) {
-        if error.kind() == ErrorKind::Usage {
+        if error.kind() == ErrorKind::Usage && (self.is_batch || !self.has_tool()) {
             return;
         }
         tracing::info!(

@@ -18,7 +18,7 @@ use crate::cli::json::tool::ToolDetailJson;
 use crate::cli::output::{Format, StyledLine, StyledPage};
 use crate::cli::usage::usages;
 use crate::cli::views::{self, server_entry::ServerEntryView};
-use crate::host::request::ListScope;
+use crate::host::request::{ListScope, LookupScope};
 use crate::stats::declared_speed::ExceededSpeed;
 
 /// Show everything about a tool or a server.
@@ -51,7 +51,7 @@ pub async fn run(args: &InspectArgs, context: &CommandContext) -> CommandResult 
     if host.servers().iter().any(|server| server.name == args.name) {
         return inspect_server(args, context, &assembly, format).await;
     }
-    let tool = host.find(&args.name, &args.server).await?;
+    let tool = host.find(&args.name, &LookupScope::of_servers(&args.server)).await?;
     let decision = host.decision(&tool);
     let known = host.catalogue(&ListScope::Declared).await.tools;
     let found = scan::scan(&tool, &ToolNameIndex::of(known.iter().map(Arc::as_ref).chain([&tool])));

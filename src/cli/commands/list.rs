@@ -176,9 +176,11 @@ pub async fn run(args: &ListArgs, context: &CommandContext) -> CommandResult {
         Text | Table | Format::Raw | Format::Csv | Format::Markdown => {
             let none = FindingsByTool::new();
             let flagged = flagged.as_ref().unwrap_or(&none);
+            let usages = usages(None, context, &assembly);
             context.output.page(&views::catalogue::page(
                 &tools,
                 flagged,
+                &usages,
                 context.output.width(),
             ))?;
             remarks(&unreported_diagnostics(&catalogue), &context.output);

@@ -19,7 +19,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use super::client_registry::{CallWatch, ClientQuestion, ProgressReport};
 use super::parked_calls::{CallKey, ParkedCall};
 use super::{CatalogueServer, front_ends, questions, result};
-use crate::host::request::{CallArguments, CallOutcome, CallRequest};
+use crate::host::request::{CallArguments, CallOutcome, CallRequest, LookupScope};
 use crate::model::{Error, ErrorKind, JsonObject, QuestionReply, TraceContext};
 use crate::serve::background::lifetime::RunningCallGuard;
 
@@ -182,7 +182,11 @@ impl CatalogueServer {
     /// What a client hears of a call that was not dispatched.
     async fn refusal(&self, name: &str, error: &Error) -> Result<CallToolResponse, ErrorData> {
         let is_unknown = error.kind() == ErrorKind::Usage
-            && self.host.find(name, &[]).await.is_err_and(|e| e.kind() == ErrorKind::Usage);
+            && self
+                .host
+                .find(name, &LookupScope::default())
+                .await
+                .is_err_and(|e| e.kind() == ErrorKind::Usage);
         if is_unknown {
             return Err(ErrorData::invalid_params(result::words(error), None));
         }

@@ -16,13 +16,14 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::{CatalogueServer, result};
+use crate::host::request::{ItemRequest, LookupScope};
 use crate::model::{
     CompletionQuery, CompletionReference, Error, ErrorCause, ErrorKind, JsonObject,
 };
 
 impl CatalogueServer {
     pub(super) async fn list_prompts(&self) -> ListPromptsResult {
-        let listed = self.host.prompts(&[]).await;
+        let listed = self.host.prompts(&LookupScope::default()).await.unwrap_or_default();
         let prompts = listed.items.iter().filter_map(|prompt| {
             let mut wire: rmcp::model::Prompt = parse(&prompt.raw)?;
             wire.name = prompt.name.full();
@@ -41,7 +42,7 @@ impl CatalogueServer {
         let arguments: JsonObject = request.arguments.clone().unwrap_or_default();
         let filled = self
             .host
-            .prompt(&request.name, &arguments, &[], cancel)
+            .prompt(&request.name, &arguments, &ItemRequest::to_servers(&[], cancel))
             .await
             .map_err(|error| protocol_error(&error))?;
         let messages = filled.messages.into_iter().map(typed).collect::<Result<_, _>>()?;
@@ -52,7 +53,7 @@ impl CatalogueServer {
     }
 
     pub(super) async fn list_resources(&self) -> ListResourcesResult {
-        let listed = self.host.resources(&[]).await;
+        let listed = self.host.resources(&LookupScope::default()).await.unwrap_or_default();
         let mut seen = HashSet::new();
         let resources = listed.items.iter().filter_map(|resource| {
             let mut wire: rmcp::model::Resource = parse(&resource.raw)?;
@@ -64,7 +65,7 @@ impl CatalogueServer {
     }
 
     pub(super) async fn list_resource_templates(&self) -> ListResourceTemplatesResult {
-        let listed = self.host.templates(&[]).await;
+        let listed = self.host.templates(&LookupScope::default()).await.unwrap_or_default();
         let mut seen = HashSet::new();
         let templates = listed.items.iter().filter_map(|template| {
             let mut wire: rmcp::model::ResourceTemplate = parse(&template.raw)?;
@@ -80,7 +81,8 @@ impl CatalogueServer {
         uri: &str,
         cancel: &CancellationToken,
     ) -> Result<ReadResourceResult, ErrorData> {
-        let read = self.host.read(uri, &[], cancel).await.map_err(|error| match error.kind() {
+        let request = ItemRequest::to_servers(&[], cancel);
+        let read = self.host.read(uri, &request).await.map_err(|error| match error.kind() {
             ErrorKind::Usage => {
                 let data = json!({ "uri": uri });
                 ErrorData::resource_not_found(result::words(&error), Some(data))
@@ -110,8 +112,9 @@ impl CatalogueServer {
             value: request.argument.value,
             context: filled.into_iter().collect::<BTreeMap<_, _>>(),
         };
+        let request = ItemRequest::to_servers(&[], cancel);
         let done =
-            self.host.complete(query, &[], cancel).await.map_err(|error| protocol_error(&error))?;
+            self.host.complete(query, &request).await.map_err(|error| protocol_error(&error))?;
         let total = done.total.and_then(|total| u32::try_from(total).ok());
         let values =
             CompletionInfo::with_pagination(done.values, total, done.has_more == Some(true))
