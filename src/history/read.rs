@@ -120,7 +120,7 @@ impl HistoryEntry {
         Duration::from_micros(self.duration_us)
     }
 
-    /// How long a person was waited for; `None` when nobody was.
+    /// How long a person was waited for; `None` when no person was.
     pub fn waited(&self) -> Option<Duration> {
         (self.waited_us > 0).then(|| Duration::from_micros(self.waited_us))
     }

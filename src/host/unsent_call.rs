@@ -77,7 +77,7 @@ impl<'a> UnsentCall<'a> {
         let _known_before = self.approval_wait.set(waited);
     }
 
-    /// How long a person took to answer; zero when nobody was asked.
+    /// How long a person took to answer; zero when no person was asked.
     pub(super) fn approval_wait(&self) -> Duration {
         self.approval_wait.get().copied().unwrap_or_default()
     }

@@ -97,7 +97,7 @@ impl RecordedOutcome {
         self.failure.map_or("ok", ErrorKind::as_str)
     }
 
-    /// [`RecordedOutcome::waited`] in whole microseconds; `None` when nobody was waited for.
+    /// [`RecordedOutcome::waited`] in whole microseconds; `None` when no person was waited for.
     pub fn waited_micros(&self) -> Option<u64> {
         let micros = u64::try_from(self.waited.as_micros()).unwrap_or(u64::MAX);
         (micros > 0).then_some(micros)
