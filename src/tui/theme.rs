@@ -138,11 +138,13 @@ impl Theme {
                 _ => plain.add_modifier(Modifier::DIM),
             },
             StyleRole::JsonKey => colour(Color::Cyan, Color::Blue, Color::White),
-            StyleRole::JsonText => colour(Color::Green, Color::Green, Color::LightGreen),
-            StyleRole::JsonNumber => colour(Color::Yellow, Color::Magenta, Color::LightYellow),
             StyleRole::JsonWord => colour(Color::Magenta, Color::Red, Color::LightCyan),
-            StyleRole::Success => colour(Color::Green, Color::Green, Color::LightGreen),
-            StyleRole::Warning => colour(Color::Yellow, Color::Magenta, Color::LightYellow),
+            StyleRole::Success | StyleRole::JsonText => {
+                colour(Color::Green, Color::Green, Color::LightGreen)
+            }
+            StyleRole::Warning | StyleRole::JsonNumber => {
+                colour(Color::Yellow, Color::Magenta, Color::LightYellow)
+            }
             StyleRole::Error => {
                 colour(Color::Red, Color::Red, Color::LightRed).add_modifier(Modifier::BOLD)
             }

@@ -112,10 +112,10 @@ impl QuestionQueue {
         let mut calls = self.calls();
         let mut waiting = Vec::new();
         let mut next = call.cloned();
-        while let Some(id) = next {
+        while let Some(id) = next.take() {
             let Some(entry) = calls.get_mut(&id) else { break };
             entry.begin_wait(now);
-            next = entry.parent.clone();
+            next.clone_from(&entry.parent);
             waiting.push(id);
         }
         PersonWait { questions: self, waiting, since: now }
@@ -222,10 +222,10 @@ struct QuestionRecordGuard<'a> {
 impl Drop for QuestionRecordGuard<'_> {
     fn drop(&mut self) {
         let Some(call) = &self.call else { return };
-        if let Some(entry) = self.questions.calls().get_mut(call) {
-            if entry.questions.len() < RECORDED {
-                entry.questions.push(QuestionRecord { kind: self.kind, verdict: self.verdict });
-            }
+        if let Some(entry) = self.questions.calls().get_mut(call)
+            && entry.questions.len() < RECORDED
+        {
+            entry.questions.push(QuestionRecord { kind: self.kind, verdict: self.verdict });
         }
     }
 }

@@ -382,9 +382,9 @@ impl ToolsView {
             self.catalogue.is_filtering = false;
         } else if self.viewer.end_typing() {
             // What was typed holds until it is taken back.
-        } else if context.focus == Pane::Result && self.viewer.clear_tools() {
-            self.viewer.scroll_to_top();
-        } else if self.viewer.dry_run.take().is_some() {
+        } else if (context.focus == Pane::Result && self.viewer.clear_tools())
+            || self.viewer.dry_run.take().is_some()
+        {
             self.viewer.scroll_to_top();
         } else if self.form.take().is_some() {
             context.focus = Pane::Catalogue;
