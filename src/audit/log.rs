@@ -97,6 +97,9 @@ impl AuditLog {
         line.text("result", outcome.word());
         line.text_or_null("message", outcome.message.as_deref().map(truncate).as_deref());
         line.value("duration_us", &outcome.micros()).value("attempts", &outcome.attempts);
+        if let Some(waited) = outcome.waited_micros() {
+            line.value("waited_us", &waited);
+        }
         line.value("bytes", &outcome.result_bytes);
         if !outcome.questions.is_empty() {
             let questions = outcome.questions.iter().map(|question| QuestionRow {
@@ -207,6 +210,7 @@ mod tests {
         log.append_intent(now, &call).unwrap();
         let nested = CallRecord { parent: Some(CallId("id-0".into())), ..call };
         let outcome = RecordedOutcome {
+            waited: Duration::ZERO,
             failure: Some(ErrorKind::Timeout),
             message: Some("too late".into()),
             duration: Duration::from_millis(3),

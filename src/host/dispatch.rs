@@ -92,7 +92,7 @@ impl ToolHost {
             let view = self.view(request.profile.as_deref())?;
             let search = Self::search(request, &view, true, skipped);
             let prepared = self.prepare(request, nesting, &search, Some(&unsent)).await?;
-            match self.decide(&prepared, request, nesting).await {
+            match self.decide(&prepared, request, nesting, &unsent).await {
                 Ok(decision) => Ok((prepared, decision)),
                 Err(error) => {
                     unsent.set_arguments(prepared.call.arguments);
@@ -117,6 +117,7 @@ impl ToolHost {
                 return Err(error);
             }
         };
+        let approval_wait = unsent.approval_wait();
         unsent.close();
         let tool = Arc::clone(&route.tool);
         let asked = (request, &call.arguments);
@@ -124,6 +125,7 @@ impl ToolHost {
             new_call_record(self, &tool.definition, &call_id, parent, asked, &decision);
         recorded.protocol.clone_from(&route.protocol);
         let mut record = ActiveCallRecord::open(self, recorded)?;
+        record.approval_wait = approval_wait;
         // Refusals ended the call before; what is left are warnings.
         record.warnings.extend(self.check_pin(&tool.definition).unwrap_or_default());
         record.warnings.extend(route.warnings.iter().cloned());
@@ -140,7 +142,7 @@ impl ToolHost {
             "call started"
         );
         let total = CallLimits::of(&tool.definition, request.timeout).total;
-        self.pipeline.questions.begin_call(&call_id, total);
+        self.pipeline.questions.begin_call(&call_id, parent, total);
         let mut result = self.run(request, nesting, &route, &call, &mut record).await;
         record.call_questions = self.pipeline.questions.end_call(&call_id);
         if let Ok(result) = &mut result {
@@ -149,8 +151,8 @@ impl ToolHost {
         let mut result = self.pipeline.masker.result(result);
         let metadata = CallMetadata {
             call_id,
-            duration: self.pipeline.clock.now().saturating_duration_since(record.started),
-            question_wait: record.call_questions.waited,
+            duration: record.duration(),
+            person_wait: record.person_wait(),
             connect: route.connect,
             attempts: record.attempts,
             protocol: route.protocol.clone(),
@@ -230,6 +232,7 @@ impl ToolHost {
         ready: &PreparedCall,
         request: &CallRequest,
         nesting: &Nesting,
+        unsent: &UnsentCall<'_>,
     ) -> Result<String, Error> {
         let tool = &ready.route.tool.definition;
         let name = &tool.name;
@@ -257,7 +260,8 @@ impl ToolHost {
             identity: approval::identity(tool, &ready.call.arguments),
             call: request.id.clone(),
         };
-        let answer = self.pipeline.approve(&approval).await;
+        let (answer, waited) = self.pipeline.approve(&approval, nesting.parent.as_ref()).await;
+        unsent.set_approval_wait(waited);
         tracing::info!(tool = name.full(), ?answer, "approval asked");
         match answer {
             Approval::Granted => Ok(format!("approved by a person: {reason}")),

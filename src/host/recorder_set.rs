@@ -291,6 +291,7 @@ mod tests {
 
     fn outcome(failure: Option<(ErrorKind, &str)>, attempts: u32) -> RecordedOutcome {
         RecordedOutcome {
+            waited: Duration::ZERO,
             failure: failure.map(|(kind, _)| kind),
             message: failure.map(|(_, message)| message.to_owned()),
             duration: Duration::from_micros(1_250),

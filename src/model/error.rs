@@ -197,6 +197,11 @@ struct ErrorInner {
 }
 
 impl Error {
+    /// Whether a person, or the end of the program, ended what was done: no failure of anything.
+    pub fn is_cancelled(&self) -> bool {
+        matches!(self.kind(), ErrorKind::Interrupted(_))
+    }
+
     /// An error of `kind`; `message` is a lower-case fragment without a full stop.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self(Arc::new(ErrorInner {

@@ -89,10 +89,12 @@ impl ToolResult {
 pub struct CallMetadata {
     /// The call's identity in audit, statistics and history.
     pub call_id: CallId,
-    /// From the first attempt to the answer, without connecting.
+    /// From the first attempt to the answer, without connecting, and without the time in which a
+    /// person was waited for.
     pub duration: Duration,
-    /// The part of it in which a person was asked what the server wanted to know.
-    pub question_wait: Duration,
+    /// How long a person was waited for: for the approval of the call, and for answers to questions
+    /// of its server.
+    pub person_wait: Duration,
     /// Time spent connecting to the server, when that was needed.
     pub connect: Option<Duration>,
     /// How many attempts were made.

@@ -425,7 +425,7 @@ mod tests {
             metadata: CallMetadata {
                 call_id: CallId("1".to_owned()),
                 duration: Duration::from_millis(1),
-                question_wait: Duration::ZERO,
+                person_wait: Duration::ZERO,
                 connect: None,
                 attempts: 1,
                 protocol: None,
