@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::export::{FormatArg, chosen_format};
 use crate::cli::context::{CommandContext, CommandResult, StartScope};
 use crate::cli::output::{Format, plural};
-use crate::formats::{CallAnswer, ExportedCatalogue, ModelFormat, RequestedCall, is_changed_name};
+use crate::formats::{CallAnswer, ExportedCatalogue, ModelFormat, RequestedCall};
 use crate::host::ToolHost;
 use crate::host::limits::MAX_PARALLEL_CALLS;
 use crate::host::request::{CallArguments, CallRequest, ListScope};
@@ -85,7 +85,7 @@ async fn read_response() -> Result<Value, Error> {
     serde_json::from_str(&text).map_err(|error| fail(format!("it is no JSON: {error}")))
 }
 
-/// The names that the model was given. All servers are asked only when a name is not the tool's own.
+/// The names that the model was given. All servers are asked only when a name may be changed.
 async fn exported_names(
     host: &ToolHost,
     dialect: ModelFormat,
@@ -97,7 +97,7 @@ async fn exported_names(
         let exported = dialect.export(offered.iter().map(|tool| tool.definition.as_ref()));
         let is_complete = calls
             .iter()
-            .all(|call| exported.full_name(&call.name).is_some() || !is_changed_name(&call.name));
+            .all(|call| exported.tool(&call.name).is_some() || !call.has_changed_names());
         if is_complete || scope == ListScope::Everything {
             return exported;
         }
@@ -119,7 +119,10 @@ async fn answer(
             return (call, answer);
         }
     };
-    let name = exported.full_name(&call.name).unwrap_or(&call.name);
+    let (name, arguments) = match exported.tool(&call.name) {
+        Some(tool) => (tool.full_name.as_str(), tool.own_arguments(arguments)),
+        None => (call.name.as_str(), arguments),
+    };
     let request = CallRequest {
         assume_yes: args.yes,
         session: args.session.clone(),
