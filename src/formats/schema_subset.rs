@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde_json::{Map, Value, json};
 
 use super::names::NameRule;
-use super::schema_top::object_at_top;
+use super::schema_top::{object_at_top, target};
 
 /// Keywords whose value is a map of schemas by name.
 const SCHEMA_MAPS: [&str; 4] = ["properties", "patternProperties", "$defs", "dependentSchemas"];
@@ -239,16 +239,4 @@ fn leads_somewhere(reference: &str, root: &Value) -> bool {
         Some(_) => true,
         None => false,
     }
-}
-
-/// What a JSON Pointer in a URI fragment points to.
-pub(super) fn target<'v>(root: &'v Value, pointer: &str) -> Option<&'v Value> {
-    let found = root.pointer(pointer);
-    found.or_else(|| {
-        // Such as `%20`; `url` decodes nothing but forms, which differ in `+` only.
-        let decoded = url::form_urlencoded::parse(pointer.replace('+', "%2B").as_bytes())
-            .map(|(key, _)| key.into_owned())
-            .next()?;
-        root.pointer(&decoded)
-    })
 }

@@ -5,8 +5,6 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
-use super::schema_subset::target;
-
 /// Keywords that may not stand at the top.
 const NOT_AT_TOP: [&str; 6] = ["allOf", "anyOf", "oneOf", "enum", "const", "not"];
 
@@ -122,4 +120,16 @@ fn required_by_each(parts: &[Map<String, Value>]) -> BTreeSet<String> {
     let mut parts = parts.iter().map(required);
     let first = parts.next().unwrap_or_default();
     parts.fold(first, |common, names| common.intersection(&names).cloned().collect())
+}
+
+/// What a JSON Pointer in a URI fragment points to.
+pub(super) fn target<'v>(root: &'v Value, pointer: &str) -> Option<&'v Value> {
+    let found = root.pointer(pointer);
+    found.or_else(|| {
+        // Such as `%20`; `url` decodes nothing but forms, which differ in `+` only.
+        let decoded = url::form_urlencoded::parse(pointer.replace('+', "%2B").as_bytes())
+            .map(|(key, _)| key.into_owned())
+            .next()?;
+        root.pointer(&decoded)
+    })
 }
