@@ -15,6 +15,7 @@ use crate::model::{Error, ServerStatus, ToolDefinition};
 
 impl ToolHost {
     /// The servers whose entries cannot be used, with the reason as their state.
+    #[doc(hidden)] // for the program's own commands
     pub fn servers_out_of_service(&self) -> Vec<ServerStatus> {
         let entries = self.directory.disabled.iter();
         let providers = self.directory.providers();

@@ -14,9 +14,7 @@ use super::recorder::{RecordError, Recorder};
 use crate::audit::AuditLog;
 use crate::catalogue::fingerprint;
 use crate::history::HistoryLog;
-use crate::model::{
-    CallRecord, ErrorKind, EventSink, HostEvent, RecordedOutcome, ToolDefinition, ToolResult,
-};
+use crate::model::{CallRecord, EventSink, HostEvent, RecordedOutcome, ToolDefinition, ToolResult};
 use crate::stats::{Spool, SpoolRow};
 use crate::util::append::AppendError;
 use crate::util::clock::Clock;
@@ -99,18 +97,13 @@ impl RecorderSet {
         written.map_err(|error| store_error("audit log", error))
     }
 
-    /// A call that was refused or given up before it was sent says nothing about how the tool
-    /// performs, so it is not counted. One whose server does not start does.
     fn write_spool(
         &self,
         now: Duration,
         call: &CallRecord,
         outcome: &RecordedOutcome,
     ) -> Result<(), RecordError> {
-        let was_stopped =
-            matches!(outcome.failure, Some(ErrorKind::Denied | ErrorKind::Interrupted(_)));
-        let is_counted = outcome.attempts > 0 || !was_stopped;
-        let spool = self.stores.spool.as_ref().filter(|_| is_counted);
+        let spool = self.stores.spool.as_ref().filter(|_| outcome.says_how_tools_perform());
         let Some(spool) = spool else { return Ok(()) };
         let written = spool.append(&SpoolRow::new(now, call, outcome));
         self.emit_warnings(spool.take_notes());
@@ -219,7 +212,8 @@ mod tests {
     use super::*;
     use crate::audit::log::AuditedProcess;
     use crate::model::{
-        CallId, CallerRecord, Origin, QuestionOutcome, QuestionRecord, ToolName, ToolSource,
+        CallId, CallerRecord, ErrorKind, Origin, QuestionOutcome, QuestionRecord, ToolName,
+        ToolSource,
     };
     use crate::util::append::RecordLocation;
     use crate::util::clock::SystemClock;

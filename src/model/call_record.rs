@@ -95,6 +95,14 @@ impl RecordedOutcome {
         self.failure.map_or("ok", ErrorKind::as_str)
     }
 
+    /// Whether statistics count the call. One that was refused or given up before it was sent says
+    /// nothing about the tool; one whose server does not start does.
+    pub fn says_how_tools_perform(&self) -> bool {
+        let was_stopped =
+            matches!(self.failure, Some(ErrorKind::Denied | ErrorKind::Interrupted(_)));
+        self.attempts > 0 || !was_stopped
+    }
+
     /// The duration in whole microseconds, as all records store it.
     pub fn micros(&self) -> u64 {
         u64::try_from(self.duration.as_micros()).unwrap_or(u64::MAX)

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use super::granularity::Granularity;
 use super::spool::SpoolRow;
+use crate::model::{ErrorKind, RecordedOutcome};
 use crate::util::histogram::Durations;
 use crate::util::number::float;
 
@@ -99,7 +100,20 @@ impl CallCounts {
         (self.calls() > 0).then_some(share)
     }
 
+    /// Adds a call that ended.
+    #[doc(hidden)] // for the program's own commands
+    pub fn add_call(&mut self, outcome: &RecordedOutcome) {
+        let kind = outcome.failure.map(ErrorKind::as_str).unwrap_or_default();
+        self.add(&CountedCall {
+            kind: kind.into(),
+            duration: outcome.duration,
+            attempts: outcome.attempts.max(1),
+            bytes: outcome.result_bytes,
+        });
+    }
+
     /// Adds failures of a kind.
+    #[doc(hidden)] // for the program's own commands
     pub fn add_failures(&mut self, kind: &str, count: u64) {
         let known = self.failures.contains_key(kind) || self.failures.len() < MOST_KINDS;
         let sum = self.failures.entry(if known { kind } else { "other" }.to_owned()).or_default();

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use crate::assembly::{Assembly, FrontEnd};
 use crate::cli::context::{CommandContext, CommandResult};
 use crate::cli::output::{Output, StyledLine};
-use crate::model::{Error, EventSink};
+use crate::model::Error;
 use crate::serve::catalogue_server::{CatalogueServer, ClientRegistry, ServeSettings};
 use crate::serve::listen::access::AccessRules;
 use crate::serve::listen::http::HttpListener;
@@ -174,11 +174,10 @@ fn access_rules(
 
 /// The clients answer what is asked; nothing of it reaches this terminal.
 fn front_end(clients: &Arc<ClientRegistry>, context: &CommandContext) -> Result<FrontEnd, Error> {
-    let events = Arc::clone(clients);
     Ok(FrontEnd {
         approver: Arc::clone(clients) as _,
         inbox: Arc::clone(clients) as _,
-        events: EventSink::new(move |event| events.deliver(event)),
+        events: clients.events(),
         traffic: context.trace_outputs.sink(&context.output)?,
     })
 }

@@ -7,6 +7,7 @@ pub mod access;
 pub mod address;
 pub mod http;
 pub mod stdio;
+pub mod stream;
 pub mod token;
 pub mod unix;
 pub mod web_socket;
