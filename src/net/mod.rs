@@ -9,6 +9,8 @@ pub mod client;
 pub mod dial;
 pub mod errors;
 pub mod excerpt;
+#[cfg(feature = "otel")]
+pub mod otlp;
 pub mod redirect;
 pub mod response;
 mod tls;
