@@ -10,15 +10,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
 use serde_json::json;
-use toolhost::host::ToolHost;
-use toolhost::host::handler::ToolHandler;
-use toolhost::host::request::{CallArguments, CallRequest, ListScope};
-use toolhost::host::sessions::SessionInfo;
-use toolhost::model::{
-    Error, JsonObject, Origin, ToolCall, ToolContext, ToolDefinition, ToolName, ToolResult,
-    ToolSource,
+use toolhost::{
+    CallArguments, CallRequest, Error, JsonObject, ListScope, Origin, Preview, SessionInfo,
+    ToolCall, ToolContext, ToolDefinition, ToolHandler, ToolHost, ToolName, ToolProvider,
+    ToolResult, ToolSource,
 };
-use toolhost::provider::{Preview, ToolProvider};
 
 /// A greeter: one tool, `greeter-hello`.
 struct Greeter;

@@ -11,16 +11,12 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
-use toolhost::assembly::{FrontEnd, host_builder};
-use toolhost::config::environment::{Environment, ProcessEnvironment};
-use toolhost::config::spec::{FileRole, ProfileSpec};
-use toolhost::host::ToolHost;
-use toolhost::host::request::{CallArguments, CallRequest, ListRequest};
-use toolhost::model::{
-    Error, JsonObject, Origin, ToolCall, ToolContext, ToolDefinition, ToolName, ToolResult,
-    ToolSource,
+use toolhost::{
+    CallArguments, CallRequest, ComponentConfig, Environment, Error, FileRole, FrontEnd,
+    JsonObject, ListRequest, Origin, Preview, ProcessEnvironment, ProfileSpec, ToolCall,
+    ToolContext, ToolDefinition, ToolHost, ToolName, ToolProvider, ToolResult, ToolSource,
+    host_builder,
 };
-use toolhost::provider::{ComponentConfig, Preview, ToolProvider};
 
 /// A component that says its greeting: one tool, `{component}-hello`.
 struct Greeter {

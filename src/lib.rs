@@ -1,31 +1,75 @@
-//! toolhost: one catalogue of internal tools and MCP servers.
+//! toolhost: one catalogue of internal tools and MCP servers, as a library.
 //!
-//! The program `toolhost` is a thin front end over this library. `README.md` tells what it does,
-//! `ARCHITECTURE.md` how it is built; this page is the map and the glossary.
+//! A [`ToolHost`] is the single gateway to tools of all kinds: functions of your program, stores,
+//! commands, HTTP APIs, MCP servers. It lists them under one set of names, checks arguments and
+//! results against their schemas, asks for approval, limits, retries, and records. The program
+//! `toolhost` is a front end over the same host.
 //!
-//! # The map
+//! ```
+//! use schemars::JsonSchema;
+//! use serde::{Deserialize, Serialize};
+//! use serde_json::json;
+//! use toolhost::{CallRequest, Error, ErrorKind, FunctionTool, Structured, ToolContext, ToolHost};
 //!
-//! A command line becomes a request, files become specs, specs become providers, and providers go
-//! into one host. From the top down; a room imports only rooms below it:
+//! #[derive(Deserialize, JsonSchema)]
+//! struct Trip {
+//!     /// How far it is, in kilometres.
+//!     distance: f64,
+//!     /// How fast one goes, in kilometres an hour.
+//!     speed: f64,
+//! }
 //!
-//! | room | owns |
+//! #[derive(Serialize, JsonSchema)]
+//! struct Hours {
+//!     hours: f64,
+//! }
+//!
+//! async fn duration(trip: Trip, _: ToolContext) -> Result<Structured<Hours>, Error> {
+//!     if trip.speed <= 0.0 {
+//!         return Err(Error::tool("that way nobody arrives"));
+//!     }
+//!     Ok(Structured(Hours { hours: trip.distance / trip.speed }))
+//! }
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Error> {
+//! let host = ToolHost::builder().build();
+//! host.register_function(FunctionTool::new("duration", "How long a trip takes", duration))?;
+//!
+//! let trip = json!({ "distance": 150, "speed": 100 });
+//! let outcome = host.call(CallRequest::json("duration", trip)?).await?;
+//! assert_eq!(outcome.result?.output["hours"], 1.5);
+//!
+//! // What does not fit the schema never reaches the function.
+//! let error = host.call(CallRequest::json("duration", json!({ "speed": "fast" }))?).await;
+//! assert_eq!(error.unwrap_err().kind(), ErrorKind::Usage);
+//!
+//! host.close().await;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # The parts
+//!
+//! | to | use |
 //! |---|---|
-//! | [`run`] | one run of the program: signals, and where a failure becomes text and an exit code |
-//! | [`cli`] | the grammar, the commands, output, questions, completion |
-//! | [`tui`] | the console: its state, keys, picture, and the terminal while it runs |
-//! | [`assembly`] | files in, a host out: the only room that names every kind of tool |
-//! | [`serve`] | the demo server that the embedded `mcp.yaml` starts; recording and replaying servers |
-//! | [`mod@bench`] | the load engine: plans, runs, what can be said about them |
-//! | [`host`] | [`ToolHost`](host::ToolHost): names to providers, and the life of a call |
-//! | [`providers`] | one kind of tool each: `builtin`, `command`, `python`, `http`, `openapi`, `files`, `pipeline`, `storage`, `mailbox`, `mcp` |
-//! | [`provider`] | the contract between the host and a kind |
-//! | [`mcp`] | the MCP client: transports, eras, sessions |
-//! | [`config`] | files to specs, with a place for every value; consent |
-//! | [`catalogue`] | one list: names, filters, fingerprints, drift |
-//! | [`net`] | what everything that speaks HTTP has in common |
-//! | [`audit`], [`history`], [`stats`] | what happened, appended; statistics, folded by readers |
-//! | [`model`] | the vocabulary |
-//! | [`util`] | small tools: text made safe, processes, units, the clock |
+//! | put a host together | [`ToolHost::builder`], [`ToolHostBuilder`]; with every built-in kind: [`host_builder`]; from `tools.yaml` and `mcp.yaml`: [`assemble`] |
+//! | add a tool that is a function | [`FunctionTool`] with [`ToolHost::register_function`]; with a schema of your own: [`ToolHost::register`] |
+//! | add a source of tools | [`ToolProvider`] with [`ToolHost::register_provider`] |
+//! | add a component or an MCP server | [`ComponentConfig`] with [`ToolHost::register_component`], [`ToolHost::register_client`]; a type of components: [`ToolHost::register_kind`] |
+//! | list, describe, call | [`ToolHost::list`], [`ToolHost::find`], [`ToolHost::call`] with a [`CallRequest`] |
+//! | know whose call it is | [`ToolContext`]: session, user, metadata, progress, cancellation, nested calls; [`SessionInfo`] |
+//! | decide what may run | [`Approver`], [`PolicyRule`], [`ProfileSpec`] |
+//! | see what happens | [`EventSink`], [`HostEvent`] |
+//! | count and record | [`UsageCounter`], [`Recorder`] |
+//! | give tools to a model | [`ModelFormat::export`], [`ModelFormat::requested_calls`], [`ToolHost::answer_model`], [`ModelFormat::answer_messages`] |
+//! | serve the tools over MCP | [`CatalogueServer`], [`ClientRegistry`], [`serve_stream`] |
+//!
+//! The examples of the repository are programs for each: `embed` (functions and sessions), `provider`,
+//! `register` (components, servers, agents with profiles), `serve_in_process`, `agent_loop`.
+//!
+//! Errors are one type, [`Error`], with a [kind](ErrorKind) to decide on and words for a person. A
+//! tool that says no is no error of the call: see [`ToolResult::error`].
 //!
 //! # Glossary
 //!
@@ -59,152 +103,88 @@
 //! | trace | what crossed the wires of servers, byte for byte |
 //! | trust | a person's yes to a project's bundle, bound to its content and kept |
 //! | wire | the bytes to one server and back |
-//!
-//! # Embedding
-//!
-//! A host is built from providers. Those of files come from [`assembly::assemble`]; your own are
-//! values that implement [`ToolProvider`](provider::ToolProvider). Validation, approval, limits,
-//! retries and records are the host's and hold for both.
-//!
-//! ```
-//! use std::sync::Arc;
-//!
-//! use async_trait::async_trait;
-//! use serde_json::json;
-//! use toolhost::host::ToolHost;
-//! use toolhost::host::request::{ArgumentWord, CallArguments, CallRequest};
-//! use toolhost::model::*;
-//! use toolhost::provider::{Preview, ToolProvider};
-//!
-//! struct Doubler;
-//!
-//! #[async_trait]
-//! impl ToolProvider for Doubler {
-//!     fn declared(&self) -> Vec<Arc<ToolDefinition>> {
-//!         let name = ToolName::plain("double");
-//!         let origin = Origin::Program;
-//!         let mut tool = ToolDefinition::new(name, ToolSource::Internal, "doubler", origin);
-//!         tool.input_schema = Arc::new(json!({
-//!             "type": "object",
-//!             "properties": { "n": { "type": "integer" } },
-//!             "required": ["n"],
-//!         }));
-//!         vec![Arc::new(tool)]
-//!     }
-//!
-//!     async fn call(&self, _: &ToolContext, call: &ToolCall) -> Result<ToolResult, Error> {
-//!         let n = call.arguments["n"].as_i64().unwrap_or_default();
-//!         Ok(ToolResult::json(json!({ "twice": n * 2 })))
-//!     }
-//!
-//!     async fn preview(&self, call: &ToolCall) -> Result<Preview, Error> {
-//!         Ok(Preview { summary: "doubles a number".into(), request: json!(call.arguments) })
-//!     }
-//! }
-//!
-//! # #[tokio::main(flavor = "current_thread")]
-//! # async fn main() -> Result<(), Error> {
-//! let host = ToolHost::builder().provider(Arc::new(Doubler)).build();
-//!
-//! // A word is text until the schema says what it should be.
-//! let word = |value: &str| {
-//!     let word = ArgumentWord::Text { key: "n".into(), value: value.into() };
-//!     CallRequest::new("double", CallArguments::Words(vec![word]))
-//! };
-//! assert_eq!(host.call(word("21")).await?.result?.output, json!({ "twice": 42 }));
-//!
-//! // What does not fit never reaches the provider.
-//! let error = host.call(word("many")).await.unwrap_err();
-//! assert_eq!(error.kind(), ErrorKind::Usage);
-//!
-//! host.close().await;
-//! # Ok(())
-//! # }
-//! ```
-//!
-//! A tool need not be known beforehand. Any async function of this shape can be registered while
-//! the host runs, and taken away again:
-//!
-//! ```
-//! use serde_json::json;
-//! use toolhost::host::ToolHost;
-//! use toolhost::host::request::{CallArguments, CallRequest};
-//! use toolhost::model::{
-//!     Error, JsonObject, Origin, ToolContext, ToolDefinition, ToolName, ToolResult, ToolSource,
-//! };
-//!
-//! async fn shout(arguments: JsonObject, _: ToolContext) -> Result<ToolResult, Error> {
-//!     let text = arguments.get("text").and_then(|text| text.as_str()).unwrap_or_default();
-//!     Ok(ToolResult::text(text.to_uppercase()))
-//! }
-//!
-//! # #[tokio::main(flavor = "current_thread")]
-//! # async fn main() -> Result<(), Error> {
-//! let host = ToolHost::builder().build();
-//! let name = ToolName::plain("shout");
-//! host.register(ToolDefinition::new(name, ToolSource::Internal, "program", Origin::Program), shout)?;
-//!
-//! let text = JsonObject::from_iter([("text".to_owned(), json!("hello"))]);
-//! let outcome = host.call(CallRequest::new("shout", CallArguments::Object(text))).await?;
-//! assert_eq!(outcome.result?.output, json!("HELLO"));
-//! assert!(host.unregister("shout"));
-//! # Ok(())
-//! # }
-//! ```
-//!
-//! Whole providers, components of the built-in kinds and MCP servers come and go in the same way:
-//! [`assembly::host_builder`] starts a host for a program that reads no files. Each request may name
-//! the profile of the agent that asks; it sees and calls only what the profile shows.
-//!
-//! ```
-//! use std::sync::Arc;
-//!
-//! use serde_json::json;
-//! use toolhost::assembly::{FrontEnd, host_builder};
-//! use toolhost::config::environment::{Environment, FixedEnvironment};
-//! use toolhost::config::spec::ProfileSpec;
-//! use toolhost::host::request::ListRequest;
-//! use toolhost::model::Error;
-//! use toolhost::provider::ComponentConfig;
-//!
-//! # #[tokio::main(flavor = "current_thread")]
-//! # async fn main() -> Result<(), Error> {
-//! // References in settings, such as `${TOKEN}`, are looked up here: this one knows nothing.
-//! let environment: Arc<dyn Environment> = Arc::new(FixedEnvironment::default());
-//! let reader = ProfileSpec { include: vec!["*-read".to_owned()], ..ProfileSpec::default() };
-//! let host = host_builder(&environment, FrontEnd::headless())
-//!     .profiles([("reader".to_owned(), reader)])
-//!     .build();
-//!
-//! let settings = json!({ "storage_type": "memory" }).as_object().cloned().unwrap_or_default();
-//! host.register_component("storage", &ComponentConfig::new("notes", settings))?;
-//! let listed = host.list(&ListRequest::in_profile("reader")).await?;
-//! assert_eq!(listed.tools[0].name.full(), "notes-read");
-//! host.unregister_component("notes").await?;
-//! # host.close().await;
-//! # Ok(())
-//! # }
-//! ```
-//!
-//! `examples/embed.rs` is a host with a provider and single tools; `examples/register.rs` has a type
-//! of components of its own, an MCP server, two agents, and removals while calls run.
 
+// What the library promises. `tests/e2e/tidy/public_api.txt` is the reviewed list of it.
+pub use assembly::{Assembly, AssemblyOptions, FrontEnd, assemble, host_builder};
+pub use catalogue::Catalogue;
+pub use config::discover::LoadRequest;
+pub use config::environment::{Environment, FixedEnvironment, ProcessEnvironment};
+pub use config::spec::{FileRole, PolicyAction, PolicyRule, ProfileSpec};
+pub use formats::{
+    CallAnswer, ExportedCatalogue, ExportedTool, ModelFormat, RequestedCall, ResponseError,
+    UnparsedArguments,
+};
+pub use host::approval::{Approval, ApprovalRequest, Approver};
+pub use host::builder::ToolHostBuilder;
+pub use host::function_tool::{FunctionTool, Structured, ToolOutput};
+pub use host::handler::ToolHandler;
+pub use host::offered::OfferableTool;
+pub use host::offerings::Offerings;
+pub use host::policy::Decision;
+pub use host::recorder::{RecordError, Recorder};
+pub use host::request::{
+    ArgumentWord, CallArguments, CallOutcome, CallRequest, DryRun, ItemRequest, ListRequest,
+    ListScope, LookupScope,
+};
+pub use host::sessions::SessionInfo;
+pub use host::usage_counter::UsageCounter;
+pub use host::{ClientScope, FileRegistration, RegistrationError, Removal, ToolHost};
+pub use model::{
+    Annotations, AuthorizationRequest, Browser, CallId, CallMetadata, CallRecord, CallerRecord,
+    Completion, CompletionQuery, CompletionReference, Diagnostic, Error, ErrorCause, ErrorKind,
+    ErrorPhase, EventSink, HostEvent, JsonObject, ListKind, ListOwner, LogLevel, LoginReport,
+    NestedCall, Origin, Prompt, PromptArgument, PromptMessages, Question, QuestionBody,
+    QuestionHandler, QuestionOutcome, QuestionReply, RecordedOutcome, Resource, ResourceContents,
+    ResourceTemplate, RetryAdvice, Routing, Safety, ServerState, ServerStatus, Severity, Signal,
+    SkippedServer, SourceLocation, Speed, ToolCall, ToolCaller, ToolContext, ToolDefinition,
+    ToolName, ToolResult, ToolScope, ToolSource, ToolStatus, TraceContext,
+};
+pub use provider::{
+    ComponentConfig, ComponentFactory, Preview, ToolListVersion, ToolListing, ToolProvider,
+};
+pub use serve::catalogue_server::{CatalogueServer, ClientRegistry, ServeSettings, ServedIdentity};
+pub use serve::listen::stream::serve_stream;
+pub use stats::count::{CallCounts, ToolKey};
+pub use util::histogram::Durations;
+
+// The modules are public for the program's own tests and benchmarks, and change without notice:
+// hidden, because how files are compiled or screens are drawn is no promise to a dependent. The same
+// holds for hidden methods of what is shown.
+#[doc(hidden)]
 pub mod assembly;
+#[doc(hidden)]
 pub mod audit;
+#[doc(hidden)]
 pub mod bench;
+#[doc(hidden)]
 pub mod catalogue;
+#[doc(hidden)]
 pub mod cli;
+#[doc(hidden)]
 pub mod config;
+#[doc(hidden)]
 pub mod formats;
+#[doc(hidden)]
 pub mod history;
+#[doc(hidden)]
 pub mod host;
+#[doc(hidden)]
 pub mod mcp;
+#[doc(hidden)]
 pub mod model;
+#[doc(hidden)]
 pub mod net;
+#[doc(hidden)]
 pub mod provider;
+#[doc(hidden)]
 pub mod providers;
+#[doc(hidden)]
 pub mod run;
+#[doc(hidden)]
 pub mod serve;
+#[doc(hidden)]
 pub mod stats;
+#[doc(hidden)]
 pub mod tui;
+#[doc(hidden)]
 pub mod util;

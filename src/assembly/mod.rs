@@ -17,6 +17,8 @@ mod registration;
 mod secrets;
 mod server_aliases;
 mod start_scope;
+#[cfg(feature = "otel")]
+mod telemetry;
 mod untrusted;
 
 use std::path::{Path, PathBuf};
@@ -36,6 +38,7 @@ use crate::history::{self, HistoryLog};
 use crate::host::approval::{Approver, NoApprover};
 use crate::host::builder::ToolHostBuilder;
 use crate::host::questions::QuestionQueue;
+use crate::host::recorder::Recorder;
 use crate::host::recorder_set::{AuditTarget, RecordStores, RecorderSet};
 use crate::host::{ToolHost, unknown_profile};
 use crate::mcp::era_cache::EraCache;
@@ -239,6 +242,10 @@ pub fn build(
     secrets::mask_problems(&mut configuration, &masker);
     let setup = mcp_setup(options, environment, &front_end, &masker);
     let setup = McpSetup { expanded: configuration.expanded.clone(), ..setup };
+    let recorder: Arc<dyn Recorder> =
+        Arc::new(recorders(&configuration, environment.as_ref(), &events));
+    #[cfg(feature = "otel")]
+    let recorder = telemetry::exporting(recorder, environment.as_ref(), &events);
     let builder = caller::apply(ToolHostBuilder::default(), environment.as_ref(), &events)
         .providers(internal)
         .providers(servers(&configuration, &setup))
@@ -246,7 +253,7 @@ pub fn build(
         .policy(configuration.policy.clone())
         .approver(front_end.approver)
         .questions(questions)
-        .recorder(Arc::new(recorders(&configuration, environment.as_ref(), &events)))
+        .recorder(recorder)
         .masker(masker.clone())
         .pins(pins)
         .disabled(disabled_entries(&configuration))

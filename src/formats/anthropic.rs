@@ -3,10 +3,10 @@
 
 use serde_json::{Value, json};
 
-use super::{CallAnswer, ModelFormat, RequestedCall, ResponseError, arguments_object, block_text};
-
-/// The types of pictures that the API takes.
-const IMAGES: [&str; 4] = ["image/jpeg", "image/png", "image/gif", "image/webp"];
+use super::{
+    CallAnswer, ModelFormat, RequestedCall, ResponseError, arguments_object, block_text,
+    is_shown_image,
+};
 
 pub(super) fn definition(name: &str, description: Option<&str>, schema: &Value) -> Value {
     let mut tool = json!({ "name": name });
@@ -19,11 +19,11 @@ pub(super) fn definition(name: &str, description: Option<&str>, schema: &Value) 
 
 /// Takes a whole response (a message of the assistant) or its list of blocks.
 pub(super) fn requested_calls(response: &Value) -> Result<Vec<RequestedCall>, ResponseError> {
-    let blocks = response.get("content").unwrap_or(response);
-    let blocks = match blocks {
+    let content = response.get("content");
+    let blocks = match content.unwrap_or(response) {
         Value::Array(blocks) => blocks.as_slice(),
         // A message may be a text alone.
-        Value::String(_) => &[],
+        Value::String(_) if content.is_some() => &[],
         _ => {
             let format = ModelFormat::Anthropic.as_str();
             return Err(ResponseError::Shape { format, missing: "content" });
@@ -54,7 +54,9 @@ pub(super) fn answer_messages(answers: &[(RequestedCall, CallAnswer)]) -> Vec<Va
         .iter()
         .map(|(call, answer)| {
             let mut result = json!({ "type": "tool_result", "tool_use_id": call.id });
-            result["content"] = content(answer);
+            if let Some(content) = content(answer) {
+                result["content"] = content;
+            }
             if answer.is_error {
                 result["is_error"] = json!(true);
             }
@@ -64,13 +66,13 @@ pub(super) fn answer_messages(answers: &[(RequestedCall, CallAnswer)]) -> Vec<Va
     vec![json!({ "role": "user", "content": results })]
 }
 
-fn content(answer: &CallAnswer) -> Value {
-    if answer.content.is_empty() {
-        return json!(answer.text());
-    }
+/// The blocks of an answer, without texts that say nothing, which the API refuses; `None` when
+/// there is nothing to say.
+fn content(answer: &CallAnswer) -> Option<Value> {
     let blocks = answer.content.iter().map(|block| {
         let field = |name: &str| block.get(name).and_then(Value::as_str).unwrap_or_default();
-        if field("type") == "image" && IMAGES.contains(&field("mimeType")) {
+        // A failure is told in texts alone.
+        if is_shown_image(block) && !answer.is_error {
             let source = json!({
                 "type": "base64", "media_type": field("mimeType"), "data": field("data"),
             });
@@ -79,5 +81,11 @@ fn content(answer: &CallAnswer) -> Value {
             json!({ "type": "text", "text": block_text(block) })
         }
     });
-    Value::Array(blocks.collect())
+    let is_empty = |block: &Value| block.get("text").and_then(Value::as_str) == Some("");
+    let blocks: Vec<Value> = blocks.filter(|block| !is_empty(block)).collect();
+    if blocks.is_empty() {
+        let text = answer.text();
+        return (!text.is_empty()).then(|| Value::String(text));
+    }
+    Some(Value::Array(blocks))
 }

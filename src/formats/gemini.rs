@@ -46,7 +46,12 @@ pub(super) fn requested_calls(response: &Value) -> Result<Vec<RequestedCall>, Re
         let format = ModelFormat::Gemini.as_str();
         return Err(ResponseError::Shape { format, missing: "candidates[0].content.parts" });
     };
-    let calls = parts.iter().filter_map(|part| part.get("functionCall")).enumerate();
+    // Google's SDK for Python dumps the names of fields in its own case, and fields without a value.
+    let call_of = |part: &'_ Value| {
+        let calls = ["functionCall", "function_call"].map(|name| part.get(name).cloned());
+        calls.into_iter().flatten().find(|call| !call.is_null())
+    };
+    let calls = parts.iter().filter_map(call_of).enumerate();
     calls
         .map(|(index, call)| {
             let name = call.get("name").and_then(Value::as_str);

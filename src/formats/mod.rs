@@ -11,18 +11,19 @@ mod names;
 mod openai_chat;
 mod openai_responses;
 mod schema_subset;
+mod schema_top;
 #[cfg(test)]
 mod tests;
 mod token_estimate;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value};
 
 use crate::model::{JsonObject, ToolDefinition};
 pub use cost::{DefinitionCost, ToolCost, tool_costs};
 use names::NameRule;
-use schema_subset::SchemaSubset;
+use schema_subset::{AdaptedSchema, SchemaSubset};
 pub use token_estimate::estimate_tokens;
 
 /// A dialect.
@@ -45,7 +46,6 @@ pub enum ModelFormat {
 pub struct ExportedCatalogue {
     /// The tools, in the order of the catalogue.
     pub tools: Vec<ExportedTool>,
-    names: HashMap<String, String>,
 }
 
 /// One tool, written for a model.
@@ -59,6 +59,8 @@ pub struct ExportedTool {
     pub definition: Value,
     /// What the dialect cannot say of it, in words.
     pub downgrades: Vec<String>,
+    /// The tool's own names of properties, by the names that the model uses instead.
+    own_property_names: HashMap<String, String>,
 }
 
 /// A call that a model asks for.
@@ -148,29 +150,56 @@ impl ModelFormat {
         }
     }
 
-    /// Writes definitions in this dialect. The same tools give the same names each time.
+    /// Writes definitions in this dialect. The same tools give the same names each time, and no two
+    /// tools get one name.
     pub fn export<'t>(
         self,
         tools: impl IntoIterator<Item = &'t ToolDefinition>,
     ) -> ExportedCatalogue {
+        let tools: Vec<_> = tools.into_iter().map(|tool| (tool.name.full(), tool)).collect();
+        let rule = self.name_rule();
+        let is_allowed = |name: &str| rule.is_none_or(|rule| rule.allows(name));
+        // A name that can stay does, whatever the others are turned into.
+        let own = tools.iter().map(|(name, _)| name).filter(|name| is_allowed(name));
+        let mut taken: HashSet<String> = own.cloned().collect();
         let mut exported = ExportedCatalogue::default();
-        for tool in tools {
-            let full_name = tool.name.full();
-            let name = self.name_rule().apply(&full_name);
-            let mut downgrades = Vec::new();
-            if name != full_name {
-                downgrades.push(format!("named '{name}' there"));
-            }
-            let definition = if self == Self::Mcp {
-                mcp_definition(tool)
-            } else {
-                let schema = self.schema_subset().apply(&tool.input_schema, &mut downgrades);
-                self.definition(&name, tool, &schema)
+        for (full_name, tool) in tools {
+            let name = match rule {
+                Some(rule) if !rule.allows(&full_name) => {
+                    rule.apply_unique(&full_name, |name| !taken.contains(name))
+                }
+                _ => full_name.clone(),
             };
-            exported.names.insert(name.clone(), full_name.clone());
-            exported.tools.push(ExportedTool { full_name, name, definition, downgrades });
+            taken.insert(name.clone());
+            exported.tools.push(self.exported_tool(full_name, name, tool));
         }
         exported
+    }
+
+    fn exported_tool(self, full_name: String, name: String, tool: &ToolDefinition) -> ExportedTool {
+        let mut downgrades = Vec::new();
+        if name != full_name {
+            downgrades.push(format!("named '{name}' there"));
+        }
+        let description = tool.description.as_deref().or(tool.title.as_deref());
+        if let Some((most, speakers)) = self.description_limit()
+            && let Some(length) = description.map(|text| text.chars().count())
+            && length > most
+        {
+            downgrades.push(format!(
+                "its description has {length} characters; {speakers} refuse more than {most}"
+            ));
+        }
+        if self == Self::Mcp {
+            let definition = mcp_definition(tool);
+            let own_property_names = HashMap::new();
+            return ExportedTool { full_name, name, definition, downgrades, own_property_names };
+        }
+        let adapted = self.schema_subset().apply(&tool.input_schema);
+        let AdaptedSchema { schema, own_names, downgrades: of_schema } = adapted;
+        downgrades.extend(of_schema);
+        let definition = self.definition(&name, description, &schema);
+        ExportedTool { full_name, name, definition, downgrades, own_property_names: own_names }
     }
 
     /// The calls that a model's response asks for, in its order.
@@ -199,26 +228,41 @@ impl ModelFormat {
         }
     }
 
-    fn name_rule(self) -> NameRule {
+    /// The most tools that one request may carry, where the provider says so.
+    pub fn most_tools(self) -> Option<usize> {
+        matches!(self, Self::Openai | Self::OpenaiResponses).then_some(128)
+    }
+
+    /// The most characters that a description may have for some speakers of the dialect, and who.
+    fn description_limit(self) -> Option<(usize, &'static str)> {
         match self {
-            Self::Openai | Self::OpenaiResponses => NameRule { longest: 64, extra: "_-" },
-            Self::Anthropic => NameRule { longest: 128, extra: "_-" },
-            Self::Gemini => NameRule { longest: 64, extra: "_-.:" },
-            Self::Mcp => NameRule { longest: 128, extra: "_-./" },
+            Self::Openai | Self::OpenaiResponses => Some((1024, "some models and providers")),
+            Self::Anthropic | Self::Gemini | Self::Mcp => None,
         }
+    }
+
+    fn name_rule(self) -> Option<NameRule> {
+        let (longest, extra) = match self {
+            Self::Openai | Self::OpenaiResponses => (64, "_-"),
+            Self::Anthropic => (128, "_-"),
+            Self::Gemini => (64, "_-.:"),
+            // Its rules are recommendations, and a server is asked for its own names.
+            Self::Mcp => return None,
+        };
+        Some(NameRule { longest, extra, begins_with_letter: true })
     }
 
     fn schema_subset(self) -> SchemaSubset {
-        match self {
-            Self::Openai | Self::OpenaiResponses | Self::Anthropic | Self::Mcp => {
-                SchemaSubset::ObjectAtTop
-            }
-            Self::Gemini => SchemaSubset::Keywords(gemini::KEYWORDS),
-        }
+        let property_names = (self == Self::Anthropic).then_some(NameRule {
+            longest: 64,
+            extra: "_.-",
+            begins_with_letter: false,
+        });
+        let keywords = (self == Self::Gemini).then_some(gemini::KEYWORDS);
+        SchemaSubset { keywords, property_names }
     }
 
-    fn definition(self, name: &str, tool: &ToolDefinition, schema: &Value) -> Value {
-        let description = tool.description.as_deref().or(tool.title.as_deref());
+    fn definition(self, name: &str, description: Option<&str>, schema: &Value) -> Value {
         match self {
             Self::Openai => openai_chat::definition(name, description, schema),
             Self::OpenaiResponses => openai_responses::definition(name, description, schema),
@@ -230,14 +274,56 @@ impl ModelFormat {
 }
 
 impl ExportedCatalogue {
-    /// The full name of the tool that a model knows by this name.
-    pub fn full_name(&self, name: &str) -> Option<&str> {
-        self.names.get(name).map(String::as_str)
+    /// The tool that a model knows by this name.
+    pub fn tool(&self, name: &str) -> Option<&ExportedTool> {
+        self.tools.iter().find(|tool| tool.name == name)
     }
 
     /// The definitions as one JSON array.
     pub fn definitions(&self) -> Value {
         Value::Array(self.tools.iter().map(|tool| tool.definition.clone()).collect())
+    }
+}
+
+impl ExportedTool {
+    /// The arguments of a model's call under the tool's own names of properties.
+    pub fn own_arguments(&self, arguments: JsonObject) -> JsonObject {
+        if self.own_property_names.is_empty() {
+            return arguments;
+        }
+        let renamed = arguments.into_iter().map(|(name, value)| {
+            let own = self.own_property_names.get(&name).cloned();
+            (own.unwrap_or(name), self.own_value(value))
+        });
+        renamed.collect()
+    }
+
+    fn own_value(&self, value: Value) -> Value {
+        match value {
+            Value::Object(inner) => Value::Object(self.own_arguments(inner)),
+            Value::Array(items) => {
+                Value::Array(items.into_iter().map(|item| self.own_value(item)).collect())
+            }
+            other => other,
+        }
+    }
+}
+
+impl RequestedCall {
+    /// Whether a name in it may stand for one that its dialect does not allow.
+    pub fn has_changed_names(&self) -> bool {
+        fn in_keys(value: &Value) -> bool {
+            match value {
+                Value::Object(inner) => {
+                    inner.iter().any(|(name, value)| names::has_digest(name) || in_keys(value))
+                }
+                Value::Array(items) => items.iter().any(in_keys),
+                _ => false,
+            }
+        }
+        let arguments = self.arguments.as_ref().ok().into_iter().flatten();
+        names::has_digest(&self.name)
+            || arguments.into_iter().any(|(name, value)| names::has_digest(name) || in_keys(value))
     }
 }
 
@@ -258,9 +344,13 @@ impl CallAnswer {
     }
 }
 
-/// Whether a name that a model uses may stand for one that its dialect does not allow.
-pub fn is_changed_name(name: &str) -> bool {
-    names::has_digest(name)
+/// The types of pictures that models are shown.
+const IMAGES: [&str; 4] = ["image/jpeg", "image/png", "image/gif", "image/webp"];
+
+/// Whether a content block is a picture that a model can be shown.
+fn is_shown_image(block: &Value) -> bool {
+    let field = |name: &str| block.get(name).and_then(Value::as_str).unwrap_or_default();
+    field("type") == "image" && IMAGES.contains(&field("mimeType"))
 }
 
 /// A content block as text.
@@ -316,7 +406,10 @@ fn mcp_definition(tool: &ToolDefinition) -> Value {
     if let Some(description) = &tool.description {
         definition.insert("description".into(), Value::from(description.clone()));
     }
-    definition.insert("inputSchema".into(), (*tool.input_schema).clone());
+    let mut schema = tool.input_schema.as_object().cloned().unwrap_or_default();
+    // Every revision requires it at the top.
+    schema.entry("type").or_insert_with(|| Value::from("object"));
+    definition.insert("inputSchema".into(), Value::Object(schema));
     if let Some(schema) = &tool.output_schema {
         definition.insert("outputSchema".into(), (**schema).clone());
     }

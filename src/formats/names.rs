@@ -2,8 +2,10 @@
 
 use sha2::{Digest as _, Sha256};
 
-/// How many characters of a digest tell shortened names apart.
+/// How many characters of a digest tell shortened names apart, unless that is too few.
 const DIGEST: usize = 8;
+/// The most that are taken of it.
+const LONGEST_DIGEST: usize = 32;
 
 /// What a dialect allows in a name beside letters and digits of ASCII.
 #[derive(Debug, Clone, Copy)]
@@ -12,32 +14,59 @@ pub(super) struct NameRule {
     pub(super) longest: usize,
     /// The other characters that may stand in it.
     pub(super) extra: &'static str,
+    /// Whether it begins with a letter or an underscore.
+    pub(super) begins_with_letter: bool,
 }
 
 /// Whether a name ends like one that [`NameRule::apply`] made.
 pub(super) fn has_digest(name: &str) -> bool {
     let digest = name.rsplit('_').next().unwrap_or_default();
-    digest.len() == DIGEST && digest.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
+    !digest.is_empty()
+        && digest.len().is_multiple_of(DIGEST)
+        && digest.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
 }
 
 impl NameRule {
+    /// Whether a name may stay as it is.
+    pub(super) fn allows(self, name: &str) -> bool {
+        !name.is_empty()
+            && self.allows_beginning(name)
+            && name.len() <= self.longest
+            && name.chars().all(|c| self.allows_char(c))
+    }
+
     /// The name itself when it is allowed; otherwise one that is, with a digest of the whole name at
-    /// its end, so that two names never become one.
+    /// its end.
     pub(super) fn apply(self, name: &str) -> String {
-        let is_allowed = |c: char| c.is_ascii_alphanumeric() || self.extra.contains(c);
-        let begins_well = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
-        if begins_well && name.len() <= self.longest && name.chars().all(is_allowed) {
-            return name.to_owned();
-        }
+        if self.allows(name) { name.to_owned() } else { self.shortened(name, DIGEST) }
+    }
+
+    /// A name that is allowed and that `is_free`: digests that are alike become longer.
+    pub(super) fn apply_unique(self, name: &str, is_free: impl Fn(&str) -> bool) -> String {
+        let lengths = (DIGEST..=LONGEST_DIGEST).step_by(DIGEST);
+        let mut candidates = lengths.map(|digits| self.shortened(name, digits));
+        let found = candidates.find(|candidate| is_free(candidate));
+        found.unwrap_or_else(|| self.shortened(name, LONGEST_DIGEST))
+    }
+
+    fn allows_char(self, c: char) -> bool {
+        c.is_ascii_alphanumeric() || self.extra.contains(c)
+    }
+
+    fn allows_beginning(self, name: &str) -> bool {
+        !self.begins_with_letter || name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+    }
+
+    fn shortened(self, name: &str, digits: usize) -> String {
         let digest = Sha256::digest(name.as_bytes());
-        let digits = digest.iter().flat_map(|byte| [byte >> 4, byte & 15]);
-        let digits = digits.filter_map(|digit| char::from_digit(digit.into(), 16));
-        let room = self.longest - DIGEST - 2;
-        let kept = name.chars().map(|c| if is_allowed(c) { c } else { '_' }).take(room);
-        let mut allowed = if begins_well { String::new() } else { "_".to_owned() };
+        let hex = digest.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+        let hex = hex.filter_map(|digit| char::from_digit(digit.into(), 16));
+        let room = self.longest - digits - 2;
+        let kept = name.chars().map(|c| if self.allows_char(c) { c } else { '_' }).take(room);
+        let mut allowed = if self.allows_beginning(name) { String::new() } else { "_".to_owned() };
         allowed.extend(kept);
         allowed.push('_');
-        allowed.extend(digits.take(DIGEST));
+        allowed.extend(hex.take(digits));
         allowed
     }
 }

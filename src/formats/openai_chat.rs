@@ -28,7 +28,12 @@ pub(super) fn requested_calls(response: &Value) -> Result<Vec<RequestedCall>, Re
             return Err(ResponseError::Shape { format, missing: "choices[0].message" });
         }
     };
-    calls.iter().enumerate().map(|(index, call)| requested_call(index + 1, call)).collect()
+    // Calls of other types, such as `custom`, are for tools that were not exported from here.
+    let is_function = |call: &&Value| {
+        call.get("type").and_then(Value::as_str).is_none_or(|kind| kind == "function")
+    };
+    let calls = calls.iter().filter(is_function).enumerate();
+    calls.map(|(index, call)| requested_call(index + 1, call)).collect()
 }
 
 fn requested_call(number: usize, call: &Value) -> Result<RequestedCall, ResponseError> {

@@ -50,7 +50,7 @@ pub(super) fn answer_messages(answers: &[(RequestedCall, CallAnswer)]) -> Vec<Va
 
 /// One text, or parts when there are pictures among them.
 fn output(answer: &CallAnswer) -> Value {
-    let is_image = |block: &Value| block.get("type").and_then(Value::as_str) == Some("image");
+    let is_image = super::is_shown_image;
     if !answer.content.iter().any(is_image) {
         return Value::String(answer.text());
     }

@@ -1,85 +1,242 @@
 //! JSON Schemas as a dialect takes them.
 
+use std::collections::HashMap;
+
 use serde_json::{Map, Value, json};
 
-/// Keywords that may not stand at the top of a schema of arguments.
-const NOT_AT_TOP: [&str; 5] = ["oneOf", "anyOf", "allOf", "enum", "not"];
+use super::names::NameRule;
+use super::schema_top::{object_at_top, target};
 
 /// Keywords whose value is a map of schemas by name.
-const SCHEMA_MAPS: [&str; 4] = ["properties", "patternProperties", "$defs", "definitions"];
+const SCHEMA_MAPS: [&str; 4] = ["properties", "patternProperties", "$defs", "dependentSchemas"];
+/// Keywords whose value is a list of schemas.
+const SCHEMA_LISTS: [&str; 4] = ["anyOf", "oneOf", "allOf", "prefixItems"];
+/// Keywords whose value is one schema.
+const SCHEMAS: [&str; 11] = [
+    "items",
+    "additionalProperties",
+    "not",
+    "if",
+    "then",
+    "else",
+    "contains",
+    "propertyNames",
+    "unevaluatedItems",
+    "unevaluatedProperties",
+    "contentSchema",
+];
 /// Keywords whose value is data, whatever it looks like.
 const DATA: [&str; 5] = ["enum", "const", "default", "example", "examples"];
 
-/// Which schemas a dialect takes.
+/// Which schemas a dialect takes, beside that a plain object stands at the top.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum SchemaSubset {
-    /// All of JSON Schema, with a plain object at the top.
-    ObjectAtTop,
-    /// Only these keywords, with a plain object at the top.
-    Keywords(&'static [&'static str]),
+pub(super) struct SchemaSubset {
+    /// The only keywords it takes, and none beside a `$ref`; all of draft 2020-12 when `None`.
+    pub(super) keywords: Option<&'static [&'static str]>,
+    /// What it allows in names of properties; anything when `None`.
+    pub(super) property_names: Option<NameRule>,
+}
+
+/// A schema of arguments, written for a dialect.
+#[derive(Debug)]
+pub(super) struct AdaptedSchema {
+    pub(super) schema: Value,
+    /// The tool's own names of properties, by the names that the model uses instead.
+    pub(super) own_names: HashMap<String, String>,
+    /// What the dialect cannot say of the schema, in words.
+    pub(super) downgrades: Vec<String>,
 }
 
 impl SchemaSubset {
-    /// The schema without what the dialect does not take; what was left out is told in `downgrades`.
-    pub(super) fn apply(self, schema: &Value, downgrades: &mut Vec<String>) -> Value {
-        let mut top = schema.as_object().cloned().unwrap_or_default();
-        for keyword in NOT_AT_TOP {
-            if top.remove(keyword).is_some() {
-                downgrades.push(format!("'{keyword}' at the top of the schema is left out"));
-            }
+    /// Writes a schema for the dialect. Forms of older drafts become those of 2020-12, which the
+    /// providers check against; one schema that they refuse would fail the whole request.
+    pub(super) fn apply(self, schema: &Value) -> AdaptedSchema {
+        let mut adapter =
+            Adapter { subset: self, own_names: HashMap::new(), downgrades: Vec::new() };
+        let top = object_at_top(schema, &mut adapter.downgrades);
+        let mut adapted = Value::Object(adapter.schema(&top, ""));
+        let root = adapted.clone();
+        adapter.remove_dangling_references(&mut adapted, &root, "");
+        if !jsonschema::draft202012::meta::is_valid(&adapted) {
+            adapter.downgrades = vec!["its schema is not valid and is left out".to_owned()];
+            adapter.own_names.clear();
+            adapted = json!({ "type": "object", "properties": {} });
         }
-        top.insert("type".into(), json!("object"));
-        top.entry("properties").or_insert_with(|| json!({}));
-        match self {
-            Self::ObjectAtTop => Value::Object(top),
-            Self::Keywords(known) => {
-                let mut dropped = Vec::new();
-                let kept = keep_known(&top, known, "", &mut dropped);
-                downgrades.extend(dropped);
-                Value::Object(kept)
-            }
-        }
+        let Adapter { own_names, downgrades, .. } = adapter;
+        AdaptedSchema { schema: adapted, own_names, downgrades }
     }
 }
 
-fn keep_known(
-    schema: &Map<String, Value>,
-    known: &[&str],
-    path: &str,
-    dropped: &mut Vec<String>,
-) -> Map<String, Value> {
-    let mut kept = Map::new();
-    for (keyword, value) in schema {
-        let place = format!("{path}/{keyword}");
-        if !known.contains(&keyword.as_str()) {
-            dropped.push(format!("'{place}' is left out"));
-            continue;
+struct Adapter {
+    subset: SchemaSubset,
+    own_names: HashMap<String, String>,
+    downgrades: Vec<String>,
+}
+
+impl Adapter {
+    fn takes(&self, keyword: &str) -> bool {
+        self.subset.keywords.is_none_or(|known| known.contains(&keyword))
+    }
+
+    fn schema(&mut self, schema: &Map<String, Value>, place: &str) -> Map<String, Value> {
+        let mut adapted = Map::new();
+        let schema = self.in_known_forms(schema);
+        let is_bare = self.subset.keywords.is_some() && schema.contains_key("$ref");
+        for (keyword, value) in schema {
+            let at = format!("{place}/{keyword}");
+            if !self.takes(&keyword) || (is_bare && !keyword.starts_with('$')) {
+                self.downgrades.push(format!("'{at}' is left out"));
+                continue;
+            }
+            let value = self.keyword(&keyword, value, &at);
+            adapted.insert(keyword, value);
         }
-        let value = match value {
-            _ if DATA.contains(&keyword.as_str()) => value.clone(),
-            Value::Object(named) if SCHEMA_MAPS.contains(&keyword.as_str()) => {
+        if may_be_array(&adapted) && !adapted.contains_key("items") && self.takes("items") {
+            // Says nothing, and without it OpenAI refuses the tool.
+            adapted.insert("items".to_owned(), json!({}));
+        }
+        adapted
+    }
+
+    fn keyword(&mut self, keyword: &str, value: Value, at: &str) -> Value {
+        match value {
+            value if DATA.contains(&keyword) => value,
+            Value::Object(named) if SCHEMA_MAPS.contains(&keyword) => {
                 let each = named.iter().map(|(name, inner)| {
-                    (name.clone(), keep_in(inner, known, &format!("{place}/{name}"), dropped))
+                    let inner = self.schema(&as_object(inner), &format!("{at}/{name}"));
+                    let name = if keyword == "properties" {
+                        self.property_name(name)
+                    } else {
+                        name.clone()
+                    };
+                    (name, Value::Object(inner))
                 });
                 Value::Object(each.collect())
             }
-            other => keep_in(other, known, &place, dropped),
-        };
-        kept.insert(keyword.clone(), value);
+            Value::Array(schemas) if SCHEMA_LISTS.contains(&keyword) => {
+                let each = schemas.iter().enumerate();
+                let each = each.map(|(n, inner)| {
+                    Value::Object(self.schema(&as_object(inner), &format!("{at}/{n}")))
+                });
+                Value::Array(each.collect())
+            }
+            Value::Object(inner) if SCHEMAS.contains(&keyword) => {
+                Value::Object(self.schema(&inner, at))
+            }
+            Value::Array(names) if keyword == "required" => {
+                let each = names.into_iter().map(|name| match name {
+                    Value::String(name) => Value::String(self.property_name(&name)),
+                    other => other,
+                });
+                Value::Array(each.collect())
+            }
+            other => other,
+        }
     }
-    kept
+
+    /// A property's name as the dialect allows it.
+    fn property_name(&mut self, name: &str) -> String {
+        let Some(rule) = self.subset.property_names else { return name.to_owned() };
+        let allowed = rule.apply(name);
+        if allowed != name && self.own_names.insert(allowed.clone(), name.to_owned()).is_none() {
+            self.downgrades.push(format!("the property '{name}' is named '{allowed}' there"));
+        }
+        allowed
+    }
+
+    /// One level of a schema, in the forms of draft 2020-12 and of the keywords that are taken.
+    fn in_known_forms(&self, schema: &Map<String, Value>) -> Map<String, Value> {
+        let mut schema = schema.clone();
+        // Which draft it was is over now.
+        schema.remove("$schema");
+        if let Some(Value::Array(_)) = schema.get("items") {
+            let rest = schema.remove("additionalItems");
+            if let Some(tuple) = schema.remove("items") {
+                schema.insert("prefixItems".to_owned(), tuple);
+            }
+            schema.extend(rest.map(|rest| ("items".to_owned(), rest)));
+        }
+        for (exclusive, bound) in [("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")]
+        {
+            if let Some(Value::Bool(is_exclusive)) = schema.get(exclusive) {
+                let limit = if *is_exclusive { schema.remove(bound) } else { None };
+                schema.remove(exclusive);
+                schema.extend(limit.map(|limit| (exclusive.to_owned(), limit)));
+            }
+        }
+        if !self.takes("const")
+            && let Some(only) = schema.remove("const")
+        {
+            schema.insert("enum".to_owned(), json!([only]));
+        }
+        if !self.takes("allOf")
+            && let Some(Value::Array(parts)) = schema.get("allOf")
+            && let [Value::Object(part)] = parts.as_slice()
+        {
+            let part = part.clone();
+            schema.remove("allOf");
+            for (keyword, value) in part {
+                schema.entry(keyword).or_insert(value);
+            }
+        }
+        if let Some(Value::String(reference)) = schema.get_mut("$ref")
+            && let Some(name) = reference.strip_prefix("#/definitions/")
+        {
+            *reference = format!("#/$defs/{name}");
+        }
+        schema
+    }
+
+    /// Takes out references that lead nowhere: to other documents, which no provider reads, and to
+    /// what was left out.
+    fn remove_dangling_references(&mut self, schema: &mut Value, root: &Value, place: &str) {
+        match schema {
+            Value::Object(keywords) => {
+                if let Some(Value::String(to)) = keywords.get("$ref")
+                    && !leads_somewhere(to, root)
+                {
+                    self.downgrades.push(format!("the reference '{place}/$ref' is left out"));
+                    keywords.remove("$ref");
+                }
+                for (keyword, value) in keywords {
+                    if !DATA.contains(&keyword.as_str()) {
+                        let place = format!("{place}/{keyword}");
+                        self.remove_dangling_references(value, root, &place);
+                    }
+                }
+            }
+            Value::Array(schemas) => {
+                for (n, inner) in schemas.iter_mut().enumerate() {
+                    self.remove_dangling_references(inner, root, &format!("{place}/{n}"));
+                }
+            }
+            _ => {}
+        }
+    }
 }
 
-fn keep_in(value: &Value, known: &[&str], path: &str, dropped: &mut Vec<String>) -> Value {
-    match value {
-        Value::Object(schema) => Value::Object(keep_known(schema, known, path, dropped)),
-        Value::Array(schemas) => {
-            let each = schemas.iter().enumerate();
-            Value::Array(
-                each.map(|(n, inner)| keep_in(inner, known, &format!("{path}/{n}"), dropped))
-                    .collect(),
-            )
-        }
-        plain => plain.clone(),
+/// A schema in its long form: `true` and `false` are schemas too, but not to every reader.
+fn as_object(schema: &Value) -> Map<String, Value> {
+    match schema {
+        Value::Object(schema) => schema.clone(),
+        Value::Bool(false) => Map::from_iter([("not".to_owned(), json!({}))]),
+        _ => Map::new(),
+    }
+}
+
+fn may_be_array(schema: &Map<String, Value>) -> bool {
+    match schema.get("type") {
+        Some(Value::String(only)) => only == "array",
+        Some(Value::Array(types)) => types.iter().any(|one| one == "array"),
+        _ => false,
+    }
+}
+
+fn leads_somewhere(reference: &str, root: &Value) -> bool {
+    match reference.strip_prefix('#') {
+        Some(pointer) if pointer.starts_with('/') => target(root, pointer).is_some(),
+        // The whole schema, or an anchor in it.
+        Some(_) => true,
+        None => false,
     }
 }

@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
+use crate::model::{Origin, ToolName, ToolSource};
 
 fn answer(text: &str) -> CallAnswer {
     let content = vec![json!({ "type": "text", "text": text })];
@@ -140,24 +141,143 @@ fn pictures_are_sent_where_they_are_taken_and_named_elsewhere() {
 #[test]
 fn what_a_dialect_does_not_take_is_left_out_and_said() {
     let schema = json!({
-        "oneOf": [{ "required": ["a"] }],
-        "properties": { "a": { "type": "string", "pattern": "^x", "default": { "pattern": 1 } } },
+        "oneOf": [{ "required": ["a"] }, { "required": ["a"], "properties": { "b": true } }],
+        "properties": {
+            "a": { "type": "string", "pattern": "^x", "default": { "pattern": 1 } },
+            "c": { "const": 1 },
+        },
     });
-    let mut said = Vec::new();
-    let kept = ModelFormat::Openai.schema_subset().apply(&schema, &mut said);
-    assert_eq!(said, ["'oneOf' at the top of the schema is left out"]);
-    assert_eq!(kept["properties"]["a"]["pattern"], "^x");
-    let mut said = Vec::new();
-    let kept = ModelFormat::Gemini.schema_subset().apply(&schema, &mut said);
-    assert_eq!(kept["properties"], json!({ "a": { "type": "string" } }));
+    let kept = ModelFormat::Openai.schema_subset().apply(&schema);
+    assert_eq!(kept.downgrades, ["'oneOf' at the top of the schema is left out"]);
+    assert_eq!(kept.schema["properties"]["a"]["pattern"], "^x");
+    assert_eq!(kept.schema["properties"]["b"], json!({}));
+    assert_eq!(kept.schema["required"], json!(["a"]));
+    let kept = ModelFormat::Gemini.schema_subset().apply(&schema);
     assert_eq!(
-        said,
+        kept.schema["properties"],
+        json!({ "a": { "type": "string" }, "c": { "enum": [1] }, "b": {} })
+    );
+    assert_eq!(
+        kept.downgrades,
         [
             "'oneOf' at the top of the schema is left out",
             "'/properties/a/pattern' is left out",
             "'/properties/a/default' is left out",
         ]
     );
+}
+
+#[test]
+fn older_drafts_and_references_at_the_top_become_what_providers_check_against() {
+    let schema = json!({
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "$ref": "#/definitions/Args",
+        "definitions": {
+            "Args": { "type": "object", "required": ["list"], "properties": {
+                "list": { "$ref": "#/definitions/List", "description": "a list" },
+                "pair": { "type": "array", "items": [{ "type": "string" }], "additionalItems": false },
+                "above": { "type": "number", "minimum": 1, "exclusiveMinimum": true },
+                "bare": { "type": ["array", "null"] },
+                "far": { "$ref": "https://example.com/schema.json" },
+            } },
+            "List": { "type": "object", "properties": { "next": { "$ref": "#/definitions/List" } } },
+        },
+    });
+    let kept = ModelFormat::Anthropic.schema_subset().apply(&schema);
+    let properties = &kept.schema["properties"];
+    assert_eq!(properties["list"], json!({ "$ref": "#/$defs/List", "description": "a list" }));
+    let pair = json!({ "type": "array", "prefixItems": [{ "type": "string" }], "items": false });
+    assert_eq!(properties["pair"], pair);
+    assert_eq!(properties["above"], json!({ "type": "number", "exclusiveMinimum": 1 }));
+    assert_eq!(properties["bare"], json!({ "type": ["array", "null"], "items": {} }));
+    assert_eq!(properties["far"], json!({}));
+    assert_eq!(kept.schema["required"], json!(["list"]));
+    assert_eq!(kept.schema["$defs"]["List"]["properties"]["next"]["$ref"], "#/$defs/List");
+    let said = "the reference '/properties/far/$ref' is left out".to_owned();
+    assert!(kept.downgrades.contains(&said), "{:?}", kept.downgrades);
+    // Gemini takes nothing beside a reference.
+    let kept = ModelFormat::Gemini.schema_subset().apply(&schema);
+    assert_eq!(kept.schema["properties"]["list"], json!({ "$ref": "#/$defs/List" }));
+    // One invalid schema would have the whole request refused.
+    let kept = ModelFormat::Openai
+        .schema_subset()
+        .apply(&json!({ "properties": { "a": { "type": "any" } } }));
+    assert_eq!(kept.schema, json!({ "type": "object", "properties": {} }));
+    assert_eq!(kept.downgrades, ["its schema is not valid and is left out"]);
+}
+
+fn tool(name: &str, schema: Value) -> ToolDefinition {
+    let name = ToolName::plain(name);
+    let mut tool = ToolDefinition::new(name, ToolSource::Internal, "program", Origin::Program);
+    tool.input_schema = schema.into();
+    tool
+}
+
+#[test]
+fn names_of_properties_are_changed_for_the_model_and_back_for_the_tool() {
+    let nested = json!({ "properties": { "größe": { "type": "integer" } } });
+    let tool = tool(
+        "find",
+        json!({ "properties": { "filter[id]": nested, "id": {} }, "required": ["filter[id]"] }),
+    );
+    let exported = ModelFormat::Anthropic.export([&tool]);
+    let schema = &exported.tools[0].definition["input_schema"];
+    let filter = schema["required"][0].as_str().unwrap();
+    assert!(filter.starts_with("filter_id__"), "{schema}");
+    let size = schema["properties"][filter]["properties"].as_object().unwrap().keys().next();
+    let arguments = json!({ filter: { size.unwrap(): 3 }, "id": 1 });
+    let call = RequestedCall {
+        id: None,
+        name: "find".into(),
+        arguments: Ok(arguments.as_object().cloned().unwrap()),
+    };
+    assert!(call.has_changed_names());
+    let own = exported.tool("find").unwrap().own_arguments(call.arguments.unwrap());
+    assert_eq!(json!(own), json!({ "filter[id]": { "größe": 3 }, "id": 1 }));
+}
+
+#[test]
+fn a_name_that_looks_like_a_shortened_one_keeps_it_and_the_other_gets_a_longer_digest() {
+    let long = "a".repeat(70);
+    let shortened = ModelFormat::Openai.export([&tool(&long, json!({}))]).tools.remove(0).name;
+    let tools = [tool(&long, json!({})), tool(&shortened, json!({}))];
+    let exported = ModelFormat::Openai.export(&tools);
+    assert_eq!(exported.tool(&shortened).unwrap().full_name, shortened);
+    let other = &exported.tools[0].name;
+    assert!(other.len() <= 64 && *other != shortened, "{other}");
+    assert_eq!(exported.tool(other).unwrap().full_name, long);
+}
+
+#[test]
+fn answers_hold_nothing_that_a_provider_refuses() {
+    let call = RequestedCall { id: Some("a".into()), name: "f".into(), arguments: Ok(Map::new()) };
+    let sent = |content: Value, is_error: bool| {
+        let content = content.as_array().cloned().unwrap();
+        let answer = CallAnswer { content, structured: None, is_error };
+        ModelFormat::Anthropic.answer_messages(&[(call.clone(), answer)]).remove(0)["content"][0]
+            .clone()
+    };
+    // An empty text, and a picture in a failure.
+    let empty = sent(json!([{ "type": "text", "text": "" }]), false);
+    assert_eq!(empty, json!({ "type": "tool_result", "tool_use_id": "a" }));
+    let picture = json!([{ "type": "image", "mimeType": "image/png", "data": "iVBORw0K" }]);
+    assert_eq!(sent(picture, true)["content"][0]["type"], "text");
+}
+
+#[test]
+fn responses_as_the_sdks_dump_them_are_read() {
+    let dumped = json!({ "candidates": [{ "content": { "role": "model", "parts": [
+        { "text": "hm", "function_call": null },
+        { "text": null, "function_call": { "id": null, "name": "f", "args": { "a": 1 } } },
+    ] } }] });
+    let calls = ModelFormat::Gemini.requested_calls(&dumped).unwrap();
+    assert_eq!((calls.len(), calls[0].name.as_str(), &calls[0].id), (1, "f", &None));
+    let custom = json!({ "role": "assistant", "tool_calls": [
+        { "id": "a", "type": "custom", "custom": { "name": "sql", "input": "select 1" } },
+        { "id": "b", "type": "function", "function": { "name": "f", "arguments": "{}" } },
+    ] });
+    let calls = ModelFormat::Openai.requested_calls(&custom).unwrap();
+    assert_eq!((calls.len(), calls[0].id.as_deref()), (1, Some("b")));
 }
 
 #[test]
@@ -178,7 +298,7 @@ proptest! {
     #[test]
     fn names_are_always_allowed_and_never_become_one(a in "\\PC{1,200}", b in "\\PC{1,200}") {
         for format in ModelFormat::ALL {
-            let rule = format.name_rule();
+            let Some(rule) = format.name_rule() else { continue };
             let name = rule.apply(&a);
             prop_assert!(name.len() <= rule.longest && !name.is_empty());
             prop_assert!(name.chars().all(|c| c.is_ascii_alphanumeric() || rule.extra.contains(c)));

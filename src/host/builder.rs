@@ -61,6 +61,7 @@ impl ToolHostBuilder {
     }
 
     /// What the providers' questions pass through, so that a person is asked one thing at a time.
+    #[doc(hidden)] // for the program's own commands
     #[must_use]
     pub fn questions(mut self, questions: Arc<QuestionQueue>) -> Self {
         self.pipeline.questions = questions;
@@ -75,6 +76,7 @@ impl ToolHostBuilder {
     }
 
     /// Knows the secrets that must not be recorded or shown.
+    #[doc(hidden)] // for the program's own commands
     #[must_use]
     pub fn masker(mut self, masker: Masker) -> Self {
         self.pipeline.masker = masker;
@@ -83,6 +85,7 @@ impl ToolHostBuilder {
 
     /// What the tools were when a person accepted them; a tool that has changed since is marked,
     /// and its entry says whether it may still be called.
+    #[doc(hidden)] // for the program's own commands
     #[must_use]
     pub fn pins(mut self, pins: Pins) -> Self {
         self.directory.pins = pins;
@@ -90,6 +93,7 @@ impl ToolHostBuilder {
     }
 
     /// The clock that measures durations; the system's by default.
+    #[doc(hidden)] // for the program's own commands
     #[must_use]
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.pipeline.clock = clock;
@@ -97,6 +101,7 @@ impl ToolHostBuilder {
     }
 
     /// The source of fresh identities.
+    #[doc(hidden)] // for the program's own commands
     #[must_use]
     pub fn ids(mut self, ids: Arc<dyn Ids>) -> Self {
         self.pipeline.ids = ids;
@@ -182,6 +187,7 @@ impl ToolHostBuilder {
     }
 
     /// Entries out of service, so that asking for one says why.
+    #[doc(hidden)] // for the program's own commands
     #[must_use]
     pub fn disabled(mut self, entries: Vec<DisabledEntry>) -> Self {
         self.directory.disabled = entries;
@@ -190,6 +196,7 @@ impl ToolHostBuilder {
 
     /// Adds a type of components that can be registered while the host runs, under its type key. Of
     /// two with one key the later is taken.
+    #[doc(hidden)] // for the program's own commands
     #[must_use]
     pub fn kind(mut self, key: &str, factory: Arc<dyn ComponentFactory>) -> Self {
         self.directory.factories.insert(key.to_owned(), factory);
@@ -198,6 +205,7 @@ impl ToolHostBuilder {
 
     /// What makes the providers of MCP servers that are registered while the host runs; without it
     /// none can be.
+    #[doc(hidden)] // for the program's own commands
     #[must_use]
     pub fn client_factory(mut self, factory: Arc<dyn ComponentFactory>) -> Self {
         self.directory.client_factory = Some(factory);

@@ -12,7 +12,7 @@ use super::request::CallRequest;
 use super::{ToolHost, variables};
 use crate::model::{
     CallId, CallRecord, CallerRecord, Error, ErrorKind, HostEvent, JsonObject, RecordedOutcome,
-    Signal, ToolDefinition, ToolResult, ToolSource,
+    Signal, ToolDefinition, ToolResult, ToolSource, TraceContext,
 };
 use crate::util::text::truncate;
 
@@ -20,6 +20,8 @@ use crate::util::text::truncate;
 pub(super) struct ActiveCallRecord<'a> {
     host: &'a ToolHost,
     pub(super) call: CallRecord,
+    /// Where the call stands in a trace.
+    pub(super) trace: Option<TraceContext>,
     pub(super) started: Instant,
     pub(super) attempts: u32,
     /// How long a person took to approve it, before it started.
@@ -118,8 +120,13 @@ impl<'a> ActiveCallRecord<'a> {
     ///
     /// # Errors
     /// When the record is unsafe to write, or required and cannot be written.
-    pub(super) fn open(host: &'a ToolHost, call: CallRecord) -> Result<Self, Error> {
+    pub(super) fn open(
+        host: &'a ToolHost,
+        call: CallRecord,
+        trace: Option<&TraceContext>,
+    ) -> Result<Self, Error> {
         let warnings = record_intent(host, &call)?;
+        let trace = host.pipeline.recorder.begin_span(&call, trace);
         host.sessions.events.emit(HostEvent::CallStarted {
             call_id: call.id.clone(),
             tool: call.tool.clone(),
@@ -129,6 +136,7 @@ impl<'a> ActiveCallRecord<'a> {
         Ok(Self {
             host,
             call,
+            trace,
             started,
             attempts: 0,
             approval_wait: Duration::ZERO,

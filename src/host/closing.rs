@@ -41,6 +41,7 @@ impl ToolHost {
         // Each provider bounds its shutdown; the bound here is for one that does not.
         let _elapsed = tokio::time::timeout(limits::STOP_GRACE_PERIOD * 2, all).await;
         self.sessions.live.clear();
+        self.pipeline.recorder.close().await;
     }
 }
 

@@ -124,7 +124,8 @@ impl ToolHost {
         let mut recorded =
             new_call_record(self, &tool.definition, &call_id, parent, asked, &decision);
         recorded.protocol.clone_from(&route.protocol);
-        let mut record = ActiveCallRecord::open(self, recorded)?;
+        let trace = self.sessions.trace_of(request);
+        let mut record = ActiveCallRecord::open(self, recorded, trace)?;
         record.approval_wait = approval_wait;
         // Refusals ended the call before; what is left are warnings.
         record.warnings.extend(self.check_pin(&tool.definition).unwrap_or_default());
@@ -330,10 +331,12 @@ impl ToolHost {
             let ended = CancellationToken::new();
             let _ends_what_it_calls = ended.clone().drop_guard();
             let owner = (record.call.id.clone(), call.name.full());
-            let nested = HostCaller::new(self, request, nesting, owner, ended);
+            let trace = record.trace.clone();
+            let nested = HostCaller::new(self, request, nesting, owner, (trace.clone(), ended));
             let context = ToolContext {
                 caller: Some(Arc::new(nested)),
                 ancestors: nesting.chain.clone(),
+                trace,
                 ..self.sessions.context(request, record.call.id.clone(), definition, &limits)
             };
             let context = caller::without_secrets(context, definition, &self.pipeline.masker);

@@ -15,6 +15,7 @@ pub mod content;
 pub mod describe;
 pub mod example;
 pub mod form;
+pub mod function_tool;
 pub mod handler;
 pub mod limits;
 pub mod link;
@@ -33,6 +34,7 @@ pub mod rerun;
 pub mod retry;
 pub mod servers;
 pub mod sessions;
+pub mod usage_counter;
 pub mod validate;
 
 mod attempt;
@@ -43,6 +45,7 @@ mod closing;
 mod directory;
 mod dispatch;
 mod failover;
+mod model_call;
 mod not_found;
 mod out_of_service;
 mod output_check;
@@ -182,6 +185,7 @@ impl ToolHost {
 
     /// The same definitions without known values, to be shown or kept. They are no longer what a pin
     /// or a fingerprint is made of.
+    #[doc(hidden)] // for the program's own commands
     pub fn masked_definitions(&self, tools: &[Arc<ToolDefinition>]) -> Vec<Arc<ToolDefinition>> {
         let mut tools = tools.to_vec();
         for tool in &mut tools {
@@ -236,12 +240,14 @@ impl ToolHost {
     }
 
     /// Whether a call of this tool may run, would be asked about, or is refused.
+    #[doc(hidden)] // for the program's own commands
     pub fn decision(&self, tool: &ToolDefinition) -> policy::Decision {
         self.pipeline.decision(tool)
     }
 
     /// Arguments as they are recorded: what is secret, by its value, its name or the schema, is
     /// replaced.
+    #[doc(hidden)] // for the program's own commands
     pub fn mask_arguments(&self, arguments: &JsonObject, schema: &serde_json::Value) -> JsonObject {
         self.pipeline.masked_arguments(arguments, schema)
     }

@@ -16,6 +16,7 @@ use crate::model::{Error, ServerStatus, ToolDefinition};
 impl ToolHost {
     /// The servers whose entries cannot be used and of which something may be shown, with the reason
     /// as their state.
+    #[doc(hidden)] // for the program's own commands
     pub fn servers_out_of_service(&self) -> Vec<ServerStatus> {
         let view = self.profiles.default_view();
         let entries = self.directory.disabled.iter().filter(|entry| view.may_show_disabled(entry));

@@ -32,12 +32,14 @@ impl CurrentPins {
 
 impl ToolHost {
     /// The pins that calls and listings are compared with.
+    #[doc(hidden)] // for the program's own commands
     pub fn pins(&self) -> Arc<Pins> {
         self.directory.pins.get()
     }
 
     /// Compares calls and listings with these pins from now on. Tools are listed again when they
     /// are asked for next, over the connections there are; calls that run are not disturbed.
+    #[doc(hidden)] // for the program's own commands
     pub fn replace_pins(&self, content: PinFileContent) {
         let context = Arc::clone(self.pins().context());
         self.directory.pins.replace(Pins::new(context, content));
@@ -47,6 +49,7 @@ impl ToolHost {
     }
 
     /// Compares a listing with pins: the host's own, or others.
+    #[doc(hidden)] // for the program's own commands
     pub fn compare(&self, pins: &Pins, catalogue: &Catalogue) -> PinReport {
         let mut report = PinReport::new(pins, catalogue, &|server| self.instructions(server));
         let servers = report.servers.iter_mut().flat_map(|server| &mut server.changes);
@@ -62,11 +65,13 @@ impl ToolHost {
     }
 
     /// A pin of the tool as it is now.
+    #[doc(hidden)] // for the program's own commands
     pub fn pin(&self, tool: &ToolDefinition) -> Pin {
         Pin::of(tool, &|text| self.pipeline.masker.text(text))
     }
 
     /// What a connected server tells models, to be pinned.
+    #[doc(hidden)] // for the program's own commands
     pub fn pin_instructions(&self, server: &str) -> Option<PinnedText> {
         Some(PinnedText::of(&self.instructions(server)?, &|text| self.pipeline.masker.text(text)))
     }

@@ -1,8 +1,10 @@
 //! The port for recording every call, before and after it runs.
 
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
 use thiserror::Error;
 
-use crate::model::{CallRecord, RecordedOutcome, ToolResult};
+use crate::model::{CallRecord, RecordedOutcome, ToolResult, TraceContext};
 
 /// Why a record was not kept.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -23,6 +25,16 @@ pub trait Recorder: Send + Sync {
     /// Whether calls are recorded at all; `false` when a person switched the audit log off.
     fn is_switched_on(&self) -> bool {
         true
+    }
+
+    /// The place that a call has in a trace from now on, for what the tool does on its behalf: the
+    /// caller's, unless the recorder begins a span of its own for the call.
+    fn begin_span(
+        &self,
+        _call: &CallRecord,
+        parent: Option<&TraceContext>,
+    ) -> Option<TraceContext> {
+        parent.cloned()
     }
 
     /// Writes what is about to be dispatched.
@@ -54,6 +66,11 @@ pub trait Recorder: Send + Sync {
         outcome: &RecordedOutcome,
     ) -> Result<(), RecordError> {
         self.record_outcome(call, outcome, None)
+    }
+
+    /// Sends what it still holds, within a limit of its own; asked once, when the host has closed.
+    fn close(&self) -> BoxFuture<'_, ()> {
+        std::future::ready(()).boxed()
     }
 }
 

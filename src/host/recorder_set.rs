@@ -14,9 +14,7 @@ use super::recorder::{RecordError, Recorder};
 use crate::audit::AuditLog;
 use crate::catalogue::fingerprint;
 use crate::history::HistoryLog;
-use crate::model::{
-    CallRecord, ErrorKind, EventSink, HostEvent, RecordedOutcome, ToolDefinition, ToolResult,
-};
+use crate::model::{CallRecord, EventSink, HostEvent, RecordedOutcome, ToolDefinition, ToolResult};
 use crate::stats::{Spool, SpoolRow};
 use crate::util::append::AppendError;
 use crate::util::clock::Clock;
@@ -99,23 +97,13 @@ impl RecorderSet {
         written.map_err(|error| store_error("audit log", error))
     }
 
-    /// Every attempt is counted, also one that was refused before it was sent: only calls that went
-    /// well have a duration. Not counted is what a person gave up before it was sent, and the refusal
-    /// of a name of which nobody knows whether it is a tool.
     fn write_spool(
         &self,
         now: Duration,
         call: &CallRecord,
         outcome: &RecordedOutcome,
     ) -> Result<(), RecordError> {
-        let is_known = call.definition.is_some() || call.server.is_some();
-        let is_counted = outcome.attempts > 0
-            || match outcome.failure {
-                Some(ErrorKind::Interrupted(_)) => false,
-                Some(ErrorKind::Denied) => is_known,
-                _ => true,
-            };
-        let spool = self.stores.spool.as_ref().filter(|_| is_counted);
+        let spool = self.stores.spool.as_ref().filter(|_| call.is_counted(outcome));
         let Some(spool) = spool else { return Ok(()) };
         let written = spool.append(&SpoolRow::new(now, call, outcome));
         self.emit_warnings(spool.take_notes());
@@ -224,7 +212,8 @@ mod tests {
     use super::*;
     use crate::audit::log::AuditedProcess;
     use crate::model::{
-        CallId, CallerRecord, Origin, QuestionOutcome, QuestionRecord, ToolName, ToolSource,
+        CallId, CallerRecord, ErrorKind, Origin, QuestionOutcome, QuestionRecord, ToolName,
+        ToolSource,
     };
     use crate::util::append::RecordLocation;
     use crate::util::clock::SystemClock;

@@ -201,6 +201,17 @@ impl CallRequest {
             cancel: CancellationToken::new(),
         }
     }
+
+    /// A call with the arguments of a JSON object, such as `json!({ "city": "Oslo" })`.
+    ///
+    /// # Errors
+    /// A usage error for JSON that is no object.
+    pub fn json(name: impl Into<String>, arguments: serde_json::Value) -> Result<Self, Error> {
+        match arguments {
+            serde_json::Value::Object(object) => Ok(Self::new(name, CallArguments::Object(object))),
+            _ => Err(Error::usage("the arguments of a call have to be a JSON object")),
+        }
+    }
 }
 
 /// A call that is not made: what it would come to.

@@ -90,6 +90,7 @@ impl ToolHost {
     ///
     /// # Errors
     /// When the tool is not found any more, or who has it does not answer.
+    #[doc(hidden)] // for the program's own commands
     pub async fn has_changed_since(&self, entry: &HistoryEntry) -> Result<Option<bool>, Error> {
         let tool = self.find(&entry.tool, &LookupScope::default()).await?;
         let now = fingerprint::fingerprint(&tool);

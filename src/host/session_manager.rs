@@ -93,6 +93,11 @@ impl SessionManager {
         }
     }
 
+    /// Where a request stands in the caller's trace.
+    pub(super) fn trace_of<'a>(&'a self, request: &'a CallRequest) -> Option<&'a TraceContext> {
+        request.trace.as_ref().or(self.trace.as_ref())
+    }
+
     /// What a tool is told about the call it runs. Of variables only those stay that the tool
     /// accepts.
     pub(super) fn context(
@@ -109,7 +114,7 @@ impl SessionManager {
             call_id,
             session_id,
             user_id,
-            trace: request.trace.clone().or_else(|| self.trace.clone()),
+            trace: self.trace_of(request).cloned(),
             cwd,
             environment,
             metadata,

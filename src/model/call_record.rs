@@ -52,6 +52,21 @@ impl CallRecord {
     }
 }
 
+impl CallRecord {
+    /// Whether statistics count the call. Every attempt is counted, also one that was refused before it
+    /// was sent; only calls that went well have a duration there. Not counted is what a person gave up
+    /// before it was sent, and the refusal of a name of which it is not known whether it is a tool's.
+    pub fn is_counted(&self, outcome: &RecordedOutcome) -> bool {
+        let is_known = self.definition.is_some() || self.server.is_some();
+        outcome.attempts > 0
+            || match outcome.failure {
+                Some(ErrorKind::Interrupted(_)) => false,
+                Some(ErrorKind::Denied) => is_known,
+                _ => true,
+            }
+    }
+}
+
 /// Whose call it is, as the records keep it. Of what the call carries only names are kept.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CallerRecord {

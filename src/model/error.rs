@@ -219,6 +219,7 @@ impl Error {
     }
 
     /// Files of records that cannot be read.
+    #[doc(hidden)] // for the program's own commands
     pub fn unreadable_records(error: AppendError) -> Self {
         match error {
             AppendError::Unsafe(why) => Self::denied(format!("not read: {why}"))

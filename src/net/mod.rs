@@ -10,6 +10,8 @@ pub mod dial;
 pub mod errors;
 pub mod excerpt;
 pub mod fetch;
+#[cfg(feature = "otel")]
+pub mod otlp;
 pub mod redirect;
 pub mod response;
 mod tls;

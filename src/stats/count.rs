@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use super::granularity::Granularity;
 use super::spool::SpoolRow;
+use crate::model::{ErrorKind, RecordedOutcome};
 use crate::util::histogram::Durations;
 use crate::util::number::float;
 
@@ -112,6 +113,18 @@ impl CallCounts {
         (self.ended() > 0).then_some(share)
     }
 
+    /// Adds a call that ended.
+    #[doc(hidden)] // for the program's own commands
+    pub fn add_call(&mut self, outcome: &RecordedOutcome) {
+        let kind = outcome.failure.map(ErrorKind::as_str).unwrap_or_default();
+        self.add(&CountedCall {
+            kind: kind.into(),
+            duration: outcome.duration,
+            attempts: outcome.attempts.max(1),
+            bytes: outcome.result_bytes,
+        });
+    }
+
     /// What went wrong in how many calls, and how many were cancelled, by the words of the spool.
     pub(super) fn unsuccessful(&self) -> BTreeMap<String, u64> {
         let cancelled = (self.cancelled > 0).then(|| (CANCELLED.to_owned(), self.cancelled));
@@ -120,6 +133,7 @@ impl CallCounts {
 
     /// Adds calls that did not succeed, by the word of the spool: failures of a kind, or cancelled
     /// ones.
+    #[doc(hidden)] // for the program's own commands
     pub fn add_failures(&mut self, kind: &str, count: u64) {
         if kind == CANCELLED {
             self.cancelled = self.cancelled.saturating_add(count);

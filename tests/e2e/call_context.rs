@@ -7,7 +7,7 @@ use crate::support::{Run, Sandbox};
 const PARENT: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 
 /// An MCP server that answers each call with the `_meta` it came with.
-const SERVER: &str = r#"
+pub(crate) const SERVER: &str = r#"
 import json, sys
 for line in sys.stdin:
     message = json.loads(line)

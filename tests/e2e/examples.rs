@@ -107,3 +107,46 @@ fn a_program_registers_and_removes_everything_while_its_host_runs() {
         "{run}"
     );
 }
+
+#[test]
+fn a_provider_of_a_programs_own_lists_what_comes_later_and_reports_progress() {
+    let room = Sandbox::new();
+    let run = room.program(example("provider").to_str().unwrap(), []).check();
+    let expected = "\
+progress: counting by 1
+{\"value\":1}
+progress: counting by 2
+{\"value\":3}
+counter-errors counter-visits
+progress: counting by 1
+{\"value\":1}
+";
+    assert_eq!(run.exits(0).out(), expected, "{run}");
+}
+
+#[test]
+fn a_program_serves_its_host_over_streams_of_its_own() {
+    let room = Sandbox::new();
+    let run = room.program(example("serve_in_process").to_str().unwrap(), []).check();
+    let expected = "\
+server: \"toolhost\"
+tool: \"greet\"
+\"hello Ada, in session client 1\"
+";
+    assert_eq!(run.exits(0).out(), expected, "{run}");
+}
+
+#[test]
+fn a_models_calls_run_in_a_loop_of_a_programs_own() {
+    let room = Sandbox::new();
+    let run = room.program(example("agent_loop").to_str().unwrap(), []).check();
+    let expected = "\
+tools: \"weather\"
+\"a\": \"snow, -4 °C\"
+\"b\": \"no station in Atlantis\"
+\"c\": \"2 problems with the arguments of 'weather'\\ncity: is required\\ntown: is not known\"
+\"It snows in Oslo.\"
+2 calls, failures: tool 1
+";
+    assert_eq!(run.exits(0).out(), expected, "{run}");
+}

@@ -71,6 +71,8 @@ mod special_files;
 mod stats;
 mod storage;
 mod support;
+#[cfg(feature = "otel")]
+mod telemetry;
 mod terminal;
 mod tidy;
 mod tracing;

@@ -9,10 +9,10 @@ use serde_json::Value;
 use super::export::{FormatArg, chosen_format};
 use crate::cli::context::{CommandContext, CommandResult, StartScope};
 use crate::cli::output::{Format, plural};
-use crate::formats::{CallAnswer, ExportedCatalogue, ModelFormat, RequestedCall, is_changed_name};
+use crate::formats::{ExportedCatalogue, ModelFormat, RequestedCall};
 use crate::host::ToolHost;
 use crate::host::limits::MAX_PARALLEL_CALLS;
-use crate::host::request::{CallArguments, CallRequest, ListScope};
+use crate::host::request::ListScope;
 use crate::model::Error;
 
 /// The longest response that is read, in bytes.
@@ -57,7 +57,15 @@ pub async fn run(args: &DispatchArgs, context: &CommandContext) -> CommandResult
         context.assemble_attached(StartScope::Named(&names, &[]), "toolhost dispatch").await?;
     let exported = exported_names(&assembly.host, dialect, &calls).await;
     let answers = stream::iter(calls)
-        .map(|call| answer(&assembly.host, &exported, call, args, context))
+        .map(|call| async {
+            let answer = assembly.host.answer_model(&exported, &call, |request| {
+                request.assume_yes = args.yes;
+                request.session.clone_from(&args.session);
+                request.cancel = context.cancel.clone();
+            });
+            let answer = answer.await;
+            (call, answer)
+        })
         .buffered(MAX_PARALLEL_CALLS)
         .collect::<Vec<_>>()
         .await;
@@ -86,7 +94,7 @@ async fn read_response() -> Result<Value, Error> {
     serde_json::from_str(&text).map_err(|error| fail(format!("it is no JSON: {error}")))
 }
 
-/// The names that the model was given. All servers are asked only when a name is not the tool's own.
+/// The names that the model was given. All servers are asked only when a name may be changed.
 async fn exported_names(
     host: &ToolHost,
     dialect: ModelFormat,
@@ -98,53 +106,10 @@ async fn exported_names(
         let exported = dialect.export(offered.iter().map(|tool| tool.definition.as_ref()));
         let is_complete = calls
             .iter()
-            .all(|call| exported.full_name(&call.name).is_some() || !is_changed_name(&call.name));
+            .all(|call| exported.tool(&call.name).is_some() || !call.has_changed_names());
         if is_complete || scope == ListScope::Everything {
             return exported;
         }
     }
     ExportedCatalogue::default()
-}
-
-async fn answer(
-    host: &ToolHost,
-    exported: &ExportedCatalogue,
-    call: RequestedCall,
-    args: &DispatchArgs,
-    context: &CommandContext,
-) -> (RequestedCall, CallAnswer) {
-    let arguments = match &call.arguments {
-        Ok(arguments) => arguments.clone(),
-        Err(raw) => {
-            let answer = CallAnswer::failure(format!("{raw}; as written: {}", raw.text));
-            return (call, answer);
-        }
-    };
-    let name = exported.full_name(&call.name).unwrap_or(&call.name);
-    let request = CallRequest {
-        assume_yes: args.yes,
-        session: args.session.clone(),
-        cancel: context.cancel.clone(),
-        ..CallRequest::new(name, CallArguments::Object(arguments))
-    };
-    let answer = match host.call(request).await {
-        Ok(outcome) => match outcome.result {
-            Ok(result) => CallAnswer {
-                is_error: !result.success || result.error.is_some(),
-                content: result.content,
-                structured: result.structured,
-            },
-            Err(error) => CallAnswer::failure(words(&error)),
-        },
-        Err(error) => CallAnswer::failure(words(&error)),
-    };
-    (call, answer)
-}
-
-/// An error as a model reads it: what happened, and what to do.
-fn words(error: &Error) -> String {
-    match error.hint() {
-        Some(hint) => format!("{error}\nhint: {hint}"),
-        None => error.to_string(),
-    }
 }

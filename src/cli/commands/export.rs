@@ -96,15 +96,18 @@ pub async fn run(args: &ExportArgs, context: &CommandContext) -> CommandResult {
     entry_checks::require_servers(&assembly.configuration, &args.server, &known)?;
     let catalogue = assembly.host.catalogue(&scope).await;
     let offered = assembly.host.offerable_tools(&catalogue);
-    let wanted = offered.iter().map(|tool| tool.definition.as_ref()).filter(|tool| {
+    // Names are given among all tools, so that they do not depend on which of them are wanted.
+    let mut exported = dialect.export(offered.iter().map(|tool| tool.definition.as_ref()));
+    let mut wanted = offered.iter().map(|tool| {
         let is_of_server = args.server.is_empty()
-            || tool.server().is_some_and(|s| args.server.iter().any(|w| w == s));
-        let name = tool.name.full();
+            || tool.definition.server().is_some_and(|s| args.server.iter().any(|w| w == s));
+        let name = tool.definition.name.full();
         is_of_server
             && (args.patterns.is_empty()
                 || args.patterns.iter().any(|p| pattern::matches(p, &name)))
     });
-    let exported = dialect.export(wanted);
+    exported.tools.retain(|_| wanted.next().unwrap_or(false));
+    warn_of_size(&exported, dialect, &context.output);
     warn_of_downgrades(&exported, dialect, &context.output);
     let printed = if format == Format::Yaml { Format::Yaml } else { Format::Json };
     context.output.value(printed, &exported.definitions())?;
@@ -115,6 +118,17 @@ pub async fn run(args: &ExportArgs, context: &CommandContext) -> CommandResult {
     match views::catalogue::verdict(&catalogue, !exported.tools.is_empty()) {
         None => Ok(()),
         Some(error) => Err(error.into()),
+    }
+}
+
+fn warn_of_size(exported: &ExportedCatalogue, dialect: ModelFormat, output: &Output) {
+    let count = exported.tools.len();
+    if let Some(most) = dialect.most_tools().filter(|most| count > *most) {
+        output.warn(&format!(
+            "{count} tools, and a request in the format {} takes {most}; name those you need, \
+             such as 'github-*'",
+            dialect.as_str()
+        ));
     }
 }
 

@@ -16,7 +16,7 @@ use crate::cli::context::{CommandContext, CommandResult};
 use crate::cli::output::{Output, StyledLine};
 use crate::config::spec::ProfileSpec;
 use crate::host::unknown_profile;
-use crate::model::{Error, EventSink};
+use crate::model::Error;
 use crate::serve::catalogue_server::{CatalogueServer, ClientRegistry, ServeSettings};
 use crate::serve::listen::access::AccessRules;
 use crate::serve::listen::authentication::Authenticator;
@@ -280,11 +280,10 @@ fn owner_token(args: &ServeArgs, context: &CommandContext) -> Result<Option<Secr
 
 /// The clients answer what is asked; nothing of it reaches this terminal.
 fn front_end(clients: &Arc<ClientRegistry>, context: &CommandContext) -> Result<FrontEnd, Error> {
-    let events = Arc::clone(clients);
     Ok(FrontEnd {
         approver: Arc::clone(clients) as _,
         inbox: Arc::clone(clients) as _,
-        events: EventSink::new(move |event| events.deliver(event)),
+        events: clients.events(),
         traffic: context.trace_outputs.sink(&context.output)?,
     })
 }

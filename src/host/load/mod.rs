@@ -92,6 +92,7 @@ impl ToolHost {
     /// # Errors
     /// As for a call; and a tool that would ask a person, or says that it is not read-only, is
     /// refused unless writes are allowed.
+    #[doc(hidden)] // for the program's own commands
     pub async fn load_target(&self, request: &LoadTargetRequest) -> Result<LoadTarget, Error> {
         require_audit(self, &request.name)?;
         let call_id = self.pipeline.new_call_id();
@@ -285,7 +286,9 @@ impl LoadTarget {
     fn context(&self) -> ToolContext {
         let owner = (self.call_id.clone(), self.definition().name.full());
         let ended = self.call.cancel.child_token();
-        let nested = HostCaller::new(&self.host, &self.call, &Nesting::default(), owner, ended);
+        let trace = self.call.trace.clone();
+        let nested =
+            HostCaller::new(&self.host, &self.call, &Nesting::default(), owner, (trace, ended));
         let tool = self.definition();
         let sessions = &self.host.sessions;
         let context = sessions.context(&self.call, self.call_id.clone(), tool, &self.limits);

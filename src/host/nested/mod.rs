@@ -83,13 +83,13 @@ pub(super) struct HostCaller {
 
 impl HostCaller {
     /// Calls on behalf of the call `id` of the tool `name`, which was asked for by `request` and
-    /// stands at `outer`.
+    /// stands at `outer` and in `trace`.
     pub(super) fn new(
         host: &ToolHost,
         request: &CallRequest,
         outer: &Nesting,
         (id, name): (CallId, String),
-        ended: CancellationToken,
+        (trace, ended): (Option<TraceContext>, CancellationToken),
     ) -> Self {
         Self {
             host: host.weak_self.clone(),
@@ -99,7 +99,7 @@ impl HostCaller {
             environment: request.environment.clone(),
             metadata: request.metadata.clone(),
             user_id: request.user_id.clone(),
-            trace: request.trace.clone(),
+            trace,
             assume_yes: request.assume_yes_nested,
             ended,
         }

@@ -88,8 +88,7 @@ impl ToolHost {
         let asked = self.asked_servers(search, failover);
         let item = (ListKind::Resources, uri);
         let mut resources = asked.list(self.all_resources(asked.search(search))).await;
-        let is_shown =
-            |r: &Resource| search.view.shows_offering(&ToolName::of(&r.server, &r.name));
+        let is_shown = |r: &Resource| search.view.shows_offering(&ToolName::of(&r.server, &r.name));
         let is_hidden = |r: &&Resource| r.uri == uri && !is_shown(r);
         let hiding: Vec<String> =
             resources.items.iter().filter(is_hidden).map(|r| r.server.clone()).collect();

@@ -39,7 +39,8 @@ impl ToolHost {
     /// An address that no server or several have, an unknown profile, metadata that is too large, and
     /// what reading ran into.
     pub async fn read(&self, uri: &str, request: &ItemRequest) -> Result<ResourceContents, Error> {
-        let asked = || HostQuery::Read { uri: uri.to_owned(), request: self.complete_item(request) };
+        let asked =
+            || HostQuery::Read { uri: uri.to_owned(), request: self.complete_item(request) };
         if let Some(answer) = self.ask_link(asked, &request.cancel).await {
             return answer;
         }
@@ -148,7 +149,8 @@ impl ToolHost {
         query: CompletionQuery,
         request: &ItemRequest,
     ) -> Result<Completion, Error> {
-        let asked = || HostQuery::Complete { query: query.clone(), request: self.complete_item(request) };
+        let asked =
+            || HostQuery::Complete { query: query.clone(), request: self.complete_item(request) };
         if let Some(answer) = self.ask_link(asked, &request.cancel).await {
             return answer;
         }

@@ -98,6 +98,7 @@ impl ToolHost {
 
     /// How often something was registered or removed. Who may have missed an event compares it with
     /// what it was.
+    #[doc(hidden)] // for the program's own commands
     pub fn registration_version(&self) -> u64 {
         self.directory.registration_version()
     }

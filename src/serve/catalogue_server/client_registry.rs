@@ -11,9 +11,13 @@ use async_trait::async_trait;
 use serde_json::{Value, json};
 use tokio::sync::{broadcast, mpsc, oneshot};
 
+use crate::audit::Masker;
 use crate::host::approval::{Approval, ApprovalRequest, Approver};
+use crate::host::builder::ToolHostBuilder;
+use crate::host::questions::QuestionQueue;
 use crate::model::{
-    CallId, HostEvent, ListKind, LogLevel, Question, QuestionBody, QuestionHandler, QuestionReply,
+    CallId, EventSink, HostEvent, ListKind, LogLevel, Question, QuestionBody, QuestionHandler,
+    QuestionReply,
 };
 use crate::serve::background::protocol::{APPROVE, FrontEndQuestion};
 
@@ -83,6 +87,18 @@ impl ClientRegistry {
         Arc::new(Self { calls: Mutex::default(), changes })
     }
 
+    /// Lets the clients answer what a host asks and see what happens in it, before it is built.
+    pub fn attach(self: &Arc<Self>, host: ToolHostBuilder) -> ToolHostBuilder {
+        let questions = QuestionQueue::new(Arc::clone(self) as _, Masker::default());
+        host.approver(Arc::clone(self) as _).questions(Arc::new(questions)).events(self.events())
+    }
+
+    /// A sink that takes the events of a host to the clients that they concern.
+    pub fn events(self: &Arc<Self>) -> EventSink {
+        let clients = Arc::clone(self);
+        EventSink::new(move |event| clients.deliver(event))
+    }
+
     pub(super) fn changes(&self) -> broadcast::Sender<CatalogueChange> {
         self.changes.clone()
     }
@@ -102,6 +118,7 @@ impl ClientRegistry {
     }
 
     /// Takes an event of the host to the clients that it concerns. Never waits.
+    #[doc(hidden)] // for the program's own commands
     pub fn deliver(&self, event: HostEvent) {
         match event {
             HostEvent::CallStarted { call_id, parent: Some(parent), .. } => {

@@ -10,6 +10,7 @@ pub mod http;
 pub mod issued_tokens;
 pub mod oauth;
 pub mod stdio;
+pub mod stream;
 pub mod token;
 pub mod token_store;
 pub mod unix;

@@ -4,9 +4,7 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use super::connections;
-use super::line_stream::{LineSink, LineSource};
-use super::text_transport::TextTransport;
+use super::stream::serve_stream;
 use crate::model::Error;
 use crate::serve::catalogue_server::{CatalogueServer, ServedIdentity};
 
@@ -20,8 +18,6 @@ pub async fn serve(
     stop: &CancellationToken,
 ) -> Result<(), Error> {
     let (input, output) = rmcp::transport::stdio_pipes();
-    let client = server.connect(ServedIdentity { session: "stdio".to_owned(), is_alone });
-    let gone = client.gone();
-    let transport = TextTransport::new(LineSource::new(input), LineSink(output), gone);
-    connections::serve(client, transport, stop).await
+    let identity = ServedIdentity { session: "stdio".to_owned(), is_alone };
+    serve_stream(server, identity, input, output, stop).await
 }

@@ -14,9 +14,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
-use super::connections;
-use super::line_stream::{LineSink, LineSource};
-use super::text_transport::TextTransport;
+use super::stream::serve_stream;
 use crate::model::Error;
 use crate::serve::catalogue_server::{CatalogueServer, ServedIdentity};
 
@@ -78,14 +76,12 @@ impl UnixSocketListener {
                 }
             };
             let session = format!("unix-{}", Uuid::new_v4().simple());
-            let client = server.connect(ServedIdentity { session, is_alone: false });
-            let stop = stop.clone();
+            let identity = ServedIdentity { session, is_alone: false };
+            let (server, stop) = (Arc::clone(server), stop.clone());
             clients.spawn(async move {
-                let gone = client.gone();
                 let (input, output) = stream.into_split();
-                let transport = TextTransport::new(LineSource::new(input), LineSink(output), gone);
                 // What a client does wrong is told to the client.
-                let _ended = connections::serve(client, transport, &stop).await;
+                let _ended = serve_stream(&server, identity, input, output, &stop).await;
                 drop(place);
             });
         }

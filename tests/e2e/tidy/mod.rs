@@ -6,6 +6,7 @@
 
 mod circles;
 mod names;
+mod public_api;
 mod sources;
 mod texts;
 

@@ -1,0 +1,163 @@
+//! Tools made of a program's typed functions.
+//!
+//! Owns: the schemas and the conversions between a function's types and a call. Never does: register
+//! anything.
+
+use std::sync::Arc;
+
+use schemars::{JsonSchema, SchemaGenerator};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use super::ToolHost;
+use super::handler::ToolHandler;
+use super::registration::RegistrationError;
+use crate::model::{
+    Error, JsonObject, Origin, ToolContext, ToolDefinition, ToolName, ToolResult, ToolSource,
+};
+
+/// A tool that is an async function of the program.
+///
+/// The schema of its arguments is derived from their type, so doc comments on fields are what a model
+/// reads of them.
+///
+/// ```
+/// use schemars::JsonSchema;
+/// use serde::Deserialize;
+/// use toolhost::{CallRequest, Error, FunctionTool, ToolContext, ToolHost};
+///
+/// #[derive(Deserialize, JsonSchema)]
+/// struct Sum {
+///     /// The numbers to add.
+///     numbers: Vec<i64>,
+/// }
+///
+/// async fn sum(arguments: Sum, _: ToolContext) -> Result<String, Error> {
+///     Ok(arguments.numbers.iter().sum::<i64>().to_string())
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Error> {
+/// let host = ToolHost::builder().build();
+/// host.register_function(FunctionTool::new("sum", "Adds numbers", sum))?;
+/// let request = CallRequest::json("sum", serde_json::json!({ "numbers": [1, 2] }))?;
+/// assert_eq!(host.call(request).await?.result?.output, "3");
+/// # Ok(())
+/// # }
+/// ```
+pub struct FunctionTool {
+    definition: ToolDefinition,
+    handler: Arc<dyn ToolHandler>,
+}
+
+impl FunctionTool {
+    /// A tool of this name. The function gets its arguments as the type it takes, after they were
+    /// checked against the schema of that type, which has to be an object.
+    pub fn new<A, T, F, R>(name: &str, description: &str, function: F) -> Self
+    where
+        A: DeserializeOwned + JsonSchema,
+        T: ToolOutput,
+        F: Fn(A, ToolContext) -> R + Send + Sync + 'static,
+        R: Future<Output = Result<T, Error>> + Send + 'static,
+    {
+        let tool_name = ToolName::plain(name);
+        let origin = Origin::Program;
+        let mut definition =
+            ToolDefinition::new(tool_name, ToolSource::Internal, "program", origin);
+        definition.description = Some(description.to_owned());
+        definition.input_schema = Arc::new(schema_of::<A>());
+        definition.output_schema = T::schema().map(Arc::new);
+        let name = name.to_owned();
+        let handler = move |arguments: JsonObject, context: ToolContext| {
+            let arguments = serde_json::from_value::<A>(Value::Object(arguments));
+            let running =
+                arguments.map(|arguments| function(arguments, context)).map_err(|error| {
+                    Error::usage(format!("the arguments of '{name}' do not fit: {error}"))
+                });
+            async move { running?.await?.into_result() }
+        };
+        Self { definition, handler: Arc::new(handler) }
+    }
+
+    /// Changes what is said of the tool: its category, whether it needs approval, its limits.
+    #[must_use]
+    pub fn with(mut self, change: impl FnOnce(&mut ToolDefinition)) -> Self {
+        change(&mut self.definition);
+        self
+    }
+
+    /// The tool as it will be listed.
+    pub fn definition(&self) -> &ToolDefinition {
+        &self.definition
+    }
+}
+
+impl ToolHost {
+    /// Adds a tool that is an async function; from now on it is listed and called like any other.
+    ///
+    /// # Errors
+    /// As [`ToolHost::register`].
+    pub fn register_function(&self, tool: FunctionTool) -> Result<(), RegistrationError> {
+        let FunctionTool { definition, handler } = tool;
+        self.register(definition, move |arguments, context| handler.call(arguments, context))
+    }
+}
+
+/// What a [`FunctionTool`] may return: a text, a JSON value, a [`Structured`] value with a schema, or
+/// a whole [`ToolResult`].
+pub trait ToolOutput {
+    /// The schema that every result fits; `None` when nothing is promised.
+    fn schema() -> Option<Value> {
+        None
+    }
+
+    /// The result of the call.
+    ///
+    /// # Errors
+    /// A value that cannot be written as JSON.
+    fn into_result(self) -> Result<ToolResult, Error>;
+}
+
+impl ToolOutput for ToolResult {
+    fn into_result(self) -> Result<ToolResult, Error> {
+        Ok(self)
+    }
+}
+
+impl ToolOutput for String {
+    fn into_result(self) -> Result<ToolResult, Error> {
+        Ok(ToolResult::text(self))
+    }
+}
+
+impl ToolOutput for Value {
+    fn into_result(self) -> Result<ToolResult, Error> {
+        Ok(ToolResult::json(self))
+    }
+}
+
+/// A value that a tool returns as a structured result, with the schema of its type as the tool's
+/// output schema. The type has to be one that JSON writes as an object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Structured<T>(pub T);
+
+impl<T: Serialize + JsonSchema> ToolOutput for Structured<T> {
+    fn schema() -> Option<Value> {
+        Some(schema_of::<T>())
+    }
+
+    fn into_result(self) -> Result<ToolResult, Error> {
+        let value = serde_json::to_value(self.0)
+            .map_err(|error| Error::tool(format!("the result is no JSON: {error}")))?;
+        Ok(ToolResult::json(value))
+    }
+}
+
+fn schema_of<T: JsonSchema>() -> Value {
+    let mut schema = SchemaGenerator::default().into_root_schema_for::<T>();
+    // Which draft it is goes without saying, and an empty object says nothing of its properties.
+    schema.remove("$schema");
+    schema.insert("type".to_owned(), json!("object"));
+    schema.to_value()
+}

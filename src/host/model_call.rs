@@ -1,0 +1,55 @@
+//! Calls that a model asks for.
+//!
+//! Owns: from a call in a model's words to the answer in which the model reads what came of it. The
+//! dialects are `formats`'.
+
+use super::ToolHost;
+use super::request::{CallArguments, CallRequest};
+use crate::formats::{CallAnswer, ExportedCatalogue, RequestedCall};
+use crate::model::{Error, ToolResult};
+
+impl ToolHost {
+    /// Runs a call that a model asks for, under the rules of every call, and gives the answer to send
+    /// back. What goes wrong is told to the model too. `exported` is what the model was given, and
+    /// `adjust` says what the call has beside its name and arguments, such as a session.
+    pub async fn answer_model(
+        &self,
+        exported: &ExportedCatalogue,
+        call: &RequestedCall,
+        adjust: impl FnOnce(&mut CallRequest),
+    ) -> CallAnswer {
+        let arguments = match &call.arguments {
+            Ok(arguments) => arguments.clone(),
+            Err(raw) => return CallAnswer::failure(format!("{raw}; as written: {}", raw.text)),
+        };
+        let (name, arguments) = match exported.tool(&call.name) {
+            Some(tool) => (tool.full_name.as_str(), tool.own_arguments(arguments)),
+            None => (call.name.as_str(), arguments),
+        };
+        let mut request = CallRequest::new(name, CallArguments::Object(arguments));
+        adjust(&mut request);
+        match self.call(request).await.and_then(|outcome| outcome.result) {
+            Ok(result) => answer_of(result),
+            Err(error) => CallAnswer::failure(words(&error)),
+        }
+    }
+}
+
+fn answer_of(result: ToolResult) -> CallAnswer {
+    CallAnswer {
+        is_error: !result.success || result.error.is_some(),
+        content: result.content,
+        structured: result.structured,
+    }
+}
+
+/// An error as a model reads it: what happened, and each detail; the hint, which often names a command
+/// for a person, only without them.
+fn words(error: &Error) -> String {
+    let mut lines = vec![error.to_string()];
+    match (error.details(), error.hint()) {
+        ([], Some(hint)) => lines.push(format!("hint: {hint}")),
+        (details, _) => lines.extend(details.iter().cloned()),
+    }
+    lines.join("\n")
+}

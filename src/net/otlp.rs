@@ -1,0 +1,71 @@
+//! The way of telemetry to a collector: the shared HTTP client in the place of the exporter's own.
+//!
+//! Owns: sending what the exporter wrote, within a time and a size. Never does: know what is in it.
+
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use http::{Request, Response};
+use opentelemetry_http::{HttpClient, HttpError};
+use reqwest::header::HeaderMap;
+use tokio::runtime::Handle;
+use url::Url;
+
+use super::client::{self, ClientSettings};
+use super::response::ResponseBody;
+
+/// The most of a collector's answer that is read, in bytes; it says what was refused.
+const MAX_ANSWER: usize = 64 << 10;
+
+/// Sends the exporter's requests. The exporter waits on a thread of its own, so the work is done by the
+/// runtime that calls are made on.
+#[derive(Debug)]
+pub struct OtlpHttpClient {
+    runtime: Handle,
+    timeout: Duration,
+    client: OnceLock<reqwest::Client>,
+}
+
+impl OtlpHttpClient {
+    /// A client for one endpoint, whose requests may take `timeout` each.
+    pub fn new(runtime: Handle, timeout: Duration) -> Self {
+        Self { runtime, timeout, client: OnceLock::new() }
+    }
+
+    /// The client, made with the first request: only that says where it goes.
+    fn client(&self, url: &Url) -> Result<reqwest::Client, HttpError> {
+        if let Some(client) = self.client.get() {
+            return Ok(client.clone());
+        }
+        let settings = ClientSettings {
+            connect_timeout: self.timeout,
+            insecure: false,
+            allows_link_local: false,
+            requires_public: false,
+        };
+        let client = client::build(url, &settings, HeaderMap::new())?;
+        Ok(self.client.get_or_init(|| client).clone())
+    }
+}
+
+#[async_trait]
+impl HttpClient for OtlpHttpClient {
+    async fn send_bytes(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
+        let (head, body) = request.into_parts();
+        let url = Url::parse(&head.uri.to_string())?;
+        let sending = self.client(&url)?.request(head.method, url).headers(head.headers).body(body);
+        let timeout = self.timeout;
+        let work = async move {
+            let answer = sending.send().await?;
+            let mut response = Response::builder().status(answer.status());
+            if let Some(headers) = response.headers_mut() {
+                *headers = answer.headers().clone();
+            }
+            let body = ResponseBody::new(answer).beginning(MAX_ANSWER).await;
+            Ok::<_, HttpError>(response.body(body)?)
+        };
+        self.runtime.spawn(async move { tokio::time::timeout(timeout, work).await? }).await?
+    }
+}

@@ -1,0 +1,34 @@
+//! One client on a pair of streams: one message a line.
+
+use std::sync::Arc;
+
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio_util::sync::CancellationToken;
+
+use super::connections;
+use super::line_stream::{LineSink, LineSource};
+use super::text_transport::TextTransport;
+use crate::model::Error;
+use crate::serve::catalogue_server::{CatalogueServer, ServedIdentity};
+
+/// Serves the client at the other end of a pair of streams, until it closes them or `stop` fires and
+/// its calls have ended.
+///
+/// # Errors
+/// When the client does not open with something MCP allows.
+pub async fn serve_stream<R, W>(
+    server: &Arc<CatalogueServer>,
+    identity: ServedIdentity,
+    input: R,
+    output: W,
+    stop: &CancellationToken,
+) -> Result<(), Error>
+where
+    R: AsyncRead + Send + Unpin + 'static,
+    W: AsyncWrite + Send + Unpin + 'static,
+{
+    let client = server.connect(identity);
+    let gone = client.gone();
+    let transport = TextTransport::new(LineSource::new(input), LineSink(output), gone);
+    connections::serve(client, transport, stop).await
+}
