@@ -4,9 +4,11 @@ use std::ffi::OsString;
 
 use clap::{Parser, Subcommand};
 
+use super::ad_hoc::ServerCommandArgs;
 use super::commands::{
-    audit, auth, bench, call, complete, completions, config, dispatch, export, history, inspect,
-    list, pin, prompts, record, replay, resources, serve, servers, stats, trace, trust, verify,
+    add, audit, auth, bench, call, complete, completions, config, dispatch, doctor, export,
+    history, import, init, inspect, list, man, pin, prompts, record, replay, resources, run, serve,
+    servers, stats, trace, trust, verify,
 };
 use super::options::GlobalOptions;
 use super::output::{SpanStyle, StyledLine, StyledPage};
@@ -37,11 +39,14 @@ Exit codes:
     version,
     after_help = EXIT_CODES,
     disable_help_flag = true,
-    disable_help_subcommand = true,
     max_term_width = 100,
     infer_subcommands = false
 )]
 pub struct Cli {
+    /// A server for the console that is in no file.
+    // Before the options: what follows them would stand under their heading.
+    #[command(flatten)]
+    pub target: ServerCommandArgs,
     /// Options of every command.
     #[command(flatten)]
     pub global: GlobalOptions,
@@ -61,6 +66,8 @@ pub enum CliCommand {
     /// Call a tool.
     #[command(visible_alias = "invoke")]
     Call(Box<call::CallArgs>),
+    /// Make a call that was saved with 'call --save-as NAME'.
+    Run(run::RunArgs),
     /// Benchmark a tool: call it many times and report how fast it answers.
     Bench(Box<bench::BenchArgs>),
     /// Show the servers: whether they answer, how fast, and what they offer.
@@ -97,10 +104,20 @@ pub enum CliCommand {
     Trust(trust::TrustArgs),
     /// Log in to servers, and out again.
     Auth(auth::AuthArgs),
+    /// Write a first pair of files, tools.yaml and mcp.yaml.
+    Init(init::InitArgs),
+    /// Write a server into mcp.yaml.
+    Add(add::AddArgs),
+    /// Take servers over from the files of editors and agents.
+    Import(import::ImportArgs),
+    /// Look for what keeps tools and servers from working here.
+    Doctor(doctor::DoctorArgs),
     /// Check and show the configuration.
     Config(config::ConfigArgs),
     /// Print the completion script of a shell.
     Completions(completions::CompletionsArgs),
+    /// Print a manual page.
+    Man(man::ManArgs),
     /// Serve the demo tools over standard input and output.
     #[command(hide = true)]
     DemoServer,
@@ -124,6 +141,8 @@ pub fn short_help() -> StyledPage {
         ("toolhost stats", "how often, how fast, how they fail"),
         ("toolhost audit", "the calls that were made and refused"),
         ("toolhost serve", "all of it as one MCP server"),
+        ("toolhost add NAME -- COMMAND", "write a server into mcp.yaml"),
+        ("toolhost doctor", "what keeps things from working here"),
         ("toolhost config check", "what is wrong with the configuration"),
         ("toolhost --help", "all commands and options"),
     ] {
@@ -170,12 +189,13 @@ mod tests {
         assert_snapshot!(help, @r"
         A terminal console for tools: one catalogue of internal tools and MCP servers
 
-        Usage: toolhost [OPTIONS] [COMMAND]
+        Usage: toolhost [OPTIONS] [-- <COMMAND|URL>...] [COMMAND]
 
         Commands:
           list         List the tools of the catalogue
           inspect      Show everything about a tool or a server [alias: show]
           call         Call a tool [alias: invoke]
+          run          Make a call that was saved with 'call --save-as NAME'
           bench        Benchmark a tool: call it many times and report how fast it answers
           servers      Show the servers: whether they answer, how fast, and what they offer
           resources    List, read and watch the resources of servers
@@ -194,8 +214,17 @@ mod tests {
           verify       Compare what the tools are now with what was pinned, and show the differences
           trust        Show what a project's files would do, and trust them
           auth         Log in to servers, and out again
+          init         Write a first pair of files, tools.yaml and mcp.yaml
+          add          Write a server into mcp.yaml
+          import       Take servers over from the files of editors and agents
+          doctor       Look for what keeps tools and servers from working here
           config       Check and show the configuration
           completions  Print the completion script of a shell
+          man          Print a manual page
+          help         Print this message or the help of the given subcommand(s)
+
+        Arguments:
+          [COMMAND|URL]...  A server that is in no file, and no other: its command line, or its URL
 
         Options:
           -V, --version  Print version
@@ -207,6 +236,11 @@ mod tests {
               --tools-module <MODULE>  Offer the typed functions of this Python module, and look for no
                                        other configuration
               --mcp <FILE>             Read MCP servers from this file, and look for no other configuration
+              --server-url <URL>       Use the MCP server at this URL, which is in no file, and look for no
+                                       other configuration
+              --header <NAME: VALUE>   Send this header to a server that is in no file; ${VAR} is expanded;
+                                       repeatable
+              --as <NAME>              Call a server that is in no file by this name
               --profile <NAME>         Show and call only what this profile contains
               --json                   Print JSON; the same as -o json
           -o, --output <FORMAT>        Print in this format [possible values: text, json, yaml, table, raw,
@@ -261,16 +295,19 @@ mod tests {
         assert_snapshot!(call.render_help().to_string(), @r#"
         Call a tool
 
-        Usage: toolhost call [OPTIONS] <NAME> [ARGS]...
+        Usage: toolhost call [OPTIONS] <NAME> [ARGS]... [-- <COMMAND|URL>...]
 
         Arguments:
-          <NAME>     The tool: its full name, or its bare name when only one tool has it
-          [ARGS]...  key=value, key:=json, key=@file, or one object: '{"key": 1}'
+          <NAME>            The tool: its full name, or its bare name when only one tool has it
+          [ARGS]...         key=value, key:=json, key=@file, or one object: '{"key": 1}'
+          [COMMAND|URL]...  A server that is in no file, and no other: its command line, or its URL
 
         Options:
               --args <JSON|@FILE|->  All arguments as one JSON object; @FILE reads a file, - standard input
               --server <NAME>        Look for the tool at this server only; repeatable
-              --timeout <TIME>       Give up after this time, such as 500ms, 30s or 2m
+              --timeout <TIME>       Give the whole call up after this time, such as 500ms, 30s or 2m
+              --idle-timeout <TIME>  Give up when a server is silent for this time; its progress begins it
+                                     anew
               --retries <N>          Repeat a failed attempt this often, if the tool is marked safe to
                                      repeat
           -y, --yes                  Approve the call without being asked
@@ -283,6 +320,7 @@ mod tests {
               --context <KEY=VALUE>  What the call carries beside its arguments, KEY=VALUE or KEY:=JSON (see
                                      below); repeatable
               --session <ID>         The session the call belongs to
+              --save-as <NAME>       Keep the call under this name, for 'toolhost run NAME'
               --ignore-tool-error    Exit with 0 although the tool says no
 
         Global options:
@@ -292,6 +330,11 @@ mod tests {
               --tools-module <MODULE>  Offer the typed functions of this Python module, and look for no
                                        other configuration
               --mcp <FILE>             Read MCP servers from this file, and look for no other configuration
+              --server-url <URL>       Use the MCP server at this URL, which is in no file, and look for no
+                                       other configuration
+              --header <NAME: VALUE>   Send this header to a server that is in no file; ${VAR} is expanded;
+                                       repeatable
+              --as <NAME>              Call a server that is in no file by this name
               --profile <NAME>         Show and call only what this profile contains
               --json                   Print JSON; the same as -o json
           -o, --output <FORMAT>        Print in this format [possible values: text, table, json, yaml, raw]

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
+use super::ad_hoc::AdHocServer;
 use super::answers::{AnswerRules, AnsweringInbox};
 use super::named_files;
 use super::options::GlobalOptions;
@@ -305,6 +306,7 @@ impl CommandContext {
                 .iter()
                 .map(|m| assembly::tools_module_file(m))
                 .collect(),
+            inline_servers: self.global.ad_hoc.iter().map(AdHocServer::file).collect(),
             trust_all: self.trusts_all(),
             ..LoadRequest::default()
         }

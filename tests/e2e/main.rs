@@ -10,9 +10,11 @@
     reason = "test code outside of #[test] functions fails by panicking, and measures real time"
 )]
 
+mod ad_hoc;
 mod approval;
 mod attempts;
 mod audit;
+mod beginnings;
 mod behaviours;
 mod bench;
 mod builtins;

@@ -1,5 +1,6 @@
 //! One file for each command: its arguments, whose doc comments are the help, and what it does.
 
+pub mod add;
 pub mod audit;
 pub mod auth;
 pub mod bench;
@@ -8,15 +9,20 @@ pub mod complete;
 pub mod completions;
 pub mod config;
 pub mod dispatch;
+pub mod doctor;
 pub mod export;
 pub mod history;
+pub mod import;
+pub mod init;
 pub mod inspect;
 pub mod list;
+pub mod man;
 pub mod pin;
 pub mod prompts;
 pub mod record;
 pub mod replay;
 pub mod resources;
+pub mod run;
 pub mod serve;
 pub mod servers;
 pub mod stats;

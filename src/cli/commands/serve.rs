@@ -10,6 +10,7 @@ use secrecy::SecretString;
 use tokio_util::sync::CancellationToken;
 
 use crate::assembly::{Assembly, FrontEnd};
+use crate::cli::ad_hoc::ServerCommandArgs;
 use crate::cli::context::{CommandContext, CommandResult};
 use crate::cli::output::{Output, StyledLine};
 use crate::model::{Error, EventSink};
@@ -59,6 +60,9 @@ pub struct ServeArgs {
     /// The origin of a web page that may use the server: its scheme and host
     #[arg(long = "allow-origin", value_name = "ORIGIN")]
     pub allowed_origins: Vec<String>,
+    /// A server that is in no file.
+    #[command(flatten)]
+    pub target: ServerCommandArgs,
 }
 
 /// A transport that is open, and what serves it.
