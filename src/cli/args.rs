@@ -4,7 +4,6 @@ use std::ffi::OsString;
 
 use clap::{Parser, Subcommand};
 
-use super::ad_hoc::ServerCommandArgs;
 use super::commands::{
     add, audit, auth, bench, call, complete, completions, config, dispatch, doctor, export,
     history, import, init, inspect, list, man, pin, prompts, record, replay, resources, run, serve,
@@ -15,7 +14,8 @@ use super::output::{SpanStyle, StyledLine, StyledPage};
 
 /// The end of `--help`.
 const EXIT_CODES: &str = "\
-Call 'toolhost COMMAND --help' for the options of one command.
+Call 'toolhost COMMAND --help' for the options of one command. Without a command the console opens;
+'toolhost -- COMMAND' opens it on a server that is in no file.
 
 Exit codes:
     0  success
@@ -43,16 +43,15 @@ Exit codes:
     infer_subcommands = false
 )]
 pub struct Cli {
-    /// A server for the console that is in no file.
-    // Before the options: what follows them would stand under their heading.
-    #[command(flatten)]
-    pub target: ServerCommandArgs,
     /// Options of every command.
     #[command(flatten)]
     pub global: GlobalOptions,
     /// What to do.
     #[command(subcommand)]
     pub command: Option<CliCommand>,
+    /// The words after `--` where there is no command: a server for the console.
+    #[arg(skip)]
+    pub server_command: Vec<String>,
 }
 
 /// The commands.
@@ -189,7 +188,7 @@ mod tests {
         assert_snapshot!(help, @r"
         A terminal console for tools: one catalogue of internal tools and MCP servers
 
-        Usage: toolhost [OPTIONS] [-- <COMMAND|URL>...] [COMMAND]
+        Usage: toolhost [OPTIONS] [COMMAND]
 
         Commands:
           list         List the tools of the catalogue
@@ -222,9 +221,6 @@ mod tests {
           completions  Print the completion script of a shell
           man          Print a manual page
           help         Print this message or the help of the given subcommand(s)
-
-        Arguments:
-          [COMMAND|URL]...  A server that is in no file, and no other: its command line, or its URL
 
         Options:
           -V, --version  Print version
@@ -268,7 +264,8 @@ mod tests {
                                        or messages of some methods, such as --trace='tools/*,ping'
               --trace-save <FILE>      Save all that crosses the wires of servers to this file, for replay
 
-        Call 'toolhost COMMAND --help' for the options of one command.
+        Call 'toolhost COMMAND --help' for the options of one command. Without a command the console opens;
+        'toolhost -- COMMAND' opens it on a server that is in no file.
 
         Exit codes:
             0  success

@@ -11,7 +11,6 @@ use std::ffi::OsString;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args as _, CommandFactory as _, FromArgMatches as _, Parser as _};
 
-use super::ad_hoc::ServerCommandArgs;
 use super::args::Cli;
 use super::commands::{
     add, audit, auth, bench, call, complete, completions, config, dispatch, doctor, export,
@@ -32,10 +31,23 @@ pub fn parse(arguments: &[OsString]) -> Result<Cli, clap::Error> {
         Ok(cli) => Ok(cli),
         // All that stood before it was read, and the answer is the same for every command.
         Err(error) if error.kind() == clap::error::ErrorKind::DisplayVersion => Err(error),
-        Err(_) => Cli::try_parse_from(arguments)
-            .map_err(|error| brief_help(arguments, error))
-            .map_err(without_far_suggestion),
+        Err(_) => match console_on_server(arguments) {
+            Some(cli) => Ok(cli),
+            None => Cli::try_parse_from(arguments)
+                .map_err(|error| brief_help(arguments, error))
+                .map_err(without_far_suggestion),
+        },
     }
+}
+
+/// Reads `toolhost [OPTIONS] -- COMMAND`, in which no command of ours stands. An argument of the
+/// whole program would be proposed in the place of every misspelled command.
+fn console_on_server(arguments: &[OsString]) -> Option<Cli> {
+    let at = arguments.iter().position(|word| word == "--")?;
+    let mut cli = Cli::try_parse_from(arguments.get(..at)?).ok()?;
+    let server = arguments.get(at + 1..)?.iter().map(|word| word.to_string_lossy().into_owned());
+    cli.server_command = server.collect();
+    cli.command.is_none().then_some(cli)
 }
 
 /// `help COMMAND` as `COMMAND --help`, which prints the same in half as many lines.
@@ -107,7 +119,6 @@ fn parse_partial(arguments: &[OsString], named: Option<clap::Command>) -> Result
         .version(env!("CARGO_PKG_VERSION"))
         .disable_help_flag(true)
         .disable_help_subcommand(true);
-    let program = ServerCommandArgs::augment_args(program);
     let program = GlobalOptions::augment_args(program).subcommands(named);
     Cli::from_arg_matches_mut(&mut program.try_get_matches_from(arguments)?)
 }
@@ -211,6 +222,14 @@ mod tests {
     }
 
     #[test]
+    fn what_stands_behind_the_options_alone_is_a_server_for_the_console() {
+        let read = parse(&words("toolhost --as mine -- npx -y list")).unwrap();
+        assert_eq!(read.server_command, ["npx", "-y", "list"]);
+        assert!(read.command.is_none() && read.global.server_name.as_deref() == Some("mine"));
+        assert!(parse(&words("toolhost lst -- npx")).is_err());
+    }
+
+    #[test]
     fn the_short_option_gives_the_short_help() {
         let help = |line: &str| parse(&words(line)).unwrap_err().to_string();
         let (short, long) = (help("toolhost call -h"), help("toolhost call --help"));
@@ -231,7 +250,6 @@ mod tests {
             "toolhost lst",
             "toolhost list call --jsn",
             "toolhost call",
-            "toolhost -- npx -y server",
             "toolhost call -- npx",
             "toolhost inspect",
             "toolhost trace -- npx",

@@ -16,10 +16,10 @@ use crate::model::Error;
 /// A usage error for two servers, for options of one that is not there, and for words that cannot
 /// be used.
 pub fn take_server(cli: &mut Cli) -> Result<(), Error> {
-    let Cli { global, command, target } = cli;
+    let Cli { global, command, server_command } = cli;
     let mut words = match command {
         Some(command) => server_words(command),
-        None => std::mem::take(&mut target.server_command),
+        None => std::mem::take(server_command),
     };
     if let Some(url) = &global.server_url {
         if !is_url(url) {

@@ -64,6 +64,12 @@ pub async fn run(args: &ImportArgs, context: &CommandContext) -> CommandResult {
             }
             (Some(editor), files)
         }
+        (Some(file), None, _) if !context.environment.cwd().join(file).exists() => {
+            let known: Vec<&str> = EDITORS.iter().map(|editor| editor.name).collect();
+            return Err(Error::usage(format!("'{file}' is neither an editor nor a file"))
+                .with_hint(format!("the editors are {}", known.join(", ")))
+                .into());
+        }
         (Some(file), None, from) => (from, vec![context.environment.cwd().join(file)]),
         (None, None, None) => return list(context),
     };

@@ -85,6 +85,9 @@ pub(super) fn checks(server: &ServerSpec, environment: &dyn Environment) -> Vec<
             || env.contains_key(variable)
             || env_keys.iter().any(|key| key == variable)
     };
+    if environment.executable().is_some_and(|own| own == found) {
+        return vec![DoctorCheck::new(&name, Severity::Ok, "this program itself")];
+    }
     let program = found.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let family = FAMILIES.iter().find(|(names, _)| names.iter().any(|n| program.starts_with(n)));
     let usual = NETWORK.iter().chain(family.map(|(_, variables)| *variables).unwrap_or_default());
