@@ -135,7 +135,7 @@ fn name_of_command(words: &[String]) -> String {
         return DEFAULT_NAME.to_owned();
     }
     let name = file_name(word);
-    let name = name.split_once('@').map_or(name.as_str(), |(package, _version)| package);
+    let name = name.split(['@', ':']).next().unwrap_or_default();
     let stem = Path::new(name).file_stem().unwrap_or_default().to_string_lossy();
     usable(&stem)
 }

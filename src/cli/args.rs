@@ -444,10 +444,10 @@ mod tests {
           usage: toolhost [OPTIONS] [COMMAND]
           hint: a similar subcommand exists: 'list'
         error: unexpected argument '--jsn' found
-          usage: toolhost list --json [QUERY]...
+          usage: toolhost list --json [QUERY]... [-- <COMMAND|URL>...]
           hint: a similar argument exists: '--json'
         error: the following required arguments were not provided: <NAME>
-          usage: toolhost call <NAME> [ARGS]...
+          usage: toolhost call <NAME> [ARGS]... [-- <COMMAND|URL>...]
           hint: try --help
         error: invalid value 'xml' for '--output <FORMAT>' [possible values: text, table, json, yaml, names]
           hint: a similar value exists: 'yaml'

@@ -43,7 +43,7 @@ impl SecretValues {
     fn variable(&mut self, name: &str, value: &mut Value) {
         let Value::String(text) = value else { return };
         if is_secret(name, text) {
-            // The program knows the variable by this name, and so does whoever sets it.
+            // The program knows the variable by this name, and so does the person who sets it.
             *text = self.reference(name.to_owned());
         } else {
             self.input(text);
