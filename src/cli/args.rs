@@ -5,16 +5,17 @@ use std::ffi::OsString;
 use clap::{Parser, Subcommand};
 
 use super::commands::{
-    audit, auth, bench, call, complete, completions, config, dispatch, down, export, history,
-    inspect, list, pin, prompts, ps, record, replay, resources, serve, servers, stats, trace,
-    trust, up, verify,
+    add, audit, auth, bench, call, complete, completions, config, dispatch, doctor, down, export,
+    history, import, init, inspect, list, man, pin, prompts, ps, record, replay, resources, run,
+    serve, servers, stats, trace, trust, up, verify,
 };
 use super::options::GlobalOptions;
 use super::output::{SpanStyle, StyledLine, StyledPage};
 
 /// The end of `--help`.
 const EXIT_CODES: &str = "\
-Call 'toolhost COMMAND --help' for the options of one command.
+Call 'toolhost COMMAND --help' for the options of one command. Without a command the console opens;
+'toolhost -- COMMAND' opens it on a server that is in no file.
 
 Exit codes:
     0  success
@@ -38,7 +39,6 @@ Exit codes:
     version,
     after_help = EXIT_CODES,
     disable_help_flag = true,
-    disable_help_subcommand = true,
     max_term_width = 100,
     infer_subcommands = false
 )]
@@ -49,6 +49,9 @@ pub struct Cli {
     /// What to do.
     #[command(subcommand)]
     pub command: Option<CliCommand>,
+    /// The words after `--` where there is no command: a server for the console.
+    #[arg(skip)]
+    pub server_command: Vec<String>,
 }
 
 /// The commands.
@@ -62,6 +65,8 @@ pub enum CliCommand {
     /// Call a tool.
     #[command(visible_alias = "invoke")]
     Call(Box<call::CallArgs>),
+    /// Make a call that was saved with 'call --save-as NAME'.
+    Run(run::RunArgs),
     /// Benchmark a tool: call it many times and report how fast it answers.
     Bench(Box<bench::BenchArgs>),
     /// Show the servers: whether they answer, how fast, and what they offer.
@@ -104,10 +109,20 @@ pub enum CliCommand {
     Trust(trust::TrustArgs),
     /// Log in to servers, and out again.
     Auth(auth::AuthArgs),
+    /// Write a first pair of files, tools.yaml and mcp.yaml.
+    Init(init::InitArgs),
+    /// Write a server into mcp.yaml.
+    Add(add::AddArgs),
+    /// Take servers over from the files of editors and agents.
+    Import(import::ImportArgs),
+    /// Look for what keeps tools and servers from working here.
+    Doctor(doctor::DoctorArgs),
     /// Check and show the configuration.
     Config(config::ConfigArgs),
     /// Print the completion script of a shell.
     Completions(completions::CompletionsArgs),
+    /// Print a manual page.
+    Man(man::ManArgs),
     /// Serve the demo tools over standard input and output.
     #[command(hide = true)]
     DemoServer,
@@ -131,6 +146,8 @@ pub fn short_help() -> StyledPage {
         ("toolhost stats", "how often, how fast, how they fail"),
         ("toolhost audit", "the calls that were made and refused"),
         ("toolhost serve", "all of it as one MCP server"),
+        ("toolhost add NAME -- COMMAND", "write a server into mcp.yaml"),
+        ("toolhost doctor", "what keeps things from working here"),
         ("toolhost config check", "what is wrong with the configuration"),
         ("toolhost --help", "all commands and options"),
     ] {
@@ -183,6 +200,7 @@ mod tests {
           list         List the tools of the catalogue
           inspect      Show everything about a tool or a server [alias: show]
           call         Call a tool [alias: invoke]
+          run          Make a call that was saved with 'call --save-as NAME'
           bench        Benchmark a tool: call it many times and report how fast it answers
           servers      Show the servers: whether they answer, how fast, and what they offer
           resources    List, read and watch the resources of servers
@@ -204,8 +222,14 @@ mod tests {
           verify       Compare what the tools are now with what was pinned, and show the differences
           trust        Show what a project's files would do, and trust them
           auth         Log in to servers, and out again
+          init         Write a first pair of files, tools.yaml and mcp.yaml
+          add          Write a server into mcp.yaml
+          import       Take servers over from the files of editors and agents
+          doctor       Look for what keeps tools and servers from working here
           config       Check and show the configuration
           completions  Print the completion script of a shell
+          man          Print a manual page
+          help         Print this message or the help of the given subcommand(s)
 
         Options:
           -V, --version  Print version
@@ -217,6 +241,11 @@ mod tests {
               --tools-module <MODULE>  Offer the typed functions of this Python module, and look for no
                                        other configuration
               --mcp <FILE>             Read MCP servers from this file, and look for no other configuration
+              --server-url <URL>       Use the MCP server at this URL, which is in no file, and look for no
+                                       other configuration
+              --header <NAME: VALUE>   Send this header to a server that is in no file; ${VAR} is expanded;
+                                       repeatable
+              --as <NAME>              Call a server that is in no file by this name
               --profile <NAME>         Show and call only what this profile contains
               --json                   Print JSON; the same as -o json
           -o, --output <FORMAT>        Print in this format [possible values: text, json, yaml, table, raw,
@@ -245,7 +274,8 @@ mod tests {
                                        or messages of some methods, such as --trace='tools/*,ping'
               --trace-save <FILE>      Save all that crosses the wires of servers to this file, for replay
 
-        Call 'toolhost COMMAND --help' for the options of one command.
+        Call 'toolhost COMMAND --help' for the options of one command. Without a command the console opens;
+        'toolhost -- COMMAND' opens it on a server that is in no file.
 
         Exit codes:
             0  success
@@ -272,16 +302,19 @@ mod tests {
         assert_snapshot!(call.render_help().to_string(), @r#"
         Call a tool
 
-        Usage: toolhost call [OPTIONS] <NAME> [ARGS]...
+        Usage: toolhost call [OPTIONS] <NAME> [ARGS]... [-- <COMMAND|URL>...]
 
         Arguments:
-          <NAME>     The tool: its full name, or its bare name when only one tool has it
-          [ARGS]...  key=value, key:=json, key=@file, or one object: '{"key": 1}'
+          <NAME>            The tool: its full name, or its bare name when only one tool has it
+          [ARGS]...         key=value, key:=json, key=@file, or one object: '{"key": 1}'
+          [COMMAND|URL]...  A server that is in no file, and no other: its command line, or its URL
 
         Options:
               --args <JSON|@FILE|->  All arguments as one JSON object; @FILE reads a file, - standard input
               --server <NAME>        Look for the tool at this server only; repeatable
-              --timeout <TIME>       Give up after this time, such as 500ms, 30s or 2m
+              --timeout <TIME>       Give the whole call up after this time, such as 500ms, 30s or 2m
+              --idle-timeout <TIME>  Give up when a server is silent for this time; its progress begins it
+                                     anew
               --retries <N>          Repeat a failed attempt this often, if the tool is marked safe to
                                      repeat
           -y, --yes                  Approve the call without being asked
@@ -294,6 +327,7 @@ mod tests {
               --context <KEY=VALUE>  What the call carries beside its arguments, KEY=VALUE or KEY:=JSON (see
                                      below); repeatable
               --session <ID>         The session the call belongs to
+              --save-as <NAME>       Keep the call under this name, for 'toolhost run NAME'
               --ignore-tool-error    Exit with 0 although the tool says no
 
         Global options:
@@ -303,6 +337,11 @@ mod tests {
               --tools-module <MODULE>  Offer the typed functions of this Python module, and look for no
                                        other configuration
               --mcp <FILE>             Read MCP servers from this file, and look for no other configuration
+              --server-url <URL>       Use the MCP server at this URL, which is in no file, and look for no
+                                       other configuration
+              --header <NAME: VALUE>   Send this header to a server that is in no file; ${VAR} is expanded;
+                                       repeatable
+              --as <NAME>              Call a server that is in no file by this name
               --profile <NAME>         Show and call only what this profile contains
               --json                   Print JSON; the same as -o json
           -o, --output <FORMAT>        Print in this format [possible values: text, table, json, yaml, raw]
@@ -416,10 +455,10 @@ mod tests {
           usage: toolhost [OPTIONS] [COMMAND]
           hint: a similar subcommand exists: 'list'
         error: unexpected argument '--jsn' found
-          usage: toolhost list --json [QUERY]...
+          usage: toolhost list --json [QUERY]... [-- <COMMAND|URL>...]
           hint: a similar argument exists: '--json'
         error: the following required arguments were not provided: <NAME>
-          usage: toolhost call <NAME> [ARGS]...
+          usage: toolhost call <NAME> [ARGS]... [-- <COMMAND|URL>...]
           hint: try --help
         error: invalid value 'xml' for '--output <FORMAT>' [possible values: text, table, json, yaml, names]
           hint: a similar value exists: 'yaml'

@@ -15,10 +15,12 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use super::output::streams::CommandError;
+use super::saved_calls::{SavedCall, SavedCalls};
 use super::{parse_errors, records, shell_quoting, views};
 use crate::assembly::{self, Assembly, AssemblyOptions, FrontEnd};
 use crate::catalogue::{Catalogue, query};
 use crate::config;
+use crate::config::editors::EDITORS;
 use crate::config::environment::{Environment, ProcessEnvironment};
 use crate::config::spec::{Configuration, ProfileSpec};
 use crate::history;
@@ -132,6 +134,19 @@ fn past_calls() -> Option<CandidateNames> {
     names.insert("last".to_owned(), "the newest call".to_owned());
     names.retain(|name, _| is_word(name));
     Some(names)
+}
+
+/// Candidates for a saved call.
+pub fn saved_calls(current: &OsStr) -> Vec<CompletionCandidate> {
+    let saved = SavedCalls::open(&ProcessEnvironment).map(|saved| saved.calls).unwrap_or_default();
+    let about = |call: &SavedCall| text::safe_line(&call.command_words().join(" ")).into_owned();
+    candidates(current, saved.iter().map(|(name, call)| (name.clone(), about(call))).collect())
+}
+
+/// Candidates for an editor; a file is completed by the shell.
+pub fn editors(current: &OsStr) -> Vec<CompletionCandidate> {
+    let editors = EDITORS.iter().map(|e| (e.name.to_owned(), e.title.to_owned()));
+    candidates(current, editors.collect())
 }
 
 /// Candidates for a profile.

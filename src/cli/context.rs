@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
+use super::ad_hoc::AdHocServer;
 use super::answers::{AnswerRules, AnsweringInbox};
 use super::host_sockets::{self, runtime_directory::RuntimeDirectory};
 use super::named_files;
@@ -183,7 +184,8 @@ impl CommandContext {
         let global = &self.global;
         let needs_own_servers =
             global.trace.is_some() || global.trace_save.is_some() || global.log_level.is_some();
-        if global.fresh || needs_own_servers {
+        // A server that is in no file belongs to this run alone.
+        if global.fresh || needs_own_servers || global.ad_hoc.is_some() {
             return None;
         }
         let environment = self.environment.as_ref();
@@ -410,6 +412,7 @@ impl CommandContext {
                 .iter()
                 .map(|m| assembly::tools_module_file(m))
                 .collect(),
+            inline_servers: self.global.ad_hoc.iter().map(AdHocServer::file).collect(),
             trust_all: self.trusts_all(),
             ..LoadRequest::default()
         }

@@ -18,6 +18,9 @@ pub const STREAM: &[Format] = &[Format::Text, Format::Json];
 /// The result of a call.
 pub const RESULT: &[Format] =
     &[Format::Text, Format::Table, Format::Json, Format::Yaml, Format::Raw];
+/// The result of a saved call, or the saved calls.
+pub const SAVED: &[Format] =
+    &[Format::Text, Format::Table, Format::Json, Format::Yaml, Format::Raw, Format::Names];
 /// Content of a server.
 pub const CONTENT: &[Format] = &[Format::Text, Format::Json, Format::Yaml, Format::Raw];
 /// Words, each of which is a name.
@@ -42,7 +45,7 @@ pub fn option(known: &'static [Format]) -> Arg {
         .value_parser(parser)
         .global(true)
         // Where the one stands that every command has.
-        .display_order(6)
+        .display_order(9)
         .help("Print in this format")
         .help_heading("Global options")
 }

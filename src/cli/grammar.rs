@@ -5,16 +5,17 @@
 //! command it names. Never does: word an error; any line that the part cannot read is read again by
 //! the whole.
 
+use std::borrow::Cow;
 use std::ffi::OsString;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Args as _, FromArgMatches as _, Parser as _};
+use clap::{Args as _, CommandFactory as _, FromArgMatches as _, Parser as _};
 
 use super::args::Cli;
 use super::commands::{
-    audit, auth, bench, call, complete, completions, config, dispatch, down, export, history,
-    inspect, list, pin, prompts, ps, record, replay, resources, serve, servers, stats, trace,
-    trust, up, verify,
+    add, audit, auth, bench, call, complete, completions, config, dispatch, doctor, down, export,
+    history, import, init, inspect, list, man, pin, prompts, ps, record, replay, resources, run,
+    serve, servers, stats, trace, trust, up, verify,
 };
 use super::options::GlobalOptions;
 use crate::util::spelling::nearest;
@@ -24,13 +25,79 @@ use crate::util::spelling::nearest;
 /// # Errors
 /// What the whole grammar says about a line that is wrong, or asks for help or the version.
 pub fn parse(arguments: &[OsString]) -> Result<Cli, clap::Error> {
+    let arguments = &*help_as_option(arguments);
     let named = arguments.iter().skip(1).filter_map(|word| word.to_str()).find_map(command_grammar);
     match parse_partial(arguments, named) {
         Ok(cli) => Ok(cli),
         // All that stood before it was read, and the answer is the same for every command.
         Err(error) if error.kind() == clap::error::ErrorKind::DisplayVersion => Err(error),
-        Err(_) => Cli::try_parse_from(arguments).map_err(without_far_suggestion),
+        Err(_) => match console_on_server(arguments) {
+            Some(cli) => Ok(cli),
+            None => Cli::try_parse_from(arguments)
+                .map_err(|error| brief_help(arguments, error))
+                .map_err(without_far_suggestion),
+        },
     }
+}
+
+/// Reads `toolhost [OPTIONS] -- COMMAND`, in which no command of ours stands. An argument of the
+/// whole program would be proposed in the place of every misspelled command.
+fn console_on_server(arguments: &[OsString]) -> Option<Cli> {
+    let at = arguments.iter().position(|word| word == "--")?;
+    let mut cli = Cli::try_parse_from(arguments.get(..at)?).ok()?;
+    let server = arguments.get(at + 1..)?.iter().map(|word| word.to_string_lossy().into_owned());
+    cli.server_command = server.collect();
+    cli.command.is_none().then_some(cli)
+}
+
+/// `help COMMAND` as `COMMAND --help`, which prints the same in half as many lines.
+fn help_as_option(arguments: &[OsString]) -> Cow<'_, [OsString]> {
+    match arguments {
+        [program, help, rest @ ..] if help == "help" => {
+            let words = std::iter::once(program).chain(rest).cloned();
+            words.chain(["--help".into()]).collect()
+        }
+        other => other.into(),
+    }
+}
+
+/// The options that `-h` leaves out: those that few runs need.
+const RARE_OPTIONS: [&str; 18] = [
+    "tools_module",
+    "header",
+    "server_name",
+    "log_level",
+    "log_filter",
+    "log_file",
+    "log_format",
+    "color",
+    "ascii",
+    "reduced_motion",
+    "mouse",
+    "plain",
+    "strict",
+    "insecure",
+    "require_record",
+    "ask_all",
+    "trace_save",
+    "profile",
+];
+
+/// Makes a help shorter that was asked for with `-h`.
+fn brief_help(arguments: &[OsString], error: clap::Error) -> clap::Error {
+    let asks_for_all = |word: &OsString| word == "--help";
+    if error.kind() != ErrorKind::DisplayHelp || arguments.iter().any(asks_for_all) {
+        return error;
+    }
+    let hide = |argument: clap::Arg| {
+        let is_rare = RARE_OPTIONS.contains(&argument.get_id().as_str());
+        if is_rare { argument.hide(true) } else { argument }
+    };
+    let brief = Cli::command()
+        .mut_args(hide)
+        .after_help("--help shows every option, and what exit codes mean.")
+        .mut_subcommands(|command| command.after_help("--help shows every option, and examples."));
+    brief.try_get_matches_from(arguments).err().unwrap_or(error)
 }
 
 /// Takes out a value that the parser proposes although it is not near: `nope` is no `inspect`.
@@ -86,7 +153,13 @@ fn command_grammar(name: &str) -> Option<clap::Command> {
         "trust" => trust::TrustArgs::augment_args(named("trust")),
         "auth" => auth::AuthArgs::augment_args(named("auth")),
         "config" => config::ConfigArgs::augment_args(named("config")),
+        "run" => run::RunArgs::augment_args(named("run")),
+        "init" => init::InitArgs::augment_args(named("init")),
+        "add" => add::AddArgs::augment_args(named("add")),
+        "import" => import::ImportArgs::augment_args(named("import")),
+        "doctor" => doctor::DoctorArgs::augment_args(named("doctor")),
         "completions" => completions::CompletionsArgs::augment_args(named("completions")),
+        "man" => man::ManArgs::augment_args(named("man")),
         "demo-server" => named("demo-server"),
         _ => return None,
     })
@@ -94,8 +167,6 @@ fn command_grammar(name: &str) -> Option<clap::Command> {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory as _;
-
     use super::*;
 
     fn words(line: &str) -> Vec<OsString> {
@@ -140,6 +211,8 @@ mod tests {
             "toolhost trust revoke list --plain",
             "toolhost history diff a b",
             "toolhost -o json config check",
+            "toolhost list -- python3 list",
+            "toolhost call echo a=1 --yes -- npx -y call",
         ] {
             let words = words(line);
             let named =
@@ -152,6 +225,26 @@ mod tests {
     }
 
     #[test]
+    fn what_stands_behind_the_options_alone_is_a_server_for_the_console() {
+        let read = parse(&words("toolhost --as mine -- npx -y list")).unwrap();
+        assert_eq!(read.server_command, ["npx", "-y", "list"]);
+        assert!(read.command.is_none() && read.global.server_name.as_deref() == Some("mine"));
+        assert!(parse(&words("toolhost lst -- npx")).is_err());
+    }
+
+    #[test]
+    fn the_short_option_gives_the_short_help() {
+        let help = |line: &str| parse(&words(line)).unwrap_err().to_string();
+        let (short, long) = (help("toolhost call -h"), help("toolhost call --help"));
+        assert!(short.contains("--query") && long.contains("--query"));
+        assert!(!short.contains("--reduced-motion") && long.contains("--reduced-motion"));
+        assert!(short.lines().count() < long.lines().count());
+        assert_eq!(help("toolhost help call"), long);
+        let ids: Vec<_> = Cli::command().get_arguments().map(|a| a.get_id().to_string()).collect();
+        assert!(RARE_OPTIONS.iter().all(|rare| ids.iter().any(|id| id == rare)), "{ids:?}");
+    }
+
+    #[test]
     fn whatever_a_line_is_the_whole_grammar_has_the_last_word() {
         for line in [
             "toolhost",
@@ -160,6 +253,9 @@ mod tests {
             "toolhost lst",
             "toolhost list call --jsn",
             "toolhost call",
+            "toolhost call -- npx",
+            "toolhost inspect",
+            "toolhost trace -- npx",
             "toolhost call --help",
             "toolhost --help list",
             "toolhost --version",

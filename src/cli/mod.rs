@@ -4,6 +4,7 @@
 //! `commands` for each command; `views` turns values of the model into pages and JSON; `output`
 //! writes them. Never does: reach a tool or a server except through [`crate::host::ToolHost`].
 
+pub mod ad_hoc;
 pub mod answers;
 pub mod args;
 pub mod background_host;
@@ -18,6 +19,7 @@ pub mod host_sockets;
 pub mod json;
 pub mod log;
 pub mod login;
+pub mod mcp_file;
 pub mod named_files;
 pub mod offering_lists;
 pub mod options;
@@ -30,6 +32,8 @@ pub mod questionnaire;
 pub mod raw_arguments;
 pub mod records;
 pub mod save;
+pub mod saved_calls;
+pub mod server_target;
 pub mod shell_quoting;
 pub mod signals;
 pub mod trace;

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use clap::Args;
 use clap_complete::ArgValueCompleter;
 
+use super::ad_hoc::AdHocServer;
 use super::complete;
 use super::output::streams::OutputOptions;
 use super::output::{ColourChoice, Format};
@@ -32,6 +33,18 @@ pub struct GlobalOptions {
     /// Read MCP servers from this file, and look for no other configuration
     #[arg(long, value_name = "FILE", global = true, value_hint = clap::ValueHint::FilePath)]
     pub mcp: Vec<PathBuf>,
+    /// Use the MCP server at this URL, which is in no file, and look for no other configuration
+    #[arg(long, value_name = "URL", global = true, value_hint = clap::ValueHint::Url)]
+    pub server_url: Option<String>,
+    /// Send this header to a server that is in no file; ${VAR} is expanded; repeatable
+    #[arg(long, value_name = "NAME: VALUE", global = true)]
+    pub header: Vec<String>,
+    /// Call a server that is in no file by this name
+    #[arg(long = "as", value_name = "NAME", global = true)]
+    pub server_name: Option<String>,
+    /// The server that is in no file, once the command line was read.
+    #[arg(skip)]
+    pub ad_hoc: Option<AdHocServer>,
     /// Show and call only what this profile contains
     #[arg(long, value_name = "NAME", global = true, add = ArgValueCompleter::new(complete::profiles))]
     pub profile: Option<String>,

@@ -50,7 +50,9 @@ pub(super) fn usage_error(rendered: &str) -> Error {
         if let Some(usage) = paragraph.strip_prefix("Usage: ") {
             error = error.with_detail(format!("usage: {usage}"));
         } else if let Some(tip) = paragraph.strip_prefix("tip: ") {
-            hints.extend(tip.split(" tip: ").map(str::to_owned));
+            // What stands behind `--` is a server, not a value.
+            let tips = tip.split(" tip: ").filter(|tip| !tip.starts_with("to pass '"));
+            hints.extend(tips.map(str::to_owned));
         } else if let Some(values) = paragraph.strip_prefix('[') {
             error = error.with_detail(format!("[{values}"));
         }

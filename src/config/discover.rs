@@ -18,6 +18,10 @@ pub const EMBEDDED_TOOLS: &str = include_str!("../../tools.yaml");
 /// The servers of the tutorial, used when no file declares servers.
 pub const EMBEDDED_SERVERS: &str = include_str!("../../mcp.yaml");
 
+/// Where editors keep the servers of a project, relative to its directory. The first that has a
+/// name wins.
+pub const EDITOR_FILES: [&str; 3] = [".mcp.json", ".cursor/mcp.json", ".vscode/mcp.json"];
+
 /// The most files a `discover:` directory may hold.
 const MAX_DIRECTORY_FILES: usize = 1_000;
 
@@ -64,6 +68,19 @@ pub struct ConfigFileCandidate {
 }
 
 impl ConfigFileCandidate {
+    /// Whether an editor keeps its servers in a file of this name.
+    pub fn is_editors(&self) -> bool {
+        self.role == FileRole::Servers && EDITOR_FILES.iter().any(|name| self.path.ends_with(name))
+    }
+
+    /// The directory that relative paths in it begin at: its own, and of an editor's file the one
+    /// that the editor was opened for.
+    pub fn directory(&self) -> Option<&Path> {
+        let parent = self.path.parent()?;
+        let is_below = self.is_editors() && !self.path.ends_with(".mcp.json");
+        if is_below { parent.parent() } else { Some(parent) }
+    }
+
     /// The text, if it is on no disk: that of the embedded default, or one that was given.
     pub fn text(&self) -> Option<&str> {
         if let Some(given) = &self.inline_text {
@@ -95,9 +112,10 @@ impl DiscoveredFiles {
         }
     }
 
-    /// Adds the files that stand in `dir`; whether there is any.
-    fn add_directory(&mut self, dir: &Path, layer: Layer) -> bool {
-        let mut any = false;
+    /// Adds the files that stand in `dir`; whether there is any. With `takes_editors` an editor's
+    /// files are enough; beside `tools.yaml` they stand in for a missing `mcp.yaml` anyway.
+    fn add_directory(&mut self, dir: &Path, layer: Layer, takes_editors: bool) -> bool {
+        let (mut any, mut has_servers) = (false, false);
         for (role, stem) in [(FileRole::Tools, "tools"), (FileRole::Servers, "mcp")] {
             let mut taken: Option<PathBuf> = None;
             for extension in ["yaml", "yml", "json"] {
@@ -116,6 +134,15 @@ impl DiscoveredFiles {
                 } else {
                     self.add(path.clone(), role, layer);
                     taken = Some(path);
+                    any = true;
+                    has_servers |= role == FileRole::Servers;
+                }
+            }
+        }
+        if layer == Layer::Project && !has_servers && (any || takes_editors) {
+            for path in EDITOR_FILES.map(|name| dir.join(name)) {
+                if path.exists() {
+                    self.add(path, FileRole::Servers, layer);
                     any = true;
                 }
             }
@@ -162,14 +189,16 @@ pub fn find(request: &LoadRequest, environment: &dyn Environment) -> DiscoveredF
     let start = request.project.as_deref().unwrap_or(&cwd);
     for dir in start.ancestors() {
         let is_user = user.as_deref() == Some(dir);
-        if found.add_directory(dir, if is_user { Layer::User } else { Layer::Project }) {
+        let layer = if is_user { Layer::User } else { Layer::Project };
+        // An editor's files say nothing about the directories below theirs.
+        if found.add_directory(dir, layer, dir == start) {
             break;
         }
     }
     if let Some(dir) = user
         && !found.files.iter().any(|c| c.layer == Layer::User)
     {
-        found.add_directory(&dir, Layer::User);
+        found.add_directory(&dir, Layer::User, false);
     }
     if found.files.is_empty() {
         for (role, path) in
@@ -269,6 +298,34 @@ mod tests {
                 ("root/config/tools.json".to_owned(), Layer::User),
             ]
         );
+    }
+
+    #[test]
+    fn files_of_editors_stand_in_for_servers_and_are_never_searched_upwards() {
+        let (dir, environment) = sandbox();
+        let project = dir.path().join("project");
+        let found = || {
+            let found = find(&LoadRequest::default(), &environment);
+            names(&found, dir.path()).into_iter().map(|(name, _)| name).collect::<Vec<_>>()
+        };
+        let write = |name: &str| {
+            let path = dir.path().join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, "").unwrap();
+        };
+        write("project/.mcp.json");
+        write("project/.vscode/mcp.json");
+        assert_eq!(found(), ["embedded/tools.yaml", "embedded/mcp.yaml"]);
+        // What the directory has, its editors' files belong to.
+        write("project/tools.yaml");
+        let both = ["project/tools.yaml", "project/.mcp.json", "project/.vscode/mcp.json"];
+        assert_eq!(found(), both);
+        write("project/deep/er/.cursor/mcp.json");
+        assert_eq!(found(), ["project/deep/er/.cursor/mcp.json"]);
+        let cursor = find(&LoadRequest::default(), &environment).files.remove(0);
+        assert_eq!(cursor.directory(), Some(project.join("deep/er").as_path()));
+        write("project/deep/er/mcp.yaml");
+        assert_eq!(found(), ["project/deep/er/mcp.yaml"]);
     }
 
     #[test]

@@ -49,6 +49,13 @@ impl ExpandedValues {
         }
     }
 
+    /// Records a variable of a file of variables, under the same rules as one of the environment.
+    pub fn file_variable(&self, path: &str, name: &str, value: &str) {
+        if !is_number(value) || names_secret(name) {
+            self.record(format!("${{{name} of {path}}}"), value);
+        }
+    }
+
     /// Records a secret of the keychain. Whatever it looks like, it was put there to be hidden.
     pub fn keychain(&self, name: &str, secret: &str) {
         self.record(format!("${{keyring:{name}}}"), secret);

@@ -240,6 +240,7 @@ pub const SERVER: &[KeySpec] = &[
     key("server_path", TEXT, "A program to start; a .py file is run by python3."),
     key("env", VALUES, "Variables for the program."),
     key("env_keys", TEXTS, "Names of variables passed through from this environment."),
+    key("envFile", TEXT, "A file of NAME=value lines, variables for the program; env wins."),
     key("cwd", TEXT, "The program's working directory; default: this file's."),
     key_with_aliases(
         "url",
@@ -321,7 +322,11 @@ pub const SERVER: &[KeySpec] = &[
         BOOL,
         "Send credentials over plain http; only in your own configuration directory.",
     ),
-    key("dev", BOOL, "Definition changes never block."),
+    key(
+        "dev",
+        r#"{"type":["boolean","object"]}"#,
+        "Definition changes never block; a mapping is an editor's, and ignored.",
+    ),
     key(
         "drift",
         r#"{"enum":["block","warn","allow"]}"#,

@@ -51,7 +51,7 @@ pub fn load_beside(
             .files
             .iter()
             .find(|file| file.candidate.layer == Layer::Project)
-            .and_then(|file| file.candidate.path.parent().map(Path::to_path_buf)),
+            .and_then(|file| file.candidate.directory().map(Path::to_path_buf)),
     };
     loader.builder.configuration.expanded = expanded;
     loader.builder.configuration.diagnostics = sources.diagnostics;

@@ -10,7 +10,10 @@
 pub mod consent;
 mod credentials;
 pub mod discover;
+mod editor_references;
+pub mod editors;
 mod entries;
+mod env_file;
 pub mod environment;
 pub mod expanded;
 pub mod inactive_entries;

@@ -29,8 +29,8 @@ impl SourceFile {
             Layer::Embedded => cwd.to_path_buf(),
             _ if self.candidate.inline_text.is_some() => cwd.to_path_buf(),
             _ => {
-                let parent = self.candidate.path.parent();
-                parent.map_or_else(|| cwd.to_path_buf(), Path::to_path_buf)
+                let directory = self.candidate.directory();
+                directory.map_or_else(|| cwd.to_path_buf(), Path::to_path_buf)
             }
         }
     }

@@ -3,6 +3,7 @@
 //! Owns: the order of the files, and what a project's `discover` may reach before the project is
 //! trusted: literal directories below its own. Never does: understand an entry.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::consent::Grant;
@@ -11,7 +12,8 @@ use super::discover::{
 };
 use super::environment::Environment;
 use super::expanded::ExpandedValues;
-use super::node::SourceText;
+use super::keys::{SERVERS_FILE, canonical};
+use super::node::{NodeValue, SourceText};
 use super::parse;
 use super::read;
 use super::references::{AllowedReferences, is_literal};
@@ -37,9 +39,16 @@ impl ConfigSources {
         let mut sources =
             Self { diagnostics: found.diagnostics, searched: found.searched, files: Vec::new() };
         let opened = open_all(&found.files);
+        let mut taken = BTreeSet::new();
         for (candidate, opened) in found.files.into_iter().zip(opened) {
             let file = match opened {
-                Ok(file) => SourceFile { candidate, ..file },
+                Ok(file) => {
+                    let mut file = SourceFile { candidate, ..file };
+                    if file.candidate.is_editors() {
+                        drop_repeated_servers(&mut file, &mut taken);
+                    }
+                    file
+                }
                 Err(diagnostic) => {
                     sources.diagnostics.push(diagnostic);
                     continue;
@@ -137,6 +146,20 @@ impl ConfigSources {
                 }
                 Err(diagnostic) => self.diagnostics.push(diagnostic),
             }
+        }
+    }
+}
+
+/// Leaves out the servers that another editor's file has too: a project keeps the same ones for
+/// each editor that is used on it.
+fn drop_repeated_servers(file: &mut SourceFile, taken: &mut BTreeSet<String>) {
+    let NodeValue::Map(pairs) = &mut file.parsed.root.value else { return };
+    for (key, value) in pairs {
+        if canonical(SERVERS_FILE, &key.text) == Some("mcp_servers")
+            && let NodeValue::Map(servers) = &mut value.value
+        {
+            servers.retain(|(name, _)| !taken.contains(&name.text));
+            taken.extend(servers.iter().map(|(name, _)| name.text.clone()));
         }
     }
 }

@@ -3,6 +3,10 @@
 //! Owns: the list, once for what a call may set and for what a person is shown before trusting an
 //! entry. Never does: read a variable.
 
+/// The variables that a server's program is given without being named in its entry.
+pub const PASSED_TO_SERVERS: [&str; 10] =
+    ["HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER"];
+
 /// Variables with these names decide which code runs, or whom a program believes.
 const NAMES: [&str; 32] = [
     "PATH",

@@ -108,7 +108,7 @@ impl Attempt<'_> {
         last: Option<Result<ToolResult, Error>>,
     ) -> Error {
         let name = &self.definition.name;
-        let CallLimits { attempt, set_by, remedy, total } = self.limits;
+        let CallLimits { attempt, set_by, remedy, total, is_total_requested } = self.limits;
         let error = match stop {
             StopReason::Interrupt => Error::new(
                 ErrorKind::Interrupted(Signal::Interrupt),
@@ -120,6 +120,11 @@ impl Attempt<'_> {
                 show_duration(*attempt)
             ))
             .with_hint(*remedy),
+            StopReason::TotalTimeout if *is_total_requested => Error::timeout(format!(
+                "'{name}' did not finish within {} (--timeout)",
+                show_duration(*total)
+            ))
+            .with_hint("--timeout allows more time"),
             StopReason::TotalTimeout => Error::timeout(format!(
                 "'{name}' did not finish within {}, the bound on a whole call",
                 show_duration(*total)

@@ -142,7 +142,7 @@ impl ToolHost {
             session = record.call.caller.session,
             "call started"
         );
-        let total = CallLimits::of(&tool.definition, request.timeout).total;
+        let total = CallLimits::of(&tool.definition, request.timeout, request.idle_timeout).total;
         self.pipeline.questions.begin_call(&call_id, parent, total);
         let mut result = self.run(request, nesting, &route, &call, &mut record).await;
         record.call_questions = self.pipeline.questions.end_call(&call_id);
@@ -295,7 +295,7 @@ impl ToolHost {
         let limits = if nesting.is_nested() {
             CallLimits::nested(definition, request.timeout)
         } else {
-            CallLimits::of(definition, request.timeout)
+            CallLimits::of(definition, request.timeout, request.idle_timeout)
         };
         let further = retry::max_retries(definition, request.retries);
         let mut total = std::pin::pin!(tokio::time::sleep(limits.total));

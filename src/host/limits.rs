@@ -43,14 +43,28 @@ pub struct CallLimits {
     pub remedy: &'static str,
     /// For all attempts and the waits between them.
     pub total: Duration,
+    /// Whether the caller set that.
+    pub is_total_requested: bool,
 }
 
 impl CallLimits {
     /// What the caller asks for wins, then the entry (with the defaults of its file), the speed
-    /// it declares, and the built-in default. An entry may shorten [`MAX_TOTAL`]; only a caller who
-    /// asks for more raises it.
-    pub fn of(tool: &ToolDefinition, requested: Option<Duration>) -> Self {
-        Self::set(tool, requested, ("--timeout", "--timeout allows more time"))
+    /// it declares, and the built-in default. What is `requested` bounds the whole call, and `idle`
+    /// a server's silence. An entry may shorten [`MAX_TOTAL`]; only a caller who asks for more raises
+    /// it.
+    pub fn of(tool: &ToolDefinition, requested: Option<Duration>, idle: Option<Duration>) -> Self {
+        let mut limits = Self::set(tool, requested, ("--timeout", "--timeout allows more time"));
+        if let Some(idle) = idle {
+            limits.attempt = idle;
+            (limits.set_by, limits.remedy) =
+                ("--idle-timeout", "--idle-timeout allows a longer silence");
+            limits.total = limits.total.max(idle);
+        }
+        if let Some(requested) = requested {
+            limits.total = requested;
+            limits.is_total_requested = true;
+        }
+        limits
     }
 
     /// The same for a call inside another one, whose limits are not those of the command line.
@@ -75,7 +89,8 @@ impl CallLimits {
             (IDLE, "the default")
         };
         let total = MAX_TOTAL.min(tool.max_total.unwrap_or(MAX_TOTAL));
-        Self { attempt, set_by, remedy, total: total.max(requested.unwrap_or_default()) }
+        let total = total.max(requested.unwrap_or_default());
+        Self { attempt, set_by, remedy, total, is_total_requested: false }
     }
 }
 
@@ -121,8 +136,9 @@ mod tests {
 
     #[test]
     fn the_nearest_word_about_time_counts() {
-        let seconds =
-            |tool: &ToolDefinition, requested| CallLimits::of(tool, requested).attempt.as_secs();
+        let seconds = |tool: &ToolDefinition, requested| {
+            CallLimits::of(tool, requested, None).attempt.as_secs()
+        };
         let mut internal = tool(ToolSource::Internal);
         assert_eq!(seconds(&internal, None), 30);
         internal.speed = Speed::Fast;
@@ -137,15 +153,20 @@ mod tests {
     fn only_a_caller_raises_the_total_and_an_entry_may_shorten_it() {
         let mut hasty = tool(ToolSource::Mcp);
         hasty.max_total = Some(Duration::from_secs(4));
-        assert_eq!(CallLimits::of(&hasty, None).total.as_secs(), 4);
+        assert_eq!(CallLimits::of(&hasty, None, None).total.as_secs(), 4);
         hasty.max_total = Some(Duration::from_hours(4));
-        assert_eq!(CallLimits::of(&hasty, None).total, MAX_TOTAL);
+        assert_eq!(CallLimits::of(&hasty, None, None).total, MAX_TOTAL);
         let mut patient = tool(ToolSource::Internal);
         patient.timeout = Some(Duration::from_secs(1_000));
-        assert_eq!(CallLimits::of(&patient, None).total, MAX_TOTAL);
+        assert_eq!(CallLimits::of(&patient, None, None).total, MAX_TOTAL);
         let requested = Duration::from_mins(15);
-        assert_eq!(CallLimits::of(&patient, Some(requested)).total, requested);
-        assert_eq!(CallLimits::of(&patient, Some(Duration::from_secs(1))).total, MAX_TOTAL);
+        assert_eq!(CallLimits::of(&patient, Some(requested), None).total, requested);
+        let brief = Duration::from_secs(1);
+        assert_eq!(CallLimits::of(&patient, Some(brief), None).total, brief);
+        // Silence has a limit of its own.
+        let both = CallLimits::of(&patient, Some(requested), Some(brief));
+        assert_eq!((both.attempt, both.total), (brief, requested));
+        assert_eq!(CallLimits::of(&patient, None, Some(requested)).total, requested);
     }
 
     #[tokio::test]

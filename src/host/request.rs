@@ -147,8 +147,10 @@ pub struct CallRequest {
     pub profile: Option<String>,
     /// The arguments, typed already or still words.
     pub arguments: CallArguments,
-    /// Limit for the call, instead of every configured timeout.
+    /// Limit for the whole call, instead of every configured timeout.
     pub timeout: Option<Duration>,
+    /// How long a server may be silent, instead of the timeout of its entry.
+    pub idle_timeout: Option<Duration>,
     /// Overrides every configured number of retries; still only for tools marked safe to repeat.
     pub retries: Option<u32>,
     /// Whether arguments and structured results are checked against their schemas.
@@ -187,6 +189,7 @@ impl CallRequest {
             profile: None,
             arguments,
             timeout: None,
+            idle_timeout: None,
             retries: None,
             validate: true,
             assume_yes: false,

@@ -10,12 +10,14 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
+use clap::CommandFactory as _;
+
 use crate::assembly;
 use crate::cli::args::{self, Cli, CliCommand};
 use crate::cli::commands::{
-    self, audit, auth, bench, call, completions, config, dispatch, down, export, history, inspect,
-    list, pin, prompts, ps, record, replay, resources, serve, servers, stats, trace, trust, up,
-    verify,
+    self, add, audit, auth, bench, call, completions, config, dispatch, doctor, down, export,
+    history, import, init, inspect, list, man, pin, prompts, ps, record, replay, resources, serve,
+    servers, stats, trace, trust, up, verify,
 };
 use crate::cli::complete;
 use crate::cli::context::{CommandContext, CommandResult};
@@ -25,6 +27,7 @@ use crate::cli::log;
 use crate::cli::output::streams::OutputOptions;
 use crate::cli::output::{CommandError, Format, Output};
 use crate::cli::parse_errors;
+use crate::cli::server_target;
 use crate::cli::signals::{NextSignal, Signals, ignore_file_size_signal};
 use crate::config::environment::{Environment, ProcessEnvironment};
 use crate::model::{Error, ErrorKind, Signal};
@@ -49,16 +52,12 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     // Without it a run works all the same, until it meets the limit.
     let _unguarded = ignore_file_size_signal();
     let plain = OutputOptions { json: args::requests_json(&arguments), ..OutputOptions::default() };
-    match complete::complete_if_requested(
-        <Cli as clap::CommandFactory>::command,
-        &arguments,
-        &*environment,
-    ) {
+    match complete::complete_if_requested(Cli::command, &arguments, &*environment) {
         Ok(false) => {}
         Ok(true) => return ExitCode::SUCCESS,
         Err(stop) => return report_outcome(&Output::new(plain, &*environment), Err(stop)),
     }
-    let cli = match grammar::parse(&arguments) {
+    let mut cli = match grammar::parse(&arguments) {
         Ok(cli) => cli,
         Err(error) => {
             let output = Output::new(plain, &*environment);
@@ -67,7 +66,10 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         }
     };
     let output = Arc::new(Output::new(cli.global.output_options(), &*environment));
-    let outcome = dispatch(cli, Arc::clone(&output), environment);
+    let outcome = match server_target::take_server(&mut cli) {
+        Ok(()) => dispatch(cli, Arc::clone(&output), environment),
+        Err(error) => Err(error.into()),
+    };
     report_outcome(&output, outcome)
 }
 
@@ -112,6 +114,10 @@ fn run_in_context(command: Option<CliCommand>, context: &CommandContext) -> Comm
         }
         Some(CliCommand::Completions(args)) => completions::run(&args, context),
         Some(CliCommand::Config(args)) => config::run(&args, context),
+        Some(CliCommand::Add(args)) => add::run(&args, context),
+        Some(CliCommand::Man(args)) => man::run(&args, context, Cli::command()),
+        Some(CliCommand::Init(args)) => init::run(&args, context),
+        Some(CliCommand::Doctor(args)) => doctor::run(&args, context),
         Some(command) => block_on_command(command, context),
     }
 }
@@ -256,6 +262,12 @@ async fn run_command(command: CliCommand, context: &CommandContext) -> CommandRe
         }
         CliCommand::Auth(args) => auth::run(&args, context).await,
         CliCommand::DemoServer => Ok(demo::run().await?),
+        CliCommand::Run(args) => commands::run::run(&args, context).await,
+        CliCommand::Import(args) => import::run(&args, context).await,
+        CliCommand::Add(args) => add::run(&args, context),
+        CliCommand::Man(args) => man::run(&args, context, Cli::command()),
+        CliCommand::Init(args) => init::run(&args, context),
+        CliCommand::Doctor(args) => doctor::run(&args, context),
         CliCommand::Completions(args) => completions::run(&args, context),
         CliCommand::Config(args) => config::run(&args, context),
     }

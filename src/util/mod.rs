@@ -34,3 +34,6 @@ pub mod text;
 pub mod timestamp;
 pub mod units;
 pub mod uri_template;
+
+#[cfg(test)]
+pub(crate) mod skipped;

@@ -6,8 +6,15 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+/// Extensions that a text does not have.
+const MEDIA_EXTENSIONS: [&str; 20] = [
+    "png", "jpg", "jpeg", "gif", "webp", "avif", "bmp", "tiff", "wav", "mp3", "ogg", "flac", "aac",
+    "m4a", "webm", "mp4", "pdf", "zip", "gz", "tar",
+];
+
 /// The files for payloads of these media types: the path itself, or `name-1.ext`, `name-2.ext`, …
-/// A name without an extension gets the usual one of a picture, a sound or another file.
+/// A name without an extension gets the usual one of a picture, a sound or another file. Of several
+/// payloads a text is `.txt`, unless the given extension may be that of a text.
 pub fn output_paths(path: &Path, kinds: &[&str]) -> Vec<PathBuf> {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let given = path.extension().map(|e| e.to_string_lossy().into_owned());
@@ -15,7 +22,12 @@ pub fn output_paths(path: &Path, kinds: &[&str]) -> Vec<PathBuf> {
     let special = fs::metadata(path).is_ok_and(|found| !found.is_file());
     let named = |(index, kind): (usize, &&str)| {
         let number = if kinds.len() > 1 { format!("-{}", index + 1) } else { String::new() };
-        match given.as_deref().or_else(|| extension(kind)) {
+        let usual = match extension(kind) {
+            None if kinds.len() > 1 && is_text(kind) => Some("txt"),
+            usual => usual,
+        };
+        let is_other_media = |given: &str| kinds.len() > 1 && is_media(given) && usual.is_some();
+        match given.as_deref().filter(|given| !is_other_media(given)).or(usual) {
             Some(extension) => path.with_file_name(format!("{stem}{number}.{extension}")),
             None => path.with_file_name(format!("{stem}{number}")),
         }
@@ -56,6 +68,16 @@ pub fn extension(media_type: &str) -> Option<&'static str> {
     Some(known)
 }
 
+fn is_text(media_type: &str) -> bool {
+    media_type.starts_with("text/") || media_type.starts_with("application/json")
+}
+
+/// Whether an extension is that of a picture, a sound or an archive.
+fn is_media(extension: &str) -> bool {
+    let extension = extension.to_ascii_lowercase();
+    MEDIA_EXTENSIONS.contains(&extension.as_str())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -68,7 +90,10 @@ mod tests {
         };
         assert_eq!(named("a/pic.png", &["image/gif"]), ["a/pic.png"]);
         assert_eq!(named("a/pic.png", &["x", "y"]), ["a/pic-1.png", "a/pic-2.png"]);
-        assert_eq!(named("out", &["text/plain", "text/plain"]), ["out-1", "out-2"]);
+        let mixed = ["image/png", "text/plain", "audio/wav"];
+        assert_eq!(named("pic.png", &mixed), ["pic-1.png", "pic-2.txt", "pic-3.wav"]);
+        assert_eq!(named("a.md", &["text/plain", "text/plain"]), ["a-1.md", "a-2.md"]);
+        assert_eq!(named("out", &["text/plain", "text/plain"]), ["out-1.txt", "out-2.txt"]);
     }
 
     #[test]
@@ -78,7 +103,7 @@ mod tests {
         assert_eq!(named(&["AUDIO/MPEG; x=1"]), [Path::new("a/out.mp3")]);
         assert_eq!(
             named(&["text/plain", "audio/wav"]),
-            [Path::new("a/out-1"), Path::new("a/out-2.wav")]
+            [Path::new("a/out-1.txt"), Path::new("a/out-2.wav")]
         );
         // A server's own words never get into a name.
         for kind in ["image/../../etc/passwd", "image/x-sh", "", "application/x-evil.sh"] {

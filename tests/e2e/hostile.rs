@@ -70,9 +70,10 @@ impl Row {
 }
 
 #[test]
+#[ignore = "needs TOOLHOST_HOSTILE, a server outside of this repository"]
 fn every_fault_of_the_hostile_server_ends_as_declared() {
     let Some(script) = std::env::var_os("TOOLHOST_HOSTILE") else {
-        eprintln!("\n*** SKIPPED: TOOLHOST_HOSTILE names no hostile server ***\n");
+        crate::support::left_out("TOOLHOST_HOSTILE names no hostile server");
         return;
     };
     let script = script.into_string().unwrap();

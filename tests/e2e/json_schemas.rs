@@ -48,6 +48,9 @@ fn outputs_of_tools_and_calls_match_their_schemas() {
     fits(&room, "call", &["call", "calculator", "expression=6*7", "--dry-run"]);
     fits(&room, "call", &["call", "demo-fail"]);
     fits(&room, "servers", &["servers"]);
+    fits(&room, "doctor", &["doctor"]);
+    room.toolhost(["call", "calculator", "expression=1", "--save-as", "one"]).check().exits(0);
+    fits(&room, "run", &["run"]);
     fits(&room, "bench", &["bench", "calculator", "expression=1", "-n", "20"]);
 }
 

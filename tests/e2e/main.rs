@@ -10,10 +10,12 @@
     reason = "test code outside of #[test] functions fails by panicking, and measures real time"
 )]
 
+mod ad_hoc;
 mod approval;
 mod attempts;
 mod audit;
 mod background;
+mod beginnings;
 mod behaviours;
 mod bench;
 mod builtins;

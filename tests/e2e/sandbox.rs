@@ -15,14 +15,13 @@ fn call(room: &Sandbox, arguments: &[&str]) -> Finished {
 }
 
 /// Whether the level can be kept on this machine, as `inspect` of a tool says; tells when not.
-#[expect(clippy::print_stderr, reason = "a test that is skipped says so loudly")]
 fn can(level: &str) -> bool {
     let room = Sandbox::new();
     let entry = format!("tools: [{{ name: t, command: [\"true\"], sandbox: {level} }}]\n");
     room.file("tools.yaml", &entry);
     let tried = call(&room, &["call", "t"]);
     if tried.code != Some(0) {
-        eprintln!("\n*** SKIPPED: {level} cannot be kept here: {} ***\n", tried.err().trim());
+        crate::support::left_out(&format!("{level} cannot be kept here: {}", tried.err().trim()));
     }
     tried.code == Some(0)
 }
@@ -221,7 +220,6 @@ fn the_example_runs_as_it_says() {
 
 /// Runs toolhost as somebody who is not root: root is not bound by the modes of files and needs no
 /// user namespace.
-#[expect(clippy::print_stderr, reason = "a test that is skipped says so loudly")]
 fn as_ordinary_user(room: &Sandbox, arguments: &[&str]) -> Option<Finished> {
     const SETPRIV: &str = "/usr/bin/setpriv";
     const NOBODY: u32 = 65534;
@@ -229,7 +227,7 @@ fn as_ordinary_user(room: &Sandbox, arguments: &[&str]) -> Option<Finished> {
         return Some(room.toolhost(arguments.iter().copied()).go());
     }
     if !Path::new(SETPRIV).exists() {
-        eprintln!("\n*** SKIPPED: there is no {SETPRIV} to stop being root with ***\n");
+        crate::support::left_out(&format!("there is no {SETPRIV} to stop being root with"));
         return None;
     }
     let mut left = vec![room.path("work").parent().unwrap().to_path_buf()];

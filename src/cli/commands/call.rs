@@ -9,6 +9,7 @@ use clap_complete::ArgValueCompleter;
 use serde_json::Value;
 
 use crate::assembly::Assembly;
+use crate::cli::ad_hoc::ServerCommandArgs;
 use crate::cli::answers::AnswerRules;
 use crate::cli::call_context::{self, ContextArg};
 use crate::cli::complete;
@@ -21,6 +22,7 @@ use crate::cli::output::table::{Table, TableColumn};
 use crate::cli::output::{CommandError, Format, Output, SpanStyle, StyledLine, StyledPage};
 use crate::cli::raw_arguments::{self, RawArguments};
 use crate::cli::save;
+use crate::cli::saved_calls::{SavedCall, SavedCalls};
 use crate::cli::views;
 use crate::host::request::{CallOutcome, CallRequest};
 use crate::model::{Error, ErrorKind, ToolResult};
@@ -47,9 +49,12 @@ pub struct CallArgs {
     /// Look for the tool at this server only; repeatable
     #[arg(long, value_name = "NAME", add = ArgValueCompleter::new(complete::servers))]
     pub server: Vec<String>,
-    /// Give up after this time, such as 500ms, 30s or 2m
+    /// Give the whole call up after this time, such as 500ms, 30s or 2m
     #[arg(long, value_name = "TIME", value_parser = parse_timeout)]
     pub timeout: Option<Duration>,
+    /// Give up when a server is silent for this time; its progress begins it anew
+    #[arg(long, value_name = "TIME", value_parser = parse_timeout)]
+    pub idle_timeout: Option<Duration>,
     /// Repeat a failed attempt this often, if the tool is marked safe to repeat
     #[arg(long, value_name = "N", allow_negative_numbers = true,
           value_parser = clap::value_parser!(u32).range(0..=100))]
@@ -81,9 +86,15 @@ pub struct CallArgs {
     /// The session the call belongs to
     #[arg(long, value_name = "ID")]
     pub session: Option<String>,
+    /// Keep the call under this name, for 'toolhost run NAME'
+    #[arg(long, value_name = "NAME")]
+    pub save_as: Option<String>,
     /// Exit with 0 although the tool says no
     #[arg(long)]
     pub ignore_tool_error: bool,
+    /// A server that is in no file.
+    #[command(flatten)]
+    pub target: ServerCommandArgs,
 }
 
 const ARGUMENTS_HELP: &str = "\
@@ -151,7 +162,38 @@ pub async fn run(args: &CallArgs, context: &CommandContext) -> CommandResult {
     } else {
         context.assemble_attached(starts, "toolhost call").await?
     };
-    perform(args, context, format, &assembly, request).await
+    let outcome = perform(args, context, format, &assembly, request).await;
+    match (&args.save_as, &outcome) {
+        (Some(name), Ok(())) => save_as(name, args, context).and(outcome),
+        // What was dispatched is worth keeping, whatever the tool said.
+        (Some(name), Err(CommandError::Failed(error))) if error.kind() != ErrorKind::Usage => {
+            save_as(name, args, context).and(outcome)
+        }
+        _ => outcome,
+    }
+}
+
+/// Keeps the words of the call.
+fn save_as(name: &str, args: &CallArgs, context: &CommandContext) -> CommandResult {
+    if context.global.ad_hoc.is_some() {
+        return Err(Error::usage("--save-as is for tools of the files")
+            .with_hint("write the server into one: toolhost add NAME -- COMMAND")
+            .into());
+    }
+    let call = SavedCall {
+        tool: args.name.clone(),
+        words: args.words.clone(),
+        args: args.args.clone(),
+        server: args.server.clone(),
+        timeout_ms: args.timeout.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX)),
+        retries: args.retries,
+        query: args.query.clone(),
+    };
+    SavedCalls::open(&*context.environment)?.save(name, call)?;
+    let saved = StyledLine::styled(SpanStyle::Success, "saved ")
+        .then(SpanStyle::Dim, format!("as '{name}': toolhost run {name}"));
+    context.output.note(&saved);
+    Ok(())
 }
 
 /// The format of a result.
@@ -211,6 +253,7 @@ async fn request(args: &CallArgs, context: &CommandContext) -> Result<CallReques
     let mut request = CallRequest::new(&args.name, arguments);
     request.servers.clone_from(&args.server);
     request.timeout = args.timeout;
+    request.idle_timeout = args.idle_timeout;
     request.retries = args.retries;
     request.validate = !args.no_validate;
     request.assume_yes = args.yes || args.yes_nested;
@@ -531,7 +574,7 @@ mod tests {
         assert_eq!(out, "");
         assert!(err.contains("pic-1.png (image/png, 4 B)"), "{err}");
         assert_eq!(std::fs::read(dir.path().join("pic-1.png")).unwrap(), b"\x89PNG");
-        assert_eq!(std::fs::read(dir.path().join("pic-2.png")).unwrap(), b"x");
+        assert_eq!(std::fs::read(dir.path().join("pic-2.txt")).unwrap(), b"x");
     }
 
     #[test]

@@ -6,6 +6,7 @@ use clap::Args;
 use clap_complete::ArgValueCompleter;
 
 use super::call::ParseOptionError;
+use crate::cli::ad_hoc::ServerCommandArgs;
 use crate::cli::complete;
 use crate::cli::context::{CommandContext, CommandResult};
 use crate::cli::formats;
@@ -37,6 +38,9 @@ pub struct CompleteArgs {
     /// Ask this server only; repeatable
     #[arg(long, value_name = "NAME", add = ArgValueCompleter::new(complete::servers))]
     pub server: Vec<String>,
+    /// A server that is in no file.
+    #[command(flatten)]
+    pub target: ServerCommandArgs,
 }
 
 fn parse_pair(text: &str) -> Result<(String, String), ParseOptionError> {

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use clap::{Args, ValueEnum};
 use clap_complete::ArgValueCompleter;
 
+use crate::cli::ad_hoc::ServerCommandArgs;
 use crate::cli::complete;
 use crate::cli::context::{CommandContext, CommandResult, StartScope};
 use crate::cli::entry_checks;
@@ -33,6 +34,9 @@ pub struct ExportArgs {
     pub server: Vec<String>,
     /// Only tools whose full names match one of these patterns, such as 'github-*'
     pub patterns: Vec<String>,
+    /// A server that is in no file.
+    #[command(flatten)]
+    pub target: ServerCommandArgs,
 }
 
 /// The formats, as words.

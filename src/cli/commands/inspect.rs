@@ -1,6 +1,5 @@
 //! `toolhost inspect`.
 
-use std::slice::from_ref;
 use std::sync::Arc;
 
 use clap::Args;
@@ -9,6 +8,7 @@ use clap_complete::ArgValueCompleter;
 use crate::assembly::Assembly;
 use crate::catalogue::fingerprint;
 use crate::catalogue::scan::{self, ToolNameIndex};
+use crate::cli::ad_hoc::ServerCommandArgs;
 use crate::cli::complete;
 use crate::cli::context::{CommandContext, CommandResult, StartScope};
 use crate::cli::formats;
@@ -25,12 +25,16 @@ use crate::stats::declared_speed::ExceededSpeed;
 #[derive(Debug, Args)]
 #[command(arg = formats::option(formats::LIST))]
 pub struct InspectArgs {
-    /// A tool, or a server
-    #[arg(add = ArgValueCompleter::new(complete::names))]
-    pub name: String,
+    /// A tool, or a server; a server that is in no file may be given by its URL
+    #[arg(required_unless_present_any = ["server_command", "server_url"],
+          add = ArgValueCompleter::new(complete::names))]
+    pub name: Option<String>,
     /// Look for the tool at this server only; repeatable
     #[arg(long, value_name = "NAME", add = ArgValueCompleter::new(complete::servers))]
     pub server: Vec<String>,
+    /// A server that is in no file.
+    #[command(flatten)]
+    pub target: ServerCommandArgs,
 }
 
 /// Runs the command.
@@ -40,18 +44,15 @@ pub struct InspectArgs {
 pub async fn run(args: &InspectArgs, context: &CommandContext) -> CommandResult {
     use Format::{Json, Names, Yaml};
     let format = context.format(formats::LIST)?;
-    let assembly = context
-        .assemble_attached(
-            StartScope::Named(from_ref(&args.name), &args.server),
-            "toolhost inspect",
-        )
-        .await?;
+    let name = args.name.as_deref().unwrap_or_default();
+    let starts = StartScope::Named(args.name.as_slice(), &args.server);
+    let assembly = context.assemble_attached(starts, "toolhost inspect").await?;
     let host = &assembly.host;
     let output = &context.output;
-    if host.servers().iter().any(|server| server.name == args.name) {
-        return inspect_server(args, context, &assembly, format).await;
+    if host.servers().iter().any(|server| server.name == name) {
+        return inspect_server(name, context, &assembly, format).await;
     }
-    let tool = host.find(&args.name, &LookupScope::of_servers(&args.server)).await?;
+    let tool = host.find(name, &LookupScope::of_servers(&args.server)).await?;
     let decision = host.decision(&tool);
     let known = host.catalogue(&ListScope::Declared).await.tools;
     let found = scan::scan(&tool, &ToolNameIndex::of(known.iter().map(Arc::as_ref).chain([&tool])));
@@ -89,28 +90,28 @@ pub async fn run(args: &InspectArgs, context: &CommandContext) -> CommandResult 
 
 /// Everything about a server: it is asked for a sign of life and for its tools.
 async fn inspect_server(
-    args: &InspectArgs,
+    name: &str,
     context: &CommandContext,
     assembly: &Assembly,
     format: Format,
 ) -> CommandResult {
     use Format::{Json, Names, Table, Text, Yaml};
     let (host, output) = (&assembly.host, &context.output);
-    let name = std::slice::from_ref(&args.name);
-    let servers = host.check_servers(name).await;
+    let names = [name.to_owned()];
+    let servers = host.check_servers(&names).await;
     // They were listed for the sign of life, if it came, and are not asked for again.
-    let catalogue = host.catalogue(&ListScope::Servers(name.to_vec())).await;
+    let catalogue = host.catalogue(&ListScope::Servers(names.to_vec())).await;
     let pins = host.pins();
-    let mut report = pins.server(&args.name).map(|_| host.compare(&pins, &catalogue));
+    let mut report = pins.server(name).map(|_| host.compare(&pins, &catalogue));
     if let Some(report) = &mut report {
-        report.tools.retain(|tool| tool.server.as_deref() == Some(&args.name));
+        report.tools.retain(|tool| tool.server.as_deref() == Some(name));
     }
     let neighbours = ToolNameIndex::of(&catalogue.tools);
-    let own = catalogue.tools.iter().filter(|tool| tool.name.component() == Some(&args.name));
+    let own = catalogue.tools.iter().filter(|tool| tool.name.component() == Some(name));
     let flagged =
         own.filter(|tool| views::findings::count_above_note(&scan::scan(tool, &neighbours)) > 0);
     let flagged = flagged.count();
-    let spec = assembly.configuration.servers.iter().find(|spec| spec.name == args.name);
+    let spec = assembly.configuration.servers.iter().find(|spec| spec.name == name);
     let spec = spec.map(|spec| {
         let mut spec = spec.clone();
         let lists = spec.include.iter_mut().flatten().chain(&mut spec.exclude);

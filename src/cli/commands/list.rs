@@ -8,9 +8,11 @@ use clap_complete::ArgValueCompleter;
 
 use super::export::FormatArg;
 use super::list_tokens;
+use crate::assembly;
 use crate::catalogue::Catalogue;
 use crate::catalogue::query::{CatalogueQuery, may_show_entry, may_show_untrusted};
 use crate::catalogue::scan::{self, ToolNameIndex};
+use crate::cli::ad_hoc::ServerCommandArgs;
 use crate::cli::complete;
 use crate::cli::context::{CommandContext, CommandResult, StartScope};
 use crate::cli::entry_checks;
@@ -25,17 +27,23 @@ use crate::config::spec::{Configuration, FileRole, ProfileSpec, UntrustedEntry};
 use crate::host::request::ListScope;
 use crate::model::{Diagnostic, Error, ErrorKind, Safety, ToolDefinition, ToolSource, ToolStatus};
 
+/// The value of `--source` for all internal tools.
+const INTERNAL: &str = "internal";
+/// The value of `--source` for the tools of all servers.
+const MCP: &str = "mcp";
+
 /// List the tools of the catalogue.
 ///
 /// A server that cannot be listed costs its own tools only; the exit code is then 11.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(arg = formats::option(formats::LIST))]
 pub struct ListArgs {
     /// Only tools in whose name, title or description these words occur
     pub query: Vec<String>,
-    /// Only internal tools, or only tools of MCP servers
-    #[arg(long, value_enum)]
-    pub source: Option<SourceArg>,
+    /// Only internal tools, only tools of MCP servers (mcp), or what the SOURCE column says: a kind
+    /// or a server
+    #[arg(long, value_name = "internal|mcp|SOURCE", add = ArgValueCompleter::new(complete::servers))]
+    pub source: Option<String>,
     /// Only tools of this server, and ask no other one; repeatable
     #[arg(long, value_name = "NAME", add = ArgValueCompleter::new(complete::servers))]
     pub server: Vec<String>,
@@ -59,15 +67,9 @@ pub struct ListArgs {
     #[arg(long, value_name = "FORMAT", value_enum, num_args = 0..=1, require_equals = true,
           default_missing_value = "openai", conflicts_with = "flagged")]
     pub tokens: Option<FormatArg>,
-}
-
-/// The halves of the catalogue, as words.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum SourceArg {
-    /// Declared in `tools.yaml`.
-    Internal,
-    /// Offered by MCP servers.
-    Mcp,
+    /// A server that is in no file.
+    #[command(flatten)]
+    pub target: ServerCommandArgs,
 }
 
 /// The levels of safety, as words.
@@ -98,6 +100,7 @@ impl SafetyArg {
 pub async fn run(args: &ListArgs, context: &CommandContext) -> CommandResult {
     use Format::{Json, Names, Table, Text, Yaml};
     let format = context.format(formats::LIST)?;
+    let args = &by_source(args.clone());
     let reach = reach(args);
     let starts = match &reach {
         ListScope::Declared => StartScope::Nothing,
@@ -295,9 +298,18 @@ fn summary(tools: &[&ToolDefinition], args: &ListArgs, all: &[Arc<ToolDefinition
     if args.query.is_empty() { "0 tools" } else { "0 tools match" }.to_owned()
 }
 
+/// Turns a word of the SOURCE column into the kind or the server that it names.
+fn by_source(mut args: ListArgs) -> ListArgs {
+    if let Some(word) = args.source.take_if(|word| !matches!(word.as_str(), INTERNAL | MCP)) {
+        let is_kind = assembly::kind_words().iter().any(|kind| kind.key == word);
+        if is_kind { args.kind.push(word) } else { args.server.push(word) }
+    }
+    args
+}
+
 /// How far the listing has to reach for what was asked.
 fn reach(args: &ListArgs) -> ListScope {
-    let only_internal = args.source == Some(SourceArg::Internal)
+    let only_internal = args.source.as_deref() == Some(INTERNAL)
         || (!args.kind.is_empty() && !args.kind.iter().any(|kind| kind == "mcp"));
     if args.declared {
         ListScope::Declared
@@ -312,9 +324,9 @@ fn reach(args: &ListArgs) -> ListScope {
 
 fn query(args: &ListArgs) -> CatalogueQuery {
     let text = args.query.join(" ");
-    let source = args.source.map(|word| match word {
-        SourceArg::Internal => ToolSource::Internal,
-        SourceArg::Mcp => ToolSource::Mcp,
+    let source = args.source.as_deref().map(|word| match word {
+        INTERNAL => ToolSource::Internal,
+        _ => ToolSource::Mcp,
     });
     CatalogueQuery {
         words: text.split_whitespace().map(str::to_owned).collect(),
@@ -329,7 +341,7 @@ fn query(args: &ListArgs) -> CatalogueQuery {
 /// Whether internal tools of a kind are asked for.
 fn includes_internal(args: &ListArgs, kind: &str) -> bool {
     args.server.is_empty()
-        && args.source != Some(SourceArg::Mcp)
+        && args.source.as_deref() != Some(MCP)
         && (args.kind.is_empty() || args.kind.iter().any(|word| word == kind))
 }
 
@@ -385,6 +397,11 @@ mod tests {
         assert_eq!(reach(&args(&["--server", "a"])), ListScope::Servers(vec!["a".to_owned()]));
         assert_eq!(reach(&args(&["--source", "internal"])), ListScope::Servers(Vec::new()));
         assert_eq!(reach(&args(&["--kind", "builtin"])), ListScope::Servers(Vec::new()));
+        // What the SOURCE column says is a kind or a server.
+        let by = |word: &str| reach(&by_source(args(&["--source", word])));
+        assert_eq!(by("builtin"), ListScope::Servers(Vec::new()));
+        assert_eq!(by("demo"), ListScope::Servers(vec!["demo".to_owned()]));
+        assert_eq!(by("mcp"), ListScope::Everything);
         assert_eq!(reach(&args(&["--kind", "mcp"])), ListScope::Everything);
     }
 

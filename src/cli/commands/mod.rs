@@ -1,5 +1,6 @@
 //! One file for each command: its arguments, whose doc comments are the help, and what it does.
 
+pub mod add;
 pub mod audit;
 pub mod auth;
 pub mod bench;
@@ -8,18 +9,23 @@ pub mod complete;
 pub mod completions;
 pub mod config;
 pub mod dispatch;
+pub mod doctor;
 pub mod down;
 pub mod export;
 pub mod history;
+pub mod import;
+pub mod init;
 pub mod inspect;
 pub mod list;
 mod list_tokens;
+pub mod man;
 pub mod pin;
 pub mod prompts;
 pub mod ps;
 pub mod record;
 pub mod replay;
 pub mod resources;
+pub mod run;
 pub mod serve;
 pub mod serve_token;
 pub mod servers;

@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::serve_token::{self, ServeTokenArgs};
 use crate::assembly::{Assembly, FrontEnd};
+use crate::cli::ad_hoc::ServerCommandArgs;
 use crate::cli::context::{CommandContext, CommandResult};
 use crate::cli::output::{Output, StyledLine};
 use crate::config::spec::ProfileSpec;
@@ -87,6 +88,9 @@ pub struct ServeArgs {
     /// Something else than serving.
     #[command(subcommand)]
     pub action: Option<ServeAction>,
+    /// A server that is in no file.
+    #[command(flatten)]
+    pub target: ServerCommandArgs,
 }
 
 /// What belongs to serving beside it.

@@ -7,6 +7,7 @@ use clap::Args;
 use clap_complete::ArgValueCompleter;
 
 use super::call::ParseOptionError;
+use crate::cli::ad_hoc::ServerCommandArgs;
 use crate::cli::complete;
 use crate::cli::context::{CommandContext, CommandResult, StartScope};
 use crate::cli::entry_checks;
@@ -44,6 +45,9 @@ pub struct ServersArgs {
     #[arg(long, value_name = "TIME", default_value = "2s", value_parser = parse_interval,
           requires = "watch")]
     pub interval: Duration,
+    /// A server that is in no file.
+    #[command(flatten)]
+    pub target: ServerCommandArgs,
 }
 
 fn parse_interval(text: &str) -> Result<Duration, ParseOptionError> {

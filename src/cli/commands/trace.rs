@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
-use std::slice;
 use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use clap_complete::ArgValueCompleter;
 
+use crate::cli::ad_hoc::ServerCommandArgs;
 use crate::cli::complete;
 use crate::cli::context::{CommandContext, CommandResult, StartScope};
 use crate::cli::entry_checks;
@@ -35,9 +35,10 @@ const POLL_INTERVAL: Duration = Duration::from_millis(500);
 #[derive(Debug, Args)]
 #[command(arg = formats::option(formats::STREAM))]
 pub struct TraceArgs {
-    /// The server
-    #[arg(add = ArgValueCompleter::new(complete::servers))]
-    pub server: String,
+    /// The server; one that is in no file may be given by its URL
+    #[arg(required_unless_present_any = ["server_command", "server_url"],
+          add = ArgValueCompleter::new(complete::servers))]
+    pub server: Option<String>,
     /// Stay and show what the server sends, until Ctrl-C
     #[arg(long)]
     pub follow: bool,
@@ -50,6 +51,9 @@ pub struct TraceArgs {
     /// Show only what goes this way
     #[arg(long, value_name = "WAY", value_enum)]
     pub only: Option<TraceDirection>,
+    /// A server that is in no file.
+    #[command(flatten)]
+    pub target: ServerCommandArgs,
 }
 
 /// Which way something goes.
@@ -83,7 +87,7 @@ pub async fn run(args: &TraceArgs, context: &CommandContext) -> CommandResult {
     let viewer = TracePrinter::new(Arc::clone(&context.output), filter, TraceStream::Stdout, json);
     context.trace_outputs.show(Arc::clone(&viewer));
     let file = context.trace_outputs.file(args.save.as_ref())?;
-    let name = slice::from_ref(&args.server);
+    let name = args.server.as_slice();
     let assembly = context.assemble(StartScope::Servers(name)).await?;
     let known = assembly.host.servers();
     let names: BTreeSet<&str> = known.iter().map(|server| server.name.as_str()).collect();

@@ -10,6 +10,7 @@ use super::auth::{LoginJson, LoginsJson};
 use super::background::{EndedHostsJson, HostsJson, StartedHostJson};
 use super::call::{CallJson, DryRunJson};
 use super::config::{ConfigCheckJson, ConfigPathsJson, ConfigValuesJson};
+use super::doctor::DoctorJson;
 use super::error::ErrorLineJson;
 use super::history::HistoryDiffJson;
 use super::list::ListJson;
@@ -18,6 +19,7 @@ use super::offerings::{
     ResourcesJson, TemplatesJson,
 };
 use super::pins::PinReportJson;
+use super::saved_calls::SavedCallsJson;
 use super::serve_token::{NewTokenJson, TokenListJson};
 use super::server::{ServerDetailJson, ServersJson};
 use super::stats::StatsJson;
@@ -38,6 +40,10 @@ pub enum OutputSchema {
     Inspect,
     /// call --json, with and without --dry-run; history rerun too
     Call,
+    /// run --json without a name: the saved calls
+    Run,
+    /// doctor --json
+    Doctor,
     /// bench --json and bench --save
     Bench,
     /// servers --json
@@ -83,6 +89,8 @@ impl OutputSchema {
             Self::List => of::<ListOrCostsJson<'_>>("list"),
             Self::Inspect => of::<InspectJson<'_>>("inspect"),
             Self::Call => of::<CallOrDryRunJson<'_>>("call"),
+            Self::Run => of::<SavedCallsJson<'_>>("run"),
+            Self::Doctor => of::<DoctorJson<'_>>("doctor"),
             Self::Bench => of::<RunJson<'_>>("bench"),
             Self::Servers => of::<ServersJson<'_>>("servers"),
             Self::History => of::<HistoryJson<'_>>("history"),

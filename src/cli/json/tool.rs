@@ -85,7 +85,7 @@ impl<'a> From<&'a ToolDefinition> for ToolJson<'a> {
             input_schema: &tool.input_schema,
             output_schema: tool.output_schema.as_deref(),
             annotations: (&tool.annotations).into(),
-            timeout_ms: millis(CallLimits::of(tool, None).attempt),
+            timeout_ms: millis(CallLimits::of(tool, None, None).attempt),
             retries: tool.retries,
             scope: tool.scope.as_str(),
             version: tool.version.as_deref(),

@@ -236,7 +236,7 @@ fn properties(page: &mut StyledPage, root: &Value, width: Option<usize>) {
 
 /// The limit a call of the tool has when its caller names none.
 fn timeout(tool: &ToolDefinition) -> Duration {
-    CallLimits::of(tool, None).attempt
+    CallLimits::of(tool, None, None).attempt
 }
 
 fn origin(origin: &Origin) -> String {

@@ -23,6 +23,8 @@ pub enum EntryEffect {
     Writes(String),
     /// Takes its definition from a document, as written; relative to the entry's file.
     Document(String),
+    /// Gives a program the variables of this file, as written; it is bound by its content.
+    EnvFile(String),
     /// Calls another tool of the catalogue.
     Calls {
         /// The tool's name as the entry writes it.
@@ -103,7 +105,9 @@ impl<'a> EntrySite<'a> {
     /// it writes them, or the user's own. `None` when another variable decides them.
     pub fn search_path(&self, written: Option<&str>) -> Option<String> {
         match written {
-            Some(written) => local_value::resolve(written, self.environment).resolved(),
+            Some(written) => {
+                local_value::resolve(written, self.base_dir, self.environment).resolved()
+            }
             None => self.environment.var("PATH"),
         }
     }

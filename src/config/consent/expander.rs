@@ -10,6 +10,8 @@
 //! | `${VAR}`, `${env:VAR}` | the variable; missing is an error of the entry |
 //! | `${VAR:-default}` | the default when the variable is unset or empty |
 //! | `${TOOLHOST}` | the running binary |
+//! | `${workspaceFolder}`, `${userHome}` | the directory of the file, the home directory |
+//! | `${input:NAME}` | what an editor asks for: the variable `TOOLHOST_INPUT_NAME` |
 //! | `${file:PATH}` | the content of a file, without the last line break; headers, auth, env only |
 //! | `$${` | a literal `${` |
 //! | a leading `~` or `~/` | the home directory |
@@ -18,12 +20,15 @@ use std::path::Path;
 
 use super::grant::Grant;
 use super::keyring;
+use crate::config::editor_references;
+use crate::config::env_file;
 use crate::config::environment::Environment;
 use crate::config::expanded::ExpandedValues;
 use crate::config::node::{ConfigNode, NodeValue};
 use crate::config::references::{
     AllowedReferences, ReferencePiece, allowed_in, holds_references, needs_expansion, pieces,
 };
+use crate::config::variables;
 use crate::model::Diagnostic;
 use crate::util::regular_file;
 
@@ -54,6 +59,28 @@ impl<'a> Expander<'a> {
     /// The value of a variable that an entry names without `${}`.
     pub fn variable(&self, name: &str) -> Option<String> {
         self.environment.expand(name, self.expanded)
+    }
+
+    /// The variables of a file of `NAME=value` lines, whose path is expanded already.
+    ///
+    /// # Errors
+    /// When it cannot be read or understood, or sets a variable that decides which code runs: those
+    /// stand in the entry itself, where a person is shown them.
+    pub fn env_file(&self, written: &str) -> Result<Vec<(String, String)>, ExpandError> {
+        let path = self.base_dir.join(written);
+        let shown = path.display();
+        let content = regular_file::text(&path, MAX_SECRET_BYTES)
+            .map_err(|why| ExpandError::new(format!("cannot read {shown}: {why}")))?;
+        let found = env_file::parse(&content)
+            .map_err(|why| ExpandError::new(format!("cannot read {shown}: {why}")))?;
+        for (name, value) in &found {
+            if variables::decides_code(name) {
+                let what = format!("{shown} sets {name}, which decides what code runs");
+                return Err(ExpandError::new(what).hint(format!("set {name} in 'env' instead")));
+            }
+            self.expanded.file_variable(written, name, value);
+        }
+        Ok(found)
     }
 
     /// Expands the values of a mapping in place, under the keys of the common list and those in
@@ -168,6 +195,20 @@ impl<'a> Expander<'a> {
             }
             let read = |service: &str, account: &str| self.environment.keychain(service, account);
             out.push_str(&keyring::secret(name, read, self.expanded)?);
+            return Ok(());
+        }
+        if let Some(place) = editor_references::place(reference, self.base_dir, self.environment) {
+            out.push_str(&place);
+            return Ok(());
+        }
+        if let Some(input) = reference.strip_prefix("input:") {
+            let name = editor_references::input_variable(input);
+            let Some(value) = self.environment.expand(&name, self.expanded) else {
+                let what = format!("an editor would ask for '{input}' here");
+                return Err(ExpandError::new(what)
+                    .hint(format!("set {name}, or write a variable instead: ${{VAR}}")));
+            };
+            out.push_str(&value);
             return Ok(());
         }
         let named = reference.strip_prefix("env:").unwrap_or(reference);
@@ -290,7 +331,8 @@ mod tests {
         let why = |text| expand(text, &[], AllowedReferences::Variables).unwrap_err().message;
         assert_eq!(why("${NOPE}"), "the variable NOPE is not set");
         assert_eq!(why("${NOPE"), "unclosed '${'");
-        assert_eq!(why("${input:id}"), "unsupported variable '${input:id}'");
+        assert_eq!(why("${input:api-key}"), "an editor would ask for 'api-key' here");
+        assert_eq!(why("${pathSeparator:x}"), "unsupported variable '${pathSeparator:x}'");
         assert_eq!(
             why("${file:/etc/hostname}"),
             "${file:…} is only allowed in headers, auth and env"

@@ -1,8 +1,10 @@
 //! The few references that are resolved before consent, so that a question can name the program:
-//! `~`, `HOME`, `PATH` and the running binary. Nothing else of the environment is read.
+//! `~`, `HOME`, `PATH`, the running binary and the project's directory. Nothing else of the
+//! environment is read.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use crate::config::editor_references;
 use crate::config::environment::Environment;
 use crate::config::references::{ReferencePiece, pieces, variable};
 
@@ -25,8 +27,8 @@ impl LocalValue {
     }
 }
 
-/// Resolves what may be resolved before consent.
-pub(super) fn resolve(text: &str, environment: &dyn Environment) -> LocalValue {
+/// Resolves what may be resolved before consent. `base` is the directory of the file that says it.
+pub(super) fn resolve(text: &str, base: &Path, environment: &dyn Environment) -> LocalValue {
     let mut out = String::with_capacity(text.len());
     let mut undecided = Vec::new();
     let home = || environment.home().map(|home| home.to_string_lossy().into_owned());
@@ -46,7 +48,9 @@ pub(super) fn resolve(text: &str, environment: &dyn Environment) -> LocalValue {
             ReferencePiece::Escaped => out.push_str("${"),
             ReferencePiece::Unclosed => undecided.push("${".to_owned()),
             ReferencePiece::Reference(reference) => {
+                let place = editor_references::place(reference, base, environment);
                 let value = match variable(reference) {
+                    _ if place.is_some() => place,
                     Some("HOME") => environment.var("HOME"),
                     Some("PATH") => environment.var("PATH"),
                     Some("TOOLHOST") => {
@@ -65,12 +69,8 @@ pub(super) fn resolve(text: &str, environment: &dyn Environment) -> LocalValue {
 }
 
 /// A path as [`resolve`] gives it, below `base` when it is relative.
-pub(super) fn path(
-    text: &str,
-    base: &std::path::Path,
-    environment: &dyn Environment,
-) -> Option<PathBuf> {
-    let known = resolve(text, environment).resolved()?;
+pub(super) fn path(text: &str, base: &Path, environment: &dyn Environment) -> Option<PathBuf> {
+    let known = resolve(text, base, environment).resolved()?;
     Some(base.join(known).components().collect())
 }
 
@@ -85,8 +85,11 @@ mod tests {
             FixedEnvironment { root: Some("/r".into()), ..FixedEnvironment::default() };
         environment.vars.insert("PATH".into(), "/bin".into());
         environment.vars.insert("TOKEN".into(), "hunter2".into());
-        let known = |text: &str| resolve(text, &environment).resolved();
+        let base = Path::new("/project");
+        let known = |text: &str| resolve(text, base, &environment).resolved();
         assert_eq!(known("~/x").as_deref(), Some("/r/home/x"));
+        assert_eq!(known("${workspaceFolder}/x").as_deref(), Some("/project/x"));
+        assert_eq!(known("${userHome}/x").as_deref(), Some("/r/home/x"));
         assert_eq!(known("./bin:${PATH}").as_deref(), Some("./bin:/bin"));
         assert_eq!(known("$${TOKEN}").as_deref(), Some("${TOKEN}"));
         for (text, decided_by) in [
@@ -95,9 +98,10 @@ mod tests {
             ("${TOKEN:-x}", "${TOKEN:-x}"),
             ("${file:/etc/passwd}", "${file:/etc/passwd}"),
             ("${keyring:x}", "${keyring:x}"),
+            ("${input:x}", "${input:x}"),
         ] {
             assert_eq!(
-                resolve(text, &environment),
+                resolve(text, base, &environment),
                 LocalValue::Unresolved(vec![decided_by.to_owned()]),
                 "{text}"
             );

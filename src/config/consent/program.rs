@@ -29,7 +29,7 @@ pub(super) fn inspect(
     environment: &dyn Environment,
 ) -> ProgramInfo {
     let mut decided_by = Vec::new();
-    let mut known = |text: &str| match local_value::resolve(text, environment) {
+    let mut known = |text: &str| match local_value::resolve(text, base_dir, environment) {
         LocalValue::Resolved(text) => Some(text),
         LocalValue::Unresolved(references) => {
             decided_by.extend(references);
@@ -64,7 +64,7 @@ pub(super) fn inspect(
             let argv: Vec<Option<String>> = effect
                 .argv
                 .iter()
-                .map(|word| local_value::resolve(word, environment).resolved())
+                .map(|word| local_value::resolve(word, base_dir, environment).resolved())
                 .collect();
             command_files::command_files(&argv, cwd)
         }

@@ -32,6 +32,9 @@ pub(super) fn effects(entry: &ConfigNode, site: &EntrySite<'_>) -> Vec<EntryEffe
             usual_cwd: site.base_dir.to_path_buf(),
         }));
     }
+    if let Some(path) = entry.get("envFile").and_then(|node| node.as_text().ok()) {
+        effects.push(EntryEffect::EnvFile(path.to_owned()));
+    }
     if let Some((_, node)) = entry.get_any(&URL_KEYS)
         && let Ok(text) = node.as_text()
     {

@@ -258,7 +258,9 @@ fn describe(
                 found.clone_from(&known.program);
                 programs.push((runs, known));
             }
-            EntryEffect::Document(text) => code.extend(site.path(text)),
+            EntryEffect::Document(text) | EntryEffect::EnvFile(text) => {
+                code.extend(site.path(text))
+            }
             EntryEffect::Reads(path) => places.push(("reads", PathBuf::from(path))),
             EntryEffect::Writes(path) => places.push(("writes", PathBuf::from(path))),
             _ => {}

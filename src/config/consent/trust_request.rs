@@ -201,6 +201,7 @@ pub(super) fn entry_lines(
             EntryEffect::Reads(what) => format!("reads {what}"),
             EntryEffect::Writes(what) => format!("reads and writes {what}"),
             EntryEffect::Document(path) => format!("is described by {path}"),
+            EntryEffect::EnvFile(path) => format!("gives it the variables of {path}"),
             EntryEffect::Calls { tool, arguments: None } => format!("calls {tool}"),
             EntryEffect::Calls { tool, arguments: Some(with) } => {
                 format!("calls {tool} with {with}")
@@ -211,7 +212,8 @@ pub(super) fn entry_lines(
     }
     for (reference, places) in references {
         // Where programs and the home are is nothing that is given away.
-        if matches!(reference.as_str(), "${PATH}" | "${HOME}" | "${TOOLHOST}") {
+        let is_place = matches!(reference.as_str(), "${PATH}" | "${HOME}" | "${TOOLHOST}");
+        if is_place || reference.starts_with("${workspace") || reference == "${userHome}" {
             continue;
         }
         parts.push(format!("uses {reference} in {}", places.join(", ")));

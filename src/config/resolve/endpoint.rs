@@ -77,7 +77,7 @@ pub fn resolve(
                 None
             }
             Some(TransportChoice::Stdio) | None => {
-                stdio(entry, program, context.file, entry_diagnostics)
+                stdio(entry, program, context, entry_diagnostics)
             }
         },
     }
@@ -131,7 +131,7 @@ fn http(
         );
         return None;
     }
-    for key in ["args", "env", "env_keys", "cwd"] {
+    for key in ["args", "env", "env_keys", "envFile", "cwd"] {
         if let Some(key) = entry.key(key) {
             let message = format!("'{}' has no effect together with 'url'", key.text);
             entry_diagnostics.warn(entry.location_of(key), message);
@@ -192,9 +192,10 @@ fn address(
 fn stdio(
     entry: &ConfigNode,
     program: &ConfigNode,
-    file: &FileContext<'_>,
+    context: &EntryContext<'_>,
     entry_diagnostics: &mut EntryDiagnostics,
 ) -> Option<Endpoint> {
+    let file = context.file;
     let mut argv = entry_diagnostics.ok_or_report(program.as_texts())?.into_iter();
     let Some(mut command) = argv.next().filter(|c| !c.trim().is_empty()) else {
         entry_diagnostics.error(program.location(), "the command is empty");
@@ -238,7 +239,23 @@ fn stdio(
             entry_diagnostics.warn(entry.location_of(key), message);
         }
     }
-    let env = variables(entry, entry_diagnostics);
+    let mut env = variables(entry, entry_diagnostics);
+    if let Some(node) = entry.get("envFile").filter(|n| !n.is_null())
+        && let Some(path) = entry_diagnostics.ok_or_report(node.as_text())
+    {
+        match context.expander.env_file(path) {
+            Ok(found) => {
+                for (name, value) in found {
+                    env.entry(name).or_insert_with(|| SecretString::from(value));
+                }
+            }
+            Err(why) => {
+                let mut diagnostic = Diagnostic::error(format!("in 'envFile': {}", why.message));
+                diagnostic.hint = why.hint;
+                entry_diagnostics.diagnostics.push(diagnostic.with_location(node.location()));
+            }
+        }
+    }
     let env_keys = match entry.get("env_keys").filter(|n| !n.is_null()) {
         Some(node) => entry_diagnostics.ok_or_report(node.as_texts()).unwrap_or_default(),
         None => Vec::new(),

@@ -303,6 +303,8 @@ fn resolve(
             }
             "roots" => spec.roots = roots(value, file, entry_diagnostics),
             "routing_weight" => spec.routing_weight = entry_diagnostics.ok_or_report(weight(value)),
+            // What an editor does while the server is worked on.
+            "dev" if value.as_map().is_ok() => {}
             "dev" => {
                 spec.is_dev = entry_diagnostics.ok_or_report(value.as_bool()).unwrap_or_default();
             }

@@ -167,7 +167,7 @@ impl ToolHost {
         let Some(host) = self.weak_self.upgrade() else {
             return Err(Error::internal("the host is being closed"));
         };
-        let limits = CallLimits::of(tool, request.timeout);
+        let limits = CallLimits::of(tool, request.timeout, None);
         let call = CallRequest { name: name.full(), ..call.clone() };
         let has_sibling = false;
         Ok(LoadTarget {

@@ -17,6 +17,7 @@ use crate::config::environment::Environment;
 use crate::config::expanded::ExpandedValues;
 use crate::config::spec::{Endpoint, HttpTransport, ProtocolChoice, ServerSpec};
 use crate::config::unix_socket;
+use crate::config::variables::PASSED_TO_SERVERS;
 use crate::mcp::connection::{ConnectOptions, Connection, WireOpener};
 use crate::mcp::era_cache;
 use crate::mcp::protocol_warning::ProtocolWarning;
@@ -32,10 +33,6 @@ use crate::util::process::{Process, Program, ResolveError, ShutdownTimeouts, Sta
 
 /// Bound on starting and agreeing when the entry says nothing else.
 const START: Duration = Duration::from_secs(30);
-
-/// Variables every child sees when they are set; everything else must be named by the entry.
-const PASSED_ON: [&str; 10] =
-    ["HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER"];
 
 /// Opens the connection of an entry.
 ///
@@ -288,7 +285,7 @@ fn environment(
     expanded: &ExpandedValues,
     env_keys: &[String],
 ) -> BTreeMap<String, String> {
-    let own = PASSED_ON.into_iter().map(|name| (name, environment.var(name)));
+    let own = PASSED_TO_SERVERS.into_iter().map(|name| (name, environment.var(name)));
     let named = env_keys.iter().map(|name| (name.as_str(), environment.expand(name, expanded)));
     own.chain(named).filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
 }

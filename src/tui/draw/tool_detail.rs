@@ -80,7 +80,7 @@ fn about(styler: &Styler<'_>, tool: &ToolDefinition) -> Vec<Line<'static>> {
     if tool.requires_approval {
         lines.push(styler.fact("approval", "asks for approval before each call"));
     }
-    let limits = CallLimits::of(tool, None);
+    let limits = CallLimits::of(tool, None, None);
     let (attempt, total) = (show_duration(limits.attempt), show_duration(limits.total));
     lines.push(styler.fact("limits", format!("{attempt} per attempt, {total} in total")));
     if tool.retries > 0 {

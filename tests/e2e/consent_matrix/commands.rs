@@ -57,6 +57,9 @@ pub const COMMANDS: &[Command] = &[
     all(&["config", "paths"]),
     all(&["stats"]),
     all(&["trust"]),
+    all(&["doctor"]),
+    all(&["import"]),
+    all(&["run"]),
     all(&["trust", "list"]),
     all(&["auth", "list"]),
     all(&[COMPLETION, "inspect", ""]),
@@ -84,7 +87,7 @@ pub const COMMANDS: &[Command] = &[
 
 /// Commands that read no entry: a recording is replayed without any, and a script is the same for
 /// everybody.
-pub const READ_NO_ENTRIES: &[&str] = &["replay", "completions", "man", "help"];
+pub const READ_NO_ENTRIES: &[&str] = &["replay", "completions", "man", "help", "add", "init"];
 
 /// The words of a run for one name, and the variable that makes it a completion.
 pub fn line(command: Command, name: &str) -> (Vec<String>, Option<&'static str>) {

@@ -4,10 +4,13 @@ mod finished;
 mod fixture;
 mod pty;
 mod sandbox;
+#[path = "../../../src/util/skipped.rs"]
+mod skipped;
 mod witness;
 
 pub use finished::{Finished, forbidden};
 pub use fixture::{Fixture, Place, example, log_events};
 pub use pty::Pty;
 pub use sandbox::{Run, Sandbox};
+pub use skipped::left_out;
 pub use witness::{Listener, Recorder, disguises, files_below, script};

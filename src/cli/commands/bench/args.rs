@@ -10,6 +10,7 @@ use super::files::ExportSpec;
 use super::mix::MixSpec;
 use crate::bench::plan::WarmUp;
 use crate::bench::syntax::{self, RateSpec};
+use crate::cli::ad_hoc::ServerCommandArgs;
 use crate::cli::commands::call::parse_timeout;
 use crate::cli::complete;
 use crate::cli::formats;
@@ -133,6 +134,9 @@ pub struct BenchArgs {
           help_heading = JUDGING,
           conflicts_with_all = ["save", "baseline", "plot", "export", "fail_if"])]
     pub export_locust: Option<PathBuf>,
+    /// A server that is in no file.
+    #[command(flatten)]
+    pub target: ServerCommandArgs,
 }
 
 const LOAD: &str = "Load";

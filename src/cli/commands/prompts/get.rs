@@ -4,6 +4,7 @@ use clap::Args;
 use clap_complete::ArgValueCompleter;
 use serde_json::Value;
 
+use crate::cli::ad_hoc::ServerCommandArgs;
 use crate::cli::commands::call;
 use crate::cli::complete;
 use crate::cli::context::{CommandContext, CommandResult};
@@ -34,6 +35,9 @@ pub struct PromptGetArgs {
     /// Look for the prompt at this server only; repeatable
     #[arg(long, value_name = "NAME", add = ArgValueCompleter::new(complete::servers))]
     pub server: Vec<String>,
+    /// A server that is in no file.
+    #[command(flatten)]
+    pub target: ServerCommandArgs,
 }
 
 /// Runs the command.

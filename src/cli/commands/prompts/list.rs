@@ -4,6 +4,7 @@ use clap::Args;
 use clap_complete::ArgValueCompleter;
 
 use crate::catalogue::query::WordMatcher;
+use crate::cli::ad_hoc::ServerCommandArgs;
 use crate::cli::complete;
 use crate::cli::context::{CommandContext, CommandResult};
 use crate::cli::formats;
@@ -26,6 +27,9 @@ pub struct PromptListArgs {
     /// Ask this server only; repeatable
     #[arg(long, value_name = "NAME", add = ArgValueCompleter::new(complete::servers))]
     pub server: Vec<String>,
+    /// A server that is in no file.
+    #[command(flatten)]
+    pub target: ServerCommandArgs,
 }
 
 /// Runs the command.

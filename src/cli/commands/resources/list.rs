@@ -4,6 +4,7 @@ use clap::Args;
 use clap_complete::ArgValueCompleter;
 
 use crate::catalogue::query::WordMatcher;
+use crate::cli::ad_hoc::ServerCommandArgs;
 use crate::cli::complete;
 use crate::cli::context::{CommandContext, CommandResult};
 use crate::cli::formats;
@@ -29,6 +30,9 @@ pub struct ResourceListArgs {
     /// List templates of addresses instead
     #[arg(long)]
     pub templates: bool,
+    /// A server that is in no file.
+    #[command(flatten)]
+    pub target: ServerCommandArgs,
 }
 
 /// Runs the command.

@@ -6,6 +6,7 @@ use clap::Args;
 use clap_complete::ArgValueCompleter;
 use serde_json::Value;
 
+use crate::cli::ad_hoc::ServerCommandArgs;
 use crate::cli::commands::call;
 use crate::cli::complete;
 use crate::cli::context::{CommandContext, CommandResult};
@@ -40,6 +41,9 @@ pub struct ResourceReadArgs {
     /// Print what this jq expression makes of it, when it is JSON
     #[arg(long, value_name = "EXPR")]
     pub query: Option<String>,
+    /// A server that is in no file.
+    #[command(flatten)]
+    pub target: ServerCommandArgs,
 }
 
 /// Runs the command.

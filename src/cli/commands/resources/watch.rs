@@ -5,6 +5,7 @@ use clap_complete::ArgValueCompleter;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use crate::cli::ad_hoc::ServerCommandArgs;
 use crate::cli::complete;
 use crate::cli::context::{CommandContext, CommandResult};
 use crate::cli::formats;
@@ -43,6 +44,9 @@ pub struct ResourceWatchArgs {
     /// Read and print the resource after each change
     #[arg(long)]
     pub read: bool,
+    /// A server that is in no file.
+    #[command(flatten)]
+    pub target: ServerCommandArgs,
 }
 
 /// Runs the command.

@@ -37,7 +37,9 @@ impl RedisTestServer {
         let mut child = match started {
             Ok(child) => child,
             Err(error) => {
-                eprintln!("SKIPPED: nothing about redis was tested: redis-server: {error}");
+                crate::util::skipped::left_out(&format!(
+                    "nothing about redis was tested: redis-server: {error}"
+                ));
                 return None;
             }
         };

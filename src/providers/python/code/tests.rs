@@ -164,8 +164,8 @@ const UNPRIVILEGED_USER: u32 = 65534;
 #[test]
 fn files_of_the_system_are_told_apart_by_an_ordinary_user() {
     if !rustix::process::geteuid().is_root() {
-        eprintln!(
-            "\n*** SKIPPED: only root can make files of root and then be somebody else ***\n"
+        crate::util::skipped::left_out(
+            "only root can make files of root and then be somebody else",
         );
         return;
     }

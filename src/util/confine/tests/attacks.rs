@@ -83,7 +83,9 @@ fn the_same_holds_for_an_ordinary_user() {
         .gid(UNPRIVILEGED_USER)
         .output();
     match run {
-        Err(why) => eprintln!("\n*** SKIPPED: {} as nobody: {why} ***\n", tests.display()),
+        Err(why) => {
+            crate::util::skipped::left_out(&format!("{} as nobody: {why}", tests.display()))
+        }
         Ok(run) => {
             let said = String::from_utf8_lossy(&run.stdout);
             assert!(run.status.success() && said.contains("attacks::metadata"), "{said}");
@@ -93,7 +95,7 @@ fn the_same_holds_for_an_ordinary_user() {
 
 fn python(parts: &[&str]) -> Option<String> {
     if !Path::new(PYTHON).exists() {
-        eprintln!("\n*** SKIPPED: there is no {PYTHON} ***\n");
+        crate::util::skipped::left_out(&format!("there is no {PYTHON}"));
         return None;
     }
     Some(parts.concat())
@@ -174,7 +176,7 @@ print('end')
     for level in levels() {
         let room = Room::new();
         if level == ConfinementLevel::Landlock && !keeps_signals(&room.confinement(level)) {
-            eprintln!("\n*** SKIPPED: this Landlock has no scopes ***\n");
+            crate::util::skipped::left_out("this Landlock has no scopes");
             continue;
         }
         let mut victim = std::process::Command::new("sleep").arg("600").spawn().unwrap();
@@ -293,7 +295,7 @@ git -c user.name=n -c user.email=e commit -qm m && git show HEAD:f",
             let found =
                 room.shell(&room.confinement(level), &format!("command -v {program}")).await;
             if found.out.is_empty() {
-                eprintln!("\n*** SKIPPED: there is no {program} ***\n");
+                crate::util::skipped::left_out(&format!("there is no {program}"));
                 continue;
             }
             // `git init` tries out whether the rights of a file can be changed, and gives up if not.

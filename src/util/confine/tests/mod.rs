@@ -28,7 +28,7 @@ fn levels() -> Vec<ConfinementLevel> {
             level => check(*level).err(),
         };
         if let Some(why) = &refused {
-            eprintln!("\n*** SKIPPED: {}: {why} ***\n", level.as_str());
+            crate::util::skipped::left_out(&format!("{}: {why}", level.as_str()));
         }
         refused.is_none()
     };
@@ -161,7 +161,7 @@ async fn the_temporary_directory_is_private_and_goes_with_the_child() {
 #[tokio::test]
 async fn the_network_is_off_unless_it_is_on() {
     if !Path::new(PYTHON).exists() {
-        eprintln!("\n*** SKIPPED: there is no {PYTHON} ***\n");
+        crate::util::skipped::left_out(&format!("there is no {PYTHON}"));
         return;
     }
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -220,7 +220,7 @@ async fn other_processes_are_out_of_reach() {
     for level in levels() {
         let room = Room::new();
         if level == ConfinementLevel::Landlock && !keeps_signals(&room.confinement(level)) {
-            eprintln!("\n*** SKIPPED: this Landlock has no scopes ***\n");
+            crate::util::skipped::left_out("this Landlock has no scopes");
             continue;
         }
         let own = std::process::id();

@@ -97,7 +97,7 @@ async fn a_confined_worker_compares_code_too() {
 }
 
 fn skipped(error: &Error) {
-    eprintln!("\n*** SKIPPED: nothing is confined here: {error:?} ***\n");
+    crate::util::skipped::left_out(&format!("nothing is confined here: {error:?}"));
 }
 
 #[tokio::test]

@@ -1,0 +1,197 @@
+//! A server that is named on the command line and is in no file.
+//!
+//! Owns: which words name one, what it is called, and the entry they stand for. Never does: start
+//! or contact it; for everything else it is a server of a file that was named with `--mcp`.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde_json::{Map, Value, json};
+
+use crate::model::{Error, check_name};
+
+/// The file that such an entry is said to be in.
+const SOURCE: &str = "command line";
+/// What it is called when its words give no name.
+const DEFAULT_NAME: &str = "server";
+/// The longest name that is taken from a command or an address.
+const MAX_NAME: usize = 40;
+
+/// Programs that start the one that is meant.
+const LAUNCHERS: [&str; 21] = [
+    "npx", "bunx", "bun", "pnpm", "pnpx", "yarn", "npm", "node", "nodejs", "deno", "tsx", "uvx",
+    "uv", "pipx", "python", "python3", "ruby", "env", "docker", "podman", "java",
+];
+/// What such a program is told to do.
+const VERBS: [&str; 6] = ["run", "exec", "dlx", "x", "tool", "start"];
+
+/// The end of a command line: the server that a command is about.
+#[derive(Debug, Clone, Default, Args)]
+pub struct ServerCommandArgs {
+    /// A server that is in no file, and no other: its command line, or its URL
+    #[arg(last = true, value_name = "COMMAND|URL")]
+    pub server_command: Vec<String>,
+}
+
+/// A server that is in no file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AdHocServer {
+    /// What its tools are named after.
+    pub name: String,
+    /// Its entry, as a file of servers would have it.
+    entry: Value,
+}
+
+/// Whether a word is the address of a server.
+pub fn is_url(word: &str) -> bool {
+    ["http://", "https://", "unix:"].iter().any(|scheme| word.starts_with(scheme))
+}
+
+impl AdHocServer {
+    /// The server of a command line, or of a single URL. `name` is what `--as` says, `headers` are
+    /// those of `--header`, in which variables are expanded.
+    ///
+    /// # Errors
+    /// A usage error for a name or a header that cannot be used, and for headers of a program.
+    pub fn new(words: &[String], name: Option<&str>, headers: &[String]) -> Result<Self, Error> {
+        let derived = match words {
+            [url] if is_url(url) => name_of_url(url),
+            words => name_of_command(words),
+        };
+        let name = name.map_or(derived, str::to_owned);
+        check_name(&name).map_err(|error| Error::usage(format!("--as: {error}")))?;
+        let entry = match words {
+            [url] if is_url(url) => json!({ "url": url, "headers": read_headers(headers)? }),
+            [_, ..] if !headers.is_empty() => {
+                return Err(Error::usage("--header is for a server with a URL")
+                    .with_hint("a program gets variables: -- env NAME=VALUE COMMAND"));
+            }
+            [command, args @ ..] => json!({ "command": command, "args": args }),
+            [] => return Err(Error::usage("no command was given")),
+        };
+        Ok(Self { name, entry })
+    }
+
+    /// Its entry, in which references are still to be expanded.
+    pub fn into_entry(self) -> Map<String, Value> {
+        match self.entry {
+            Value::Object(entry) => entry,
+            _ => Map::new(),
+        }
+    }
+
+    /// The file of servers that holds nothing but this one: its name for messages, and its text.
+    /// Words of the command line were read by a shell, and are not expanded again.
+    pub fn file(&self) -> (PathBuf, String) {
+        let mut entry = self.entry.clone();
+        for key in ["command", "url", "args"] {
+            entry.get_mut(key).into_iter().for_each(escape_references);
+        }
+        let text = json!({ "mcp_servers": { (self.name.as_str()): entry } });
+        (PathBuf::from(SOURCE), text.to_string())
+    }
+}
+
+fn escape_references(value: &mut Value) {
+    match value {
+        Value::String(text) => *text = text.replace("${", "$${"),
+        Value::Array(items) => items.iter_mut().for_each(escape_references),
+        _ => {}
+    }
+}
+
+fn read_headers(headers: &[String]) -> Result<Map<String, Value>, Error> {
+    let pair = |header: &String| match header.split_once(':') {
+        Some((name, value)) if !name.trim().is_empty() => {
+            Ok((name.trim().to_owned(), Value::from(value.trim())))
+        }
+        _ => Err(Error::usage("--header: expected 'Name: value'")),
+    };
+    headers.iter().map(pair).collect()
+}
+
+/// `https://mcp.linear.app/mcp` is `linear`, `http://localhost:8001` is `localhost`.
+fn name_of_url(url: &str) -> String {
+    let parsed = url::Url::parse(url).ok();
+    let host = parsed.as_ref().and_then(|url| url.domain());
+    let mut labels = host.into_iter().flat_map(|host| host.split('.'));
+    let name = labels.find(|label| !matches!(*label, "www" | "mcp" | "api"));
+    name.map_or_else(|| DEFAULT_NAME.to_owned(), usable)
+}
+
+/// `python3 server.py` is `server`, `npx -y @scope/server-files@1.2` is `server-files`.
+fn name_of_command(words: &[String]) -> String {
+    let file_name =
+        |word: &str| Path::new(word).file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let is_meant = |word: &&String| {
+        let name = file_name(word);
+        !word.starts_with('-')
+            && !word.contains('=')
+            && !LAUNCHERS.contains(&name.as_str())
+            && !VERBS.contains(&name.as_str())
+    };
+    let Some(word) = words.iter().find(is_meant) else { return DEFAULT_NAME.to_owned() };
+    if word.contains(char::is_whitespace) {
+        return DEFAULT_NAME.to_owned();
+    }
+    let name = file_name(word);
+    let name = name.split(['@', ':']).next().unwrap_or_default();
+    let stem = Path::new(name).file_stem().unwrap_or_default().to_string_lossy();
+    usable(&stem)
+}
+
+/// A name that fits the rules of names, from any text.
+fn usable(text: &str) -> String {
+    let fits = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' };
+    let name: String = text.chars().map(fits).take(MAX_NAME).collect();
+    match name.trim_matches('-') {
+        "" => DEFAULT_NAME.to_owned(),
+        name => name.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(line: &str) -> Vec<String> {
+        line.split(' ').map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn a_server_is_named_after_its_script_package_or_host() {
+        for (line, name) in [
+            ("python3 server.py", "server"),
+            ("./target/debug/my_server --stdio", "my_server"),
+            ("npx -y @modelcontextprotocol/server-everything@1.2", "server-everything"),
+            ("uvx mcp-server-time", "mcp-server-time"),
+            ("uv run --directory=x python -m weather.main", "weather"),
+            ("env KEY=1 node build/index.js", "index"),
+            ("docker run -i --rm mcp/fetch:latest", "fetch"),
+            ("python3", "server"),
+            ("https://mcp.linear.app/mcp", "linear"),
+            ("http://localhost:8001", "localhost"),
+            ("http://127.0.0.1:8001/mcp", "server"),
+            ("unix:///run/mcp.sock", "server"),
+        ] {
+            assert_eq!(AdHocServer::new(&words(line), None, &[]).unwrap().name, name, "{line}");
+        }
+        let code = ["sh", "-c", "exec x"].map(str::to_owned);
+        assert_eq!(AdHocServer::new(&code, None, &[]).unwrap().name, "sh");
+        let named = AdHocServer::new(&words("python3 s.py"), Some("mine"), &[]).unwrap();
+        assert_eq!(named.name, "mine");
+        assert!(AdHocServer::new(&words("x"), Some("not a name"), &[]).is_err());
+    }
+
+    #[test]
+    fn what_a_shell_has_read_is_not_expanded_again_and_headers_are() {
+        let program = AdHocServer::new(&words("run ${HOME}"), None, &[]).unwrap();
+        assert!(program.file().1.contains("$${HOME}"), "{}", program.file().1);
+        let headers = ["Authorization: Bearer ${TOKEN}".to_owned()];
+        let remote = AdHocServer::new(&words("https://x.test"), None, &headers).unwrap();
+        let entry = &remote.entry["headers"];
+        assert_eq!(entry, &json!({ "Authorization": "Bearer ${TOKEN}" }));
+        assert!(AdHocServer::new(&words("x"), None, &headers).is_err());
+        assert!(AdHocServer::new(&words("https://x.test"), None, &["novalue".into()]).is_err());
+    }
+}

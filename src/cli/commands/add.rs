@@ -1,0 +1,124 @@
+//! `toolhost add`.
+
+use clap::Args;
+use serde_json::{Map, Value, json};
+
+use crate::cli::ad_hoc::{self, AdHocServer};
+use crate::cli::context::{CommandContext, CommandResult};
+use crate::cli::mcp_file::{McpFile, McpFileArgs};
+use crate::cli::output::{SpanStyle, StyledLine};
+use crate::config::secrets;
+use crate::model::{Error, check_name};
+
+/// Write a server into mcp.yaml.
+///
+/// The file is that of the project, where it has one, and else your own; comments and layout stay.
+/// A project's file asks once for trust before the server is started.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  toolhost add time -- uvx mcp-server-time
+  toolhost add github -e 'GITHUB_TOKEN=${GITHUB_TOKEN}' -- npx -y @modelcontextprotocol/server-github
+  toolhost add linear https://mcp.linear.app/mcp
+  toolhost add search http://localhost:8001/mcp --bearer-token-env SEARCH_TOKEN")]
+pub struct AddArgs {
+    /// Its name, with which the names of its tools begin
+    pub name: String,
+    /// Its URL
+    #[arg(required_unless_present = "command", conflicts_with = "command",
+          value_hint = clap::ValueHint::Url)]
+    pub url: Option<String>,
+    /// Its command line, after --
+    #[arg(last = true, value_name = "COMMAND")]
+    pub command: Vec<String>,
+    /// A variable for the program; NAME alone passes on that of each run; repeatable
+    #[arg(short, long = "env", value_name = "NAME[=VALUE]", requires = "command")]
+    pub env: Vec<String>,
+    /// The variable that holds the bearer token of the URL
+    #[arg(long, value_name = "NAME", requires = "url")]
+    pub bearer_token_env: Option<String>,
+    /// What it is for
+    #[arg(long, value_name = "TEXT")]
+    pub description: Option<String>,
+    /// Which file is written.
+    #[command(flatten)]
+    pub file: McpFileArgs,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// A name that is taken or cannot be used, a secret in clear, and a file that cannot be written.
+pub fn run(args: &AddArgs, context: &CommandContext) -> CommandResult {
+    check_name(&args.name).map_err(|error| Error::usage(error.to_string()))?;
+    let entry = entry(args, &context.global.header)?;
+    let mut file = McpFile::open(args.file, &*context.environment)?;
+    if file.has(&args.name)? {
+        let what = format!("'{}' is in {} already", args.name, file.path.display());
+        return Err(Error::usage(what).with_hint("choose another name, or edit the file").into());
+    }
+    file.add(&args.name, &entry)?;
+    file.write()?;
+    let added = StyledLine::styled(SpanStyle::Success, "added ")
+        .then(SpanStyle::Name, &args.name)
+        .then(SpanStyle::Plain, " to ")
+        .then(SpanStyle::Name, file.path.display().to_string());
+    context.output.note(&added);
+    let next = format!("try it: toolhost list --server {}", args.name);
+    context.output.note(&StyledLine::styled(SpanStyle::Dim, next));
+    Ok(())
+}
+
+fn entry(args: &AddArgs, headers: &[String]) -> Result<Value, Error> {
+    let mut entry = Map::new();
+    if let Some(description) = &args.description {
+        entry.insert("description".to_owned(), description.as_str().into());
+    }
+    let words = match &args.url {
+        Some(url) if !ad_hoc::is_url(url) => {
+            return Err(Error::usage(format!("'{url}' is not a URL"))
+                .with_hint("a command stands after --: toolhost add NAME -- COMMAND"));
+        }
+        Some(url) => vec![url.clone()],
+        None => args.command.clone(),
+    };
+    let server = AdHocServer::new(&words, Some(&args.name), headers)?;
+    entry.extend(server.into_entry());
+    if let Some(variable) = &args.bearer_token_env {
+        let auth = json!({ "type": "bearer", "token_env_var": variable });
+        entry.insert("auth".to_owned(), auth);
+    }
+    let (set, passed): (Vec<&String>, Vec<&String>) =
+        args.env.iter().partition(|word| word.contains('='));
+    let set: Map<String, Value> = set
+        .into_iter()
+        .filter_map(|word| word.split_once('='))
+        .map(|(name, value)| (name.to_owned(), value.into()))
+        .collect();
+    let written =
+        set.iter().chain(entry.get("headers").and_then(Value::as_object).into_iter().flatten());
+    for (name, value) in written {
+        let text = value.as_str().unwrap_or_default();
+        if !text.contains("${") && (secrets::names_secret(name) || secrets::looks_secret(text)) {
+            return Err(Error::usage(format!("{name} would stand in the file in clear"))
+                .with_hint(format!(
+                    "write a reference, in single quotes: '${{{}}}'",
+                    variable(name)
+                )));
+        }
+    }
+    if !set.is_empty() {
+        entry.insert("env".to_owned(), set.into());
+    }
+    if !passed.is_empty() {
+        entry.insert("env_keys".to_owned(), json!(passed));
+    }
+    entry.retain(|_, value| value.as_array().is_none_or(|items| !items.is_empty()));
+    entry.retain(|_, value| value.as_object().is_none_or(|pairs| !pairs.is_empty()));
+    Ok(Value::Object(entry))
+}
+
+/// A name for the variable that holds what is called `name`.
+fn variable(name: &str) -> String {
+    name.to_ascii_uppercase().replace('-', "_")
+}

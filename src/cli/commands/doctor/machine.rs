@@ -1,0 +1,126 @@
+//! What `doctor` says of the machine, the files and the places of this user.
+
+use std::io::IsTerminal as _;
+use std::path::Path;
+
+use super::{DoctorCheck, Severity};
+use crate::assembly;
+use crate::cli::context::CommandContext;
+use crate::cli::output::{plural, settings};
+use crate::cli::views::configuration::{count_diagnostics, diagnostic_counts};
+use crate::config::spec::Configuration;
+use crate::util::{confine, units};
+
+/// Less free space than this is told.
+const LITTLE_SPACE: u64 = 100 << 20;
+
+/// Everything but the servers.
+pub(super) fn checks(context: &CommandContext, configuration: &Configuration) -> Vec<DoctorCheck> {
+    let mut checks = vec![
+        DoctorCheck::new("toolhost", Severity::Ok, env!("CARGO_PKG_VERSION")),
+        terminal(context),
+        files(configuration),
+        trust(context, configuration),
+    ];
+    checks.extend(stores(context, configuration));
+    checks.push(sandbox());
+    checks
+}
+
+fn terminal(context: &CommandContext) -> DoctorCheck {
+    let environment = &*context.environment;
+    let check = |severity, message: &str| DoctorCheck::new("terminal", severity, message);
+    if settings::is_ascii_locale(environment) {
+        return check(Severity::Warning, "the locale is not UTF-8, so only ASCII is drawn")
+            .with_hint("export LANG=C.UTF-8");
+    }
+    if !context.output.is_terminal() || !std::io::stdin().is_terminal() {
+        return check(Severity::Ok, "none; the console needs one, commands do not");
+    }
+    if settings::is_dumb(environment) {
+        return check(Severity::Warning, "TERM says that it cannot draw, so there is no console")
+            .with_hint("export TERM=xterm-256color");
+    }
+    let colour = settings::wants_colour(context.global.color, true, environment);
+    check(Severity::Ok, if colour { "UTF-8, with colour" } else { "UTF-8, without colour" })
+}
+
+fn files(configuration: &Configuration) -> DoctorCheck {
+    let entries = configuration.tools.len() + configuration.servers.len();
+    let read: Vec<String> =
+        configuration.files.iter().map(|file| file.path.display().to_string()).collect();
+    let (errors, warnings) = count_diagnostics(configuration);
+    let severity = match (errors, warnings) {
+        (0, 0) => Severity::Ok,
+        (0, _) => Severity::Warning,
+        _ => Severity::Error,
+    };
+    let counts = diagnostic_counts(errors, warnings);
+    let entries = plural(entries, "entry", "entries");
+    let message = format!("{entries} of {}; {counts}", read.join(", "));
+    let check = DoctorCheck::new("configuration", severity, message);
+    if severity == Severity::Ok { check } else { check.with_hint("toolhost config check") }
+}
+
+fn trust(context: &CommandContext, configuration: &Configuration) -> DoctorCheck {
+    let check = |severity, message: String| DoctorCheck::new("trust", severity, message);
+    if let Err(error) = context.trust_store() {
+        return check(Severity::Error, error.message().to_owned());
+    }
+    let Some(request) = &configuration.trust_request else {
+        return check(Severity::Ok, "every entry may act".to_owned());
+    };
+    let count = plural(configuration.untrusted.len(), "entry waits", "entries wait");
+    let message = format!("{count} for a yes to the project {}", request.root.display());
+    check(Severity::Warning, message).with_hint(request.command())
+}
+
+fn stores(context: &CommandContext, configuration: &Configuration) -> Vec<DoctorCheck> {
+    let state = context.environment.state_dir();
+    let records = [
+        ("audit log", &configuration.audit, crate::audit::log::FILE),
+        ("history", &configuration.history, crate::history::log::FILE),
+    ];
+    let mut checks = Vec::new();
+    for (name, spec, file) in records {
+        let place = assembly::record_location(spec, file, state.as_deref());
+        let place = place.map(|place| place.parent().to_path_buf());
+        checks.push(match place {
+            _ if !spec.enabled => DoctorCheck::new(name, Severity::Ok, "switched off"),
+            Some(directory) => store(name, &directory),
+            None => DoctorCheck::new(name, Severity::Warning, "there is no place for it")
+                .with_hint("set HOME, or a path for it in tools.yaml"),
+        });
+    }
+    checks
+}
+
+/// Whether something can be kept in a directory, or in the nearest one above it that is there.
+fn store(name: &str, directory: &Path) -> DoctorCheck {
+    let shown = directory.display();
+    let existing = directory.ancestors().find(|path| path.exists()).unwrap_or(directory);
+    if let Err(why) = rustix::fs::access(existing, rustix::fs::Access::WRITE_OK) {
+        let why = std::io::Error::from(why);
+        let message = format!("nothing can be kept in {shown}: {why}");
+        return DoctorCheck::new(name, Severity::Error, message)
+            .with_hint(format!("make {} writable", existing.display()));
+    }
+    let free = rustix::fs::statvfs(existing).map(|found| found.f_bavail * found.f_frsize);
+    match free {
+        Ok(free) if free < LITTLE_SPACE => {
+            let message = format!("{shown} has {} left", units::show_size(free));
+            DoctorCheck::new(name, Severity::Warning, message).with_hint("free some space")
+        }
+        _ => DoctorCheck::new(name, Severity::Ok, shown.to_string()),
+    }
+}
+
+fn sandbox() -> DoctorCheck {
+    match confine::available() {
+        Ok(level) => DoctorCheck::new("sandbox", Severity::Ok, level.as_str()),
+        Err(error) => {
+            let message = format!("{error}; entries that ask for one do not start");
+            DoctorCheck::new("sandbox", Severity::Warning, message)
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! `toolhost import`.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use clap::Args;
+use clap::builder::PossibleValuesParser;
+use clap_complete::ArgValueCompleter;
+
+use crate::cli::complete;
+use crate::cli::context::{CommandContext, CommandResult};
+use crate::cli::mcp_file::{self, McpFile, McpFileArgs};
+use crate::cli::output::table::{Table, TableColumn};
+use crate::cli::output::{SpanStyle, StyledLine, StyledPage, plural};
+use crate::cli::{prompt, views};
+use crate::config::editors::{self, EDITORS, Editor, ImportedServer};
+use crate::model::Error;
+use crate::util::diff;
+
+/// Take servers over from the files of editors and agents.
+///
+/// The difference to mcp.yaml is shown and written after a yes. Secrets are not copied: a variable
+/// stands where one stood, and is named. Without a word, what could be taken over is listed.
+#[derive(Debug, Args)]
+pub struct ImportArgs {
+    /// An editor, or a file of one
+    #[arg(value_name = "EDITOR|FILE", add = ArgValueCompleter::new(complete::editors))]
+    pub source: Option<String>,
+    /// Whose file it is, when its shape does not tell
+    #[arg(long, value_name = "EDITOR", value_parser = editor_names())]
+    pub from: Option<String>,
+    /// Only servers with this name; repeatable
+    #[arg(long, value_name = "NAME")]
+    pub only: Vec<String>,
+    /// Write without asking
+    #[arg(short, long)]
+    pub yes: bool,
+    /// Show the difference and write nothing
+    #[arg(long, conflicts_with = "yes")]
+    pub dry_run: bool,
+    /// Which file is written.
+    #[command(flatten)]
+    pub file: McpFileArgs,
+}
+
+fn editor_names() -> PossibleValuesParser {
+    PossibleValuesParser::new(EDITORS.iter().map(|editor| editor.name))
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// A file that cannot be read or holds no servers, a refusal, and a file that cannot be written.
+pub async fn run(args: &ImportArgs, context: &CommandContext) -> CommandResult {
+    let named = args.source.as_deref().and_then(Editor::named);
+    let from = args.from.as_deref().and_then(Editor::named);
+    let (editor, files) = match (&args.source, named, from) {
+        (_, Some(editor), _) | (None, None, Some(editor)) => {
+            let files = editor.files(&*context.environment);
+            if files.is_empty() {
+                return Err(Error::usage(format!("no file of {} is found", editor.title))
+                    .with_hint("name the file: toolhost import FILE")
+                    .into());
+            }
+            (Some(editor), files)
+        }
+        (Some(file), None, _) if !context.environment.cwd().join(file).exists() => {
+            let known: Vec<&str> = EDITORS.iter().map(|editor| editor.name).collect();
+            return Err(Error::usage(format!("'{file}' is neither an editor nor a file"))
+                .with_hint(format!("the editors are {}", known.join(", ")))
+                .into());
+        }
+        (Some(file), None, from) => (from, vec![context.environment.cwd().join(file)]),
+        (None, None, None) => return list(context),
+    };
+    let cwd = context.environment.cwd();
+    let mut servers: Vec<ImportedServer> = Vec::new();
+    for path in &files {
+        let found = editors::read_file(path, editor, &cwd);
+        match found.map_err(|diagnostic| mcp_file::error(&diagnostic)) {
+            Ok(found) => servers.extend(found),
+            // One of several files of an editor may hold other things.
+            Err(error) if files.len() > 1 => context.output.warn(error.message()),
+            Err(error) => return Err(error.into()),
+        }
+    }
+    servers.retain(|server| args.only.is_empty() || args.only.contains(&server.name));
+    if let Some(missing) = args.only.iter().find(|name| servers.iter().all(|s| s.name != **name)) {
+        return Err(Error::usage(format!("there is no server '{missing}' to take over")).into());
+    }
+    let mut file = McpFile::open(args.file, &*context.environment)?;
+    let added = add_all(&servers, &mut file, context)?;
+    if added.is_empty() {
+        context.output.note(&StyledLine::plain("nothing to take over"));
+        return Ok(());
+    }
+    let page = difference(&file, &added);
+    if args.dry_run {
+        return context.output.page(&page);
+    }
+    if args.yes {
+        context.output.stderr_page(&page);
+    } else {
+        let words = ("nothing was written", "--yes writes what --dry-run shows");
+        let output = Arc::clone(&context.output);
+        prompt::require_confirmation(output, page, "Write this?", words).await?;
+    }
+    file.write()?;
+    let count = plural(added.len(), "server", "servers");
+    let line = StyledLine::styled(SpanStyle::Success, format!("added {count} to "));
+    context.output.note(&line.then(SpanStyle::Name, file.path.display().to_string()));
+    Ok(())
+}
+
+/// Adds what can be added, and says why the rest is not.
+fn add_all<'s>(
+    servers: &'s [ImportedServer],
+    file: &mut McpFile,
+    context: &CommandContext,
+) -> Result<Vec<&'s ImportedServer>, Error> {
+    let mut added = Vec::new();
+    for server in servers {
+        let name = &server.name;
+        match &server.entry {
+            Err(why) => context.output.warn(&format!("'{name}' is left out: {why}")),
+            Ok(_) if file.has(name)? => {
+                let known = format!("'{name}' is left out: {} has one", file.path.display());
+                context.output.warn(&known);
+            }
+            Ok(entry) => {
+                file.add(name, entry)?;
+                added.push(server);
+                if !server.dropped.is_empty() {
+                    let keys = server.dropped.join(", ");
+                    context.output.warn(&format!("'{name}': {keys} is not taken over"));
+                }
+            }
+        }
+    }
+    Ok(added)
+}
+
+/// What would be written, and which variables that needs.
+fn difference(file: &McpFile, added: &[&ImportedServer]) -> StyledPage {
+    let path = file.path.display().to_string();
+    let mut page = views::difference::page(&diff::hunks(&file.old, &file.new, 2), &path, &path);
+    let variables: Vec<&str> =
+        added.iter().flat_map(|server| &server.variables).map(String::as_str).collect();
+    if !variables.is_empty() {
+        page.blank_line();
+        let words =
+            format!("To be set before use, as secrets are not copied: {}", variables.join(", "));
+        page.push(StyledLine::plain(words));
+    }
+    page
+}
+
+/// What each editor has.
+fn list(context: &CommandContext) -> CommandResult {
+    let environment = &*context.environment;
+    let mut table = Table::new(["EDITOR", "SERVERS", "FILE"].map(TableColumn::new));
+    let mut is_empty = true;
+    for editor in EDITORS {
+        for path in editor.files(environment) {
+            let Ok(servers) = editors::read_file(&path, Some(editor), &environment.cwd()) else {
+                continue;
+            };
+            is_empty = false;
+            table.row([
+                StyledLine::styled(SpanStyle::Name, editor.name),
+                StyledLine::plain(servers.len().to_string()),
+                StyledLine::plain(shown(&path, environment.home())),
+            ]);
+        }
+    }
+    if is_empty {
+        let names: Vec<&str> = EDITORS.iter().map(|editor| editor.name).collect();
+        let words = format!("no servers of {} are found", names.join(", "));
+        context.output.note(&StyledLine::plain(words));
+        return Ok(());
+    }
+    context.output.page(&table.layout(context.output.width()))?;
+    context
+        .output
+        .note(&StyledLine::styled(SpanStyle::Dim, "take them over: toolhost import EDITOR"));
+    Ok(())
+}
+
+fn shown(path: &Path, home: Option<PathBuf>) -> String {
+    let below = home.and_then(|home| path.strip_prefix(home).ok().map(Path::to_path_buf));
+    below.map_or_else(|| path.display().to_string(), |below| format!("~/{}", below.display()))
+}

@@ -1,0 +1,63 @@
+//! `toolhost init`.
+
+use clap::Args;
+
+use crate::cli::context::{CommandContext, CommandResult};
+use crate::cli::output::{SpanStyle, StyledLine};
+use crate::model::Error;
+use crate::util::atomic_file::{self, FileMode};
+use crate::util::private_file;
+
+/// A first file of tools.
+const TOOLS: &str = include_str!("init_tools.yaml");
+/// A first file of servers.
+const SERVERS: &str = include_str!("init_mcp.yaml");
+
+/// Write a first pair of files, tools.yaml and mcp.yaml, with comments.
+///
+/// Into the current directory, or with --user into your configuration directory. A file that is
+/// there is never replaced.
+#[derive(Debug, Args)]
+pub struct InitArgs {
+    /// Write them into your configuration directory
+    #[arg(long)]
+    pub user: bool,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// When one of the files is there, or they cannot be written.
+pub fn run(args: &InitArgs, context: &CommandContext) -> CommandResult {
+    let directory = if args.user {
+        let own = context.environment.config_dir();
+        own.ok_or_else(|| Error::config("there is no configuration directory"))?
+    } else {
+        context.environment.cwd()
+    };
+    for stem in ["tools", "mcp"] {
+        let names = ["yaml", "yml", "json"].map(|extension| format!("{stem}.{extension}"));
+        if let Some(there) =
+            names.iter().map(|name| directory.join(name)).find(|path| path.exists())
+        {
+            return Err(Error::usage(format!("{} is there already", there.display()))
+                .with_hint("nothing was written; 'toolhost add' adds a server to mcp.yaml")
+                .into());
+        }
+    }
+    if args.user {
+        private_file::make_directory(&directory).map_err(|why| {
+            Error::internal(format!("cannot make {}: {why}", directory.display()))
+        })?;
+    }
+    for (name, text) in [("tools.yaml", TOOLS), ("mcp.yaml", SERVERS)] {
+        let path = directory.join(name);
+        atomic_file::replace(&path, text.as_bytes(), FileMode::Kept(0o644))
+            .map_err(|why| Error::internal(format!("cannot write {}: {why}", path.display())))?;
+        let line = StyledLine::styled(SpanStyle::Success, "wrote ");
+        context.output.note(&line.then(SpanStyle::Name, path.display().to_string()));
+    }
+    let next = "try it: toolhost call calculator expression=6*7";
+    context.output.note(&StyledLine::styled(SpanStyle::Dim, next));
+    Ok(())
+}

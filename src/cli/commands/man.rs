@@ -1,0 +1,58 @@
+//! `toolhost man`.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Command};
+
+use crate::cli::context::{CommandContext, CommandResult};
+use crate::cli::output::{SpanStyle, StyledLine};
+use crate::model::Error;
+
+/// Print a manual page.
+///
+/// Such as 'toolhost man call | man -l -'. With --dir every page is written, for an installation.
+#[derive(Debug, Args)]
+pub struct ManArgs {
+    /// The command; that of toolhost itself when none is given
+    pub command: Vec<String>,
+    /// Write the pages of all commands into this directory
+    #[arg(long, value_name = "DIR", conflicts_with = "command",
+          value_hint = clap::ValueHint::DirPath)]
+    pub dir: Option<PathBuf>,
+}
+
+/// Runs the command. `grammar` is that of the whole command line.
+///
+/// # Errors
+/// An unknown command, and pages that cannot be written.
+pub fn run(args: &ManArgs, context: &CommandContext, mut grammar: Command) -> CommandResult {
+    if let Some(directory) = &args.dir {
+        return write_all(grammar, directory, context);
+    }
+    grammar.build();
+    let mut command = &grammar;
+    for word in &args.command {
+        let found = command.find_subcommand(word).filter(|found| !found.is_hide_set());
+        command = found.ok_or_else(|| {
+            Error::usage(format!("there is no command '{}'", args.command.join(" ")))
+                .with_hint("'toolhost --help' lists them")
+        })?;
+    }
+    let name = command.get_display_name().unwrap_or("toolhost").to_owned();
+    let mut page = Vec::new();
+    clap_mangen::Man::new(command.clone().name(name))
+        .render(&mut page)
+        .map_err(|error| Error::internal(format!("cannot make the page: {error}")))?;
+    context.output.raw(&page)
+}
+
+fn write_all(grammar: Command, directory: &Path, context: &CommandContext) -> CommandResult {
+    let failed = |why: std::io::Error| {
+        Error::internal(format!("cannot write to {}: {why}", directory.display()))
+    };
+    std::fs::create_dir_all(directory).map_err(failed)?;
+    clap_mangen::generate_to(grammar, directory).map_err(failed)?;
+    let wrote = StyledLine::styled(SpanStyle::Success, "wrote the pages to ");
+    context.output.note(&wrote.then(SpanStyle::Name, directory.display().to_string()));
+    Ok(())
+}

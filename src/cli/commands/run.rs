@@ -1,0 +1,115 @@
+//! `toolhost run`: a saved call.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use clap_complete::ArgValueCompleter;
+
+use super::call::{self, CallArgs};
+use crate::cli::complete;
+use crate::cli::context::{CommandContext, CommandResult};
+use crate::cli::formats;
+use crate::cli::json::saved_calls::SavedCallsJson;
+use crate::cli::output::table::{Table, TableColumn};
+use crate::cli::output::{Format, SpanStyle, StyledLine, StyledPage};
+use crate::cli::saved_calls::SavedCalls;
+use crate::config::consent::shell_quoted;
+use crate::model::Error;
+
+/// Make a call that was saved with 'call --save-as NAME'.
+///
+/// It goes the way of every call: it is checked, and asked about where that is due. Without a name
+/// the saved calls are listed.
+#[derive(Debug, Args)]
+#[command(arg = formats::option(formats::SAVED))]
+pub struct RunArgs {
+    /// The name it was saved under
+    #[arg(add = ArgValueCompleter::new(complete::saved_calls))]
+    pub name: Option<String>,
+    /// Arguments in the place of saved ones: key=value, key:=json, key=@file
+    #[arg(value_name = "ARGS")]
+    pub words: Vec<String>,
+    /// Give up after this time, such as 500ms, 30s or 2m
+    #[arg(long, value_name = "TIME", value_parser = call::parse_timeout)]
+    pub timeout: Option<Duration>,
+    /// Approve the call without being asked
+    #[arg(short, long, conflicts_with = "ask_all")]
+    pub yes: bool,
+    /// Show what would be sent or started, and do nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Print what this jq expression makes of the result
+    #[arg(long, value_name = "EXPR")]
+    pub query: Option<String>,
+    /// Write the result to this file
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    pub save: Option<PathBuf>,
+    /// Forget the saved call
+    #[arg(long, requires = "name", conflicts_with_all = ["words", "dry_run", "save"])]
+    pub remove: bool,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// A name that no call has, and whatever the call runs into.
+pub async fn run(args: &RunArgs, context: &CommandContext) -> CommandResult {
+    let format = context.format(formats::SAVED)?;
+    let mut saved = SavedCalls::open(&*context.environment)?;
+    let Some(name) = &args.name else { return list(&saved, context, format) };
+    if args.remove {
+        saved.remove(name)?;
+        let gone = StyledLine::styled(SpanStyle::Success, "removed ").then(SpanStyle::Name, name);
+        context.output.note(&gone);
+        return Ok(());
+    }
+    let kept = saved.get(name)?;
+    if let (Some(_), Some(word)) = (&kept.args, args.words.first()) {
+        return Err(Error::usage(format!("'{word}' cannot replace a part of --args"))
+            .with_hint("save the call with key=value words")
+            .into());
+    }
+    let call = CallArgs {
+        name: kept.tool.clone(),
+        words: kept.words_with(&args.words),
+        args: kept.args.clone(),
+        server: kept.server.clone(),
+        timeout: args.timeout.or_else(|| kept.timeout()),
+        retries: kept.retries,
+        query: args.query.clone().or_else(|| kept.query.clone()),
+        yes: args.yes,
+        dry_run: args.dry_run,
+        save: args.save.clone(),
+        ..CallArgs::default()
+    };
+    call::run(&call, context).await
+}
+
+fn list(saved: &SavedCalls, context: &CommandContext, format: Format) -> CommandResult {
+    match format {
+        Format::Json | Format::Yaml => {
+            return context.output.value(format, &SavedCallsJson::from(&saved.calls));
+        }
+        Format::Names => {
+            let mut page = StyledPage::default();
+            for name in saved.calls.keys() {
+                page.push(StyledLine::plain(name));
+            }
+            return context.output.page(&page);
+        }
+        _ => {}
+    }
+    if saved.calls.is_empty() {
+        let words = "no call is saved; save one: toolhost call NAME [ARGS] --save-as NAME";
+        context.output.note(&StyledLine::plain(words));
+        return Ok(());
+    }
+    let columns = [TableColumn::new("NAME"), TableColumn::new("CALL").shrinks_to(20)];
+    let mut table = Table::new(columns);
+    for (name, call) in &saved.calls {
+        let words = shell_quoted(&call.command_words());
+        table.row([StyledLine::styled(SpanStyle::Name, name), StyledLine::plain(words)]);
+    }
+    context.output.page(&table.layout(context.output.width()))
+}

@@ -1,0 +1,257 @@
+//! Writing entries into a file of servers, which keeps its comments and its layout.
+//!
+//! Owns: which file that is, and where in it an entry goes. Never does: decide what an entry says,
+//! or trust a project.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde_json::{Value, json};
+
+use super::output::yaml;
+use crate::config::editors;
+use crate::config::environment::Environment;
+use crate::config::node::{ConfigNode, NodeValue, SourceText};
+use crate::config::parse;
+use crate::config::read;
+use crate::model::{Diagnostic, Error};
+use crate::util::atomic_file::{self, FileMode};
+use crate::util::private_file;
+
+/// The keys under which a file may keep its servers.
+const SERVERS: [&str; 3] = ["mcp_servers", "mcpServers", "servers"];
+
+/// Which file is written.
+#[derive(Debug, Clone, Copy, Default, Args)]
+pub struct McpFileArgs {
+    /// Write mcp.yaml of your configuration directory
+    #[arg(long, conflicts_with = "project")]
+    pub user: bool,
+    /// Write mcp.yaml of the current directory, or of the project it belongs to
+    #[arg(long)]
+    pub project: bool,
+}
+
+/// A file of servers that is being written.
+#[derive(Debug)]
+pub struct McpFile {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Whether it is the user's own.
+    pub is_own: bool,
+    /// What it says now; empty when there is none.
+    pub old: String,
+    /// What it will say.
+    pub new: String,
+}
+
+impl McpFile {
+    /// The file that is asked for; by default that of the project, where one has a file of servers,
+    /// and else the user's own.
+    ///
+    /// # Errors
+    /// When it cannot be read, or there is no configuration directory.
+    pub fn open(args: McpFileArgs, environment: &dyn Environment) -> Result<Self, Error> {
+        let own = environment.config_dir();
+        let cwd = environment.cwd();
+        let project = cwd.ancestors().filter(|directory| own.as_deref() != Some(directory));
+        let project = project.filter_map(existing).next();
+        let (path, is_own) = match project {
+            Some(path) if !args.user => (path, false),
+            _ if args.project => (cwd.join("mcp.yaml"), false),
+            _ => {
+                let own = own.ok_or_else(|| {
+                    Error::usage("there is no configuration directory").with_hint("--project")
+                })?;
+                (existing(&own).unwrap_or_else(|| own.join("mcp.yaml")), true)
+            }
+        };
+        let old = if path.exists() {
+            read::read(&path, true).map_err(|diagnostic| error(&diagnostic))?.1
+        } else {
+            String::new()
+        };
+        Ok(Self { path, is_own, new: old.clone(), old })
+    }
+
+    /// Whether it has an entry of this name already.
+    ///
+    /// # Errors
+    /// When it cannot be understood.
+    pub fn has(&self, name: &str) -> Result<bool, Error> {
+        editors::has_server(&self.path, &self.new, name).map_err(|diagnostic| error(&diagnostic))
+    }
+
+    /// Adds an entry behind those that are there.
+    ///
+    /// # Errors
+    /// When the file cannot be understood, or is laid out so that nothing can be added to it; then
+    /// the hint is the entry, to be pasted.
+    pub fn add(&mut self, name: &str, entry: &Value) -> Result<(), Error> {
+        let mut map = serde_json::Map::new();
+        map.insert(name.to_owned(), entry.clone());
+        let lines = yaml::document(&Value::Object(map));
+        let before = self.tree(&self.new)?;
+        let added = inserted(&self.new, &before, &lines);
+        let expected = with_entry(before.to_json(), name, entry);
+        match added {
+            Some(text) if self.tree(&text)?.to_json() == expected => {
+                self.new = text;
+                Ok(())
+            }
+            _ => {
+                let what =
+                    format!("cannot add to {}: it is not laid out in lines", self.path.display());
+                Err(Error::config(what).with_hint(format!(
+                    "paste this under its servers: {}",
+                    json!({ (name): entry })
+                )))
+            }
+        }
+    }
+
+    /// Writes it; its directory is made when it is missing.
+    ///
+    /// # Errors
+    /// When it cannot be written, or was changed by another program meanwhile.
+    pub fn write(&self) -> Result<(), Error> {
+        let failed = |why: std::io::Error| {
+            Error::internal(format!("cannot write {}: {why}", self.path.display()))
+        };
+        if self.is_own
+            && let Some(directory) = self.path.parent()
+        {
+            private_file::make_directory(directory).map_err(failed)?;
+        }
+        let _turn = atomic_file::lock(&self.path).map_err(failed)?;
+        let now = std::fs::read_to_string(&self.path).unwrap_or_default();
+        if now != self.old {
+            return Err(Error::internal(format!("{} was changed meanwhile", self.path.display()))
+                .with_hint("nothing was written; run the command again"));
+        }
+        atomic_file::replace(&self.path, self.new.as_bytes(), FileMode::Kept(0o644)).map_err(failed)
+    }
+
+    fn tree(&self, text: &str) -> Result<ConfigNode, Error> {
+        let parsed = parse::parse(&SourceText::new(&self.path, text), text);
+        parsed.map(|file| file.root).map_err(|diagnostic| error(&diagnostic))
+    }
+}
+
+/// The file of servers that a directory has.
+fn existing(directory: &Path) -> Option<PathBuf> {
+    let names = ["mcp.yaml", "mcp.yml", "mcp.json"];
+    names.iter().map(|name| directory.join(name)).find(|path| path.is_file())
+}
+
+/// A finding about a file as the error that ends a command.
+pub fn error(diagnostic: &Diagnostic) -> Error {
+    let mut error = Error::config(diagnostic.message.clone());
+    if let Some(location) = &diagnostic.location {
+        error = error.with_location(location.clone());
+    }
+    match &diagnostic.hint {
+        Some(hint) => error.with_hint(hint),
+        None => error,
+    }
+}
+
+/// The tree as it has to be once the entry is there.
+fn with_entry(mut tree: Value, name: &str, entry: &Value) -> Value {
+    if tree.is_null() {
+        tree = json!({});
+    }
+    if let Some(root) = tree.as_object_mut() {
+        let key = SERVERS.iter().find(|key| root.contains_key(**key)).unwrap_or(&SERVERS[0]);
+        let servers = root.entry(*key).or_insert_with(|| json!({}));
+        if servers.is_null() {
+            *servers = json!({});
+        }
+        if let Some(servers) = servers.as_object_mut() {
+            servers.insert(name.to_owned(), entry.clone());
+        }
+    }
+    tree
+}
+
+/// The text with the lines of an entry behind the last one; nothing where it has another layout.
+fn inserted(text: &str, root: &ConfigNode, entry: &str) -> Option<String> {
+    let found = SERVERS.iter().find_map(|key| Some((root.key(key)?, root.get(key)?)));
+    let Some((key, servers)) = found else {
+        let gap = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
+        let blank = if text.trim().is_empty() { "" } else { "\n" };
+        return Some(format!("{text}{gap}{blank}mcp_servers:\n{}", indented(entry, 2)));
+    };
+    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    let head = usize::try_from(key.position.line).ok()?.checked_sub(1)?;
+    let outer = usize::try_from(key.position.column).ok()?.checked_sub(1)?;
+    let inner = match &servers.value {
+        NodeValue::Map(pairs) if !pairs.is_empty() => {
+            usize::try_from(pairs.first()?.0.position.column).ok()?.checked_sub(1)?
+        }
+        _ => {
+            // `mcp_servers:` or `mcp_servers: {}`, with nothing in it.
+            let line = lines.get_mut(head)?;
+            *line = line.replacen("{}", "", 1).trim_end().to_owned();
+            outer + 2
+        }
+    };
+    let belongs = |line: &String| {
+        let depth = line.len() - line.trim_start().len();
+        line.trim().is_empty() || depth > outer
+    };
+    let rest = lines.get(head + 1..)?;
+    let block = rest.iter().take_while(|line| belongs(line)).count();
+    let blank = rest.get(..block)?.iter().rev().take_while(|line| line.trim().is_empty()).count();
+    let end = head + 1 + block - blank;
+    lines.splice(end..end, indented(entry, inner).lines().map(str::to_owned));
+    Some(lines.join("\n") + "\n")
+}
+
+fn indented(text: &str, by: usize) -> String {
+    let line = |line: &str| format!("{:by$}{line}\n", "");
+    text.lines().map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn added(old: &str) -> Option<String> {
+        let mut file = McpFile {
+            path: "mcp.yaml".into(),
+            is_own: true,
+            old: old.to_owned(),
+            new: old.to_owned(),
+        };
+        let entry = json!({ "command": "uvx", "args": ["x: y", "-1"] });
+        file.add("new", &entry).ok()?;
+        assert!(file.has("new").unwrap());
+        Some(file.new)
+    }
+
+    const ENTRY: &str = "  new:\n    command: uvx\n    args:\n      - 'x: y'\n      - '-1'\n";
+
+    #[test]
+    fn an_entry_goes_behind_the_others_and_everything_else_stays() {
+        let quoted = |text: Option<String>| text.map(|text| text.replace('"', "'"));
+        assert_eq!(quoted(added("")), Some(format!("mcp_servers:\n{ENTRY}")));
+        let old = "# mine\nmcp_servers:\n  a: { command: x } # why\n  # last\n\ndefaults:\n  retries: 1\n";
+        let new = format!(
+            "# mine\nmcp_servers:\n  a: {{ command: x }} # why\n  # last\n{ENTRY}\ndefaults:\n  retries: 1\n"
+        );
+        assert_eq!(quoted(added(old)), Some(new));
+        for empty in ["mcpServers:\n", "mcpServers: {}\n"] {
+            assert_eq!(quoted(added(empty)), Some(format!("mcpServers:\n{ENTRY}")), "{empty}");
+        }
+        let none = "defaults: { retries: 1 }";
+        assert_eq!(quoted(added(none)), Some(format!("{none}\n\nmcp_servers:\n{ENTRY}")));
+    }
+
+    #[test]
+    fn a_file_without_lines_for_its_entries_is_left_alone() {
+        for old in ["mcp_servers: { a: { command: x } }\n", "{ \"mcpServers\": { } }\n"] {
+            assert_eq!(added(old), None, "{old}");
+        }
+    }
+}

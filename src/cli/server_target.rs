@@ -1,0 +1,102 @@
+//! Which server a command line names that is in no file.
+//!
+//! Owns: finding its words on the line, and handing it to the options of the run. Never does: start
+//! or contact it.
+
+use super::ad_hoc::{AdHocServer, is_url};
+use super::args::{Cli, CliCommand};
+use super::commands::prompts::PromptsAction;
+use super::commands::resources::ResourcesAction;
+use crate::model::Error;
+
+/// Takes the server out of the words of a command, where one is named, and puts it into the options.
+/// A command that needs a server's name and was given none is about this one.
+///
+/// # Errors
+/// A usage error for two servers, for options of one that is not there, and for words that cannot
+/// be used.
+pub fn take_server(cli: &mut Cli) -> Result<(), Error> {
+    let Cli { global, command, server_command } = cli;
+    let mut words = match command {
+        Some(command) => server_words(command),
+        None => std::mem::take(server_command),
+    };
+    if let Some(url) = &global.server_url {
+        if !is_url(url) {
+            return Err(Error::usage(format!("--server-url: '{url}' is not a URL"))
+                .with_hint("such as https://example.com/mcp, or unix:///run/mcp.sock"));
+        }
+        if !words.is_empty() {
+            return Err(Error::usage("two servers are named: --server-url and another one"));
+        }
+        words.push(url.clone());
+    }
+    if words.is_empty() {
+        return match (&global.server_name, global.header.first()) {
+            (None, None) => Ok(()),
+            // It writes one down, headers and all.
+            _ if matches!(command, Some(CliCommand::Add(_))) => Ok(()),
+            _ => Err(Error::usage("--as and --header are for a server that is in no file")
+                .with_hint("name it: --server-url URL, or -- COMMAND at the end")),
+        };
+    }
+    let server = AdHocServer::new(&words, global.server_name.as_deref(), &global.header)?;
+    if let Some(command) = command {
+        set_default_server(command, &server.name);
+    }
+    global.ad_hoc = Some(server);
+    Ok(())
+}
+
+/// Takes the words that name a server which is in no file: those after `--`, or an address in
+/// the place of a name.
+fn server_words(command: &mut CliCommand) -> Vec<String> {
+    let target = match command {
+        CliCommand::List(args) => &mut args.target,
+        CliCommand::Servers(args) => &mut args.target,
+        CliCommand::Inspect(args) => &mut args.target,
+        CliCommand::Trace(args) => &mut args.target,
+        CliCommand::Call(args) => &mut args.target,
+        CliCommand::Bench(args) => &mut args.target,
+        CliCommand::Complete(args) => &mut args.target,
+        CliCommand::Export(args) => &mut args.target,
+        CliCommand::Serve(args) => &mut args.target,
+        CliCommand::Resources(args) => match &mut args.action {
+            ResourcesAction::List(args) => &mut args.target,
+            ResourcesAction::Read(args) => &mut args.target,
+            ResourcesAction::Watch(args) => &mut args.target,
+        },
+        CliCommand::Prompts(args) => match &mut args.action {
+            PromptsAction::List(args) => &mut args.target,
+            PromptsAction::Get(args) => &mut args.target,
+        },
+        _ => return Vec::new(),
+    };
+    let words = std::mem::take(&mut target.server_command);
+    if !words.is_empty() {
+        return words;
+    }
+    let is_url = |word: &mut String| is_url(word);
+    let url = match command {
+        CliCommand::List(args) => {
+            args.query.first_mut().is_some_and(is_url).then(|| args.query.remove(0))
+        }
+        CliCommand::Servers(args) => {
+            args.names.first_mut().is_some_and(is_url).then(|| args.names.remove(0))
+        }
+        CliCommand::Inspect(args) => args.name.take_if(is_url),
+        CliCommand::Trace(args) => args.server.take_if(is_url),
+        _ => None,
+    };
+    url.into_iter().collect()
+}
+
+/// Lets a command that needs the name of a server and has none be about this one.
+fn set_default_server(command: &mut CliCommand, name: &str) {
+    let named = match command {
+        CliCommand::Inspect(args) => &mut args.name,
+        CliCommand::Trace(args) => &mut args.server,
+        _ => return,
+    };
+    named.get_or_insert_with(|| name.to_owned());
+}

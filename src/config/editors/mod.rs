@@ -1,0 +1,198 @@
+//! Servers as editors and agents keep them, to be taken over into a file of servers.
+//!
+//! Owns: where each editor keeps them, and what its entries mean here. Never does: start or contact
+//! a server, or write a file.
+
+mod entry;
+mod secret_values;
+mod toml;
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value};
+
+use super::environment::Environment;
+use super::node::SourceText;
+use super::{parse, read};
+use crate::model::Diagnostic;
+
+pub use entry::ImportedServer;
+
+/// What an editor's path begins at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum EditorBase {
+    /// The directory of the project, which is the current one.
+    Project,
+    /// The home directory.
+    Home,
+    /// The directory that holds the configuration of programs: `~/.config`, or what macOS has.
+    Configuration,
+}
+
+/// An editor or agent that keeps servers in a file.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Editor {
+    /// The word for it on the command line.
+    pub name: &'static str,
+    /// What it is called.
+    pub title: &'static str,
+    files: &'static [(EditorBase, &'static str)],
+    /// The keys that lead to the servers.
+    servers: &'static [&'static str],
+}
+
+use EditorBase::{Configuration, Home, Project};
+
+/// Every editor whose servers can be taken over.
+pub const EDITORS: &[Editor] = &[
+    Editor {
+        name: "claude",
+        title: "Claude Code",
+        files: &[(Project, ".mcp.json"), (Home, ".claude.json")],
+        servers: &["mcpServers"],
+    },
+    Editor {
+        name: "claude-desktop",
+        title: "Claude Desktop",
+        files: &[(Configuration, "Claude/claude_desktop_config.json")],
+        servers: &["mcpServers"],
+    },
+    Editor {
+        name: "cursor",
+        title: "Cursor",
+        files: &[(Project, ".cursor/mcp.json"), (Home, ".cursor/mcp.json")],
+        servers: &["mcpServers"],
+    },
+    Editor {
+        name: "vscode",
+        title: "VS Code",
+        files: &[(Project, ".vscode/mcp.json"), (Configuration, "Code/User/mcp.json")],
+        servers: &["servers"],
+    },
+    Editor {
+        name: "windsurf",
+        title: "Windsurf",
+        files: &[(Home, ".codeium/windsurf/mcp_config.json")],
+        servers: &["mcpServers"],
+    },
+    Editor {
+        name: "zed",
+        title: "Zed",
+        files: &[
+            (Project, ".zed/settings.json"),
+            (Configuration, "zed/settings.json"),
+            (Home, ".config/zed/settings.json"),
+        ],
+        servers: &["context_servers"],
+    },
+    Editor {
+        name: "codex",
+        title: "Codex",
+        files: &[(Project, ".codex/config.toml"), (Home, ".codex/config.toml")],
+        servers: &["mcp_servers"],
+    },
+    Editor {
+        name: "gemini",
+        title: "Gemini CLI",
+        files: &[(Project, ".gemini/settings.json"), (Home, ".gemini/settings.json")],
+        servers: &["mcpServers"],
+    },
+    Editor {
+        name: "opencode",
+        title: "opencode",
+        files: &[
+            (Project, "opencode.json"),
+            (Project, "opencode.jsonc"),
+            (Configuration, "opencode/opencode.json"),
+            (Configuration, "opencode/opencode.jsonc"),
+            (Home, ".config/opencode/opencode.json"),
+        ],
+        servers: &["mcp"],
+    },
+    Editor {
+        name: "goose",
+        title: "goose",
+        files: &[(Configuration, "goose/config.yaml"), (Home, ".config/goose/config.yaml")],
+        servers: &["extensions"],
+    },
+];
+
+impl Editor {
+    /// The editor of a name.
+    pub fn named(name: &str) -> Option<&'static Self> {
+        EDITORS.iter().find(|editor| editor.name == name)
+    }
+
+    /// Its files that are there: those of the project in `cwd` first.
+    pub fn files(&self, environment: &dyn Environment) -> Vec<PathBuf> {
+        let (home, config) = (environment.home(), environment.config_dir());
+        let mut found: Vec<PathBuf> = Vec::new();
+        for (base, path) in self.files {
+            let base = match base {
+                Project => Some(environment.cwd()),
+                Home => home.clone(),
+                Configuration => config.as_deref().and_then(Path::parent).map(Path::to_path_buf),
+            };
+            let path = base.map(|base| base.join(path));
+            found.extend(path.filter(|path| path.is_file() && !found.contains(path)));
+        }
+        found
+    }
+}
+
+/// The servers of an editor's file, as entries of a file of servers. Without an `editor` the shape
+/// of the file tells whose it is. Of Claude Code the servers that it keeps for the directory `cwd`
+/// come too.
+///
+/// # Errors
+/// When the file cannot be read or understood, or holds no servers.
+pub fn read_file(
+    path: &Path,
+    editor: Option<&Editor>,
+    cwd: &Path,
+) -> Result<Vec<ImportedServer>, Diagnostic> {
+    let (source, text) = read::read(path, true)?;
+    let root = if path.extension().is_some_and(|extension| extension == "toml") {
+        toml::parse(&source, &text)?
+    } else {
+        parse::parse(&source, &text)?.root.to_json()
+    };
+    let editors = editor.map_or(EDITORS, std::slice::from_ref);
+    let found = editors.iter().find_map(|editor| {
+        let servers = editor.servers.iter().try_fold(&root, |node, key| node.get(key))?;
+        Some((editor, servers.as_object()?))
+    });
+    let Some((editor, servers)) = found else {
+        let keys: Vec<&str> = editors.iter().flat_map(|editor| editor.servers).copied().collect();
+        return Err(Diagnostic::error(format!("{} holds no servers", path.display()))
+            .with_hint(format!("they are looked for under {}", unique(keys).join(", ")))
+            .with_location(read::file_location(path)));
+    };
+    let own = root.get("projects").and_then(|all| all.get(&*cwd.to_string_lossy()));
+    let own = own.and_then(|project| project.get("mcpServers")).and_then(Value::as_object);
+    let none = Map::new();
+    let all = own.unwrap_or(&none).iter().chain(servers);
+    let mut imported: Vec<ImportedServer> = Vec::new();
+    for (name, entry) in all {
+        let server = entry::convert(editor.name, name, entry);
+        if !imported.iter().any(|known| known.name == server.name) {
+            imported.push(server);
+        }
+    }
+    Ok(imported)
+}
+
+fn unique(mut words: Vec<&str>) -> Vec<&str> {
+    words.sort_unstable();
+    words.dedup();
+    words
+}
+
+/// Whether a file of servers holds an entry of this name.
+///
+/// # Errors
+/// When the file cannot be understood.
+pub fn has_server(path: &Path, text: &str, name: &str) -> Result<bool, Diagnostic> {
+    let root = parse::parse(&SourceText::new(path, text), text)?.root;
+    Ok(super::entries::servers_as_written(&root).iter().any(|(known, _, _)| known == name))
+}

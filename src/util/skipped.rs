@@ -1,0 +1,18 @@
+//! Tests that a machine cannot make: each says so where the test runner does not hide it.
+//!
+//! A part of both test binaries, so that it knows nothing but the standard library.
+
+use std::io::Write as _;
+
+/// Says that something is left out, and why. With `TOOLHOST_REQUIRE_ALL=1`, as in CI, that is a
+/// failure.
+pub fn left_out(why: &str) {
+    #[allow(clippy::disallowed_methods, reason = "a switch for whoever runs the tests")]
+    let requires_all = std::env::var_os("TOOLHOST_REQUIRE_ALL").is_some_and(|value| value == "1");
+    assert!(!requires_all, "left out, and TOOLHOST_REQUIRE_ALL is set: {why}");
+    let test = std::thread::current();
+    let test = test.name().unwrap_or("a test");
+    // The runner hides what is printed by macros, and only that.
+    let line = format!("\nLEFT OUT: {test}: {why} (TOOLHOST_REQUIRE_ALL=1 makes this a failure)\n");
+    std::io::stderr().write_all(line.as_bytes()).ok();
+}

@@ -1,0 +1,94 @@
+//! Servers that are named on the command line and are in no file.
+
+use crate::support::{Fixture, Place, Pty, Sandbox, log_events};
+
+const TOOLHOST: &str = env!("CARGO_BIN_EXE_toolhost");
+
+/// The words of a command about the demo server.
+fn about<'a>(words: &[&'a str]) -> Vec<&'a str> {
+    [words, &["--", TOOLHOST, "demo-server"]].concat()
+}
+
+#[test]
+fn every_command_about_servers_takes_one_that_is_in_no_file() {
+    let room = Sandbox::new();
+    // What the files of the place say is not looked at.
+    room.file("mcp.yaml", "mcp_servers:\n  other: { command: \"false\" }\n");
+    let run = |words: &[&str]| room.toolhost(about(words)).check();
+    let listed = run(&["list", "-o", "names"]);
+    let names = listed.exits(0).out();
+    assert!(names.lines().all(|name| name.starts_with("toolhost-")), "{names}");
+    assert!(names.contains("toolhost-echo\n"), "{names}");
+    // Its tools answer to both names.
+    for name in ["toolhost-echo", "echo"] {
+        let called = run(&["call", name, "message=hi"]);
+        assert_eq!(called.exits(0).out(), "hi\n");
+    }
+    assert!(
+        run(&["call", "echo", "--as", "mine", "--json", "message=a"]).exits(0).json()["tool"]
+            == "mine-echo"
+    );
+    assert!(run(&["inspect"]).exits(0).out().contains("demo"), "the server itself");
+    assert!(run(&["inspect", "add"]).exits(0).out().contains("Adds two numbers"));
+    assert!(run(&["servers"]).exits(0).out().contains("toolhost  ready"));
+    assert!(run(&["trace"]).exits(0).out().contains("tools/list"));
+    assert!(run(&["resources", "list"]).exits(0).out().contains("demo://readme"));
+    run(&["resources", "read", "demo://readme"]).exits(0);
+    assert!(run(&["prompts", "list"]).exits(0).out().contains("greet"));
+    run(&["prompts", "get", "greet", "name=Ada"]).exits(0);
+    run(&["complete", "greet", "language", "e"]).exits(0);
+    assert!(run(&["export", "--format", "openai"]).exits(0).out().contains("toolhost-echo"));
+    run(&["bench", "echo", "message=hi", "-n", "5"]).exits(0);
+}
+
+#[test]
+fn a_url_names_a_server_in_the_place_of_a_name_and_as_an_option() {
+    let room = Sandbox::new();
+    let fixture = Fixture::fault(Place::Http, "none", "legacy", &room.log("server"));
+    let url = fixture.url().unwrap();
+    for words in [
+        &["list", url][..],
+        &["list", "--server-url", url],
+        &["list", "--", url],
+        &["servers", url],
+        &["inspect", url],
+        &["trace", url],
+        &["prompts", "list", "--server-url", url],
+    ] {
+        room.toolhost(words.iter().copied()).check().exits(0);
+    }
+    let secret = "ticket-of-this-run";
+    let header = ["--header", "X-Ticket: ${TICKET}"];
+    let words = [&["list", url][..], &header].concat();
+    room.toolhost(words).env("TICKET", secret).check().exits(0);
+    assert!(!log_events(&room.log("server"), "message").is_empty());
+}
+
+#[test]
+fn what_cannot_be_meant_is_a_usage_error_and_what_fails_names_the_program() {
+    let room = Sandbox::new();
+    for words in [
+        &["list", "--as", "mine"][..],
+        &["list", "--header", "A: b"],
+        &["list", "--server-url", "not-a-url"],
+        &["list", "--server-url", "http://127.0.0.1:1", "--", "x"],
+        &["list", "--header", "A: b", "--", "x"],
+        &["list", "--as", "no good", "--", "x"],
+        &["trace"],
+        &["inspect"],
+        &["config", "check", "--", "x"],
+    ] {
+        room.toolhost(words.iter().copied()).check().exits(2);
+    }
+    let missing = room.toolhost(["list", "--", "no-such-program", "${HOME}"]).check();
+    missing.exits(4).says(&["no-such-program"]);
+}
+
+#[test]
+fn the_console_opens_on_a_server_that_is_in_no_file() {
+    let room = Sandbox::new();
+    let mut console = Pty::console(&room, &["--", TOOLHOST, "demo-server"], 30, 100);
+    console.expect_shown("toolhost-echo");
+    let (code, _) = console.finish_with("toolhost-echo", "q");
+    assert_eq!(code, Some(0));
+}
