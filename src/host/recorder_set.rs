@@ -101,7 +101,7 @@ impl RecorderSet {
 
     /// Every attempt is counted, also one that was refused before it was sent: only calls that went
     /// well have a duration. Not counted is what a person gave up before it was sent, and the refusal
-    /// of a name of which nobody knows whether it is a tool.
+    /// of a name that may be no tool's.
     fn write_spool(
         &self,
         now: Duration,
