@@ -122,7 +122,7 @@ fn prompts_resources_and_completions_carry_what_calls_carry() {
     let ask = |words: &[&str]| {
         let words = ["--mcp", "mcp.yaml"].into_iter().chain(words.iter().copied());
         let run = room.toolhost(words).env("TOOLHOST_USER", "ada").env("TRACEPARENT", PARENT);
-        let answer = run.check().exits(0).out().to_owned();
+        let answer = run.check().exits(0).out();
         let mut meta: Value = serde_json::from_str(answer.trim()).unwrap();
         let members = meta.as_object_mut().unwrap();
         let call = members.remove("dev.toolhost/callId").unwrap();

@@ -4,7 +4,7 @@
 //! when nothing or several things fit. The rules of names are in `catalogue::naming`.
 
 use super::Offerings;
-use super::requests::check_arguments;
+use super::prompt_arguments::accepting;
 use crate::catalogue::{ServerListing, naming};
 use crate::host::ToolHost;
 use crate::host::balancer::SharedItem;
@@ -336,26 +336,6 @@ impl ToolHost {
     pub(in crate::host) fn unknown_server(&self, name: &str) -> Error {
         unknown_server(name, self.directory.server_names().iter().map(String::as_str))
     }
-}
-
-/// Of prompts of one name those that take the arguments, by their places.
-///
-/// # Errors
-/// What is wrong with the arguments for the first, when none takes them.
-fn accepting(
-    prompts: &[Prompt],
-    candidates: Vec<usize>,
-    arguments: &JsonObject,
-) -> Result<Vec<usize>, Error> {
-    let mut refusal = None;
-    let mut kept = Vec::with_capacity(candidates.len());
-    for at in candidates {
-        match prompts.get(at).map(|prompt| check_arguments(prompt, arguments)) {
-            Some(Err(error)) => drop(refusal.get_or_insert(error)),
-            _ => kept.push(at),
-        }
-    }
-    refusal.filter(|_| kept.is_empty()).map_or(Ok(kept), Err)
 }
 
 /// The failure that answers a search without a result: that of a server the caller asked for, or the

@@ -5,6 +5,7 @@
 //! was listed.
 
 mod lookup;
+mod prompt_arguments;
 mod requests;
 #[cfg(test)]
 mod tests;

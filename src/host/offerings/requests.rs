@@ -17,7 +17,6 @@ use crate::model::{
 };
 use crate::provider::OfferingSupport;
 use crate::util::json::map_json;
-use crate::util::spelling::nearest;
 
 /// A request whose profile is known and whose caller was checked.
 struct CheckedRequest<'a> {
@@ -237,36 +236,4 @@ impl ProviderLease {
         let offerings = self.inner.as_offerings();
         offerings.ok_or_else(|| Error::usage("it offers nothing beside tools"))
     }
-}
-
-/// Checks the arguments of a prompt: all problems at once.
-///
-/// # Errors
-/// A usage error that names what is missing and what is unknown, with an example.
-pub(super) fn check_arguments(prompt: &Prompt, arguments: &JsonObject) -> Result<(), Error> {
-    let known = || prompt.arguments.iter().map(|argument| argument.name.as_str());
-    let missing =
-        prompt.arguments.iter().filter(|a| a.required && !arguments.contains_key(&a.name));
-    let missing = missing.map(|argument| format!("{}: required, and missing", argument.name));
-    let unknown = arguments.keys().filter(|key| !known().any(|name| name == *key)).map(|key| {
-        match nearest(key, known()) {
-            Some(near) => format!("{key}: unknown; did you mean '{near}'?"),
-            None => format!("{key}: unknown"),
-        }
-    });
-    let problems: Vec<String> = missing.chain(unknown).collect();
-    if problems.is_empty() {
-        return Ok(());
-    }
-    let error = Error::usage(format!("the arguments do not fit the prompt '{}'", prompt.name));
-    let example: Vec<String> = prompt
-        .arguments
-        .iter()
-        .map(|a| if a.required { format!("{}=…", a.name) } else { format!("[{}=…]", a.name) })
-        .collect();
-    let hint = match example.as_slice() {
-        [] => "it takes no arguments".to_owned(),
-        words => format!("toolhost prompts get {} {}", prompt.name, words.join(" ")),
-    };
-    Err(error.with_details(problems).with_hint(hint))
 }

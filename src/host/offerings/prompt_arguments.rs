@@ -1,0 +1,59 @@
+//! Whether a prompt takes the arguments it is given.
+//!
+//! Owns: the check by the arguments that the prompt lists, and what is said about those that do not
+//! fit. Never does: choose a server.
+
+use crate::model::{Error, JsonObject, Prompt};
+use crate::util::spelling::nearest;
+
+/// Of prompts of one name those that take the arguments, by their places.
+///
+/// # Errors
+/// What is wrong with the arguments for the first, when none takes them.
+pub(super) fn accepting(
+    prompts: &[Prompt],
+    candidates: Vec<usize>,
+    arguments: &JsonObject,
+) -> Result<Vec<usize>, Error> {
+    let mut refusal = None;
+    let mut kept = Vec::with_capacity(candidates.len());
+    for at in candidates {
+        match prompts.get(at).map(|prompt| check_arguments(prompt, arguments)) {
+            Some(Err(error)) => drop(refusal.get_or_insert(error)),
+            _ => kept.push(at),
+        }
+    }
+    refusal.filter(|_| kept.is_empty()).map_or(Ok(kept), Err)
+}
+
+/// Checks the arguments of a prompt: all problems at once.
+///
+/// # Errors
+/// A usage error that names what is missing and what is unknown, with an example.
+fn check_arguments(prompt: &Prompt, arguments: &JsonObject) -> Result<(), Error> {
+    let known = || prompt.arguments.iter().map(|argument| argument.name.as_str());
+    let missing =
+        prompt.arguments.iter().filter(|a| a.required && !arguments.contains_key(&a.name));
+    let missing = missing.map(|argument| format!("{}: required, and missing", argument.name));
+    let unknown = arguments.keys().filter(|key| !known().any(|name| name == *key)).map(|key| {
+        match nearest(key, known()) {
+            Some(near) => format!("{key}: unknown; did you mean '{near}'?"),
+            None => format!("{key}: unknown"),
+        }
+    });
+    let problems: Vec<String> = missing.chain(unknown).collect();
+    if problems.is_empty() {
+        return Ok(());
+    }
+    let error = Error::usage(format!("the arguments do not fit the prompt '{}'", prompt.name));
+    let example: Vec<String> = prompt
+        .arguments
+        .iter()
+        .map(|a| if a.required { format!("{}=…", a.name) } else { format!("[{}=…]", a.name) })
+        .collect();
+    let hint = match example.as_slice() {
+        [] => "it takes no arguments".to_owned(),
+        words => format!("toolhost prompts get {} {}", prompt.name, words.join(" ")),
+    };
+    Err(error.with_details(problems).with_hint(hint))
+}
