@@ -100,7 +100,7 @@ impl RuntimeDirectory {
         self.0.join(format!("{identity}.lock"))
     }
 
-    /// The lock of whoever starts the host with this identity.
+    /// The lock of the process that starts the host with this identity.
     pub fn start_lock(&self, identity: &str) -> PathBuf {
         self.0.join(format!("{identity}.start"))
     }
