@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
 use serde::de::Error as _;
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize as _, Deserializer};
 
 /// How many distinct words are kept; the program has far fewer.
 const MAX_WORDS: usize = 4_096;
