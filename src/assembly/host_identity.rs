@@ -109,7 +109,13 @@ pub fn host_identity(
     add_programs(&mut digest, configuration);
     add_values(&mut digest, configuration, environment, &words);
     let hash = digest.0.finalize();
-    hash.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+    let mut identity = String::with_capacity(32);
+    for byte in hash.iter().take(16) {
+        for digit in [byte >> 4, byte & 15] {
+            identity.extend(char::from_digit(u32::from(digit), 16));
+        }
+    }
+    identity
 }
 
 /// The directory that a host is started for: the project's, or that of the run.

@@ -211,7 +211,7 @@ impl CommandContext {
         host_identity(loaded, &self.options(), self.environment.as_ref(), key)
     }
 
-    /// Reads the configuration and builds the host of a background process, which asks nobody. With
+    /// Reads the configuration and builds the host of a background process, which asks no person. With
     /// it the identity under which it is found.
     ///
     /// # Errors

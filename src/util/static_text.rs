@@ -1,13 +1,13 @@
 //! Words of the program itself that come back from another process of it.
 //!
 //! Owns: reading a `&'static str` from JSON. Each distinct word is kept once for the rest of the
-//! run, at most [`MAX_WORDS`] of them. Never does: read words that anybody but this program chose.
+//! run, at most [`MAX_WORDS`] of them. Never does: read words that another program chose.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
 use serde::de::Error as _;
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize as _, Deserializer};
 
 /// How many distinct words are kept; the program has far fewer.
 const MAX_WORDS: usize = 4_096;

@@ -15,8 +15,8 @@ use crate::cli::output::{Format, SpanStyle, StyledLine};
 /// Keep the servers of this directory warm: run a host in the background.
 ///
 /// Commands with the same configuration then use its connections, instead of starting servers of
-/// their own. It starts a server when the first call needs it, and asks nobody about anything: what
-/// is not trusted is not started. It ends when no call came for the time of --idle.
+/// their own. It starts a server when the first call needs it, and asks no questions: what is
+/// not trusted is not started. It ends when no call came for the time of --idle.
 #[derive(Debug, Args)]
 #[command(arg = formats::option(formats::REPORT))]
 pub struct UpArgs {

@@ -53,8 +53,9 @@ impl RuntimeDirectory {
 
     fn is_private(&self) -> bool {
         let own = rustix::process::geteuid().as_raw();
-        std::fs::symlink_metadata(&self.0)
-            .is_ok_and(|meta| meta.is_dir() && meta.uid() == own && meta.mode() & 0o077 == 0)
+        std::fs::symlink_metadata(&self.0).is_ok_and(|meta| {
+            meta.is_dir() && meta.uid() == own && meta.mode() & 0o777 == private_file::DIRECTORY
+        })
     }
 
     /// The key under which configurations are hashed; `None` when no host was ever started, or the
@@ -100,7 +101,7 @@ impl RuntimeDirectory {
         self.0.join(format!("{identity}.lock"))
     }
 
-    /// The lock of whoever starts the host with this identity.
+    /// The lock of the process that starts the host with this identity.
     pub fn start_lock(&self, identity: &str) -> PathBuf {
         self.0.join(format!("{identity}.start"))
     }

@@ -60,7 +60,7 @@ pub(super) struct ClientQuestion {
     pub(super) key: Option<String>,
     pub(super) body: QuestionBody,
     /// The same for a front end of this program, which asks in its own way.
-    pub(super) whole: FrontEndQuestion,
+    pub(super) whole: Box<FrontEndQuestion>,
     pub(super) reply: oneshot::Sender<QuestionReply>,
 }
 
@@ -170,7 +170,12 @@ impl ClientRegistry {
         let link = call.and_then(|call| self.calls().get(call).cloned());
         let Some(link) = link else { return QuestionReply::Unattended };
         let (reply, answer) = oneshot::channel();
-        if link.questions.send(ClientQuestion { key, body, whole, reply }).await.is_err() {
+        if link
+            .questions
+            .send(ClientQuestion { key, body, whole: Box::new(whole), reply })
+            .await
+            .is_err()
+        {
             return QuestionReply::Unattended;
         }
         answer.await.unwrap_or(QuestionReply::Cancel)
