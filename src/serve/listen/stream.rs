@@ -30,5 +30,5 @@ where
     let client = server.connect(identity);
     let gone = client.gone();
     let transport = TextTransport::new(LineSource::new(input), LineSink(output), gone);
-    connections::serve(client, transport, stop).await
+    Box::pin(connections::serve(client, transport, stop)).await
 }

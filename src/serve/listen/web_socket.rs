@@ -74,10 +74,9 @@ pub async fn serve(
                 let transport =
                     TextTransport::new(FrameSource(source), FrameSink(sink), client.gone());
                 // What a client does wrong is told to the client.
-                let serving = connections::serve(client, transport, &stop);
+                let mut serving = Box::pin(connections::serve(client, transport, &stop));
                 if let Some(identity) = identity {
                     let invalid = authenticator.until_invalid(&identity, || identity.expires);
-                    let mut serving = std::pin::pin!(serving);
                     tokio::select! {
                         _ended = &mut serving => {}
                         () = invalid => {

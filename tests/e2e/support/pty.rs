@@ -15,7 +15,7 @@ use rustix::termios::{Winsize, tcsetwinsize};
 use super::Sandbox;
 
 /// How long to wait for something to appear on the screen.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A run on a terminal of its own.
 pub struct Pty {
