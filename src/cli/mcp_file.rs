@@ -54,8 +54,8 @@ impl McpFile {
     pub fn open(args: McpFileArgs, environment: &dyn Environment) -> Result<Self, Error> {
         let own = environment.config_dir();
         let cwd = environment.cwd();
-        let project = cwd.ancestors().filter(|directory| own.as_deref() != Some(directory));
-        let project = project.filter_map(existing).next();
+        let mut project = cwd.ancestors().filter(|directory| own.as_deref() != Some(directory));
+        let project = project.find_map(existing);
         let (path, is_own) = match project {
             Some(path) if !args.user => (path, false),
             _ if args.project => (cwd.join("mcp.yaml"), false),
@@ -192,7 +192,8 @@ fn inserted(text: &str, root: &ConfigNode, entry: &str) -> Option<String> {
         _ => {
             // `mcp_servers:` or `mcp_servers: {}`, with nothing in it.
             let line = lines.get_mut(head)?;
-            *line = line.replacen("{}", "", 1).trim_end().to_owned();
+            let bare = line.replacen("{}", "", 1);
+            bare.trim_end().clone_into(line);
             outer + 2
         }
     };

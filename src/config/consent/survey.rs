@@ -259,7 +259,7 @@ fn describe(
                 programs.push((runs, known));
             }
             EntryEffect::Document(text) | EntryEffect::EnvFile(text) => {
-                code.extend(site.path(text))
+                code.extend(site.path(text));
             }
             EntryEffect::Reads(path) => places.push(("reads", PathBuf::from(path))),
             EntryEffect::Writes(path) => places.push(("writes", PathBuf::from(path))),

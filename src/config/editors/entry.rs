@@ -201,8 +201,8 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn converted(editor: &str, entry: Value) -> Value {
-        convert(editor, "s", &entry).entry.unwrap()
+    fn converted(editor: &str, entry: &Value) -> Value {
+        convert(editor, "s", entry).entry.unwrap()
     }
 
     #[test]
@@ -253,7 +253,7 @@ mod tests {
                 json!({ "url": "https://x.test/sse", "transport": "sse" }),
             ),
         ] {
-            assert_eq!(converted(editor, theirs), ours, "{editor}");
+            assert_eq!(converted(editor, &theirs), ours, "{editor}");
         }
     }
 

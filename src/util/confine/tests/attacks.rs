@@ -84,7 +84,7 @@ fn the_same_holds_for_an_ordinary_user() {
         .output();
     match run {
         Err(why) => {
-            crate::util::skipped::left_out(&format!("{} as nobody: {why}", tests.display()))
+            crate::util::skipped::left_out(&format!("{} as nobody: {why}", tests.display()));
         }
         Ok(run) => {
             let said = String::from_utf8_lossy(&run.stdout);
