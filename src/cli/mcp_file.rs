@@ -192,7 +192,8 @@ fn inserted(text: &str, root: &ConfigNode, entry: &str) -> Option<String> {
         _ => {
             // `mcp_servers:` or `mcp_servers: {}`, with nothing in it.
             let line = lines.get_mut(head)?;
-            line.replacen("{}", "", 1).trim_end().clone_into(line);
+            let bare = line.replacen("{}", "", 1);
+            bare.trim_end().clone_into(line);
             outer + 2
         }
     };
