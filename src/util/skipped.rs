@@ -7,7 +7,7 @@ use std::io::Write as _;
 /// Says that something is left out, and why. With `TOOLHOST_REQUIRE_ALL=1`, as in CI, that is a
 /// failure.
 pub fn left_out(why: &str) {
-    #[expect(clippy::disallowed_methods, reason = "a switch for whoever runs the tests")]
+    #[expect(clippy::disallowed_methods, reason = "a switch for the person who runs the tests")]
     let requires_all = std::env::var_os("TOOLHOST_REQUIRE_ALL").is_some_and(|value| value == "1");
     assert!(!requires_all, "left out, and TOOLHOST_REQUIRE_ALL is set: {why}");
     let test = std::thread::current();
