@@ -261,16 +261,16 @@ mod tests {
     fn a_broken_schema_is_pointed_at() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("t.yaml");
-        let text = "tools:\n  - name: a\n    command: [x]\n    parameters_schema:\n      properties:\n        b: { type: strin }\n";
+        let text = "tools:\n  - name: a\n    command: [x]\n    parameters_schema:\n      properties:\n        b: { minLength: two }\n";
         std::fs::write(&path, text).unwrap();
         let request = LoadRequest { tools: vec![path], ..LoadRequest::default() };
         let configuration = load(&request, &KINDS, &FixedEnvironment::default());
         assert!(configuration.diagnostics.is_empty(), "start-up does not look");
         let diagnostics = check_schemas(&configuration);
         let location = diagnostics[0].location.as_ref().unwrap();
-        assert_eq!((location.line, location.column), (6, 20), "{}", diagnostics[0].message);
+        assert_eq!((location.line, location.column), (6, 25), "{}", diagnostics[0].message);
         assert!(
-            diagnostics[0].message.contains("at /properties/b/type"),
+            diagnostics[0].message.contains("at /properties/b/minLength"),
             "{}",
             diagnostics[0].message
         );

@@ -113,7 +113,10 @@ pub fn run(args: &ConfigArgs, context: &CommandContext) -> CommandResult {
 fn check(context: &CommandContext, format: Format) -> CommandResult {
     // The kinds find problems of their own when they are built.
     let mut loaded = context.build()?.configuration;
-    loaded.diagnostics.extend(schema::check_schemas(&loaded));
+    let found = schema::check_schemas(&loaded);
+    // What was noticed while the files were read is said once.
+    let noticed: Vec<_> = loaded.diagnostics.iter().map(|known| known.location.clone()).collect();
+    loaded.diagnostics.extend(found.into_iter().filter(|new| !noticed.contains(&new.location)));
     // In the order of the files, whichever pass found them.
     loaded.diagnostics.sort_by_cached_key(|diagnostic| {
         diagnostic.location.as_ref().map(|place| (place.file.clone(), place.line, place.column))

@@ -313,7 +313,10 @@ fn what_is_typed_is_checked_while_it_is() {
     assert_eq!(problem(&mut form, "mode", "fl"), None);
     press(&mut form, &[KeyPress::Enter]);
     assert_eq!(form.arguments()["mode"], json!("float"), "the only one that begins so");
-    form.node_mut().unwrap().clear();
+    for path in ["n", "mode"] {
+        go(&mut form, path);
+        press(&mut form, &[KeyPress::Delete]);
+    }
     typed(&mut form, "mode", "ex");
     assert!(form.is_ready());
     assert_eq!(form.arguments()["mode"], json!("exact"), "it is sent whole");
