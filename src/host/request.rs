@@ -8,7 +8,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::policy::Decision;
 use crate::model::{
-    CallId, CallMetadata, Error, JsonObject, ToolDefinition, ToolResult, TraceContext,
+    CallId, CallMetadata, ClientAbilities, Error, JsonObject, ToolDefinition, ToolResult,
+    TraceContext,
 };
 use crate::provider::Preview;
 
@@ -115,6 +116,8 @@ pub struct CallRequest {
     pub trace: Option<TraceContext>,
     /// The session, when the caller has one.
     pub session: Option<String>,
+    /// The client on whose behalf the call is made: what it can be asked, and what it wants to hear.
+    pub client: ClientAbilities,
     /// Fires when the call should stop.
     pub cancel: CancellationToken,
 }
@@ -138,6 +141,7 @@ impl CallRequest {
             user_id: None,
             trace: None,
             session: None,
+            client: ClientAbilities::default(),
             cancel: CancellationToken::new(),
         }
     }

@@ -80,6 +80,7 @@ impl SessionManager {
             environment,
             metadata,
             cancel: request.cancel.clone(),
+            client: request.client,
             events: self.events.clone(),
             idle_limit: limits.attempt,
             caller: None,

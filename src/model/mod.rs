@@ -18,6 +18,7 @@ mod named_file;
 pub mod offering;
 pub mod permissions;
 pub mod question;
+mod request_scope;
 pub mod result;
 pub mod server;
 pub mod tool_listing;
@@ -48,6 +49,7 @@ pub use permissions::{CredentialKind, CredentialUse, ServerPermissions, Withheld
 pub use question::{
     NoQuestionHandler, Question, QuestionBody, QuestionHandler, QuestionOutcome, QuestionReply,
 };
+pub use request_scope::{ClientAbilities, QuestionAbilities, RequestScope};
 pub use result::{CallMetadata, Routing, SkippedServer, ToolResult};
 pub use server::{CircuitState, Era, PastError, ServerState, ServerStatus};
 pub use tool_listing::ToolListing;

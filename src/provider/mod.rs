@@ -22,7 +22,7 @@ use crate::config::expanded::ExpandedValues;
 use crate::config::spec::{KindDescriptor, ToolSpec};
 use crate::model::{
     Browser, Completion, CompletionQuery, Diagnostic, Error, ErrorCause, EventSink, JsonObject,
-    LoginReport, OfferingListing, Prompt, PromptMessages, Resource, ResourceContents,
+    LoginReport, OfferingListing, Prompt, PromptMessages, RequestScope, Resource, ResourceContents,
     ResourceTemplate, ServerState, ServerStatus, SubscriptionEvent, SubscriptionFilter, ToolCall,
     ToolContext, ToolDefinition, ToolResult,
 };
@@ -204,13 +204,13 @@ pub trait OfferingSupport: Send + Sync {
     /// When nothing at all could be listed.
     async fn templates(&self) -> Result<OfferingListing<ResourceTemplate>, Error>;
 
-    /// Reads a resource, whether it is listed or not. Stops soon after `cancel` fires.
+    /// Reads a resource, whether it is listed or not. Stops soon after `scope.cancel` fires.
     ///
     /// # Errors
     /// When the entry excludes it, or what reading ran into.
-    async fn read(&self, uri: &str, cancel: &CancellationToken) -> Result<ResourceContents, Error>;
+    async fn read(&self, uri: &str, scope: &RequestScope) -> Result<ResourceContents, Error>;
 
-    /// Fills in a prompt, by the server's own name of it. Stops soon after `cancel` fires.
+    /// Fills in a prompt, by the server's own name of it. Stops soon after `scope.cancel` fires.
     ///
     /// # Errors
     /// When the entry excludes it, or what asking ran into.
@@ -218,7 +218,7 @@ pub trait OfferingSupport: Send + Sync {
         &self,
         name: &str,
         arguments: &JsonObject,
-        cancel: &CancellationToken,
+        scope: &RequestScope,
     ) -> Result<PromptMessages, Error>;
 
     /// Asks what an argument may be. Stops soon after `cancel` fires.

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tokio_util::sync::CancellationToken;
 use toolhost::assembly::{self, AssemblyOptions, FrontEnd, assemble};
 use toolhost::config::discover::LoadRequest;
 use toolhost::config::environment::{Environment, FixedEnvironment};
@@ -12,7 +11,7 @@ use toolhost::config::spec::ProtocolChoice;
 use toolhost::host::ToolHost;
 use toolhost::host::request::{CallArguments, CallRequest, ListScope};
 use toolhost::mcp::skills::EXTENSION;
-use toolhost::model::{Error, JsonObject, Prompt, ToolName};
+use toolhost::model::{Error, JsonObject, Prompt, RequestScope, ToolName};
 use url::Url;
 
 use crate::{MODERN, PEER, Wanted, answers, calls_of, fault_of};
@@ -103,7 +102,7 @@ async fn tools(host: &ToolHost, calls: Option<Vec<Wanted>>) -> Vec<Error> {
 
 /// Lists the prompts and resources, gets each and reads each.
 async fn offers(host: &ToolHost) -> Vec<Error> {
-    let never = CancellationToken::new();
+    let never = RequestScope::default();
     let mut faults = Vec::new();
     let prompts = host.prompts(&[]).await;
     faults.extend(prompts.servers.into_iter().filter_map(|server| server.error));

@@ -17,8 +17,8 @@ use super::{ToolHost, limits};
 use crate::catalogue::{ServerListing, naming};
 use crate::model::{
     Completion, CompletionQuery, Diagnostic, Error, ErrorKind, Freshness, JsonObject,
-    OfferingListing, Prompt, PromptMessages, Resource, ResourceContents, ResourceTemplate, Signal,
-    ToolName, WithheldItem,
+    OfferingListing, Prompt, PromptMessages, RequestScope, Resource, ResourceContents,
+    ResourceTemplate, Signal, ToolName, WithheldItem,
 };
 use crate::provider::OfferingSupport;
 use crate::util::json::map_json;
@@ -122,7 +122,7 @@ impl ToolHost {
         &self,
         uri: &str,
         servers: &[String],
-        cancel: &CancellationToken,
+        scope: &RequestScope,
     ) -> Result<ResourceContents, Error> {
         let work = async {
             let mut failover = Failover::default();
@@ -132,15 +132,16 @@ impl ToolHost {
                     Err(error) => return Err(failover.exhausted(error)),
                 };
                 let provider = self.offerings_of(&owner.server)?;
-                let reading = provider.offerings()?.read(uri, cancel);
+                let reading = provider.offerings()?.read(uri, scope);
                 let read = provider.while_registered(reading).await;
                 if let Some(read) = self.answer(&owner, &provider, read, &mut failover) {
                     return read.map(|read| ResourceContents { routing: owner.routing, ..read });
                 }
             }
         };
-        let mut read =
-            with_cancellation(work, cancel).await.map_err(|f| self.pipeline.masker.error(f))?;
+        let mut read = with_cancellation(work, &scope.cancel)
+            .await
+            .map_err(|f| self.pipeline.masker.error(f))?;
         read.routing = read.routing.map(|routing| self.pipeline.masked_routing(routing));
         if !self.pipeline.masker.is_empty() {
             let rewrite = |text: &str| self.pipeline.masker.text(text);
@@ -168,7 +169,7 @@ impl ToolHost {
         name: &str,
         arguments: &JsonObject,
         servers: &[String],
-        cancel: &CancellationToken,
+        scope: &RequestScope,
     ) -> Result<PromptMessages, Error> {
         let work = async {
             let mut failover = Failover::default();
@@ -179,7 +180,7 @@ impl ToolHost {
                 };
                 check_arguments(&prompt, arguments)?;
                 let provider = self.offerings_of(&owner.server)?;
-                let filling = provider.offerings()?.prompt(prompt.name.tool(), arguments, cancel);
+                let filling = provider.offerings()?.prompt(prompt.name.tool(), arguments, scope);
                 let filled = provider.while_registered(filling).await;
                 if let Some(filled) = self.answer(&owner, &provider, filled, &mut failover) {
                     return filled
@@ -187,8 +188,9 @@ impl ToolHost {
                 }
             }
         };
-        let mut filled =
-            with_cancellation(work, cancel).await.map_err(|f| self.pipeline.masker.error(f))?;
+        let mut filled = with_cancellation(work, &scope.cancel)
+            .await
+            .map_err(|f| self.pipeline.masker.error(f))?;
         filled.routing = filled.routing.map(|routing| self.pipeline.masked_routing(routing));
         if !self.pipeline.masker.is_empty() {
             let rewrite = |text: &str| self.pipeline.masker.text(text);

@@ -17,7 +17,7 @@ use crate::host::builder::ToolHostBuilder;
 use crate::host::fake::FakeProvider;
 use crate::model::{
     Completion, CompletionQuery, CompletionReference, Error, ErrorKind, ErrorPhase, Freshness,
-    JsonObject, OfferingListing, Prompt, PromptArgument, PromptMessages, Resource,
+    JsonObject, OfferingListing, Prompt, PromptArgument, PromptMessages, RequestScope, Resource,
     ResourceContents, ResourceTemplate, SubscriptionEvent, SubscriptionFilter, ToolCall,
     ToolContext, ToolDefinition, ToolListing, ToolName, ToolResult,
 };
@@ -145,7 +145,7 @@ impl OfferingSupport for FakeOfferingServer {
         self.offer(self.templates.iter().map(template).collect())
     }
 
-    async fn read(&self, uri: &str, _: &CancellationToken) -> Result<ResourceContents, Error> {
+    async fn read(&self, uri: &str, _: &RequestScope) -> Result<ResourceContents, Error> {
         self.request_error.clone().map_or(Ok(()), Err)?;
         Ok(ResourceContents {
             server: self.name.to_owned(),
@@ -161,7 +161,7 @@ impl OfferingSupport for FakeOfferingServer {
         &self,
         name: &str,
         arguments: &JsonObject,
-        _: &CancellationToken,
+        _: &RequestScope,
     ) -> Result<PromptMessages, Error> {
         self.request_error.clone().map_or(Ok(()), Err)?;
         let text = json!({ "type": "text", "text": arguments["who"] });
@@ -212,6 +212,10 @@ fn builder(shops: Vec<FakeOfferingServer>) -> ToolHostBuilder {
     shops.into_iter().fold(ToolHost::builder(), |builder, shop| builder.provider(Arc::new(shop)))
 }
 
+fn scope() -> RequestScope {
+    RequestScope::default()
+}
+
 fn never() -> CancellationToken {
     CancellationToken::new()
 }
@@ -260,13 +264,13 @@ async fn a_prompt_is_found_by_full_and_by_bare_name() {
 async fn arguments_of_a_prompt_are_checked_all_at_once() {
     let host = builder(vec![FakeOfferingServer { prompts: vec!["greet"], ..shop("one") }]).build();
     let given = JsonObject::from_iter([("hows".to_owned(), json!("x"))]);
-    let error = host.prompt("greet", &given, &[], &never()).await.unwrap_err();
+    let error = host.prompt("greet", &given, &[], &scope()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Usage);
     assert_eq!(
         error.details(),
         ["who: required, and missing", "hows: unknown; did you mean 'how'?"]
     );
-    let filled = host.prompt("greet", &who("Ada"), &[], &never()).await.unwrap();
+    let filled = host.prompt("greet", &who("Ada"), &[], &scope()).await.unwrap();
     assert_eq!(filled.messages[0]["content"]["text"], "Ada");
 }
 
@@ -277,7 +281,7 @@ async fn an_address_belongs_to_who_lists_it_or_has_a_template_for_it() {
     let two = FakeOfferingServer { uris: vec!["a:2"], ..shop("two") };
     let host = builder(vec![one, two]).build();
     let owner = async |uri: &str, servers: &[String]| {
-        host.read(uri, servers, &never()).await.map(|read| read.server)
+        host.read(uri, servers, &scope()).await.map(|read| read.server)
     };
     assert_eq!(owner("a:1", &[]).await.unwrap(), "one");
     assert_eq!(owner("b:x", &[]).await.unwrap(), "one");
@@ -296,7 +300,7 @@ async fn an_address_belongs_to_who_lists_it_or_has_a_template_for_it() {
 async fn a_silent_server_is_a_note_unless_it_was_asked_for() {
     let bad = || FakeOfferingServer { error: Some(Error::unreachable("refused")), ..shop("bad") };
     let host = builder(vec![bad(), shop("good")]).build();
-    let error = host.read("a:1", &[], &never()).await.unwrap_err();
+    let error = host.read("a:1", &[], &scope()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Usage);
     assert_eq!(error.details(), ["server 'bad' did not answer and may offer 'a:1': refused"]);
     for name in ["greet", "good-greet"] {
@@ -309,7 +313,7 @@ async fn a_silent_server_is_a_note_unless_it_was_asked_for() {
         assert_eq!(error.kind(), ErrorKind::Unreachable, "{name}");
     }
     let host = builder(vec![bad()]).build();
-    let error = host.read("a:1", &[], &never()).await.unwrap_err();
+    let error = host.read("a:1", &[], &scope()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unreachable);
 }
 
@@ -345,9 +349,9 @@ async fn known_secrets_do_not_leave_the_host() {
     let one = FakeOfferingServer { uris: vec!["a:1"], prompts: vec!["greet"], ..shop("one") };
     let masker = Masker::new([("KEY", "hunter22")]);
     let host = builder(vec![one]).masker(masker).build();
-    let read = host.read("a:1", &[], &never()).await.unwrap();
+    let read = host.read("a:1", &[], &scope()).await.unwrap();
     assert_eq!(read.contents[0]["text"], "the key is ‹secret:KEY›");
-    let filled = host.prompt("greet", &who("hunter22"), &[], &never()).await.unwrap();
+    let filled = host.prompt("greet", &who("hunter22"), &[], &scope()).await.unwrap();
     assert_eq!(filled.messages[0]["content"]["text"], "‹secret:KEY›");
 }
 
@@ -427,8 +431,8 @@ fn weighted(servers: Vec<(FakeOfferingServer, f64)>) -> Arc<ToolHost> {
 
 /// Which server read, filled in and completed.
 async fn served(host: &ToolHost) -> [String; 3] {
-    let read = host.read("note:one", &[], &never()).await.unwrap();
-    let filled = host.prompt("greet", &who("Ada"), &[], &never()).await.unwrap();
+    let read = host.read("note:one", &[], &scope()).await.unwrap();
+    let filled = host.prompt("greet", &who("Ada"), &[], &scope()).await.unwrap();
     let query = CompletionQuery {
         reference: CompletionReference::Template("item:{id}".to_owned()),
         argument: "id".to_owned(),
@@ -447,13 +451,13 @@ async fn primaries_take_turns_and_backups_wait() {
     // Looking takes no turn.
     assert_eq!(host.find_prompt("greet", &[]).await.unwrap().name.component(), Some("one"));
     assert_eq!(served(&host).await, ["two", "two", "two"]);
-    let read = host.read("note:one", &[], &never()).await.unwrap();
+    let read = host.read("note:one", &[], &scope()).await.unwrap();
     let routing = read.routing.unwrap();
     assert_eq!((routing.server, routing.others.len()), ("one".to_owned(), 2));
     // A name that says whose is no choice.
-    let filled = host.prompt("spare-greet", &who("Ada"), &[], &never()).await.unwrap();
+    let filled = host.prompt("spare-greet", &who("Ada"), &[], &scope()).await.unwrap();
     assert_eq!((filled.name.component(), filled.routing), (Some("spare"), None));
-    assert_eq!(host.read("note:one", &of("spare"), &never()).await.unwrap().server, "spare");
+    assert_eq!(host.read("note:one", &of("spare"), &scope()).await.unwrap().server, "spare");
 }
 
 #[tokio::test]
@@ -463,9 +467,9 @@ async fn without_a_weight_for_each_the_caller_chooses() {
     let one = offering("one");
     one.half.set_weight(Some(1.0));
     let host = builder(vec![one, offering("two")]).build();
-    let error = host.read("note:one", &[], &never()).await.unwrap_err();
+    let error = host.read("note:one", &[], &scope()).await.unwrap_err();
     assert_eq!((error.kind(), error.details().len()), (ErrorKind::Usage, 2));
-    let error = host.prompt("greet", &who("Ada"), &[], &never()).await.unwrap_err();
+    let error = host.prompt("greet", &who("Ada"), &[], &scope()).await.unwrap_err();
     assert_eq!(error.details(), ["one-greet", "two-greet"]);
 }
 
@@ -478,16 +482,16 @@ async fn a_request_of_which_nothing_was_sent_goes_to_the_next_server() {
     let start = ErrorPhase::Start;
     let host = weighted(vec![(dying("first", start), 1.0), (shop("spare"), 0.5)]);
     assert_eq!(served(&host).await, ["spare", "spare", "spare"]);
-    let routing = host.read("note:one", &[], &never()).await.unwrap().routing.unwrap();
+    let routing = host.read("note:one", &[], &scope()).await.unwrap().routing.unwrap();
     // It failed often enough by now to be left alone.
     assert!(routing.skipped[0].reason.contains("keeps failing"), "{routing:?}");
     // What was sent is never sent again.
     let host = weighted(vec![(dying("first", ErrorPhase::Call), 1.0), (shop("spare"), 0.5)]);
-    let error = host.read("note:one", &[], &never()).await.unwrap_err();
+    let error = host.read("note:one", &[], &scope()).await.unwrap_err();
     assert_eq!(error.message(), "exited with 3");
     // When all fail the first failure is told, with the others below it.
     let host = weighted(vec![(dying("first", start), 1.0), (dying("spare", start), 0.5)]);
-    let error = host.prompt("greet", &who("Ada"), &[], &never()).await.unwrap_err();
+    let error = host.prompt("greet", &who("Ada"), &[], &scope()).await.unwrap_err();
     assert_eq!(error.message(), "exited with 3");
 }
 
@@ -496,11 +500,11 @@ async fn a_server_that_cannot_be_listed_is_stood_in_for_and_then_left_alone() {
     let dead = FakeOfferingServer { error: Some(Error::unreachable("refused")), ..shop("first") };
     let host = weighted(vec![(dead, 1.0), (shop("spare"), 0.5)]);
     for reason in ["refused", "refused", "refused", "keeps failing"] {
-        let routing = host.read("note:one", &[], &never()).await.unwrap().routing.unwrap();
+        let routing = host.read("note:one", &[], &scope()).await.unwrap().routing.unwrap();
         assert_eq!((routing.server.as_str(), routing.skipped.len()), ("spare", 1));
         assert!(routing.skipped[0].reason.contains(reason), "{reason}: {routing:?}");
     }
     // By its own name it is tried all the same.
-    let error = host.prompt("first-greet", &who("Ada"), &[], &never()).await.unwrap_err();
+    let error = host.prompt("first-greet", &who("Ada"), &[], &scope()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unreachable);
 }

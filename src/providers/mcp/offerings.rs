@@ -16,9 +16,10 @@ use crate::mcp::listing::{self, Listable};
 use crate::mcp::offering_requests;
 use crate::mcp::protocol_warning::ProtocolWarning;
 use crate::mcp::subscription::{Subscription, SubscriptionEnd};
+use crate::model::event::LOG_LEVELS;
 use crate::model::{
     Completion, CompletionQuery, Era, Error, ErrorPhase, JsonObject, OfferingListing, Prompt,
-    PromptMessages, Resource, ResourceContents, ResourceTemplate, SubscriptionEvent,
+    PromptMessages, RequestScope, Resource, ResourceContents, ResourceTemplate, SubscriptionEvent,
     SubscriptionFilter,
 };
 use crate::provider::OfferingSupport;
@@ -65,14 +66,14 @@ impl OfferingSupport for McpProvider {
         Ok(offered)
     }
 
-    async fn read(&self, uri: &str, cancel: &CancellationToken) -> Result<ResourceContents, Error> {
+    async fn read(&self, uri: &str, scope: &RequestScope) -> Result<ResourceContents, Error> {
         self.check_resource_root(uri)?;
         let connection = self.connection().await?;
         if !connection.declares("resources") {
             return Err(self.lacks("resources"));
         }
         self.check_resource(&connection, uri).await?;
-        let options = self.options(cancel);
+        let options = self.options_in(scope);
         offering_requests::read(&connection, &self.spec.name, uri, &options).await
     }
 
@@ -80,7 +81,7 @@ impl OfferingSupport for McpProvider {
         &self,
         name: &str,
         arguments: &JsonObject,
-        cancel: &CancellationToken,
+        scope: &RequestScope,
     ) -> Result<PromptMessages, Error> {
         let connection = self.connection().await?;
         if !connection.declares("prompts") {
@@ -89,7 +90,7 @@ impl OfferingSupport for McpProvider {
         if let Some(refusal) = self.prompt_refusal(name) {
             return Err(refusal);
         }
-        let options = self.options(cancel);
+        let options = self.options_in(scope);
         offering_requests::prompt(&connection, &self.spec.name, name, arguments, &options).await
     }
 
@@ -175,6 +176,23 @@ impl McpProvider {
         self.known().log_level.or(self.setup.log_level)
     }
 
+    /// Has a server of the legacy era, which clients share, log what one of them wants as well. What
+    /// is more than another wants is left out on the way to that one.
+    pub(super) async fn widen_log_level(
+        &self,
+        connection: &Connection,
+        wanted: Option<&'static str>,
+    ) {
+        let place = |level: &str| LOG_LEVELS.iter().position(|known| *known == level);
+        let Some(wanted) = wanted.filter(|_| connection.agreement.era == Era::Legacy) else {
+            return;
+        };
+        if self.log_level().is_none_or(|level| place(wanted) < place(level)) {
+            // A server that refuses logs what it did before.
+            let _refused = self.set_log_level(wanted).await;
+        }
+    }
+
     /// Tells a server of the legacy era which log lines are wanted, if any are.
     pub(super) async fn send_log_level(&self, connection: &Connection) -> Result<(), Error> {
         let Some(level) = self.log_level() else { return Ok(()) };
@@ -203,6 +221,14 @@ impl McpProvider {
     async fn list_offerings<T: Listable>(&self) -> Result<OfferingListing<T>, Error> {
         let connection = self.connection().await?;
         listing::all(&connection, &self.spec.name, self.idle()).await
+    }
+
+    fn options_in(&self, scope: &RequestScope) -> RequestOptions {
+        let mut options = self.options(&scope.cancel);
+        options.call.clone_from(&scope.call);
+        options.log_level = scope.client.log_level.or(options.log_level);
+        options.questions = scope.client.questions;
+        options
     }
 
     fn options(&self, cancel: &CancellationToken) -> RequestOptions {

@@ -8,9 +8,11 @@
 mod call;
 mod changes;
 mod client_registry;
+mod exchange;
 mod handler;
+mod log_line;
 mod offerings;
-mod parked_calls;
+mod parked_requests;
 mod questions;
 mod result;
 mod tool_list;
@@ -23,7 +25,7 @@ use crate::host::ToolHost;
 use changes::ChangeFeed;
 pub use client_registry::ClientRegistry;
 pub use handler::ServedClient;
-use parked_calls::ParkedCalls;
+use parked_requests::ParkedRequests;
 use tool_list::ToolList;
 
 /// How the catalogue is offered.
@@ -42,7 +44,7 @@ pub struct CatalogueServer {
     settings: ServeSettings,
     clients: Arc<ClientRegistry>,
     tools: ToolList,
-    parked: ParkedCalls,
+    parked: ParkedRequests,
     changes: ChangeFeed,
     /// Fires when the server ends.
     stop: CancellationToken,
@@ -58,7 +60,7 @@ impl CatalogueServer {
         stop: CancellationToken,
     ) -> Arc<Self> {
         let changes = ChangeFeed::new(clients.changes());
-        let parked = ParkedCalls::default();
+        let parked = ParkedRequests::default();
         Arc::new(Self {
             host,
             settings,

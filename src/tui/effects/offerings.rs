@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::{EffectRunner, files};
 use crate::catalogue::ServerListing;
 use crate::host::ToolHost;
-use crate::model::{Diagnostic, Error, SubscriptionFilter};
+use crate::model::{Diagnostic, Error, RequestScope, SubscriptionFilter};
 use crate::tui::event::AppEvent;
 use crate::tui::event::offerings::{
     OfferingsEffect, OfferingsEvent, ServerOfferings, WatchedResource,
@@ -61,14 +61,16 @@ impl EffectRunner {
             OfferingsEffect::ReadResource { ticket, server, uri } => {
                 let cancel = self.next_request();
                 self.spawn(async move {
-                    let read = host.read(&uri, &[server], &cancel).await;
+                    let read = host.read(&uri, &[server], &RequestScope::until(&cancel)).await;
                     AppEvent::Offerings(OfferingsEvent::ResourceRead(ticket, Box::new(read)))
                 });
             }
             OfferingsEffect::GetPrompt { ticket, server, name, arguments } => {
                 let cancel = self.next_request();
                 self.spawn(async move {
-                    let got = host.prompt(&name, &arguments, &[server], &cancel).await;
+                    let got = host
+                        .prompt(&name, &arguments, &[server], &RequestScope::until(&cancel))
+                        .await;
                     AppEvent::Offerings(OfferingsEvent::PromptReceived(ticket, Box::new(got)))
                 });
             }

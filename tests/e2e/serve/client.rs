@@ -246,13 +246,32 @@ pub fn post(address: &str, path: &str, headers: &str, body: &str) -> (u16, Strin
 }
 
 /// A request of revision 2026-07-28 with the token, and its result or error.
-pub fn ask_stateless(address: &str, method: &str, mut params: Value) -> Value {
+pub fn ask_stateless(address: &str, method: &str, params: Value) -> Value {
+    let capabilities = json!({ "elicitation": {} });
+    let said = stream_stateless(address, method, params, &capabilities, None);
+    outcome(said.last().unwrap())
+}
+
+/// The same with these capabilities and this level of log lines; all that comes on its stream.
+pub fn stream_stateless(
+    address: &str,
+    method: &str,
+    mut params: Value,
+    capabilities: &Value,
+    level: Option<&str>,
+) -> Vec<Value> {
     params["_meta"] = json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientInfo": { "name": "test", "version": "1" },
-        "io.modelcontextprotocol/clientCapabilities": { "elicitation": {} },
+        "io.modelcontextprotocol/clientCapabilities": capabilities,
     });
-    let name = params["name"].as_str().map(|name| format!("Mcp-Name: {name}\r\n"));
+    if let Some(level) = level {
+        params["_meta"]["io.modelcontextprotocol/logLevel"] = json!(level);
+    }
+    let name = params["name"]
+        .as_str()
+        .or(params["uri"].as_str())
+        .map(|name| format!("Mcp-Name: {name}\r\n"));
     let headers = format!(
         "Authorization: Bearer {TOKEN}\r\nMCP-Protocol-Version: 2026-07-28\r\n\
          Mcp-Method: {method}\r\n{}",
@@ -260,9 +279,12 @@ pub fn ask_stateless(address: &str, method: &str, mut params: Value) -> Value {
     );
     let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
     let (_, answer) = post(address, "/mcp", &headers, &body.to_string());
-    let data = answer.lines().filter_map(|line| line.strip_prefix("data: "));
-    let mut response = data.filter_map(|data| serde_json::from_str::<Value>(data).ok());
-    outcome(&response.next_back().unwrap_or_else(|| panic!("no response in {answer}")))
+    let lines = answer.lines().map(|line| line.strip_prefix("data: ").unwrap_or(line));
+    // Sizes of chunks are numbers.
+    let values = lines.filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let said: Vec<Value> = values.filter(Value::is_object).collect();
+    assert!(!said.is_empty(), "no response in {answer}");
+    said
 }
 
 fn status(head: &str) -> u16 {

@@ -14,7 +14,7 @@ use crate::cli::output::Format;
 use crate::cli::raw_arguments::{self, RawArguments};
 use crate::cli::views::{offerings, outcome};
 use crate::host::request::{ArgumentWord, CallArguments};
-use crate::model::{Error, JsonObject, ToolResult};
+use crate::model::{Error, JsonObject, RequestScope, ToolResult};
 use crate::util::json;
 
 /// Fill in a prompt and show its messages.
@@ -45,8 +45,10 @@ pub async fn run(args: &PromptGetArgs, context: &CommandContext) -> CommandResul
     let format = context.format(formats::CONTENT)?;
     let arguments = arguments(args, context).await?;
     let assembly = offering_lists::assemble(context, &args.server).await?;
-    let filled =
-        assembly.host.prompt(&args.name, &arguments, &args.server, &context.cancel).await?;
+    let filled = assembly
+        .host
+        .prompt(&args.name, &arguments, &args.server, &RequestScope::until(&context.cancel))
+        .await?;
     let output = &context.output;
     outcome::note_routing(output, filled.routing.as_ref());
     match format {

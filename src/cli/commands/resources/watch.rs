@@ -15,7 +15,7 @@ use crate::cli::records;
 use crate::cli::views::offerings;
 use crate::host::ToolHost;
 use crate::host::offerings::ServerChange;
-use crate::model::SubscriptionEvent;
+use crate::model::{RequestScope, SubscriptionEvent};
 use crate::util::clock::{Clock as _, SystemClock};
 
 /// How many changes wait to be printed; more are counted where they come in.
@@ -127,7 +127,7 @@ impl ChangePrinter<'_> {
         let at = SystemClock.unix().as_secs_f64();
         let owner = [server.to_owned()];
         let read = if self.args.read {
-            Some(self.host.read(uri, &owner, self.cancel).await)
+            Some(self.host.read(uri, &owner, &RequestScope::until(self.cancel)).await)
         } else {
             None
         };
